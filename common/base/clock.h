@@ -1,0 +1,18 @@
+// Time as an argument. Steady time measures time-outs and durations; wall time stamps events for people.
+#pragma once
+
+#include <cstdint>
+
+namespace rt {
+
+struct Now {
+  int64_t steady_us = 0;
+  int64_t wall_us = 0;
+};
+
+// The operating system's clocks: for service/ directories and main.cc only.
+int64_t steady_now_us();
+int64_t wall_now_us();
+inline Now system_now() { return {steady_now_us(), wall_now_us()}; }
+
+}  // namespace rt

@@ -1,0 +1,102 @@
+// Identifiers: fixed-size byte strings with a type each, so that one is never passed for another.
+//   JobId 4 (little-endian counter) · ActorId 16 (12 unique + job) · TaskId 24 (8 unique + actor id;
+//   normal tasks: 12 x 0xff + job) · ObjectId 28 (task id + 4-byte little-endian index) ·
+//   NodeId, WorkerId, ClusterId 28 (random; a driver's WorkerId is its job id + 24 x 0xff).
+// nil is all 0xff.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace rt {
+
+class Rng;
+
+std::string to_hex(std::string_view bytes);
+// Empty when `hex` is not an even number of hex digits.
+std::string from_hex(std::string_view hex);
+
+template <class Tag, size_t N>
+class Id {
+ public:
+  static constexpr size_t kSize = N;
+
+  constexpr Id() { bytes_.fill(0xff); }
+  static Id nil() { return Id(); }
+  // Nil unless `bytes` has exactly kSize bytes: peers' input is checked with is_valid() first.
+  static Id from_binary(std::string_view bytes) {
+    Id id;
+    if (bytes.size() == N) std::memcpy(id.bytes_.data(), bytes.data(), N);
+    return id;
+  }
+  static bool is_valid(std::string_view bytes) { return bytes.size() == N; }
+  static Id from_hex(std::string_view hex) { return from_binary(rt::from_hex(hex)); }
+  static Id random(Rng& rng);
+
+  bool is_nil() const { return *this == Id(); }
+  std::string binary() const { return std::string(view()); }
+  std::string_view view() const { return {reinterpret_cast<const char*>(bytes_.data()), N}; }
+  std::string hex() const { return to_hex(view()); }
+  const uint8_t* data() const { return bytes_.data(); }
+  uint8_t* data() { return bytes_.data(); }
+
+  friend bool operator==(const Id&, const Id&) = default;
+  friend auto operator<=>(const Id&, const Id&) = default;
+
+  size_t hash() const {
+    // Ids differ in their leading unique part and, for objects, in the trailing index.
+    uint64_t a = 0, b = 0;
+    if constexpr (N >= 16) {
+      std::memcpy(&a, bytes_.data(), 8);
+      std::memcpy(&b, bytes_.data() + N - 8, 8);
+    } else {
+      std::memcpy(&a, bytes_.data(), N < 8 ? N : 8);
+    }
+    uint64_t h = (a ^ (b * 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;
+    return h ^ (h >> 32);
+  }
+
+ private:
+  std::array<uint8_t, N> bytes_;
+};
+
+using JobId = Id<struct JobTag, 4>;
+using ActorId = Id<struct ActorTag, 16>;
+using TaskId = Id<struct TaskTag, 24>;
+using ObjectId = Id<struct ObjectTag, 28>;
+using NodeId = Id<struct NodeTag, 28>;
+using WorkerId = Id<struct WorkerTag, 28>;
+using ClusterId = Id<struct ClusterTag, 28>;
+
+JobId job_id_from_int(uint32_t n);
+uint32_t job_id_to_int(JobId id);
+
+ActorId make_actor_id(JobId job, uint64_t unique_high, uint32_t unique_low);
+JobId job_of(const ActorId& id);
+
+TaskId make_task_id(uint64_t unique, JobId job);          // a normal task
+TaskId make_task_id(uint64_t unique, const ActorId& id);  // an actor's task
+TaskId driver_task_id(JobId job);
+JobId job_of(const TaskId& id);
+ActorId actor_of(const TaskId& id);
+
+// Indexes: task returns 1, 2, ...; puts above kPutIndexBase.
+inline constexpr uint32_t kPutIndexBase = 100'000'000;
+ObjectId make_object_id(const TaskId& task, uint32_t index);
+TaskId task_of(const ObjectId& id);
+uint32_t index_of(const ObjectId& id);
+// The object that stands for an actor's handles in reference counting: 8 x 0xff + actor id + index 1.
+ObjectId handle_object_of(const ActorId& id);
+WorkerId driver_worker_id(JobId job);
+
+}  // namespace rt
+
+template <class Tag, size_t N>
+struct std::hash<rt::Id<Tag, N>> {
+  size_t operator()(const rt::Id<Tag, N>& id) const { return id.hash(); }
+};

@@ -1,0 +1,74 @@
+// Starting the processes of a node: used by rayctl, ray.init() and ray::Init(). Blocking, without a loop of its own.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace rt::launch {
+
+struct NodeOptions {
+  bool head = false;
+  int port = 6379;                          // head: 0 = free port
+  std::string address;                      // joining: HOST:PORT of the head
+  std::string node_ip;                      // empty: RAY_NODE_IP_ADDRESS, else detected; ray.init() passes 127.0.0.1
+  int node_manager_port = 0;
+  std::string node_name;
+  std::optional<double> num_cpus, num_gpus;
+  std::optional<int64_t> memory, object_store_memory;      // bytes
+  std::map<std::string, double> resources;
+  std::map<std::string, std::string> labels;
+  std::string temp_dir;                     // empty: $RAY_TMPDIR or /tmp/ray
+  std::string plasma_directory;             // empty: /dev/shm
+  std::string config_file;
+  std::map<std::string, std::string> system_config;        // settings by name
+  std::string python_executable;            // for workers; empty: /usr/bin/python3 or $RAY_PYTHON
+  bool private_to_parent = false;           // ray.init(): ends with this process (a lifeline descriptor), not recorded for `stop`
+  bool wait_ready = true;
+};
+
+struct StartedProcess {
+  std::string name;       // ray-head ...
+  int pid = 0;
+  uint64_t start_time = 0;  // of /proc/PID/stat: ids are reused
+};
+
+struct StartedNode {
+  std::string session_dir, session_name;
+  std::string head_address;                 // ip:port
+  std::string node_ip;
+  int node_manager_port = 0;
+  std::string node_manager_socket, object_store_socket;
+  std::string node_id_hex;
+  std::vector<StartedProcess> processes;
+  int lifeline_fd = -1;                     // private_to_parent: closing it ends the node
+};
+
+// Binds every listening socket first (so that a busy port is one clear error and nothing is left running), starts the daemons
+// at once with the sockets as inherited descriptors, waits for their READY. On failure everything started is ended and the
+// error has the first lines of the culprit's log.
+Result<StartedNode> start_node(const NodeOptions& options);
+
+// Ends processes by id and start time: SIGTERM, then SIGKILL after `grace_us`. Returns how many were alive and how many had to be killed.
+struct StopResult { int found = 0, killed = 0; };
+StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t grace_us);
+
+// Sessions recorded under the temp root (<root>/session_*/node_*.json), those with live processes.
+std::vector<StartedNode> recorded_nodes(const std::string& temp_root);
+void forget_node(const StartedNode& node);  // removes its record, sockets, and the address file when it names this cluster
+
+std::string temp_root(const std::string& option = "");
+// HOST:PORT from `option`, RAY_ADDRESS, or <temp root>/ray_current_cluster; kNotFound says how to start a cluster.
+Result<std::string> resolve_address(const std::string& option);
+
+// The cluster token: RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH, ~/.ray/auth_token; created (0600, 64 hex digits) when `create`.
+// Empty when RAY_AUTH_MODE=disabled.
+Result<std::string> auth_token(bool create);
+
+// The directory of the daemons: next to this executable or library, $RAY_BIN, or the installed one.
+Result<std::string> daemon_path(const std::string& name);
+
+}  // namespace rt::launch

@@ -1,0 +1,106 @@
+// Typed calls through the generated stubs, and a blocking client for command-line tools.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "common/rpc/connection.h"
+
+namespace rt::rpc {
+
+// The controller call() and notify() pass through a stub to Connection::CallMethod.
+class ClientCall final : public google::protobuf::RpcController {
+ public:
+  CallOptions options;
+  Connection::RawDone done;
+  const google::protobuf::Message* response_prototype = nullptr;
+
+  void Reset() override {}
+  bool Failed() const override { return false; }
+  std::string ErrorText() const override { return {}; }
+  void StartCancel() override {}
+  void SetFailed(const std::string&) override {}
+  bool IsCanceled() const override { return false; }
+  void NotifyOnCancel(google::protobuf::Closure*) override {}
+};
+
+template <class T>
+struct StubMethod;
+template <class S, class Request, class Reply>
+struct StubMethod<void (S::*)(google::protobuf::RpcController*, const Request*, Reply*, google::protobuf::Closure*)> {
+  using Stub = S;
+  using RequestType = Request;
+  using ReplyType = Reply;
+};
+
+// `done(Result<Reply>)` or `done(Result<Reply>, Bytes attachment)`, called once from the loop, never from inside call().
+template <class Method, class Done>
+void call(Connection& connection, Method method, const typename StubMethod<Method>::RequestType& request, CallOptions options, Done done) {
+  using Reply = typename StubMethod<Method>::ReplyType;
+  typename StubMethod<Method>::Stub stub(&connection);
+  ClientCall call;
+  call.options = std::move(options);
+  call.response_prototype = &Reply::default_instance();
+  call.done = [done = std::move(done)](Result<std::unique_ptr<google::protobuf::Message>> message, Bytes attachment) mutable {
+    Result<Reply> reply = Error{};
+    if (message) {
+      reply = std::move(static_cast<Reply&>(**message));
+    } else {
+      reply = std::move(message).error();
+    }
+    if constexpr (std::is_invocable_v<Done&, Result<Reply>, Bytes>) {
+      done(std::move(reply), attachment);
+    } else {
+      done(std::move(reply));
+    }
+  };
+  (stub.*method)(&call, &request, nullptr, nullptr);
+}
+
+template <class Method, class Done>
+void call(Connection& connection, Method method, const typename StubMethod<Method>::RequestType& request, int64_t timeout_us, Done done) {
+  CallOptions options;
+  options.timeout_us = timeout_us;
+  call(connection, method, request, std::move(options), std::move(done));
+}
+
+template <class Method>
+void notify(Connection& connection, Method method, const typename StubMethod<Method>::RequestType& request, OwnedBytes attachment = {}) {
+  typename StubMethod<Method>::Stub stub(&connection);
+  ClientCall call;
+  call.options.one_way = true;
+  call.options.attachment = std::move(attachment);
+  (stub.*method)(&call, &request, nullptr, nullptr);
+}
+
+// One connection used from one thread that waits for each answer: rayctl, tests, start-up code.
+class SyncClient {
+ public:
+  static Result<std::unique_ptr<SyncClient>> connect(const Target& target, const Identity& me, int64_t timeout_us);
+  ~SyncClient();
+
+  template <class Method>
+  Result<typename StubMethod<Method>::ReplyType> call(Method method, const typename StubMethod<Method>::RequestType& request,
+                                                      int64_t timeout_us = 30'000'000) {
+    using Reply = typename StubMethod<Method>::ReplyType;
+    Result<Reply> answer = make_error(Code::kUnavailable, "no answer");
+    bool answered = false;
+    rpc::call(*connection(), method, request, timeout_us, [&](Result<Reply> reply) {
+      answer = std::move(reply);
+      answered = true;
+    });
+    run_until(answered);
+    return answer;
+  }
+  const std::shared_ptr<Connection>& connection();
+  // Runs the loop until `flag` is true or `timeout_us` passed (-1: no limit); returns the flag. For pushed messages.
+  bool run_until(const bool& flag, int64_t timeout_us = -1);
+
+ private:
+  struct Impl;
+  explicit SyncClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rt::rpc

@@ -1,0 +1,177 @@
+// The library inside every driver and worker, as language bindings see it: references, submission, execution.
+// A thin façade over worker/core (decisions) and worker/service (connections).
+//
+// Threads: every method may be called from any thread. One mutex guards the state; whoever waits also reads the sockets; a
+// background thread does so only when nobody waits. No callback of ours runs user code, except Executor.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/config/settings.h"
+#include "common/proto/common.pb.h"
+#include "worker/ref.h"
+#include "worker/value.h"
+
+namespace rt::worker {
+
+struct Options {
+  bool is_driver = true;
+  std::string node_manager_socket;      // Unix socket of this node's node-manager
+  proto::JobConfig job_config;          // drivers: job_id empty = a new job
+  WorkerId worker_id;                   // workers: given by the node-manager; drivers: nil
+  proto::Language language = proto::LANGUAGE_PYTHON;
+  Settings settings;
+  int64_t connect_timeout_us = 30'000'000;
+};
+
+// Fixed after start().
+struct Context {
+  JobId job_id;
+  NodeId node_id;
+  WorkerId worker_id;
+  std::string ray_namespace, session_dir, session_name, node_ip, node_name, head_address, object_store_socket, node_manager_socket;
+  int node_manager_port = 0;
+  bool is_driver = true;
+};
+
+// One argument of a call: exactly one of the two is set.
+struct Arg {
+  const ValueParts* value = nullptr;    // copied (inlined, or put into the store when larger than max_inline_bytes)
+  const Ref* ref = nullptr;             // replaced by its value before the function runs
+};
+
+// A function with its options, made once and reused by every call (see TaskTemplate). Lives as long as the Worker.
+struct Template;
+
+struct ActorOptions {
+  proto::ActorSpec spec;                // filled by the binding: names, options, class descriptor; ids are set by create_actor()
+  bool get_if_exists = false;
+};
+
+// A caller's end of an actor: counted like an object reference (the ref is to handle_object_of(id)).
+struct Actor {
+  ActorId id;
+  Ref handle;                           // empty for weak handles (get_actor)
+};
+
+enum class Waited { kDone, kTimeout, kInterrupted };   // kInterrupted: a signal arrived; run its handlers and call again
+
+class ExecutingTask;
+
+// A language's way to run functions. execute() is called from Worker::run() in the thread that called it, in the order the
+// calls of one caller arrived (actors: by sequence number).
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Must lead to exactly one task->finish() or task->fail(): before it returns, or later from any thread.
+  virtual void execute(std::unique_ptr<ExecutingTask> task) = 0;
+  // Best effort, from another thread than the one that runs it.
+  virtual void cancel(const TaskId& id) = 0;
+};
+
+// A call being executed: its arguments are values, its results are handed back here.
+class ExecutingTask {
+ public:
+  virtual ~ExecutingTask() = default;
+  virtual const TaskId& id() const = 0;
+  virtual const proto::TaskTemplate& spec() const = 0;
+  virtual void*& language_slot() = 0;                    // of the template on this worker: the binding's loaded function; starts null
+  virtual int attempt() const = 0;
+  virtual int num_returns() const = 0;
+  virtual std::vector<Value>& args() = 0;                // arg 0 is the binding's own; the rest are resolved references, in order
+  virtual bool is_actor_creation() const = 0;
+  virtual const proto::ActorSpec* actor_spec() const = 0; // of the actor this process is (being) made, else null
+  virtual int64_t actor_restarts() const = 0;
+  virtual const proto::JobConfig& job_config() const = 0; // of the job the task belongs to
+  virtual void started() = 0;                            // arguments are deserialised, user code starts: for the timeline
+  virtual void executed() = 0;                           // user code returned, results are being stored
+  // One value per return. Large ones go to shared memory here.
+  virtual void finish(std::span<const ValueParts> returns) = 0;
+  // `error` is a kError value. `retry` says that the user's retry_exceptions allow another attempt.
+  virtual void fail(const ValueParts& error, bool retry) = 0;
+};
+
+class Worker {
+ public:
+  // Connects to the node-manager and the store; blocks until registered. Errors name the socket, cause and remedy.
+  static Result<std::unique_ptr<Worker>> start(Options options);
+  // Disconnects. Refs may outlive it; dropping them is then a no-op.
+  ~Worker();
+
+  const Context& context() const;
+  bool is_connected() const;
+
+  // ---- objects
+  Result<Ref> put(const ValueParts& value);
+  // The same bytes put before and still alive give the same object (content hash): for large arguments passed by value.
+  Result<Ref> put_once(const ValueParts& value);
+  // Waits until every ref is ready (value or error). deadline_us on the steady clock; -1: none.
+  Waited wait_all(std::span<const Ref> refs, int64_t deadline_us);
+  // Waits until `count` are ready; (*ready)[i] says which - all that are ready, not only `count`.
+  // fetch_local: ready means on this node, else anywhere.
+  Waited wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us, bool fetch_local, std::vector<bool>* ready);
+  // The value of a ready ref (an error is a value of kind kError). Waits while it is being mapped.
+  Result<Value> value_of(const Ref& ref);
+  // `callback` is called once when `ref` becomes ready (perhaps at once), from whichever thread reads the socket, with our mutex
+  // held: it may only enqueue. Returns false, without calling it, when the ref is ready already.
+  bool on_ready(const Ref& ref, std::function<void()> callback);
+
+  // References that travel. pack_ref(): what another process needs to make it again with unpack_ref() (id + owner's address).
+  // Used for refs pickled outside of put/submit (such a ref is kept alive until this process ends).
+  std::string pack_ref(const Ref& ref);
+  Result<Ref> unpack_ref(std::string_view packed);
+  proto::WorkerAddress owner_of(const Ref& ref) const;
+
+  // ---- tasks
+  const Template* make_template(proto::TaskTemplate spec);
+  // `returns` gets spec.num_returns refs. Never waits. Errors: kInvalid, kObjectStoreFull (a large argument).
+  Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns);
+  // Large functions and actor classes are exported to the head's key-value store under their content hash.
+  Status cancel(const Ref& ref, bool force, bool recursive);
+
+  // ---- actors
+  Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
+  // kNotFound. `info` gets spec (with handle_blob) and state.
+  Result<Actor> get_actor(const std::string& name, const std::string& ray_namespace, proto::ActorInfo* info);
+  // From a pickled handle: counted when `handle` refers to handle_object_of(id).
+  Actor actor_from(const ActorId& id, Ref handle);
+  // max_task_retries: of the method or the actor. kResourceExhausted: more than max_pending_calls.
+  struct MethodOptions { int64_t max_task_retries = 0; int64_t max_pending_calls = -1; bool out_of_order = false; };
+  Status submit_method(const ActorId& actor, const Template* method, const MethodOptions& options, std::span<const Arg> args, std::vector<Ref>* returns);
+  Status kill_actor(const ActorId& actor, bool no_restart);
+
+  // ---- the cluster (blocking calls to the head through the node-manager's address; reconnect for head_reconnect_timeout_ms)
+  Result<std::vector<proto::Node>> nodes();
+  Result<bool> kv_put(const std::string& ns, const std::string& key, const std::string& value, bool overwrite);
+  Result<std::string> kv_get(const std::string& ns, const std::string& key);     // kNotFound
+  Result<bool> kv_delete(const std::string& ns, const std::string& key);
+  Result<std::vector<std::string>> kv_list(const std::string& ns, const std::string& prefix);
+  Result<std::vector<proto::ActorInfo>> list_actors(bool all_namespaces);
+  // Chrome trace, JSON text (common/events/timeline.h). Flushes this process's events first.
+  Result<std::string> timeline_json();
+  // Lines of workers' output and notices for the driver: called from the background thread, without our mutex.
+  struct DriverLine { std::string name, ip, text; int pid = 0; bool is_stderr = false; bool is_notice = false; };
+  void set_log_sink(std::function<void(const std::vector<DriverLine>&)> sink);
+
+  // ---- execution (workers)
+  // Executes tasks until the node-manager says to exit or disappears; returns the process exit code.
+  int run(Executor& executor);
+  // The actor calls exit_actor(): no restart, pending and later calls fail with ActorDied.
+  void exit_actor();
+  // What the running task is (thread-local for the thread that called execute()).
+  const ExecutingTask* current_task() const;
+
+  struct Impl;
+
+ private:
+  explicit Worker(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rt::worker
