@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/base/bytes.h"
+#include "common/base/status.h"
 #include "worker/ref.h"
 
 namespace rt::worker {

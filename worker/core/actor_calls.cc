@@ -1,0 +1,217 @@
+#include "worker/core/actor_calls.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "worker/core/death.h"
+
+namespace rt::worker {
+
+ActorCalls::ActorCalls(ActorComm& comm, const Settings& settings) : comm_(comm), settings_(settings) {}
+
+ActorCalls::~ActorCalls() {
+  for (auto& [id, actor] : actors_) {
+    for (Task* task : actor->queue) delete task;
+    for (Task* task : actor->in_flight) delete task;
+  }
+}
+
+ActorLink* ActorCalls::find(const ActorId& id) {
+  auto it = actors_.find(id);
+  return it == actors_.end() ? nullptr : it->second.get();
+}
+
+ActorLink& ActorCalls::link(const ActorId& id) {
+  auto& slot = actors_[id];
+  if (!slot) {
+    slot = std::make_unique<ActorLink>();
+    slot->id = id;
+    comm_.subscribe_actor(id);
+  }
+  return *slot;
+}
+
+Status ActorCalls::submit(const ActorId& id, Task* task, int64_t max_pending_calls) {
+  ActorLink& actor = link(id);
+  if (max_pending_calls >= 0 && static_cast<int64_t>(actor.queue.size() + actor.in_flight.size()) >= max_pending_calls) {
+    return make_error(Code::kResourceExhausted,
+                      fmt::format("The actor {} has {} pending calls, its max_pending_calls. Wait for some of them before calling again.", id.hex(), max_pending_calls));
+  }
+  if (actor.state == ActorLink::State::kDead) {
+    comm_.fail_task(task, actor_death_error(task, id, &actor.info, actor.info.death()));
+    return {};
+  }
+  bool gap = actor.state == ActorLink::State::kRestarting || actor.state == ActorLink::State::kInterrupted;
+  if (gap && task->retries_left == 0) {
+    fail_unavailable(actor, task);
+    return {};
+  }
+  actor.queue.push_back(task);
+  pump(actor);
+  return {};
+}
+
+void ActorCalls::args_ready(const ActorId& id) {
+  if (ActorLink* actor = find(id)) pump(*actor);
+}
+
+void ActorCalls::pump(ActorLink& actor) {
+  if (actor.state != ActorLink::State::kAlive) return;
+  auto room = [&] { return static_cast<int64_t>(actor.in_flight.size()) < settings_.actor_max_in_flight; };
+  auto send = [&](Task* task) {
+    task->seq = actor.next_seq++;
+    actor.in_flight.push_back(task);
+    comm_.push_call(actor, *task);
+  };
+  if (!actor.out_of_order) {
+    while (!actor.queue.empty() && actor.queue.front()->unready_args == 0 && room()) {
+      Task* task = actor.queue.front();
+      actor.queue.pop_front();
+      send(task);
+    }
+    return;
+  }
+  for (auto it = actor.queue.begin(); it != actor.queue.end() && room();) {
+    if ((*it)->unready_args == 0) {
+      Task* task = *it;
+      it = actor.queue.erase(it);
+      send(task);
+    } else {
+      ++it;
+    }
+  }
+}
+
+void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
+  ActorLink* found = find(id);
+  if (!found || found->state == ActorLink::State::kDead) return;
+  ActorLink& actor = *found;
+  if (!info) {
+    proto::ExitInfo death;
+    death.set_message("the cluster does not know it (its records are gone, or the handle comes from another cluster)");
+    fail_all(actor, death);
+    return;
+  }
+  if (info->epoch() < actor.info.epoch()) return;   // older news
+  bool same_life = info->epoch() == actor.info.epoch();
+  actor.info = *info;
+  switch (info->state()) {
+    case proto::ACTOR_DEAD: fail_all(actor, info->death()); break;
+    case proto::ACTOR_PENDING: break;
+    case proto::ACTOR_RESTARTING:
+      settle_uncertain(actor);
+      actor.state = ActorLink::State::kRestarting;
+      break;
+    case proto::ACTOR_ALIVE:
+      if (same_life && (actor.state == ActorLink::State::kAlive || actor.state == ActorLink::State::kConnecting)) break;
+      settle_uncertain(actor);
+      actor.state = ActorLink::State::kConnecting;
+      comm_.connect_actor(actor);
+      break;
+    default: break;
+  }
+}
+
+void ActorCalls::connected(const ActorId& id) {
+  ActorLink* actor = find(id);
+  if (!actor || actor->state != ActorLink::State::kConnecting) return;
+  actor->state = ActorLink::State::kAlive;
+  actor->connect_failures = 0;
+  pump(*actor);
+}
+
+void ActorCalls::connection_lost(const ActorId& id) {
+  ActorLink* actor = find(id);
+  if (!actor || (actor->state != ActorLink::State::kAlive && actor->state != ActorLink::State::kConnecting)) return;
+  actor->state = ActorLink::State::kInterrupted;
+  actor->connection = nullptr;
+  // The head hears of a death from the node-manager at about the same time. If it still says alive: connect again.
+  comm_.ask_again(id, std::min<int64_t>(1'000'000, 50'000ll << std::min(actor->connect_failures++, 5)));
+}
+
+void ActorCalls::fail_unavailable(ActorLink& actor, Task* task) {
+  auto error = system_error(Code::kActorUnavailable,
+                            fmt::format("The actor {} is unavailable: the connection to its process broke while it was restarting or dying. "
+                                        "The call may or may not have run; allow retries with max_task_retries.", actor.id.hex()), *task);
+  error.set_actor_id(actor.id.binary());
+  comm_.fail_task(task, error);
+}
+
+void ActorCalls::settle_uncertain(ActorLink& actor) {
+  std::deque<Task*> uncertain = std::move(actor.in_flight);
+  actor.in_flight.clear();
+  std::vector<Task*> again;
+  for (Task* task : uncertain) {
+    if (task->retries_left == 0) {
+      fail_unavailable(actor, task);
+    } else {
+      if (task->retries_left > 0) --task->retries_left;
+      ++task->attempt;
+      again.push_back(task);
+    }
+  }
+  actor.queue.insert(actor.queue.begin(), again.begin(), again.end());
+}
+
+void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
+  actor.state = ActorLink::State::kDead;
+  *actor.info.mutable_death() = death;
+  std::deque<Task*> all = std::move(actor.in_flight);
+  all.insert(all.end(), actor.queue.begin(), actor.queue.end());
+  actor.in_flight.clear();
+  actor.queue.clear();
+  for (Task* task : all) comm_.fail_task(task, actor_death_error(task, actor.id, &actor.info, death));
+}
+
+Task* ActorCalls::reply_of(ActorLink& actor, uint32_t seq) {
+  for (Task* task : actor.in_flight) {
+    if (task->seq == seq) return task;
+  }
+  return nullptr;
+}
+
+void ActorCalls::finished(ActorLink& actor, Task* task) {
+  if (actor.in_flight.front() == task) {
+    actor.in_flight.pop_front();
+  } else {
+    std::erase(actor.in_flight, task);
+  }
+  if (!actor.queue.empty()) pump(actor);
+}
+
+void ActorCalls::retry(ActorLink& actor, Task* task) {
+  std::erase(actor.in_flight, task);
+  ++task->attempt;
+  if (task->retries_left > 0) --task->retries_left;
+  actor.queue.push_front(task);
+  pump(actor);
+}
+
+Task* ActorCalls::cancel_queued(const TaskId& id) {
+  for (auto& [actor_id, actor] : actors_) {
+    for (auto it = actor->queue.begin(); it != actor->queue.end(); ++it) {
+      if ((*it)->id != id) continue;
+      Task* task = *it;
+      actor->queue.erase(it);
+      return task;
+    }
+  }
+  return nullptr;
+}
+
+int64_t ActorCalls::pending() const {
+  int64_t count = 0;
+  for (const auto& [id, actor] : actors_) count += static_cast<int64_t>(actor->queue.size() + actor->in_flight.size());
+  return count;
+}
+
+void ActorCalls::check_invariants() const {
+  for (const auto& [id, actor] : actors_) {
+    RT_CHECK(actor->id == id);
+    if (actor->state == ActorLink::State::kDead) RT_CHECK(actor->queue.empty() && actor->in_flight.empty());
+    for (const Task* task : actor->in_flight) RT_CHECK(task->unready_args == 0);
+  }
+}
+
+}  // namespace rt::worker

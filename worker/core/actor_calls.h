@@ -1,0 +1,75 @@
+// Calls to actors, at their caller: ordered per actor, pushed straight to its worker, and settled when it dies or restarts.
+//
+//   unknown -> connecting -> alive -> interrupted -> (alive again | restarting -> connecting ... | dead)
+//
+// Interrupted: the connection broke and the head has not said yet what happened. Calls in flight then are uncertain: once the
+// head says restarting they run again as often as max_task_retries allows, else they fail with kActorUnavailable.
+//
+// Pure: events in, decisions out through ActorComm. Guarded by the worker's mutex.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+
+#include "common/config/settings.h"
+#include "worker/core/task.h"
+
+namespace rt::worker {
+
+struct ActorLink {
+  enum class State { kUnknown, kConnecting, kAlive, kInterrupted, kRestarting, kDead };
+  ActorId id;
+  State state = State::kUnknown;
+  bool out_of_order = false;
+  proto::ActorInfo info;                 // as last heard from the head
+  std::deque<Task*> queue;               // not sent; in order
+  std::deque<Task*> in_flight;
+  uint32_t next_seq = 1;
+  void* connection = nullptr;            // the service's
+  int connect_failures = 0;
+};
+
+class ActorComm {
+ public:
+  virtual ~ActorComm() = default;
+  virtual void subscribe_actor(const ActorId& id) = 0;               // answered by actor_update(), now and at each change
+  virtual void connect_actor(ActorLink& actor) = 0;                  // answered by connected() or connection_lost()
+  virtual void push_call(ActorLink& actor, Task& task) = 0;
+  virtual void ask_again(const ActorId& id, int64_t delay_us) = 0;   // then actor_update() with the head's answer
+  virtual void fail_task(Task* task, const proto::ErrorValue& error) = 0;   // takes the task
+};
+
+class ActorCalls {
+ public:
+  ActorCalls(ActorComm& comm, const Settings& settings);
+  ~ActorCalls();
+
+  ActorLink& link(const ActorId& id);    // made on first use: subscribes
+  ActorLink* find(const ActorId& id);
+  // kResourceExhausted: max_pending_calls (-1: no limit) calls are waiting already; the task stays the caller's.
+  Status submit(const ActorId& id, Task* task, int64_t max_pending_calls);
+  void args_ready(const ActorId& id);    // some queued call's arguments became ready
+  void actor_update(const ActorId& id, const proto::ActorInfo* info);   // null: the head does not know it
+  void connected(const ActorId& id);
+  void connection_lost(const ActorId& id);
+
+  Task* reply_of(ActorLink& actor, uint32_t seq);
+  void finished(ActorLink& actor, Task* task);
+  void retry(ActorLink& actor, Task* task);
+  Task* cancel_queued(const TaskId& id);
+  int64_t pending() const;
+  void check_invariants() const;
+
+ private:
+  void pump(ActorLink& actor);
+  void settle_uncertain(ActorLink& actor);
+  void fail_all(ActorLink& actor, const proto::ExitInfo& death);
+  void fail_unavailable(ActorLink& actor, Task* task);
+
+  ActorComm& comm_;
+  const Settings& settings_;
+  std::unordered_map<ActorId, std::unique_ptr<ActorLink>> actors_;
+};
+
+}  // namespace rt::worker

@@ -1,0 +1,74 @@
+#include "worker/core/death.h"
+
+#include <fmt/core.h>
+#include <string.h>
+
+namespace rt::worker {
+
+std::string describe_exit(const proto::ExitInfo& info) {
+  std::string text;
+  switch (info.kind()) {
+    case proto::ExitInfo::SIGNALED:
+      text = fmt::format("it was ended by signal {} ({})", info.signal(), strsignal(info.signal()));
+      break;
+    case proto::ExitInfo::EXITED: text = fmt::format("it exited with code {}", info.exit_code()); break;
+    case proto::ExitInfo::NODE_DIED: text = fmt::format("its node ({}) died", info.ip().empty() ? "unknown" : info.ip()); break;
+    case proto::ExitInfo::KILLED_BY_USER: text = "it was killed by ray.kill"; break;
+    case proto::ExitInfo::OUT_OF_SCOPE: text = "all references to the actor were removed"; break;
+    case proto::ExitInfo::INTENTIONAL: text = "it exited by exit_actor()"; break;
+    case proto::ExitInfo::INIT_FAILED: text = "its constructor raised an exception"; break;
+    case proto::ExitInfo::OUT_OF_MEMORY: text = "it was ended because the node ran out of memory"; break;
+    case proto::ExitInfo::JOB_FINISHED: text = "its job finished"; break;
+    case proto::ExitInfo::OWNER_DIED: text = "its owner died"; break;
+    case proto::ExitInfo::UNSCHEDULABLE: text = "it cannot be scheduled"; break;
+    default: text = "the cause is not known";
+  }
+  if (!info.message().empty()) text += ": " + info.message();
+  if (!info.log_tail().empty()) text += "\nLast lines of its log:\n" + info.log_tail();
+  return text;
+}
+
+proto::ErrorValue system_error(Code code, const std::string& message) {
+  proto::ErrorValue error;
+  error.set_code(static_cast<int>(code));
+  error.set_message(message);
+  return error;
+}
+
+proto::ErrorValue system_error(Code code, const std::string& message, const Task& task) {
+  proto::ErrorValue error = system_error(code, message);
+  error.set_function_name(task.function->spec.name());
+  error.set_task_id(task.id.binary());
+  return error;
+}
+
+proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& info) {
+  bool node = info.kind() == proto::ExitInfo::NODE_DIED;
+  Code code = node ? Code::kNodeDied : info.kind() == proto::ExitInfo::OUT_OF_MEMORY ? Code::kOutOfMemory : Code::kWorkerCrashed;
+  std::string where = info.pid() ? fmt::format(" (pid={}, ip={})", info.pid(), info.ip()) : "";
+  auto error = system_error(code, fmt::format("The worker{} of task {} died before it finished: {}.", where, task.function->spec.name(), describe_exit(info)), task);
+  *error.mutable_exit() = info;
+  return error;
+}
+
+proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor, const proto::ActorInfo* info, const proto::ExitInfo& exit) {
+  std::string text = "The actor died unexpectedly before finishing this task.\n";
+  if (info) text += "\tclass_name: " + info->spec().class_name() + "\n";
+  text += "\tactor_id: " + actor.hex() + "\n";
+  if (info && info->pid()) text += fmt::format("\tpid: {}\n", info->pid());
+  if (info && !info->spec().name().empty()) text += "\tname: " + info->spec().name() + "\n";
+  if (info && !info->spec().ray_namespace().empty()) text += "\tnamespace: " + info->spec().ray_namespace() + "\n";
+  if (!exit.ip().empty()) text += "\tip: " + exit.ip() + "\n";
+  text += "The actor is dead because " + describe_exit(exit) + ".";
+  auto error = system_error(Code::kActorDied, text);
+  error.set_actor_id(actor.binary());
+  if (task) {
+    error.set_function_name(task->function->spec.name());
+    error.set_task_id(task->id.binary());
+  }
+  *error.mutable_exit() = exit;
+  if (exit.kind() == proto::ExitInfo::INIT_FAILED) error.set_cause_class("__init__");
+  return error;
+}
+
+}  // namespace rt::worker

@@ -1,0 +1,195 @@
+#include "worker/core/ref_table.h"
+
+#include <algorithm>
+
+#include "common/base/status.h"
+
+namespace rt::worker {
+
+Blob copy_blob(Bytes bytes) {
+  auto data = std::make_shared_for_overwrite<uint8_t[]>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), data.get());
+  return {std::move(data), bytes.size()};
+}
+
+void release_last(RefEntry* entry) {
+  RefTable* table = entry->table;
+  if (table->closed_.load(std::memory_order_acquire)) return;
+  if (entry->queued.exchange(true, std::memory_order_acq_rel)) return;
+  RefEntry* head = table->released_.load(std::memory_order_relaxed);
+  do {
+    entry->next_queued = head;
+  } while (!table->released_.compare_exchange_weak(head, entry, std::memory_order_release, std::memory_order_relaxed));
+}
+
+RefTable::RefTable(RefComm& comm, const WorkerId& self) : comm_(comm), self_(self) {}
+
+RefTable::~RefTable() {
+  for (ObjectEntry* entry : pool_) delete entry;
+}
+
+ObjectEntry* RefTable::allocate(const ObjectId& id) {
+  ObjectEntry* entry;
+  if (pool_.empty()) {
+    entry = new ObjectEntry;
+    entry->table = this;
+  } else {
+    entry = pool_.back();
+    pool_.pop_back();
+  }
+  entry->id = id;
+  return entry;
+}
+
+ObjectEntry* RefTable::create(const ObjectId& id) {
+  ObjectEntry* entry = allocate(id);
+  entries_.emplace(id, entry);
+  return entry;
+}
+
+ObjectEntry* RefTable::find(const ObjectId& id) {
+  auto it = entries_.find(id);
+  return it == entries_.end() ? nullptr : it->second;
+}
+
+ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::WorkerAddress> owner, bool registered) {
+  ObjectEntry* entry = find(id);
+  if (entry) {
+    // Counted twice at the owner is counted once: borrowers are a set there.
+    if (!entry->owned && registered && !entry->registered) {
+      entry->registered = true;
+      std::erase(unregistered_, entry);
+    }
+    return entry;
+  }
+  if (owner->worker_id() == self_.view()) return nullptr;
+  entry = create(id);
+  entry->owned = false;
+  entry->owner = std::move(owner);
+  entry->registered = registered;
+  if (!registered) unregistered_.push_back(entry);
+  return entry;
+}
+
+bool RefTable::add_borrower(const ObjectId& id, const WorkerId& borrower) {
+  ObjectEntry* entry = find(id);
+  if (!entry || !entry->owned) return false;
+  if (std::find(entry->borrowers.begin(), entry->borrowers.end(), borrower) == entry->borrowers.end())
+    entry->borrowers.push_back(borrower);
+  return true;
+}
+
+void RefTable::remove_borrower(const ObjectId& id, const WorkerId& borrower) {
+  ObjectEntry* entry = find(id);
+  if (!entry || !entry->owned) return;
+  std::erase(entry->borrowers, borrower);
+  consider(entry);
+}
+
+void RefTable::borrower_gone(const WorkerId& borrower) {
+  std::vector<ObjectEntry*> touched;
+  for (auto& [id, entry] : entries_) {
+    if (!entry->borrowers.empty() && std::erase(entry->borrowers, borrower) > 0) touched.push_back(entry);
+  }
+  for (ObjectEntry* entry : touched) consider(entry);
+}
+
+void RefTable::drain_releases() {
+  // Destroying an entry may drop references inside it: they arrive on the same stack.
+  while (RefEntry* list = released_.exchange(nullptr, std::memory_order_acquire)) {
+    while (list) {
+      auto* entry = static_cast<ObjectEntry*>(list);
+      list = list->next_queued;
+      entry->queued.store(false, std::memory_order_release);
+      consider(entry);
+    }
+  }
+}
+
+void RefTable::consider(ObjectEntry* entry) {
+  if (entry->local_refs.load(std::memory_order_acquire) != 0 || entry->queued.load(std::memory_order_acquire)) return;
+  if (entry->owned) {
+    if (entry->borrowers.empty()) destroy(entry);
+    return;
+  }
+  if (entry->registering) return;   // confirm_borrows() looks again
+  if (entry->registered) {
+    comm_.remove_borrower(*entry->owner, entry->id);
+  } else {
+    std::erase(unregistered_, entry);
+  }
+  destroy(entry);
+}
+
+void RefTable::destroy(ObjectEntry* entry) {
+  entries_.erase(entry->id);
+  if (entry->owned) {
+    if (entry->is_actor_handle) {
+      comm_.actor_out_of_scope(actor_of(task_of(entry->id)));
+    } else {
+      comm_.free_object(*entry);
+    }
+  }
+  // Back to how allocate() found a new one. Members that own memory are swapped out first: dropping them may re-enter
+  // release_last(), never this function.
+  std::vector<Ref> contained = std::move(entry->contained);
+  entry->contained.clear();
+  entry->owned = true;
+  entry->is_actor_handle = entry->registered = entry->registering = entry->asked = entry->fetching = false;
+  entry->state = ObjectState::kPending;
+  entry->owner.reset();
+  entry->blob = {};
+  entry->size = 0;
+  entry->locations.clear();
+  entry->mapped = {};
+  entry->view.reset();
+  entry->view_bytes = {};
+  entry->borrowers.clear();
+  entry->waiters.clear();
+  entry->mark = 0;
+  entry->ready.store(false, std::memory_order_relaxed);
+  pool_.push_back(entry);
+}
+
+int RefTable::register_kept() {
+  drain_releases();
+  std::vector<ObjectEntry*> kept;
+  kept.swap(unregistered_);
+  for (ObjectEntry* entry : kept) register_now(entry);
+  return outstanding_;
+}
+
+void RefTable::register_now(ObjectEntry* entry) {
+  if (entry->owned || entry->registered || entry->registering) return;
+  std::erase(unregistered_, entry);
+  entry->registering = true;
+  ++outstanding_;
+  comm_.add_borrower(*entry->owner, {entry->id}, self_);
+}
+
+void RefTable::confirm_borrows(const std::vector<ObjectId>& ids) {
+  for (const ObjectId& id : ids) {
+    ObjectEntry* entry = find(id);
+    if (!entry || !entry->registering) continue;
+    entry->registering = false;
+    entry->registered = true;
+    --outstanding_;
+    consider(entry);
+  }
+}
+
+void RefTable::close() { closed_.store(true, std::memory_order_release); }
+
+void RefTable::check_invariants() const {
+  int registering = 0;
+  for (const auto& [id, entry] : entries_) {
+    RT_CHECK(entry->id == id);
+    RT_CHECK(entry->owned || entry->owner);
+    RT_CHECK(!(entry->owned && entry->registered));
+    RT_CHECK(!entry->ready || entry->state != ObjectState::kPending);
+    registering += entry->registering;
+  }
+  RT_CHECK(registering == outstanding_);
+}
+
+}  // namespace rt::worker

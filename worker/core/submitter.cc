@@ -1,0 +1,457 @@
+#include "worker/core/submitter.h"
+
+#include <algorithm>
+
+#include "common/base/status.h"
+#include "worker/core/death.h"
+
+namespace rt::worker {
+
+Submitter::Submitter(SubmitComm& comm, const Settings& settings) : comm_(comm), settings_(settings) {}
+
+Submitter::~Submitter() {
+  for (auto& [key, c] : classes_) {
+    for (Task* task : c->queue) delete task;
+  }
+  for (auto& [key, lease] : leases_) {
+    for (Task* task : lease->in_flight) delete task;
+  }
+  for (auto& [key, tasks] : awaiting_exit_) {
+    for (Task* task : tasks) delete task;
+  }
+}
+
+SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
+  ResourceSet resources = ResourceSet::from_proto(spec.resources());
+  std::string key = resources.to_string() + '\n' + spec.scheduling_strategy() + '\n' + spec.runtime_env() + '\n' +
+                    std::to_string(spec.function().language());
+  auto& slot = classes_[key];
+  if (!slot) {
+    slot = std::make_unique<SchedulingClass>();
+    slot->id = next_class_++;
+    slot->resources = std::move(resources);
+    slot->strategy = spec.scheduling_strategy();
+    slot->runtime_env = spec.runtime_env();
+    slot->language = spec.function().language();
+    class_by_id_[slot->id] = slot.get();
+  }
+  return slot.get();
+}
+
+void Submitter::submit(Task* task, int64_t now_us) {
+  SchedulingClass& c = *task->function->scheduling_class;
+  ++pending_;
+  c.queue.push_back(task);
+  // With a backlog in front nothing changes for this task: replies and grants move the queue on.
+  if (c.queue.size() == 1) {
+    pump(c, now_us);
+  } else if ((c.queue.size() & 63) == 0) {
+    update_demand(c, now_us);
+  }
+}
+
+bool Submitter::may_push(const Lease& lease, const Task& task) const {
+  if (lease.state != Lease::State::kReady || lease.revoked) return false;
+  if (lease.in_flight.empty()) return true;
+  // Alone: what must not be blamed for, or lost with, a neighbour's crash.
+  if (task.suspect || task.retries_left == 0 || lease.in_flight.back()->suspect || lease.in_flight.back()->retries_left == 0) return false;
+  int64_t average = task.function->average_us;
+  if (average < 0) return false;
+  return lease.in_flight_us + average <= settings_.pipeline_target_us &&
+         static_cast<int64_t>(lease.in_flight.size()) < settings_.pipeline_max_tasks;
+}
+
+Lease* Submitter::least_loaded(SchedulingClass& c, const Task& task) const {
+  Lease* best = nullptr;
+  for (Lease* lease : c.leases) {
+    if (!may_push(*lease, task)) continue;
+    if (lease->in_flight.empty()) return lease;
+    if (!best || lease->in_flight.size() < best->in_flight.size()) best = lease;
+  }
+  return best;
+}
+
+void Submitter::push(Lease& lease, Task* task) {
+  task->seq = lease.next_seq++;
+  task->estimate_us = std::max<int64_t>(1, task->function->average_us);
+  if (!lease.in_flight.empty()) ++lease.owner_class->unstarted_in_flight;
+  lease.in_flight.push_back(task);
+  lease.in_flight_us += task->estimate_us;
+  comm_.push_task(lease, *task);
+}
+
+void Submitter::pump(SchedulingClass& c, int64_t now_us) {
+  while (!c.queue.empty()) {
+    Lease* lease = least_loaded(c, *c.queue.front());
+    if (!lease) break;
+    Task* task = c.queue.front();
+    c.queue.pop_front();
+    push(*lease, task);
+  }
+  if (c.queue.empty()) rebalance(c);
+  update_demand(c, now_us);
+}
+
+// An idle lease and another with unstarted work: take some back.
+void Submitter::rebalance(SchedulingClass& c) {
+  if (c.unstarted_in_flight == 0) return;
+  Lease* fullest = nullptr;
+  bool idle = false;
+  for (Lease* lease : c.leases) {
+    if (lease->state != Lease::State::kReady || lease->revoked) continue;
+    if (lease->in_flight.empty()) {
+      idle = true;
+    } else if (!fullest || lease->in_flight.size() > fullest->in_flight.size()) {
+      fullest = lease;
+    }
+  }
+  if (!idle || !fullest || fullest->take_back_pending || fullest->in_flight.size() < 2) return;
+  // A few microseconds of work are not worth the messages.
+  if (fullest->in_flight_us < 500 && fullest->in_flight.front()->function->average_us >= 0 && fullest->in_flight.size() < 16) {
+    fullest->take_back_pending = true;   // tick() asks if it is still there a moment later
+    return;
+  }
+  fullest->take_back_pending = true;
+  comm_.take_back(*fullest, static_cast<int>(fullest->in_flight.size() / 2));
+}
+
+int Submitter::needed_leases(const SchedulingClass& c) const {
+  int64_t unstarted = static_cast<int64_t>(c.queue.size()) + c.unstarted_in_flight;
+  if (unstarted == 0) return 0;
+  int64_t average = c.queue.empty() ? -1 : c.queue.front()->function->average_us;
+  for (const Lease* lease : c.leases) {
+    if (average >= 0) break;
+    if (!lease->in_flight.empty()) average = lease->in_flight.front()->function->average_us;
+  }
+  // Another worker pays when it saves more than about a millisecond.
+  if (average >= 0) unstarted = std::min(unstarted, (unstarted * std::max<int64_t>(average, 1) + 999) / 1000);
+  return static_cast<int>(std::min<int64_t>(unstarted, settings_.max_workers));
+}
+
+void Submitter::update_demand(SchedulingClass& c, int64_t now_us) {
+  (void)now_us;
+  int needed = needed_leases(c);
+  for (const Lease* lease : c.leases) {
+    // Leases that are on their way to being usable will take a share.
+    if (lease->state == Lease::State::kConnecting && needed > 0) --needed;
+  }
+  if (c.leases.empty() && !c.queue.empty()) needed = std::max(needed, 1);
+  const std::string& what = c.queue.empty() ? std::string() : c.queue.front()->function->spec.name();
+  for (auto& [node, remote] : c.remotes) {
+    int want = std::min(remote.want, needed);
+    if (want != remote.want) {
+      remote.want = want;
+      comm_.send_demand(node, c, want, 0, what);
+    }
+    needed -= want;
+  }
+  std::erase_if(c.remotes, [](const auto& item) { return item.second.want == 0; });
+  if (needed == c.local_want) return;
+  // A level that only shrinks a little under load is not worth a message: grants beyond the need are returned.
+  if (needed != 0 && needed < c.local_want && c.local_want - needed < c.local_want / 4) return;
+  c.local_want = needed;
+  comm_.send_demand(NodeKey::nil(), c, needed, static_cast<int64_t>(c.queue.size()), what);
+}
+
+void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id, const proto::WorkerAddress& worker, int pid,
+                              int64_t now_us) {
+  auto found = class_by_id_.find(class_id);
+  if (found == class_by_id_.end()) return;
+  SchedulingClass& c = *found->second;
+  auto lease = std::make_unique<Lease>();
+  lease->key = next_lease_++;
+  lease->id = lease_id;
+  lease->node = node;
+  lease->owner_class = &c;
+  lease->worker = worker;
+  lease->pid = pid;
+  lease->idle_since_us = now_us;
+  if (node.is_nil()) {
+    if (c.local_want > 0) --c.local_want;
+  } else if (auto it = c.remotes.find(node); it != c.remotes.end()) {
+    if (--it->second.want <= 0) c.remotes.erase(it);
+  }
+  if (needed_leases(c) == 0 && c.queue.empty()) {
+    comm_.return_lease(*lease, false);
+    return;
+  }
+  Lease& added = *lease;
+  c.leases.push_back(&added);
+  leases_[added.key] = std::move(lease);
+  comm_.connect_lease(added);
+}
+
+void Submitter::lease_ready(uint64_t key, int64_t now_us) {
+  Lease* lease = find_lease(key);
+  if (!lease || lease->state != Lease::State::kConnecting) return;
+  lease->state = Lease::State::kReady;
+  lease->idle_since_us = now_us;
+  pump(*lease->owner_class, now_us);
+}
+
+Lease* Submitter::find_lease(uint64_t key) {
+  auto it = leases_.find(key);
+  return it == leases_.end() ? nullptr : it->second.get();
+}
+
+Task* Submitter::reply_of(uint64_t key, uint32_t seq) {
+  Lease* lease = find_lease(key);
+  if (!lease) return nullptr;
+  // Replies come in order but for tasks taken back from the end.
+  for (Task* task : lease->in_flight) {
+    if (task->seq == seq) return task;
+    if (task->seq > seq) break;
+  }
+  for (auto it = lease->in_flight.rbegin(); it != lease->in_flight.rend(); ++it) {
+    if ((*it)->seq == seq) return *it;
+  }
+  return nullptr;
+}
+
+void Submitter::remove_in_flight(Lease& lease, Task* task) {
+  if (lease.in_flight.front() == task) {
+    lease.in_flight.pop_front();
+  } else {
+    std::erase(lease.in_flight, task);
+  }
+  lease.in_flight_us -= task->estimate_us;
+  if (!lease.in_flight.empty()) --lease.owner_class->unstarted_in_flight;
+}
+
+void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t now_us) {
+  Lease* lease = find_lease(key);
+  RT_CHECK(lease);
+  remove_in_flight(*lease, task);
+  --pending_;
+  const_cast<Template*>(task->function)->measured(duration_us);
+  lease->take_back_pending = lease->take_back_pending && lease->in_flight.size() > 1;
+  SchedulingClass& c = *lease->owner_class;
+  if (lease->in_flight.empty()) {
+    lease->idle_since_us = now_us;
+    if (lease->revoked) {
+      drop_lease(*lease, false);
+      pump(c, now_us);
+      return;
+    }
+  }
+  // Refill in gulps, not task by task: one write carries many.
+  if (!c.queue.empty() && (lease->in_flight.size() < 8 || lease->in_flight_us < settings_.pipeline_target_us / 2)) {
+    pump(c, now_us);
+  } else if (lease->in_flight.empty()) {
+    rebalance(c);
+    if (c.unstarted_in_flight == 0 && c.local_want > 0) update_demand(c, now_us);
+  }
+}
+
+void Submitter::requeue(Task* task, SchedulingClass& c) { c.queue.push_front(task); }
+
+void Submitter::retry(uint64_t key, Task* task, int64_t now_us) {
+  Lease* lease = find_lease(key);
+  RT_CHECK(lease);
+  SchedulingClass& c = *lease->owner_class;
+  remove_in_flight(*lease, task);
+  if (lease->in_flight.empty()) lease->idle_since_us = now_us;
+  ++task->attempt;
+  if (task->retries_left > 0) --task->retries_left;
+  requeue(task, c);
+  pump(c, now_us);
+}
+
+void Submitter::task_returned(uint64_t key, Task* task, int64_t now_us) {
+  Lease* lease = find_lease(key);
+  RT_CHECK(lease);
+  remove_in_flight(*lease, task);
+  lease->take_back_pending = false;
+  if (lease->in_flight.empty()) lease->idle_since_us = now_us;
+  SchedulingClass& c = *lease->owner_class;
+  requeue(task, c);
+  // Not back to where it came from at once: an idle lease is preferred by least_loaded().
+  pump(c, now_us);
+}
+
+void Submitter::drop_lease(Lease& lease, bool failed) {
+  comm_.return_lease(lease, failed);
+  std::erase(lease.owner_class->leases, &lease);
+  leases_.erase(lease.key);
+}
+
+void Submitter::lease_broken(uint64_t key, int64_t now_us) {
+  Lease* lease = find_lease(key);
+  if (!lease || lease->state == Lease::State::kBroken) return;
+  SchedulingClass& c = *lease->owner_class;
+  lease->state = Lease::State::kBroken;
+  if (!lease->in_flight.empty()) c.unstarted_in_flight -= static_cast<int64_t>(lease->in_flight.size()) - 1;
+  std::vector<Task*> lost(lease->in_flight.begin(), lease->in_flight.end());
+  lease->in_flight.clear();
+  if (lost.empty()) {
+    drop_lease(*lease, true);
+  } else {
+    // The first one is to blame, or at least was running; the rest go on in isolation, free of charge.
+    std::vector<Task*> blamed{lost.front()};
+    for (size_t i = lost.size(); i-- > 1;) {
+      lost[i]->suspect = true;
+      requeue(lost[i], c);
+    }
+    awaiting_exit_[key] = std::move(blamed);
+    comm_.ask_exit(*lease);
+  }
+  pump(c, now_us);
+}
+
+void Submitter::worker_exit(uint64_t key, const proto::ExitInfo& info, int64_t now_us) {
+  auto found = awaiting_exit_.find(key);
+  if (found == awaiting_exit_.end()) return;
+  std::vector<Task*> tasks = std::move(found->second);
+  awaiting_exit_.erase(found);
+  if (Lease* lease = find_lease(key)) drop_lease(*lease, true);
+  settle(std::move(tasks), info, now_us);
+}
+
+void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, int64_t now_us) {
+  for (Task* task : tasks) {
+    if (task->retries_left == 0 || task->cancelled) {
+      --pending_;
+      comm_.fail_task(task, worker_death_error(*task, info));
+      continue;
+    }
+    if (task->retries_left > 0) --task->retries_left;
+    ++task->attempt;
+    task->suspect = true;
+    SchedulingClass& c = *task->function->scheduling_class;
+    requeue(task, c);
+    pump(c, now_us);
+  }
+}
+
+void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids, int64_t now_us) {
+  std::vector<Lease*> hit;
+  for (auto& [key, lease] : leases_) {
+    if (lease->node == node && std::find(lease_ids.begin(), lease_ids.end(), lease->id) != lease_ids.end()) hit.push_back(lease.get());
+  }
+  for (Lease* lease : hit) {
+    lease->revoked = true;
+    SchedulingClass& c = *lease->owner_class;
+    if (lease->in_flight.empty()) {
+      drop_lease(*lease, false);
+    } else if (lease->in_flight.size() > 1) {
+      comm_.take_back(*lease, static_cast<int>(lease->in_flight.size()) - 1);
+    }
+    update_demand(c, now_us);
+  }
+}
+
+void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, int64_t now_us) {
+  auto found = class_by_id_.find(class_id);
+  if (found == class_by_id_.end() || count <= 0) return;
+  SchedulingClass& c = *found->second;
+  int moved = std::min(count, c.local_want);
+  if (moved <= 0) return;
+  c.local_want -= moved;
+  SchedulingClass::Remote& remote = c.remotes[node];
+  remote.want += moved;
+  remote.until_us = now_us + 2'000'000;
+  comm_.send_demand(node, c, remote.want, static_cast<int64_t>(c.queue.size()), c.queue.empty() ? "" : c.queue.front()->function->spec.name());
+  update_demand(c, now_us);
+}
+
+void Submitter::class_failed(uint64_t class_id, const std::string& message, int64_t now_us) {
+  auto found = class_by_id_.find(class_id);
+  if (found == class_by_id_.end()) return;
+  SchedulingClass& c = *found->second;
+  std::deque<Task*> queue = std::move(c.queue);
+  c.queue.clear();
+  for (Task* task : queue) {
+    --pending_;
+    comm_.fail_task(task, system_error(Code::kInternal, message, *task));
+  }
+  update_demand(c, now_us);
+}
+
+void Submitter::node_gone(const NodeKey& node, int64_t now_us) {
+  for (auto& [key, c] : classes_) {
+    bool had = node.is_nil() ? std::exchange(c->local_want, 0) > 0 : c->remotes.erase(node) > 0;
+    if (had && !node.is_nil()) update_demand(*c, now_us);
+  }
+}
+
+Task* Submitter::cancel_queued(const TaskId& id) {
+  for (auto& [key, c] : classes_) {
+    for (auto it = c->queue.begin(); it != c->queue.end(); ++it) {
+      if ((*it)->id != id) continue;
+      Task* task = *it;
+      c->queue.erase(it);
+      --pending_;
+      return task;
+    }
+  }
+  return nullptr;
+}
+
+Lease* Submitter::lease_running(const TaskId& id) {
+  for (auto& [key, lease] : leases_) {
+    for (Task* task : lease->in_flight) {
+      if (task->id == id) return lease.get();
+    }
+  }
+  return nullptr;
+}
+
+int64_t Submitter::tick(int64_t now_us) {
+  int64_t next = -1;
+  auto sooner = [&](int64_t at) { next = next < 0 ? at : std::min(next, at); };
+  std::vector<Lease*> idle;
+  for (auto& [key, c] : classes_) {
+    for (Lease* lease : c->leases) {
+      if (lease->state == Lease::State::kReady && lease->in_flight.empty()) {
+        int64_t until = lease->idle_since_us + settings_.lease_idle_timeout_ms * 1000;
+        if (until <= now_us) {
+          idle.push_back(lease);
+        } else {
+          sooner(until);
+        }
+      }
+    }
+    bool changed = false;
+    for (auto it = c->remotes.begin(); it != c->remotes.end();) {
+      if (it->second.until_us <= now_us) {
+        comm_.send_demand(it->first, *c, 0, 0, "");
+        it = c->remotes.erase(it);
+        changed = true;
+      } else {
+        sooner(it->second.until_us);
+        ++it;
+      }
+    }
+    if (changed) update_demand(*c, now_us);
+    for (Lease* lease : c->leases) {
+      if (!lease->take_back_pending) continue;
+      lease->take_back_pending = false;   // ask again if there is still reason to
+    }
+    if (c->queue.empty() && c->unstarted_in_flight > 0) {
+      rebalance(*c);
+      sooner(now_us + 5000);
+    }
+  }
+  for (Lease* lease : idle) drop_lease(*lease, false);
+  return next;
+}
+
+void Submitter::check_invariants() const {
+  int64_t counted = 0;
+  for (const auto& [key, c] : classes_) {
+    counted += static_cast<int64_t>(c->queue.size());
+    int64_t unstarted = 0;
+    for (const Lease* lease : c->leases) {
+      RT_CHECK(lease->owner_class == c.get());
+      counted += static_cast<int64_t>(lease->in_flight.size());
+      if (!lease->in_flight.empty()) unstarted += static_cast<int64_t>(lease->in_flight.size()) - 1;
+      RT_CHECK(lease->state == Lease::State::kReady || lease->in_flight.empty());
+    }
+    RT_CHECK(unstarted == c->unstarted_in_flight);
+    RT_CHECK(c->local_want >= 0);
+  }
+  for (const auto& [key, tasks] : awaiting_exit_) counted += static_cast<int64_t>(tasks.size());
+  RT_CHECK(counted == pending_);
+}
+
+}  // namespace rt::worker

@@ -1,0 +1,173 @@
+#include "worker/core/value_codec.h"
+
+#include <cstring>
+
+namespace rt::worker {
+namespace {
+
+template <class T>
+void put(std::string* out, T value) {
+  out->append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Reads little-endian fields, refusing to run over the end.
+class Reader {
+ public:
+  explicit Reader(Bytes bytes) : rest_(bytes) {}
+  template <class T>
+  bool get(T* value) {
+    if (rest_.size() < sizeof(T)) return false;
+    std::memcpy(value, rest_.data(), sizeof(T));
+    rest_ = rest_.subspan(sizeof(T));
+    return true;
+  }
+  bool take(size_t n, Bytes* bytes) {
+    if (rest_.size() < n) return false;
+    *bytes = rest_.first(n);
+    rest_ = rest_.subspan(n);
+    return true;
+  }
+
+ private:
+  Bytes rest_;
+};
+
+size_t align64(size_t n) { return (n + 63) & ~size_t{63}; }
+
+size_t buffers_start(const ValueParts& parts, size_t packed_refs) {
+  return kValueHeader + 16 * parts.buffers.size() + packed_refs + parts.inband.size();
+}
+
+}  // namespace
+
+std::string pack_refs(std::span<const Ref> refs, const OwnerOf& owner_of) {
+  std::string out;
+  if (refs.empty()) return out;
+  // Few owners, many references: the index of the last address found is nearly always the next one, too.
+  std::vector<const proto::WorkerAddress*> owners;
+  std::string ids;
+  ids.reserve(refs.size() * 30);
+  uint16_t index = 0;
+  for (const Ref& ref : refs) {
+    const proto::WorkerAddress& owner = owner_of(ref);
+    if (owners.empty() || owners[index]->worker_id() != owner.worker_id()) {
+      for (index = 0; index < owners.size() && owners[index]->worker_id() != owner.worker_id();) ++index;
+      if (index == owners.size()) owners.push_back(&owner);
+    }
+    ids.append(ref.id().view());
+    put(&ids, index);
+  }
+  put(&out, static_cast<uint16_t>(owners.size()));
+  for (const auto* owner : owners) {
+    std::string bytes = owner->SerializeAsString();
+    put(&out, static_cast<uint32_t>(bytes.size()));
+    out += bytes;
+  }
+  put(&out, static_cast<uint32_t>(refs.size()));
+  return out + ids;
+}
+
+Result<std::vector<PackedRef>> unpack_refs(Bytes packed) {
+  std::vector<PackedRef> refs;
+  if (packed.empty()) return refs;
+  Error bad = make_error(Code::kInvalid, "malformed references inside a value");
+  Reader reader(packed);
+  uint16_t owner_count;
+  if (!reader.get(&owner_count)) return bad;
+  std::vector<std::shared_ptr<const proto::WorkerAddress>> owners;
+  for (int i = 0; i < owner_count; ++i) {
+    uint32_t length;
+    Bytes bytes;
+    auto address = std::make_shared<proto::WorkerAddress>();
+    if (!reader.get(&length) || !reader.take(length, &bytes) || !address->ParseFromArray(bytes.data(), bytes.size())) return bad;
+    owners.push_back(std::move(address));
+  }
+  uint32_t count;
+  if (!reader.get(&count) || count > packed.size() / 30) return bad;
+  refs.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    Bytes id;
+    uint16_t index;
+    if (!reader.take(ObjectId::kSize, &id) || !reader.get(&index) || index >= owners.size()) return bad;
+    refs.push_back({ObjectId::from_binary(as_view(id)), owners[index]});
+  }
+  return refs;
+}
+
+size_t encoded_size(const ValueParts& parts, size_t packed_refs) {
+  size_t end = buffers_start(parts, packed_refs);
+  for (Bytes buffer : parts.buffers) end = align64(end) + buffer.size();
+  return end;
+}
+
+void plain_copy(uint8_t* to, const uint8_t* from, size_t n) { std::memcpy(to, from, n); }
+
+void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy) {
+  std::memset(out, 0, kValueHeader);
+  out[0] = static_cast<uint8_t>(parts.kind);
+  uint32_t contained = packed_refs.size(), count = parts.buffers.size();
+  uint64_t inband = parts.inband.size();
+  std::memcpy(out + 4, &contained, 4);
+  std::memcpy(out + 8, &inband, 8);
+  std::memcpy(out + 16, &count, 4);
+  size_t end = buffers_start(parts, packed_refs.size());
+  uint8_t* table = out + kValueHeader;
+  uint8_t* body = table + 16 * count;
+  if (contained) std::memcpy(body, packed_refs.data(), contained);
+  if (inband) std::memcpy(body + contained, parts.inband.data(), inband);
+  for (Bytes buffer : parts.buffers) {
+    uint64_t entry[2] = {align64(end), buffer.size()};
+    std::memcpy(table, entry, 16);
+    table += 16;
+    copy(out + entry[0], buffer.data(), buffer.size());
+    end = entry[0] + entry[1];
+  }
+}
+
+Result<DecodedValue> decode_value(Bytes encoded) {
+  Error bad = make_error(Code::kInvalid, "malformed value");
+  if (encoded.size() < kValueHeader || encoded[0] > static_cast<uint8_t>(ValueKind::kNone)) return bad;
+  uint32_t contained, count;
+  uint64_t inband;
+  std::memcpy(&contained, encoded.data() + 4, 4);
+  std::memcpy(&inband, encoded.data() + 8, 8);
+  std::memcpy(&count, encoded.data() + 16, 4);
+  size_t rest = encoded.size() - kValueHeader;
+  if (count > rest / 16) return bad;
+  rest -= 16 * size_t{count};
+  if (contained > rest || inband > rest - contained) return bad;
+  DecodedValue value;
+  value.kind = static_cast<ValueKind>(encoded[0]);
+  const uint8_t* table = encoded.data() + kValueHeader;
+  size_t body = kValueHeader + 16 * size_t{count};
+  value.packed_refs = encoded.subspan(body, contained);
+  value.inband = encoded.subspan(body + contained, inband);
+  value.buffers.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    uint64_t entry[2];
+    std::memcpy(entry, table + 16 * i, 16);
+    if (entry[0] > encoded.size() || entry[1] > encoded.size() - entry[0]) return bad;
+    value.buffers.push_back(encoded.subspan(entry[0], entry[1]));
+  }
+  return value;
+}
+
+std::string encode_error(const proto::ErrorValue& error) {
+  std::string inband = error.SerializeAsString();
+  ValueParts parts;
+  parts.kind = ValueKind::kError;
+  parts.inband = as_bytes(inband);
+  std::string out(encoded_size(parts, 0), '\0');
+  encode_value(parts, {}, reinterpret_cast<uint8_t*>(out.data()), plain_copy);
+  return out;
+}
+
+Result<proto::ErrorValue> decode_error(Bytes inband) {
+  proto::ErrorValue error;
+  if (!error.ParseFromArray(inband.data(), inband.size())) return make_error(Code::kInvalid, "malformed error value");
+  return error;
+}
+
+bool is_error(Bytes encoded) { return !encoded.empty() && encoded[0] == static_cast<uint8_t>(ValueKind::kError); }
+
+}  // namespace rt::worker

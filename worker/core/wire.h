@@ -1,0 +1,75 @@
+// The hot path's messages: flat frames between an owner and a worker. Little-endian, unaligned, no padding.
+//
+// kTasks (owner -> worker): records, each a tag byte and
+//   1 template: u32 id, u32 length, proto::TaskTemplate            - before the first task that uses it on this connection
+//   2 task:     u32 seq, u32 template, 24 bytes task id, u8 attempt, u16 argument count, then per argument
+//                 u8 0: u32 length, encoded value
+//                 u8 1: 28 bytes object id, i64 size, u16 location count, each (28 bytes node id, u16 length, ip, i32 port),
+//                       u16 length, proto::WorkerAddress of the owner
+// kReplies (worker -> owner): records
+//   u32 seq, u8 TaskStatus, u32 duration in us, u16 return count, then per return
+//                 u8 0: u32 length, encoded value         u8 1: i64 size (sealed in the store of the worker's node)
+// kTakeBack (owner -> worker): u32 count: return up to so many unstarted tasks, newest first, as kNotStarted replies.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "common/base/bytes.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+
+namespace rt::worker::wire {
+
+inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3;
+inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2;
+
+enum class TaskStatus : uint8_t { kOk = 0, kError = 1, kErrorRetry = 2, kNotStarted = 3 };
+
+class Writer {
+ public:
+  explicit Writer(std::string& out) : out_(out) {}
+  template <class T>
+  void number(T value) {
+    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void bytes(std::string_view b) { out_.append(b); }
+  void bytes(Bytes b) { out_.append(reinterpret_cast<const char*>(b.data()), b.size()); }
+
+ private:
+  std::string& out_;
+};
+
+// Every get() checks the bounds; after a failure ok() is false and all further values are zero or empty.
+class Reader {
+ public:
+  explicit Reader(Bytes bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+  template <class T>
+  T number() {
+    T value{};
+    if (static_cast<size_t>(end_ - at_) < sizeof(T)) return fail(), value;
+    std::memcpy(&value, at_, sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+  Bytes take(size_t n) {
+    if (static_cast<size_t>(end_ - at_) < n) return fail(), Bytes{};
+    Bytes bytes{at_, n};
+    at_ += n;
+    return bytes;
+  }
+  bool ok() const { return ok_; }
+  bool at_end() const { return at_ == end_; }
+
+ private:
+  void fail() {
+    ok_ = false;
+    at_ = end_;
+  }
+  const uint8_t* at_;
+  const uint8_t* end_;
+  bool ok_ = true;
+};
+
+}  // namespace rt::worker::wire
