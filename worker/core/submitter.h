@@ -105,6 +105,7 @@ class Submitter {
   // Returns idle leases, withdraws stale redirects. Returns when to be called next (steady us), -1: not needed.
   int64_t tick(int64_t now_us);
   int64_t pending() const { return pending_; }
+  bool has_leases() const { return !leases_.empty(); }
   void check_invariants() const;
 
  private:

@@ -8,7 +8,7 @@
 //                       u16 length, proto::WorkerAddress of the owner
 // kReplies (worker -> owner): records
 //   u32 seq, u8 TaskStatus, u32 duration in us, u16 return count, then per return
-//                 u8 0: u32 length, encoded value         u8 1: i64 size (sealed in the store of the worker's node)
+//                 u8 0: u32 length, encoded value         u8 1: i64 size (sealed in the store of the worker's node), u32 length, packed references
 // kTakeBack (owner -> worker): u32 count: return up to so many unstarted tasks, newest first, as kNotStarted replies.
 #pragma once
 

@@ -1,0 +1,230 @@
+// Actors as their creators and callers see them.
+#include <fmt/core.h>
+
+#include "worker/core/death.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+void Worker::Impl::subscribe_actor(const ActorId& id) {
+  if (!subscribed_actors.insert(id.binary()).second) return;
+  with_head([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) {
+      proto::ActorInfo dead;
+      dead.mutable_spec()->set_actor_id(id.binary());
+      dead.set_state(proto::ACTOR_DEAD);
+      dead.mutable_death()->set_message("the head cannot be reached: " + connection.error().message);
+      actors->actor_update(id, &dead);
+      return;
+    }
+    proto::SubscribeRequest request;
+    request.add_actor_ids(id.binary());
+    rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1, [](Result<proto::Empty>) {});
+  });
+}
+
+void Worker::Impl::connect_actor(ActorLink& actor) {
+  ActorId id = actor.id;
+  int64_t epoch = actor.info.epoch();
+  with_peer(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
+    ActorLink* actor = actors->find(id);
+    if (!actor || actor->info.epoch() != epoch) return;
+    if (!link) {
+      actors->connection_lost(id);
+      return;
+    }
+    (*link)->actor = id;
+    actor->connection = link->get();
+    actors->connected(id);
+    (*link)->connection->flush();
+  });
+}
+
+void Worker::Impl::push_call(ActorLink& actor, Task& task) {
+  Link& link = *static_cast<Link*>(actor.connection);
+  write_task(link, task);
+  if (actor.in_flight.size() == 1 || link.connection->queued_bytes() > 8192) link.connection->flush();
+}
+
+void Worker::Impl::ask_again(const ActorId& id, int64_t delay_us) {
+  loop->run_after(delay_us, [this, id] {
+    ActorLink* actor = actors->find(id);
+    if (actor && actor->state == ActorLink::State::kInterrupted) query_actor(id);
+  });
+}
+
+void Worker::Impl::query_actor(const ActorId& id) {
+  with_head([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) return ask_again(id, 1'000'000);
+    proto::GetActorRequest request;
+    request.set_actor_id(id.binary());
+    rpc::call(**connection, &proto::HeadService::Stub::GetActor, request, 10'000'000, [this, id](Result<proto::GetActorReply> reply) {
+      if (!reply) return ask_again(id, 500'000);
+      actors->actor_update(id, reply->found() ? &reply->actor() : nullptr);
+      ActorLink* actor = actors->find(id);
+      if (actor && actor->state == ActorLink::State::kInterrupted) ask_again(id, 500'000);
+    });
+  });
+}
+
+void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> request, std::function<void(Result<proto::RegisterActorReply>)> done) {
+  with_head([request, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) return done(connection.error());
+    rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000, done);
+  });
+}
+
+Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<const Arg> args) {
+  Lock lock(mutex);
+  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  auto request = std::make_shared<proto::RegisterActorRequest>();
+  proto::ActorSpec& spec = *request->mutable_spec();
+  spec = std::move(actor_options.spec);
+  request->set_get_if_exists(actor_options.get_if_exists);
+  ActorId id = make_actor_id(context.job_id, rng.next(), static_cast<uint32_t>(rng.next()));
+  spec.set_actor_id(id.binary());
+  spec.set_job_id(context.job_id.binary());
+  if (spec.ray_namespace().empty()) spec.set_ray_namespace(context.ray_namespace);
+  *spec.mutable_owner() = self_address;
+  *spec.mutable_job_config() = options.job_config;
+  spec.mutable_job_config()->set_job_id(context.job_id.binary());
+
+  Task staging;   // only to encode the arguments the way tasks do
+  RT_TRY(build_args(lock, staging, args));
+  std::vector<Ref> held = staging.held;
+  auto unready = std::make_shared<int>(0);
+  auto fill = [this, request, inlined = std::move(staging.inlined), list = std::move(staging.args)] {
+    for (const Task::Arg& arg : list) {
+      proto::TaskArg* out = request->mutable_spec()->add_args();
+      if (!arg.ref) {
+        out->set_inlined(inlined.substr(arg.offset, arg.size));
+        continue;
+      }
+      const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
+      if (entry.state == ObjectState::kInMemory) {
+        out->set_inlined(std::string(as_view(entry.blob.bytes())));
+      } else {
+        out->set_object_id(entry.id.binary());
+        *out->mutable_owner() = owner_of(entry);
+      }
+    }
+  };
+  Actor actor{id, {}};
+  if (!spec.detached()) {
+    ObjectEntry* handle = refs->create(handle_object_of(id));
+    handle->is_actor_handle = true;
+    handle->state = ObjectState::kInMemory;
+    actor.handle = Ref(handle);
+  }
+  std::vector<Ref> arg_refs;
+  for (const Arg& arg : args) {
+    if (arg.ref) arg_refs.push_back(*arg.ref);
+  }
+  arg_refs.insert(arg_refs.end(), held.begin(), held.end());
+  actor_args[id] = arg_refs;
+
+  auto fail = [this, id](const Error& error) {
+    proto::ActorInfo dead;
+    dead.mutable_spec()->set_actor_id(id.binary());
+    dead.set_state(proto::ACTOR_DEAD);
+    dead.mutable_death()->set_message(error.message);
+    actors->link(id);
+    actors->actor_update(id, &dead);
+  };
+  bool named = !spec.name().empty();
+  auto answer = std::make_shared<std::optional<Result<proto::RegisterActorReply>>>();
+  auto send = [this, request, fill, fail, answer, id, named] {
+    fill();
+    register_actor(request, [this, fail, answer, id, named](Result<proto::RegisterActorReply> reply) {
+      if (!reply && !named) fail(reply.error());
+      if (reply && !reply->existed()) actors->link(id);
+      *answer = std::move(reply);
+    });
+  };
+  // Placed when its arguments exist: a process that waits for them would hold its resources meanwhile.
+  for (const Ref& ref : arg_refs) {
+    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    bool top_level = std::any_of(args.begin(), args.end(), [&](const Arg& a) { return a.ref && *a.ref == ref; });
+    if (!top_level || entry.ready) continue;
+    ++*unready;
+    entry.waiters.push_back([unready, send] {
+      if (--*unready == 0) send();
+    });
+    resolve(entry);
+  }
+  if (*unready == 0) send();
+  loop->flush_all();
+  if (!named) return actor;
+
+  while (!answer->has_value()) {
+    wait_until(lock, -1, [&] { return answer->has_value() || stopping; });
+    if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  }
+  if (!**answer) {
+    actor_args.erase(id);
+    if (actor.handle) static_cast<ObjectEntry*>(actor.handle.entry())->is_actor_handle = false;
+    return (*answer)->error();
+  }
+  const proto::RegisterActorReply& reply = ***answer;
+  if (reply.existed()) {
+    actor_args.erase(id);
+    if (actor.handle) static_cast<ObjectEntry*>(actor.handle.entry())->is_actor_handle = false;
+    return Actor{ActorId::from_binary(reply.actor_id()), {}};
+  }
+  return actor;
+}
+
+Status Worker::Impl::submit_method(const ActorId& actor, const Template* method, const MethodOptions& method_options, std::span<const Arg> args,
+                                   std::vector<Ref>* returns) {
+  Lock lock(mutex);
+  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  refs->drain_releases();
+  Task* task = tasks.take();
+  task->id = make_task_id(++next_task_unique, actor);
+  task->function = method;
+  task->retries_left = static_cast<int32_t>(method_options.max_task_retries);
+  if (Status built = build_args(lock, *task, args); !built) {
+    tasks.give_back(task);
+    return built;
+  }
+  if (ObjectEntry* handle = refs->find(handle_object_of(actor))) task->actor_handle = Ref(handle);
+  make_returns(*task, returns);
+  ActorLink& link = actors->link(actor);
+  link.out_of_order = method_options.out_of_order;
+  for (Task::Arg& arg : task->args) {
+    if (!arg.ref) continue;
+    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
+    if (entry.ready) continue;
+    ++task->unready_args;
+    entry.waiters.push_back([this, task, actor] {
+      if (--task->unready_args == 0) actors->args_ready(actor);
+    });
+    resolve(entry);
+  }
+  if (Status queued = actors->submit(actor, task, method_options.max_pending_calls); !queued) {
+    returns->clear();
+    tasks.give_back(task);
+    return queued;
+  }
+  if (++submits_since_poll >= 64) {
+    submits_since_poll = 0;
+    poll_once(lock);
+  }
+  if (background_asleep.load(std::memory_order_relaxed)) leave_wait();
+  return {};
+}
+
+void Worker::Impl::actor_out_of_scope(const ActorId& actor) {
+  actor_args.erase(actor);
+  if (stopping) return;
+  proto::KillActorRequest request;
+  request.set_actor_id(actor.binary());
+  request.set_no_restart(true);
+  request.set_why(proto::ExitInfo::OUT_OF_SCOPE);
+  request.set_graceful(true);
+  with_head([request](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (connection) rpc::call(**connection, &proto::HeadService::Stub::KillActor, request, 10'000'000, [](Result<proto::Empty>) {});
+  });
+}
+
+}  // namespace rt::worker

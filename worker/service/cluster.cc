@@ -1,0 +1,230 @@
+// Blocking calls to the head, subscriptions, logs for the driver, task events.
+#include <fmt/core.h>
+
+#include "worker/service/executing_task.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+template <class Method>
+Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
+  using Reply = typename rpc::StubMethod<Method>::ReplyType;
+  Lock lock(mutex);
+  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  auto answer = std::make_shared<std::optional<Result<Reply>>>();
+  with_head([answer, method, request](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) {
+      *answer = Result<Reply>(connection.error());
+      return;
+    }
+    rpc::call(**connection, method, request, 60'000'000, [answer](Result<Reply> reply) { *answer = std::move(reply); });
+  });
+  while (!answer->has_value()) {
+    wait_until(lock, -1, [&] { return answer->has_value() || stopping; });
+    if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  }
+  return std::move(**answer);
+}
+
+void Worker::Impl::subscribe(const proto::SubscribeRequest& request) {
+  subscriptions.MergeFrom(request);
+  with_head([request](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (connection) rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1, [](Result<proto::Empty>) {});
+  });
+}
+
+void Worker::Impl::resubscribe() {
+  proto::SubscribeRequest all = subscriptions;
+  for (const auto& id : subscribed_actors) all.add_actor_ids(id);
+  if (all.actor_ids().empty() && all.logs_of_job().empty()) return;
+  rpc::call(*head, &proto::HeadService::Stub::Subscribe, all, -1, [](Result<proto::Empty>) {});
+}
+
+void Worker::Impl::deliver_logs(Lock& lock) {
+  std::vector<DriverLine> lines;
+  lines.swap(pending_lines);
+  auto sink = log_sink;
+  if (!sink) return;
+  lock.unlock();
+  sink(lines);
+  lock.lock();
+}
+
+void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
+  if (settings.task_events_report_interval_ms <= 0) return;
+  if (static_cast<int64_t>(events.events.size()) >= settings.task_events_buffer) {
+    ++events_dropped;
+    return;
+  }
+  auto intern = [this](const std::string& text) {
+    auto [it, added] = event_strings.try_emplace(text, static_cast<uint32_t>(events.strings.size()));
+    if (added) events.strings.push_back(text);
+    return it->second;
+  };
+  if (events.strings.empty()) events.strings.emplace_back();
+  TaskEvent event;
+  event.task = task.id();
+  event.attempt = static_cast<uint32_t>(task.attempt());
+  event.name = intern(task.spec().name());
+  event.function = intern(task.incoming().function->display);
+  if (task.failed()) {
+    if (auto decoded = decode_value(as_bytes(task.error_value()))) {
+      if (auto error = decode_error(decoded->inband)) {
+        event.error = intern(error->cause_class() + "\n" + error->message().substr(0, 500) + "\n" + error->traceback().substr(0, 4000));
+      }
+    }
+  }
+  event.start_us = task.start_us();
+  event.deserialize_us = static_cast<uint32_t>(std::max<int64_t>(0, task.started_us() - task.start_us()));
+  event.execute_us = static_cast<uint32_t>(std::max<int64_t>(0, task.executed_us() - task.started_us()));
+  event.store_us = static_cast<uint32_t>(std::max<int64_t>(0, task.finished_us() - task.executed_us()));
+  event.kind = !task.incoming().link ? 1 : actor ? 2 : 0;
+  if (events.events.empty()) event_min_us = event.start_us;
+  event_max_us = std::max(event_max_us, task.finished_us());
+  events.events.push_back(event);
+  constexpr size_t kFlushEvents = 8192;
+  if (events.events.size() >= kFlushEvents) {
+    flush_events();
+  } else if (!event_timer_set) {
+    event_timer_set = true;
+    loop->run_after(std::min<int64_t>(250, settings.task_events_report_interval_ms) * 1000, [this] {
+      event_timer_set = false;
+      flush_events();
+    });
+  }
+}
+
+void Worker::Impl::flush_events() {
+  if (events.events.empty() || !node_manager || !node_manager->is_open()) return;
+  events.node_ip = context.node_ip;
+  events.worker_hex = context.worker_id.hex();
+  events.is_driver = options.is_driver;
+  proto::TaskEventBatch batch;
+  batch.set_job_id(job_of(events.events.front().task).binary());
+  batch.set_min_time_us(event_min_us);
+  batch.set_max_time_us(event_max_us);
+  batch.set_count(static_cast<int64_t>(events.events.size()));
+  batch.set_dropped(events_dropped);
+  batch.set_packed(pack_task_events(events));
+  rpc::notify(*node_manager, &proto::NodeManagerService::Stub::AddTaskEvents, batch);
+  events.events.clear();
+  events.strings.clear();
+  event_strings.clear();
+  events_dropped = 0;
+  event_max_us = 0;
+}
+
+// ---- the façade's blocking calls
+
+Result<std::vector<proto::Node>> Worker::nodes() {
+  auto reply = impl_->call_head(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
+  if (!reply) return reply.error();
+  return std::vector<proto::Node>(reply->nodes().begin(), reply->nodes().end());
+}
+
+Result<bool> Worker::kv_put(const std::string& ns, const std::string& key, const std::string& value, bool overwrite) {
+  proto::KvPutRequest request;
+  request.set_ns(ns);
+  request.set_key(key);
+  request.set_value(value);
+  request.set_overwrite(overwrite);
+  request.set_job_id(impl_->context.job_id.binary());
+  auto reply = impl_->call_head(&proto::HeadService::Stub::KvPut, request);
+  if (!reply) return reply.error();
+  return reply->added();
+}
+
+Result<std::string> Worker::kv_get(const std::string& ns, const std::string& key) {
+  proto::KvGetRequest request;
+  request.set_ns(ns);
+  request.set_key(key);
+  auto reply = impl_->call_head(&proto::HeadService::Stub::KvGet, request);
+  if (!reply) return reply.error();
+  if (!reply->found()) return make_error(Code::kNotFound, fmt::format("no key '{}' in namespace '{}'", key, ns));
+  return std::move(*reply->mutable_value());
+}
+
+Result<bool> Worker::kv_delete(const std::string& ns, const std::string& key) {
+  proto::KvGetRequest request;
+  request.set_ns(ns);
+  request.set_key(key);
+  auto reply = impl_->call_head(&proto::HeadService::Stub::KvDelete, request);
+  if (!reply) return reply.error();
+  return reply->added();
+}
+
+Result<std::vector<std::string>> Worker::kv_list(const std::string& ns, const std::string& prefix) {
+  proto::KvListRequest request;
+  request.set_ns(ns);
+  request.set_prefix(prefix);
+  auto reply = impl_->call_head(&proto::HeadService::Stub::KvList, request);
+  if (!reply) return reply.error();
+  return std::vector<std::string>(reply->keys().begin(), reply->keys().end());
+}
+
+Result<std::vector<proto::ActorInfo>> Worker::list_actors(bool all_namespaces) {
+  proto::ListActorsRequest request;
+  request.set_all_namespaces(all_namespaces);
+  request.set_ray_namespace(impl_->context.ray_namespace);
+  auto reply = impl_->call_head(&proto::HeadService::Stub::ListActors, request);
+  if (!reply) return reply.error();
+  return std::vector<proto::ActorInfo>(reply->actors().begin(), reply->actors().end());
+}
+
+Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_namespace, proto::ActorInfo* info) {
+  proto::GetActorRequest request;
+  request.set_name(name);
+  request.set_ray_namespace(ray_namespace.empty() ? impl_->context.ray_namespace : ray_namespace);
+  auto reply = impl_->call_head(&proto::HeadService::Stub::GetActor, request);
+  if (!reply) return reply.error();
+  if (!reply->found() || reply->actor().state() == proto::ACTOR_DEAD) {
+    return make_error(Code::kNotFound, fmt::format("Failed to look up actor '{}' in namespace '{}': no live actor has this name.", name, request.ray_namespace()));
+  }
+  *info = reply->actor();
+  ActorId id = ActorId::from_binary(reply->actor().spec().actor_id());
+  Impl::Lock lock(impl_->mutex);
+  impl_->actors->link(id);
+  impl_->actors->actor_update(id, info);
+  return Actor{id, {}};
+}
+
+Status Worker::kill_actor(const ActorId& actor, bool no_restart) {
+  proto::KillActorRequest request;
+  request.set_actor_id(actor.binary());
+  request.set_no_restart(no_restart);
+  request.set_why(proto::ExitInfo::KILLED_BY_USER);
+  auto reply = impl_->call_head(&proto::HeadService::Stub::KillActor, request);
+  if (!reply) return reply.error();
+  return {};
+}
+
+Result<std::string> Worker::timeline_json() {
+  {
+    Impl::Lock lock(impl_->mutex);
+    impl_->flush_events();
+    impl_->loop->flush_all();
+  }
+  std::string json = "[";
+  int64_t after = 0;
+  for (;;) {
+    proto::GetTaskEventsRequest request;
+    request.set_after_row(after);
+    request.set_max_bytes(16 << 20);
+    auto reply = impl_->call_head(&proto::HeadService::Stub::GetTaskEvents, request);
+    if (!reply) return reply.error();
+    for (const auto& batch : reply->batches()) {
+      auto data = unpack_task_events(batch.packed());
+      if (!data || data->events.empty()) continue;
+      std::string part;
+      append_timeline(*data, &part);
+      if (part.empty()) continue;
+      if (json.size() > 1) json += ',';
+      json += part;
+    }
+    after = reply->next_row();
+    if (!reply->more()) break;
+  }
+  return json + "]";
+}
+
+}  // namespace rt::worker

@@ -1,0 +1,427 @@
+// Tasks in, replies out: the executing half of a worker.
+#include <fmt/core.h>
+
+#include "worker/service/executing_task.h"
+#include "worker/core/death.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+thread_local ExecutingTaskImpl* t_current_task = nullptr;
+
+ExecTemplate* Worker::Impl::exec_template(std::string_view serialized) {
+  auto [it, added] = exec_templates.try_emplace(std::string(serialized));
+  if (!added) return it->second.get();
+  auto made = std::make_unique<ExecTemplate>();
+  if (!made->spec.ParseFromArray(serialized.data(), static_cast<int>(serialized.size()))) {
+    exec_templates.erase(it);
+    return nullptr;
+  }
+  const auto& function = made->spec.function();
+  std::string_view name = function.name();
+  if (!function.class_name().empty()) {
+    made->display = function.class_name() + "." + function.name();
+  } else {
+    made->display = std::string(name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1));
+  }
+  it->second = std::move(made);
+  return it->second.get();
+}
+
+bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count) {
+  // All inline arguments share one allocation.
+  struct Stored { size_t index; ObjectId id; std::vector<store::Location> locations; proto::WorkerAddress owner; };
+  std::vector<Stored> stored;
+  std::vector<Bytes> inlined(count);
+  size_t total = 0;
+  for (int i = 0; i < count; ++i) {
+    auto kind = reader.number<uint8_t>();
+    if (kind == 0) {
+      inlined[i] = reader.take(reader.number<uint32_t>());
+      if (inlined[i].size() < kValueHeader) return false;
+      total += (inlined[i].size() + 7) & ~size_t{7};
+      continue;
+    }
+    if (kind != 1) return false;
+    Stored s{static_cast<size_t>(i), ObjectId::from_binary(as_view(reader.take(ObjectId::kSize))), {}, {}};
+    auto size = reader.number<int64_t>();
+    auto locations = reader.number<uint16_t>();
+    for (int l = 0; l < locations && reader.ok(); ++l) {
+      store::Location location;
+      location.node = NodeId::from_binary(as_view(reader.take(NodeId::kSize)));
+      location.ip = std::string(as_view(reader.take(reader.number<uint16_t>())));
+      location.port = reader.number<int32_t>();
+      location.size = size;
+      s.locations.push_back(std::move(location));
+    }
+    Bytes owner = reader.take(reader.number<uint16_t>());
+    if (!s.owner.ParseFromArray(owner.data(), static_cast<int>(owner.size()))) return false;
+    stored.push_back(std::move(s));
+  }
+  if (!reader.ok()) return false;
+  std::shared_ptr<uint8_t[]> memory;
+  if (total) memory = std::make_shared_for_overwrite<uint8_t[]>(total);
+  size_t at = 0;
+  task.args.resize(count);
+  for (int i = 0; i < count; ++i) {
+    if (inlined[i].empty()) continue;
+    std::memcpy(memory.get() + at, inlined[i].data(), inlined[i].size());
+    Bytes own{memory.get() + at, inlined[i].size()};
+    at += (own.size() + 7) & ~size_t{7};
+    auto decoded = decode_value(own);
+    if (!decoded) return false;
+    if (decoded->kind == ValueKind::kError) {
+      task.failed = true;
+      task.failure = std::string(as_view(own));
+    }
+    Value& value = task.args[i];
+    value.kind = decoded->kind;
+    value.inband = decoded->inband;
+    value.buffers = std::move(decoded->buffers);
+    value.keepalive = memory;
+    if (!decoded->packed_refs.empty()) value.contained = take_refs(decoded->packed_refs, false, false);
+  }
+  task.unready = static_cast<int>(stored.size());
+  return true;
+}
+
+void Worker::Impl::fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, std::vector<store::Location> locations,
+                             proto::WorkerAddress owner) {
+  bool remote = std::none_of(locations.begin(), locations.end(), [&](const auto& l) { return l.node == context.node_id; });
+  std::vector<store::StoreClient::Wanted> wanted{{id, std::move(locations)}};
+  store->get(std::move(wanted), settings.object_fetch_timeout_ms * 1000, [this, task, index, id, owner, remote](std::vector<Result<OwnedBytes>> got) {
+    Result<DecodedValue> decoded = got.empty() ? Result<DecodedValue>(make_error(Code::kObjectLost, "no answer"))
+                                   : got[0]    ? decode_value(got[0]->bytes)
+                                               : Result<DecodedValue>(got[0].error());
+    if (!decoded) {
+      task->failed = true;
+      auto error = system_error(decoded.error().code == Code::kUnavailable ? Code::kObjectLost : decoded.error().code,
+                                fmt::format("Argument object {} cannot be read: {}", id.hex(), decoded.error().message));
+      error.set_object_id(id.binary());
+      task->failure = encode_error(error);
+    } else {
+      Value& value = task->args[index];
+      value.kind = decoded->kind;
+      value.inband = decoded->inband;
+      value.buffers = std::move(decoded->buffers);
+      value.keepalive = got[0]->keepalive;
+      value.in_shared_memory = true;
+      if (!decoded->packed_refs.empty()) value.contained = take_refs(decoded->packed_refs, false, false);
+      if (value.kind == ValueKind::kError) {
+        task->failed = true;
+        task->failure = std::string(as_view(got[0]->bytes));
+      }
+    }
+    --task->unready;
+    if (!remote || owner.worker_id() == context.worker_id.view()) return;
+    proto::AddLocation note;
+    note.set_object_id(id.binary());
+    note.set_node_id(context.node_id.binary());
+    note.set_ip(context.node_ip);
+    note.set_port(context.node_manager_port);
+    with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
+      if (link) rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
+    });
+  });
+}
+
+void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
+  wire::Reader reader(body);
+  auto refuse = [&](const char* what) { link->connection->close(make_error(Code::kProtocol, what)); };
+  while (!reader.at_end()) {
+    auto tag = reader.number<uint8_t>();
+    if (tag == wire::kTemplateRecord) {
+      auto id = reader.number<uint32_t>();
+      Bytes bytes = reader.take(reader.number<uint32_t>());
+      ExecTemplate* t = reader.ok() ? exec_template(as_view(bytes)) : nullptr;
+      if (!t) return refuse("malformed task template");
+      link->templates[id] = t;
+      continue;
+    }
+    if (tag != wire::kTaskRecord) return refuse("malformed task");
+    auto task = std::make_shared<IncomingTask>();
+    task->link = link;
+    task->seq = reader.number<uint32_t>();
+    auto found = link->templates.find(reader.number<uint32_t>());
+    task->id = TaskId::from_binary(as_view(reader.take(TaskId::kSize)));
+    task->attempt = reader.number<uint8_t>();
+    int count = reader.number<uint16_t>();
+    if (!reader.ok() || found == link->templates.end()) return refuse("malformed task");
+    task->function = found->second;
+    wire::Reader again = reader;
+    if (!read_args(*task, reader, count)) return refuse("malformed task arguments");
+    task->arrived_us = wall_now_us();
+    if (task->unready) {
+      // Second look, now that the task is shared with what fetches its arguments.
+      for (int i = 0; i < count; ++i) {
+        if (again.number<uint8_t>() == 0) {
+          again.take(again.number<uint32_t>());
+          continue;
+        }
+        ObjectId id = ObjectId::from_binary(as_view(again.take(ObjectId::kSize)));
+        auto size = again.number<int64_t>();
+        int n = again.number<uint16_t>();
+        std::vector<store::Location> locations;
+        for (int l = 0; l < n; ++l) {
+          NodeId node = NodeId::from_binary(as_view(again.take(NodeId::kSize)));
+          std::string ip(as_view(again.take(again.number<uint16_t>())));
+          int port = again.number<int32_t>();
+          locations.push_back({node, ip, port, size});
+        }
+        proto::WorkerAddress owner;
+        Bytes bytes = again.take(again.number<uint16_t>());
+        (void)owner.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+        fetch_arg(task, i, id, std::move(locations), std::move(owner));
+      }
+    }
+    incoming.push_back(std::move(task));
+  }
+}
+
+void Worker::Impl::on_take_back(const std::shared_ptr<Link>& link, Bytes body) {
+  wire::Reader reader(body);
+  give_back_unstarted(link.get(), reader.number<uint32_t>());
+}
+
+void Worker::Impl::give_back_unstarted(Link* only, size_t limit) {
+  if (actor) return;
+  for (size_t i = incoming.size(); i-- > 0 && limit > 0;) {
+    auto& task = incoming[i];
+    if (!task->link || (only && task->link.get() != only)) continue;
+    std::string& out = task->link->connection->begin_flat(wire::kReplies);
+    wire::Writer writer(out);
+    writer.number(task->seq);
+    writer.number(wire::TaskStatus::kNotStarted);
+    writer.number(uint32_t{0});
+    writer.number(uint16_t{0});
+    task->link->connection->end_flat();
+    incoming.erase(incoming.begin() + static_cast<ptrdiff_t>(i));
+    --limit;
+  }
+  loop->flush_all();
+}
+
+std::shared_ptr<IncomingTask> Worker::Impl::next_task() {
+  for (auto it = incoming.begin(); it != incoming.end(); ++it) {
+    if ((*it)->unready > 0) {
+      // A plain actor keeps the order of its callers.
+      if (actor && !actor->spec().out_of_order()) {
+        auto& link = (*it)->link;
+        auto next = std::find_if(std::next(it), incoming.end(), [&](const auto& t) { return t->link != link && t->unready == 0; });
+        if (next == incoming.end()) return nullptr;
+        auto task = *next;
+        incoming.erase(next);
+        return task;
+      }
+      continue;
+    }
+    auto task = *it;
+    incoming.erase(it);
+    return task;
+  }
+  return nullptr;
+}
+
+void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::function<void(const proto::CreateActorReply&)> reply) {
+  if (actor) {
+    proto::CreateActorReply failed;
+    failed.mutable_failure()->set_message("this worker is an actor already");
+    reply(failed);
+    return;
+  }
+  actor = std::make_unique<proto::CreateActorRequest>(request);
+  const proto::ActorSpec& spec = actor->spec();
+  auto task = std::make_shared<IncomingTask>();
+  task->function = exec_template(spec.creation().SerializeAsString());
+  task->id = make_task_id(static_cast<uint64_t>(request.epoch()), ActorId::from_binary(spec.actor_id()));
+  task->arrived_us = wall_now_us();
+  task->args.resize(spec.args_size());
+  actor_reply = std::move(reply);
+  for (int i = 0; i < spec.args_size(); ++i) {
+    const proto::TaskArg& arg = spec.args(i);
+    if (arg.kind_case() == proto::TaskArg::kInlined) {
+      Blob blob = copy_blob(as_bytes(arg.inlined()));
+      auto decoded = decode_value(blob.bytes());
+      if (!decoded || decoded->kind == ValueKind::kError) {
+        task->failed = true;
+        task->failure = arg.inlined();
+        continue;
+      }
+      Value& value = task->args[i];
+      value.kind = decoded->kind;
+      value.inband = decoded->inband;
+      value.buffers = std::move(decoded->buffers);
+      value.keepalive = blob.data;
+      if (!decoded->packed_refs.empty()) value.contained = take_refs(decoded->packed_refs, false, false);
+      continue;
+    }
+    // By reference: its owner says where it is.
+    ++task->unready;
+    auto owner = std::make_shared<proto::WorkerAddress>(arg.owner());
+    ObjectId id = ObjectId::from_binary(arg.object_id());
+    ObjectEntry* entry = refs->borrow(id, owner, false);
+    Ref hold(entry);
+    auto with_value = [this, task, i, hold, owner] {
+      auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+      if (entry.state == ObjectState::kInMemory) {
+        auto value = decode(entry, entry.blob.bytes(), entry.blob.data, false);
+        if (!value || value->kind == ValueKind::kError) {
+          task->failed = true;
+          task->failure = std::string(as_view(entry.blob.bytes()));
+        } else {
+          task->args[i] = std::move(*value);
+        }
+        --task->unready;
+        return;
+      }
+      std::vector<store::Location> locations;
+      for (const auto& l : entry.locations) locations.push_back({l.node, l.ip, l.port, entry.size});
+      fetch_arg(task, i, entry.id, std::move(locations), *owner);
+    };
+    if (entry->ready) {
+      with_value();
+    } else {
+      entry->waiters.push_back(with_value);
+      resolve(*entry);
+    }
+  }
+  incoming.push_back(std::move(task));
+}
+
+void Worker::Impl::request_exit(int code) {
+  exiting = true;
+  exit_code = code;
+  loop->wake();
+  if (followers > 0) follower_cv.notify_all();
+}
+
+void Worker::Impl::set_blocked(bool blocked) {
+  if (options.is_driver || !node_manager || !node_manager->is_open()) return;
+  blocked_threads += blocked ? 1 : -1;
+  bool now_blocked = blocked_threads > 0;
+  if (now_blocked == reported_blocked) return;
+  // An actor's own resources stay held; a task gives its CPU back.
+  reported_blocked = now_blocked;
+  if (now_blocked) give_back_unstarted(nullptr, ~size_t{0});
+  proto::Blocked note;
+  note.set_worker_id(context.worker_id.binary());
+  note.set_blocked(now_blocked);
+  rpc::notify(*node_manager, &proto::NodeManagerService::Stub::SetBlocked, note);
+  node_manager->flush();
+}
+
+int Worker::Impl::run(Executor& the_executor) {
+  executor = &the_executor;
+  Lock lock(mutex);
+  while (!exiting && !stopping) {
+    auto task = next_task();
+    if (!task) {
+      if (exit_when_idle && executing == 0 && incoming.empty() && held_replies.empty()) break;
+      // Replies of this burst leave together, then whoever has news for us is read right here.
+      wait_until(lock, -1, [&] {
+        return exiting || stopping || (exit_when_idle && executing == 0 && incoming.empty()) ||
+               std::any_of(incoming.begin(), incoming.end(), [](const auto& t) { return t->unready == 0; });
+      });
+      last_flush_us = 0;
+      continue;
+    }
+    ++executing;
+    auto running = std::make_unique<ExecutingTaskImpl>(*this, std::move(task));
+    lock.unlock();
+    if (running->incoming().failed) {
+      running->fail_encoded();
+      running.reset();
+    } else {
+      running->make_current();
+      executor->execute(std::move(running));
+      t_current_task = nullptr;
+    }
+    lock.lock();
+    int64_t now = steady_now_us();
+    if (last_flush_us == 0) last_flush_us = now;
+    if (now - last_flush_us > settings.reply_flush_us || incoming.empty()) {
+      loop->flush_all();
+      last_flush_us = now;
+    }
+  }
+  loop->flush_all();
+  flush_events();
+  loop->flush_all();
+  return exit_code;
+}
+
+// The reply leaves when every borrow it ends or begins is known to the owners concerned.
+void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
+  --executing;
+  record_event(task);
+  auto& incoming_task = task.incoming();
+  if (!incoming_task.link) {
+    // Actor creation: the node-manager hears how it went.
+    proto::CreateActorReply answer;
+    answer.set_ok(!task.failed());
+    *answer.mutable_address() = self_address;
+    answer.set_pid(getpid());
+    if (task.failed()) {
+      answer.mutable_failure()->set_kind(proto::ExitInfo::INIT_FAILED);
+      answer.mutable_failure()->set_creation_error(task.error_value());
+      answer.mutable_failure()->set_pid(getpid());
+      answer.mutable_failure()->set_ip(context.node_ip);
+    } else {
+      actor_ready = true;
+    }
+    refs->register_kept();
+    if (actor_reply) actor_reply(answer);
+    actor_reply = nullptr;
+    if (pumping) loop->flush_all();
+    return;
+  }
+  int outstanding = 0;
+  if (refs->has_unregistered()) {
+    task.drop_args();
+    outstanding = refs->register_kept();
+  }
+  if (!incoming_task.link->open) return;
+  auto third_party = task.third_party_refs();
+  if (outstanding == 0 && third_party.empty() && held_replies.empty()) {
+    std::string& out = incoming_task.link->connection->begin_flat(wire::kReplies);
+    out.append(task.reply());
+    incoming_task.link->connection->end_flat();
+    if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task) incoming_task.link->connection->flush();
+    return;
+  }
+  auto held = std::make_shared<HeldReply>();
+  held->link = incoming_task.link;
+  held->body = task.reply();
+  held_replies.push_back(held);
+  for (auto& [owner, ids] : third_party) {
+    ++held->waiting;
+    proto::BorrowRequest request;
+    for (const ObjectId& id : ids) request.add_object_ids(id.binary());
+    request.mutable_borrower()->set_worker_id(incoming_task.link->peer.binary());
+    with_peer(owner, [this, held, request](Result<std::shared_ptr<Link>> link) {
+      auto done = [this, held](Result<proto::BorrowReply>) {
+        --held->waiting;
+        flush_held_replies();
+      };
+      if (!link) return done(link.error());
+      rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, 30'000'000, done);
+    });
+  }
+  loop->flush_all();
+}
+
+void Worker::Impl::flush_held_replies() {
+  if (refs->outstanding_registrations() > 0) return;
+  // In order: a caller's later reply must not overtake what it holds.
+  while (!held_replies.empty() && held_replies.front()->waiting == 0) {
+    auto held = held_replies.front();
+    held_replies.pop_front();
+    if (!held->link->open) continue;
+    std::string& out = held->link->connection->begin_flat(wire::kReplies);
+    out.append(held->body);
+    held->link->connection->end_flat();
+  }
+  loop->flush_all();
+}
+
+}  // namespace rt::worker

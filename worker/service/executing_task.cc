@@ -1,0 +1,140 @@
+#include "worker/service/executing_task.h"
+
+#include <fmt/core.h>
+
+#include "worker/core/death.h"
+
+namespace rt::worker {
+
+ExecutingTaskImpl::ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task)
+    : impl_(impl), task_(std::move(task)), start_us_(wall_now_us()) {}
+
+ExecutingTaskImpl::~ExecutingTaskImpl() {
+  if (!replied_) {
+    // A binding that lost the task is a bug of ours; the caller must not wait for ever.
+    std::string error = encode_error(system_error(Code::kInternal, "the worker finished the task without a result"));
+    failed_ = true;
+    error_ = error;
+    begin_reply(wire::TaskStatus::kError, 1);
+    wire::Writer writer(reply_);
+    writer.number(uint8_t{0});
+    writer.number(static_cast<uint32_t>(error.size()));
+    writer.bytes(error);
+  }
+  Worker::Impl::Lock lock(impl_.mutex);
+  if (!impl_.stopping) impl_.send_reply(*this);
+  // Dropped here, under no lock but ours: the refs only queue.
+  task_->args.clear();
+  returned_refs_.clear();
+}
+
+void ExecutingTaskImpl::make_current() { t_current_task = this; }
+
+const proto::JobConfig& ExecutingTaskImpl::job_config() const {
+  if (task_->link && task_->link->job_config) return *task_->link->job_config;
+  if (impl_.actor) return impl_.actor->spec().job_config();
+  return proto::JobConfig::default_instance();
+}
+
+void ExecutingTaskImpl::started() { started_us_ = wall_now_us(); }
+void ExecutingTaskImpl::executed() { executed_us_ = wall_now_us(); }
+
+void ExecutingTaskImpl::begin_reply(wire::TaskStatus status, size_t count) {
+  finished_us_ = wall_now_us();
+  if (started_us_ == 0) started_us_ = finished_us_;
+  if (executed_us_ == 0) executed_us_ = finished_us_;
+  replied_ = true;
+  reply_.clear();
+  wire::Writer writer(reply_);
+  writer.number(task_->seq);
+  writer.number(status);
+  writer.number(static_cast<uint32_t>(std::min<int64_t>(finished_us_ - start_us_, UINT32_MAX)));
+  writer.number(static_cast<uint16_t>(count));
+}
+
+// References inside a result: the receiver counts from now on, so that ours may go.
+void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
+  if (!task_->link) return;
+  const WorkerId& receiver = task_->link->peer;
+  for (const Ref& ref : contained) {
+    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    if (entry.owned) {
+      impl_.refs->add_borrower(entry.id, receiver);
+      continue;
+    }
+    returned_refs_.push_back(ref);
+    if (entry.owner->worker_id() == receiver.view()) continue;
+    auto known = std::find_if(third_party_.begin(), third_party_.end(), [&](const auto& item) { return item.first.worker_id() == entry.owner->worker_id(); });
+    if (known == third_party_.end()) known = third_party_.insert(third_party_.end(), {*entry.owner, {}});
+    known->second.push_back(entry.id);
+  }
+}
+
+void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, const ValueParts& parts, uint32_t index) {
+  std::string packed = parts.contained.empty() ? std::string() : impl_.pack(parts.contained);
+  size_t size = encoded_size(parts, packed.size());
+  wire::Writer writer(reply_);
+  auto inline_value = [&](std::string_view encoded) {
+    writer.number(uint8_t{0});
+    writer.number(static_cast<uint32_t>(encoded.size()));
+    writer.bytes(encoded);
+  };
+  if (static_cast<int64_t>(size) <= impl_.settings.max_inline_bytes) {
+    hold_for_receiver(parts.contained);
+    writer.number(uint8_t{0});
+    writer.number(static_cast<uint32_t>(size));
+    size_t at = reply_.size();
+    reply_.resize(at + size);
+    encode_value(parts, packed, reinterpret_cast<uint8_t*>(reply_.data()) + at, plain_copy);
+    return;
+  }
+  const WorkerId owner = task_->link ? task_->link->peer : impl_.context.worker_id;
+  auto sealed = impl_.write_to_store(lock, make_object_id(task_->id, index), owner, parts, packed, size);
+  if (!sealed) {
+    inline_value(encode_error(system_error(sealed.error().code, fmt::format("The result ({} bytes) of {} cannot be stored: {}", size,
+                                                                           spec().name(), sealed.error().message))));
+    return;
+  }
+  hold_for_receiver(parts.contained);
+  writer.number(uint8_t{1});
+  writer.number(sealed->size);
+  writer.number(static_cast<uint32_t>(packed.size()));
+  writer.bytes(packed);
+}
+
+void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
+  if (executed_us_ == 0) executed_us_ = wall_now_us();
+  bool plain = true;
+  for (const ValueParts& parts : returns) {
+    plain &= parts.contained.empty() && static_cast<int64_t>(encoded_size(parts, 0)) <= impl_.settings.max_inline_bytes;
+  }
+  begin_reply(wire::TaskStatus::kOk, returns.size());
+  Worker::Impl::Lock lock(impl_.mutex, std::defer_lock);
+  if (!plain) lock.lock();   // small results without references need nothing of ours
+  uint32_t index = 1;
+  for (const ValueParts& parts : returns) append_return(lock, parts, index++);
+  finished_us_ = wall_now_us();
+}
+
+void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {
+  failed_ = true;
+  begin_reply(retry ? wire::TaskStatus::kErrorRetry : wire::TaskStatus::kError, 1);
+  error_.resize(encoded_size(error, 0));
+  encode_value(error, {}, reinterpret_cast<uint8_t*>(error_.data()), plain_copy);
+  wire::Writer writer(reply_);
+  writer.number(uint8_t{0});
+  writer.number(static_cast<uint32_t>(error_.size()));
+  writer.bytes(error_);
+}
+
+void ExecutingTaskImpl::fail_encoded() {
+  failed_ = true;
+  error_ = task_->failure;
+  begin_reply(wire::TaskStatus::kError, 1);
+  wire::Writer writer(reply_);
+  writer.number(uint8_t{0});
+  writer.number(static_cast<uint32_t>(error_.size()));
+  writer.bytes(error_);
+}
+
+}  // namespace rt::worker

@@ -1,0 +1,62 @@
+// A task between its arrival and its reply. Made under the lock by Worker::run(), used without it by the binding, destroyed by
+// the binding when it has dropped the arguments: the destructor sends the reply.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+class ExecutingTaskImpl final : public ExecutingTask {
+ public:
+  ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task);
+  ~ExecutingTaskImpl() override;
+
+  const TaskId& id() const override { return task_->id; }
+  const proto::TaskTemplate& spec() const override { return task_->function->spec; }
+  void*& language_slot() override { return task_->function->language_slot; }
+  int attempt() const override { return task_->attempt; }
+  int num_returns() const override { return task_->function->spec.num_returns(); }
+  std::vector<Value>& args() override { return task_->args; }
+  bool is_actor_creation() const override { return !task_->link; }
+  const proto::ActorSpec* actor_spec() const override { return impl_.actor ? &impl_.actor->spec() : nullptr; }
+  int64_t actor_restarts() const override { return impl_.actor ? impl_.actor->num_restarts() : 0; }
+  const proto::JobConfig& job_config() const override;
+  void started() override;
+  void executed() override;
+  void finish(std::span<const ValueParts> returns) override;
+  void fail(const ValueParts& error, bool retry) override;
+
+  void make_current();
+  // The reply is the failure the task arrived with (an argument that is an error).
+  void fail_encoded();
+
+  IncomingTask& incoming() { return *task_; }
+  const IncomingTask& incoming() const { return *task_; }
+  void drop_args() { task_->args.clear(); }
+  bool failed() const { return failed_; }
+  const std::string& reply() const { return reply_; }
+  const std::string& error_value() const { return error_; }
+  const std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>& third_party_refs() const { return third_party_; }
+  int64_t start_us() const { return start_us_; }
+  int64_t started_us() const { return started_us_; }
+  int64_t executed_us() const { return executed_us_; }
+  int64_t finished_us() const { return finished_us_; }
+
+ private:
+  void begin_reply(wire::TaskStatus status, size_t count);
+  void append_return(Worker::Impl::Lock& lock, const ValueParts& parts, uint32_t index);
+  void hold_for_receiver(std::span<const Ref> contained);
+
+  Worker::Impl& impl_;
+  std::shared_ptr<IncomingTask> task_;
+  std::string reply_, error_;
+  std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>> third_party_;
+  std::vector<Ref> returned_refs_;
+  bool failed_ = false, replied_ = false;
+  int64_t start_us_ = 0, started_us_ = 0, executed_us_ = 0, finished_us_ = 0;   // wall clock
+};
+
+}  // namespace rt::worker

@@ -1,0 +1,309 @@
+// The worker's inside: one mutex, one PollLoop, the cores, and the connections they decide about. One file per concern:
+//   startup.cc  start, registration, the background thread, stop       pump.cc     who reads the sockets, and when
+//   peers.cc    connections to workers, node-managers, the head        objects.cc  put, get, wait, serving values to borrowers
+//   submit.cc   tasks out, replies in                                  actors.cc   actors' lives as their callers see them
+//   execute.cc  tasks in, replies out                                  cluster.cc  blocking calls to the head, logs, timeline
+//
+// Threads: everything marked (L) needs `mutex`. Callbacks of the loop run under it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/rng.h"
+#include "common/events/task_events.h"
+#include "common/net/poll_loop.h"
+#include "common/proto/head.pb.h"
+#include "common/proto/node_manager.pb.h"
+#include "common/proto/worker.pb.h"
+#include "common/rpc/client.h"
+#include "common/rpc/server.h"
+#include "daemons/object_store/client/store_client.h"
+#include "worker/core/actor_calls.h"
+#include "worker/core/ref_table.h"
+#include "worker/core/submitter.h"
+#include "worker/core/value_codec.h"
+#include "worker/core/wire.h"
+#include "worker/worker.h"
+
+namespace rt::worker {
+
+class ExecutingTaskImpl;
+
+// A connection to or from another worker, with what flows over it. Lives until the connection closes.
+struct Link {
+  std::shared_ptr<rpc::Connection> connection;
+  WorkerId peer;
+  // as owner
+  uint64_t lease_key = 0;                       // the lease its worker is ours by; 0: none
+  ActorId actor;                                // or the actor that lives there; nil: none
+  std::vector<bool> templates_sent;
+  // as executor
+  std::unordered_map<uint32_t, struct ExecTemplate*> templates;
+  proto::JobConfig* job_config = nullptr;
+  bool open = true;
+};
+
+// A template as executors see it, shared by all connections that sent the same bytes.
+struct ExecTemplate {
+  proto::TaskTemplate spec;
+  void* language_slot = nullptr;
+  std::string display;                          // bare function name, or Class.method
+};
+
+// A task that arrived and has not started.
+struct IncomingTask {
+  std::shared_ptr<Link> link;                   // null: actor creation (reply goes to the node-manager)
+  uint32_t seq = 0;
+  ExecTemplate* function = nullptr;
+  TaskId id;
+  int attempt = 0;
+  std::vector<Value> args;
+  int unready = 0;
+  bool failed = false;                          // an argument could not be had: `failure` is the reply
+  std::string failure;
+  int64_t arrived_us = 0;
+};
+
+class NodeClient;
+class WorkerRpc;
+
+struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
+  explicit Impl(Options options);
+  ~Impl() override;
+
+  using Lock = std::unique_lock<std::mutex>;
+
+  // ---- startup.cc
+  Status start();
+  void stop();
+  void background();
+  void on_node_manager_lost(const Error& why);                       // (L)
+
+  // ---- pump.cc
+  // Reads sockets until `done()` holds, the deadline passes or a signal arrives. Enters and leaves with the lock held.
+  Waited wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done);
+  void poll_once(Lock& lock);                                        // (L) without waiting, unless somebody else reads
+  void enter_wait();
+  void leave_wait();
+  void after_dispatch();                                             // (L) drains releases, flushes, wakes followers
+  void schedule_tick(int64_t delay_us);                              // (L)
+  void tick();                                                       // (L)
+
+  // ---- peers.cc
+  using WithLink = std::function<void(Result<std::shared_ptr<Link>>)>;
+  void with_peer(const proto::WorkerAddress& address, WithLink done);            // (L)
+  std::shared_ptr<Link> adopt_link(const std::shared_ptr<rpc::Connection>& connection, bool inbound);   // (L)
+  void link_closed(const std::shared_ptr<Link>& link, const Error& why);         // (L)
+  using WithConnection = std::function<void(Result<std::shared_ptr<rpc::Connection>>)>;
+  void with_node(const NodeKey& node, WithConnection done);                      // (L) nil: the local node-manager
+  void with_head(WithConnection done);                                           // (L)
+  void head_closed();                                                            // (L)
+  void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);    // (L)
+  void on_head_event(const proto::HeadEvent& event);                             // (L)
+  rpc::Identity identity() const;
+
+  // ---- objects.cc
+  Result<Ref> put(const ValueParts& parts, uint64_t content_low, uint64_t content_high);
+  Result<Ref> put_once(const ValueParts& parts);
+  Ref store_small(const ObjectId& id, const ValueParts& parts, const std::string& packed);     // (L)
+  Result<Ref> store_large(Lock& lock, const ObjectId& id, const ValueParts& parts, const std::string& packed, size_t size);
+  struct Sealed { OwnedBytes view; int64_t size; };
+  // Writes `parts` into shared memory. The lock is released while waiting and copying.
+  Result<Sealed> write_to_store(Lock& lock, const ObjectId& id, const WorkerId& owner, const ValueParts& parts, const std::string& packed, size_t size);
+  void mark_ready(ObjectEntry& entry);                                           // (L)
+  void set_blob(ObjectEntry& entry, Blob blob);                                  // (L) and ready
+  void set_error(ObjectEntry& entry, const proto::ErrorValue& error);            // (L)
+  void resolve(ObjectEntry& entry);                                              // (L) asks the owner of a borrowed object
+  void fetch(ObjectEntry& entry);                                                // (L) maps a shared object, from other nodes if need be
+  bool is_local(const ObjectEntry& entry) const;                                 // value readable without waiting
+  Result<Value> value_of(const Ref& ref);
+  Result<Value> decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared);   // (L)
+  std::vector<Ref> take_refs(Bytes packed, bool registered, bool register_now_); // (L)
+  std::string pack(std::span<const Ref> refs);
+  const proto::WorkerAddress& owner_of(const ObjectEntry& entry) const;
+  ObjectId next_put_id();
+  void serve_object(const proto::ObjectStatusRequest& request, std::function<void(const proto::ObjectStatus&)> reply);   // (L)
+  void fill_status(const ObjectEntry& entry, bool want_value, proto::ObjectStatus* status);
+
+  // ---- submit.cc
+  Status build_args(Lock& lock, Task& task, std::span<const Arg> args);
+  Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns);
+  void make_returns(Task& task, std::vector<Ref>* returns);                      // (L)
+  void wait_for_args(Task* task);                                                // (L) then task_ready()
+  void task_ready(Task* task);                                                   // (L)
+  bool args_failed(Task* task);                                                  // (L) an argument is an error: fails the task with it
+  void write_task(Link& link, const Task& task);                                 // (L)
+  void on_replies(const std::shared_ptr<Link>& link, Bytes body);                // (L)
+  void complete(Task* task, const std::string& node, std::span<const struct Return> returns);   // (L)
+  void fail_with_blob(Task* task, const Blob& error);                            // (L) takes the task
+  void drop_task(Task* task);                                                    // (L)
+  // SubmitComm
+  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) override;
+  void connect_lease(Lease& lease) override;
+  void push_task(Lease& lease, Task& task) override;
+  void take_back(Lease& lease, int count) override;
+  void return_lease(Lease& lease, bool worker_failed) override;
+  void ask_exit(Lease& lease) override;
+  void fail_task(Task* task, const proto::ErrorValue& error) override;           // also ActorComm's
+
+  // ---- actors.cc
+  void subscribe_actor(const ActorId& id) override;
+  void connect_actor(ActorLink& actor) override;
+  void push_call(ActorLink& actor, Task& task) override;
+  void ask_again(const ActorId& id, int64_t delay_us) override;
+  void query_actor(const ActorId& id);                                           // (L)
+  Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
+  void register_actor(std::shared_ptr<proto::RegisterActorRequest> request, std::function<void(Result<proto::RegisterActorReply>)> done);   // (L)
+  Status submit_method(const ActorId& actor, const Template* method, const MethodOptions& options, std::span<const Arg> args, std::vector<Ref>* returns);
+
+  // RefComm
+  void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids, const WorkerId& borrower) override;
+  void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id) override;
+  void free_object(ObjectEntry& entry) override;
+  void actor_out_of_scope(const ActorId& actor) override;
+
+  // ---- execute.cc
+  int run(Executor& executor);
+  void on_tasks(const std::shared_ptr<Link>& link, Bytes body);                  // (L)
+  void on_take_back(const std::shared_ptr<Link>& link, Bytes body);              // (L)
+  void give_back_unstarted(Link* only, size_t limit);                            // (L)
+  bool read_args(IncomingTask& task, wire::Reader& reader, int count);           // (L)
+  void fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, std::vector<store::Location> locations, proto::WorkerAddress owner);   // (L)
+  void start_actor(const proto::CreateActorRequest& request, std::function<void(const proto::CreateActorReply&)> reply);   // (L)
+  std::shared_ptr<IncomingTask> next_task();                                     // (L) null: nothing can run now
+  void send_reply(ExecutingTaskImpl& task);                                      // (L)
+  void flush_held_replies();                                                     // (L)
+  void record_event(const ExecutingTaskImpl& task);                              // (L)
+  void set_blocked(bool blocked);                                                // (L)
+  void request_exit(int code);                                                   // (L)
+  ExecTemplate* exec_template(std::string_view serialized);                      // (L)
+
+  // ---- cluster.cc
+  template <class Method>
+  Result<typename rpc::StubMethod<Method>::ReplyType> call_head(Method method, const typename rpc::StubMethod<Method>::RequestType& request);
+  void flush_events();                                                           // (L)
+  void subscribe(const proto::SubscribeRequest& request);                        // (L)
+  void resubscribe();                                                            // (L)
+  void deliver_logs(Lock& lock);
+
+  Options options;
+  Settings& settings;
+  Context context;
+  proto::WorkerAddress self_address;
+  std::string cluster_id, token;
+  std::string serialized_job;
+  std::string socket_path;
+
+  std::mutex mutex;
+  std::unique_ptr<net::PollLoop> loop;
+
+  // who reads
+  bool pumping = false;                          // a thread is in loop->wait()
+  bool leader_is_background = false;
+  int followers = 0;
+  std::condition_variable follower_cv, background_cv;
+  std::atomic<uint64_t> pump_serial{0};
+  std::atomic<bool> background_asleep{false};
+  std::atomic<bool> stopping{false};
+  bool connected = false;
+  std::thread background_thread;
+  int64_t tick_at = -1;
+  net::Loop::TimerId tick_timer = 0;
+  uint32_t submits_since_poll = 0;
+
+  // connections
+  std::unique_ptr<rpc::Server> server;
+  std::unique_ptr<NodeClient> node_client;
+  std::unique_ptr<WorkerRpc> worker_rpc;
+  std::shared_ptr<rpc::Connection> node_manager;
+  std::shared_ptr<rpc::Connection> head;
+  std::vector<WithConnection> head_waiters;
+  bool head_connecting = false;
+  int64_t head_lost_us = 0;
+  struct Peer {
+    std::shared_ptr<Link> link;
+    std::vector<WithLink> waiters;
+  };
+  std::unordered_map<WorkerId, Peer> peers;
+  std::unordered_set<std::shared_ptr<Link>> links;
+  struct NodePeer {
+    std::shared_ptr<rpc::Connection> connection;
+    std::vector<WithConnection> waiters;
+  };
+  std::unordered_map<NodeId, NodePeer> node_peers;
+  std::unordered_map<NodeId, proto::Node> node_table;
+
+  // cores
+  std::unique_ptr<RefTable> refs;
+  std::unique_ptr<Submitter> submitter;
+  std::unique_ptr<ActorCalls> actors;
+  TaskPool tasks;
+  std::unique_ptr<store::StoreClient> store;
+  std::vector<std::unique_ptr<Template>> templates;
+  std::unordered_map<std::string, Template*> template_by_bytes;
+  Rng rng;
+  uint64_t next_task_unique = 0;
+  uint32_t next_put_index = kPutIndexBase;
+  TaskId put_task;                               // the "task" puts of this process belong to
+  struct ContentKey {
+    uint64_t low, high;
+    bool operator==(const ContentKey&) const = default;
+  };
+  struct ContentHash {
+    size_t operator()(const ContentKey& k) const { return k.low; }
+  };
+  std::unordered_map<ContentKey, ObjectId, ContentHash> put_by_content;
+  std::unordered_map<ObjectId, ContentKey> content_of;
+  std::vector<Ref> pinned_forever;               // packed out of band
+  std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments, as long as the actor may restart
+
+  // subscriptions at the head
+  proto::SubscribeRequest subscriptions;
+  std::unordered_set<std::string> subscribed_actors;
+
+  // execution
+  Executor* executor = nullptr;
+  bool exiting = false, exit_when_idle = false;
+  int exit_code = 0;
+  std::deque<std::shared_ptr<IncomingTask>> incoming;
+  std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> exec_templates;
+  std::unordered_map<std::string, std::unique_ptr<proto::JobConfig>> job_configs;
+  int executing = 0;
+  int64_t last_flush_us = 0;
+  std::unique_ptr<proto::CreateActorRequest> actor;   // of the actor this process is
+  bool actor_ready = false;
+  std::function<void(const proto::CreateActorReply&)> actor_reply;
+  struct HeldReply {
+    std::shared_ptr<Link> link;
+    std::string body;
+    int waiting = 0;                             // acknowledgements on behalf of the receiver still out
+  };
+  std::deque<std::shared_ptr<HeldReply>> held_replies;
+  std::atomic<bool> reported_blocked{false};
+  int blocked_threads = 0;
+
+  // events
+  TaskEventBatchData events;
+  std::unordered_map<std::string, uint32_t> event_strings;
+  int64_t events_dropped = 0;
+  int64_t event_min_us = 0, event_max_us = 0;
+  bool event_timer_set = false;
+
+  // logs
+  std::function<void(const std::vector<DriverLine>&)> log_sink;
+  std::vector<DriverLine> pending_lines;
+};
+
+// The thread's running task, for Worker::current_task() and blocked reports.
+extern thread_local ExecutingTaskImpl* t_current_task;
+
+}  // namespace rt::worker

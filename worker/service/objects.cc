@@ -1,0 +1,377 @@
+// Objects: put, readiness, reading values, serving them to borrowers, freeing.
+#include <fmt/core.h>
+#include <xxhash.h>
+
+#include "worker/core/death.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+namespace {
+
+store::Location to_store(const ObjectLocation& location, int64_t size) { return {location.node, location.ip, location.port, size}; }
+
+std::vector<store::Location> to_store(const ObjectEntry& entry) {
+  std::vector<store::Location> out;
+  for (const auto& location : entry.locations) out.push_back(to_store(location, entry.size));
+  return out;
+}
+
+}  // namespace
+
+ObjectId Worker::Impl::next_put_id() { return make_object_id(put_task, ++next_put_index); }
+
+const proto::WorkerAddress& Worker::Impl::owner_of(const ObjectEntry& entry) const {
+  return entry.owned ? self_address : *entry.owner;
+}
+
+std::string Worker::Impl::pack(std::span<const Ref> contained) {
+  return pack_refs(contained, [this](const Ref& ref) -> const proto::WorkerAddress& {
+    return owner_of(*static_cast<ObjectEntry*>(ref.entry()));
+  });
+}
+
+std::vector<Ref> Worker::Impl::take_refs(Bytes packed, bool registered, bool register_now) {
+  std::vector<Ref> out;
+  auto unpacked = unpack_refs(packed);
+  if (!unpacked) return out;
+  out.reserve(unpacked->size());
+  for (auto& item : *unpacked) {
+    ObjectEntry* entry = refs->borrow(item.id, item.owner, registered);
+    if (!entry) {
+      // We own it and it is gone: the sender's hold was lost. A ref that says so.
+      entry = refs->create(item.id);
+      set_error(*entry, system_error(Code::kObjectLost, fmt::format("object {} was freed by its owner", item.id.hex())));
+    }
+    out.emplace_back(entry);
+    if (register_now) refs->register_now(entry);
+  }
+  return out;
+}
+
+void Worker::Impl::mark_ready(ObjectEntry& entry) {
+  entry.ready.store(true, std::memory_order_release);
+  if (entry.waiters.empty()) return;
+  std::vector<std::function<void()>> waiters;
+  waiters.swap(entry.waiters);
+  for (auto& waiter : waiters) waiter();
+}
+
+void Worker::Impl::set_blob(ObjectEntry& entry, Blob blob) {
+  entry.state = ObjectState::kInMemory;
+  entry.size = static_cast<int64_t>(blob.size);
+  entry.blob = std::move(blob);
+  mark_ready(entry);
+}
+
+void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error) { set_blob(entry, copy_blob(as_bytes(encode_error(error)))); }
+
+Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts, const std::string& packed) {
+  size_t size = encoded_size(parts, packed.size());
+  auto data = std::make_shared_for_overwrite<uint8_t[]>(size);
+  encode_value(parts, packed, data.get(), plain_copy);
+  ObjectEntry* entry = refs->create(id);
+  entry->contained.assign(parts.contained.begin(), parts.contained.end());
+  Ref ref(entry);
+  set_blob(*entry, {std::move(data), size});
+  return ref;
+}
+
+Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const ObjectId& id, const WorkerId& owner, const ValueParts& parts,
+                                                          const std::string& packed, size_t size) {
+  if (!store || !store->is_open()) return make_error(Code::kUnavailable, "the connection to this node's object store is lost");
+  // The callback may come after we gave up waiting: what it touches is shared.
+  auto answer = std::make_shared<std::optional<Result<store::Allocation>>>();
+  store->create(id, static_cast<int64_t>(size), owner, [answer](Result<store::Allocation> a) { *answer = std::move(a); });
+  while (!answer->has_value()) {
+    wait_until(lock, -1, [&] { return answer->has_value() || stopping; });
+    if (stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
+  }
+  if (!**answer) return (*answer)->error();
+  store::Allocation allocation = ***answer;
+  lock.unlock();
+  encode_value(parts, packed, allocation.memory.data(), [](uint8_t* to, const uint8_t* from, size_t n) {
+    if (n < (1u << 16)) {
+      std::memcpy(to, from, n);
+    } else {
+      store::copy_large(to, from, n, 4u << 20);
+    }
+  });
+  lock.lock();
+  return Sealed{store->seal(id, allocation, owner), static_cast<int64_t>(size)};
+}
+
+Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const ValueParts& parts, const std::string& packed, size_t size) {
+  auto sealed = write_to_store(lock, id, context.worker_id, parts, packed, size);
+  if (!sealed) return sealed.error();
+  ObjectEntry* entry = refs->create(id);
+  Ref ref(entry);
+  entry->contained.assign(parts.contained.begin(), parts.contained.end());
+  entry->state = ObjectState::kInStore;
+  entry->size = sealed->size;
+  entry->mapped = std::move(sealed->view);
+  entry->locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
+  mark_ready(*entry);
+  return ref;
+}
+
+Result<Ref> Worker::Impl::put_once(const ValueParts& parts) {
+  // Outside of the lock: hashing large buffers is the point of this call.
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_128bits_reset(state);
+  XXH3_128bits_update(state, parts.inband.data(), parts.inband.size());
+  uint64_t total = parts.inband.size();
+  for (Bytes buffer : parts.buffers) {
+    uint64_t size = buffer.size();
+    XXH3_128bits_update(state, &size, sizeof size);
+    XXH3_128bits_update(state, buffer.data(), buffer.size());
+    total += size;
+  }
+  XXH128_hash_t hash = XXH3_128bits_digest(state);
+  XXH3_freeState(state);
+  return put(parts, hash.low64 | 1, hash.high64 ^ total);
+}
+
+Result<Ref> Worker::Impl::put(const ValueParts& parts, uint64_t content_low, uint64_t content_high) {
+  std::string packed;
+  Lock lock(mutex);
+  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  refs->drain_releases();
+  const ContentKey key{content_low, content_high};
+  if (content_low && parts.contained.empty()) {
+    if (auto it = put_by_content.find(key); it != put_by_content.end()) {
+      if (ObjectEntry* entry = refs->find(it->second)) return Ref(entry);
+    }
+  }
+  if (!parts.contained.empty()) packed = pack(parts.contained);
+  size_t size = encoded_size(parts, packed.size());
+  ObjectId id = next_put_id();
+  if (static_cast<int64_t>(size) <= settings.max_inline_bytes) return store_small(id, parts, packed);
+  auto ref = store_large(lock, id, parts, packed, size);
+  loop->flush_all();
+  if (ref && content_low && parts.contained.empty()) {
+    put_by_content[key] = id;
+    content_of[id] = key;
+  }
+  return ref;
+}
+
+void Worker::Impl::free_object(ObjectEntry& entry) {
+  if (!content_of.empty()) {
+    if (auto it = content_of.find(entry.id); it != content_of.end()) {
+      put_by_content.erase(it->second);
+      content_of.erase(it);
+    }
+  }
+  if (!entry.in_store() || !store || stopping) return;
+  std::vector<store::Location> elsewhere;
+  for (const auto& location : entry.locations) {
+    if (location.node != context.node_id) elsewhere.push_back(to_store(location, entry.size));
+  }
+  entry.mapped = {};
+  store->drain_releases();
+  store->free({entry.id}, elsewhere);
+}
+
+bool Worker::Impl::is_local(const ObjectEntry& entry) const {
+  if (!entry.ready.load(std::memory_order_acquire)) return false;
+  return entry.state == ObjectState::kInMemory || entry.mapped.keepalive || !entry.view.expired();
+}
+
+// Borrowed and never asked for: the owner answers when the value exists.
+void Worker::Impl::resolve(ObjectEntry& entry) {
+  if (entry.owned || entry.asked || entry.ready) return;
+  entry.asked = true;
+  Ref hold(&entry);
+  with_peer(*entry.owner, [this, hold](Result<std::shared_ptr<Link>> link) {
+    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    auto lost = [&](const std::string& why) {
+      set_error(entry, system_error(Code::kOwnerDied, fmt::format("The owner of object {} is gone: {}", entry.id.hex(), why)));
+    };
+    if (!link) return lost(link.error().message);
+    proto::ObjectStatusRequest request;
+    request.set_object_id(entry.id.binary());
+    request.set_want_value(true);
+    rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1, [this, hold](Result<proto::ObjectStatus> status) {
+      auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+      if (entry.ready) return;
+      if (!status) {
+        set_error(entry, system_error(Code::kOwnerDied, fmt::format("The owner of object {} died: {}", entry.id.hex(), status.error().message)));
+        return;
+      }
+      switch (status->state()) {
+        case proto::ObjectStatus::READY_INLINE: set_blob(entry, copy_blob(as_bytes(status->value()))); break;
+        case proto::ObjectStatus::READY_IN_STORE: {
+          entry.state = ObjectState::kInStore;
+          entry.size = status->size();
+          int n = std::min({status->locations_size(), status->location_ips_size(), status->location_ports_size()});
+          for (int i = 0; i < n; ++i)
+            entry.locations.push_back({NodeId::from_binary(status->locations(i)), status->location_ips(i), status->location_ports(i)});
+          mark_ready(entry);
+          break;
+        }
+        default:
+          set_error(entry, system_error(Code::kObjectLost, fmt::format("Object {} was freed: its owner does not know it any more.", entry.id.hex())));
+      }
+    });
+  });
+}
+
+void Worker::Impl::fetch(ObjectEntry& entry) {
+  if (entry.fetching || !entry.in_store() || is_local(entry)) return;
+  entry.fetching = true;
+  bool remote = true;
+  for (const auto& location : entry.locations) remote &= location.node != context.node_id;
+  Ref hold(&entry);
+  std::vector<store::StoreClient::Wanted> wanted{{entry.id, to_store(entry)}};
+  store->get(std::move(wanted), settings.object_fetch_timeout_ms * 1000, [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
+    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    entry.fetching = false;
+    if (got.empty() || !got[0]) {
+      std::string why = got.empty() ? "no answer" : got[0].error().message;
+      Code code = got.empty() || got[0].error().code == Code::kUnavailable ? Code::kObjectLost : got[0].error().code;
+      entry.ready = false;
+      set_error(entry, system_error(code, fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size, why)));
+      return;
+    }
+    entry.mapped = *got[0];   // dropped once somebody holds a view, see value_of()
+    entry.view = entry.mapped.keepalive;
+    entry.view_bytes = entry.mapped.bytes;
+    if (!remote) return;
+    if (entry.owned) {
+      entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
+      return;
+    }
+    proto::AddLocation note;
+    note.set_object_id(entry.id.binary());
+    note.set_node_id(context.node_id.binary());
+    note.set_ip(context.node_ip);
+    note.set_port(context.node_manager_port);
+    with_peer(*entry.owner, [note](Result<std::shared_ptr<Link>> link) {
+      if (link) rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
+    });
+  });
+}
+
+Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared) {
+  auto decoded = decode_value(encoded);
+  if (!decoded) return decoded.error();
+  Value value;
+  value.kind = decoded->kind;
+  value.inband = decoded->inband;
+  value.buffers = std::move(decoded->buffers);
+  value.keepalive = std::move(keepalive);
+  value.in_shared_memory = shared;
+  if (!decoded->packed_refs.empty()) {
+    if (entry.contained.empty()) {
+      // Of a borrowed object: register with their owners now, and keep them as long as the object that holds them.
+      entry.contained = take_refs(decoded->packed_refs, false, true);
+    }
+    value.contained = entry.contained;
+  }
+  return value;
+}
+
+Result<Value> Worker::Impl::value_of(const Ref& ref) {
+  auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+  if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory && entry.contained.empty()) {
+    // Published and constant: no lock. A value with references inside needs the table.
+    Bytes bytes = entry.blob.bytes();
+    uint32_t packed = 0;
+    if (bytes.size() >= kValueHeader) std::memcpy(&packed, bytes.data() + 4, 4);
+    if (packed == 0) return decode(entry, bytes, entry.blob.data, false);
+  }
+  Lock lock(mutex);
+  for (;;) {
+    if (!entry.ready) {
+      resolve(entry);
+      wait_until(lock, -1, [&] { return entry.ready.load() || stopping; });
+      if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+      continue;
+    }
+    if (entry.state == ObjectState::kInMemory) return decode(entry, entry.blob.bytes(), entry.blob.data, false);
+    Keepalive view = entry.mapped.keepalive ? entry.mapped.keepalive : entry.view.lock();
+    if (view) {
+      Bytes bytes = entry.mapped.keepalive ? entry.mapped.bytes : entry.view_bytes;
+      // The creator keeps its pin; a fetched copy is pinned by those who look at it.
+      bool creator = entry.owned && !entry.locations.empty() && entry.locations.front().node == context.node_id && entry.view.expired();
+      if (!creator) entry.mapped = {};
+      return decode(entry, bytes, std::move(view), true);
+    }
+    fetch(entry);
+    wait_until(lock, -1, [&] { return is_local(entry) || stopping; });
+    if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  }
+}
+
+void Worker::Impl::fill_status(const ObjectEntry& entry, bool want_value, proto::ObjectStatus* status) {
+  status->set_size(entry.size);
+  if (entry.state == ObjectState::kInMemory) {
+    status->set_state(proto::ObjectStatus::READY_INLINE);
+    if (want_value) status->set_value(std::string(as_view(entry.blob.bytes())));
+    return;
+  }
+  status->set_state(proto::ObjectStatus::READY_IN_STORE);
+  for (const auto& location : entry.locations) {
+    status->add_locations(location.node.binary());
+    status->add_location_ips(location.ip);
+    status->add_location_ports(location.port);
+  }
+}
+
+void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request, std::function<void(const proto::ObjectStatus&)> reply) {
+  ObjectEntry* entry = ObjectId::is_valid(request.object_id()) ? refs->find(ObjectId::from_binary(request.object_id())) : nullptr;
+  proto::ObjectStatus status;
+  if (!entry || !entry->owned) {
+    status.set_state(proto::ObjectStatus::UNKNOWN);
+    reply(status);
+    return;
+  }
+  if (entry->ready) {
+    fill_status(*entry, request.want_value(), &status);
+    reply(status);
+    return;
+  }
+  entry->waiters.push_back([this, hold = Ref(entry), want = request.want_value(), reply = std::move(reply)] {
+    proto::ObjectStatus status;
+    fill_status(*static_cast<ObjectEntry*>(hold.entry()), want, &status);
+    reply(status);
+  });
+}
+
+void Worker::Impl::add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids, const WorkerId& borrower) {
+  proto::BorrowRequest request;
+  for (const ObjectId& id : ids) request.add_object_ids(id.binary());
+  if (borrower == context.worker_id) {
+    *request.mutable_borrower() = self_address;
+  } else {
+    request.mutable_borrower()->set_worker_id(borrower.binary());
+  }
+  with_peer(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
+    if (!link) return refs->confirm_borrows(ids);   // the owner is gone: reading the object will say so
+    rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, -1,
+              [this, ids](Result<proto::BorrowReply>) {
+                refs->confirm_borrows(ids);
+                flush_held_replies();
+              });
+  });
+}
+
+void Worker::Impl::remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id) {
+  if (stopping) return;
+  proto::ReturnBorrow note;
+  note.add_object_ids(id.binary());
+  note.set_borrower_worker_id(context.worker_id.binary());
+  auto it = peers.find(WorkerId::from_binary(owner.worker_id()));
+  // No connection: the owner ended our borrows with it.
+  if (it == peers.end()) return;
+  if (it->second.link && it->second.link->open) {
+    rpc::notify(*it->second.link->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
+  } else {
+    with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
+      if (link) rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
+    });
+  }
+}
+
+}  // namespace rt::worker

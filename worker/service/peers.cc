@@ -1,0 +1,237 @@
+// Connections to other workers, node-managers and the head: opened on first use, kept, shared by everything that flows.
+#include <fmt/core.h>
+
+#include "worker/service/impl.h"
+#include "worker/service/services.h"
+
+namespace rt::worker {
+
+rpc::Identity Worker::Impl::identity() const {
+  rpc::Identity me;
+  me.role = options.is_driver ? "driver" : "worker";
+  me.id = context.worker_id.binary();
+  me.cluster_id = cluster_id;
+  me.token = token;
+  me.job_config = serialized_job;
+  return me;
+}
+
+std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connection>& connection, bool inbound) {
+  auto link = std::make_shared<Link>();
+  link->connection = connection;
+  link->peer = WorkerId::from_binary(connection->peer().id);
+  if (inbound && !connection->peer().job_config.empty()) {
+    auto& config = job_configs[connection->peer().job_config];
+    if (!config) {
+      config = std::make_unique<proto::JobConfig>();
+      if (!config->ParseFromString(connection->peer().job_config)) config->Clear();
+    }
+    link->job_config = config.get();
+  }
+  connection->add_service(worker_rpc.get());
+  std::weak_ptr<Link> weak = link;
+  connection->set_flat_handler([this, weak](uint32_t type, Bytes body) {
+    if (auto l = weak.lock()) on_flat(l, type, body);
+  });
+  connection->set_closed_handler([this, weak](const Error& why) {
+    if (auto l = weak.lock()) link_closed(l, why);
+  });
+  links.insert(link);
+  Peer& peer = peers[link->peer];
+  if (!peer.link || !peer.link->open) peer.link = link;
+  return link;
+}
+
+void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body) {
+  switch (type) {
+    case wire::kReplies: on_replies(link, body); break;
+    case wire::kTasks: on_tasks(link, body); break;
+    case wire::kTakeBack: on_take_back(link, body); break;
+    default: link->connection->close(make_error(Code::kProtocol, fmt::format("unknown flat frame type {}", type)));
+  }
+}
+
+void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, const Error& why) {
+  if (!link->open) return;
+  link->open = false;
+  links.erase(link);
+  auto it = peers.find(link->peer);
+  if (it != peers.end() && it->second.link == link) {
+    // Another connection with the same peer may go on serving.
+    it->second.link.reset();
+    for (const auto& other : links) {
+      if (other->peer == link->peer && other->open) it->second.link = other;
+    }
+    bool gone = !it->second.link;
+    if (gone && it->second.waiters.empty()) peers.erase(it);
+    if (gone) refs->borrower_gone(link->peer);
+  }
+  // What the peer sent and has not started dies with it.
+  std::erase_if(incoming, [&](const auto& task) { return task->link == link; });
+  if (link->lease_key) submitter->lease_broken(link->lease_key, steady_now_us());
+  if (!link->actor.is_nil()) actors->connection_lost(link->actor);
+  (void)why;
+}
+
+void Worker::Impl::with_peer(const proto::WorkerAddress& address, WithLink done) {
+  WorkerId id = WorkerId::from_binary(address.worker_id());
+  Peer& peer = peers[id];
+  if (peer.link && peer.link->open) {
+    done(peer.link);
+    return;
+  }
+  peer.waiters.push_back(std::move(done));
+  if (peer.waiters.size() > 1) return;
+  rpc::Target target;
+  bool local = address.node_id() == context.node_id.view() && !address.socket_path().empty();
+  if (local) {
+    target.address = net::Address::unix_socket(address.socket_path());
+  } else {
+    target.address = net::Address::tcp(address.ip(), address.port());
+    target.name = "worker";
+    target.id = id.hex();
+  }
+  rpc::connect(*loop, target, identity(), settings.connect_timeout_ms * 1000, [this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+    std::vector<WithLink> waiters;
+    waiters.swap(peers[id].waiters);
+    if (!connection) {
+      if (!peers[id].link) peers.erase(id);
+      for (auto& waiter : waiters) waiter(connection.error());
+      return;
+    }
+    auto link = adopt_link(*connection, false);
+    link->peer = id;
+    peers[id].link = link;
+    for (auto& waiter : waiters) waiter(link);
+  });
+}
+
+void Worker::Impl::with_node(const NodeKey& node, WithConnection done) {
+  if (node.is_nil() || node == context.node_id) {
+    if (node_manager && node_manager->is_open()) {
+      done(node_manager);
+    } else {
+      done(make_error(Code::kUnavailable, "the connection to this node's node-manager is lost"));
+    }
+    return;
+  }
+  NodePeer& peer = node_peers[node];
+  if (peer.connection && peer.connection->is_open()) {
+    done(peer.connection);
+    return;
+  }
+  auto known = node_table.find(node);
+  if (known == node_table.end()) {
+    done(make_error(Code::kNodeDied, fmt::format("node {} is not part of the cluster any more", node.hex())));
+    return;
+  }
+  peer.waiters.push_back(std::move(done));
+  if (peer.waiters.size() > 1) return;
+  rpc::Target target{net::Address::tcp(known->second.ip(), known->second.port()), "self", ""};
+  rpc::connect(*loop, target, identity(), settings.connect_timeout_ms * 1000, [this, node](Result<std::shared_ptr<rpc::Connection>> connection) {
+    NodePeer& peer = node_peers[node];
+    std::vector<WithConnection> waiters;
+    waiters.swap(peer.waiters);
+    if (connection) {
+      peer.connection = *connection;
+      (*connection)->add_service(node_client->for_node(node));
+      (*connection)->set_closed_handler([this, node](const Error&) {
+        node_peers[node].connection.reset();
+        submitter->node_gone(node, steady_now_us());
+      });
+    }
+    for (auto& waiter : waiters) waiter(connection);
+  });
+}
+
+void Worker::Impl::with_head(WithConnection done) {
+  if (head && head->is_open()) {
+    done(head);
+    return;
+  }
+  head_waiters.push_back(std::move(done));
+  if (head_connecting) return;
+  auto address = net::Address::parse(context.head_address);
+  if (!address) {
+    auto waiters = std::move(head_waiters);
+    head_waiters.clear();
+    for (auto& waiter : waiters) waiter(address.error());
+    return;
+  }
+  head_connecting = true;
+  rpc::connect(*loop, {*address, "self", ""}, identity(), settings.connect_timeout_ms * 1000, [this](Result<std::shared_ptr<rpc::Connection>> connection) {
+    head_connecting = false;
+    if (!connection) {
+      int64_t now = steady_now_us();
+      if (head_lost_us == 0) head_lost_us = now;
+      bool retriable = connection.error().code == Code::kUnavailable || connection.error().code == Code::kTimeout;
+      if (retriable && now - head_lost_us < settings.head_reconnect_timeout_ms * 1000 && !stopping) {
+        loop->run_after(100'000, [this] {
+          if (!head_waiters.empty()) {
+            auto waiters = std::move(head_waiters);
+            head_waiters.clear();
+            for (auto& waiter : waiters) with_head(std::move(waiter));
+          }
+        });
+        return;
+      }
+      auto waiters = std::move(head_waiters);
+      head_waiters.clear();
+      for (auto& waiter : waiters) waiter(connection.error());
+      return;
+    }
+    head_lost_us = 0;
+    head = *connection;
+    head->add_service(node_client->for_head());
+    head->set_closed_handler([this](const Error&) { head_closed(); });
+    resubscribe();
+    auto waiters = std::move(head_waiters);
+    head_waiters.clear();
+    for (auto& waiter : waiters) waiter(head);
+  });
+}
+
+void Worker::Impl::head_closed() {
+  head.reset();
+  if (stopping) return;
+  head_lost_us = steady_now_us();
+  // Subscriptions are wanted again as soon as the head is back.
+  if (!subscribed_actors.empty() || !subscriptions.logs_of_job().empty()) {
+    loop->run_after(50'000, [this] { with_head([](Result<std::shared_ptr<rpc::Connection>>) {}); });
+  }
+}
+
+void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
+  for (const auto& node : event.nodes()) {
+    NodeId id = NodeId::from_binary(node.node_id());
+    if (node.alive()) {
+      node_table[id] = node;
+    } else {
+      node_table.erase(id);
+    }
+  }
+  for (const auto& dead : event.dead_workers()) refs->borrower_gone(WorkerId::from_binary(dead));
+  for (const auto& info : event.actors()) actors->actor_update(ActorId::from_binary(info.spec().actor_id()), &info);
+  if (!options.is_driver) return;
+  for (const auto& batch : event.logs()) {
+    for (const auto& line : batch.lines()) {
+      DriverLine out;
+      out.name = batch.name();
+      out.ip = batch.node_id() == context.node_id.view() ? "" : batch.ip();
+      out.text = line;
+      out.pid = batch.pid();
+      out.is_stderr = batch.is_stderr();
+      pending_lines.push_back(std::move(out));
+    }
+  }
+  for (const auto& notice : event.notices()) {
+    DriverLine out;
+    out.name = notice.source().empty() ? "raylet" : notice.source();
+    out.text = notice.text();
+    out.is_stderr = out.is_notice = true;
+    pending_lines.push_back(std::move(out));
+  }
+  if (!pending_lines.empty()) background_cv.notify_one();
+}
+
+}  // namespace rt::worker

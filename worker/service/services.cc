@@ -1,0 +1,113 @@
+#include "worker/service/services.h"
+
+namespace rt::worker {
+namespace {
+
+std::vector<ObjectId> valid_ids(const google::protobuf::RepeatedPtrField<std::string>& raw) {
+  std::vector<ObjectId> ids;
+  for (const auto& bytes : raw) {
+    if (ObjectId::is_valid(bytes)) ids.push_back(ObjectId::from_binary(bytes));
+  }
+  return ids;
+}
+
+}  // namespace
+
+void WorkerRpc::GetObject(Controller*, const proto::ObjectStatusRequest* request, proto::ObjectStatus* reply, Closure* done) {
+  impl_.serve_object(*request, [reply, done](const proto::ObjectStatus& status) {
+    *reply = status;
+    done->Run();
+  });
+}
+
+void WorkerRpc::AddBorrower(Controller*, const proto::BorrowRequest* request, proto::BorrowReply* reply, Closure* done) {
+  WorkerId borrower = WorkerId::from_binary(request->borrower().worker_id());
+  for (const ObjectId& id : valid_ids(request->object_ids())) {
+    if (!impl_.refs->add_borrower(id, borrower)) reply->add_unknown(id.binary());
+  }
+  done->Run();
+}
+
+void WorkerRpc::RemoveBorrower(Controller*, const proto::ReturnBorrow* request, proto::Empty*, Closure* done) {
+  WorkerId borrower = WorkerId::from_binary(request->borrower_worker_id());
+  for (const ObjectId& id : valid_ids(request->object_ids())) impl_.refs->remove_borrower(id, borrower);
+  done->Run();
+}
+
+void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request, proto::Empty*, Closure* done) {
+  ObjectEntry* entry = ObjectId::is_valid(request->object_id()) ? impl_.refs->find(ObjectId::from_binary(request->object_id())) : nullptr;
+  NodeId node = NodeId::from_binary(request->node_id());
+  store::Location where{node, request->ip(), request->port(), 0};
+  if (!entry || !entry->in_store()) {
+    // Freed meanwhile: the late copy goes, too.
+    if (impl_.store) impl_.store->free({ObjectId::from_binary(request->object_id())}, {where});
+  } else {
+    bool known = false;
+    for (const auto& location : entry->locations) known |= location.node == node;
+    if (!known && entry->locations.size() < 4096) entry->locations.push_back({node, request->ip(), request->port()});
+  }
+  done->Run();
+}
+
+void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask*, proto::CancelReply*, Closure* done) {
+  rpc::server_call(controller).fail(make_error(Code::kUnsupported, "ray.cancel of a running task is not part of this release"));
+  done->Run();
+}
+
+void NodeEvents::OnLeaseGrant(Controller*, const proto::LeaseGrant* grant, proto::Empty*, Closure* done) {
+  impl_.submitter->lease_granted(node_, grant->class_id(), grant->lease_id(), grant->worker(), grant->pid(), steady_now_us());
+  done->Run();
+}
+
+void NodeEvents::OnLeaseRevoke(Controller*, const proto::LeaseRevoke* revoke, proto::Empty*, Closure* done) {
+  std::vector<uint64_t> ids(revoke->lease_ids().begin(), revoke->lease_ids().end());
+  impl_.submitter->leases_revoked(node_, ids, steady_now_us());
+  done->Run();
+}
+
+void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redirect, proto::Empty*, Closure* done) {
+  NodeId node = NodeId::from_binary(redirect->node().node_id());
+  if (!node.is_nil()) {
+    impl_.node_table[node] = redirect->node();
+    impl_.submitter->redirected(redirect->class_id(), node, redirect->count(), steady_now_us());
+  }
+  done->Run();
+}
+
+void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, proto::Empty*, Closure* done) {
+  if (notice->fatal()) {
+    impl_.submitter->class_failed(notice->class_id(), notice->message(), steady_now_us());
+  } else if (impl_.options.is_driver && !notice->message().empty()) {
+    Worker::DriverLine line;
+    line.name = "raylet";
+    line.text = notice->message();
+    line.is_stderr = line.is_notice = true;
+    impl_.pending_lines.push_back(std::move(line));
+    impl_.background_cv.notify_one();
+  }
+  done->Run();
+}
+
+void NodeEvents::OnHeadEvent(Controller*, const proto::HeadEvent* event, proto::Empty*, Closure* done) {
+  impl_.on_head_event(*event);
+  done->Run();
+}
+
+void NodeEvents::StartActor(Controller*, const proto::CreateActorRequest* request, proto::CreateActorReply* reply, Closure* done) {
+  impl_.start_actor(*request, [reply, done](const proto::CreateActorReply& answer) {
+    *reply = answer;
+    done->Run();
+  });
+}
+
+void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, proto::Empty*, Closure* done) {
+  if (request->graceful()) {
+    impl_.exit_when_idle = true;
+    if (impl_.executing == 0 && impl_.incoming.empty()) impl_.request_exit(0);
+  } else {
+    impl_.request_exit(0);
+  }
+  done->Run();
+}
+
+}  // namespace rt::worker

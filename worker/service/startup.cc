@@ -1,0 +1,157 @@
+// Start, registration, stop.
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "worker/service/impl.h"
+#include "worker/service/services.h"
+
+namespace rt::worker {
+namespace {
+
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+}  // namespace
+
+Worker::Impl::Impl(Options the_options)
+    : options(std::move(the_options)), settings(options.settings), loop(std::make_unique<net::PollLoop>()), rng(Rng::from_system()) {}
+
+Worker::Impl::~Impl() = default;
+
+Status Worker::Impl::start() {
+  Lock lock(mutex);
+  node_client = std::make_unique<NodeClient>(*this);
+  worker_rpc = std::make_unique<WorkerRpc>(*this);
+  refs = std::make_unique<RefTable>(*this, options.worker_id);   // made anew once a driver knows its id
+  submitter = std::make_unique<Submitter>(*this, settings);
+  actors = std::make_unique<ActorCalls>(*this, settings);
+  context.worker_id = options.worker_id;
+  context.node_manager_socket = options.node_manager_socket;
+  int64_t deadline = steady_now_us() + options.connect_timeout_us;
+
+  // Where others reach this process; accepted only after registration told who we are.
+  uint64_t unique = rng.next();
+  std::string name = options.is_driver ? fmt::format("d-{}-{:08x}", getpid(), static_cast<uint32_t>(unique)) : "w-" + options.worker_id.hex().substr(0, 16);
+  socket_path = directory_of(options.node_manager_socket) + "/" + name;
+
+  std::optional<Result<std::shared_ptr<rpc::Connection>>> connection;
+  rpc::connect(*loop, {net::Address::unix_socket(options.node_manager_socket), "self", ""}, identity(), options.connect_timeout_us,
+               [&](Result<std::shared_ptr<rpc::Connection>> c) { connection = std::move(c); });
+  while (!connection) {
+    if (wait_until(lock, deadline, [&] { return connection.has_value(); }) == Waited::kTimeout)
+      return make_error(Code::kTimeout, fmt::format("no answer from the node-manager at {}", options.node_manager_socket));
+  }
+  if (!*connection) return connection->error();
+  node_manager = **connection;
+  node_manager->add_service(node_client->for_node(NodeKey::nil()));
+  node_manager->set_closed_handler([this](const Error& why) { on_node_manager_lost(why); });
+
+  rpc::ServerOptions server_options;
+  server_options.identity = identity();
+  server_options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) { adopt_link(c, true); };
+  server = std::make_unique<rpc::Server>(*loop, std::move(server_options));
+  RT_TRY(server->listen(net::Address::unix_socket(socket_path)));
+
+  proto::RegisterWorkerRequest request;
+  request.set_worker_id(options.worker_id.binary());
+  request.set_pid(getpid());
+  request.set_is_driver(options.is_driver);
+  *request.mutable_job_config() = options.job_config;
+  request.set_socket_path(socket_path);
+  request.set_language(options.language);
+  std::optional<Result<proto::RegisterWorkerReply>> reply;
+  rpc::call(*node_manager, &proto::NodeManagerService::Stub::RegisterWorker, request, options.connect_timeout_us,
+            [&](Result<proto::RegisterWorkerReply> r) { reply = std::move(r); });
+  while (!reply) wait_until(lock, -1, [&] { return reply.has_value(); });
+  if (!*reply) return reply->error();
+  const proto::RegisterWorkerReply& r = **reply;
+  context.job_id = JobId::from_binary(r.job_id());
+  context.node_id = NodeId::from_binary(r.node_id());
+  context.is_driver = options.is_driver;
+  context.worker_id = options.is_driver ? driver_worker_id(context.job_id) : options.worker_id;
+  context.ray_namespace = r.ray_namespace();
+  context.session_dir = r.session_dir();
+  context.session_name = r.session_name();
+  context.node_ip = r.ip();
+  context.node_name = r.node_name();
+  context.node_manager_port = r.port();
+  context.head_address = r.head_address();
+  context.object_store_socket = r.object_store_socket();
+  cluster_id = r.cluster_id();
+  token = r.token();
+  for (const auto& node : r.nodes()) node_table[NodeId::from_binary(node.node_id())] = node;
+  options.job_config.set_job_id(context.job_id.binary());
+  options.job_config.set_ray_namespace(context.ray_namespace);
+  serialized_job = options.job_config.SerializeAsString();
+  server->set_identity(identity());
+  self_address.set_node_id(context.node_id.binary());
+  self_address.set_worker_id(context.worker_id.binary());
+  self_address.set_ip(context.node_ip);
+  self_address.set_port(context.node_manager_port);
+  self_address.set_socket_path(socket_path);
+  refs = std::make_unique<RefTable>(*this, context.worker_id);
+  next_task_unique = rng.next();
+  put_task = options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
+
+  store::StoreClient::Options store_options{context.object_store_socket, identity(), context.worker_id, context.job_id, getpid()};
+  RT_ASSIGN(store, store::StoreClient::attach(*loop, settings, store_options, std::max<int64_t>(1'000'000, deadline - steady_now_us())));
+  connected = true;
+  if (options.is_driver && options.job_config.log_to_driver()) {
+    proto::SubscribeRequest logs;
+    logs.set_logs_of_job(context.job_id.binary());
+    logs.set_errors(true);
+    subscribe(logs);
+  }
+  loop->flush_all();
+  background_thread = std::thread([this] { background(); });
+  return {};
+}
+
+void Worker::Impl::on_node_manager_lost(const Error& why) {
+  if (stopping) return;
+  connected = false;
+  if (!options.is_driver) {
+    // Its node-manager is this worker's life.
+    request_exit(1);
+    if (executing > 0) _exit(1);   // user code may never return
+    return;
+  }
+  submitter->node_gone(NodeKey::nil(), steady_now_us());
+  DriverLine line;
+  line.name = "raylet";
+  line.text = "The connection to this node's node-manager is lost (" + why.message + "): nothing more can be run from this program. Look at " +
+              context.session_dir + "/logs.";
+  line.is_stderr = line.is_notice = true;
+  pending_lines.push_back(std::move(line));
+  background_cv.notify_one();
+}
+
+void Worker::Impl::stop() {
+  {
+    Lock lock(mutex);
+    if (stopping) return;
+    flush_events();
+    refs->drain_releases();
+    loop->flush_all();
+    stopping = true;
+    connected = false;
+    refs->close();
+    loop->wake();
+    background_cv.notify_all();
+    follower_cv.notify_all();
+  }
+  if (background_thread.joinable()) background_thread.join();
+  Lock lock(mutex);
+  server.reset();
+  for (auto& link : std::vector<std::shared_ptr<Link>>(links.begin(), links.end())) link->connection->set_closed_handler(nullptr);
+  links.clear();
+  peers.clear();
+  node_peers.clear();
+  if (head) head->set_closed_handler(nullptr);
+  head.reset();
+  if (node_manager) node_manager->set_closed_handler(nullptr);
+  node_manager.reset();
+  unlink(socket_path.c_str());
+}
+
+}  // namespace rt::worker

@@ -1,0 +1,330 @@
+// Tasks out, replies in.
+#include <fmt/core.h>
+
+#include "worker/core/death.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+// One return of a reply, as read from the wire.
+struct Return {
+  bool in_store = false;
+  Bytes value;          // or, in the store, its packed references
+  int64_t size = 0;
+};
+
+Status Worker::Impl::build_args(Lock& lock, Task& task, std::span<const Arg> args) {
+  for (const Arg& arg : args) {
+    Task::Arg out;
+    if (arg.ref) {
+      out.ref = *arg.ref;
+    } else {
+      const ValueParts& parts = *arg.value;
+      std::string packed = parts.contained.empty() ? std::string() : pack(parts.contained);
+      size_t size = encoded_size(parts, packed.size());
+      if (static_cast<int64_t>(size) > settings.max_inline_bytes) {
+        auto ref = store_large(lock, next_put_id(), parts, packed, size);
+        if (!ref) return ref.error();
+        out.ref = *ref;
+      } else {
+        out.offset = static_cast<uint32_t>(task.inlined.size());
+        out.size = static_cast<uint32_t>(size);
+        task.inlined.resize(task.inlined.size() + size);
+        encode_value(parts, packed, reinterpret_cast<uint8_t*>(task.inlined.data()) + out.offset, plain_copy);
+        task.held.insert(task.held.end(), parts.contained.begin(), parts.contained.end());
+      }
+    }
+    task.args.push_back(std::move(out));
+  }
+  return {};
+}
+
+void Worker::Impl::make_returns(Task& task, std::vector<Ref>* returns) {
+  int count = std::max(0, task.function->spec.num_returns());
+  for (int i = 1; i <= count; ++i) {
+    Ref ref(refs->create(make_object_id(task.id, i)));
+    task.returns.push_back(ref);
+    returns->push_back(std::move(ref));
+  }
+}
+
+Status Worker::Impl::submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns) {
+  Lock lock(mutex);
+  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  refs->drain_releases();
+  Task* task = tasks.take();
+  task->id = make_task_id(++next_task_unique, context.job_id);
+  task->function = function;
+  task->retries_left = function->spec.max_retries();
+  if (Status built = build_args(lock, *task, args); !built) {
+    tasks.give_back(task);
+    return built;
+  }
+  make_returns(*task, returns);
+  wait_for_args(task);
+  if (++submits_since_poll >= 64) {
+    submits_since_poll = 0;
+    poll_once(lock);
+  }
+  if (background_asleep.load(std::memory_order_relaxed)) leave_wait();
+  return {};
+}
+
+void Worker::Impl::wait_for_args(Task* task) {
+  for (Task::Arg& arg : task->args) {
+    if (!arg.ref) continue;
+    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
+    if (entry.ready) continue;
+    ++task->unready_args;
+    entry.waiters.push_back([this, task] {
+      if (--task->unready_args == 0) task_ready(task);
+    });
+    resolve(entry);
+  }
+  if (task->unready_args == 0) task_ready(task);
+}
+
+bool Worker::Impl::args_failed(Task* task) {
+  for (Task::Arg& arg : task->args) {
+    if (!arg.ref) continue;
+    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
+    if (entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) {
+      Blob error = entry.blob;
+      fail_with_blob(task, error);
+      return true;
+    }
+  }
+  return false;
+}
+
+void Worker::Impl::task_ready(Task* task) {
+  ActorId actor = actor_of(task->id);
+  bool is_call = task->function->scheduling_class == nullptr;
+  if (is_call) {
+    actors->args_ready(actor);   // errors are looked at when its turn comes
+    return;
+  }
+  if (args_failed(task)) return;
+  submitter->submit(task, steady_now_us());
+}
+
+void Worker::Impl::write_task(Link& link, const Task& task) {
+  std::string& out = link.connection->begin_flat(wire::kTasks);
+  wire::Writer writer(out);
+  uint32_t id = task.function->id;
+  if (link.templates_sent.size() <= id) link.templates_sent.resize(id + 1);
+  if (!link.templates_sent[id]) {
+    link.templates_sent[id] = true;
+    writer.number(wire::kTemplateRecord);
+    writer.number(id);
+    writer.number(static_cast<uint32_t>(task.function->serialized.size()));
+    writer.bytes(task.function->serialized);
+  }
+  writer.number(wire::kTaskRecord);
+  writer.number(task.seq);
+  writer.number(id);
+  writer.bytes(task.id.view());
+  writer.number(task.attempt);
+  writer.number(static_cast<uint16_t>(task.args.size()));
+  for (const Task::Arg& arg : task.args) {
+    if (!arg.ref) {
+      writer.number(uint8_t{0});
+      writer.number(arg.size);
+      writer.bytes(std::string_view(task.inlined).substr(arg.offset, arg.size));
+      continue;
+    }
+    const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
+    if (entry.state == ObjectState::kInMemory) {
+      writer.number(uint8_t{0});
+      writer.number(static_cast<uint32_t>(entry.blob.size));
+      writer.bytes(entry.blob.bytes());
+      continue;
+    }
+    writer.number(uint8_t{1});
+    writer.bytes(entry.id.view());
+    writer.number(entry.size);
+    writer.number(static_cast<uint16_t>(entry.locations.size()));
+    for (const auto& location : entry.locations) {
+      writer.bytes(location.node.view());
+      writer.number(static_cast<uint16_t>(location.ip.size()));
+      writer.bytes(location.ip);
+      writer.number(static_cast<int32_t>(location.port));
+    }
+    std::string owner = owner_of(entry).SerializeAsString();
+    writer.number(static_cast<uint16_t>(owner.size()));
+    writer.bytes(owner);
+  }
+  link.connection->end_flat();
+}
+
+void Worker::Impl::push_task(Lease& lease, Task& task) {
+  Link& link = *static_cast<Link*>(lease.connection);
+  write_task(link, task);
+  // An idle worker is woken at once; a busy one gets more with the next write.
+  if (lease.in_flight.size() == 1 || link.connection->queued_bytes() > 8192) link.connection->flush();
+}
+
+void Worker::Impl::take_back(Lease& lease, int count) {
+  Link& link = *static_cast<Link*>(lease.connection);
+  std::string& out = link.connection->begin_flat(wire::kTakeBack);
+  wire::Writer(out).number(static_cast<uint32_t>(count));
+  link.connection->end_flat();
+  link.connection->flush();
+}
+
+void Worker::Impl::connect_lease(Lease& lease) {
+  uint64_t key = lease.key;
+  with_peer(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
+    int64_t now = steady_now_us();
+    Lease* lease = submitter->find_lease(key);
+    if (!lease) return;
+    if (!link) {
+      submitter->lease_broken(key, now);
+      return;
+    }
+    (*link)->lease_key = key;
+    lease->connection = link->get();
+    submitter->lease_ready(key, now);
+  });
+}
+
+void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
+  proto::LeaseDemand demand;
+  demand.set_class_id(c.id);
+  c.resources.to_proto(demand.mutable_resources());
+  demand.set_want(want);
+  demand.set_backlog(backlog);
+  *demand.mutable_job() = options.job_config;
+  demand.mutable_job()->set_job_id(context.job_id.binary());
+  demand.set_strategy(c.strategy);
+  demand.set_runtime_env(c.runtime_env);
+  demand.set_what(what);
+  demand.set_language(c.language);
+  demand.set_no_spill(!node.is_nil());
+  with_node(node, [demand](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) return;   // tick() withdraws demand that brings nothing
+    rpc::notify(**connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
+    (*connection)->flush();
+  });
+}
+
+void Worker::Impl::return_lease(Lease& lease, bool worker_failed) {
+  if (auto* link = static_cast<Link*>(lease.connection); link && lease.state != Lease::State::kBroken) link->lease_key = 0;
+  proto::LeaseReturn note;
+  note.set_lease_id(lease.id);
+  note.set_worker_failed(worker_failed);
+  with_node(lease.node, [note](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (connection) rpc::notify(**connection, &proto::NodeManagerService::Stub::ReturnLease, note);
+  });
+}
+
+void Worker::Impl::ask_exit(Lease& lease) {
+  uint64_t key = lease.key;
+  proto::WorkerExitRequest request;
+  request.set_worker_id(lease.worker.worker_id());
+  std::string ip = lease.worker.ip();
+  NodeKey node = lease.node;
+  int pid = lease.pid;
+  auto answer = [this, key, ip, pid, node](Result<proto::WorkerExitReply> reply) {
+    proto::ExitInfo info;
+    if (reply) {
+      info = reply->info();
+    } else if (!node.is_nil()) {
+      info.set_kind(proto::ExitInfo::NODE_DIED);
+      info.set_node_id(node.binary());
+    } else {
+      info.set_message(reply.error().message);
+    }
+    if (info.ip().empty()) info.set_ip(ip);
+    if (info.pid() == 0) info.set_pid(pid);
+    submitter->worker_exit(key, info, steady_now_us());
+  };
+  with_node(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) return answer(connection.error());
+    rpc::call(**connection, &proto::NodeManagerService::Stub::GetWorkerExit, request, 5'000'000, answer);
+  });
+}
+
+void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
+  wire::Reader reader(body);
+  int64_t now = steady_now_us();
+  while (!reader.at_end() && link->open) {
+    auto seq = reader.number<uint32_t>();
+    auto status = static_cast<wire::TaskStatus>(reader.number<uint8_t>());
+    auto duration = reader.number<uint32_t>();
+    auto count = reader.number<uint16_t>();
+    Return inline_returns[4];
+    std::vector<Return> many;
+    Return* returns = inline_returns;
+    if (count > 4) {
+      many.resize(count);
+      returns = many.data();
+    }
+    for (int i = 0; i < count && reader.ok(); ++i) {
+      returns[i].in_store = reader.number<uint8_t>() == 1;
+      if (returns[i].in_store) returns[i].size = reader.number<int64_t>();
+      returns[i].value = reader.take(reader.number<uint32_t>());
+    }
+    ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
+    Task* task = !reader.ok() ? nullptr : actor ? actors->reply_of(*actor, seq) : submitter->reply_of(link->lease_key, seq);
+    if (!task) {
+      link->connection->close(make_error(Code::kProtocol, fmt::format("a reply to task {} that is not in flight", seq)));
+      return;
+    }
+    if (status == wire::TaskStatus::kNotStarted && !actor) {
+      submitter->task_returned(link->lease_key, task, now);
+      continue;
+    }
+    if (status == wire::TaskStatus::kErrorRetry && task->retries_left != 0 && !task->cancelled) {
+      actor ? actors->retry(*actor, task) : submitter->retry(link->lease_key, task, now);
+      continue;
+    }
+    // The lease first: its next task may go out while this one's results are stored.
+    actor ? actors->finished(*actor, task) : submitter->finished(link->lease_key, task, duration, now);
+    const proto::WorkerAddress* where = nullptr;
+    if (actor) {
+      where = &actor->info.address();
+    } else if (Lease* lease = submitter->find_lease(link->lease_key)) {
+      where = &lease->worker;
+    }
+    complete(task, where ? where->SerializeAsString() : std::string(), {returns, count});
+  }
+  if (!reader.ok()) link->connection->close(make_error(Code::kProtocol, "malformed reply"));
+}
+
+void Worker::Impl::complete(Task* task, const std::string& node, std::span<const Return> returns) {
+  for (size_t i = 0; i < task->returns.size(); ++i) {
+    auto& entry = *static_cast<ObjectEntry*>(task->returns[i].entry());
+    // An error stands for all returns.
+    const Return* r = i < returns.size() ? &returns[i] : returns.empty() ? nullptr : &returns.back();
+    if (!r) {
+      set_error(entry, system_error(Code::kInternal, "the worker's reply holds no value", *task));
+      continue;
+    }
+    if (!r->in_store) {
+      auto decoded = decode_value(r->value);
+      if (decoded && !decoded->packed_refs.empty()) entry.contained = take_refs(decoded->packed_refs, true, false);
+      set_blob(entry, copy_blob(r->value));
+      continue;
+    }
+    if (!r->value.empty()) entry.contained = take_refs(r->value, true, false);
+    proto::WorkerAddress address;
+    (void)address.ParseFromString(node);
+    entry.state = ObjectState::kInStore;
+    entry.size = r->size;
+    entry.locations.push_back({NodeId::from_binary(address.node_id()), address.ip(), address.port()});
+    mark_ready(entry);
+  }
+  drop_task(task);
+}
+
+void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
+  for (Ref& ref : task->returns) set_blob(*static_cast<ObjectEntry*>(ref.entry()), error);
+  drop_task(task);
+}
+
+void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) { fail_with_blob(task, copy_blob(as_bytes(encode_error(error)))); }
+
+void Worker::Impl::drop_task(Task* task) { tasks.give_back(task); }
+
+}  // namespace rt::worker

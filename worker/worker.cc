@@ -1,0 +1,214 @@
+#include "worker/worker.h"
+
+#include <fmt/core.h>
+
+#include "worker/core/death.h"
+#include "worker/service/executing_task.h"
+#include "worker/service/impl.h"
+#include "worker/service/services.h"
+
+namespace rt::worker {
+
+Worker::Worker(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<std::unique_ptr<Worker>> Worker::start(Options options) {
+  auto impl = std::make_unique<Impl>(std::move(options));
+  if (Status started = impl->start(); !started) {
+    impl->stop();
+    return started.error();
+  }
+  return std::unique_ptr<Worker>(new Worker(std::move(impl)));
+}
+
+Worker::~Worker() {
+  impl_->stop();
+  // Refs that outlive us still point to our table and its entries: both stay, without what they held.
+  impl_->refs->for_each([](ObjectEntry& entry) {
+    entry.waiters.clear();
+    entry.mapped = {};
+    entry.blob = {};
+  });
+  (void)impl_->refs.release();
+}
+
+const Context& Worker::context() const { return impl_->context; }
+bool Worker::is_connected() const { return impl_->connected; }
+
+Result<Ref> Worker::put(const ValueParts& value) { return impl_->put(value, 0, 0); }
+Result<Ref> Worker::put_once(const ValueParts& value) { return impl_->put_once(value); }
+Result<Value> Worker::value_of(const Ref& ref) { return impl_->value_of(ref); }
+
+Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
+  size_t next = 0;
+  auto at_hand = [&](const Ref& ref) { return ref.entry()->ready.load(std::memory_order_acquire); };
+  // Values in memory need no lock and no turn of the loop.
+  bool all_in_memory = true;
+  for (const Ref& ref : refs) {
+    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    if (!at_hand(ref) || entry.state != ObjectState::kInMemory) {
+      all_in_memory = false;
+      break;
+    }
+  }
+  if (all_in_memory) return Waited::kDone;
+  Impl::Lock lock(impl_->mutex);
+  for (const Ref& ref : refs) {
+    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    impl_->resolve(entry);
+    impl_->fetch(entry);
+  }
+  return impl_->wait_until(lock, deadline_us, [&] {
+    for (; next < refs.size(); ++next) {
+      auto& entry = *static_cast<ObjectEntry*>(refs[next].entry());
+      if (impl_->stopping) return true;
+      if (!at_hand(refs[next])) return false;
+      if (!impl_->is_local(entry)) {
+        impl_->fetch(entry);
+        return false;
+      }
+    }
+    return true;
+  });
+}
+
+Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us, bool fetch_local, std::vector<bool>* ready) {
+  ready->assign(refs.size(), false);
+  size_t found = 0;
+  auto usable = [&](const Ref& ref) {
+    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    if (!entry.ready.load(std::memory_order_acquire)) return false;
+    return entry.state == ObjectState::kInMemory || !fetch_local || impl_->is_local(entry);
+  };
+  auto scan = [&] {
+    for (size_t i = 0; i < refs.size() && found < count; ++i) {
+      if (!(*ready)[i] && usable(refs[i])) {
+        (*ready)[i] = true;
+        ++found;
+      }
+    }
+    return found >= count;
+  };
+  auto all_in_memory = [&] {
+    for (const Ref& ref : refs) {
+      auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+      if (entry.ready.load(std::memory_order_acquire) && entry.state != ObjectState::kInMemory) return false;
+    }
+    return true;
+  };
+  if (scan() && (!fetch_local || all_in_memory())) return Waited::kDone;
+  Impl::Lock lock(impl_->mutex);
+  for (const Ref& ref : refs) {
+    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    impl_->resolve(entry);
+    if (fetch_local) impl_->fetch(entry);
+  }
+  Waited result = impl_->wait_until(lock, deadline_us, [&] {
+    if (impl_->stopping) return true;
+    if (fetch_local) {
+      for (const Ref& ref : refs) impl_->fetch(*static_cast<ObjectEntry*>(ref.entry()));
+    }
+    return scan();
+  });
+  return result;
+}
+
+bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
+  auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+  Impl::Lock lock(impl_->mutex);
+  if (entry.ready) return false;
+  entry.waiters.push_back(std::move(callback));
+  impl_->resolve(entry);
+  impl_->loop->flush_all();
+  impl_->leave_wait();
+  return true;
+}
+
+std::string Worker::pack_ref(const Ref& ref) {
+  Impl::Lock lock(impl_->mutex);
+  impl_->pinned_forever.push_back(ref);
+  return impl_->pack({&ref, 1});
+}
+
+Result<Ref> Worker::unpack_ref(std::string_view packed) {
+  auto unpacked = unpack_refs(as_bytes(packed));
+  if (!unpacked) return unpacked.error();
+  if (unpacked->size() != 1) return make_error(Code::kInvalid, "not a packed object reference");
+  Impl::Lock lock(impl_->mutex);
+  std::vector<Ref> refs = impl_->take_refs(as_bytes(packed), false, true);
+  impl_->loop->flush_all();
+  return refs.front();
+}
+
+proto::WorkerAddress Worker::owner_of(const Ref& ref) const {
+  Impl::Lock lock(impl_->mutex);
+  return impl_->owner_of(*static_cast<ObjectEntry*>(ref.entry()));
+}
+
+const Template* Worker::make_template(proto::TaskTemplate spec) {
+  Impl::Lock lock(impl_->mutex);
+  std::string bytes = spec.SerializeAsString();
+  auto& slot = impl_->template_by_bytes[bytes];
+  if (slot) return slot;
+  auto made = std::make_unique<Template>();
+  made->id = static_cast<uint32_t>(impl_->templates.size());
+  made->serialized = std::move(bytes);
+  // Methods of actors go where the actor is; all else is scheduled.
+  if (spec.function().class_name().empty()) made->scheduling_class = impl_->submitter->scheduling_class(spec);
+  made->spec = std::move(spec);
+  slot = made.get();
+  impl_->templates.push_back(std::move(made));
+  return slot;
+}
+
+Status Worker::submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns) {
+  return impl_->submit(function, args, returns);
+}
+
+Status Worker::cancel(const Ref& ref, bool, bool) {
+  Impl::Lock lock(impl_->mutex);
+  TaskId id = task_of(ref.id());
+  Task* task = impl_->submitter->cancel_queued(id);
+  if (!task) task = impl_->actors->cancel_queued(id);
+  if (task) {
+    impl_->fail_task(task, system_error(Code::kCancelled, "The task was cancelled before it started.", *task));
+    return {};
+  }
+  if (ref.entry()->ready) return {};
+  return make_error(Code::kUnsupported, "ray.cancel of a task that has been sent to a worker");
+}
+
+Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> args) { return impl_->create_actor(std::move(options), args); }
+
+Actor Worker::actor_from(const ActorId& id, Ref handle) {
+  Impl::Lock lock(impl_->mutex);
+  impl_->actors->link(id);
+  impl_->loop->flush_all();
+  return Actor{id, std::move(handle)};
+}
+
+Status Worker::submit_method(const ActorId& actor, const Template* method, const MethodOptions& options, std::span<const Arg> args,
+                             std::vector<Ref>* returns) {
+  return impl_->submit_method(actor, method, options, args, returns);
+}
+
+void Worker::set_log_sink(std::function<void(const std::vector<DriverLine>&)> sink) {
+  Impl::Lock lock(impl_->mutex);
+  impl_->log_sink = std::move(sink);
+}
+
+int Worker::run(Executor& executor) { return impl_->run(executor); }
+
+void Worker::exit_actor() {
+  Impl::Lock lock(impl_->mutex);
+  proto::KillWorkerRequest request;
+  request.set_worker_id(impl_->context.worker_id.binary());
+  request.set_why(proto::ExitInfo::INTENTIONAL);
+  request.set_graceful(true);
+  if (impl_->actor) request.set_actor_id(impl_->actor->spec().actor_id());
+  if (impl_->node_manager) rpc::notify(*impl_->node_manager, &proto::NodeManagerService::Stub::KillWorker, request);
+  impl_->loop->flush_all();
+}
+
+const ExecutingTask* Worker::current_task() const { return t_current_task; }
+
+}  // namespace rt::worker
