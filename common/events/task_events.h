@@ -1,7 +1,8 @@
 // Task events: what every process records of the tasks it ran, packed for the way to the head and back.
 //
-// Packed batch: zstd-compressed, little-endian. u32 version (1), u32 string count, then each string (u32 length, bytes); then
-// records of kRecordBytes. A record's strings are indexes into the table.
+// Packed batch: zstd-compressed, little-endian. u32 version (1), u32 string count, then each string (u32 length, bytes); node ip and
+// worker id as strings, u32 flags (1: driver); then records of 61 bytes (the fields of TaskEvent in their order). A record's strings
+// are indexes into the table.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,99 @@
+#include "common/config/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace rt {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A JSON file of settings that is gone when the test ends; unsets the environment variables it set, too.
+class SettingsTest : public ::testing::Test {
+ protected:
+  ~SettingsTest() override {
+    for (const auto& name : environment_) unsetenv(name.c_str());
+    std::filesystem::remove(path_);
+  }
+  const std::string& write(const std::string& json) {
+    std::ofstream(path_) << json;
+    return path_;
+  }
+  void set_environment(const std::string& name, const std::string& value) {
+    setenv(name.c_str(), value.c_str(), 1);
+    environment_.push_back(name);
+  }
+  std::string error_of(const std::string& path, const std::map<std::string, std::string>& flags = {}) {
+    auto settings = load_settings(path, flags);
+    if (settings) return "no error";
+    EXPECT_EQ(settings.error().code, Code::kInvalid);
+    return settings.error().message;
+  }
+
+ private:
+  std::string path_ = (std::filesystem::temp_directory_path() / ("settings-" + std::to_string(getpid()) + ".json")).string();
+  std::vector<std::string> environment_;
+};
+
+TEST_F(SettingsTest, DefaultsComeFromTheTable) {
+  auto settings = load_settings("", {});
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->max_inline_bytes, 102400);
+  EXPECT_EQ(settings->prestart_workers, -1);
+  EXPECT_EQ(settings->scheduler_spread_threshold, 0.5);
+  EXPECT_EQ(settings->log_level, "info");
+}
+
+TEST_F(SettingsTest, FlagsWinOverEnvironmentOverFile) {
+  const auto& path = write(R"({"max_workers": 5, "node_timeout_ms": 6, "log_level": "error", "scheduler_spread_threshold": 0.25})");
+  set_environment("RAY_max_workers", "50");
+  set_environment("RAY_node_timeout_ms", "60");
+  auto settings = load_settings(path, {{"node-timeout-ms", "600"}});
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->max_workers, 50);
+  EXPECT_EQ(settings->node_timeout_ms, 600);
+  EXPECT_EQ(settings->log_level, "error");
+  EXPECT_EQ(settings->scheduler_spread_threshold, 0.25);
+}
+
+TEST_F(SettingsTest, ErrorsNameTheSourceTheSettingAndWhatItAccepts) {
+  EXPECT_THAT(error_of("", {{"max_workers", "-3"}}), AllOf(HasSubstr("--max-workers"), HasSubstr("-3"), HasSubstr("whole number from 0")));
+  EXPECT_THAT(error_of("", {{"prestart_workers", "-2"}}), HasSubstr("whole number from -1"));
+  EXPECT_THAT(error_of("", {{"max_workers", "1e3"}}), HasSubstr("1e3"));
+  EXPECT_THAT(error_of("", {{"max_workers", "99999999999999999999"}}), HasSubstr("whole number"));
+  EXPECT_THAT(error_of("", {{"scheduler_spread_threshold", "nan"}}), HasSubstr("a number from 0"));
+  EXPECT_THAT(error_of("", {{"log_level", "loud"}}), HasSubstr("debug, info, warning or error"));
+  EXPECT_THAT(error_of("", {{"no_such_thing", "1"}}), HasSubstr("no_such_thing"));
+  set_environment("RAY_heartbeat_interval_ms", "soon");
+  EXPECT_THAT(error_of(""), AllOf(HasSubstr("RAY_heartbeat_interval_ms"), HasSubstr("soon")));
+}
+
+TEST_F(SettingsTest, BadFilesAreOneClearError) {
+  EXPECT_THAT(error_of("/nonexistent/x.json"), HasSubstr("/nonexistent/x.json"));
+  EXPECT_THAT(error_of(write("{\"max_workers\": ")), HasSubstr("not valid JSON"));
+  EXPECT_THAT(error_of(write("[1]")), HasSubstr("one JSON object"));
+  EXPECT_THAT(error_of(write(R"({"max_wrokers": 1})")), HasSubstr("max_wrokers"));
+  EXPECT_THAT(error_of(write(R"({"max_workers": [1]})")), HasSubstr("a number, true, false or a string"));
+  EXPECT_THAT(error_of(write(R"({"max_workers": 1.5})")), HasSubstr("whole number"));
+}
+
+TEST(SettingTable, HasEverySettingOnceWithItsMeaning) {
+  std::map<std::string, int> seen;
+  for (const auto& info : setting_table()) {
+    EXPECT_EQ(++seen[info.name], 1) << info.name;
+    EXPECT_FALSE(info.meaning.empty()) << info.name;
+    EXPECT_FALSE(info.unit.empty()) << info.name;
+    EXPECT_EQ(info.environment, "RAY_" + info.name);
+    Settings settings;
+    EXPECT_TRUE(assign_setting(settings, info.name, info.default_value)) << info.name;
+  }
+  EXPECT_GT(seen.size(), 30u);
+}
+
+}  // namespace
+}  // namespace rt
