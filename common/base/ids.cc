@@ -44,6 +44,9 @@ Id<Tag, N> Id<Tag, N>::random(Rng& rng) {
 }
 
 template NodeId NodeId::random(Rng&);
+template WorkerId WorkerId::random(Rng&);
+template ClusterId ClusterId::random(Rng&);
+template TaskId TaskId::random(Rng&);
 template ObjectId ObjectId::random(Rng&);
 template ActorId ActorId::random(Rng&);
 

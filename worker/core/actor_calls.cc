@@ -32,24 +32,28 @@ ActorLink& ActorCalls::link(const ActorId& id) {
   return *slot;
 }
 
-Status ActorCalls::submit(const ActorId& id, Task* task, int64_t max_pending_calls) {
+Status ActorCalls::admit(const ActorId& id, int64_t max_pending_calls) {
   ActorLink& actor = link(id);
   if (max_pending_calls >= 0 && static_cast<int64_t>(actor.queue.size() + actor.in_flight.size()) >= max_pending_calls) {
     return make_error(Code::kResourceExhausted,
                       fmt::format("The actor {} has {} pending calls, its max_pending_calls. Wait for some of them before calling again.", id.hex(), max_pending_calls));
   }
+  return {};
+}
+
+void ActorCalls::submit(const ActorId& id, Task* task) {
+  ActorLink& actor = link(id);
   if (actor.state == ActorLink::State::kDead) {
     comm_.fail_task(task, actor_death_error(task, id, &actor.info, actor.info.death()));
-    return {};
+    return;
   }
   bool gap = actor.state == ActorLink::State::kRestarting || actor.state == ActorLink::State::kInterrupted;
   if (gap && task->retries_left == 0) {
     fail_unavailable(actor, task);
-    return {};
+    return;
   }
   actor.queue.push_back(task);
   pump(actor);
-  return {};
 }
 
 void ActorCalls::args_ready(const ActorId& id) {

@@ -47,8 +47,9 @@ class ActorCalls {
 
   ActorLink& link(const ActorId& id);    // made on first use: subscribes
   ActorLink* find(const ActorId& id);
-  // kResourceExhausted: max_pending_calls (-1: no limit) calls are waiting already; the task stays the caller's.
-  Status submit(const ActorId& id, Task* task, int64_t max_pending_calls);
+  // kResourceExhausted: max_pending_calls (-1: no limit) calls are waiting already.
+  Status admit(const ActorId& id, int64_t max_pending_calls);
+  void submit(const ActorId& id, Task* task);
   void args_ready(const ActorId& id);    // some queued call's arguments became ready
   void actor_update(const ActorId& id, const proto::ActorInfo* info);   // null: the head does not know it
   void connected(const ActorId& id);

@@ -48,9 +48,11 @@ struct Task {
   bool cancelled = false;
   uint32_t seq = 0;           // on the connection it was pushed over
   int64_t estimate_us = 0;    // of the time it was pushed
+  uint32_t generation = 0;    // grows when the task is recycled: callbacks that outlive it compare
+  int32_t callbacks = 0;      // of those still out
 };
 
-// Tasks are recycled: their strings and vectors keep their memory.
+// Tasks are recycled: their strings and vectors keep their memory. One with callbacks still out is never deleted.
 class TaskPool {
  public:
   Task* take() {
@@ -60,6 +62,10 @@ class TaskPool {
     return task;
   }
   void give_back(Task* task) {
+    if (task->callbacks == 0 && (free_.size() >= kKeep || task->inlined.capacity() > 4096)) {
+      delete task;
+      return;
+    }
     task->args.clear();
     task->inlined.clear();
     task->held.clear();
@@ -68,17 +74,15 @@ class TaskPool {
     task->unready_args = 0;
     task->attempt = 0;
     task->suspect = task->cancelled = false;
-    if (free_.size() < 4096 && task->inlined.capacity() < 4096) {
-      free_.push_back(task);
-    } else {
-      delete task;
-    }
+    ++task->generation;
+    free_.push_back(task);
   }
   ~TaskPool() {
     for (Task* task : free_) delete task;
   }
 
  private:
+  static constexpr size_t kKeep = 4096;
   std::vector<Task*> free_;
 };
 

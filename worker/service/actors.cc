@@ -191,21 +191,14 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
   make_returns(*task, returns);
   ActorLink& link = actors->link(actor);
   link.out_of_order = method_options.out_of_order;
-  for (Task::Arg& arg : task->args) {
-    if (!arg.ref) continue;
-    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
-    if (entry.ready) continue;
-    ++task->unready_args;
-    entry.waiters.push_back([this, task, actor] {
-      if (--task->unready_args == 0) actors->args_ready(actor);
-    });
-    resolve(entry);
-  }
-  if (Status queued = actors->submit(actor, task, method_options.max_pending_calls); !queued) {
+  if (Status admitted = actors->admit(actor, method_options.max_pending_calls); !admitted) {
     returns->clear();
     tasks.give_back(task);
-    return queued;
+    return admitted;
   }
+  // An argument that is an error travels like any value: the worker answers with it when the call's turn has come.
+  wait_for_args(task, [this, actor] { actors->args_ready(actor); });
+  actors->submit(actor, task);
   if (++submits_since_poll >= 64) {
     submits_since_poll = 0;
     poll_once(lock);

@@ -138,7 +138,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   Status build_args(Lock& lock, Task& task, std::span<const Arg> args);
   Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns);
   void make_returns(Task& task, std::vector<Ref>* returns);                      // (L)
-  void wait_for_args(Task* task);                                                // (L) then task_ready()
+  // (L) Calls `ready` once when the last unready argument became ready, unless the task was dropped meanwhile. False: all are ready.
+  bool wait_for_args(Task* task, std::function<void()> ready);
   void task_ready(Task* task);                                                   // (L)
   bool args_failed(Task* task);                                                  // (L) an argument is an error: fails the task with it
   void write_task(Link& link, const Task& task);                                 // (L)

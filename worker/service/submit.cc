@@ -61,7 +61,7 @@ Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
     return built;
   }
   make_returns(*task, returns);
-  wait_for_args(task);
+  if (!wait_for_args(task, [this, task] { task_ready(task); })) task_ready(task);
   if (++submits_since_poll >= 64) {
     submits_since_poll = 0;
     poll_once(lock);
@@ -70,18 +70,20 @@ Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
   return {};
 }
 
-void Worker::Impl::wait_for_args(Task* task) {
+bool Worker::Impl::wait_for_args(Task* task, std::function<void()> ready) {
   for (Task::Arg& arg : task->args) {
     if (!arg.ref) continue;
     auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
     if (entry.ready) continue;
     ++task->unready_args;
-    entry.waiters.push_back([this, task] {
-      if (--task->unready_args == 0) task_ready(task);
+    ++task->callbacks;
+    entry.waiters.push_back([task, ready, generation = task->generation] {
+      --task->callbacks;
+      if (task->generation == generation && --task->unready_args == 0) ready();
     });
     resolve(entry);
   }
-  if (task->unready_args == 0) task_ready(task);
+  return task->unready_args > 0;
 }
 
 bool Worker::Impl::args_failed(Task* task) {
@@ -98,12 +100,6 @@ bool Worker::Impl::args_failed(Task* task) {
 }
 
 void Worker::Impl::task_ready(Task* task) {
-  ActorId actor = actor_of(task->id);
-  bool is_call = task->function->scheduling_class == nullptr;
-  if (is_call) {
-    actors->args_ready(actor);   // errors are looked at when its turn comes
-    return;
-  }
   if (args_failed(task)) return;
   submitter->submit(task, steady_now_us());
 }

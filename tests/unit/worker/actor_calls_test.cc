@@ -1,0 +1,182 @@
+// Calls to actors at their caller, by a recording ActorComm.
+#include "worker/core/actor_calls.h"
+
+#include <gtest/gtest.h>
+
+namespace rt::worker {
+namespace {
+
+struct Recorder : ActorComm {
+  std::vector<ActorId> subscribed, connecting, asked;
+  std::vector<Task*> pushed;
+  std::vector<std::pair<Task*, proto::ErrorValue>> failed;
+  void subscribe_actor(const ActorId& id) override { subscribed.push_back(id); }
+  void connect_actor(ActorLink& actor) override { connecting.push_back(actor.id); }
+  void push_call(ActorLink&, Task& task) override { pushed.push_back(&task); }
+  void ask_again(const ActorId& id, int64_t) override { asked.push_back(id); }
+  void fail_task(Task* task, const proto::ErrorValue& error) override { failed.push_back({task, error}); }
+};
+
+class ActorCallsTest : public ::testing::Test {
+ protected:
+  ~ActorCallsTest() override {
+    calls.check_invariants();
+    for (auto& [task, error] : comm.failed) delete task;
+  }
+  Task* call(int retries = 0) {
+    auto* task = new Task;
+    task->id = make_task_id(++next, id);
+    task->function = &method;
+    task->retries_left = retries;
+    calls.submit(id, task);
+    return task;
+  }
+  void update(proto::ActorState state, int64_t epoch) {
+    proto::ActorInfo info;
+    info.set_state(state);
+    info.set_epoch(epoch);
+    info.mutable_spec()->set_actor_id(id.binary());
+    info.mutable_death()->set_kind(proto::ExitInfo::SIGNALED);
+    info.mutable_death()->set_signal(9);
+    calls.actor_update(id, &info);
+  }
+  void alive(int64_t epoch = 1) {
+    update(proto::ACTOR_ALIVE, epoch);
+    calls.connected(id);
+  }
+  void finish(Task* task) {
+    ActorLink* link = calls.find(id);
+    ASSERT_EQ(calls.reply_of(*link, task->seq), task);
+    calls.finished(*link, task);
+    delete task;
+  }
+  Settings settings;
+  Recorder comm;
+  ActorCalls calls{comm, settings};
+  Template method;
+  ActorId id = make_actor_id(job_id_from_int(1), 77, 1);
+  uint64_t next = 0;
+};
+
+TEST_F(ActorCallsTest, CallsWaitForTheActorAndKeepTheirOrder) {
+  Task* a = call();
+  Task* b = call();
+  EXPECT_EQ(comm.subscribed.size(), 1u);
+  EXPECT_TRUE(comm.pushed.empty());
+  alive();
+  EXPECT_EQ(comm.pushed, (std::vector<Task*>{a, b}));
+  finish(a);
+  finish(b);
+}
+
+TEST_F(ActorCallsTest, ACallWithoutItsArgumentsHoldsBackLaterOnes) {
+  calls.link(id);
+  alive();
+  auto* waiting = new Task;
+  waiting->id = make_task_id(++next, id);
+  waiting->function = &method;
+  waiting->unready_args = 1;
+  calls.submit(id, waiting);
+  Task* later = call();
+  EXPECT_TRUE(comm.pushed.empty());
+  waiting->unready_args = 0;
+  calls.args_ready(id);
+  EXPECT_EQ(comm.pushed, (std::vector<Task*>{waiting, later}));
+  finish(waiting);
+  finish(later);
+}
+
+TEST_F(ActorCallsTest, OutOfOrderActorsOvertake) {
+  calls.link(id).out_of_order = true;
+  alive();
+  auto* waiting = new Task;
+  waiting->id = make_task_id(++next, id);
+  waiting->function = &method;
+  waiting->unready_args = 1;
+  calls.submit(id, waiting);
+  Task* later = call();
+  EXPECT_EQ(comm.pushed, std::vector<Task*>{later});
+  finish(later);
+}
+
+TEST_F(ActorCallsTest, RestartRunsUncertainCallsAgainOnlyWithRetries) {
+  calls.link(id);
+  alive();
+  Task* once = call(0);
+  Task* again = call(1);
+  calls.connection_lost(id);
+  EXPECT_EQ(comm.asked.size(), 1u);
+  update(proto::ACTOR_RESTARTING, 2);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, once);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kActorUnavailable));
+  comm.pushed.clear();
+  alive(2);
+  EXPECT_EQ(comm.pushed, std::vector<Task*>{again});
+  EXPECT_EQ(again->retries_left, 0);
+  finish(again);
+}
+
+TEST_F(ActorCallsTest, CallsInTheGapFailWithoutRetries) {
+  calls.link(id);
+  alive();
+  calls.connection_lost(id);
+  Task* gap = call(0);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, gap);
+  call(-1);
+  EXPECT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(calls.pending(), 1);
+}
+
+TEST_F(ActorCallsTest, DeathFailsEverythingAndLaterCallsWithTheCause) {
+  calls.link(id);
+  alive();
+  call(0);
+  call(5);
+  update(proto::ACTOR_DEAD, 1);
+  EXPECT_EQ(comm.failed.size(), 2u);
+  call();
+  ASSERT_EQ(comm.failed.size(), 3u);
+  for (auto& [task, error] : comm.failed) {
+    EXPECT_EQ(error.code(), static_cast<int>(Code::kActorDied));
+    EXPECT_NE(error.message().find("signal 9"), std::string::npos);
+  }
+}
+
+TEST_F(ActorCallsTest, OldNewsIsIgnored) {
+  calls.link(id);
+  alive(3);
+  update(proto::ACTOR_RESTARTING, 2);
+  Task* a = call();
+  EXPECT_EQ(comm.pushed, std::vector<Task*>{a});
+  finish(a);
+}
+
+TEST_F(ActorCallsTest, ABrokenConnectionToALiveActorIsMadeAgain) {
+  calls.link(id);
+  alive();
+  calls.connection_lost(id);
+  comm.connecting.clear();
+  update(proto::ACTOR_ALIVE, 1);
+  EXPECT_EQ(comm.connecting.size(), 1u);
+}
+
+TEST_F(ActorCallsTest, PendingCallsAreBounded) {
+  call();
+  call();
+  EXPECT_TRUE(calls.admit(id, 3));
+  auto refused = calls.admit(id, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+}
+
+TEST_F(ActorCallsTest, AnActorTheHeadDoesNotKnowIsDead) {
+  call();
+  calls.actor_update(id, nullptr);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kActorDied));
+}
+
+}  // namespace
+}  // namespace rt::worker

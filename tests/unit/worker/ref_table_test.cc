@@ -1,0 +1,139 @@
+// Reference counting by a recording RefComm.
+#include "worker/core/ref_table.h"
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+
+namespace rt::worker {
+namespace {
+
+struct Recorder : RefComm {
+  std::vector<ObjectId> freed, registered, returned;
+  std::vector<ActorId> out_of_scope;
+  void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>& ids, const WorkerId&) override {
+    registered.insert(registered.end(), ids.begin(), ids.end());
+  }
+  void remove_borrower(const proto::WorkerAddress&, const ObjectId& id) override { returned.push_back(id); }
+  void free_object(ObjectEntry& entry) override { freed.push_back(entry.id); }
+  void actor_out_of_scope(const ActorId& actor) override { out_of_scope.push_back(actor); }
+};
+
+class RefTableTest : public ::testing::Test {
+ protected:
+  RefTableTest() {
+    for (int i = 0; i < 4; ++i) ids.push_back(ObjectId::random(rng));
+    me = WorkerId::random(rng);
+    them = WorkerId::random(rng);
+    table = std::make_unique<RefTable>(comm, me);
+    auto address = std::make_shared<proto::WorkerAddress>();
+    address->set_worker_id(them.binary());
+    owner = address;
+  }
+  ~RefTableTest() override { table->check_invariants(); }
+  Rng rng{42};
+  Recorder comm;
+  WorkerId me, them;
+  std::vector<ObjectId> ids;
+  std::unique_ptr<RefTable> table;
+  std::shared_ptr<const proto::WorkerAddress> owner;
+};
+
+TEST_F(RefTableTest, TheLastReferenceFrees) {
+  Ref a(table->create(ids[0]));
+  Ref b = a;
+  a.reset();
+  table->drain_releases();
+  EXPECT_TRUE(comm.freed.empty());
+  b.reset();
+  table->drain_releases();
+  EXPECT_EQ(comm.freed, std::vector<ObjectId>{ids[0]});
+  EXPECT_EQ(table->size(), 0u);
+}
+
+TEST_F(RefTableTest, AReferenceTakenWhileTheLastDropIsQueuedSurvives) {
+  Ref a(table->create(ids[0]));
+  a.reset();
+  Ref again(table->find(ids[0]));
+  table->drain_releases();
+  EXPECT_TRUE(comm.freed.empty());
+  again.reset();
+  table->drain_releases();
+  EXPECT_EQ(comm.freed.size(), 1u);
+}
+
+TEST_F(RefTableTest, BorrowersKeepAnObjectUntilTheyReturnOrDie) {
+  Ref a(table->create(ids[0]));
+  EXPECT_TRUE(table->add_borrower(ids[0], them));
+  EXPECT_TRUE(table->add_borrower(ids[0], them));
+  a.reset();
+  table->drain_releases();
+  EXPECT_TRUE(comm.freed.empty());
+  table->borrower_gone(them);
+  EXPECT_EQ(comm.freed.size(), 1u);
+  EXPECT_FALSE(table->add_borrower(ids[0], them));
+}
+
+TEST_F(RefTableTest, ABorrowNobodyKeptIsNeverRegistered) {
+  { Ref r(table->borrow(ids[1], owner, false)); }
+  EXPECT_EQ(table->register_kept(), 0);
+  EXPECT_TRUE(comm.registered.empty());
+  EXPECT_TRUE(comm.returned.empty());
+  EXPECT_EQ(table->size(), 0u);
+}
+
+TEST_F(RefTableTest, AKeptBorrowIsRegisteredOnceAndReturnedAtTheEnd) {
+  Ref kept(table->borrow(ids[1], owner, false));
+  EXPECT_EQ(table->register_kept(), 1);
+  EXPECT_EQ(table->register_kept(), 1);
+  EXPECT_EQ(comm.registered, std::vector<ObjectId>{ids[1]});
+  kept.reset();
+  table->drain_releases();
+  EXPECT_TRUE(comm.returned.empty());   // not before the owner knows
+  table->confirm_borrows({ids[1]});
+  EXPECT_EQ(table->outstanding_registrations(), 0);
+  EXPECT_EQ(comm.returned, std::vector<ObjectId>{ids[1]});
+}
+
+TEST_F(RefTableTest, ABorrowTheSenderRegisteredIsReturned) {
+  { Ref r(table->borrow(ids[1], owner, true)); }
+  table->drain_releases();
+  EXPECT_TRUE(comm.registered.empty());
+  EXPECT_EQ(comm.returned, std::vector<ObjectId>{ids[1]});
+}
+
+TEST_F(RefTableTest, ContainedReferencesGoWithTheirContainer) {
+  ObjectEntry* outer = table->create(ids[0]);
+  Ref hold(outer);
+  outer->contained.push_back(Ref(table->create(ids[2])));
+  hold.reset();
+  table->drain_releases();
+  EXPECT_EQ(comm.freed, (std::vector<ObjectId>{ids[0], ids[2]}));
+}
+
+TEST_F(RefTableTest, ActorHandlesEndTheirActor) {
+  ActorId actor = make_actor_id(job_id_from_int(1), 5, 6);
+  ObjectEntry* handle = table->create(handle_object_of(actor));
+  handle->is_actor_handle = true;
+  { Ref r(handle); }
+  table->drain_releases();
+  EXPECT_EQ(comm.out_of_scope, std::vector<ActorId>{actor});
+  EXPECT_TRUE(comm.freed.empty());
+}
+
+TEST_F(RefTableTest, AfterCloseDropsAreHarmless) {
+  Ref a(table->create(ids[0]));
+  table->close();
+  a.reset();
+  table->drain_releases();
+  EXPECT_TRUE(comm.freed.empty());
+}
+
+TEST_F(RefTableTest, OurOwnFreedObjectIsNotBorrowed) {
+  auto address = std::make_shared<proto::WorkerAddress>();
+  address->set_worker_id(me.binary());
+  EXPECT_EQ(table->borrow(ids[3], address, false), nullptr);
+}
+
+}  // namespace
+}  // namespace rt::worker
