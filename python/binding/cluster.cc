@@ -1,0 +1,273 @@
+// Starting and finding clusters, and asking the head.
+#include "python/binding/cluster.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "common/launch/launch.h"
+#include "common/proto/head.pb.h"
+#include "common/rpc/client.h"
+#include "python/binding/runtime.h"
+#include "python/binding/specs.h"
+
+namespace rt::python {
+namespace {
+
+template <class Value>
+bool read_optional(PyObject* dict, const char* key, std::optional<Value>* out) {
+  PyObject* value = PyDict_GetItemString(dict, key);
+  if (!value || value == Py_None) return true;
+  double number = PyFloat_AsDouble(value);
+  if (number == -1.0 && PyErr_Occurred()) return false;
+  *out = static_cast<Value>(number);
+  return true;
+}
+
+template <class Value, class Convert>
+bool read_map(PyObject* dict, const char* key, std::map<std::string, Value>* out, Convert convert) {
+  PyObject* map = PyDict_GetItemString(dict, key);
+  if (!map || map == Py_None) return true;
+  PyObject *name, *value;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(map, &at, &name, &value)) {
+    std::string text;
+    if (!to_string(name, &text) || !convert(value, &(*out)[text])) return false;
+  }
+  return true;
+}
+
+bool read_options(PyObject* dict, launch::NodeOptions* out) {
+  auto text = [](PyObject* value, std::string* to) { return to_string(value, to); };
+  auto number = [](PyObject* value, double* to) { return (*to = PyFloat_AsDouble(value)) != -1.0 || !PyErr_Occurred(); };
+  return read(dict, "head", &out->head) && read(dict, "port", &out->port) && read(dict, "node_ip", &out->node_ip) &&
+         read(dict, "address", &out->address) && read(dict, "node_name", &out->node_name) && read(dict, "temp_dir", &out->temp_dir) &&
+         read(dict, "plasma_directory", &out->plasma_directory) && read(dict, "python_executable", &out->python_executable) &&
+         read(dict, "private_to_parent", &out->private_to_parent) && read_optional(dict, "num_cpus", &out->num_cpus) &&
+         read_optional(dict, "num_gpus", &out->num_gpus) && read_optional(dict, "memory", &out->memory) &&
+         read_optional(dict, "object_store_memory", &out->object_store_memory) && read_map(dict, "resources", &out->resources, number) &&
+         read_map(dict, "labels", &out->labels, text) && read_map(dict, "system_config", &out->system_config, text);
+}
+
+PyObject* started_to_dict(const launch::StartedNode& node) {
+  PyPtr dict(PyDict_New()), processes(PyList_New(0));
+  if (!dict || !processes) return nullptr;
+  for (const auto& process : node.processes) {
+    PyPtr item(Py_BuildValue("(siK)", process.name.c_str(), process.pid, static_cast<unsigned long long>(process.start_time)));
+    if (!item || PyList_Append(processes.get(), item.get()) < 0) return nullptr;
+  }
+  PyObject* d = dict.get();
+  set_item(d, "session_dir", py_text(node.session_dir));
+  set_item(d, "session_name", py_text(node.session_name));
+  set_item(d, "head_address", py_text(node.head_address));
+  set_item(d, "node_ip", py_text(node.node_ip));
+  set_item(d, "node_manager_port", PyLong_FromLong(node.node_manager_port));
+  set_item(d, "node_manager_socket", py_text(node.node_manager_socket));
+  set_item(d, "object_store_socket", py_text(node.object_store_socket));
+  set_item(d, "node_id", py_text(node.node_id_hex));
+  set_item(d, "lifeline_fd", PyLong_FromLong(node.lifeline_fd));
+  set_item(d, "processes", processes.release());
+  return PyErr_Occurred() ? nullptr : dict.release();
+}
+
+PyObject* start_node(PyObject*, PyObject* dict) {
+  launch::NodeOptions options;
+  if (!PyDict_Check(dict) || !read_options(dict, &options)) return nullptr;
+  Result<launch::StartedNode> node = Error{};
+  {
+    GilRelease release;
+    node = launch::start_node(options);
+  }
+  if (!node) return raise(node.error());
+  return started_to_dict(*node);
+}
+
+// stop_processes([(name, pid, start time)], grace in seconds) -> (found, killed)
+PyObject* stop_processes(PyObject*, PyObject* args) {
+  PyObject* list;
+  double grace;
+  if (!PyArg_ParseTuple(args, "O!d", &PyList_Type, &list, &grace)) return nullptr;
+  std::vector<launch::StartedProcess> processes;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    const char* name;
+    int pid;
+    unsigned long long start;
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "siK", &name, &pid, &start)) return nullptr;
+    processes.push_back({name, pid, start});
+  }
+  launch::StopResult result;
+  {
+    GilRelease release;
+    result = launch::stop_processes(processes, static_cast<int64_t>(grace * 1e6));
+  }
+  return Py_BuildValue("(ii)", result.found, result.killed);
+}
+
+bool answers(const std::string& path) {
+  sockaddr_un address{.sun_family = AF_UNIX};
+  if (path.empty() || path.size() >= sizeof address.sun_path) return !path.empty() && access(path.c_str(), W_OK) == 0;
+  path.copy(address.sun_path, path.size());
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  bool ok = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return ok;
+}
+
+// The node of this machine a driver should attach to: the head's if it is here, else any.
+Result<proto::Node> find_local_node(const std::string& head_address, int64_t timeout_us) {
+  RT_ASSIGN(auto address, net::Address::parse(head_address));
+  RT_ASSIGN(auto token, launch::auth_token(false));
+  rpc::Identity me;
+  me.role = "client";
+  me.token = token;
+  RT_ASSIGN(auto client, rpc::SyncClient::connect({.address = address}, me, timeout_us));
+  proto::GetNodesRequest request;
+  request.set_alive_only(true);
+  RT_ASSIGN(auto reply, client->call(&proto::HeadService::Stub::GetNodes, request, timeout_us));
+  const proto::Node* found = nullptr;
+  for (const auto& node : reply.nodes()) {
+    if ((!found || (node.is_head() && !found->is_head())) && answers(node.node_manager_socket())) found = &node;
+  }
+  if (!found) {
+    return make_error(Code::kUnavailable, "the cluster at " + head_address + " has no node on this machine: start one with `rayctl start --address=" + head_address + "`");
+  }
+  return *found;
+}
+
+// find_node(head address, timeout in seconds) -> (node-manager socket, node dict)
+PyObject* find_node(PyObject*, PyObject* args) {
+  const char* address;
+  double timeout;
+  if (!PyArg_ParseTuple(args, "sd", &address, &timeout)) return nullptr;
+  Result<proto::Node> node = Error{};
+  {
+    GilRelease release;
+    node = find_local_node(address, static_cast<int64_t>(timeout * 1e6));
+  }
+  if (!node) return raise(node.error());
+  return Py_BuildValue("(sN)", node->node_manager_socket().c_str(), node_to_dict(*node));
+}
+
+PyObject* resolve_address(PyObject*, PyObject* option) {
+  std::string text;
+  if (!to_string(option, &text)) return nullptr;
+  auto address = launch::resolve_address(text);
+  if (!address) return raise(address.error());
+  return py_text(*address);
+}
+
+PyObject* auth_token(PyObject*, PyObject* create) {
+  auto token = launch::auth_token(PyObject_IsTrue(create));
+  if (!token) return raise(token.error());
+  return py_text(*token);
+}
+
+// Runs a blocking call of the worker without the GIL and hands its result on, or raises.
+template <class Call, class Convert>
+PyObject* ask(Call call, Convert convert) {
+  worker::Worker* worker = g_runtime.worker.get();
+  if (!worker) return raise(make_error(Code::kUnavailable, "ray is not initialised: call ray.init() first"));
+  PyThreadState* state = PyEval_SaveThread();
+  auto result = call(*worker);
+  PyEval_RestoreThread(state);
+  if (!result) return raise(result.error());
+  return convert(*result);
+}
+
+PyObject* nodes(PyObject*, PyObject*) {
+  return ask([](worker::Worker& w) { return w.nodes(); },
+             [](const std::vector<proto::Node>& nodes) -> PyObject* {
+               PyPtr list(PyList_New(0));
+               for (const auto& node : nodes) {
+                 PyPtr dict(node_to_dict(node));
+                 if (!dict || PyList_Append(list.get(), dict.get()) < 0) return nullptr;
+               }
+               return list.release();
+             });
+}
+
+PyObject* list_actors(PyObject*, PyObject* all) {
+  bool all_namespaces = PyObject_IsTrue(all);
+  return ask([&](worker::Worker& w) { return w.list_actors(all_namespaces); },
+             [](const std::vector<proto::ActorInfo>& actors) -> PyObject* {
+               PyPtr list(PyList_New(0));
+               for (const auto& actor : actors) {
+                 PyPtr dict(actor_info_to_dict(actor));
+                 if (!dict || PyList_Append(list.get(), dict.get()) < 0) return nullptr;
+               }
+               return list.release();
+             });
+}
+
+PyObject* timeline(PyObject*, PyObject*) {
+  return ask([](worker::Worker& w) { return w.timeline_json(); }, [](const std::string& json) { return py_text(json); });
+}
+
+bool two_strings(PyObject* args, std::string* a, std::string* b) {
+  PyObject *first, *second;
+  return PyArg_ParseTuple(args, "OO", &first, &second) && to_string(first, a) && to_string(second, b);
+}
+
+PyObject* kv_put(PyObject*, PyObject* args) {
+  PyObject *ns, *key, *value;
+  int overwrite;
+  std::string n, k, v;
+  if (!PyArg_ParseTuple(args, "OOOp", &ns, &key, &value, &overwrite) || !to_string(ns, &n) || !to_string(key, &k) || !to_string(value, &v)) return nullptr;
+  return ask([&](worker::Worker& w) { return w.kv_put(n, k, v, overwrite); }, [](bool added) { return PyBool_FromLong(added); });
+}
+
+PyObject* kv_get(PyObject*, PyObject* args) {
+  std::string ns, key;
+  if (!two_strings(args, &ns, &key)) return nullptr;
+  return ask(
+      [&](worker::Worker& w) -> Result<std::optional<std::string>> {
+        auto value = w.kv_get(ns, key);
+        if (value) return std::optional<std::string>(std::move(*value));
+        if (value.error().code == Code::kNotFound) return std::optional<std::string>();
+        return value.error();
+      },
+      [](const std::optional<std::string>& value) { return value ? py_bytes(*value) : Py_NewRef(Py_None); });
+}
+
+PyObject* kv_delete(PyObject*, PyObject* args) {
+  std::string ns, key;
+  if (!two_strings(args, &ns, &key)) return nullptr;
+  return ask([&](worker::Worker& w) { return w.kv_delete(ns, key); }, [](bool deleted) { return PyBool_FromLong(deleted); });
+}
+
+PyObject* kv_list(PyObject*, PyObject* args) {
+  std::string ns, prefix;
+  if (!two_strings(args, &ns, &prefix)) return nullptr;
+  return ask([&](worker::Worker& w) { return w.kv_list(ns, prefix); },
+             [](const std::vector<std::string>& keys) -> PyObject* {
+               PyPtr list(PyList_New(0));
+               for (const auto& key : keys) {
+                 PyPtr bytes(py_bytes(key));
+                 if (!bytes || PyList_Append(list.get(), bytes.get()) < 0) return nullptr;
+               }
+               return list.release();
+             });
+}
+
+PyMethodDef kFunctions[] = {
+    {"start_node", start_node, METH_O, "Starts the daemons of a node; returns what runs where."},
+    {"stop_processes", stop_processes, METH_VARARGS, nullptr},
+    {"find_node", find_node, METH_VARARGS, "find_node(head address, timeout_s) -> (node-manager socket, node)"},
+    {"resolve_address", resolve_address, METH_O, nullptr},
+    {"auth_token", auth_token, METH_O, nullptr},
+    {"nodes", nodes, METH_NOARGS, nullptr},
+    {"list_actors", list_actors, METH_O, nullptr},
+    {"timeline", timeline, METH_NOARGS, "The Chrome trace as JSON text."},
+    {"kv_put", kv_put, METH_VARARGS, "kv_put(namespace, key, value, overwrite) -> added"},
+    {"kv_get", kv_get, METH_VARARGS, "kv_get(namespace, key) -> bytes or None"},
+    {"kv_delete", kv_delete, METH_VARARGS, nullptr},
+    {"kv_list", kv_list, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+bool add_cluster(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+
+}  // namespace rt::python

@@ -1,0 +1,344 @@
+#include "python/binding/executor.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "common/resources/resource_set.h"
+#include "python/binding/call.h"
+#include "python/binding/runtime.h"
+#include "python/binding/serialize.h"
+
+namespace rt::python {
+namespace {
+
+constexpr int kTaskRaised = 100;     // proto::ErrorValue.code: user code raised
+thread_local worker::ExecutingTask* t_task = nullptr;
+
+class CurrentTask {
+ public:
+  explicit CurrentTask(worker::ExecutingTask* task) : outer_(std::exchange(t_task, task)) {}
+  ~CurrentTask() { t_task = outer_; }
+
+ private:
+  worker::ExecutingTask* outer_;
+};
+
+bool concurrent(const proto::ActorSpec& spec) { return spec.asyncio() || spec.max_concurrency() > 1; }
+
+std::string display_name(const worker::ExecutingTask& task) {
+  const auto& function = task.spec().function();
+  if (!function.class_name().empty()) return function.class_name() + "." + function.name();
+  // A nested function's qualified name ends in the name people know.
+  size_t dot = function.name().rfind('.');
+  return dot == std::string::npos ? function.name() : function.name().substr(dot + 1);
+}
+
+int omp_threads(const worker::ExecutingTask& task) {
+  const auto& units = task.spec().resources().units();
+  auto cpu = units.find("CPU");
+  return cpu == units.end() ? 1 : std::max<int>(1, static_cast<int>(cpu->second / ResourceSet::kUnit));
+}
+
+}  // namespace
+
+worker::ExecutingTask* current_task() { return t_task; }
+
+// ---- CallQueue
+
+CallQueue::CallQueue() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+CallQueue::~CallQueue() { close(fd_); }
+
+void CallQueue::push(std::unique_ptr<worker::ExecutingTask> task) {
+  bool first;
+  {
+    std::lock_guard lock(mutex_);
+    first = tasks_.empty();
+    tasks_.push_back(std::move(task));
+  }
+  pushed_.notify_one();
+  uint64_t one = 1;
+  if (first) (void)!write(fd_, &one, sizeof one);
+}
+
+std::vector<std::unique_ptr<worker::ExecutingTask>> CallQueue::take_all() {
+  uint64_t count;
+  (void)!read(fd_, &count, sizeof count);
+  std::lock_guard lock(mutex_);
+  std::vector<std::unique_ptr<worker::ExecutingTask>> taken(std::make_move_iterator(tasks_.begin()), std::make_move_iterator(tasks_.end()));
+  tasks_.clear();
+  return taken;
+}
+
+std::unique_ptr<worker::ExecutingTask> CallQueue::wait_one() {
+  std::unique_lock lock(mutex_);
+  ++idle_;
+  pushed_.wait(lock, [&] { return !tasks_.empty(); });
+  --idle_;
+  auto task = std::move(tasks_.front());
+  tasks_.pop_front();
+  return task;
+}
+
+// ---- PythonExecutor
+
+PythonExecutor::PythonExecutor(worker::Worker& worker) : worker_(worker), main_thread_(pthread_self()) {}
+
+void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
+  if (task->is_actor_creation() && concurrent(*task->actor_spec())) {
+    GilAcquire gil;
+    start_concurrent(*task->actor_spec());
+  }
+  if (asyncio_) {
+    queue_.push(std::move(task));
+  } else if (threaded_ && !task->is_actor_creation()) {
+    grow_pool();
+    queue_.push(std::move(task));
+  } else {
+    run_here(std::move(task));
+  }
+}
+
+void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
+  asyncio_ = spec.asyncio();
+  threaded_ = !asyncio_;
+  max_threads_ = spec.max_concurrency();
+  if (!asyncio_) return;
+  PyPtr args(Py_BuildValue("(i)", spec.max_concurrency() > 0 ? spec.max_concurrency() : 1000));
+  if (!call_python("ray._private.async_actor", "start", args.get())) PyErr_Print();
+}
+
+// One more thread when all are busy; pool threads never end.
+void PythonExecutor::grow_pool() {
+  if (!queue_.all_busy() || threads_ >= max_threads_) return;
+  ++threads_;
+  GilAcquire gil;
+  PyPtr args(PyTuple_New(0));
+  if (!call_python("ray._private.executor", "start_pool_thread", args.get())) PyErr_Print();
+}
+
+void PythonExecutor::run_thread() {
+  for (;;) {
+    std::unique_ptr<worker::ExecutingTask> task;
+    {
+      GilRelease release;
+      task = queue_.wait_one();
+    }
+    {
+      CurrentTask current(task.get());
+      PyPtr coroutine = begin(*task);
+    }
+    GilRelease release;
+    task.reset();
+  }
+}
+
+void PythonExecutor::run_here(std::unique_ptr<worker::ExecutingTask> task) {
+  {
+    std::lock_guard lock(running_mutex_);
+    running_ = task->id();
+  }
+  {
+    GilAcquire gil;
+    CurrentTask current(task.get());
+    PyPtr coroutine = begin(*task);
+  }
+  {
+    std::lock_guard lock(running_mutex_);
+    running_ = TaskId::nil();
+  }
+  // The task goes last and without the GIL: its destructor sends the reply.
+}
+
+void PythonExecutor::cancel(const TaskId& id) {
+  std::lock_guard lock(running_mutex_);
+  if (running_ != id) return;
+  cancelled_ = true;
+  pthread_kill(main_thread_, SIGINT);    // its Python handler raises KeyboardInterrupt (ray/_private/worker_main.py)
+}
+
+PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
+  FunctionSlot* slot = slot_of(task);
+  if (!slot) return fail_with_exception(task), PyPtr();
+  log_marker_ = slot->log_marker.get();
+  if (!set_omp(slot->omp_threads)) return fail_with_exception(task), PyPtr();
+  PyPtr result = call(task, *slot);
+  if (!result) return fail_with_exception(task), PyPtr();
+  if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
+  if (task.is_actor_creation()) {
+    instance_ = std::move(result);
+    result = PyPtr::borrow(Py_None);
+  }
+  finish(task, result.get());
+  return PyPtr();
+}
+
+// The function's result, or null with its exception. The arguments are gone when it returns.
+PyPtr PythonExecutor::call(worker::ExecutingTask& task, FunctionSlot& slot) {
+  PyPtr args, kwargs;
+  bool loaded = load_call(task.args(), &args, &kwargs);
+  task.args().clear();
+  if (!loaded) return PyPtr();
+  task.started();
+  PyPtr result(PyObject_Call(slot.callable.get(), args.get(), kwargs.get()));
+  if (!asyncio_) task.executed();
+  return result;
+}
+
+void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
+  int count = task.num_returns();
+  if (asyncio_) task.executed();
+  if (count == 0 || task.is_actor_creation()) return task.finish({});
+  if (count == 1) {
+    Serialized value;
+    if (!value.encode(result)) return fail_with_exception(task);
+    GilRelease release(value.is_large());
+    return task.finish({&value.parts, 1});
+  }
+  PyPtr args(Py_BuildValue("(Oi)", result, count));
+  PyPtr list = call_python("ray._private.executor", "split_returns", args.get());
+  if (!list) return fail_with_exception(task);
+  std::vector<Serialized> values(count);
+  std::vector<worker::ValueParts> parts;
+  bool large = false;
+  for (int i = 0; i < count; ++i) {
+    if (!values[i].encode(PyList_GET_ITEM(list.get(), i))) return fail_with_exception(task);
+    parts.push_back(values[i].parts);
+    large |= values[i].is_large();
+  }
+  GilRelease release(large);
+  task.finish(parts);
+}
+
+// exit_actor(), sys.exit() and ray.cancel are no failures of user code. True when dealt with.
+bool PythonExecutor::handle_exit(worker::ExecutingTask& task, PyObject* exception) {
+  PyPtr args(Py_BuildValue("(OO)", exception, task.actor_spec() ? Py_True : Py_False));
+  PyPtr text = call_python("ray._private.executor", "exit_reason", args.get());
+  if (!text) return PyErr_Clear(), false;
+  if (text.get() == Py_None) return false;
+  std::string message;
+  (void)to_string(text.get(), &message);
+  worker_.exit_actor();
+  proto::ErrorValue error;
+  error.set_code(static_cast<int>(Code::kActorDied));
+  error.set_message(message);
+  error.set_function_name(display_name(task));
+  error.set_task_id(task.id().binary());
+  if (const auto* spec = task.actor_spec()) error.set_actor_id(spec->actor_id());
+  error.mutable_exit()->set_kind(proto::ExitInfo::INTENTIONAL);
+  std::string inband = error.SerializeAsString();
+  worker::ValueParts parts;
+  parts.kind = worker::ValueKind::kError;
+  parts.inband = as_bytes(inband);
+  task.fail(parts, false);
+  return true;
+}
+
+void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyPtr t(type), exception(value), tb(traceback);
+  task.args().clear();
+  if (!exception) exception = PyPtr::borrow(Py_None);
+  if (tb) PyException_SetTraceback(exception.get(), tb.get());
+  if (PyErr_GivenExceptionMatches(exception.get(), PyExc_BaseException) && handle_exit(task, exception.get())) return;
+
+  proto::ErrorValue error;
+  error.set_code(kTaskRaised);
+  error.set_function_name(display_name(task));
+  error.set_proctitle("ray::" + display_name(task));
+  error.set_pid(getpid());
+  error.set_ip(worker_.context().node_ip);
+  error.set_task_id(task.id().binary());
+  if (const auto* spec = task.actor_spec()) error.set_actor_id(spec->actor_id());
+  auto slot = static_cast<FunctionSlot*>(task.language_slot());
+  PyObject* retry_types = slot && slot->retry_types ? slot->retry_types.get() : Py_None;
+  PyPtr args(Py_BuildValue("(OOOs)", exception.get(), instance_ ? instance_.get() : Py_None, retry_types, error.proctitle().c_str()));
+  PyPtr fields = call_python("ray._private.executor", "describe_error", args.get());
+  bool retriable = false;
+  const char *message, *text, *cause_class, *repr, *cause;
+  Py_ssize_t cause_size;
+  int matches;
+  if (fields && PyArg_ParseTuple(fields.get(), "sssy#sp", &message, &text, &cause_class, &cause, &cause_size, &repr, &matches)) {
+    error.set_message(message);
+    error.set_traceback(text);
+    error.set_cause_class(cause_class);
+    error.set_cause(std::string(cause, cause_size));
+    error.set_actor_repr(repr);
+    retriable = task.spec().retry_exceptions() && matches;
+  } else {
+    PyErr_Clear();
+    error.set_message("the task raised an exception that could not be described");
+  }
+  std::string inband = error.SerializeAsString();
+  worker::ValueParts parts;
+  parts.kind = worker::ValueKind::kError;
+  parts.inband = as_bytes(inband);
+  task.fail(parts, retriable);
+}
+
+// ---- functions
+
+FunctionSlot* PythonExecutor::slot_of(worker::ExecutingTask& task) {
+  void*& slot = task.language_slot();
+  if (!slot) slot = load_slot(task).release();   // lives as long as the process, like the template
+  return static_cast<FunctionSlot*>(slot);
+}
+
+std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& task) {
+  if (!apply_job(task.job_config())) return nullptr;
+  const proto::TaskTemplate& spec = task.spec();
+  auto slot = std::make_unique<FunctionSlot>();
+  slot->display = display_name(task);
+  slot->omp_threads = omp_threads(task);
+  const auto* actor = task.actor_spec();
+  std::string marker = actor ? ":actor_name:" + actor->class_name() : ":task_name:" + slot->display;
+  slot->log_marker = PyPtr(py_text(marker));
+  const auto& function = spec.function();
+  if (actor && !task.is_actor_creation()) {
+    if (!instance_) return PyErr_SetString(PyExc_RuntimeError, "the actor's constructor has not finished"), nullptr;
+    PyPtr args(Py_BuildValue("(Os)", instance_.get(), function.name().c_str()));
+    slot->callable = call_python("ray._private.executor", "actor_method", args.get());
+  } else {
+    PyPtr args(Py_BuildValue("(y#y#)", function.key().data(), static_cast<Py_ssize_t>(function.key().size()), function.blob().data(),
+                             static_cast<Py_ssize_t>(function.blob().size())));
+    slot->callable = call_python("ray._private.executor", "load_function", args.get());
+  }
+  if (!slot->callable) return nullptr;
+  if (!spec.retry_exception_types().empty()) {
+    PyPtr args(Py_BuildValue("(y#)", spec.retry_exception_types().data(), static_cast<Py_ssize_t>(spec.retry_exception_types().size())));
+    slot->retry_types = call_python("ray._private.executor", "load_retry_types", args.get());
+    if (!slot->retry_types) return nullptr;
+  }
+  return slot;
+}
+
+bool PythonExecutor::apply_job(const proto::JobConfig& job) {
+  if (job.job_id() == job_id_) return true;
+  PyPtr path(PyList_New(0)), env(PyDict_New());
+  for (const std::string& entry : job.sys_path()) {
+    PyPtr text(py_text(entry));
+    if (!text || PyList_Append(path.get(), text.get()) < 0) return false;
+  }
+  for (const auto& [name, value] : job.env()) {
+    if (!set_item(env.get(), name.c_str(), py_text(value))) return false;
+  }
+  PyPtr id(py_text(to_hex(job.job_id())));
+  PyPtr args(PyTuple_Pack(3, id.get(), path.get(), env.get()));
+  if (!call_python("ray._private.executor", "apply_job_config", args.get())) return false;
+  job_id_ = job.job_id();
+  return true;
+}
+
+bool PythonExecutor::set_omp(int threads) {
+  if (threads == omp_threads_) return true;
+  PyPtr args(Py_BuildValue("(i)", threads));
+  if (!call_python("ray._private.executor", "set_omp_threads", args.get())) return false;
+  omp_threads_ = threads;
+  return true;
+}
+
+}  // namespace rt::python

@@ -1,0 +1,104 @@
+// Runs tasks in a worker process.
+//
+// Plain workers and plain actors execute in the thread that called Worker::run(), in order. A threaded actor's calls go to a pool
+// of Python threads, an asyncio actor's to its event-loop thread; both through a queue that needs no GIL to be filled.
+//
+// Lifecycle: one per process, made by run_worker(), lives until the process ends. GIL: execute() takes it when it runs Python; the
+// reply leaves (the task is destroyed) after the Python arguments are gone and the GIL is free.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "python/binding/py.h"
+#include "worker/worker.h"
+
+namespace rt::python {
+
+// What a template means in this process: kept in ExecutingTask::language_slot().
+struct FunctionSlot {
+  PyPtr callable;            // function, class, or method of the actor
+  PyPtr log_marker;          // ":task_name:f" - printed before the first output of this function
+  PyPtr retry_types;         // tuple of classes; null: all
+  std::string display;       // "f" or "Class.method"
+  int omp_threads = 1;
+};
+
+// Where the calls of threaded and asyncio actors wait for a thread. Bounded by the callers' actor_max_in_flight.
+class CallQueue {
+ public:
+  CallQueue();
+  ~CallQueue();
+  void push(std::unique_ptr<worker::ExecutingTask> task);
+  std::vector<std::unique_ptr<worker::ExecutingTask>> take_all();     // does not wait; for the event loop
+  std::unique_ptr<worker::ExecutingTask> wait_one();                  // for pool threads
+  int fd() const { return fd_; }                                      // readable when something was pushed
+  bool all_busy() const { return idle_ == 0; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable pushed_;
+  std::deque<std::unique_ptr<worker::ExecutingTask>> tasks_;
+  std::atomic<int> idle_{0};
+  int fd_;
+};
+
+class PythonExecutor final : public worker::Executor {
+ public:
+  explicit PythonExecutor(worker::Worker& worker);
+
+  void execute(std::unique_ptr<worker::ExecutingTask> task) override;
+  void cancel(const TaskId& id) override;
+  bool take_cancel() { return cancelled_.exchange(false); }
+
+  CallQueue& queue() { return queue_; }
+  // All below with the GIL. begin() returns a coroutine to be driven by the event loop, or null when the call is finished.
+  PyPtr begin(worker::ExecutingTask& task);
+  void finish(worker::ExecutingTask& task, PyObject* result);
+  void fail_with_exception(worker::ExecutingTask& task);              // the current Python error
+  void run_thread();                                                  // a pool thread's life
+  PyObject* log_marker() const { return log_marker_; }
+
+ private:
+  void run_here(std::unique_ptr<worker::ExecutingTask> task);
+  void start_concurrent(const proto::ActorSpec& spec);
+  void grow_pool();
+  FunctionSlot* slot_of(worker::ExecutingTask& task);
+  std::unique_ptr<FunctionSlot> load_slot(worker::ExecutingTask& task);
+  bool apply_job(const proto::JobConfig& job);
+  bool set_omp(int threads);
+  PyPtr call(worker::ExecutingTask& task, FunctionSlot& slot);
+  bool handle_exit(worker::ExecutingTask& task, PyObject* exception);
+
+  worker::Worker& worker_;
+  const pthread_t main_thread_;
+  CallQueue queue_;
+
+  // Guarded by the GIL.
+  PyPtr instance_;                      // of an actor process
+  std::string job_id_;                  // whose sys.path and environment are in effect
+  PyObject* log_marker_ = nullptr;      // of what ran last; belongs to its slot
+  int omp_threads_ = -1;
+
+  bool asyncio_ = false, threaded_ = false;   // set by the actor's creation, in the executing thread
+  int max_threads_ = 0;
+  std::atomic<int> threads_{0};
+
+  std::mutex running_mutex_;
+  TaskId running_;                      // of the executing thread
+  std::atomic<bool> cancelled_{false};
+};
+
+// The task this thread executes, null outside of tasks and in coroutines.
+worker::ExecutingTask* current_task();
+
+bool add_executor(PyObject* module);
+
+}  // namespace rt::python

@@ -1,0 +1,312 @@
+// ray.get, ray.put, ray.wait.
+#include "python/binding/objects.h"
+
+#include <atomic>
+#include <cmath>
+
+#include "common/base/clock.h"
+#include "python/binding/object_ref.h"
+#include "python/binding/runtime.h"
+#include "python/binding/serialize.h"
+#include "worker/core/object_entry.h"
+
+namespace rt::python {
+namespace {
+
+using worker::Ref;
+using worker::Waited;
+
+thread_local bool t_in_event_loop = false;
+
+// The value is in this process's memory: reading it cannot wait.
+bool in_memory(const Ref& ref) {
+  return ref.entry()->ready.load(std::memory_order_acquire) &&
+         static_cast<const worker::ObjectEntry*>(ref.entry())->state == worker::ObjectState::kInMemory;
+}
+
+PyObject* get_timeout() {
+  PyPtr type = import_attribute("ray.exceptions", "GetTimeoutError");
+  if (type) PyErr_SetString(type.get(), "Get timed out: some object(s) not ready.");
+  return nullptr;
+}
+
+// A timeout in seconds as a deadline on the steady clock: None and -1 are none. False with a Python error.
+bool deadline_of(PyObject* timeout, int64_t* deadline_us) {
+  *deadline_us = -1;
+  if (!timeout || timeout == Py_None) return true;
+  double seconds = PyFloat_AsDouble(timeout);
+  if (seconds == -1.0) return !PyErr_Occurred();
+  if (!(seconds >= 0)) return PyErr_Format(PyExc_ValueError, "timeout must not be negative") != nullptr;
+  if (seconds < 1e9) *deadline_us = steady_now_us() + static_cast<int64_t>(seconds * 1e6);
+  return true;
+}
+
+// Waits with the GIL released; signal handlers run in between.
+template <class Wait>
+bool wait_with_signals(Wait wait, bool* timed_out) {
+  for (;;) {
+    Waited waited;
+    {
+      GilRelease release;
+      waited = wait();
+    }
+    *timed_out = waited == Waited::kTimeout;
+    if (waited != Waited::kInterrupted) return true;
+    if (PyErr_CheckSignals() < 0) return false;
+  }
+}
+
+bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout) {
+  int64_t deadline;
+  if (!deadline_of(timeout, &deadline)) return false;
+  bool ready = true;
+  for (const Ref& ref : refs) ready = ready && ref.entry()->ready.load(std::memory_order_acquire);
+  if (ready) return true;
+  if (t_in_event_loop) {
+    PyPtr args(PyTuple_New(0));
+    PyPtr warned = call_python("ray._private.async_actor", "warn_blocking_get", args.get());
+    if (!warned) return false;
+  }
+  bool timed_out = false;
+  if (!wait_with_signals([&] { return worker.wait_all(refs, deadline); }, &timed_out)) return false;
+  return !timed_out || get_timeout();
+}
+
+bool check_ref(PyObject* object) {
+  if (!is_object_ref(object)) {
+    return PyErr_Format(PyExc_TypeError, "expected an ObjectRef, got %s", Py_TYPE(object)->tp_name) != nullptr;
+  }
+  if (as_object_ref(object)->ref) return true;
+  PyErr_SetString(PyExc_ValueError, "an ObjectRef made from bytes alone has no owner: its value cannot be found");
+  return false;
+}
+
+PyObject* get_list(worker::Worker& worker, PyObject* list, PyObject* timeout) {
+  size_t count = PyList_GET_SIZE(list);
+  std::vector<Ref> refs;
+  refs.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* item = PyList_GET_ITEM(list, i);
+    if (!check_ref(item)) return nullptr;
+    refs.push_back(as_object_ref(item)->ref);
+  }
+  if (!wait_ready(worker, refs, timeout)) return nullptr;
+  PyPtr values(PyList_New(count));
+  if (!values) return nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* value = value_object(worker, refs[i]);
+    if (!value) return nullptr;
+    PyList_SET_ITEM(values.get(), i, value);
+  }
+  return values.release();
+}
+
+bool parse_get(PyObject* const* args, Py_ssize_t positional, PyObject* names, PyObject** refs, PyObject** timeout) {
+  *refs = positional > 0 ? args[0] : nullptr;
+  *timeout = nullptr;
+  if (positional > 1) return PyErr_Format(PyExc_TypeError, "get() takes 1 positional argument but %zd were given", positional) != nullptr;
+  for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    if (PyUnicode_CompareWithASCIIString(name, "timeout") == 0) {
+      *timeout = args[positional + i];
+    } else if (PyUnicode_CompareWithASCIIString(name, "object_refs") == 0 && !*refs) {
+      *refs = args[positional + i];
+    } else if (PyUnicode_CompareWithASCIIString(name, "_use_object_store") != 0) {
+      return PyErr_Format(PyExc_TypeError, "get() got an unexpected keyword argument '%U'", name) != nullptr;
+    }
+  }
+  return *refs || PyErr_Format(PyExc_TypeError, "get() missing 1 required argument: 'object_refs'");
+}
+
+PyObject* get(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
+  PyObject *refs, *timeout;
+  if (!parse_get(args, positional, names, &refs, &timeout)) return nullptr;
+  worker::Worker* worker = connected();
+  if (!worker) return nullptr;
+  if (is_object_ref(refs)) {
+    if (!check_ref(refs)) return nullptr;
+    Ref ref = as_object_ref(refs)->ref;
+    if (!wait_ready(*worker, {&ref, 1}, timeout)) return nullptr;
+    return value_object(*worker, ref);
+  }
+  if (PyList_Check(refs)) return get_list(*worker, refs, timeout);
+  return PyErr_Format(PyExc_ValueError, "Invalid type of object refs, %s, is given. 'object_refs' must either be a list of ObjectRefs or a single ObjectRef.",
+                      Py_TYPE(refs)->tp_name);
+}
+
+PyObject* put_value(PyObject*, PyObject* object) {
+  worker::Worker* worker = connected();
+  if (!worker) return nullptr;
+  if (is_object_ref(object)) {
+    PyErr_SetString(PyExc_TypeError, "Calling 'put' on an ray.ObjectRef is not allowed. If you really want to do this, you can wrap the ObjectRef in a list and call 'put' on it.");
+    return nullptr;
+  }
+  Serialized value;
+  if (!value.encode(object)) return nullptr;
+  Result<Ref> ref = Error{};
+  {
+    GilRelease release(value.is_large());
+    ref = worker->put(value.parts);
+  }
+  if (!ref) return raise(ref.error());
+  return new_object_ref(std::move(*ref));
+}
+
+// ---- wait
+
+struct WaitArgs {
+  PyObject* list = nullptr;
+  Py_ssize_t count = 0;
+  Py_ssize_t num_returns = 1;
+  int64_t deadline_us = -1;
+  bool fetch_local = true;
+};
+
+std::atomic<uint64_t> g_wait_serial{0};
+
+bool parse_wait(PyObject* args, PyObject* kwargs, WaitArgs* out) {
+  static const char* names[] = {"ray_waitables", "num_returns", "timeout", "fetch_local", nullptr};
+  PyObject* timeout = Py_None;
+  int fetch_local = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$nOp:wait", const_cast<char**>(names), &out->list, &out->num_returns, &timeout, &fetch_local)) {
+    return false;
+  }
+  out->fetch_local = fetch_local;
+  if (is_object_ref(out->list)) {
+    PyErr_SetString(PyExc_TypeError, "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got a single ray.ObjectRef");
+    return false;
+  }
+  if (!PyList_Check(out->list)) {
+    return PyErr_Format(PyExc_TypeError, "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got %s", Py_TYPE(out->list)->tp_name) != nullptr;
+  }
+  if (timeout != Py_None) {
+    double seconds = PyFloat_AsDouble(timeout);
+    if (seconds == -1.0 && PyErr_Occurred()) return false;
+    if (!(seconds >= 0)) {
+      return PyErr_Format(PyExc_ValueError, "The 'timeout' argument must be nonnegative. Received %R", timeout) != nullptr;
+    }
+  }
+  out->count = PyList_GET_SIZE(out->list);
+  return deadline_of(timeout, &out->deadline_us);
+}
+
+bool check_wait(const WaitArgs& wait) {
+  uint64_t serial = ++g_wait_serial;
+  for (Py_ssize_t i = 0; i < wait.count; ++i) {
+    PyObject* item = PyList_GET_ITEM(wait.list, i);
+    if (!is_object_ref(item)) {
+      return PyErr_Format(PyExc_TypeError, "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing %s", Py_TYPE(item)->tp_name) != nullptr;
+    }
+    if (!check_ref(item)) return false;
+    worker::RefEntry* entry = as_object_ref(item)->ref.entry();
+    if (entry->mark == serial) return PyErr_Format(PyExc_ValueError, "Wait requires a list of unique ray_waitables.") != nullptr;
+    entry->mark = serial;
+  }
+  if (wait.count && wait.num_returns <= 0) return PyErr_Format(PyExc_ValueError, "Invalid number of objects to return %zd.", wait.num_returns) != nullptr;
+  if (wait.count && wait.num_returns > wait.count) {
+    return PyErr_Format(PyExc_ValueError, "num_returns cannot be greater than the number of ray_waitables provided to ray.wait.") != nullptr;
+  }
+  return true;
+}
+
+// (ready, rest) in input order, at most num_returns ready ones, the same reference objects. `ready(i)` says which.
+template <class Ready>
+PyObject* split(const WaitArgs& wait, const std::vector<PyObject*>& items, Py_ssize_t ready_count, Ready ready) {
+  Py_ssize_t take = std::min(ready_count, wait.num_returns), done = 0, left = 0;
+  PyPtr first(PyList_New(take)), rest(PyList_New(wait.count - take));
+  if (!first || !rest) return nullptr;
+  for (Py_ssize_t i = 0; i < wait.count; ++i) {
+    if (done < take && ready(i)) {
+      PyList_SET_ITEM(first.get(), done++, Py_NewRef(items[i]));
+    } else {
+      PyList_SET_ITEM(rest.get(), left++, Py_NewRef(items[i]));
+    }
+  }
+  return PyTuple_Pack(2, first.get(), rest.get());
+}
+
+PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
+  std::vector<PyPtr> owners;             // the list may change while the GIL is free
+  std::vector<PyObject*> items;
+  std::vector<Ref> refs;
+  for (Py_ssize_t i = 0; i < wait.count; ++i) {
+    items.push_back(PyList_GET_ITEM(wait.list, i));
+    owners.push_back(PyPtr::borrow(items.back()));
+    refs.push_back(as_object_ref(items.back())->ref);
+  }
+  std::vector<bool> ready(wait.count);
+  bool timed_out = false;
+  if (!wait_with_signals([&] { return worker.wait_some(refs, wait.num_returns, wait.deadline_us, wait.fetch_local, &ready); }, &timed_out)) return nullptr;
+  ready.resize(wait.count);
+  return split(wait, items, std::count(ready.begin(), ready.end(), true), [&](Py_ssize_t i) { return ready[i]; });
+}
+
+PyObject* wait(PyObject*, PyObject* args, PyObject* kwargs) {
+  WaitArgs wait;
+  worker::Worker* worker = connected();
+  if (!worker || !parse_wait(args, kwargs, &wait) || !check_wait(wait)) return nullptr;
+  if (wait.count == 0) return Py_BuildValue("([][])");
+  // Enough of them already here: no need to ask the worker. What it knows arrives without us reading.
+  Py_ssize_t here = 0;
+  for (Py_ssize_t i = 0; i < wait.count && here < wait.num_returns; ++i) here += in_memory(as_object_ref(PyList_GET_ITEM(wait.list, i))->ref);
+  if (here < wait.num_returns) return wait_slow(*worker, wait);
+  std::vector<PyObject*> items(wait.count);
+  for (Py_ssize_t i = 0; i < wait.count; ++i) items[i] = PyList_GET_ITEM(wait.list, i);
+  return split(wait, items, here, [&](Py_ssize_t i) { return in_memory(as_object_ref(items[i])->ref); });
+}
+
+PyObject* cancel(PyObject*, PyObject* args) {
+  PyObject* ref;
+  int force, recursive;
+  if (!PyArg_ParseTuple(args, "O!pp", &ObjectRefType, &ref, &force, &recursive)) return nullptr;
+  worker::Worker* worker = connected();
+  if (!worker || !check_ref(ref)) return nullptr;
+  Ref held = as_object_ref(ref)->ref;
+  Status status;
+  {
+    GilRelease release;
+    status = worker->cancel(held, force, recursive);
+  }
+  if (!status) return raise(status.error());
+  Py_RETURN_NONE;
+}
+
+PyObject* is_ready(PyObject*, PyObject* ref) {
+  if (!check_ref(ref)) return nullptr;
+  return PyBool_FromLong(as_object_ref(ref)->ref.entry()->ready.load(std::memory_order_acquire));
+}
+
+PyObject* mark_event_loop_thread(PyObject*, PyObject*) {
+  t_in_event_loop = true;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kFunctions[] = {
+    {"get", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(get)), METH_FASTCALL | METH_KEYWORDS,
+     "get(object_refs, *, timeout=None)\n--\n\nThe value of an ObjectRef, or the list of values of a list of them.\n\n"
+     "timeout: seconds, None or -1 for no limit, 0 to look only. Raises GetTimeoutError when it passes, and the task's\n"
+     "exception when a task failed. Arrays are read-only views."},
+    {"put_value", put_value, METH_O, nullptr},
+    {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(wait)), METH_VARARGS | METH_KEYWORDS,
+     "wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True)\n--\n\nWaits until num_returns of a list of unique ObjectRefs are ready.\n\n"
+     "Returns (ready, rest), both in the order given; at most num_returns are in `ready`. A timeout (seconds) never raises."},
+    {"cancel", cancel, METH_VARARGS, nullptr},
+    {"is_ready", is_ready, METH_O, "Whether the value or error of an ObjectRef is known here."},
+    {"mark_event_loop_thread", mark_event_loop_thread, METH_NOARGS, "get() warns from now on when it waits in this thread."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
+  Result<worker::Value> value = Error{};
+  {
+    GilRelease release(!in_memory(ref));     // mapping or fetching may wait
+    value = worker.value_of(ref);
+  }
+  if (!value) return raise(value.error());
+  return load_value(*value);
+}
+
+bool add_objects(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+
+}  // namespace rt::python

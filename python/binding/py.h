@@ -1,0 +1,73 @@
+// The few C-API helpers everything here shares.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rt::python {
+
+// An owned Python reference. Used with the GIL held, also for destruction.
+class PyPtr {
+ public:
+  PyPtr() = default;
+  explicit PyPtr(PyObject* owned) : object_(owned) {}
+  static PyPtr borrow(PyObject* object) { return PyPtr(Py_XNewRef(object)); }
+  PyPtr(PyPtr&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  PyPtr(const PyPtr&) = delete;
+  PyPtr& operator=(PyPtr&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~PyPtr() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+  void reset() { Py_CLEAR(object_); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+class GilRelease {
+ public:
+  explicit GilRelease(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
+  ~GilRelease() {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+  GilRelease(const GilRelease&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+class GilAcquire {
+ public:
+  GilAcquire() : state_(PyGILState_Ensure()) {}
+  ~GilAcquire() { PyGILState_Release(state_); }
+  GilAcquire(const GilAcquire&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+inline PyObject* py_bytes(std::string_view s) { return PyBytes_FromStringAndSize(s.data(), s.size()); }
+// Text from peers may be anything: what is not UTF-8 is replaced, never an error.
+inline PyObject* py_text(std::string_view s) { return PyUnicode_DecodeUTF8(s.data(), s.size(), "replace"); }
+
+// The contents of bytes or str; false with a Python error for other types.
+bool to_string(PyObject* object, std::string* out);
+
+// module.name, imported on first use (new reference, null with an error).
+PyPtr import_attribute(const char* module, const char* name);
+// Calls module.name(*args) and returns the result; steals nothing.
+PyPtr call_python(const char* module, const char* name, PyObject* args);
+
+// dict[key] = value, taking `value` over; false when either failed.
+bool set_item(PyObject* dict, const char* key, PyObject* value);
+
+}  // namespace rt::python

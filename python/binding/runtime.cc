@@ -1,0 +1,184 @@
+#include "python/binding/runtime.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "python/binding/specs.h"
+
+namespace rt::python {
+
+Runtime g_runtime;
+
+namespace {
+
+// Lines for the driver's terminal: filled by the worker's background thread, emptied by a Python thread that waits on the eventfd.
+struct LogQueue {
+  static constexpr size_t kBound = 100'000;
+  std::mutex mutex;
+  std::vector<worker::Worker::DriverLine> lines;
+  size_t dropped = 0;
+  int fd = -1;
+
+  void push(const std::vector<worker::Worker::DriverLine>& more) {
+    std::lock_guard lock(mutex);
+    if (lines.size() + more.size() > kBound) {
+      dropped += more.size();
+    } else {
+      lines.insert(lines.end(), more.begin(), more.end());
+    }
+    wake();
+  }
+  void wake() const {
+    uint64_t one = 1;
+    if (fd >= 0) (void)!::write(fd, &one, sizeof one);
+  }
+};
+LogQueue g_log;
+
+bool set_settings(PyObject* dict, Settings* settings) {
+  if (!dict) return true;
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(dict, &at, &key, &value)) {
+    std::string name, text;
+    if (!to_string(key, &name) || !to_string(value, &text)) return false;
+    if (auto status = assign_setting(*settings, name, text); !status) return raise(status.error()) != nullptr;
+  }
+  return true;
+}
+
+// start({node_manager_socket, worker_id, is_driver, job_config: {...}, settings: {...}, log: bool})
+PyObject* start(PyObject*, PyObject* dict) {
+  if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "expected a dict");
+  if (g_runtime.worker) return PyErr_Format(PyExc_RuntimeError, "this process is connected already");
+  worker::Options options;
+  std::string worker_id;
+  bool log = false;
+  auto settings = load_settings("", {});
+  if (!settings) return raise(settings.error());
+  options.settings = std::move(*settings);
+  PyObject* job = PyDict_GetItemString(dict, "job_config");
+  if (!read(dict, "node_manager_socket", &options.node_manager_socket) || !read(dict, "worker_id", &worker_id) ||
+      !read(dict, "is_driver", &options.is_driver) || !read(dict, "log", &log) || (job && !job_config_from_dict(job, &options.job_config)) ||
+      !set_settings(PyDict_GetItemString(dict, "settings"), &options.settings)) {
+    return nullptr;
+  }
+  if (!worker_id.empty()) options.worker_id = WorkerId::from_binary(worker_id);
+  Result<std::unique_ptr<worker::Worker>> worker = Error{};
+  {
+    GilRelease release;
+    worker = worker::Worker::start(std::move(options));
+  }
+  if (!worker) return raise(worker.error());
+  g_runtime.worker = std::move(*worker);
+  g_runtime.session = ++g_runtime.last_session;
+  if (log) {
+    if (g_log.fd < 0) g_log.fd = eventfd(0, EFD_CLOEXEC);
+    g_runtime.worker->set_log_sink([](const std::vector<worker::Worker::DriverLine>& lines) { g_log.push(lines); });
+  }
+  return PyLong_FromUnsignedLongLong(g_runtime.session);
+}
+
+PyObject* stop(PyObject*, PyObject*) {
+  std::unique_ptr<worker::Worker> worker = std::move(g_runtime.worker);
+  g_runtime.session = 0;
+  {
+    GilRelease release;
+    worker.reset();
+  }
+  g_log.wake();
+  Py_RETURN_NONE;
+}
+
+PyObject* session(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(g_runtime.session); }
+
+PyObject* context(PyObject*, PyObject*) {
+  if (!g_runtime.worker) Py_RETURN_NONE;
+  const worker::Context& c = g_runtime.worker->context();
+  PyPtr dict(PyDict_New());
+  if (!dict) return nullptr;
+  PyObject* d = dict.get();
+  set_item(d, "job_id", py_bytes(c.job_id.view()));
+  set_item(d, "node_id", py_bytes(c.node_id.view()));
+  set_item(d, "worker_id", py_bytes(c.worker_id.view()));
+  set_item(d, "namespace", py_text(c.ray_namespace));
+  set_item(d, "session_dir", py_text(c.session_dir));
+  set_item(d, "session_name", py_text(c.session_name));
+  set_item(d, "node_ip", py_text(c.node_ip));
+  set_item(d, "node_name", py_text(c.node_name));
+  set_item(d, "head_address", py_text(c.head_address));
+  set_item(d, "object_store_socket", py_text(c.object_store_socket));
+  set_item(d, "node_manager_socket", py_text(c.node_manager_socket));
+  set_item(d, "node_manager_port", PyLong_FromLong(c.node_manager_port));
+  set_item(d, "is_driver", PyBool_FromLong(c.is_driver));
+  return PyErr_Occurred() ? nullptr : dict.release();
+}
+
+PyObject* is_connected(PyObject*, PyObject*) { return PyBool_FromLong(g_runtime.worker && g_runtime.worker->is_connected()); }
+
+// take_log_lines(wait) -> [(name, ip, text, pid, is_stderr, is_notice), ...]
+PyObject* take_log_lines(PyObject*, PyObject* wait) {
+  if (PyObject_IsTrue(wait) && g_log.fd >= 0) {
+    GilRelease release;
+    uint64_t count;
+    (void)!::read(g_log.fd, &count, sizeof count);
+  }
+  std::vector<worker::Worker::DriverLine> lines;
+  size_t dropped;
+  {
+    std::lock_guard lock(g_log.mutex);
+    lines.swap(g_log.lines);
+    dropped = std::exchange(g_log.dropped, 0);
+  }
+  if (dropped) lines.push_back({"", "", std::to_string(dropped) + " log lines were dropped: they came faster than they could be printed", 0, true, true});
+  PyPtr list(PyList_New(lines.size()));
+  for (size_t i = 0; list && i < lines.size(); ++i) {
+    const auto& line = lines[i];
+    PyPtr name(py_text(line.name)), ip(py_text(line.ip)), text(py_text(line.text));
+    if (!name || !ip || !text) return nullptr;
+    PyObject* item = Py_BuildValue("(OOOiOO)", name.get(), ip.get(), text.get(), line.pid, line.is_stderr ? Py_True : Py_False, line.is_notice ? Py_True : Py_False);
+    if (!item) return nullptr;
+    PyList_SET_ITEM(list.get(), i, item);
+  }
+  return list.release();
+}
+
+PyObject* wake_log_reader(PyObject*, PyObject*) {
+  g_log.wake();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kFunctions[] = {
+    {"start", start, METH_O, "Connects this process; returns the session number."},
+    {"stop", stop, METH_NOARGS, "Disconnects this process."},
+    {"session", session, METH_NOARGS, "The current session's number, 0 when not connected."},
+    {"context", context, METH_NOARGS, "What start() learnt, as a dict; None when not connected."},
+    {"is_connected", is_connected, METH_NOARGS, "Whether the node-manager is still there."},
+    {"take_log_lines", take_log_lines, METH_O, nullptr},
+    {"wake_log_reader", wake_log_reader, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+worker::Worker* connected() {
+  if (g_runtime.worker) return g_runtime.worker.get();
+  PyPtr args(PyTuple_New(0));
+  PyPtr done = call_python("ray._private.worker", "auto_init", args.get());
+  if (!done) return nullptr;
+  if (!g_runtime.worker) PyErr_SetString(PyExc_RuntimeError, "ray is not initialised: call ray.init() first");
+  return g_runtime.worker.get();
+}
+
+PyObject* raise(const Error& error) {
+  PyPtr args(Py_BuildValue("(is#)", static_cast<int>(error.code), error.message.data(), static_cast<Py_ssize_t>(error.message.size())));
+  if (!args) return nullptr;
+  PyPtr exception = call_python("ray._private.errors", "system_exception", args.get());
+  if (exception) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  return nullptr;
+}
+
+bool add_runtime(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+
+}  // namespace rt::python

@@ -1,0 +1,31 @@
+// The worker of this process. One at a time: ray.init() or the worker's main starts it, ray.shutdown() ends it.
+//
+// `session` names the connection: templates, actor handles and functions remember the session they were made in and are remade
+// when it has changed. All of it is guarded by the GIL.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "common/base/status.h"
+#include "python/binding/py.h"
+#include "worker/worker.h"
+
+namespace rt::python {
+
+struct Runtime {
+  std::unique_ptr<worker::Worker> worker;
+  uint64_t session = 0;         // 0: not connected
+  uint64_t last_session = 0;
+};
+extern Runtime g_runtime;
+
+// The worker, after auto-init when there is none; null with a Python error.
+worker::Worker* connected();
+
+// Sets the Python exception of an error of ours (ray.exceptions by code) and returns null.
+PyObject* raise(const Error& error);
+
+bool add_runtime(PyObject* module);   // start(), stop(), session(), context(), log lines
+
+}  // namespace rt::python

@@ -1,0 +1,208 @@
+#include "python/binding/specs.h"
+
+#include "common/base/ids.h"
+#include "common/resources/resource_set.h"
+
+namespace rt::python {
+namespace {
+
+// Borrowed dict[key]; null when absent or None.
+PyObject* item(PyObject* dict, const char* key) {
+  PyObject* value = PyDict_GetItemString(dict, key);
+  return value == Py_None ? nullptr : value;
+}
+
+// Calls set(std::string / int64 / bool) with dict[key] when it is there.
+template <class T, class Set>
+bool field(PyObject* dict, const char* key, Set set) {
+  if (!item(dict, key)) return true;
+  T value{};
+  if (!read(dict, key, &value)) return false;
+  set(std::move(value));
+  return true;
+}
+
+template <class Each>
+bool each_item(PyObject* dict, const char* key, Each each) {
+  PyObject* map = item(dict, key);
+  if (!map) return true;
+  if (!PyDict_Check(map)) return PyErr_Format(PyExc_TypeError, "%s: expected a dict", key) != nullptr;
+  PyObject *name, *value;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(map, &at, &name, &value)) {
+    std::string text;
+    if (!to_string(name, &text) || !each(text, value)) return false;
+  }
+  return true;
+}
+
+// Amounts become units of 1/10000; their validity was checked in Python (ray/_private/options.py).
+bool resources(PyObject* dict, const char* key, proto::Resources* out) {
+  return each_item(dict, key, [&](const std::string& name, PyObject* value) {
+    double amount = PyFloat_AsDouble(value);
+    if (amount == -1.0 && PyErr_Occurred()) return false;
+    auto checked = ResourceSet::from_map({{name, amount}});
+    if (!checked) {
+      PyErr_SetString(PyExc_ValueError, checked.error().message.c_str());
+      return false;
+    }
+    if (int64_t units = checked->units(name)) (*out->mutable_units())[name] = units;
+    return true;
+  });
+}
+
+bool strings(PyObject* dict, const char* key, google::protobuf::Map<std::string, std::string>* out) {
+  return each_item(dict, key, [&](const std::string& name, PyObject* value) { return to_string(value, &(*out)[name]); });
+}
+
+bool list(PyObject* dict, const char* key, google::protobuf::RepeatedPtrField<std::string>* out) {
+  PyObject* values = item(dict, key);
+  if (!values) return true;
+  PyPtr sequence(PySequence_Fast(values, key));
+  if (!sequence) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
+    if (!to_string(PySequence_Fast_GET_ITEM(sequence.get(), i), out->Add())) return false;
+  }
+  return true;
+}
+
+bool function_from_dict(PyObject* dict, proto::FunctionDescriptor* out) {
+  return field<std::string>(dict, "module", [&](std::string v) { out->set_module(std::move(v)); }) &&
+         field<std::string>(dict, "function_name", [&](std::string v) { out->set_name(std::move(v)); }) &&
+         field<std::string>(dict, "key", [&](std::string v) { out->set_key(std::move(v)); }) &&
+         field<std::string>(dict, "blob", [&](std::string v) { out->set_blob(std::move(v)); }) &&
+         field<std::string>(dict, "class_name", [&](std::string v) { out->set_class_name(std::move(v)); });
+}
+
+}  // namespace
+
+bool read(PyObject* dict, const char* key, std::string* out) {
+  PyObject* value = item(dict, key);
+  return !value || to_string(value, out);
+}
+
+bool read(PyObject* dict, const char* key, int64_t* out) {
+  PyObject* value = item(dict, key);
+  if (!value) return true;
+  int64_t number = PyLong_AsLongLong(value);
+  if (number == -1 && PyErr_Occurred()) return false;
+  *out = number;
+  return true;
+}
+
+bool read(PyObject* dict, const char* key, int32_t* out) {
+  int64_t number = *out;
+  if (!read(dict, key, &number)) return false;
+  if (number < INT32_MIN || number > INT32_MAX) return PyErr_Format(PyExc_OverflowError, "%s is too large", key) != nullptr;
+  *out = static_cast<int32_t>(number);
+  return true;
+}
+
+bool read(PyObject* dict, const char* key, bool* out) {
+  PyObject* value = item(dict, key);
+  if (!value) return true;
+  int truth = PyObject_IsTrue(value);
+  if (truth < 0) return false;
+  *out = truth;
+  return true;
+}
+
+bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
+  out->set_num_returns(1);
+  return function_from_dict(dict, out->mutable_function()) &&
+         field<std::string>(dict, "name", [&](std::string v) { out->set_name(std::move(v)); }) &&
+         resources(dict, "resources", out->mutable_resources()) &&
+         field<int32_t>(dict, "num_returns", [&](int32_t v) { out->set_num_returns(v); }) &&
+         field<int32_t>(dict, "max_retries", [&](int32_t v) { out->set_max_retries(v); }) &&
+         field<bool>(dict, "retry_exceptions", [&](bool v) { out->set_retry_exceptions(v); }) &&
+         field<std::string>(dict, "retry_exception_types", [&](std::string v) { out->set_retry_exception_types(std::move(v)); }) &&
+         field<std::string>(dict, "call_site", [&](std::string v) { out->set_call_site(std::move(v)); }) &&
+         field<int32_t>(dict, "max_calls", [&](int32_t v) { out->set_max_calls(v); }) &&
+         field<std::string>(dict, "scheduling_strategy", [&](std::string v) { out->set_scheduling_strategy(std::move(v)); }) &&
+         field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); });
+}
+
+bool actor_from_dict(PyObject* dict, proto::ActorSpec* out) {
+  PyObject* creation = item(dict, "creation");
+  return creation && template_from_dict(creation, out->mutable_creation()) &&
+         field<std::string>(dict, "name", [&](std::string v) { out->set_name(std::move(v)); }) &&
+         field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); }) &&
+         field<bool>(dict, "detached", [&](bool v) { out->set_detached(v); }) &&
+         field<int64_t>(dict, "max_restarts", [&](int64_t v) { out->set_max_restarts(v); }) &&
+         field<int64_t>(dict, "max_task_retries", [&](int64_t v) { out->set_max_task_retries(v); }) &&
+         field<int32_t>(dict, "max_concurrency", [&](int32_t v) { out->set_max_concurrency(v); }) &&
+         field<bool>(dict, "asyncio", [&](bool v) { out->set_asyncio(v); }) &&
+         field<bool>(dict, "out_of_order", [&](bool v) { out->set_out_of_order(v); }) &&
+         field<std::string>(dict, "handle_blob", [&](std::string v) { out->set_handle_blob(std::move(v)); }) &&
+         resources(dict, "placement", out->mutable_placement()) &&
+         field<std::string>(dict, "class_name", [&](std::string v) { out->set_class_name(std::move(v)); }) &&
+         field<int32_t>(dict, "max_pending_calls", [&](int32_t v) { out->set_max_pending_calls(v); });
+}
+
+bool job_config_from_dict(PyObject* dict, proto::JobConfig* out) {
+  return field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); }) &&
+         field<std::string>(dict, "python_executable", [&](std::string v) { out->set_python_executable(std::move(v)); }) &&
+         list(dict, "sys_path", out->mutable_sys_path()) && list(dict, "code_search_path", out->mutable_code_search_path()) &&
+         strings(dict, "env", out->mutable_env()) && field<std::string>(dict, "cwd", [&](std::string v) { out->set_cwd(std::move(v)); }) &&
+         field<std::string>(dict, "entrypoint", [&](std::string v) { out->set_entrypoint(std::move(v)); }) &&
+         strings(dict, "metadata", out->mutable_metadata()) &&
+         field<bool>(dict, "log_to_driver", [&](bool v) { out->set_log_to_driver(v); }) &&
+         field<std::string>(dict, "submission_id", [&](std::string v) { out->set_submission_id(std::move(v)); });
+}
+
+PyObject* resources_to_dict(const proto::Resources& resources) {
+  PyPtr dict(PyDict_New());
+  for (const auto& [name, units] : resources.units()) {
+    if (!dict || !set_item(dict.get(), name.c_str(), PyFloat_FromDouble(static_cast<double>(units) / ResourceSet::kUnit))) return nullptr;
+  }
+  return dict.release();
+}
+
+PyObject* node_to_dict(const proto::Node& node) {
+  PyPtr dict(PyDict_New()), labels(PyDict_New());
+  if (!dict || !labels) return nullptr;
+  PyObject* d = dict.get();
+  for (const auto& [key, value] : node.labels()) set_item(labels.get(), key.c_str(), py_text(value));
+  set_item(d, "NodeID", py_text(to_hex(node.node_id())));
+  set_item(d, "Alive", PyBool_FromLong(node.alive()));
+  set_item(d, "NodeManagerAddress", py_text(node.ip()));
+  set_item(d, "NodeManagerHostname", py_text(node.hostname()));
+  set_item(d, "NodeManagerPort", PyLong_FromLong(node.port()));
+  set_item(d, "ObjectManagerPort", PyLong_FromLong(node.port()));
+  set_item(d, "ObjectStoreSocketName", py_text(node.object_store_socket()));
+  set_item(d, "RayletSocketName", py_text(node.node_manager_socket()));
+  for (const char* absent : {"MetricsExportPort", "MetricsAgentPort", "DashboardAgentListenPort", "RuntimeEnvAgentPort"}) {
+    set_item(d, absent, PyLong_FromLong(0));
+  }
+  set_item(d, "NodeName", py_text(node.name().empty() ? node.ip() : node.name()));
+  set_item(d, "DeathReason", PyLong_FromLong(node.death_reason()));
+  set_item(d, "DeathReasonMessage", py_text(node.death_message()));
+  set_item(d, "alive", PyBool_FromLong(node.alive()));
+  set_item(d, "Resources", node.alive() ? resources_to_dict(node.total()) : PyDict_New());
+  set_item(d, "Labels", labels.release());
+  set_item(d, "_available", resources_to_dict(node.available()));
+  set_item(d, "_is_head", PyBool_FromLong(node.is_head()));
+  set_item(d, "_session_dir", py_text(node.session_dir()));
+  return PyErr_Occurred() ? nullptr : dict.release();
+}
+
+PyObject* actor_info_to_dict(const proto::ActorInfo& info) {
+  PyPtr dict(PyDict_New());
+  if (!dict) return nullptr;
+  PyObject* d = dict.get();
+  set_item(d, "actor_id", py_bytes(info.spec().actor_id()));
+  set_item(d, "job_id", py_bytes(info.spec().job_id()));
+  set_item(d, "name", py_text(info.spec().name()));
+  set_item(d, "namespace", py_text(info.spec().ray_namespace()));
+  set_item(d, "class_name", py_text(info.spec().class_name()));
+  set_item(d, "detached", PyBool_FromLong(info.spec().detached()));
+  set_item(d, "handle_blob", py_bytes(info.spec().handle_blob()));
+  set_item(d, "state", PyLong_FromLong(info.state()));
+  set_item(d, "num_restarts", PyLong_FromLongLong(info.num_restarts()));
+  set_item(d, "pid", PyLong_FromLong(info.pid()));
+  set_item(d, "ip", py_text(info.address().ip()));
+  set_item(d, "node_id", py_text(to_hex(info.address().node_id())));
+  return PyErr_Occurred() ? nullptr : dict.release();
+}
+
+}  // namespace rt::python
