@@ -2,6 +2,7 @@
 // `ready` publishes: once it is true, `state`, `blob` and `size` of an in-memory object do not change any more.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,7 +40,7 @@ enum class ObjectState : uint8_t {
 struct ObjectEntry : RefEntry {
   bool owned = true;
   bool is_actor_handle = false;
-  ObjectState state = ObjectState::kPending;
+  std::atomic<ObjectState> state{ObjectState::kPending};   // kInMemory is stored after the blob: readers without the mutex look here first
 
   // borrowed
   bool registered = false;           // the owner counts us

@@ -144,7 +144,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool args_failed(Task* task);                                                  // (L) an argument is an error: fails the task with it
   void write_task(Link& link, const Task& task);                                 // (L)
   void on_replies(const std::shared_ptr<Link>& link, Bytes body);                // (L)
-  void complete(Task* task, const std::string& node, std::span<const struct Return> returns);   // (L)
+  void complete(Task* task, const ObjectLocation& node, std::span<const struct Return> returns);   // (L)
   void fail_with_blob(Task* task, const Blob& error);                            // (L) takes the task
   void drop_task(Task* task);                                                    // (L)
   // SubmitComm

@@ -58,9 +58,9 @@ void Worker::Impl::mark_ready(ObjectEntry& entry) {
 }
 
 void Worker::Impl::set_blob(ObjectEntry& entry, Blob blob) {
-  entry.state = ObjectState::kInMemory;
   entry.size = static_cast<int64_t>(blob.size);
   entry.blob = std::move(blob);
+  entry.state.store(ObjectState::kInMemory, std::memory_order_release);
   mark_ready(entry);
 }
 
@@ -230,7 +230,6 @@ void Worker::Impl::fetch(ObjectEntry& entry) {
     if (got.empty() || !got[0]) {
       std::string why = got.empty() ? "no answer" : got[0].error().message;
       Code code = got.empty() || got[0].error().code == Code::kUnavailable ? Code::kObjectLost : got[0].error().code;
-      entry.ready = false;
       set_error(entry, system_error(code, fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size, why)));
       return;
     }

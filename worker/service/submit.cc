@@ -275,20 +275,19 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       actor ? actors->retry(*actor, task) : submitter->retry(link->lease_key, task, now);
       continue;
     }
-    // The lease first: its next task may go out while this one's results are stored.
-    actor ? actors->finished(*actor, task) : submitter->finished(link->lease_key, task, duration, now);
-    const proto::WorkerAddress* where = nullptr;
-    if (actor) {
-      where = &actor->info.address();
-    } else if (Lease* lease = submitter->find_lease(link->lease_key)) {
-      where = &lease->worker;
+    ObjectLocation node;
+    if (std::any_of(returns, returns + count, [](const Return& r) { return r.in_store; })) {
+      const proto::WorkerAddress& worker = actor ? actor->info.address() : submitter->find_lease(link->lease_key)->worker;
+      node = {NodeId::from_binary(worker.node_id()), worker.ip(), worker.port()};
     }
-    complete(task, where ? where->SerializeAsString() : std::string(), {returns, count});
+    // The lease first: its next task may go out while this one's results are stored. It may be gone afterwards.
+    actor ? actors->finished(*actor, task) : submitter->finished(link->lease_key, task, duration, now);
+    complete(task, node, {returns, count});
   }
   if (!reader.ok()) link->connection->close(make_error(Code::kProtocol, "malformed reply"));
 }
 
-void Worker::Impl::complete(Task* task, const std::string& node, std::span<const Return> returns) {
+void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<const Return> returns) {
   for (size_t i = 0; i < task->returns.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(task->returns[i].entry());
     // An error stands for all returns.
@@ -304,11 +303,9 @@ void Worker::Impl::complete(Task* task, const std::string& node, std::span<const
       continue;
     }
     if (!r->value.empty()) entry.contained = take_refs(r->value, true, false);
-    proto::WorkerAddress address;
-    (void)address.ParseFromString(node);
     entry.state = ObjectState::kInStore;
     entry.size = r->size;
-    entry.locations.push_back({NodeId::from_binary(address.node_id()), address.ip(), address.port()});
+    entry.locations.push_back(node);
     mark_ready(entry);
   }
   drop_task(task);
