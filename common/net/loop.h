@@ -15,6 +15,9 @@
 
 namespace rt::net {
 
+// Above this many queued bytes a stream counts as congested (see on_drained()).
+inline constexpr size_t kHighWaterBytes = 1 << 20;
+
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;

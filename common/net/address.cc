@@ -1,0 +1,74 @@
+#include "common/net/address.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <charconv>
+
+#include "common/net/sockets.h"
+
+namespace rt::net {
+namespace {
+
+Error bad_address(std::string_view text, std::string_view why) {
+  return make_error(Code::kInvalid, fmt::format("'{}' is not an address: {} (expected HOST:PORT, [IPV6]:PORT or unix:PATH)", text, why));
+}
+
+}  // namespace
+
+Result<Address> Address::parse(std::string_view text) {
+  if (text.starts_with("unix:")) {
+    std::string_view path = text.substr(5);
+    if (path.starts_with("//")) path.remove_prefix(2);
+    if (path.empty()) return bad_address(text, "the path is missing");
+    return unix_socket(std::string(path));
+  }
+  size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return bad_address(text, "the port is missing");
+  std::string_view host = text.substr(0, colon);
+  std::string_view port_text = text.substr(colon + 1);
+  if (host.starts_with('[')) {
+    if (!host.ends_with(']')) return bad_address(text, "']' is missing");
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return bad_address(text, "an IPv6 address is written in brackets");
+  }
+  if (host.empty()) return bad_address(text, "the host is missing");
+  if (host.find_first_of(" \t\r\n/") != std::string_view::npos) return bad_address(text, "the host contains a character no host name has");
+  int port = -1;
+  auto [end, error] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+  if (error != std::errc() || end != port_text.data() + port_text.size() || port < 0 || port > 65535) {
+    return bad_address(text, "the port is not a number from 0 to 65535");
+  }
+  return tcp(std::string(host), port);
+}
+
+std::string Address::to_string() const {
+  if (kind == Kind::kUnix) return "unix:" + path;
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
+std::string detect_node_ip() {
+  // Connecting a datagram socket picks a route and thereby a source address; no packet leaves.
+  Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  SockAddr anywhere;
+  literal_sockaddr("8.8.8.8", 53, anywhere);
+  if (fd.valid() && ::connect(fd.get(), anywhere.get(), anywhere.size) == 0) {
+    std::string host = local_address_of(fd.get()).host;
+    if (!host.empty() && host != "0.0.0.0") return host;
+  }
+  return "127.0.0.1";
+}
+
+Result<int> bound_port(int fd) {
+  Address address = local_address_of(fd);
+  if (address.kind != Address::Kind::kTcp || address.port == 0) {
+    return make_error(Code::kInvalid, fmt::format("descriptor {} is not a bound TCP socket", fd));
+  }
+  return address.port;
+}
+
+}  // namespace rt::net

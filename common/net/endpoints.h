@@ -1,0 +1,38 @@
+// Private to common/net: listeners, connection attempts and plain watches over a Reactor.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "common/net/reactor.h"
+
+namespace rt::net {
+
+class LoopLink {
+ public:
+  explicit LoopLink(Loop* loop) : loop_(loop) {}
+  void cut() {
+    std::lock_guard lock(mutex_);
+    loop_ = nullptr;
+  }
+  // Drops the task when the loop is gone.
+  void post(Loop::Task task) {
+    std::lock_guard lock(mutex_);
+    if (loop_ != nullptr) loop_->post(std::move(task));
+  }
+
+ private:
+  std::mutex mutex_;
+  Loop* loop_;
+};
+
+using AcceptHandler = std::function<void(int fd)>;
+using ConnectHandler = std::function<void(Result<std::unique_ptr<Stream>>)>;
+
+Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, const Address& address, AcceptHandler accept);
+Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, int listening_fd, AcceptHandler accept);
+std::unique_ptr<FdWatch> make_fd_watch(Reactor& reactor, int fd, Loop::Task on_readable);
+void start_connect(Reactor& reactor, const Address& address, int64_t timeout_us, ConnectHandler done);
+
+}  // namespace rt::net

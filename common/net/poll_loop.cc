@@ -1,0 +1,268 @@
+#include "common/net/poll_loop.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <deque>
+#include <mutex>
+
+#include "common/base/clock.h"
+#include "common/net/endpoints.h"
+#include "common/net/socket_stream.h"
+#include "common/net/sockets.h"
+#include "common/net/timer_heap.h"
+
+namespace rt::net {
+namespace {
+
+constexpr uint64_t kWakeToken = 0;   // slots have generations from 1, so no token of theirs is 0
+
+struct Slot {
+  uint32_t generation = 1;
+  int fd = -1;
+  uint32_t trigger = 0;
+  std::shared_ptr<Watcher> watcher;   // shared with its user's handle; null: free
+};
+
+uint32_t epoll_events(uint32_t interest) {
+  return (interest & kRead ? EPOLLIN | EPOLLRDHUP : 0u) | (interest & kWrite ? EPOLLOUT : 0u);
+}
+
+// Waits with microseconds where the kernel can.
+int wait_events(int epoll_fd, epoll_event* events, int max, int64_t timeout_us) {
+  if (timeout_us <= 0) return ::epoll_wait(epoll_fd, events, max, timeout_us == 0 ? 0 : -1);
+  static std::atomic<bool> has_pwait2{true};
+  if (has_pwait2.load(std::memory_order_relaxed)) {
+    timespec limit{timeout_us / 1'000'000, static_cast<long>(timeout_us % 1'000'000) * 1000};
+    int n = ::epoll_pwait2(epoll_fd, events, max, &limit, nullptr);
+    if (n >= 0 || errno != ENOSYS) return n;
+    has_pwait2 = false;
+  }
+  return ::epoll_wait(epoll_fd, events, max, static_cast<int>(std::min<int64_t>((timeout_us + 999) / 1000, INT32_MAX)));
+}
+
+}  // namespace
+
+// Read by wait() without the owner's mutex: the two descriptors and the atomics. All else is the owner's.
+//
+// Streams are edge-triggered, so that of several waiting threads one is woken per arrival. The eventfd is, too, and
+// is therefore never read.
+struct PollLoop::Impl final : Reactor {
+  explicit Impl(PollLoop& loop)
+      : owner(loop), epoll_fd(::epoll_create1(EPOLL_CLOEXEC)), event_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), link_(std::make_shared<LoopLink>(&loop)) {
+    RT_CHECK(epoll_fd.valid() && event_fd.valid());
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    event.data.u64 = kWakeToken;
+    RT_CHECK(::epoll_ctl(epoll_fd.get(), EPOLL_CTL_ADD, event_fd.get(), &event) == 0);
+  }
+
+  ~Impl() override {
+    link_->cut();
+    auto tasks = std::move(posted);   // what they hold may still unwatch
+    posted.clear();
+    tasks.clear();
+    timers.clear();
+    dirty.clear();
+    for (size_t i = 0; i < slots.size(); ++i) auto dropped = std::move(slots[i].watcher);
+  }
+
+  // Reactor
+  Key watch(int fd, std::shared_ptr<Watcher> watcher, uint32_t interest, Trigger trigger) override {
+    uint32_t index;
+    if (free_slots.empty()) {
+      index = static_cast<uint32_t>(slots.size());
+      slots.emplace_back();
+    } else {
+      index = free_slots.back();
+      free_slots.pop_back();
+    }
+    Slot& slot = slots[index];
+    slot.fd = fd;
+    slot.trigger = trigger == Trigger::kEdge ? uint32_t{EPOLLET} : 0;
+    Key key = (Key{slot.generation} << 32) | index;
+    if (!control(EPOLL_CTL_ADD, slot, key, interest)) {
+      free_slots.push_back(index);
+      return 0;
+    }
+    slot.watcher = std::move(watcher);
+    return key;
+  }
+  void update(Key key, uint32_t interest) override {
+    if (Slot* slot = find(key)) control(EPOLL_CTL_MOD, *slot, key, interest);
+  }
+  void unwatch(Key key) override {
+    Slot* slot = find(key);
+    if (slot == nullptr) return;
+    // Explicitly: a descriptor that was passed to another process stays in the set when it is closed here.
+    ::epoll_ctl(epoll_fd.get(), EPOLL_CTL_DEL, slot->fd, nullptr);
+    if (++slot->generation == 0) slot->generation = 1;
+    slot->fd = -1;
+    free_slots.push_back(static_cast<uint32_t>(key));
+    auto dropped = std::move(slot->watcher);
+  }
+  void flush_later(std::shared_ptr<SocketStream> stream) override { dirty.push_back(std::move(stream)); }
+  Loop& loop() override { return owner; }
+  std::shared_ptr<LoopLink> link() override { return link_; }
+
+  Slot* find(Key key) {
+    auto index = static_cast<uint32_t>(key);
+    if (index >= slots.size() || slots[index].generation != static_cast<uint32_t>(key >> 32) || !slots[index].watcher) return nullptr;
+    return &slots[index];
+  }
+
+  bool control(int operation, const Slot& slot, Key key, uint32_t interest) {
+    epoll_event event{};
+    event.events = epoll_events(interest) | slot.trigger;
+    event.data.u64 = key;
+    return ::epoll_ctl(epoll_fd.get(), operation, slot.fd, &event) == 0;
+  }
+
+  void handle(uint64_t token, uint32_t events) {
+    Slot* slot = find(token);
+    if (slot == nullptr) return;
+    uint32_t what = (events & EPOLLIN ? kRead : 0u) | (events & EPOLLOUT ? kWrite : 0u);
+    // Errors and hang-ups concern whoever waits, for whatever.
+    if (events & (EPOLLERR | EPOLLHUP)) what |= kRead | kWrite | kHangup;
+    if (events & EPOLLRDHUP) what |= kRead | kHangup;
+    auto watcher = slot->watcher;   // slots may move or be freed meanwhile
+    if (watcher->on_ready(what)) again.push_back({token, (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) | EPOLLIN});
+  }
+
+  void run_posted() {
+    {
+      std::lock_guard lock(post_mutex);
+      if (posted.empty()) return;
+    }
+    std::vector<Task> tasks;
+    {
+      std::lock_guard lock(post_mutex);
+      tasks.swap(posted);
+    }
+    for (Task& task : tasks) task();
+  }
+
+  void publish_deadline() { next_deadline_us.store(timers.next_deadline_us()); }
+
+  void flush_all() {
+    flushing.swap(dirty);
+    for (auto& stream : flushing) stream->turn_flush();
+    flushing.clear();
+  }
+
+  void wake() {
+    if (wake_pending.exchange(true)) return;
+    uint64_t one = 1;
+    (void)!::write(event_fd.get(), &one, sizeof(one));
+  }
+
+  PollLoop& owner;
+  const Fd epoll_fd;
+  const Fd event_fd;
+  std::atomic<bool> wake_pending{false};
+  std::atomic<int64_t> next_deadline_us{TimerHeap::kNever};
+  std::atomic<int> waiters{0};
+
+  std::mutex post_mutex;
+  std::vector<Task> posted;            // guarded by post_mutex
+
+  std::shared_ptr<LoopLink> link_;
+  TimerHeap timers;
+  std::deque<Slot> slots;
+  std::vector<uint32_t> free_slots;
+  struct Again {
+    uint64_t token;
+    uint32_t events;
+  };
+  std::vector<Again> again, again_now;   // edge-triggered streams that were left with something to read
+  std::vector<std::shared_ptr<SocketStream>> dirty, flushing;
+};
+
+PollLoop::PollLoop() : impl_(std::make_unique<Impl>(*this)) {}
+PollLoop::~PollLoop() = default;
+
+bool PollLoop::wait(Ready& ready, int64_t timeout_us) {
+  Impl& impl = *impl_;
+  ready.count = 0;
+  // Before the deadline is read: run_after() stores the deadline, then looks for waiters.
+  impl.waiters.fetch_add(1);
+  int64_t deadline = impl.next_deadline_us.load();
+  if (timeout_us != 0 && deadline != TimerHeap::kNever) {
+    int64_t left = std::max<int64_t>(0, deadline - steady_now_us());
+    timeout_us = timeout_us < 0 ? left : std::min(timeout_us, left);
+  }
+  epoll_event events[kMaxEvents];
+  int n = wait_events(impl.epoll_fd.get(), events, kMaxEvents, timeout_us);
+  impl.waiters.fetch_sub(1);
+  if (n < 0) return false;
+  for (int i = 0; i < n; ++i) {
+    if (events[i].data.u64 == kWakeToken) {
+      impl.wake_pending.exchange(false);
+    } else {
+      ready.items[ready.count].events = events[i].events;
+      ready.items[ready.count].token = events[i].data.u64;
+      ++ready.count;
+    }
+  }
+  return true;
+}
+
+void PollLoop::dispatch(const Ready& ready) {
+  Impl& impl = *impl_;
+  std::vector<Impl::Again> left_over;
+  left_over.swap(impl.again);
+  for (int i = 0; i < ready.count; ++i) impl.handle(ready.items[i].token, ready.items[i].events);
+  for (const auto& item : left_over) impl.handle(item.token, item.events);
+  if (impl.timers.next_deadline_us() != TimerHeap::kNever) impl.timers.fire_due(steady_now_us());
+  impl.run_posted();
+  impl.publish_deadline();
+  flush_all();
+  if (!impl.again.empty()) wake();
+}
+
+void PollLoop::flush_all() { impl_->flush_all(); }
+void PollLoop::wake() { impl_->wake(); }
+int64_t PollLoop::now_us() const { return steady_now_us(); }
+
+Loop::TimerId PollLoop::run_after(int64_t delay_us, Task task) {
+  Impl& impl = *impl_;
+  int64_t before = impl.timers.next_deadline_us();
+  TimerId id = impl.timers.add(steady_now_us() + std::max<int64_t>(0, delay_us), std::move(task));
+  if (impl.timers.next_deadline_us() < before) {
+    impl.publish_deadline();
+    if (impl.waiters.load() > 0) wake();   // someone sleeps towards a later deadline
+  }
+  return id;
+}
+
+void PollLoop::cancel(TimerId id) { impl_->timers.cancel(id); }
+
+void PollLoop::post(Task task) {
+  {
+    std::lock_guard lock(impl_->post_mutex);
+    impl_->posted.push_back(std::move(task));
+  }
+  wake();
+}
+
+void PollLoop::connect(const Address& address, int64_t timeout_us, std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+  start_connect(*impl_, address, timeout_us, std::move(done));
+}
+
+Result<std::unique_ptr<Listener>> PollLoop::listen(const Address& address, std::function<void(int fd)> accept) {
+  return make_listener(*impl_, address, std::move(accept));
+}
+
+Result<std::unique_ptr<Listener>> PollLoop::listen_fd(int listening_fd, std::function<void(int fd)> accept) {
+  return make_listener(*impl_, listening_fd, std::move(accept));
+}
+
+std::unique_ptr<Stream> PollLoop::adopt(int fd) { return make_stream(*impl_, fd); }
+
+std::unique_ptr<FdWatch> PollLoop::watch_readable(int fd, Task on_readable) { return make_fd_watch(*impl_, fd, std::move(on_readable)); }
+
+}  // namespace rt::net

@@ -1,0 +1,58 @@
+// Private to common/net: sockaddr handling and socket options, shared by both loops.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/net/address.h"
+
+namespace rt::net {
+
+// A descriptor that is closed with its owner.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  ~Fd() { reset(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+struct SockAddr {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+  // Long Unix paths are reached through this directory; it stays open until bind() or connect() is done.
+  Fd directory;
+
+  int family() const { return storage.ss_family; }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+Result<SockAddr> unix_sockaddr(const std::string& path);
+// False when `host` is not an IPv4 or IPv6 literal.
+bool literal_sockaddr(const std::string& host, int port, SockAddr& out);
+// Asks the resolver: blocks. `passive`: for bind, where an empty host means every interface.
+Result<std::vector<SockAddr>> resolve(const std::string& host, int port, bool passive);
+
+bool is_unix_socket(int fd);
+Address local_address_of(int fd);
+std::string peer_name_of(int fd);
+// Non-blocking, close-on-exec, and TCP_NODELAY where it is TCP.
+void prepare_connected(int fd);
+
+}  // namespace rt::net

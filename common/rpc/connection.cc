@@ -1,0 +1,388 @@
+#include "common/rpc/connection.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "common/base/log.h"
+#include "common/proto/rpc.pb.h"
+#include "common/rpc/client.h"
+#include "common/rpc/connection_impl.h"
+
+namespace rt::rpc {
+
+using google::protobuf::Message;
+using google::protobuf::MethodDescriptor;
+
+namespace {
+
+constexpr size_t kReferenceBytes = 16 << 10;      // attachments from here on are sent from where they are
+constexpr int64_t kLingerUs = 1'000'000;
+
+void append_header(std::string& out, const FrameHeader& header) {
+  uint8_t bytes[kHeaderBytes];
+  encode_header(header, bytes);
+  out.append(reinterpret_cast<const char*>(bytes), kHeaderBytes);
+}
+
+}  // namespace
+
+// ---- lifecycle
+
+Connection::Impl::Impl(net::Loop& l, std::unique_ptr<net::Stream> s) : loop(l), stream(std::move(s)), reader(*this, kMaxHelloBytes) {
+  peer.is_unix = stream->is_unix();
+  peer.name = stream->peer_name();
+}
+
+Connection::Impl::~Impl() {
+  for (auto& [id, call] : calls) {
+    if (call.timer != 0) loop.cancel(call.timer);
+  }
+}
+
+std::shared_ptr<Connection> Connection::Impl::make(net::Loop& loop, std::unique_ptr<net::Stream> stream) {
+  auto impl = std::make_unique<Impl>(loop, std::move(stream));
+  Impl* raw = impl.get();
+  std::shared_ptr<Connection> connection(new Connection(std::move(impl)));
+  raw->self = connection.get();
+  raw->stream->start(connection.get());
+  return connection;
+}
+
+Connection::Connection(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+// Users that still wait for answers call close() first: destruction drops their calls silently.
+Connection::~Connection() = default;
+
+void Connection::Impl::become_open() {
+  state = State::kOpen;
+  on_greeting = nullptr;
+  reader.set_max_body(kMaxFrameBytes);
+}
+
+void Connection::Impl::finish(const Error& why, bool linger) {
+  if (state == State::kClosed) return;
+  auto alive = self->shared_from_this();
+  state = State::kClosed;
+  reader.abandon_direct();
+  stream->flush();
+  if (linger && stream->native_handle() >= 0) {
+    // Closing with unread input would make the kernel throw away what the peer should read.
+    ::shutdown(stream->native_handle(), SHUT_WR);
+    linger_timer = loop.run_after(kLingerUs, [alive] { alive->impl_->end_linger(); });
+  } else {
+    stream->close();
+  }
+  std::vector<PendingCall> ended;
+  for (auto& [id, call] : calls) ended.push_back(std::move(call));
+  calls.clear();
+  std::sort(ended.begin(), ended.end(), [](const PendingCall& a, const PendingCall& b) { return a.sequence < b.sequence; });
+  for (PendingCall& call : ended) {
+    if (call.timer != 0) loop.cancel(call.timer);
+    call.done(make_error(Code::kUnavailable, fmt::format("{} to {}: {}", call.method->name(), peer.name, why.message)), {});
+  }
+  on_greeting = nullptr;
+  if (auto gone = std::exchange(on_gone, nullptr)) gone(why);
+  if (auto closed = std::exchange(closed_handler, nullptr)) closed(why);
+}
+
+void Connection::Impl::end_linger() {
+  if (linger_timer != 0) loop.cancel(std::exchange(linger_timer, 0));
+  stream->close();
+}
+
+void Connection::Impl::refuse(const Error& why) {
+  if (state == State::kClosed) return;
+  write_error(0, why);
+  finish(why, true);
+}
+
+const Peer& Connection::peer() const { return impl_->peer; }
+bool Connection::is_open() const { return impl_->state == Impl::State::kOpen; }
+
+void Connection::add_service(google::protobuf::Service* service) {
+  const MethodTable& table = MethodTable::of(service->GetDescriptor());
+  for (const auto& other : impl_->services) RT_CHECK(!table.collides_with(*other.table));
+  impl_->services.push_back({service, &table});
+}
+
+void Connection::set_flat_handler(FlatHandler handler) { impl_->flat_handler = std::move(handler); }
+void Connection::set_closed_handler(std::function<void(const Error&)> handler) { impl_->closed_handler = std::move(handler); }
+void Connection::set_drained_handler(std::function<void()> handler) { impl_->drained_handler = std::move(handler); }
+void Connection::close(const Error& why) { impl_->finish(why, false); }
+
+// ---- net::StreamHandler
+
+MutableBytes Connection::read_buffer() { return impl_->reader.buffer(); }
+
+void Connection::on_read(size_t n) {
+  auto alive = shared_from_this();
+  Status status = impl_->reader.commit(n);
+  if (status) return;
+  RT_WARN("closing the connection with {} {}: {}", impl_->peer.role.empty() ? "an unknown peer" : impl_->peer.role, impl_->peer.name, status.error().message);
+  impl_->refuse(status.error());
+}
+
+void Connection::on_closed(const Error& why) {
+  auto alive = shared_from_this();
+  if (impl_->state == Impl::State::kClosed) {
+    impl_->end_linger();
+  } else {
+    impl_->finish(why, false);
+  }
+}
+
+void Connection::on_drained() {
+  auto alive = shared_from_this();
+  if (impl_->drained_handler) impl_->drained_handler();
+}
+
+// ---- outgoing
+
+Status Connection::Impl::write_frame(FrameHeader header, const google::protobuf::MessageLite& message, const OwnedBytes& attachment) {
+  size_t message_bytes = message.ByteSizeLong();
+  size_t body_bytes = message_bytes + attachment.bytes.size();
+  if (body_bytes > kMaxFrameBytes) {
+    return make_error(Code::kResourceExhausted, fmt::format("a message of {} bytes exceeds the limit of {}", body_bytes, kMaxFrameBytes));
+  }
+  if (stream->queued_bytes() > kMaxQueuedBytes) {
+    return make_error(Code::kResourceExhausted, fmt::format("{} bytes are queued already: the other side does not read", stream->queued_bytes()));
+  }
+  header.body_bytes = static_cast<uint32_t>(body_bytes);
+  header.message_bytes = static_cast<uint32_t>(message_bytes);
+  std::string& out = stream->out();
+  append_header(out, header);
+  message.AppendPartialToString(&out);
+  if (attachment.keepalive && attachment.bytes.size() >= kReferenceBytes) {
+    stream->write_ref(attachment.bytes, attachment.keepalive);
+  } else {
+    out.append(as_view(attachment.bytes));
+  }
+  return {};
+}
+
+void Connection::Impl::write_error(uint32_t call, const Error& error) {
+  proto::RpcError message;
+  message.set_code(static_cast<int>(error.code));
+  message.set_message(error.message);
+  (void)write_frame({.call = call, .kind = FrameKind::kError}, message, {});
+}
+
+void Connection::Impl::answer(uint32_t call, const Message& response, const OwnedBytes& attachment) {
+  Status written = write_frame({.call = call, .kind = FrameKind::kResponse}, response, attachment);
+  if (!written) answer_error(call, written.error());
+}
+
+void Connection::Impl::answer_error(uint32_t call, const Error& error) {
+  if (stream->queued_bytes() > kMaxQueuedBytes) return finish(make_error(Code::kResourceExhausted, "the other side does not read its answers"), false);
+  write_error(call, error);
+}
+
+std::string& Connection::begin_flat(uint32_t type) {
+  std::string& out = is_open() ? impl_->stream->out() : impl_->discarded;
+  impl_->flat_start = out.size();
+  append_header(out, {.method = type, .kind = FrameKind::kFlat});
+  return out;
+}
+
+void Connection::end_flat() {
+  if (!is_open()) {
+    impl_->discarded.clear();
+    return;
+  }
+  std::string& out = impl_->stream->out();
+  auto body = static_cast<uint32_t>(out.size() - impl_->flat_start - kHeaderBytes);
+  RT_CHECK(out.size() - impl_->flat_start - kHeaderBytes <= kMaxFrameBytes);
+  // body_bytes and message_bytes, the first two fields.
+  std::memcpy(out.data() + impl_->flat_start, &body, sizeof(body));
+  std::memcpy(out.data() + impl_->flat_start + 4, &body, sizeof(body));
+}
+
+void Connection::flush() { impl_->stream->flush(); }
+size_t Connection::queued_bytes() const { return impl_->stream->queued_bytes(); }
+
+// ---- calls
+
+void Connection::CallMethod(const MethodDescriptor* method, google::protobuf::RpcController* controller, const Message* request, Message*,
+                            google::protobuf::Closure*) {
+  auto* call = static_cast<ClientCall*>(controller);
+  if (call == nullptr) {
+    CallOptions options;
+    options.one_way = true;
+    call_raw(method, *request, nullptr, std::move(options), nullptr);
+  } else {
+    call_raw(method, *request, call->response_prototype, std::move(call->options), std::move(call->done));
+  }
+}
+
+void Connection::call_raw(const MethodDescriptor* method, const Message& request, const Message* response_prototype, CallOptions options, RawDone done) {
+  Impl& impl = *impl_;
+  FrameHeader header{.method = method_hash(method->full_name()), .kind = options.one_way ? FrameKind::kOneWay : FrameKind::kRequest};
+  Error failure;
+  if (!is_open()) {
+    failure = make_error(Code::kUnavailable, fmt::format("{} to {}: the connection is closed", method->name(), impl.peer.name));
+  } else {
+    if (!options.one_way) header.call = impl.add_call({std::move(done), response_prototype, method, options.response_target, 0, 0});
+    Status written = impl.write_frame(header, request, options.attachment);
+    if (written) {
+      if (options.one_way || options.timeout_us < 0) return;
+      impl.calls[header.call].timer =
+          impl.loop.run_after(options.timeout_us, [&impl, id = header.call, limit = options.timeout_us] { impl.time_out(id, limit); });
+      return;
+    }
+    failure = written.error();
+    if (!options.one_way) {
+      done = std::move(impl.calls[header.call].done);
+      impl.calls.erase(header.call);
+    }
+  }
+  if (options.one_way) {
+    if (is_open()) RT_WARN("{} to {} is lost: {}", method->name(), impl.peer.name, failure.message);
+    return;
+  }
+  impl.loop.post([done = std::move(done), failure] { done(failure, {}); });
+}
+
+uint32_t Connection::Impl::add_call(PendingCall call) {
+  while (next_call == 0 || calls.contains(next_call)) ++next_call;
+  call.sequence = next_sequence++;
+  uint32_t id = next_call++;
+  calls.emplace(id, std::move(call));
+  return id;
+}
+
+void Connection::Impl::end_call(uint32_t id, Result<std::unique_ptr<Message>> result, Bytes attachment) {
+  auto it = calls.find(id);
+  if (it == calls.end()) return;   // timed out
+  PendingCall call = std::move(it->second);
+  calls.erase(it);
+  if (call.timer != 0) loop.cancel(call.timer);
+  call.done(std::move(result), attachment);
+}
+
+void Connection::Impl::time_out(uint32_t id, int64_t timeout_us) {
+  auto alive = self->shared_from_this();
+  auto it = calls.find(id);
+  if (it == calls.end()) return;
+  it->second.timer = 0;
+  // The memory for its attachment may go away with the call.
+  if (direct_call == id) {
+    reader.abandon_direct();
+    direct_call = 0;
+    direct_message.reset();
+  }
+  end_call(id, make_error(Code::kTimeout, fmt::format("{} to {}: no answer within {} ms", it->second.method->name(), peer.name, timeout_us / 1000)), {});
+}
+
+// ---- incoming
+
+FrameReader::Route Connection::Impl::route(const FrameHeader& header) {
+  if (header.kind != FrameKind::kResponse || state != State::kOpen) return FrameReader::Route::kWhole;
+  auto it = calls.find(header.call);
+  if (it == calls.end()) return FrameReader::Route::kSkip;   // of a call that timed out
+  bool direct = !it->second.target.empty() && header.body_bytes > header.message_bytes;
+  return direct ? FrameReader::Route::kDirect : FrameReader::Route::kWhole;
+}
+
+void Connection::Impl::on_frame(const FrameHeader& header, Bytes message, Bytes attachment) {
+  if (state == State::kGreeting) {
+    if (on_greeting) on_greeting(header, message);
+    return;
+  }
+  switch (header.kind) {
+    case FrameKind::kFlat:
+      if (flat_handler) return flat_handler(header.method, message.empty() ? attachment : message);
+      return refuse(make_error(Code::kProtocol, "flat frames are not expected here"));
+    case FrameKind::kRequest:
+    case FrameKind::kOneWay:
+      return on_request(header, message, attachment);
+    case FrameKind::kResponse:
+      return on_response(header, message, attachment);
+    case FrameKind::kError:
+      return on_error(header, message);
+    case FrameKind::kHello:
+    case FrameKind::kHelloReply:
+      RT_WARN("closing the connection with {} {}: a second hello", peer.role, peer.name);
+      return refuse(make_error(Code::kProtocol, "a second hello"));
+  }
+}
+
+void Connection::Impl::on_request(const FrameHeader& header, Bytes message, Bytes attachment) {
+  bool one_way = header.kind == FrameKind::kOneWay;
+  for (const Service& service : services) {
+    const MethodDescriptor* method = service.table->find(header.method);
+    if (method == nullptr) continue;
+    if (served_calls >= kMaxServedCalls) {
+      if (!one_way) answer_error(header.call, make_error(Code::kResourceExhausted, fmt::format("{} calls of this connection wait for answers already", served_calls)));
+      return;
+    }
+    ++served_calls;
+    auto* call = new ServedCall(self->shared_from_this(), *this, header.call, one_way, attachment);   // deletes itself in Run()
+    call->serve(*service.service, *method, message);
+    return;
+  }
+  if (!one_way) answer_error(header.call, make_error(Code::kUnsupported, fmt::format("method {:08x} is not served here", header.method)));
+}
+
+namespace {
+
+Result<std::unique_ptr<Message>> parse_response(const Message* prototype, const MethodDescriptor* method, Bytes bytes) {
+  std::unique_ptr<Message> message(prototype->New());
+  if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return message;
+  return make_error(Code::kProtocol, fmt::format("the answer to {} cannot be parsed", method->full_name()));
+}
+
+Error wrong_size(const MethodDescriptor* method, size_t expected, size_t got) {
+  return make_error(Code::kProtocol, fmt::format("the answer to {} brings {} bytes where {} are expected", method->full_name(), got, expected));
+}
+
+}  // namespace
+
+void Connection::Impl::on_response(const FrameHeader& header, Bytes message, Bytes attachment) {
+  auto it = calls.find(header.call);
+  if (it == calls.end()) return;
+  const PendingCall& call = it->second;
+  if (!call.target.empty()) return end_call(header.call, wrong_size(call.method, call.target.size(), attachment.size()), {});
+  end_call(header.call, parse_response(call.prototype, call.method, message), attachment);
+}
+
+void Connection::Impl::on_error(const FrameHeader& header, Bytes message) {
+  proto::RpcError parsed;
+  if (!parsed.ParseFromArray(message.data(), static_cast<int>(message.size()))) return refuse(make_error(Code::kProtocol, "an error frame that cannot be parsed"));
+  auto code = static_cast<Code>(parsed.code());
+  Error error = make_error(code == Code::kOk ? Code::kInternal : code, parsed.message());
+  if (header.call != 0) {
+    auto it = calls.find(header.call);
+    if (it != calls.end() && error.code == Code::kUnsupported) error.message = fmt::format("{}: {}", it->second.method->full_name(), error.message);
+    return end_call(header.call, std::move(error), {});
+  }
+  finish(make_error(error.code, fmt::format("{} ended the connection: {}", peer.name, error.message)), false);
+}
+
+MutableBytes Connection::Impl::on_direct_begin(const FrameHeader& header, Bytes message) {
+  auto it = calls.find(header.call);
+  if (it == calls.end()) return {};
+  const PendingCall& call = it->second;
+  size_t size = header.body_bytes - header.message_bytes;
+  if (call.target.size() != size) {
+    end_call(header.call, wrong_size(call.method, call.target.size(), size), {});
+    return {};
+  }
+  auto parsed = parse_response(call.prototype, call.method, message);
+  if (!parsed) {
+    end_call(header.call, std::move(parsed).error(), {});
+    return {};
+  }
+  direct_call = header.call;
+  direct_message = std::move(*parsed);
+  return call.target;
+}
+
+void Connection::Impl::on_direct_end(const FrameHeader&) {
+  uint32_t id = std::exchange(direct_call, 0);
+  auto it = calls.find(id);
+  if (it == calls.end()) return;
+  end_call(id, std::move(direct_message), it->second.target);
+}
+
+}  // namespace rt::rpc

@@ -1,0 +1,102 @@
+// Private to common/rpc: the state of a Connection, shared by connection.cc, the connector and the server.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/rpc/connection.h"
+#include "common/rpc/frame_reader.h"
+#include "common/rpc/method_table.h"
+#include "common/rpc/served_call.h"
+
+namespace rt::rpc {
+
+// What a connection may have queued for a peer that does not read, and unanswered calls of a peer.
+inline constexpr size_t kMaxQueuedBytes = size_t{1} << 30;
+inline constexpr size_t kMaxServedCalls = 100'000;
+
+struct Connection::Impl final : FrameReader::Sink, AnswerSink {
+  enum class State {
+    kGreeting,   // the hellos are under way: on_greeting gets the first frame
+    kOpen,
+    kClosed,     // for its users; a socket may linger for a moment so that the peer can read why
+  };
+  struct Service {
+    google::protobuf::Service* service;
+    const MethodTable* table;
+  };
+  struct PendingCall {
+    RawDone done;
+    const google::protobuf::Message* prototype;
+    const google::protobuf::MethodDescriptor* method;
+    MutableBytes target;
+    net::Loop::TimerId timer;
+    uint64_t sequence;
+  };
+
+  Impl(net::Loop& loop, std::unique_ptr<net::Stream> stream);
+  ~Impl();
+  // Starts reading; the first frame goes to `on_greeting`.
+  static std::shared_ptr<Connection> make(net::Loop& loop, std::unique_ptr<net::Stream> stream);
+
+  // Outgoing.
+  // Queues a frame. kResourceExhausted when it or the queue is too large.
+  Status write_frame(FrameHeader header, const google::protobuf::MessageLite& message, const OwnedBytes& attachment);
+  void write_error(uint32_t call, const Error& error);
+  void become_open();
+  // Closes for the users: ends pending calls, then on_gone and the closed handler. With `linger` the peer gets a moment to
+  // read what was written last.
+  void finish(const Error& why, bool linger);
+  void refuse(const Error& why);     // tells the peer, then finish()
+  void end_linger();
+
+  // Calls.
+  uint32_t add_call(PendingCall call);
+  void end_call(uint32_t id, Result<std::unique_ptr<google::protobuf::Message>> result, Bytes attachment);
+  void time_out(uint32_t id, int64_t timeout_us);
+  void on_response(const FrameHeader& header, Bytes message, Bytes attachment);
+  void on_error(const FrameHeader& header, Bytes message);
+  void on_request(const FrameHeader& header, Bytes message, Bytes attachment);
+
+  // AnswerSink
+  void answer(uint32_t call, const google::protobuf::Message& response, const OwnedBytes& attachment) override;
+  void answer_error(uint32_t call, const Error& error) override;
+  void served() override { --served_calls; }
+
+  // FrameReader::Sink
+  FrameReader::Route route(const FrameHeader& header) override;
+  void on_frame(const FrameHeader& header, Bytes message, Bytes attachment) override;
+  MutableBytes on_direct_begin(const FrameHeader& header, Bytes message) override;
+  void on_direct_end(const FrameHeader& header) override;
+  bool wants_more() const override { return state != State::kClosed; }
+
+  net::Loop& loop;
+  std::unique_ptr<net::Stream> stream;
+  Connection* self = nullptr;
+  State state = State::kGreeting;
+  Peer peer;
+  FrameReader reader;
+
+  std::vector<Service> services;
+  FlatHandler flat_handler;
+  std::function<void(const Error&)> closed_handler;
+  std::function<void()> drained_handler;
+
+  std::unordered_map<uint32_t, PendingCall> calls;
+  uint32_t next_call = 1;
+  uint64_t next_sequence = 0;
+  size_t served_calls = 0;           // requests of the peer that have no answer yet
+  uint32_t direct_call = 0;          // whose attachment is being received
+  std::unique_ptr<google::protobuf::Message> direct_message;
+
+  size_t flat_start = 0;
+  std::string discarded;             // flat frames for a closed connection are built here
+  net::Loop::TimerId linger_timer = 0;
+
+  // Of the connector or the server.
+  std::function<void(const FrameHeader&, Bytes message)> on_greeting;
+  std::function<void(const Error&)> on_gone;
+};
+
+}  // namespace rt::rpc

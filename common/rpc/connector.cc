@@ -1,0 +1,98 @@
+// connect(): the client's half of the greeting.
+#include <fmt/format.h>
+
+#include "common/proto/rpc.pb.h"
+#include "common/rpc/connection_impl.h"
+#include "common/rpc/hello.h"
+#include "common/rpc/preamble.h"
+
+namespace rt::rpc {
+
+// One attempt. Lives through the callbacks that refer to it, until finish().
+class Connector : public std::enable_shared_from_this<Connector> {
+ public:
+  using Done = std::function<void(Result<std::shared_ptr<Connection>>)>;
+
+  Connector(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us, Done done)
+      : loop_(loop), target_(target), me_(me), timeout_us_(timeout_us), done_(std::move(done)) {}
+
+  void start() {
+    int64_t started_us = loop_.now_us();
+    loop_.connect(target_.address, timeout_us_, [self = shared_from_this(), started_us](Result<std::unique_ptr<net::Stream>> stream) {
+      if (!stream) return self->finish(std::move(stream).error());
+      self->greet(std::move(*stream), started_us);
+    });
+  }
+
+ private:
+  void greet(std::unique_ptr<net::Stream> stream, int64_t started_us) {
+    auto self = shared_from_this();
+    stream->write(as_bytes(encode_preamble({target_.name, target_.id})));
+    connection_ = Connection::Impl::make(loop_, std::move(stream));
+    Connection::Impl& impl = *connection_->impl_;
+    if (!impl.peer.is_unix) impl.peer.name = target_.address.to_string();
+    impl.on_greeting = [self](const FrameHeader& header, Bytes message) { self->on_answer(header, message); };
+    impl.on_gone = [self](const Error& why) { self->on_lost(why); };
+    (void)impl.write_frame({.kind = FrameKind::kHello}, make_hello(me_), {});
+    impl.stream->flush();
+    if (timeout_us_ < 0) return;
+    timer_ = loop_.run_after(std::max<int64_t>(0, started_us + timeout_us_ - loop_.now_us()), [self] {
+      self->timer_ = 0;
+      self->fail(Code::kTimeout, fmt::format("no answer to the hello within {} ms: the process is stuck, or something else listens there", self->timeout_us_ / 1000));
+    });
+  }
+
+  void on_answer(const FrameHeader& header, Bytes message) {
+    if (header.kind == FrameKind::kError) {
+      proto::RpcError error;
+      if (!error.ParseFromArray(message.data(), static_cast<int>(message.size()))) return fail(Code::kProtocol, "it answered with an error that cannot be parsed");
+      return fail(static_cast<Code>(error.code()), error.message());
+    }
+    proto::HelloReply reply;
+    if (header.kind != FrameKind::kHelloReply || !reply.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+      return fail(Code::kProtocol, "its answer is no hello");
+    }
+    Status status = check_hello_reply(me_, reply);
+    if (!status) return fail(status.error().code, status.error().message);
+    Connection::Impl& impl = *connection_->impl_;
+    impl.peer.role = reply.role();
+    impl.peer.id = reply.peer_id();
+    impl.peer.cluster_id = reply.cluster_id();
+    impl.peer.build = reply.build();
+    impl.on_gone = nullptr;
+    auto self = shared_from_this();   // becoming open drops the callback that runs
+    impl.become_open();
+    finish(std::exchange(connection_, nullptr));
+  }
+
+  void on_lost(const Error& why) {
+    if (why.code == Code::kProtocol) return fail(Code::kProtocol, "it does not speak this protocol: is that the right port? (" + why.message + ")");
+    fail(Code::kUnavailable, why.message + " during the hello: is that the right port?");
+  }
+
+  void fail(Code code, const std::string& what) { finish(make_error(code, target_.address.to_string() + ": " + what)); }
+
+  void finish(Result<std::shared_ptr<Connection>> result) {
+    auto self = shared_from_this();
+    if (timer_ != 0) loop_.cancel(std::exchange(timer_, 0));
+    if (auto connection = std::exchange(connection_, nullptr)) {
+      connection->impl_->on_gone = nullptr;
+      connection->close(make_error(Code::kUnavailable, "the hello failed"));
+    }
+    if (auto done = std::exchange(done_, nullptr)) done(std::move(result));
+  }
+
+  net::Loop& loop_;
+  const Target target_;
+  const Identity me_;
+  const int64_t timeout_us_;
+  Done done_;                                  // null: finished
+  std::shared_ptr<Connection> connection_;     // until it is handed out
+  net::Loop::TimerId timer_ = 0;
+};
+
+void connect(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us, std::function<void(Result<std::shared_ptr<Connection>>)> done) {
+  std::make_shared<Connector>(loop, target, me, timeout_us, std::move(done))->start();
+}
+
+}  // namespace rt::rpc
