@@ -1,0 +1,189 @@
+// copy_large(): what is written to shared memory is read by others, later: it goes past the caches (non-temporal stores), by two
+// threads when it is large, and pages not seen before are populated piece by piece right before they are filled.
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "daemons/object_store/client/mapping.h"
+#include "daemons/object_store/client/store_client.h"
+
+namespace rt::store {
+
+namespace {
+
+constexpr size_t kPiece = 1 << 20;            // threads take pieces of this size
+constexpr size_t kStreamFrom = 256 * 1024;    // smaller copies stay in the cache, where a reader may find them
+
+using Copy = void (*)(uint8_t*, const uint8_t*, size_t);
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void stream_avx2(uint8_t* to, const uint8_t* from, size_t n) {
+  for (; n >= 128; n -= 128, to += 128, from += 128) {
+    _mm_prefetch(reinterpret_cast<const char*>(from + 1024), _MM_HINT_NTA);
+    _mm_prefetch(reinterpret_cast<const char*>(from + 1088), _MM_HINT_NTA);
+    __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 32));
+    __m256i c = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 64));
+    __m256i d = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 96));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), a);
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + 32), b);
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + 64), c);
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + 96), d);
+  }
+  _mm_sfence();
+  std::memcpy(to, from, n);
+}
+
+void stream_sse2(uint8_t* to, const uint8_t* from, size_t n) {
+  for (; n >= 64; n -= 64, to += 64, from += 64) {
+    _mm_prefetch(reinterpret_cast<const char*>(from + 1024), _MM_HINT_NTA);
+    for (int i = 0; i < 64; i += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+    }
+  }
+  _mm_sfence();
+  std::memcpy(to, from, n);
+}
+
+Copy choose_copy() { return __builtin_cpu_supports("avx2") ? stream_avx2 : stream_sse2; }
+#else
+void plain(uint8_t* to, const uint8_t* from, size_t n) { std::memcpy(to, from, n); }
+Copy choose_copy() { return plain; }
+#endif
+
+void copy_block(uint8_t* to, const uint8_t* from, size_t n) {
+  static const Copy stream = choose_copy();
+  if (n < kStreamFrom) {
+    std::memcpy(to, from, n);
+    return;
+  }
+  Mapping::prepare_for_copy(to, n);
+  size_t head = (64 - reinterpret_cast<uintptr_t>(to) % 64) % 64;
+  std::memcpy(to, from, head);
+  stream(to + head, from + head, n - head);
+}
+
+// A copy two threads work on: each takes the next piece until none is left.
+struct Job {
+  uint8_t* to;
+  const uint8_t* from;
+  size_t n;
+  std::atomic<size_t> next{0};
+
+  void work() {
+    for (;;) {
+      size_t at = next.fetch_add(kPiece, std::memory_order_relaxed);
+      if (at >= n) return;
+      copy_block(to + at, from + at, std::min(kPiece, n - at));
+    }
+  }
+};
+
+// The second thread. Started by the first large copy, never before (the process may fork), and again in a forked child.
+// Never ends: a detached thread that sleeps costs nothing and needs no care at exit.
+class Helper {
+ public:
+  // False: busy with someone else's copy, or no thread to be had.
+  bool try_start(Job* job) {
+    if (!busy_.try_lock()) return false;
+    if (!ensure_thread()) {
+      busy_.unlock();
+      return false;
+    }
+    std::lock_guard lock(mutex_);
+    job_ = job;
+    wake_.notify_one();
+    return true;
+  }
+  // After the caller's own work(): waits for the helper's last piece.
+  void finish() {
+    {
+      std::unique_lock lock(mutex_);
+      if (!working_) job_ = nullptr;   // it has not even woken up: there is nothing left to do
+      done_.wait(lock, [this] { return job_ == nullptr; });
+    }
+    busy_.unlock();
+  }
+
+ private:
+  bool ensure_thread() {
+    if (owner_ == ::getpid()) return true;
+    sigset_t all, before;   // signals are the program's own threads'
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      std::thread([this] { run(); }).detach();
+      owner_ = ::getpid();
+    } catch (const std::system_error&) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return owner_ == ::getpid();
+  }
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return job_ != nullptr && !working_; });
+      working_ = true;
+      Job* job = job_;
+      lock.unlock();
+      job->work();
+      lock.lock();
+      working_ = false;
+      job_ = nullptr;
+      done_.notify_one();
+    }
+  }
+
+  std::mutex busy_;     // held from try_start() to finish()
+  pid_t owner_ = 0;     // guarded by busy_
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  Job* job_ = nullptr;  // these two: guarded by mutex_
+  bool working_ = false;
+};
+
+std::atomic<Helper*> g_helper{nullptr};
+
+Helper& helper() {
+  static const bool registered = [] {
+    // A child has neither the thread nor, perhaps, consistent locks: it gets a helper of its own. The old one is left.
+    pthread_atfork(nullptr, nullptr, [] { g_helper.store(nullptr); });
+    return true;
+  }();
+  (void)registered;
+  Helper* existing = g_helper.load(std::memory_order_acquire);
+  if (existing) return *existing;
+  auto* fresh = new Helper();
+  if (g_helper.compare_exchange_strong(existing, fresh)) return *fresh;
+  delete fresh;
+  return *existing;
+}
+
+}  // namespace
+
+void copy_large(uint8_t* to, const uint8_t* from, size_t n, size_t parallel_from) {
+  Job job{to, from, n, {}};
+  if (n < kStreamFrom) {
+    std::memcpy(to, from, n);
+  } else if (n > parallel_from && n >= 2 * kPiece) {
+    Helper& second = helper();
+    bool helped = second.try_start(&job);
+    job.work();
+    if (helped) second.finish();
+  } else {
+    job.work();
+  }
+}
+
+}  // namespace rt::store

@@ -1,0 +1,58 @@
+// Views whose last reference is gone, until the daemon is told. Lock-free: the last reference may go in any thread, inside a
+// collector, at interpreter exit, after the client itself.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "common/base/bytes.h"
+#include "common/base/ids.h"
+#include "daemons/object_store/client/mapping.h"
+
+namespace rt::store {
+
+class ReleaseQueue;
+
+// One pin at the daemon, shared by everything local that refers to the object.
+struct View {
+  ObjectId id;
+  std::shared_ptr<Mapping> mapping;      // keeps the memory mapped
+  std::shared_ptr<ReleaseQueue> queue;   // outlives the client
+  View* next = nullptr;
+};
+
+class ReleaseQueue {
+ public:
+  ~ReleaseQueue() { delete_all(take()); }
+
+  static Keepalive make_keepalive(View* view) {
+    return std::shared_ptr<const void>(view, [](const View* dropped) {
+      auto* view = const_cast<View*>(dropped);
+      std::shared_ptr<ReleaseQueue> queue = std::move(view->queue);
+      queue->push(view);
+    });
+  }
+  bool is_empty() const { return head_.load(std::memory_order_relaxed) == nullptr; }
+  View* take() { return head_.exchange(nullptr, std::memory_order_acq_rel); }
+  // Nobody will drain any more: the connection's end has released everything.
+  void close() {
+    closed_.store(true, std::memory_order_seq_cst);
+    delete_all(take());
+  }
+
+ private:
+  void push(View* view) {
+    view->next = head_.load(std::memory_order_relaxed);
+    while (!head_.compare_exchange_weak(view->next, view, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+    }
+    if (closed_.load(std::memory_order_seq_cst)) delete_all(take());
+  }
+  static void delete_all(View* view) {
+    while (view) delete std::exchange(view, view->next);
+  }
+
+  std::atomic<View*> head_{nullptr};
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace rt::store

@@ -1,0 +1,373 @@
+#include "daemons/object_store/core/store_core.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace rt::store {
+
+StoreCore::StoreCore(Options options, Sink& sink) : options_(std::move(options)), sink_(sink), allocator_(options_.capacity / kPage * kPage) {
+  clients_[kFetcher];
+  clients_[kTransfer];
+}
+
+Status StoreCore::attach(ClientId client, const WorkerId& worker, const JobId& job, int pid) {
+  auto [it, is_new] = clients_.try_emplace(client);
+  if (!is_new) return make_error(Code::kInvalid, "attached twice");
+  it->second.worker = worker;
+  it->second.job = job;
+  it->second.pid = pid;
+  return {};
+}
+
+StoreCore::Client* StoreCore::listen(ClientId client) {
+  auto it = clients_.find(client);
+  return it == clients_.end() || it->second.condemned ? nullptr : &it->second;
+}
+
+void StoreCore::condemn(ClientId client, Error why) {
+  clients_.at(client).condemned = true;
+  sink_.disconnect(client, std::move(why));
+}
+
+void StoreCore::client_gone(ClientId id, Now now) {
+  auto it = clients_.find(id);
+  if (it == clients_.end() || id < kFirstClient) return;
+  Client& client = it->second;
+  client.condemned = true;
+  for (uint64_t request : getters_.of_client(id)) getters_.remove(request);
+  for (auto* list : {&waiting_, &reserving_}) {
+    for (auto demand = list->begin(); demand != list->end();) {
+      if (demand->client != id) {
+        ++demand;
+        continue;
+      }
+      give_back(*demand);
+      demand = list->erase(demand);
+    }
+  }
+  auto unsealed = std::move(client.unsealed);
+  client.unsealed.clear();
+  for (auto& [object_id, object] : unsealed) drop_unsealed(object, now);
+  for (uint64_t extent : client.extents) end_lease(extent);
+  std::vector<std::pair<ObjectId, uint32_t>> pins;
+  for (auto& [object_id, pin] : client.pins) pins.emplace_back(object_id, pin.count);
+  for (auto& [object_id, count] : pins) unpin(client, object_id, count);
+  clients_.erase(it);
+  settle(now);
+}
+
+void StoreCore::seal(ClientId id, const std::vector<SealItem>& items, const std::vector<uint64_t>& finished, Now now) {
+  Client* client = listen(id);
+  if (!client) return;
+  for (const SealItem& item : items) {
+    Object* object = nullptr;
+    if (item.extent != 0) {
+      auto room = extents_.check(id, item);
+      if (!room) return condemn(id, std::move(room).error());
+      object = objects_.create_sealed(item, id, *room);
+      extents_.add(object);
+    } else {
+      auto created = client->unsealed.find(item.id);
+      if (created == client->unsealed.end() || created->second->room.offset != item.offset || created->second->size != item.size) {
+        return condemn(id, make_error(Code::kInvalid, fmt::format("sealed object {} at {}+{}, which it had not created", item.id.hex(), item.offset, item.size)));
+      }
+      object = created->second;
+      client->unsealed.erase(created);
+      objects_.seal(object);
+    }
+    if (id == kFetcher) fetching_.erase(item.id);
+    auto held = client->pins.find(item.id);
+    if (held != client->pins.end()) {
+      // It holds an older object of this id: views of both could not be told apart when they are released.
+      if (objects_.request_free(object)) destroy(object);
+      return condemn(id, make_error(Code::kInvalid, fmt::format("sealed object {} while holding another one of that id", item.id.hex())));
+    }
+    pin(*client, object);
+    // It goes with the sealer's pin then.
+    if (object->free_requested || take_early_free(item.id, now)) RT_CHECK(!objects_.request_free(object));
+    pursue_all(item.id, now);
+  }
+  for (uint64_t extent : finished) {
+    if (!extents_.is_leased_to(extent, id)) return condemn(id, make_error(Code::kInvalid, fmt::format("finished extent {}, which is not leased to it", extent)));
+    client->extents.erase(extent);
+    end_lease(extent);
+  }
+  settle(now);
+}
+
+void StoreCore::abort(ClientId id, const std::vector<ObjectId>& ids, Now now) {
+  Client* client = listen(id);
+  if (!client) return;
+  for (const ObjectId& object_id : ids) {
+    auto it = client->unsealed.find(object_id);
+    if (it == client->unsealed.end()) return condemn(id, make_error(Code::kInvalid, fmt::format("aborted object {}, which it had not created", object_id.hex())));
+    Object* object = it->second;
+    client->unsealed.erase(it);
+    drop_unsealed(object, now);
+  }
+  settle(now);
+}
+
+void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int64_t timeout_us, Now now) {
+  if (!listen(id)) return;
+  if (items.empty()) return sink_.reply_get(id, call, {});
+  Getters::Request request;
+  request.client = id;
+  request.call = call;
+  if (getters_.size() >= options_.max_waiting) {
+    GetAnswer answer;
+    answer.error = make_error(Code::kResourceExhausted, fmt::format("{} requests already wait for objects in this store", getters_.size()));
+    return sink_.reply_get(id, call, std::vector<GetAnswer>(items.size(), answer));
+  }
+  if (timeout_us >= 0) request.deadline_us = now.steady_us + std::min<int64_t>(timeout_us, int64_t{1} << 50);
+  for (WantedItem& wanted : items) {
+    Getters::Item& item = request.items.emplace_back();
+    item.id = wanted.id;
+    for (Source& source : wanted.sources) {
+      if (!options_.node.is_nil() && source.node == options_.node) {
+        item.grace_until_us = now.steady_us + options_.seal_grace_us;
+      } else {
+        item.sources.push_back(std::move(source));
+      }
+    }
+  }
+  int64_t deadline = request.deadline_us;
+  size_t n = request.items.size();
+  uint64_t opened = getters_.open(std::move(request));
+  for (size_t i = 0; i < n; i++) pursue({opened, i}, now);
+  Getters::Request* waiting = getters_.find(opened);
+  if (waiting->open == 0 || deadline <= now.steady_us) {
+    complete(opened);
+  } else if (deadline != kNoDeadline) {
+    getters_.set_timer(deadline, {opened, Getters::kWhole});
+  }
+  settle(now);
+}
+
+// Answers one wanted object if that is possible now; otherwise leaves it waiting, with whatever it waits for under way.
+// The request itself is not completed here.
+void StoreCore::pursue(Getters::Place place, Now now) {
+  Getters::Request& request = *getters_.find(place.request);
+  Getters::Item& item = request.items[place.item];
+  Client& client = clients_.at(request.client);
+  auto held = client.pins.find(item.id);
+  Object* object = held != client.pins.end() ? held->second.object : objects_.find(item.id);
+  if (object) {
+    pin(client, object);
+    return getters_.answer(place, {true, object->room.offset, object->size, object->owner, {}});
+  }
+  getters_.wait(place, item.id);
+  if (objects_.is_being_created(item.id) || fetching_.count(item.id)) return;
+  if (!item.sources.empty() && !item.fetch_failed) {
+    if (request.deadline_us > now.steady_us) {
+      fetching_.insert(item.id);
+      sink_.fetch(item.id, item.sources);
+    }
+    return;
+  }
+  if (item.grace_until_us > now.steady_us) return getters_.set_timer(item.grace_until_us, place);
+  GetAnswer answer;
+  answer.error = item.fetch_failed ? item.error : make_error(Code::kObjectLost, fmt::format("object {} is neither in this node's store nor said to be on another node", item.id.hex()));
+  getters_.answer(place, std::move(answer));
+}
+
+void StoreCore::pursue_all(const ObjectId& id, Now now) {
+  for (Getters::Place place : getters_.waiting_for(id)) {
+    if (!getters_.find(place.request)) continue;
+    pursue(place, now);
+    if (getters_.find(place.request)->open == 0) complete(place.request);
+  }
+}
+
+void StoreCore::complete(uint64_t id) {
+  Getters::Request request = getters_.remove(id);
+  std::vector<GetAnswer> answers;
+  answers.reserve(request.items.size());
+  for (Getters::Item& item : request.items) {
+    if (!item.answer.found && item.answer.error.message.empty()) item.answer.error = make_error(Code::kTimeout, fmt::format("object {} was not there in time", item.id.hex()));
+    answers.push_back(std::move(item.answer));
+  }
+  sink_.reply_get(request.client, request.call, std::move(answers));
+}
+
+void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now) {
+  Client* client = listen(id);
+  if (!client) return;
+  for (const ObjectId& object_id : ids) {
+    if (!unpin(*client, object_id, 1)) return condemn(id, make_error(Code::kInvalid, fmt::format("released object {}, which it did not hold", object_id.hex())));
+  }
+  settle(now);
+}
+
+void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
+  for (const ObjectId& id : ids) {
+    if (Object* object = objects_.find(id)) {
+      if (objects_.request_free(object)) destroy(object);
+      continue;
+    }
+    if (objects_.is_being_created(id)) {
+      for (Object& object : objects_.all()) {
+        if (object.id == id && object.state == Object::State::kCreated) object.free_requested = true;
+      }
+      continue;
+    }
+    if (early_free_at_.count(id) || early_frees_.size() >= options_.max_early_frees) continue;
+    early_frees_.emplace_back(now.steady_us + options_.seal_grace_us, id);
+    early_free_at_[id] = std::prev(early_frees_.end());
+  }
+  settle(now);
+}
+
+bool StoreCore::take_early_free(const ObjectId& id, Now now) {
+  while (!early_frees_.empty() && early_frees_.front().first <= now.steady_us) {
+    early_free_at_.erase(early_frees_.front().second);
+    early_frees_.pop_front();
+  }
+  auto it = early_free_at_.find(id);
+  if (it == early_free_at_.end()) return false;
+  early_frees_.erase(it->second);
+  early_free_at_.erase(it);
+  return true;
+}
+
+void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs, Now now) {
+  std::set<WorkerId> dead(workers.begin(), workers.end());
+  std::set<JobId> over(jobs.begin(), jobs.end());
+  auto& all = objects_.all();
+  for (auto it = all.begin(); it != all.end();) {
+    Object* object = &*it++;
+    if (dead.count(object->owner) || over.count(job_of(task_of(object->id)))) {
+      if (objects_.request_free(object)) destroy(object);
+    }
+  }
+  settle(now);
+}
+
+bool StoreCore::contains(const ObjectId& id) { return objects_.find(id) != nullptr; }
+
+void StoreCore::on_fetch_failed(const ObjectId& id, const Error& error, Now now) {
+  fetching_.erase(id);
+  for (Getters::Place place : getters_.waiting_for(id)) {
+    Getters::Request* request = getters_.find(place.request);
+    if (!request || request->items[place.item].sources.empty()) continue;
+    request->items[place.item].fetch_failed = true;
+    request->items[place.item].error = error;
+  }
+  pursue_all(id, now);
+  settle(now);
+}
+
+void StoreCore::pin(Client& client, Object* object) {
+  Pin& held = client.pins[object->id];
+  RT_CHECK(held.count == 0 || held.object == object);
+  held.object = object;
+  held.count++;
+  objects_.pin(object);
+}
+
+bool StoreCore::unpin(Client& client, const ObjectId& id, uint32_t count) {
+  auto it = client.pins.find(id);
+  if (it == client.pins.end() || it->second.count < count) return false;
+  Object* object = it->second.object;
+  it->second.count -= count;
+  if (it->second.count == 0) client.pins.erase(it);
+  bool last = false;
+  while (count-- > 0) last = objects_.unpin(object);
+  if (last) destroy(object);
+  return true;
+}
+
+void StoreCore::destroy(Object* object) {
+  if (object->extent != 0) {
+    extents_.remove(object);   // the extent's lease is still running: its room stays the client's
+  } else {
+    allocator_.release(object->room);
+    room_freed_ = true;
+  }
+  objects_.erase(object);
+}
+
+void StoreCore::drop_unsealed(Object* object, Now now) {
+  ObjectId id = object->id;
+  destroy(object);
+  pursue_all(id, now);
+}
+
+void StoreCore::end_lease(uint64_t extent) {
+  for (Range gap : extents_.dissolve(extent)) allocator_.release(gap);
+  room_freed_ = true;
+}
+
+void StoreCore::tick(Now now) {
+  while (auto due = getters_.next_due(now.steady_us)) {
+    if (due->item == Getters::kWhole) {
+      complete(due->request);
+      continue;
+    }
+    pursue(*due, now);
+    if (getters_.find(due->request)->open == 0) complete(due->request);
+  }
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    if (it->deadline_us > now.steady_us) {
+      ++it;
+      continue;
+    }
+    Demand late = std::move(*it);
+    it = waiting_.erase(it);
+    if (place(late)) {
+      reserving_.push_back(std::move(late));
+    } else {
+      refuse(late, full_error(late));
+    }
+  }
+  lift_limit(now);
+  settle(now);
+}
+
+void StoreCore::check_invariants() const {
+  allocator_.check_invariants();
+  objects_.check_invariants();
+  extents_.check_invariants();
+  getters_.check_invariants();
+  // The arena is exactly: free ranges, extents, objects outside extents, and what demands in line hold.
+  std::map<int64_t, int64_t> pieces = allocator_.free_ranges();
+  auto add = [&pieces](Range range) { RT_CHECK(range.size > 0 && pieces.emplace(range.offset, range.size).second); };
+  std::unordered_map<const Object*, uint32_t> pins;
+  std::unordered_set<const Object*> unsealed;
+  for (auto& [id, extent] : extents_.all()) {
+    add(extent.range);
+    RT_CHECK(clients_.at(extent.client).extents.count(id) == 1);
+  }
+  for (auto& object : objects_.all()) {
+    if (object.extent == 0) add(object.room);
+  }
+  for (auto& demand : waiting_) RT_CHECK(demand.ranges.empty());
+  for (auto& demand : reserving_) {
+    for (Range range : demand.ranges) add(range);
+  }
+  int64_t at = 0;
+  for (auto [offset, size] : pieces) {
+    RT_CHECK(offset == at);
+    at += size;
+  }
+  RT_CHECK(at == allocator_.capacity());
+  for (auto& [id, client] : clients_) {
+    for (auto& [object_id, pin] : client.pins) {
+      RT_CHECK(pin.count > 0 && pin.object->id == object_id);
+      pins[pin.object] += pin.count;
+    }
+    for (auto& [object_id, object] : client.unsealed) {
+      RT_CHECK(object->state == Object::State::kCreated && object->creator == id);
+      unsealed.insert(object);
+    }
+  }
+  for (auto& object : objects_.all()) {
+    RT_CHECK(object.pins == pins[&object]);
+    RT_CHECK((object.state == Object::State::kCreated) == (unsealed.count(&object) == 1));
+    if (object.extent == 0) RT_CHECK(object.room.end() <= reserved_);   // nobody was shown memory without pages
+  }
+}
+
+}  // namespace rt::store

@@ -1,0 +1,262 @@
+// StoreCore: room in the arena - finding it, making it by eviction, reserving its pages, and the line of those who wait.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "daemons/object_store/core/store_core.h"
+
+namespace rt::store {
+
+namespace {
+
+constexpr int64_t kRetryPagesAfterUs = 1'000'000;
+constexpr int64_t kMinExtent = 256 * 1024;
+
+std::string human(int64_t bytes) {
+  if (bytes >= int64_t{10} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (int64_t{1} << 30));
+  if (bytes >= 1 << 20) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+  return fmt::format("{} bytes", bytes);
+}
+
+}  // namespace
+
+void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, bool wait, Now now) {
+  Client* client = listen(id);
+  if (!client) return;
+  if (items.empty()) return sink_.reply_create(id, call, std::vector<int64_t>{});
+  Demand demand;
+  demand.client = id;
+  demand.call = call;
+  demand.wait = wait;
+  demand.deadline_us = now.steady_us + options_.create_wait_us;
+  std::unordered_set<ObjectId> seen;
+  for (const CreateItem& item : items) {
+    if (item.size < 0) return sink_.reply_create(id, call, make_error(Code::kInvalid, fmt::format("object {} of {} bytes", item.id.hex(), item.size)));
+    if (client->unsealed.count(item.id) || !seen.insert(item.id).second) return sink_.reply_create(id, call, make_error(Code::kAlreadyExists, fmt::format("object {} is being created by this client already", item.id.hex())));
+    if (item.size > allocator_.capacity() - demand.bytes) {
+      return sink_.reply_create(id, call, make_error(Code::kObjectStoreFull, fmt::format("an object of {} can never fit: this node's object store holds {}. Give it more (--object-store-memory) or split the object", human(item.size), human(allocator_.capacity()))));
+    }
+    demand.bytes += round_up(std::max<int64_t>(item.size, 1), kPage);
+  }
+  demand.items = std::move(items);
+  submit(std::move(demand), now);
+}
+
+void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
+  if (!listen(id)) return;
+  if (size <= 0) return sink_.reply_lease(id, call, make_error(Code::kInvalid, fmt::format("an extent of {} bytes", size)));
+  Demand demand;
+  demand.client = id;
+  demand.call = call;
+  demand.extent = true;
+  // Leased and half-empty extents are room nobody else can use: small ones, and none when it gets tight.
+  demand.bytes = round_up(std::min(size, std::max(kMinExtent, allocator_.capacity() / 64)), kPage);
+  submit(std::move(demand), now);
+}
+
+void StoreCore::submit(Demand demand, Now now) {
+  lift_limit(now);
+  if (waiting_.size() + reserving_.size() >= options_.max_waiting) return refuse(demand, make_error(Code::kResourceExhausted, fmt::format("{} requests already wait for room in this store", waiting_.size() + reserving_.size())));
+  if (place(demand)) {
+    reserving_.push_back(std::move(demand));
+  } else if (demand.wait) {
+    waiting_.push_back(std::move(demand));
+  } else {
+    refuse(demand, full_error(demand));
+  }
+  settle(now);
+}
+
+// Takes room for all of the demand, evicting copies if that helps; or for nothing of it.
+bool StoreCore::place(Demand& demand) {
+  if (demand.extent && allocator_.free_bytes() - demand.bytes < allocator_.capacity() / 4) return false;
+  if (demand.bytes > allocator_.free_bytes() + (demand.extent ? 0 : objects_.evictable_bytes())) return false;
+  auto take = [this, &demand](int64_t size) {
+    for (;;) {
+      if (auto offset = allocator_.allocate(size)) {
+        demand.ranges.push_back({*offset, size});
+        return true;
+      }
+      Object* victim = demand.extent ? nullptr : objects_.oldest_evictable();
+      if (!victim) return false;
+      destroy(victim);
+    }
+  };
+  bool placed = true;
+  if (demand.extent) {
+    placed = take(demand.bytes);
+  } else {
+    for (size_t i = 0; placed && i < demand.items.size(); i++) placed = take(round_up(std::max<int64_t>(demand.items[i].size, 1), kPage));
+  }
+  if (!placed) give_back(demand);
+  return placed;
+}
+
+void StoreCore::give_back(Demand& demand) {
+  for (Range range : demand.ranges) allocator_.release(range);
+  if (!demand.ranges.empty()) room_freed_ = true;
+  demand.ranges.clear();
+}
+
+void StoreCore::finish(Demand& demand) {
+  Client& client = clients_.at(demand.client);
+  if (demand.extent) {
+    uint64_t extent = extents_.lease(demand.client, demand.ranges[0]);
+    client.extents.insert(extent);
+    return sink_.reply_lease(demand.client, demand.call, LeasedExtent{extent, demand.ranges[0]});
+  }
+  std::vector<int64_t> offsets;
+  for (const CreateItem& item : demand.items) {
+    // Two requests of one client for the same object may have waited side by side.
+    if (client.unsealed.count(item.id)) {
+      give_back(demand);
+      return refuse(demand, make_error(Code::kAlreadyExists, fmt::format("object {} is being created by this client already", item.id.hex())));
+    }
+  }
+  for (size_t i = 0; i < demand.items.size(); i++) {
+    client.unsealed[demand.items[i].id] = objects_.create(demand.items[i], demand.client, demand.ranges[i]);
+    offsets.push_back(demand.ranges[i].offset);
+  }
+  sink_.reply_create(demand.client, demand.call, std::move(offsets));
+}
+
+void StoreCore::refuse(const Demand& demand, Error error) {
+  if (demand.extent) return sink_.reply_lease(demand.client, demand.call, std::move(error));
+  sink_.reply_create(demand.client, demand.call, std::move(error));
+}
+
+void StoreCore::settle(Now now) {
+  if (room_freed_) {
+    room_freed_ = false;
+    for (auto it = waiting_.begin(); it != waiting_.end();) {
+      auto next = std::next(it);
+      if (place(*it)) reserving_.splice(reserving_.end(), waiting_, it);
+      it = next;
+    }
+    room_freed_ = false;   // by evictions and failed attempts: nothing that was not tried
+  }
+  for (auto it = reserving_.begin(); it != reserving_.end();) {
+    bool ready = std::all_of(it->ranges.begin(), it->ranges.end(), [this](Range range) { return range.end() <= reserved_; });
+    if (!ready) {
+      ++it;
+      continue;
+    }
+    Demand demand = std::move(*it);
+    it = reserving_.erase(it);
+    finish(demand);
+  }
+  ask_for_pages();
+  if (room_freed_) settle(now);
+}
+
+void StoreCore::reserve_ahead(int64_t bytes) {
+  if (asked_ != 0 || reserved_ >= allocator_.capacity()) return;
+  asked_ = std::min(reserved_ + bytes, allocator_.capacity());
+  sink_.reserve(asked_);
+}
+
+void StoreCore::ask_for_pages() {
+  if (asked_ != 0) return;
+  int64_t wanted = 0;
+  for (const Demand& demand : reserving_) {
+    for (Range range : demand.ranges) wanted = std::max(wanted, range.end());
+  }
+  if (wanted <= reserved_) return;
+  asked_ = std::min(round_up(wanted, options_.reserve_step), allocator_.capacity());
+  sink_.reserve(asked_);
+}
+
+void StoreCore::on_reserved(int64_t up_to, const Status& status, Now now) {
+  reserved_ = std::max(reserved_, std::min(up_to, allocator_.capacity()));
+  asked_ = 0;
+  if (!status) {
+    no_pages_ = status.error();
+    limited_at_us_ = now.steady_us;
+    allocator_.set_limit(reserved_);
+    for (auto it = reserving_.begin(); it != reserving_.end();) {
+      auto next = std::next(it);
+      bool beyond = std::any_of(it->ranges.begin(), it->ranges.end(), [this](Range range) { return range.end() > reserved_; });
+      if (beyond) {
+        give_back(*it);
+        if (it->wait) {
+          waiting_.splice(waiting_.end(), reserving_, it);
+        } else {
+          refuse(*it, full_error(*it));
+          reserving_.erase(it);
+        }
+      }
+      it = next;
+    }
+  }
+  settle(now);
+}
+
+// The file system had no pages left; it may have by now.
+void StoreCore::lift_limit(Now now) {
+  if (!no_pages_ || now.steady_us < limited_at_us_ + kRetryPagesAfterUs) return;
+  no_pages_.reset();
+  allocator_.set_limit(allocator_.capacity());
+  room_freed_ = true;
+}
+
+std::optional<int64_t> StoreCore::next_deadline() const {
+  std::optional<int64_t> next = getters_.next_timer();
+  auto consider = [&next](int64_t at) { next = std::min(next.value_or(kNoDeadline), at); };
+  if (!waiting_.empty()) {
+    for (auto& demand : waiting_) consider(demand.deadline_us);
+    if (no_pages_) consider(limited_at_us_ + kRetryPagesAfterUs);
+  }
+  return next;
+}
+
+std::vector<Holder> StoreCore::holders() const {
+  std::unordered_map<WorkerId, Holder> by_worker;
+  for (const Object& object : objects_.all()) {
+    Holder& holder = by_worker[object.owner];
+    holder.bytes += object.size;
+    holder.objects++;
+  }
+  for (auto& [id, client] : clients_) {
+    auto it = by_worker.find(client.worker);
+    if (it != by_worker.end() && client.pid > 0) it->second.pid = client.pid;
+  }
+  std::vector<Holder> sorted;
+  for (auto& [worker, holder] : by_worker) {
+    holder.worker = worker;
+    sorted.push_back(holder);
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const Holder& a, const Holder& b) { return std::pair(-a.bytes, a.worker) < std::pair(-b.bytes, b.worker); });
+  return sorted;
+}
+
+Error StoreCore::full_error(const Demand& demand) const {
+  std::string text = fmt::format("the object store of this node is full: {} wanted, {} of {} used", human(demand.bytes), human(allocator_.capacity() - allocator_.free_bytes() - (allocator_.capacity() - allocator_.limit())), human(allocator_.limit()));
+  if (no_pages_) text += fmt::format(" and {}", no_pages_->message);
+  if (extents_.leased_bytes() > 0) text += fmt::format(" ({} leased for small objects)", human(extents_.leased_bytes()));
+  std::string who;
+  auto sorted = holders();
+  for (size_t i = 0; i < sorted.size() && i < 5; i++) {
+    std::string process = sorted[i].pid > 0 ? fmt::format(" (pid {})", sorted[i].pid) : "";
+    who += fmt::format("{}worker {}{} {} in {} objects", i ? ", " : "", sorted[i].worker.hex().substr(0, 16), process, human(sorted[i].bytes), sorted[i].objects);
+  }
+  if (!who.empty()) text += "; held by " + who;
+  text += ". Drop references that are no longer needed, or give the store more memory (--object-store-memory)";
+  return make_error(Code::kObjectStoreFull, std::move(text));
+}
+
+Stats StoreCore::stats() const {
+  Stats stats;
+  stats.capacity = allocator_.capacity();
+  stats.used = objects_.used_bytes();
+  for (auto [offset, size] : allocator_.free_ranges()) stats.allocated -= size;
+  stats.allocated += stats.capacity;
+  stats.objects = static_cast<int64_t>(objects_.size());
+  for (const Object& object : objects_.all()) {
+    if (object.pins > 0) stats.pinned += object.size;
+  }
+  stats.holders = holders();
+  return stats;
+}
+
+}  // namespace rt::store

@@ -1,0 +1,102 @@
+// Brings objects of other nodes into the arena: finds a location that answers, asks for chunks ahead, lets them be written
+// straight to their place, and seals the copy. What has arrived is already served to others (broadcast trees).
+//
+// Lifecycle of one fetch: queued (bytes under way are bounded) -> a source is asked for size and owner -> room is created
+// -> chunks, from this source or the next ones when it fails -> sealed, or failed when no source is left. Its room is given
+// up only when nobody reads from or writes to it any more.
+// Threads: the loop's. Failure: an Error per object, to whoever waits in the core; other fetches go on.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common/net/loop.h"
+#include "daemons/object_store/core/chunk_map.h"
+#include "daemons/object_store/core/store_core.h"
+#include "daemons/object_store/service/peers.h"
+#include "daemons/object_store/shm/arena.h"
+
+namespace rt::store {
+
+class Fetcher {
+ public:
+  struct Options {
+    int64_t chunk_bytes = 0;
+    int64_t chunks_in_flight = 0;
+    int64_t no_progress_us = 0;
+    int64_t max_bytes = 0;           // of all fetches under way; one is always allowed
+  };
+  // Runs `event` on the core and what must follow every event (timers).
+  using OnCore = std::function<void(const std::function<void(StoreCore&, Now)>& event)>;
+  Fetcher(net::Loop& loop, Peers& peers, Arena& arena, Options options, OnCore on_core);
+  ~Fetcher();
+
+  void start(const ObjectId& id, std::vector<Source> sources);          // Sink::fetch
+  void on_created(CallId call, Result<std::vector<int64_t>> offsets);   // Sink::reply_create for kFetcher
+
+  bool is_receiving(const ObjectId& id) const;
+  // A range of an object that is_receiving(), once it has arrived.
+  struct Piece {
+    OwnedBytes bytes;
+    int64_t total_size = 0;
+    WorkerId owner;
+  };
+  using GotPiece = std::function<void(Result<Piece>)>;
+  void when_received(const ObjectId& id, Range range, GotPiece done);
+
+ private:
+  struct Waiting {
+    Range range;
+    GotPiece done;
+  };
+  struct Fetch {
+    ObjectId id;
+    std::vector<Source> sources;
+    size_t source = 0;
+    std::shared_ptr<rpc::Connection> connection;
+    bool source_failed = false;      // no more chunks from it; the next one when all calls have ended
+    Error last_error;
+    WorkerId owner;
+    int64_t offset = -1;             // in the arena, once created
+    int64_t hinted_bytes = 0;        // counted towards the bound
+    ChunkMap chunks;
+    int64_t in_flight = 0;
+    int64_t serving = 0;             // pieces on their way out
+    bool finished = false;           // sealed or failed
+    bool sealed = false;
+    int64_t progress_us = 0;
+    net::Loop::TimerId timer = 0;
+    std::vector<Waiting> waiting;
+  };
+  using FetchPtr = std::shared_ptr<Fetch>;   // shared with the callbacks of its calls
+
+  void launch_queued();
+  void next_source(const FetchPtr& fetch);
+  void probe(const FetchPtr& fetch);
+  void pump(const FetchPtr& fetch);
+  void on_chunk(const FetchPtr& fetch, size_t chunk, const Error* error, int64_t total_size);
+  void on_source_failed(const FetchPtr& fetch, const Error& error);
+  void serve_waiting(const FetchPtr& fetch);
+  Piece piece_of(const FetchPtr& fetch, Range range);
+  void seal(const FetchPtr& fetch);
+  void fail(const FetchPtr& fetch, const Error& error);
+  void leave(const FetchPtr& fetch);
+  void watch_progress(const FetchPtr& fetch);
+
+  net::Loop& loop_;
+  Peers& peers_;
+  Arena& arena_;
+  const Options options_;
+  const OnCore on_core_;
+  std::list<std::pair<ObjectId, std::vector<Source>>> queue_;   // bounded by the core's waiting getters
+  std::unordered_map<ObjectId, FetchPtr> fetches_;              // until nothing touches their memory any more
+  std::unordered_map<CallId, FetchPtr> creating_;
+  CallId next_call_ = 1;
+  int64_t bytes_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // callbacks that come after us see it gone
+};
+
+}  // namespace rt::store

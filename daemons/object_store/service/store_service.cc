@@ -1,0 +1,239 @@
+#include "daemons/object_store/service/store_service.h"
+
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/rpc/client.h"
+
+namespace rt::store {
+
+namespace {
+
+constexpr int64_t kBackgroundPages = 64 << 20;   // reserved right after the start, off everybody's path
+
+StoreCore::Options core_options(const Settings& settings, const Arena& arena, const NodeId& node) {
+  StoreCore::Options options;
+  options.capacity = arena.capacity();
+  options.node = node;
+  options.create_wait_us = settings.create_wait_ms * 1000;
+  options.seal_grace_us = settings.seal_grace_ms * 1000;
+  options.reserve_step = kBackgroundPages;
+  options.max_waiting = static_cast<size_t>(std::max<int64_t>(1, settings.store_max_waiting));
+  return options;
+}
+
+Fetcher::Options fetcher_options(const Settings& settings) {
+  Fetcher::Options options;
+  options.chunk_bytes = std::clamp<int64_t>(settings.transfer_chunk_bytes, 64 * 1024, rpc::kMaxFrameBytes / 2);
+  options.chunks_in_flight = std::max<int64_t>(1, settings.transfer_chunks_in_flight);
+  options.no_progress_us = settings.object_fetch_timeout_ms * 1000;
+  options.max_bytes = settings.fetch_max_bytes;
+  return options;
+}
+
+}  // namespace
+
+StoreService::StoreService(net::Loop& loop, const Settings& settings, std::unique_ptr<Arena> arena, Options options)
+    : loop_(loop),
+      settings_(settings),
+      options_(std::move(options)),
+      arena_(std::move(arena)),
+      core_(core_options(settings, *arena_, options_.node), *this),
+      peers_(loop, options_.identity, settings.connect_timeout_ms * 1000),
+      fetcher_(loop, peers_, *arena_, fetcher_options(settings), [this](auto& event) { on_core(event); }),
+      reserver_(*arena_, [this, alive = std::weak_ptr<bool>(alive_)](int64_t up_to, Status status) {
+        loop_.post([this, alive, up_to, status = std::move(status)] {
+          if (!alive.expired()) on_core([&](StoreCore& core, Now now) { core.on_reserved(up_to, status, now); });
+        });
+      }) {
+  rpc::ServerOptions server;
+  server.identity = options_.identity;
+  server.hello_timeout_us = settings.hello_timeout_ms * 1000;
+  server.max_connections = static_cast<int>(settings.max_connections);
+  server.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) { on_connection(connection); };
+  server.on_foreign = [this](const rpc::Preamble& preamble, int fd, bool is_unix) { return on_foreign(preamble, fd, is_unix); };
+  server_ = std::make_unique<rpc::Server>(loop, std::move(server));
+  core_.reserve_ahead(kBackgroundPages);
+}
+
+StoreService::~StoreService() {
+  alive_.reset();
+  loop_.cancel(timer_);
+  // Requests in line end unanswered: their connections end with the server.
+  for (auto& [id, pending] : std::exchange(pending_, {})) {
+    pending.call->fail(make_error(Code::kUnavailable, "the object store ends"));
+    pending.done->Run();
+  }
+  for (auto& [connection, client] : std::exchange(clients_, {})) {
+    if (auto open = client.connection.lock()) open->set_closed_handler(nullptr);
+  }
+  server_.reset();
+}
+
+void StoreService::on_connection(const std::shared_ptr<rpc::Connection>& connection) {
+  Client client;
+  client.id = next_client_++;
+  client.connection = connection;
+  client.is_local = connection->peer().is_unix;
+  client.is_store = connection->peer().role == "object_store";
+  rpc::Connection* raw = connection.get();
+  by_id_[client.id] = raw;
+  clients_[raw] = std::move(client);
+  connection->add_service(this);
+  connection->set_closed_handler([this, raw, alive = std::weak_ptr<bool>(alive_)](const Error&) {
+    if (!alive.expired()) on_closed(raw);
+  });
+}
+
+void StoreService::on_closed(rpc::Connection* connection) {
+  auto it = clients_.find(connection);
+  if (it == clients_.end()) return;
+  ClientId id = it->second.id;
+  clients_.erase(it);
+  by_id_.erase(id);
+  std::vector<CallId> calls;
+  for (auto& [call, pending] : pending_) {
+    if (pending.client == id && !pulls_.count(call)) calls.push_back(call);   // pulls end by their own answer, with its pin
+  }
+  for (CallId call : calls) take(call).done->Run();
+  on_core([id](StoreCore& core, Now now) { core.client_gone(id, now); });
+}
+
+// The arena's descriptors, to whoever may open our Unix socket.
+bool StoreService::on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix) {
+  if (preamble.target != "arena" || !is_unix) return false;
+  int fds[2] = {arena_->read_write_fd(), arena_->read_only_fd()};
+  Status sent = net::send_with_fds(fd, "A", fds, 2);
+  if (!sent) RT_WARN("a client did not take the arena's descriptors: {}", sent.error().message);
+  ::close(fd);
+  return true;
+}
+
+StoreService::Client* StoreService::admit(Controller* controller, Who who, Closure* done) {
+  auto it = clients_.find(rpc::server_call(controller).connection().get());
+  if (it == clients_.end()) {
+    done->Run();   // closed meanwhile
+    return nullptr;
+  }
+  Client& client = it->second;
+  bool allowed = false;
+  switch (who) {
+    case Who::kAttached: allowed = client.is_local && client.attached; break;
+    case Who::kLocal: allowed = client.is_local; break;
+    case Who::kLocalOrStore: allowed = client.is_local || client.is_store; break;
+    case Who::kAnyone: allowed = true; break;
+  }
+  if (allowed) return &client;
+  reject(controller, done, make_error(Code::kInvalid, client.is_local ? "call Attach first" : "this method of the object store is for processes of its own node"));
+  return nullptr;
+}
+
+void StoreService::reject(Controller* controller, Closure* done, Error error) {
+  rpc::server_call(controller).fail(std::move(error));
+  done->Run();
+}
+
+void StoreService::close(Client& client, const Error& why) { disconnect(client.id, why); }
+
+void StoreService::disconnect(ClientId id, Error why) {
+  RT_WARN("closing the connection of client {}: it {}", id, why.message);
+  // Not from within the core, nor from within the connection's own call.
+  loop_.post([this, id, why = std::move(why), alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    auto it = by_id_.find(id);
+    if (it == by_id_.end()) return;
+    rpc::Connection* raw = it->second;
+    if (auto connection = clients_.at(raw).connection.lock()) connection->close(make_error(Code::kInvalid, "the object store closed this connection: it " + why.message));
+    on_closed(raw);   // should the connection not have told
+  });
+}
+
+CallId StoreService::pend(Client& client, Controller* controller, google::protobuf::Message* reply, Closure* done) {
+  CallId call = next_call_++;
+  pending_[call] = {client.id, &rpc::server_call(controller), reply, done, {}};
+  return call;
+}
+
+StoreService::Pending StoreService::take(CallId call) {
+  auto node = pending_.extract(call);
+  return node.empty() ? Pending{} : node.mapped();
+}
+
+void StoreService::on_core(const std::function<void(StoreCore&, Now)>& event) {
+  event(core_, system_now());
+  arm_timer();
+}
+
+void StoreService::arm_timer() {
+  auto next = core_.next_deadline();
+  if (!next || *next >= timer_at_us_) return;
+  if (timer_) loop_.cancel(timer_);
+  timer_at_us_ = *next;
+  timer_ = loop_.run_after(std::max<int64_t>(0, *next - steady_now_us()), [this] {
+    timer_ = 0;
+    timer_at_us_ = kNoDeadline;
+    on_core([](StoreCore& core, Now now) { core.tick(now); });
+  });
+}
+
+void StoreService::reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) {
+  if (client == kFetcher) return fetcher_.on_created(call, std::move(offsets));
+  Pending pending = take(call);
+  if (!pending.done) return;
+  if (offsets) {
+    auto* reply = static_cast<proto::CreateReply*>(pending.reply);
+    for (int64_t offset : *offsets) reply->add_offsets(offset);
+  } else {
+    pending.call->fail(offsets.error());
+  }
+  pending.done->Run();
+}
+
+void StoreService::reply_lease(ClientId, CallId call, Result<LeasedExtent> extent) {
+  Pending pending = take(call);
+  if (!pending.done) return;
+  if (extent) {
+    auto* reply = static_cast<proto::LeaseExtentReply*>(pending.reply);
+    reply->set_extent_id(extent->id);
+    reply->set_offset(extent->range.offset);
+    reply->set_size(extent->range.size);
+  } else {
+    pending.call->fail(extent.error());
+  }
+  pending.done->Run();
+}
+
+void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) {
+  Pending pending = take(call);
+  if (client == kTransfer) {
+    auto node = pulls_.extract(call);
+    const GetAnswer& answer = answers.at(0);
+    if (!answer.found) return finish_pull(std::move(pending), make_error(Code::kNotFound, answer.error.message));
+    return finish_pull(std::move(pending), pinned_piece(node.mapped(), answer, pending.range));
+  }
+  if (!pending.done) return;
+  auto* reply = static_cast<proto::GetReply*>(pending.reply);
+  for (GetAnswer& answer : answers) {
+    auto* object = reply->add_objects();
+    object->set_found(answer.found);
+    if (answer.found) {
+      object->set_offset(answer.offset);
+      object->set_size(answer.size);
+    } else {
+      object->set_error_code(static_cast<int>(answer.error.code));
+      object->set_error(std::move(answer.error.message));
+    }
+  }
+  pending.done->Run();
+}
+
+void StoreService::reserve(int64_t up_to) { reserver_.reserve(up_to); }
+
+void StoreService::fetch(const ObjectId& id, const std::vector<Source>& sources) { fetcher_.start(id, sources); }
+
+}  // namespace rt::store

@@ -1,0 +1,125 @@
+// The object store as a service: turns requests into events of StoreCore and its decisions into replies.
+//
+// Local clients (Unix socket) may call everything after Attach; stores of other nodes (TCP, role object_store, token checked
+// by rpc::Server) only Pull, Free and GetStats. A connection's end is its client's end.
+// Threads: the loop's; the arena's pages are reserved by Reserver's thread. Lifecycle: destroyed before the loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common/config/settings.h"
+#include "common/net/loop.h"
+#include "common/proto/object_store.pb.h"
+#include "common/rpc/server.h"
+#include "daemons/object_store/core/store_core.h"
+#include "daemons/object_store/service/fetcher.h"
+#include "daemons/object_store/service/peers.h"
+#include "daemons/object_store/shm/arena.h"
+#include "daemons/object_store/shm/reserver.h"
+
+namespace rt::store {
+
+class StoreService final : public proto::ObjectStoreService, private Sink {
+ public:
+  struct Options {
+    rpc::Identity identity;            // role object_store; token demanded on TCP
+    NodeId node;                       // as it appears in locations
+    std::function<void()> on_stop;     // Stop was called: the loop shall end
+  };
+  StoreService(net::Loop& loop, const Settings& settings, std::unique_ptr<Arena> arena, Options options);
+  ~StoreService() override;
+
+  Status listen(const net::Address& address) { return server_->listen(address); }
+  Status listen_fd(int fd) { return server_->listen_fd(fd); }
+  int port() const { return server_->port(); }
+  // A socket whose preamble "store" was read by the node's front door, when that lives in this process (tests).
+  void adopt(int fd) { server_->adopt(fd); }
+
+  // Tests: the whole state is consistent.
+  void check_invariants() const { core_.check_invariants(); }
+
+ private:
+  using Controller = google::protobuf::RpcController;
+  using Closure = google::protobuf::Closure;
+
+  void Attach(Controller* controller, const proto::AttachRequest* request, proto::AttachReply* reply, Closure* done) override;
+  void Create(Controller* controller, const proto::CreateRequest* request, proto::CreateReply* reply, Closure* done) override;
+  void LeaseExtent(Controller* controller, const proto::LeaseExtentRequest* request, proto::LeaseExtentReply* reply, Closure* done) override;
+  void Seal(Controller* controller, const proto::SealRequest* request, proto::Empty* reply, Closure* done) override;
+  void Abort(Controller* controller, const proto::ReleaseRequest* request, proto::Empty* reply, Closure* done) override;
+  void Get(Controller* controller, const proto::GetRequest* request, proto::GetReply* reply, Closure* done) override;
+  void Release(Controller* controller, const proto::ReleaseRequest* request, proto::Empty* reply, Closure* done) override;
+  void Free(Controller* controller, const proto::FreeRequest* request, proto::Empty* reply, Closure* done) override;
+  void Contains(Controller* controller, const proto::ContainsRequest* request, proto::ContainsReply* reply, Closure* done) override;
+  void Pull(Controller* controller, const proto::PullRequest* request, proto::PullReply* reply, Closure* done) override;
+  void FreeOwnedBy(Controller* controller, const proto::OwnersGone* request, proto::Empty* reply, Closure* done) override;
+  void GetStats(Controller* controller, const proto::Empty* request, proto::StoreStats* reply, Closure* done) override;
+  void Stop(Controller* controller, const proto::Empty* request, proto::Empty* reply, Closure* done) override;
+
+  // Sink
+  void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) override;
+  void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) override;
+  void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) override;
+  void disconnect(ClientId client, Error why) override;
+  void reserve(int64_t up_to) override;
+  void fetch(const ObjectId& id, const std::vector<Source>& sources) override;
+
+  // A request that is answered later. The rpc layer keeps call and reply until done->Run().
+  struct Pending {
+    ClientId client = 0;
+    rpc::ServerCall* call = nullptr;
+    google::protobuf::Message* reply = nullptr;
+    Closure* done = nullptr;
+    Range range;          // of a Pull
+  };
+  struct Client {
+    ClientId id = 0;
+    std::weak_ptr<rpc::Connection> connection;
+    bool is_local = false;
+    bool is_store = false;
+    bool attached = false;
+  };
+  enum class Who { kAttached, kLocal, kLocalOrStore, kAnyone };
+
+  void on_connection(const std::shared_ptr<rpc::Connection>& connection);
+  void on_closed(rpc::Connection* connection);
+  bool on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix);
+  // The caller when it may do this; otherwise the call is failed and finished.
+  Client* admit(Controller* controller, Who who, Closure* done);
+  void reject(Controller* controller, Closure* done, Error error);
+  // A message whose one-way method broke the protocol: closes the connection.
+  void close(Client& client, const Error& why);
+  CallId pend(Client& client, Controller* controller, google::protobuf::Message* reply, Closure* done);
+  Pending take(CallId call);
+  void on_core(const std::function<void(StoreCore&, Now)>& event);
+  void arm_timer();
+  void finish_pull(Pending pull, Result<Fetcher::Piece> piece);
+  Fetcher::Piece pinned_piece(const ObjectId& id, const GetAnswer& answer, Range range);
+  void release_sent();
+
+  net::Loop& loop_;
+  const Settings& settings_;
+  const Options options_;
+  std::unique_ptr<Arena> arena_;
+  StoreCore core_;
+  Peers peers_;
+  Fetcher fetcher_;
+  Reserver reserver_;
+  std::unique_ptr<rpc::Server> server_;
+
+  std::unordered_map<rpc::Connection*, Client> clients_;
+  std::unordered_map<ClientId, rpc::Connection*> by_id_;
+  std::unordered_map<CallId, Pending> pending_;
+  std::unordered_map<CallId, ObjectId> pulls_;      // pending Pulls that wait for the core, by call
+  ClientId next_client_ = kFirstClient;
+  CallId next_call_ = 1;
+  net::Loop::TimerId timer_ = 0;
+  int64_t timer_at_us_ = kNoDeadline;
+  std::vector<ObjectId> sent_;                       // transfer pins whose bytes the socket took
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);   // posted tasks that come after us see it gone
+};
+
+}  // namespace rt::store

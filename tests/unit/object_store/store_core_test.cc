@@ -1,0 +1,509 @@
+#include "daemons/object_store/core/store_core.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+
+#include "common/base/rng.h"
+
+namespace rt::store {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Records what the core decides. A test takes what it expects; at its end nothing may be left.
+class Recorder final : public Sink {
+ public:
+  struct Created { ClientId client; CallId call; Result<std::vector<int64_t>> offsets; };
+  struct Leased { ClientId client; CallId call; Result<LeasedExtent> extent; };
+  struct Got { ClientId client; CallId call; std::vector<GetAnswer> answers; };
+  struct Closed { ClientId client; Error why; };
+  struct Fetch { ObjectId id; std::vector<Source> sources; };
+
+  void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) override { created.push_back({client, call, std::move(offsets)}); }
+  void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) override { leased.push_back({client, call, std::move(extent)}); }
+  void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) override { got.push_back({client, call, std::move(answers)}); }
+  void disconnect(ClientId client, Error why) override { closed.push_back({client, std::move(why)}); }
+  void reserve(int64_t up_to) override { reserves.push_back(up_to); }
+  void fetch(const ObjectId& id, const std::vector<Source>& sources) override { fetches.push_back({id, sources}); }
+
+  bool is_empty() const { return created.empty() && leased.empty() && got.empty() && closed.empty() && fetches.empty() && reserves.empty(); }
+
+  std::deque<Created> created;
+  std::deque<Leased> leased;
+  std::deque<Got> got;
+  std::deque<Closed> closed;
+  std::deque<Fetch> fetches;
+  std::deque<int64_t> reserves;
+};
+
+template <class T>
+T take(std::deque<T>& queue) {
+  RT_CHECK(!queue.empty());
+  T first = std::move(queue.front());
+  queue.pop_front();
+  return first;
+}
+
+constexpr int64_t kMiB = 1 << 20;
+constexpr ClientId kAlice = 100, kBob = 101, kCarol = 102;
+
+ObjectId object(uint32_t n, uint32_t job = 1) { return make_object_id(make_task_id(n, job_id_from_int(job)), 1); }
+WorkerId worker(ClientId client) {
+  Rng rng(client);
+  return WorkerId::random(rng);
+}
+NodeId node(uint64_t n) {
+  Rng rng(1000 + n);
+  return NodeId::random(rng);
+}
+
+class StoreCoreTest : public ::testing::Test {
+ protected:
+  StoreCoreTest() { restart(16 * kMiB); }
+  ~StoreCoreTest() override {
+    core->check_invariants();
+    EXPECT_TRUE(sink.is_empty());
+  }
+
+  void restart(int64_t capacity) {
+    StoreCore::Options options;
+    options.capacity = capacity;
+    options.node = node(0);
+    core.emplace(options, sink);
+    for (ClientId client : {kAlice, kBob, kCarol}) ASSERT_TRUE(core->attach(client, worker(client), job_id_from_int(1), static_cast<int>(client)));
+    core->reserve_ahead(capacity);
+    core->on_reserved(take(sink.reserves), Status(), now);
+  }
+  int64_t create(ClientId client, const ObjectId& id, int64_t size) {
+    core->create(client, 1, {{id, size, worker(client)}}, false, now);
+    auto created = take(sink.created);
+    EXPECT_TRUE(created.offsets) << created.offsets.error().message;
+    return created.offsets->at(0);
+  }
+  Error create_error(ClientId client, const ObjectId& id, int64_t size) {
+    core->create(client, 1, {{id, size, worker(client)}}, false, now);
+    return take(sink.created).offsets.error();
+  }
+  int64_t put(ClientId client, const ObjectId& id, int64_t size) {
+    int64_t offset = create(client, id, size);
+    core->seal(client, {{id, offset, size, 0, worker(client)}}, {}, now);
+    return offset;
+  }
+  LeasedExtent lease(ClientId client, int64_t size = 256 * 1024) {
+    core->lease_extent(client, 2, size, now);
+    return *take(sink.leased).extent;
+  }
+  GetAnswer get_now(ClientId client, const ObjectId& id) {
+    core->get(client, 3, {{id, {}}}, 0, now);
+    return take(sink.got).answers.at(0);
+  }
+  void pass(int64_t us) {
+    now.steady_us += us;
+    core->tick(now);
+  }
+
+  Recorder sink;
+  Now now{1'000'000, 0};
+  std::optional<StoreCore> core;
+};
+
+TEST_F(StoreCoreTest, SealedObjectIsSeenByOthersUntilItIsFreedAndUnpinned) {
+  int64_t offset = put(kAlice, object(1), 5000);
+  GetAnswer answer = get_now(kBob, object(1));
+  ASSERT_TRUE(answer.found);
+  EXPECT_EQ(answer.offset, offset);
+  EXPECT_EQ(answer.size, 5000);
+  core->free({object(1)}, now);
+  EXPECT_FALSE(core->contains(object(1)));
+  EXPECT_EQ(core->stats().objects, 1);      // both still hold it
+  core->release(kAlice, {object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 1);
+  core->release(kBob, {object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 0);
+  EXPECT_EQ(core->stats().allocated, 0);
+}
+
+TEST_F(StoreCoreTest, FreedRoomIsUsedAgain) {
+  int64_t first = put(kAlice, object(1), 8 * kMiB);
+  core->free({object(1)}, now);
+  core->release(kAlice, {object(1)}, now);
+  EXPECT_EQ(put(kAlice, object(2), 8 * kMiB), first);
+}
+
+TEST_F(StoreCoreTest, GetterWaitsForTheSeal) {
+  int64_t offset = create(kAlice, object(1), 100);
+  core->get(kBob, 7, {{object(1), {}}}, -1, now);
+  EXPECT_TRUE(sink.got.empty());
+  core->seal(kAlice, {{object(1), offset, 100, 0, worker(kAlice)}}, {}, now);
+  auto got = take(sink.got);
+  EXPECT_EQ(got.call, 7u);
+  EXPECT_TRUE(got.answers[0].found);
+}
+
+TEST_F(StoreCoreTest, GetterLearnsThatTheCreatorDied) {
+  create(kAlice, object(1), 100);
+  core->get(kBob, 7, {{object(1), {}}}, -1, now);
+  core->client_gone(kAlice, now);
+  EXPECT_EQ(take(sink.got).answers[0].error.code, Code::kObjectLost);
+  EXPECT_EQ(core->stats().allocated, 0);
+}
+
+TEST_F(StoreCoreTest, GetTimesOutAndNamesTheObject) {
+  put(kAlice, object(1), 100);
+  create(kAlice, object(2), 100);
+  core->get(kBob, 7, {{object(1), {}}, {object(2), {}}}, 50'000, now);
+  pass(49'000);
+  EXPECT_TRUE(sink.got.empty());
+  pass(2'000);
+  auto got = take(sink.got);
+  EXPECT_TRUE(got.answers[0].found);
+  EXPECT_EQ(got.answers[1].error.code, Code::kTimeout);
+  EXPECT_THAT(got.answers[1].error.message, HasSubstr(object(2).hex()));
+}
+
+TEST_F(StoreCoreTest, ObjectSaidToBeHereMayBeSealedALittleLater) {
+  Source here{node(0), "10.0.0.1", 1, 100};
+  core->get(kBob, 7, {{object(1), {here}}}, -1, now);
+  core->get(kBob, 8, {{object(2), {here}}}, -1, now);
+  put(kAlice, object(1), 100);
+  EXPECT_TRUE(take(sink.got).answers[0].found);
+  pass(2'000'001);
+  EXPECT_EQ(take(sink.got).answers[0].error.code, Code::kObjectLost);
+}
+
+TEST_F(StoreCoreTest, FreeThatOvertakesTheSealIsKept) {
+  core->free({object(1)}, now);
+  put(kAlice, object(1), 100);
+  EXPECT_FALSE(core->contains(object(1)));
+  core->release(kAlice, {object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 0);
+  put(kAlice, object(1), 100);     // made again from its lineage: not freed twice
+  EXPECT_TRUE(core->contains(object(1)));
+}
+
+TEST_F(StoreCoreTest, DeadClientLosesWhatWasOnlyIts) {
+  put(kAlice, object(1), kMiB);
+  create(kAlice, object(2), kMiB);
+  LeasedExtent extent = lease(kAlice);
+  core->seal(kAlice, {{object(3), extent.range.offset, 1000, extent.id, worker(kAlice)}}, {}, now);
+  EXPECT_TRUE(get_now(kBob, object(3)).found);
+  core->get(kAlice, 9, {{object(4), {{node(1), "10.0.0.2", 1, 0}}}}, -1, now);
+  take(sink.fetches);
+  core->client_gone(kAlice, now);
+  EXPECT_TRUE(core->contains(object(1)));
+  EXPECT_TRUE(core->contains(object(3)));
+  EXPECT_EQ(core->stats().allocated, kMiB + 1024);   // the extent's rest came back
+  core->client_gone(kBob, now);
+  core->free({object(1), object(3)}, now);
+  EXPECT_EQ(core->stats().allocated, 0);
+  core->on_fetch_failed(object(4), make_error(Code::kObjectLost, "gone"), now);
+}
+
+TEST_F(StoreCoreTest, FinishedExtentGivesBackWhatIsNotUsed) {
+  LeasedExtent extent = lease(kAlice);
+  core->seal(kAlice, {{object(1), extent.range.offset + 640, 100, extent.id, worker(kAlice)}}, {extent.id}, now);
+  EXPECT_EQ(core->stats().allocated, 128);
+  core->check_invariants();
+  core->free({object(1)}, now);
+  core->release(kAlice, {object(1)}, now);
+  EXPECT_EQ(core->stats().allocated, 0);
+}
+
+TEST_F(StoreCoreTest, LiarIsDisconnectedAndOthersAreNot) {
+  LeasedExtent mine = lease(kAlice), theirs = lease(kBob);
+  core->seal(kBob, {{object(1), theirs.range.offset, 1000, theirs.id, worker(kBob)}}, {}, now);
+  struct Lie { const char* what; SealItem item; };
+  const Lie lies[] = {
+      {"someone else's extent", {object(2), theirs.range.offset + 2048, 64, theirs.id, {}}},
+      {"no such extent", {object(2), 0, 64, 999, {}}},
+      {"beyond its end", {object(2), mine.range.offset + mine.range.size - 64, 65, mine.id, {}}},
+      {"before its start", {object(2), mine.range.offset - 64, 64, mine.id, {}}},
+      {"negative size", {object(2), mine.range.offset, -1, mine.id, {}}},
+      {"overflowing size", {object(2), mine.range.offset, INT64_MAX, mine.id, {}}},
+      {"overflowing offset", {object(2), INT64_MAX - 63, 64, mine.id, {}}},
+      {"unaligned", {object(2), mine.range.offset + 1, 64, mine.id, {}}},
+      {"never created", {object(2), 0, 64, 0, {}}},
+  };
+  ClientId liar = 200;
+  for (const Lie& lie : lies) {
+    SCOPED_TRACE(lie.what);
+    SealItem item = lie.item;
+    liar++;
+    ASSERT_TRUE(core->attach(liar, worker(liar), job_id_from_int(1), 0));
+    if (item.extent == mine.id) {
+      LeasedExtent own = lease(liar);
+      item.extent = own.id;
+      item.offset += item.offset < INT64_MAX / 2 ? own.range.offset - mine.range.offset : 0;
+    }
+    core->seal(liar, {item}, {}, now);
+    EXPECT_EQ(take(sink.closed).client, liar);
+    EXPECT_FALSE(core->contains(object(2)));
+    core->seal(liar, {item}, {}, now);   // nothing of it is listened to any more
+    core->client_gone(liar, now);
+    core->check_invariants();
+  }
+  EXPECT_TRUE(get_now(kAlice, object(1)).found);
+}
+
+TEST_F(StoreCoreTest, SealOverAnotherObjectIsALie) {
+  LeasedExtent extent = lease(kAlice);
+  core->seal(kAlice, {{object(1), extent.range.offset + 64, 100, extent.id, {}}}, {}, now);
+  core->seal(kAlice, {{object(2), extent.range.offset + 128, 10, extent.id, {}}}, {}, now);
+  EXPECT_THAT(take(sink.closed).why.message, HasSubstr("over another"));
+}
+
+TEST_F(StoreCoreTest, ReleaseWithoutPinAndAbortOfOthersObjectsAreLies) {
+  create(kAlice, object(1), 100);
+  core->abort(kBob, {object(1)}, now);
+  EXPECT_EQ(take(sink.closed).client, kBob);
+  core->release(kCarol, {object(1)}, now);
+  EXPECT_EQ(take(sink.closed).client, kCarol);
+}
+
+TEST_F(StoreCoreTest, ResultStoredTwiceKeepsBothViewsValid) {
+  int64_t first = put(kAlice, object(1), 1000);
+  int64_t second = put(kBob, object(1), 1000);   // the task was retried
+  EXPECT_NE(first, second);
+  EXPECT_EQ(get_now(kBob, object(1)).offset, second);   // what it holds already
+  EXPECT_EQ(get_now(kCarol, object(1)).offset, first);
+  core->release(kBob, {object(1), object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 1);
+  EXPECT_EQ(get_now(kBob, object(1)).offset, first);
+}
+
+TEST_F(StoreCoreTest, FullStoreMakesCreatorsWaitAndNamesTheHolders) {
+  put(kAlice, object(1), 12 * kMiB);
+  core->create(kBob, 5, {{object(2), 8 * kMiB, worker(kBob)}}, true, now);
+  EXPECT_TRUE(sink.created.empty());
+  pass(4'999'999);
+  EXPECT_TRUE(sink.created.empty());
+  pass(1);
+  Error error = take(sink.created).offsets.error();
+  EXPECT_EQ(error.code, Code::kObjectStoreFull);
+  EXPECT_THAT(error.message, HasSubstr("8.0 MiB wanted"));
+  EXPECT_THAT(error.message, HasSubstr("12.0 MiB of 16.0 MiB used"));
+  EXPECT_THAT(error.message, HasSubstr(worker(kAlice).hex().substr(0, 16) + " (pid 100) 12.0 MiB in 1 objects"));
+  EXPECT_TRUE(core->contains(object(1)));   // nothing lost
+}
+
+TEST_F(StoreCoreTest, WaitingCreatorGetsRoomAsSoonAsThereIsSome) {
+  put(kAlice, object(1), 12 * kMiB);
+  core->create(kBob, 5, {{object(2), 8 * kMiB, worker(kBob)}}, true, now);
+  core->release(kAlice, {object(1)}, now);
+  EXPECT_TRUE(sink.created.empty());        // a primary: not evicted
+  core->free({object(1)}, now);
+  EXPECT_TRUE(take(sink.created).offsets);
+}
+
+TEST_F(StoreCoreTest, ObjectThatCanNeverFitFailsAtOnce) {
+  core->create(kAlice, 1, {{object(1), 17 * kMiB, {}}}, true, now);
+  EXPECT_THAT(take(sink.created).offsets.error().message, HasSubstr("can never fit"));
+  EXPECT_EQ(create_error(kAlice, object(1), -5).code, Code::kInvalid);
+  EXPECT_EQ(create_error(kAlice, object(1), INT64_MAX).code, Code::kObjectStoreFull);
+}
+
+TEST_F(StoreCoreTest, FetchedCopiesAreEvictedOldestFirstButNeverWhenPinned) {
+  for (uint32_t n = 1; n <= 3; n++) {
+    put(kFetcher, object(n), 4 * kMiB);
+    core->release(kFetcher, {object(n)}, now);
+  }
+  EXPECT_TRUE(get_now(kBob, object(1)).found);   // used last now, and pinned
+  put(kAlice, object(9), 8 * kMiB);
+  EXPECT_TRUE(core->contains(object(1)));
+  EXPECT_FALSE(core->contains(object(2)));
+  core->release(kBob, {object(1)}, now);
+  put(kAlice, object(10), 4 * kMiB);
+  EXPECT_FALSE(core->contains(object(3)));
+  EXPECT_TRUE(core->contains(object(1)));
+  EXPECT_EQ(create_error(kAlice, object(11), 5 * kMiB).code, Code::kObjectStoreFull);
+  EXPECT_TRUE(core->contains(object(1)));        // evicting it would not have helped
+}
+
+TEST_F(StoreCoreTest, OneFetchServesAllGetters) {
+  Source far{node(1), "10.0.0.2", 7, 100};
+  core->get(kAlice, 1, {{object(1), {far}}}, -1, now);
+  core->get(kBob, 2, {{object(1), {far}}}, -1, now);
+  auto fetch = take(sink.fetches);
+  EXPECT_EQ(fetch.id, object(1));
+  EXPECT_EQ(fetch.sources.at(0).port, 7);
+  put(kFetcher, object(1), 100);
+  EXPECT_TRUE(take(sink.got).answers[0].found);
+  EXPECT_TRUE(take(sink.got).answers[0].found);
+  core->release(kFetcher, {object(1)}, now);
+  EXPECT_TRUE(core->contains(object(1)));
+}
+
+TEST_F(StoreCoreTest, FailedFetchSaysWhy) {
+  core->get(kAlice, 1, {{object(1), {{node(1), "10.0.0.2", 7, 100}}}}, -1, now);
+  take(sink.fetches);
+  core->on_fetch_failed(object(1), make_error(Code::kObjectLost, "10.0.0.2:7 refused"), now);
+  auto got = take(sink.got);
+  EXPECT_EQ(got.answers[0].error.code, Code::kObjectLost);
+  EXPECT_EQ(got.answers[0].error.message, "10.0.0.2:7 refused");
+  core->get(kAlice, 1, {{object(1), {{node(1), "10.0.0.2", 7, 100}}}}, -1, now);
+  take(sink.fetches);   // the next one tries again
+  core->client_gone(kAlice, now);
+}
+
+TEST_F(StoreCoreTest, DeadOwnersAndJobsFreeTheirObjects) {
+  put(kAlice, object(1, 1), 100);
+  put(kBob, object(2, 1), 100);
+  put(kBob, object(3, 2), 100);
+  core->client_gone(kAlice, now);
+  core->free_owned_by({worker(kAlice)}, {}, now);
+  EXPECT_FALSE(core->contains(object(1, 1)));
+  EXPECT_TRUE(core->contains(object(2, 1)));
+  core->free_owned_by({}, {job_id_from_int(1)}, now);
+  EXPECT_FALSE(core->contains(object(2, 1)));
+  EXPECT_TRUE(core->contains(object(3, 2)));
+  EXPECT_EQ(core->stats().objects, 2);   // Bob still looks at one
+}
+
+TEST_F(StoreCoreTest, RoomIsShownOnlyWhenItsPagesExist) {
+  StoreCore::Options options;
+  options.capacity = 16 * kMiB;
+  options.reserve_step = kMiB;
+  options.create_wait_us = 3'000'000;
+  core.emplace(options, sink);
+  ASSERT_TRUE(core->attach(kAlice, worker(kAlice), job_id_from_int(1), 1));
+  core->create(kAlice, 1, {{object(1), 3 * kMiB, {}}}, true, now);
+  EXPECT_TRUE(sink.created.empty());
+  EXPECT_EQ(take(sink.reserves), 3 * kMiB);
+  core->on_reserved(kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"), now);
+  EXPECT_TRUE(sink.created.empty());       // waits for room or pages
+  pass(1'000'000);
+  EXPECT_EQ(take(sink.reserves), 3 * kMiB);
+  core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"), now);
+  core->check_invariants();
+  pass(1'000'000);
+  take(sink.reserves);
+  core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"), now);
+  now.steady_us += 1'000'000 - 1;
+  core->tick(now);
+  pass(1);
+  while (!sink.reserves.empty()) {
+    take(sink.reserves);
+    core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"), now);
+  }
+  pass(1'000'000);
+  EXPECT_THAT(take(sink.created).offsets.error().message, HasSubstr("the file system of /x is full"));
+  EXPECT_EQ(put(kAlice, object(2), 2 * kMiB), 0);   // what there is can be used
+}
+
+TEST_F(StoreCoreTest, TightStoreLeasesNoExtents) {
+  put(kAlice, object(1), 12 * kMiB);
+  core->lease_extent(kBob, 1, 256 * 1024, now);
+  EXPECT_EQ(take(sink.leased).extent.error().code, Code::kObjectStoreFull);
+}
+
+// Random clients doing what clients do, with crashes; the core checks itself after every event.
+TEST_F(StoreCoreTest, RandomEvents) {
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    Recorder recorder;
+    StoreCore::Options options;
+    options.capacity = 4 * kMiB;
+    options.reserve_step = kMiB / 2;
+    StoreCore random(options, recorder);
+    struct Known {
+      std::vector<std::pair<ObjectId, Range>> created;
+      std::vector<ObjectId> pins;
+      std::vector<LeasedExtent> extents;
+    };
+    std::map<ClientId, Known> clients;
+    std::map<CallId, std::pair<ObjectId, int64_t>> creating;
+    std::map<CallId, ObjectId> getting;
+    ClientId next_client = kFirstClient;
+    CallId next_call = 1;
+    Now at{1, 0};
+    for (int step = 0; step < 2000; step++) {
+      at.steady_us += static_cast<int64_t>(rng.below(100'000));
+      random.tick(at);
+      if (clients.size() < 4) {
+        clients[next_client];
+        ASSERT_TRUE(random.attach(next_client, worker(next_client), job_id_from_int(1), 1));
+        next_client++;
+      }
+      auto it = std::next(clients.begin(), static_cast<int64_t>(rng.below(clients.size())));
+      auto& [client, known] = *it;
+      ObjectId id = object(static_cast<uint32_t>(rng.below(40)));
+      switch (rng.below(8)) {
+        case 0: {
+          int64_t size = static_cast<int64_t>(rng.below(kMiB));
+          creating[next_call] = {id, size};
+          random.create(client, next_call++, {{id, size, worker(client)}}, rng.chance(0.5), at);
+          break;
+        }
+        case 1:
+          if (!known.created.empty()) {
+            auto [object_id, place] = known.created.back();
+            known.created.pop_back();
+            bool holds = std::count(known.pins.begin(), known.pins.end(), object_id) > 0;
+            if (holds || rng.chance(0.2)) {
+              random.abort(client, {object_id}, at);
+            } else {
+              random.seal(client, {{object_id, place.offset, place.size, 0, worker(client)}}, {}, at);
+              known.pins.push_back(object_id);
+            }
+          }
+          break;
+        case 2:
+          getting[next_call] = id;
+          random.get(client, next_call++, {{id, {}}}, rng.chance(0.3) ? -1 : 200'000, at);
+          break;
+        case 3:
+          if (!known.pins.empty()) {
+            random.release(client, {known.pins.back()}, at);
+            known.pins.pop_back();
+          }
+          break;
+        case 4: random.free({id}, at); break;
+        case 5: random.lease_extent(client, next_call++, 64 * 1024, at); break;
+        case 6:
+          if (!known.extents.empty()) {
+            LeasedExtent extent = known.extents.back();
+            known.extents.pop_back();
+            bool holds = std::count(known.pins.begin(), known.pins.end(), id) > 0;
+            std::vector<SealItem> items;
+            if (!holds) items.push_back({id, extent.range.offset + 128, 1000, extent.id, worker(client)});
+            random.seal(client, items, {extent.id}, at);
+            if (!holds) known.pins.push_back(id);
+          }
+          break;
+        case 7:
+          if (rng.chance(0.1)) {
+            random.client_gone(client, at);
+            clients.erase(it);
+          }
+          break;
+      }
+      while (!recorder.reserves.empty()) random.on_reserved(take(recorder.reserves), Status(), at);
+      while (!recorder.created.empty()) {
+        auto created = take(recorder.created);
+        auto [object_id, size] = creating.at(created.call);
+        if (created.offsets && clients.count(created.client)) clients[created.client].created.push_back({object_id, Range{created.offsets->at(0), size}});
+      }
+      while (!recorder.leased.empty()) {
+        auto leased = take(recorder.leased);
+        if (leased.extent) clients[leased.client].extents.push_back(*leased.extent);
+      }
+      while (!recorder.got.empty()) {
+        auto got = take(recorder.got);
+        if (got.answers[0].found) clients.at(got.client).pins.push_back(getting.at(got.call));
+      }
+      ASSERT_TRUE(recorder.closed.empty()) << recorder.closed.front().why.message;
+      random.check_invariants();
+    }
+    for (auto& [client, known] : clients) random.client_gone(client, at);
+    for (uint32_t n = 0; n < 40; n++) random.free({object(n)}, at);
+    random.check_invariants();
+    EXPECT_EQ(random.stats().allocated, 0);
+  }
+}
+
+}  // namespace
+}  // namespace rt::store
