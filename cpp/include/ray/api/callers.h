@@ -1,0 +1,169 @@
+// The builders behind ray::Task(f), ray::Actor(f) and handle.Task(&C::method).
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ray/api/registry.h"
+
+namespace ray {
+
+template <class T>
+class ActorHandle;
+
+namespace internal {
+
+template <class Formal, class Actual>
+CallArg MakeArg(Actual &&actual) {
+  using F = std::decay_t<Formal>;
+  using A = std::decay_t<Actual>;
+  CallArg arg;
+  if constexpr (ObjectRefElement<A>::kIsRef && !ObjectRefElement<F>::kIsRef) {
+    if (!actual.record()) throw RayException("An ObjectRef that refers to nothing (default constructed or moved from) is an argument.");
+    arg.ref = actual.record();
+  } else if constexpr (std::is_same<F, A>::value) {
+    arg.value = Encode<F>(actual);
+  } else {
+    arg.value = Encode<F>(static_cast<F>(std::forward<Actual>(actual)));
+  }
+  return arg;
+}
+
+template <class... Formals, class... Actuals>
+std::vector<CallArg> MakeArgs(std::tuple<Formals...> *, Actuals &&...actuals) {
+  std::vector<CallArg> args;
+  args.reserve(sizeof...(Actuals));
+  (args.push_back(MakeArg<Formals>(std::forward<Actuals>(actuals))), ...);
+  return args;
+}
+
+// Checks the call at compile time and packs its arguments.
+template <class F, class... Actuals>
+std::vector<CallArg> PackCall(Actuals &&...actuals) {
+  using Traits = FunctionTraits<F>;
+  using Args = typename Traits::Args;
+  constexpr bool match = ArgumentsMatch<Args, Actuals &&...>::value;
+  static_assert(match, "arguments not match");
+  if constexpr (match) {
+    if (Traits::kTakesObjectRef && !CurrentRuntime().IsLocal())
+      throw std::invalid_argument("A remote function whose parameter is an ObjectRef works only in local mode. Take the value instead: an "
+                                  "ObjectRef passed for it is resolved before the call.");
+    return MakeArgs(static_cast<Args *>(nullptr), std::forward<Actuals>(actuals)...);
+  } else {
+    return {};
+  }
+}
+
+// Setters that all builders have; Derived is the builder.
+template <class Derived, class F>
+class CallerBase {
+ public:
+  CallerBase(F function, const char *file, int line) : function_(function) {
+    options_.file = file;
+    options_.line = line;
+  }
+
+  // The name shown in the state API.
+  Derived &SetName(std::string name) {
+    options_.name = std::move(name);
+    return self();
+  }
+  // Replaces the resource request.
+  Derived &SetResources(std::unordered_map<std::string, double> resources) {
+    options_.resources = std::move(resources);
+    return self();
+  }
+  Derived &SetResource(std::string name, double value) {
+    options_.resources[std::move(name)] = value;
+    return self();
+  }
+
+ protected:
+  Derived &self() { return static_cast<Derived &>(*this); }
+  std::string Text() const {
+    std::string text = RegisteredText(function_);
+    if (text.empty()) ThrowNotRegistered(typeid(F).name());
+    CheckResources(options_.resources);
+    return text;
+  }
+
+  F function_;
+  CallOptions options_;
+};
+
+template <class F>
+class TaskCaller : public CallerBase<TaskCaller<F>, F> {
+ public:
+  using CallerBase<TaskCaller<F>, F>::CallerBase;
+  using Result = std::decay_t<typename FunctionTraits<F>::Result>;
+
+  template <class... Args>
+  ObjectRef<Result> Remote(Args &&...args) {
+    std::string text = this->Text();
+    return ObjectRef<Result>(CurrentRuntime().CallFunction(text, this->options_, PackCall<F>(std::forward<Args>(args)...)));
+  }
+};
+
+template <class F>
+class ActorTaskCaller : public CallerBase<ActorTaskCaller<F>, F> {
+ public:
+  using Result = std::decay_t<typename FunctionTraits<F>::Result>;
+
+  ActorTaskCaller(ActorPtr actor, F method, const char *file, int line)
+      : CallerBase<ActorTaskCaller<F>, F>(method, file, line), actor_(std::move(actor)) {}
+
+  template <class... Args>
+  ObjectRef<Result> Remote(Args &&...args) {
+    std::string text = this->Text();
+    return ObjectRef<Result>(CurrentRuntime().CallMethod(actor_, text, this->options_, PackCall<F>(std::forward<Args>(args)...)));
+  }
+
+ private:
+  ActorPtr actor_;
+};
+
+template <class F>
+class ActorCreator : public CallerBase<ActorCreator<F>, F> {
+ public:
+  using CallerBase<ActorCreator<F>, F>::CallerBase;
+  using CallerBase<ActorCreator<F>, F>::SetName;
+  using T = std::remove_cv_t<std::remove_pointer_t<typename FunctionTraits<F>::Result>>;
+
+  // Unique in its namespace; the job's own unless given.
+  ActorCreator &SetName(std::string name, std::string ray_namespace) {
+    this->options_.name = std::move(name);
+    ray_namespace_ = std::move(ray_namespace);
+    return *this;
+  }
+  // -1: without limit.
+  ActorCreator &SetMaxRestarts(int max_restarts) {
+    max_restarts_ = max_restarts;
+    return *this;
+  }
+  // Above 1: methods run in that many threads.
+  ActorCreator &SetMaxConcurrency(int max_concurrency) {
+    max_concurrency_ = max_concurrency;
+    return *this;
+  }
+
+  template <class... Args>
+  ActorHandle<T> Remote(Args &&...args) {
+    std::string text = this->Text();
+    ActorOptions options{this->options_, ray_namespace_, max_restarts_, max_concurrency_};
+    return ActorHandle<T>(CurrentRuntime().CreateActor(text, options, PackCall<F>(std::forward<Args>(args)...)));
+  }
+
+ private:
+  std::string ray_namespace_;
+  int max_restarts_ = 0;
+  int max_concurrency_ = 1;
+};
+
+}  // namespace internal
+}  // namespace ray
