@@ -52,6 +52,10 @@ struct StartedNode {
 // error has the first lines of the culprit's log.
 Result<StartedNode> start_node(const NodeOptions& options);
 
+// For nodes started without waiting, when a connection to one fails: which of its processes ended, how, and their last words.
+// Empty while all run. Reaps children.
+std::string failure_report(const StartedNode& node);
+
 // Ends processes by id and start time: SIGTERM, then SIGKILL after `grace_us`. Returns how many were alive and how many had to be killed.
 struct StopResult { int found = 0, killed = 0; };
 StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t grace_us);

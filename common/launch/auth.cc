@@ -1,0 +1,129 @@
+// The cluster token, and small file helpers.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "common/base/ids.h"
+#include "common/launch/internal.h"
+#include "common/launch/launch.h"
+
+namespace rt::launch {
+namespace {
+
+constexpr size_t kTokenBytes = 32;
+
+Result<std::string> home_directory() {
+  std::string home = environment("HOME");
+  if (home.empty()) {
+    if (const passwd* entry = getpwuid(geteuid())) home = entry->pw_dir;
+  }
+  if (home.empty()) return make_error(Code::kNotFound, "there is no home directory for the cluster token: set HOME, RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH");
+  return home;
+}
+
+Result<std::string> first_line_of(const std::string& path, const std::string& text) {
+  std::string token(trimmed(std::string_view(text).substr(0, text.find('\n'))));
+  if (token.empty()) return make_error(Code::kInvalid, fmt::format("the token file {} is empty: remove it, and the next cluster makes a new one", path));
+  return token;
+}
+
+// The system's generator, not Rng: a token must be unpredictable.
+Result<std::string> random_hex() {
+  std::string bytes(kTokenBytes, '\0');
+  if (getentropy(bytes.data(), bytes.size()) != 0) return errno_error("cannot make a random token", errno);
+  return to_hex(bytes);
+}
+
+// Written beside and linked into place: link() fails when the file exists, and whoever sees the file sees a whole token.
+Result<std::string> create_token(const std::string& path) {
+  std::string directory = path.substr(0, path.rfind('/'));
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return errno_error("cannot make " + directory + " for the cluster token", errno);
+  RT_ASSIGN(std::string token, random_hex());
+  std::string draft = fmt::format("{}.{}.{}", path, getpid(), token.substr(0, 8));
+  UniqueFd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd.valid()) return errno_error("cannot make the token file " + path, errno);
+  std::string line = token + "\n";
+  bool written = write(fd.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(fd.get()) == 0;
+  int write_error = errno;
+  int linked = written ? link(draft.c_str(), path.c_str()) : -1;
+  int link_error = errno;
+  unlink(draft.c_str());
+  if (!written) return errno_error("cannot write the token file " + path, write_error);
+  if (linked == 0) return token;
+  if (link_error != EEXIST) return errno_error("cannot make the token file " + path, link_error);
+  auto text = read_file(path, 65536);       // another process was first
+  if (!text) return errno_error("cannot read the token file " + path, errno);
+  return first_line_of(path, *text);
+}
+
+}  // namespace
+
+void UniqueFd::reset(int fd) {
+  if (fd_ >= 0) close(fd_);
+  fd_ = fd;
+}
+
+std::optional<std::string> read_file(const std::string& path, size_t max_bytes) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return std::nullopt;
+  std::string text;
+  char buffer[16384];
+  while (text.size() < max_bytes) {
+    ssize_t n = read(fd.get(), buffer, std::min(sizeof(buffer), max_bytes - text.size()));
+    if (n < 0) return std::nullopt;
+    if (n == 0) break;
+    text.append(buffer, static_cast<size_t>(n));
+  }
+  return text;
+}
+
+Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
+  std::string draft = fmt::format("{}.{}", path, getpid());
+  UniqueFd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!fd.valid()) return errno_error("cannot write " + path, errno);
+  if (write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) || rename(draft.c_str(), path.c_str()) != 0) {
+    int error = errno;
+    unlink(draft.c_str());
+    return errno_error("cannot write " + path, error);
+  }
+  return {};
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+Result<std::string> auth_token(bool create) {
+  std::string mode = environment("RAY_AUTH_MODE");
+  if (mode == "disabled") return std::string();
+  if (!mode.empty() && mode != "token") return make_error(Code::kInvalid, fmt::format("RAY_AUTH_MODE is '{}': it takes token or disabled", mode));
+  std::string given = environment("RAY_AUTH_TOKEN");
+  std::string token(trimmed(given));
+  if (!token.empty()) return token;
+  std::string path = environment("RAY_AUTH_TOKEN_PATH");
+  bool named = !path.empty();
+  if (!named) {
+    RT_ASSIGN(std::string home, home_directory());
+    path = home + "/.ray/auth_token";
+  }
+  if (auto text = read_file(path, 65536)) return first_line_of(path, *text);
+  if (errno != ENOENT && errno != ENOTDIR) return errno_error("cannot read the token file " + path, errno);
+  if (named) return make_error(Code::kNotFound, fmt::format("RAY_AUTH_TOKEN_PATH names {}, which does not exist", path));
+  if (create) return create_token(path);
+  return make_error(Code::kNotFound,
+                    fmt::format("no cluster token: copy {} from the head's machine, or set RAY_AUTH_TOKEN (`rayctl get-auth-token` prints it there)", path));
+}
+
+}  // namespace rt::launch

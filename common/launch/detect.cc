@@ -1,0 +1,194 @@
+#include "common/launch/detect.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <vector>
+
+#include "common/launch/internal.h"
+#include "common/resources/resource_set.h"
+
+namespace rt::launch {
+namespace {
+
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr double kMaxCpus = 1e6;                       // beyond any machine: a typing error
+constexpr int64_t kMaxMemory = int64_t{1} << 46;       // 64 TiB, likewise
+constexpr double kObjectStoreShare = 0.3;
+constexpr double kSharedMemoryShare = 0.95;            // the rest of the file system is left to others
+
+int affinity_count() {
+  for (int bits = 1024; bits <= 1 << 20; bits *= 2) {
+    cpu_set_t* set = CPU_ALLOC(bits);
+    size_t bytes = CPU_ALLOC_SIZE(bits);
+    int got = sched_getaffinity(0, bytes, set);
+    int count = got == 0 ? CPU_COUNT_S(bytes, set) : 0;
+    CPU_FREE(set);
+    if (got == 0) return std::max(count, 1);
+  }
+  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+std::optional<int64_t> read_number(const std::string& path) {
+  auto text = read_file(path, 4096);
+  if (!text) return std::nullopt;
+  std::string_view digits = trimmed(*text);
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc::result_out_of_range) return kNoLimit;
+  if (error != std::errc()) return std::nullopt;      // "max"
+  return value;
+}
+
+// Directories of this process's group and its ancestors for one controller ("" = version 2): a limit may sit on any of them.
+std::vector<std::string> group_directories(const std::string& root, const std::string& controller) {
+  auto groups = read_file(root + "/proc/self/cgroup");
+  if (!groups) return {};
+  std::string mount = root + "/sys/fs/cgroup" + (controller.empty() ? "" : "/" + controller);
+  std::istringstream lines(*groups);
+  std::vector<std::string> directories;
+  for (std::string line; std::getline(lines, line);) {
+    size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    std::string names = "," + line.substr(first + 1, second - first - 1) + ",", path = line.substr(second + 1);
+    bool matches = controller.empty() ? names == ",," : names.find("," + controller + ",") != std::string::npos;
+    if (!matches) continue;
+    while (path.size() > 1 && path.front() == '/') {
+      directories.push_back(mount + path);
+      path.resize(path.rfind('/'));
+    }
+  }
+  // In a container the group's own path is often not visible, but the mount shows the container's group.
+  directories.push_back(mount);
+  return directories;
+}
+
+double cpu_quota(const std::string& root) {
+  double quota = std::numeric_limits<double>::infinity();
+  for (const auto& directory : group_directories(root, "")) {
+    auto text = read_file(directory + "/cpu.max", 256);
+    if (!text) continue;
+    double max = 0, period = 0;
+    std::istringstream in(*text);
+    if (in >> max >> period && max > 0 && period > 0) quota = std::min(quota, max / period);
+  }
+  for (const auto& directory : group_directories(root, "cpu")) {
+    auto max = read_number(directory + "/cpu.cfs_quota_us"), period = read_number(directory + "/cpu.cfs_period_us");
+    if (max && period && *max > 0 && *period > 0) quota = std::min(quota, static_cast<double>(*max) / static_cast<double>(*period));
+  }
+  return quota;
+}
+
+// A "key value" (or "key: value kB") line of a statistics file; 0 when it is not there.
+int64_t statistic(const std::string& path, std::string_view key) {
+  auto text = read_file(path);
+  if (!text) return 0;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key)) continue;
+    std::istringstream rest(line.substr(key.size()));
+    int64_t value = 0;
+    rest >> value;
+    return value;
+  }
+  return 0;
+}
+
+int64_t left_in_group(const std::string& directory, const char* limit_file, const char* usage_file, const char* cache_key) {
+  auto limit = read_number(directory + limit_file), usage = read_number(directory + usage_file);
+  if (!limit || *limit == kNoLimit) return kNoLimit;
+  // Page cache is given back under pressure: it does not count as used.
+  int64_t used = std::max<int64_t>(0, usage.value_or(0) - statistic(directory + "/memory.stat", cache_key));
+  return std::max<int64_t>(0, *limit - used);
+}
+
+Error bad(std::string_view option, std::string value, std::string_view accepted) {
+  return make_error(Code::kInvalid, fmt::format("{} is {}: it takes {}", option, value, accepted));
+}
+
+Status check_count(std::string_view option, const std::optional<double>& count) {
+  if (count && (!std::isfinite(*count) || *count < 0 || *count > kMaxCpus)) return bad(option, fmt::format("{}", *count), "a number from 0 to 1000000");
+  return {};
+}
+
+Status check_memory(std::string_view option, const std::optional<int64_t>& bytes, int64_t min) {
+  if (bytes && (*bytes < min || *bytes > kMaxMemory)) return bad(option, fmt::format("{}", *bytes), fmt::format("a number of bytes from {} to {}", min, kMaxMemory));
+  return {};
+}
+
+Status check_custom(const std::map<std::string, double>& resources) {
+  static const std::map<std::string, std::string> own_flags = {
+      {"CPU", "--num-cpus"}, {"GPU", "--num-gpus"}, {"memory", "--memory"}, {"object_store_memory", "--object-store-memory"}};
+  for (const auto& [name, amount] : resources) {
+    auto own = own_flags.find(name);
+    if (own != own_flags.end()) return make_error(Code::kInvalid, fmt::format("--resources names '{}': use {} for it", name, own->second));
+    if (name.starts_with("node:")) return make_error(Code::kInvalid, fmt::format("--resources names '{}': names that begin with 'node:' are the cluster's own", name));
+  }
+  if (auto set = ResourceSet::from_map(resources); !set) return make_error(Code::kInvalid, "--resources: " + set.error().message);
+  return {};
+}
+
+int64_t default_object_store_memory(const std::string& directory, int64_t available, int64_t min) {
+  struct statvfs info;
+  if (statvfs(directory.c_str(), &info) != 0) return 0;
+  auto room = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) * kSharedMemoryShare;
+  auto bytes = static_cast<int64_t>(std::min(static_cast<double>(available) * kObjectStoreShare, room));
+  return bytes < min ? 0 : bytes;
+}
+
+}  // namespace
+
+int detect_cpus(const std::string& root, int affinity) {
+  int count = affinity > 0 ? affinity : affinity_count();
+  double quota = cpu_quota(root);
+  if (quota < count) count = static_cast<int>(quota);
+  return std::max(count, 1);
+}
+
+int64_t detect_memory(const std::string& root) {
+  int64_t left = statistic(root + "/proc/meminfo", "MemAvailable:") * 1024;
+  if (left == 0) left = kNoLimit;
+  for (const auto& directory : group_directories(root, "")) {
+    left = std::min(left, left_in_group(directory, "/memory.max", "/memory.current", "inactive_file "));
+  }
+  for (const auto& directory : group_directories(root, "memory")) {
+    left = std::min(left, left_in_group(directory, "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file "));
+  }
+  return left == kNoLimit ? 0 : left;
+}
+
+Result<NodeResources> node_resources(const NodeOptions& options, const std::string& node_ip, int64_t min_store, int64_t configured_store) {
+  RT_TRY(check_count("--num-cpus", options.num_cpus));
+  RT_TRY(check_count("--num-gpus", options.num_gpus));
+  RT_TRY(check_memory("--memory", options.memory, 1));
+  RT_TRY(check_memory("--object-store-memory", options.object_store_memory, min_store));
+  RT_TRY(check_custom(options.resources));
+  NodeResources node;
+  int64_t available = detect_memory();
+  node.object_store_memory = configured_store;
+  if (options.object_store_memory) node.object_store_memory = *options.object_store_memory;
+  if (node.object_store_memory == 0) {
+    std::string directory = options.plasma_directory.empty() ? "/dev/shm" : options.plasma_directory;
+    node.object_store_memory = default_object_store_memory(directory, available, min_store);
+  }
+  node.totals = options.resources;
+  node.totals["CPU"] = options.num_cpus ? *options.num_cpus : detect_cpus();
+  if (options.num_gpus) node.totals["GPU"] = *options.num_gpus;
+  int64_t memory = options.memory ? *options.memory : std::max<int64_t>(0, available - node.object_store_memory);
+  node.totals["memory"] = static_cast<double>(memory);
+  if (node.object_store_memory > 0) node.totals["object_store_memory"] = static_cast<double>(node.object_store_memory);
+  node.totals["node:" + node_ip] = 1.0;
+  std::erase_if(node.totals, [](const auto& entry) { return entry.second == 0; });
+  // Sums and fractions must be exact: the same check every node-manager makes.
+  if (auto set = ResourceSet::from_map(node.totals); !set) return set.error();
+  return node;
+}
+
+}  // namespace rt::launch

@@ -1,0 +1,282 @@
+// start_node(): validate, bind, spawn, wait, publish - in this order, so that what can fail without a trace fails first.
+#include "common/launch/launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "common/base/ids.h"
+#include "common/base/rng.h"
+#include "common/config/settings.h"
+#include "common/launch/detect.h"
+#include "common/launch/internal.h"
+#include "common/launch/session.h"
+#include "common/launch/spawn.h"
+#include "common/net/address.h"
+
+namespace rt::launch {
+namespace {
+
+constexpr int64_t kReadyTimeoutUs = 30'000'000;
+constexpr int64_t kCleanupGraceUs = 2'000'000;
+constexpr size_t kLogTailBytes = 2000;
+
+Status check_port(std::string_view option, int port) {
+  if (port < 0 || port > 65535) return make_error(Code::kInvalid, fmt::format("{} is {}: it takes a port from 0 (any free one) to 65535", option, port));
+  return {};
+}
+
+Result<std::string> choose_node_ip(const NodeOptions& options) {
+  std::string ip = options.node_ip, source = "--node-ip-address";
+  if (ip.empty()) {
+    ip = environment("RAY_NODE_IP_ADDRESS");
+    source = "RAY_NODE_IP_ADDRESS";
+  }
+  if (ip.empty()) return net::detect_node_ip();
+  if (ip == "localhost") return std::string("127.0.0.1");
+  in6_addr ignored;
+  if (inet_pton(AF_INET, ip.c_str(), &ignored) != 1 && inet_pton(AF_INET6, ip.c_str(), &ignored) != 1) {
+    return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes an IP address such as 10.0.0.5", source, ip));
+  }
+  return ip;
+}
+
+// A node known by a loopback address is for this machine only; any other is reached by its address and, from here, by loopback.
+std::string listening_host(const std::string& node_ip) {
+  if (node_ip.starts_with("127.") || node_ip == "::1") return node_ip;
+  return node_ip.find(':') == std::string::npos ? "0.0.0.0" : "::";
+}
+
+std::string flag_of(const std::string& setting) {
+  std::string flag = "--" + setting;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string tail_of(const std::string& path) {
+  auto text = read_file(path, 64u << 20);
+  if (!text) return {};
+  std::string_view tail = trimmed(*text);
+  if (tail.size() > kLogTailBytes) {
+    tail.remove_prefix(tail.size() - kLogTailBytes);
+    tail.remove_prefix(std::min(tail.find('\n') + 1, tail.size()));
+  }
+  return std::string(tail);
+}
+
+// What a daemon last said: on its stderr when it said anything there (its reason to end), else in its log.
+std::string last_words(const std::string& session_dir, const std::string& name) {
+  std::string said = tail_of(fmt::format("{}/logs/{}.err", session_dir, name));
+  if (said.empty()) {
+    std::string log = name.substr(name.find('-') + 1);
+    std::replace(log.begin(), log.end(), '-', '_');
+    said = tail_of(fmt::format("{}/logs/{}.log", session_dir, log));
+  }
+  return said;
+}
+
+// One start of one node. Until publish() succeeded its destructor undoes everything.
+class NodeStarter {
+ public:
+  explicit NodeStarter(const NodeOptions& options) : options_(options) {}
+  ~NodeStarter() {
+    if (published_) return;
+    stop_processes(node_.processes, kCleanupGraceUs);
+    for (const auto& process : node_.processes) how_it_ended(process.pid);   // reaps
+    if (!session_.directory.empty()) remove_session(session_);
+  }
+
+  Result<StartedNode> run() {
+    RT_TRY(validate());
+    RT_TRY(bind_tcp());
+    RT_ASSIGN(session_, make_session(options_.temp_dir));
+    node_.session_dir = session_.directory;
+    node_.session_name = session_.name;
+    RT_TRY(bind_unix());
+    RT_TRY(spawn_all());
+    if (options_.wait_ready) RT_TRY(await_ready());
+    RT_TRY(publish());
+    return std::move(node_);
+  }
+
+ private:
+  Status validate() {
+    RT_TRY(check_port("--port", options_.port));
+    RT_TRY(check_port("--node-manager-port", options_.node_manager_port));
+    RT_ASSIGN(settings_, load_settings(options_.config_file, options_.system_config));
+    RT_ASSIGN(node_.node_ip, choose_node_ip(options_));
+    RT_ASSIGN(resources_, node_resources(options_, node_.node_ip, settings_.min_object_store_memory, settings_.object_store_memory));
+    RT_ASSIGN(token_, auth_token(/*create=*/options_.head));
+    if (!options_.head) {
+      RT_ASSIGN(auto head, net::Address::parse(options_.address));
+      if (head.kind != net::Address::Kind::kTcp || head.port == 0) {
+        return make_error(Code::kInvalid, fmt::format("--address is '{}': it takes HOST:PORT of the head", options_.address));
+      }
+      node_.head_address = options_.address;
+    }
+    Rng rng = Rng::from_system();
+    node_.node_id_hex = NodeId::random(rng).hex();
+    for (const char* name : {"ray-head", "ray-object-store", "ray-node-manager"}) {
+      if (name == std::string_view("ray-head") && !options_.head) continue;
+      RT_ASSIGN(programs_[name], daemon_path(name));
+    }
+    return {};
+  }
+
+  Status bind_tcp() {
+    std::string host = listening_host(node_.node_ip);
+    if (options_.head) {
+      RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(host, options_.port)));
+      head_listener_.reset(fd);
+      RT_ASSIGN(int port, net::bound_port(fd));
+      node_.head_address = net::Address::tcp(node_.node_ip, port).to_string();
+    }
+    RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(host, options_.node_manager_port)));
+    node_manager_listener_.reset(fd);
+    RT_ASSIGN(node_.node_manager_port, net::bound_port(fd));
+    return {};
+  }
+
+  Status bind_unix() {
+    node_.node_manager_socket = session_.directory + "/sockets/raylet";
+    node_.object_store_socket = session_.directory + "/sockets/plasma_store";
+    RT_ASSIGN(int raylet, net::listen_on(net::Address::unix_socket(node_.node_manager_socket)));
+    raylet_listener_.reset(raylet);
+    RT_ASSIGN(int store, net::listen_on(net::Address::unix_socket(node_.object_store_socket)));
+    store_listener_.reset(store);
+    return {};
+  }
+
+  // What every daemon gets; `listeners` come first among the inherited descriptors, then the lifeline.
+  SpawnRequest request_for(const std::string& name, std::vector<int> listeners) {
+    SpawnRequest request;
+    request.name = name;
+    request.executable = programs_[name];
+    request.inherit = std::move(listeners);
+    request.output_file = fmt::format("{}/logs/{}.err", session_.directory, name);
+    request.arguments = {"--session-dir", session_.directory};
+    if (lifeline_.valid()) {
+      request.arguments.insert(request.arguments.end(), {"--lifeline-fd", std::to_string(kFirstInheritedFd + request.inherit.size())});
+      request.inherit.push_back(lifeline_.get());
+    }
+    if (!options_.config_file.empty()) {
+      std::error_code error;
+      request.arguments.insert(request.arguments.end(), {"--config", std::filesystem::absolute(options_.config_file, error).string()});
+    }
+    for (const auto& [setting, value] : options_.system_config) request.arguments.push_back(flag_of(setting) + "=" + value);
+    // On a command line everyone on the machine could read the token.
+    request.environment["RAY_AUTH_TOKEN"] = token_.empty() ? std::nullopt : std::optional(token_);
+    request.environment["RAY_AUTH_MODE"] = token_.empty() ? std::optional<std::string>("disabled") : std::nullopt;
+    request.environment["NOTIFY_SOCKET"] = ready_ ? std::optional(ready_->name()) : std::nullopt;
+    return request;
+  }
+
+  static void add(SpawnRequest& request, std::initializer_list<std::string> arguments) {
+    request.arguments.insert(request.arguments.end(), arguments);
+  }
+
+  SpawnRequest head_request() {
+    SpawnRequest request = request_for("ray-head", {head_listener_.get()});
+    add(request, {"--listen-fd", std::to_string(kFirstInheritedFd)});
+    return request;
+  }
+
+  SpawnRequest store_request() {
+    SpawnRequest request = request_for("ray-object-store", {store_listener_.get()});
+    add(request, {"--unix-listen-fd", std::to_string(kFirstInheritedFd), "--socket", node_.object_store_socket, "--node-id", node_.node_id_hex, "--node-ip",
+                  node_.node_ip});
+    if (resources_.object_store_memory > 0) add(request, {"--memory", std::to_string(resources_.object_store_memory)});
+    if (!options_.plasma_directory.empty()) add(request, {"--directory", options_.plasma_directory});
+    return request;
+  }
+
+  SpawnRequest node_manager_request() {
+    SpawnRequest request = request_for("ray-node-manager", {node_manager_listener_.get(), raylet_listener_.get()});
+    add(request, {"--listen-fd", std::to_string(kFirstInheritedFd), "--unix-listen-fd", std::to_string(kFirstInheritedFd + 1), "--socket",
+                  node_.node_manager_socket, "--head-address", node_.head_address, "--store-socket", node_.object_store_socket, "--node-ip", node_.node_ip,
+                  "--node-name", options_.node_name.empty() ? node_.node_ip : options_.node_name, "--node-id", node_.node_id_hex});
+    if (options_.head) add(request, {"--is-head-node"});
+    add(request, {"--resources", nlohmann::json(resources_.totals).dump()});
+    if (!options_.labels.empty()) add(request, {"--labels", nlohmann::json(options_.labels).dump()});
+    std::string python = !options_.python_executable.empty() ? options_.python_executable : environment("RAY_PYTHON");
+    add(request, {"--python", python.empty() ? "/usr/bin/python3" : python});
+    return request;
+  }
+
+  Status spawn_all() {
+    if (options_.wait_ready) {
+      RT_ASSIGN(ready_, ReadySocket::create());
+    }
+    if (options_.private_to_parent) {
+      int ends[2];
+      if (pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe", errno);
+      lifeline_.reset(ends[0]);
+      lifeline_kept_.reset(ends[1]);
+    }
+    if (options_.head) RT_TRY(spawn_one(head_request()));
+    RT_TRY(spawn_one(node_manager_request()));
+    RT_TRY(spawn_one(store_request()));
+    // From here a daemon's end closes its socket, and clients that wait there learn of it.
+    for (UniqueFd* listener : {&head_listener_, &node_manager_listener_, &raylet_listener_, &store_listener_}) listener->reset();
+    return {};
+  }
+
+  Status spawn_one(const SpawnRequest& request) {
+    RT_ASSIGN(StartedProcess process, spawn(request));
+    node_.processes.push_back(std::move(process));
+    return {};
+  }
+
+  Status await_ready() {
+    std::string culprit;
+    Status ready = ready_->wait(node_.processes, kReadyTimeoutUs, &culprit);
+    if (ready) return {};
+    std::string said = last_words(session_.directory, culprit);
+    Error error = ready.error();
+    error.message += said.empty() ? " and left no message" : ". It said:\n" + said;
+    return error;
+  }
+
+  Status publish() {
+    if (!options_.private_to_parent) RT_TRY(record_node(session_, node_));
+    point_latest(session_);
+    node_.lifeline_fd = lifeline_kept_.release();
+    published_ = true;
+    return {};
+  }
+
+  const NodeOptions& options_;
+  Settings settings_;
+  NodeResources resources_;
+  std::string token_;
+  std::map<std::string, std::string> programs_;
+  Session session_;
+  UniqueFd head_listener_, node_manager_listener_, raylet_listener_, store_listener_;
+  UniqueFd lifeline_, lifeline_kept_;
+  std::optional<ReadySocket> ready_;
+  StartedNode node_;
+  bool published_ = false;
+};
+
+}  // namespace
+
+Result<StartedNode> start_node(const NodeOptions& options) { return NodeStarter(options).run(); }
+
+std::string failure_report(const StartedNode& node) {
+  std::string report;
+  for (const auto& process : node.processes) {
+    std::string end = how_it_ended(process.pid);
+    if (end.empty()) continue;
+    std::string said = last_words(node.session_dir, process.name);
+    report += fmt::format("{}{} {}{}", report.empty() ? "" : "\n", process.name, end, said.empty() ? "" : ". It said:\n" + said);
+  }
+  return report;
+}
+
+}  // namespace rt::launch

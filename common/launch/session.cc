@@ -1,0 +1,255 @@
+#include "common/launch/session.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "common/base/clock.h"
+#include "common/launch/internal.h"
+#include "common/launch/spawn.h"
+#include "common/net/address.h"
+
+namespace rt::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kAddressFile = "/ray_current_cluster";
+constexpr const char* kLatestLink = "/session_latest";
+// Logs and SQLite's first pages need this much at once; a place without it is as good as full.
+constexpr off_t kProbeBytes = 1 << 20;
+constexpr int kReachTimeoutMs = 2000;
+
+Error cannot_use(const std::string& path, int errnum) {
+  bool full = errnum == ENOSPC || errnum == EDQUOT;
+  return make_error(full ? Code::kOutOfDisk : Code::kIo,
+                    fmt::format("cannot use {} for the session's files: {}; {} or choose another place with --temp-dir or RAY_TMPDIR", path,
+                                strerror(errnum), full ? "free some space there" : "make it writable"));
+}
+
+// Shared by the users of a machine, like /tmp: anyone may add a session, only its owner may remove it.
+Status make_root(const std::string& root) {
+  std::error_code error;
+  bool created = fs::create_directories(root, error);
+  if (error) return cannot_use(root, error.value());
+  if (created) chmod(root.c_str(), 01777);
+  return {};
+}
+
+Status probe(const std::string& directory) {
+  std::string path = directory + "/.probe";
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd.valid()) return cannot_use(directory, errno);
+  int error = posix_fallocate(fd.get(), 0, kProbeBytes);
+  unlink(path.c_str());
+  if (error == EINVAL || error == EOPNOTSUPP) return {};    // a file system that cannot reserve
+  if (error != 0) return cannot_use(directory, error);
+  return {};
+}
+
+json to_json(const StartedNode& node) {
+  json processes = json::array();
+  for (const auto& process : node.processes) processes.push_back({{"name", process.name}, {"pid", process.pid}, {"start_time", process.start_time}});
+  return {{"session_dir", node.session_dir},
+          {"session_name", node.session_name},
+          {"head_address", node.head_address},
+          {"node_ip", node.node_ip},
+          {"node_manager_port", node.node_manager_port},
+          {"node_manager_socket", node.node_manager_socket},
+          {"object_store_socket", node.object_store_socket},
+          {"node_id", node.node_id_hex},
+          {"processes", processes}};
+}
+
+// A record of another user, an older release or a crash in between is skipped, not trusted.
+std::optional<StartedNode> node_from(const std::string& text) {
+  json record = json::parse(text, nullptr, false);
+  if (!record.is_object()) return std::nullopt;
+  try {
+    StartedNode node;
+    node.session_dir = record.at("session_dir");
+    node.session_name = record.at("session_name");
+    node.head_address = record.at("head_address");
+    node.node_ip = record.at("node_ip");
+    node.node_manager_port = record.at("node_manager_port");
+    node.node_manager_socket = record.at("node_manager_socket");
+    node.object_store_socket = record.at("object_store_socket");
+    node.node_id_hex = record.at("node_id");
+    for (const json& process : record.at("processes")) {
+      node.processes.push_back({process.at("name"), process.at("pid"), process.at("start_time")});
+    }
+    return node;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string record_path(const StartedNode& node) { return node.session_dir + "/node_" + node.node_id_hex + ".json"; }
+
+bool is_head(const StartedNode& node) {
+  for (const auto& process : node.processes) {
+    if (process.name == "ray-head") return true;
+  }
+  return false;
+}
+
+bool any_alive(const StartedNode& node) {
+  for (const auto& process : node.processes) {
+    if (process.pid > 0 && process.start_time != 0 && process_start_time(process.pid) == process.start_time) return true;
+  }
+  return false;
+}
+
+std::string root_of(const std::string& session_dir) { return session_dir.substr(0, session_dir.rfind('/')); }
+
+// Whether something accepts connections there. Name or route trouble counts as yes: it is the connecting client's to report.
+bool is_listening(const net::Address& address) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0) return true;
+  UniqueFd fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  int result = connect(fd.get(), found->ai_addr, found->ai_addrlen);
+  int error = result == 0 ? 0 : errno;
+  freeaddrinfo(found);
+  if (error == EINPROGRESS) {
+    pollfd waiting{fd.get(), POLLOUT, 0};
+    if (poll(&waiting, 1, kReachTimeoutMs) <= 0) return true;
+    socklen_t size = sizeof(error);
+    getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  }
+  return error != ECONNREFUSED;
+}
+
+const char* kHowToStart = "start one with `rayctl start --head`, or name one with --address=HOST:PORT or RAY_ADDRESS";
+
+Result<std::string> address_from_file() {
+  std::string path = temp_root() + kAddressFile;
+  auto text = read_file(path, 4096);
+  if (!text) return make_error(Code::kNotFound, fmt::format("no cluster found on this machine ({} does not exist): {}", path, kHowToStart));
+  std::string address(trimmed(*text));
+  auto parsed = net::Address::parse(address);
+  if (!parsed || parsed->kind != net::Address::Kind::kTcp || parsed->port == 0) {
+    return make_error(Code::kNotFound, fmt::format("{} does not name a cluster (it reads '{}'): remove it, then {}", path, address.substr(0, 80), kHowToStart));
+  }
+  if (!is_listening(*parsed)) {
+    return make_error(Code::kNotFound, fmt::format("the cluster at {} that {} names has ended: {}", address, path, kHowToStart));
+  }
+  return address;
+}
+
+}  // namespace
+
+std::string temp_root(const std::string& option) {
+  std::string root = !option.empty() ? option : environment("RAY_TMPDIR");
+  if (root.empty()) root = "/tmp/ray";
+  while (root.size() > 1 && root.back() == '/') root.pop_back();
+  return root;
+}
+
+Result<Session> make_session(const std::string& temp_dir) {
+  Session session;
+  session.root = temp_root(temp_dir);
+  if (session.root.front() != '/') {
+    return make_error(Code::kInvalid, fmt::format("--temp-dir (or RAY_TMPDIR) is '{}': it takes an absolute path", session.root));
+  }
+  RT_TRY(make_root(session.root));
+  int64_t now_us = wall_now_us();
+  std::time_t seconds = now_us / 1'000'000;
+  session.name = fmt::format("session_{:%Y-%m-%d_%H-%M-%S}_{:06}_{}", fmt::localtime(seconds), now_us % 1'000'000, getpid());
+  session.directory = session.root + "/" + session.name;
+  for (const std::string& path : {session.directory, session.directory + "/logs", session.directory + "/sockets"}) {
+    if (mkdir(path.c_str(), 0700) != 0) {
+      Error error = cannot_use(session.root, errno);
+      remove_session(session);
+      return error;
+    }
+  }
+  if (Status usable = probe(session.directory); !usable) {
+    remove_session(session);
+    return usable.error();
+  }
+  return session;
+}
+
+void remove_session(const Session& session) {
+  std::error_code ignored;
+  fs::remove_all(session.directory, ignored);
+}
+
+Status record_node(const Session& session, const StartedNode& node) {
+  RT_TRY(write_file_atomically(record_path(node), to_json(node).dump(1) + "\n", 0600));
+  return write_file_atomically(session.root + kAddressFile, node.head_address + "\n", 0644);
+}
+
+void point_latest(const Session& session) {
+  std::string draft = fmt::format("{}{}.{}", session.root, kLatestLink, getpid());
+  unlink(draft.c_str());
+  if (symlink(session.name.c_str(), draft.c_str()) != 0) return;
+  if (rename(draft.c_str(), (session.root + kLatestLink).c_str()) != 0) unlink(draft.c_str());
+}
+
+std::vector<StartedNode> recorded_nodes(const std::string& root) {
+  std::vector<StartedNode> nodes;
+  std::error_code error;
+  for (const auto& session : fs::directory_iterator(root, error)) {
+    if (!session.path().filename().string().starts_with("session_") || session.is_symlink(error)) continue;
+    for (const auto& entry : fs::directory_iterator(session.path(), error)) {
+      std::string name = entry.path().filename();
+      if (!name.starts_with("node_") || !name.ends_with(".json")) continue;
+      auto text = read_file(entry.path());
+      auto node = text ? node_from(*text) : std::nullopt;
+      // A copied record must not make us touch another session's files.
+      if (node && fs::path(node->session_dir).filename() == session.path().filename() && any_alive(*node)) nodes.push_back(std::move(*node));
+    }
+  }
+  return nodes;
+}
+
+void forget_node(const StartedNode& node) {
+  std::error_code ignored;
+  fs::remove(record_path(node), ignored);
+  fs::remove_all(node.session_dir + "/sockets", ignored);
+  std::string path = root_of(node.session_dir) + kAddressFile;
+  auto text = read_file(path, 4096);
+  // A joined node that leaves a cluster which goes on elsewhere still makes the file wrong for this machine.
+  if (text && trimmed(*text) == node.head_address) {
+    if (is_head(node)) {
+      fs::remove(path, ignored);
+      return;
+    }
+    for (const auto& other : recorded_nodes(root_of(node.session_dir))) {
+      if (other.head_address == node.head_address) return;
+    }
+    fs::remove(path, ignored);
+  }
+}
+
+Result<std::string> resolve_address(const std::string& option) {
+  std::string address = option, source = "--address";
+  if (address.empty()) {
+    address = environment("RAY_ADDRESS");
+    source = "RAY_ADDRESS";
+  }
+  if (address.empty() || address == "auto") return address_from_file();
+  if (address.find("://") != std::string::npos) {
+    return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes HOST:PORT or auto", source, address));
+  }
+  auto parsed = net::Address::parse(address);
+  if (!parsed) return make_error(Code::kInvalid, source + ": " + parsed.error().message);
+  if (parsed->kind != net::Address::Kind::kTcp || parsed->port == 0) {
+    return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes HOST:PORT with a port from 1 to 65535", source, address));
+  }
+  return address;
+}
+
+}  // namespace rt::launch

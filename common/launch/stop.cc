@@ -1,0 +1,117 @@
+// Ending processes by id and start time, and finding the daemons' programs.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "common/base/clock.h"
+#include "common/launch/internal.h"
+#include "common/launch/launch.h"
+#include "common/launch/spawn.h"
+
+namespace rt::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One process being ended. The pidfd is opened before the start time is compared, so a signal can only reach the process meant.
+struct Target {
+  const StartedProcess* process;
+  UniqueFd pidfd;
+};
+
+std::vector<Target> alive(const std::vector<const StartedProcess*>& processes) {
+  std::vector<Target> targets;
+  for (const auto* process : processes) {
+    if (process->pid <= 0) continue;
+    UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process->pid, 0)));
+    if (pidfd.valid() && process->start_time != 0 && process_start_time(process->pid) == process->start_time) targets.push_back({process, std::move(pidfd)});
+  }
+  return targets;
+}
+
+void send(const std::vector<Target>& targets, int signal) {
+  for (const auto& target : targets) syscall(SYS_pidfd_send_signal, target.pidfd.get(), signal, nullptr, 0);
+}
+
+// Drops those that ended (and reaps those that were our children) until none is left or time is up.
+void wait_for_end(std::vector<Target>& targets, int64_t timeout_us) {
+  int64_t deadline_us = steady_now_us() + timeout_us;
+  for (;;) {
+    std::vector<pollfd> polled;
+    for (const auto& target : targets) polled.push_back({target.pidfd.get(), POLLIN, 0});
+    int64_t left_ms = std::max<int64_t>(0, (deadline_us - steady_now_us() + 999) / 1000);
+    poll(polled.data(), polled.size(), static_cast<int>(std::min<int64_t>(left_ms, 1'000'000)));
+    size_t index = 0;
+    std::erase_if(targets, [&](const Target& target) {
+      if (polled[index++].revents == 0) return false;
+      waitpid(target.process->pid, nullptr, WNOHANG);
+      return true;
+    });
+    if (targets.empty() || left_ms == 0) return;
+  }
+}
+
+void stop_wave(const std::vector<const StartedProcess*>& processes, int64_t grace_us, StopResult& result) {
+  auto targets = alive(processes);
+  result.found += static_cast<int>(targets.size());
+  if (targets.empty()) return;
+  if (grace_us > 0) {
+    send(targets, SIGTERM);
+    wait_for_end(targets, grace_us);
+  }
+  result.killed += static_cast<int>(targets.size());
+  send(targets, SIGKILL);
+  constexpr int64_t kKillTakesUs = 5'000'000;
+  if (!targets.empty()) wait_for_end(targets, kKillTakesUs);
+}
+
+std::string directory_of_library() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&directory_of_library), &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code error;
+  return fs::weakly_canonical(info.dli_fname, error).parent_path();
+}
+
+}  // namespace
+
+StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t grace_us) {
+  // The node-manager first: it ends its workers and leaves the cluster while the store and the head still answer.
+  StopResult result;
+  for (std::string_view wave : {"ray-node-manager", "ray-object-store", ""}) {
+    std::vector<const StartedProcess*> members;
+    for (const auto& process : processes) {
+      bool named = process.name == "ray-node-manager" || process.name == "ray-object-store";
+      if (wave.empty() ? !named : process.name == wave) members.push_back(&process);
+    }
+    stop_wave(members, grace_us / 3, result);
+  }
+  return result;
+}
+
+Result<std::string> daemon_path(const std::string& name) {
+  std::vector<std::string> candidates;
+  if (std::string given = environment("RAY_BIN"); !given.empty()) candidates.push_back(given + "/" + name);
+  std::error_code error;
+  candidates.push_back(fs::read_symlink("/proc/self/exe", error).parent_path() / name);
+  // A binding sits somewhere below the prefix: build/python/ray, PREFIX/lib/python3/dist-packages/ray, ...
+  constexpr int kLevels = 6;
+  fs::path directory = directory_of_library();
+  for (int level = 0; level < kLevels && directory.has_relative_path(); ++level, directory = directory.parent_path()) {
+    candidates.push_back(directory / name);
+    candidates.push_back(directory / "bin" / name);
+  }
+  for (const auto& candidate : candidates) {
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate, error)) return candidate;
+  }
+  return make_error(Code::kNotFound, fmt::format("the program {} is not next to this one ({}): build it with `make`, or set RAY_BIN to its directory", name,
+                                                 fs::path(candidates[candidates.size() > 1 && !environment("RAY_BIN").empty() ? 1 : 0]).parent_path().string()));
+}
+
+}  // namespace rt::launch

@@ -1,0 +1,92 @@
+// Address file, RAY_ADDRESS, the token.
+#include <sys/stat.h>
+
+#include <thread>
+
+#include "common/net/address.h"
+#include "tests/unit/launch/fixture.h"
+
+namespace rt::launch {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string message_of(const Result<std::string>& result) { return result ? "no error: " + *result : result.error().message; }
+
+TEST_F(LaunchTest, AddressesComeFromTheOptionTheEnvironmentOrTheFile) {
+  EXPECT_THAT(message_of(resolve_address("")), AllOf(HasSubstr("no cluster found"), HasSubstr("rayctl start --head")));
+  auto listener = net::listen_on(net::Address::tcp("127.0.0.1", 0));
+  std::string here = "127.0.0.1:" + std::to_string(*net::bound_port(*listener));
+  std::filesystem::create_directory(root());
+  std::ofstream(root() + "/ray_current_cluster") << here << "\n";
+  EXPECT_EQ(*resolve_address(""), here);
+  set("RAY_ADDRESS", "10.1.2.3:1234");
+  EXPECT_EQ(*resolve_address(""), "10.1.2.3:1234");
+  EXPECT_EQ(*resolve_address("auto"), here);
+  EXPECT_EQ(*resolve_address("10.9.9.9:6379"), "10.9.9.9:6379");
+  close(*listener);
+  EXPECT_THAT(message_of(resolve_address("auto")), AllOf(HasSubstr(here), HasSubstr("has ended")));
+}
+
+TEST_F(LaunchTest, BadAddressesAreNamed) {
+  EXPECT_THAT(message_of(resolve_address("localhost")), AllOf(HasSubstr("--address"), HasSubstr("localhost")));
+  EXPECT_THAT(message_of(resolve_address("host:0")), HasSubstr("1 to 65535"));
+  EXPECT_THAT(message_of(resolve_address("host:99999")), HasSubstr("--address"));
+  EXPECT_THAT(message_of(resolve_address("ray://host:1")), HasSubstr("HOST:PORT or auto"));
+  std::filesystem::create_directory(root());
+  std::ofstream(root() + "/ray_current_cluster") << "gibberish";
+  EXPECT_THAT(message_of(resolve_address("")), HasSubstr("does not name a cluster"));
+}
+
+TEST_F(LaunchTest, TheTokenIsMadeOncePrivatelyAndSharedByAll) {
+  EXPECT_THAT(message_of(auth_token(false)), HasSubstr("no cluster token"));
+  std::vector<std::string> tokens(8);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& token : tokens) threads.emplace_back([&token] { token = *auth_token(true); });
+  }
+  for (const auto& token : tokens) EXPECT_EQ(token, tokens[0]);
+  EXPECT_EQ(tokens[0].size(), 64u);
+  struct stat info;
+  ASSERT_EQ(stat((home() + "/.ray/auth_token").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  int entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(home() + "/.ray")) entries += entry.exists();
+  EXPECT_EQ(entries, 1) << "a draft is left";
+  EXPECT_EQ(*auth_token(false), tokens[0]);
+}
+
+TEST_F(LaunchTest, TheTokenCanBeGivenOrTurnedOff) {
+  std::ofstream(home() + "/token") << "  secret \nsecond line\n";
+  set("RAY_AUTH_TOKEN_PATH", home() + "/token");
+  EXPECT_EQ(*auth_token(false), "secret");
+  set("RAY_AUTH_TOKEN", "other");
+  EXPECT_EQ(*auth_token(false), "other");
+  set("RAY_AUTH_MODE", "disabled");
+  EXPECT_EQ(*auth_token(true), "");
+  set("RAY_AUTH_MODE", "maybe");
+  EXPECT_THAT(message_of(auth_token(true)), HasSubstr("token or disabled"));
+  set("RAY_AUTH_MODE", "token");
+  unsetenv("RAY_AUTH_TOKEN");
+  std::ofstream(home() + "/token") << "\n";
+  EXPECT_THAT(message_of(auth_token(false)), HasSubstr("is empty"));
+  set("RAY_AUTH_TOKEN_PATH", home() + "/nowhere");
+  EXPECT_THAT(message_of(auth_token(true)), HasSubstr("does not exist"));
+}
+
+TEST_F(LaunchTest, DaemonsAreFoundOrTheErrorSaysWhereTheyWereLookedFor) {
+  EXPECT_EQ(*daemon_path("ray-head"), home() + "/bin/ray-head");
+  EXPECT_THAT(message_of(daemon_path("ray-nothing")), AllOf(HasSubstr("ray-nothing"), HasSubstr("RAY_BIN")));
+}
+
+TEST_F(LaunchTest, ForeignRecordsAreSkipped) {
+  std::filesystem::create_directories(root() + "/session_x");
+  std::ofstream(root() + "/session_x/node_1.json") << "{not json";
+  std::ofstream(root() + "/session_x/node_2.json") << R"({"session_dir": 5})";
+  EXPECT_TRUE(recorded_nodes(root()).empty());
+  EXPECT_TRUE(recorded_nodes(root() + "/nowhere").empty());
+}
+
+}  // namespace
+}  // namespace rt::launch

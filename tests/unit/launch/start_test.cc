@@ -1,0 +1,224 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "common/base/clock.h"
+#include "common/net/address.h"
+#include "tests/unit/launch/fixture.h"
+
+namespace rt::launch {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST_F(LaunchTest, AHeadNodeIsReadyRecordedAndStoppable) {
+  auto node = start(head());
+  ASSERT_TRUE(node) << node.error().message;
+  ASSERT_EQ(node->processes.size(), 3u);
+  EXPECT_EQ(content(root() + "/ray_current_cluster"), node->head_address + "\n");
+  EXPECT_EQ(std::filesystem::read_symlink(root() + "/session_latest"), node->session_name);
+  auto recorded = recorded_nodes(root());
+  ASSERT_EQ(recorded.size(), 1u);
+  EXPECT_EQ(recorded[0].node_id_hex, node->node_id_hex);
+  StopResult stopped = stop_processes(recorded[0].processes, 3'000'000);
+  EXPECT_EQ(stopped.found, 3);
+  EXPECT_EQ(stopped.killed, 0);
+  forget_node(recorded[0]);
+  EXPECT_FALSE(std::filesystem::exists(root() + "/ray_current_cluster"));
+  EXPECT_FALSE(std::filesystem::exists(node->node_manager_socket));
+  EXPECT_THAT(recorded_nodes(root()), IsEmpty());
+}
+
+TEST_F(LaunchTest, DaemonsGetTheirFlagsAndTheTokenByEnvironmentOnly) {
+  NodeOptions options = head();
+  options.num_gpus = 1;
+  options.resources = {{"a", 1.5}};
+  options.labels = {{"zone", "east"}};
+  options.system_config = {{"max_workers", "7"}};
+  options.object_store_memory = 100 << 20;
+  auto node = start(options);
+  ASSERT_TRUE(node) << node.error().message;
+  std::string token = *auth_token(false);
+  ASSERT_EQ(token.size(), 64u);
+  for (const char* name : {"ray-head", "ray-node-manager", "ray-object-store"}) {
+    std::string seen = content(node->session_dir + "/logs/" + name + ".args");
+    EXPECT_THAT(seen, HasSubstr("token=" + token)) << name;
+    EXPECT_EQ(seen.find(token), seen.rfind(token)) << name << " shows the token on its command line";
+    EXPECT_THAT(seen, HasSubstr("--max-workers=7\n")) << name;
+    EXPECT_THAT(seen, Not(HasSubstr("pipe "))) << name << " inherited what is not its own";
+  }
+  std::string seen = content(node->session_dir + "/logs/ray-node-manager.args");
+  std::string json = seen.substr(seen.find("--resources\n") + 12);
+  auto resources = nlohmann::json::parse(json.substr(0, json.find('\n')));
+  EXPECT_EQ(resources["CPU"], 2.0);
+  EXPECT_EQ(resources["GPU"], 1.0);
+  EXPECT_EQ(resources["a"], 1.5);
+  EXPECT_EQ(resources["node:127.0.0.1"], 1.0);
+  EXPECT_EQ(resources["object_store_memory"], 100 << 20);
+  EXPECT_GT(resources["memory"], 0);
+  EXPECT_THAT(seen, HasSubstr("--labels\n{\"zone\":\"east\"}\n"));
+  EXPECT_THAT(seen, HasSubstr("--head-address\n" + node->head_address + "\n"));
+}
+
+TEST_F(LaunchTest, APrivateNodeStartsFastAndEndsWithItsLifeline) {
+  NodeOptions options = head();
+  options.private_to_parent = true;
+  options.wait_ready = false;
+  int pipe_fds[2];
+  ASSERT_EQ(pipe(pipe_fds), 0);      // like a test runner's, without close-on-exec
+  int64_t before_us = steady_now_us();
+  auto node = start_node(options);
+  int64_t took_us = steady_now_us() - before_us;
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_LT(took_us, 100'000);
+  EXPECT_THAT(recorded_nodes(root()), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(root() + "/ray_current_cluster"));
+  close(pipe_fds[1]);
+  pollfd ended{pipe_fds[0], POLLIN, 0};
+  EXPECT_EQ(poll(&ended, 1, 0), 1) << "a daemon holds the pipe";
+  close(pipe_fds[0]);
+  EXPECT_EQ(failure_report(*node), "");
+  close(node->lifeline_fd);
+  for (const auto& process : node->processes) EXPECT_EQ(waitpid(process.pid, nullptr, 0), process.pid);
+}
+
+TEST_F(LaunchTest, ANodeJoinsAndLeavesTheAddressFileToTheHead) {
+  auto first = start(head());
+  ASSERT_TRUE(first);
+  NodeOptions options;
+  options.address = first->head_address;
+  options.node_ip = "127.0.0.1";
+  auto second = start(options);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(second->processes.size(), 2u);
+  EXPECT_EQ(recorded_nodes(root()).size(), 2u);
+  stop_processes(second->processes, 3'000'000);
+  forget_node(*second);
+  EXPECT_EQ(content(root() + "/ray_current_cluster"), first->head_address + "\n");
+}
+
+TEST_F(LaunchTest, ABusyPortIsOneErrorAndLeavesNothing) {
+  auto busy = net::listen_on(net::Address::tcp("127.0.0.1", 0));
+  ASSERT_TRUE(busy);
+  NodeOptions options = head();
+  options.port = *net::bound_port(*busy);
+  auto node = start(options);
+  EXPECT_THAT(error_of(node), AllOf(HasSubstr(std::to_string(options.port)), HasSubstr("in use")));
+  EXPECT_THAT(left_behind(), IsEmpty());
+  close(*busy);
+}
+
+TEST_F(LaunchTest, ADaemonThatFailsIsNamedWithItsLastWords) {
+  set("FAKE_FAIL", "ray-object-store");
+  auto node = start(head());
+  EXPECT_THAT(error_of(node), AllOf(HasSubstr("ray-object-store exited with code 1"), HasSubstr("wrong phase")));
+  EXPECT_THAT(left_behind(), IsEmpty());
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+}
+
+TEST_F(LaunchTest, ADaemonThatIsKilledIsNamedWithTheSignal) {
+  set("FAKE_CRASH", "ray-head");
+  EXPECT_THAT(error_of(start(head())), HasSubstr("ray-head was killed by signal 9"));
+}
+
+TEST_F(LaunchTest, WithoutWaitingTheReasonIsAvailableLater) {
+  set("FAKE_FAIL", "ray-node-manager");
+  NodeOptions options = head();
+  options.wait_ready = false;
+  auto node = start(options);
+  ASSERT_TRUE(node);
+  std::string report;
+  for (int64_t deadline = steady_now_us() + 5'000'000; report.empty() && steady_now_us() < deadline;) report = failure_report(*node);
+  EXPECT_THAT(report, AllOf(HasSubstr("ray-node-manager exited with code 1"), HasSubstr("wrong phase")));
+}
+
+TEST_F(LaunchTest, StubbornProcessesAreKilledAndRecycledIdsAreLeftAlone) {
+  set("FAKE_STUBBORN", "1");
+  auto node = start(head());
+  ASSERT_TRUE(node);
+  auto others = node->processes;
+  for (auto& process : others) process.start_time += 1;      // as if the ids had been reused
+  EXPECT_EQ(stop_processes(others, 0).found, 0);
+  StopResult stopped = stop_processes(node->processes, 300'000);
+  EXPECT_EQ(stopped.found, 3);
+  EXPECT_EQ(stopped.killed, 3);
+}
+
+TEST_F(LaunchTest, NumbersAreChecked) {
+  auto error_with = [&](auto change) {
+    NodeOptions options = head();
+    change(options);
+    auto node = start(options);
+    EXPECT_TRUE(node || node.error().code == Code::kInvalid);
+    return error_of(node);
+  };
+  EXPECT_THAT(error_with([](auto& o) { o.num_cpus = -1; }), AllOf(HasSubstr("--num-cpus is -1"), HasSubstr("from 0 to 1000000")));
+  EXPECT_THAT(error_with([](auto& o) { o.num_cpus = 1e9; }), HasSubstr("--num-cpus"));
+  EXPECT_THAT(error_with([](auto& o) { o.num_gpus = -2; }), HasSubstr("--num-gpus"));
+  EXPECT_THAT(error_with([](auto& o) { o.memory = -5; }), HasSubstr("--memory is -5"));
+  EXPECT_THAT(error_with([](auto& o) { o.object_store_memory = 1000; }), AllOf(HasSubstr("--object-store-memory is 1000"), HasSubstr("78643200")));
+  EXPECT_THAT(error_with([](auto& o) { o.resources = {{"a", -1}}; }), AllOf(HasSubstr("--resources"), HasSubstr("'a'")));
+  EXPECT_THAT(error_with([](auto& o) { o.resources = {{"CPU", 1}}; }), HasSubstr("use --num-cpus"));
+  EXPECT_THAT(error_with([](auto& o) { o.port = 70000; }), HasSubstr("--port is 70000"));
+  EXPECT_THAT(error_with([](auto& o) { o.node_ip = "not-an-ip"; }), HasSubstr("--node-ip-address is 'not-an-ip'"));
+  EXPECT_THAT(error_with([](auto& o) { o.system_config = {{"nonsense", "1"}}; }), HasSubstr("nonsense"));
+  EXPECT_THAT(error_with([](auto& o) { o.temp_dir = "relative/path"; }), HasSubstr("absolute path"));
+  EXPECT_THAT(left_behind(), IsEmpty());
+}
+
+TEST_F(LaunchTest, ALongSessionPathIsNoProblem) {
+  NodeOptions options = head();
+  options.temp_dir = home() + "/" + std::string(120, 'x');
+  auto node = start(options);
+  ASSERT_TRUE(node) << node.error().message;
+}
+
+// Runs `body` in a child with a mount name space of its own; skipped where the kernel refuses.
+void in_mount_namespace(const std::function<int()>& body, bool* skipped) {
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
+    _exit(body());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  *skipped = WIFEXITED(status) && WEXITSTATUS(status) == 77;
+  EXPECT_TRUE(*skipped || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) << "status " << status;
+}
+
+TEST_F(LaunchTest, AReadOnlyOrFullPlaceIsOneClearErrorAndLeavesNothing) {
+  std::filesystem::create_directory(root());
+  for (const char* options : {"ro", "size=64k"}) {
+    bool read_only = options == std::string("ro");
+    bool skipped = false;
+    in_mount_namespace(
+        [&] {
+          if (mount("tmpfs", root().c_str(), "tmpfs", read_only ? MS_RDONLY : 0, read_only ? nullptr : options) != 0) return 77;
+          auto node = start_node(head());
+          if (node) return 1;
+          std::string message = node.error().message;
+          bool clear = message.find(root()) != std::string::npos && message.find("--temp-dir") != std::string::npos &&
+                       message.find(read_only ? "Read-only file system" : "No space left") != std::string::npos;
+          if (!clear) fprintf(stderr, "%s\n", message.c_str());
+          bool ok = clear && left_behind().empty() && node.error().code == (read_only ? Code::kIo : Code::kOutOfDisk);
+          return ok ? 0 : 1;
+        },
+        &skipped);
+    if (skipped) GTEST_SKIP() << "mount name spaces need root";
+  }
+}
+
+}  // namespace
+}  // namespace rt::launch
