@@ -284,6 +284,7 @@ bool run_until(net::PollLoop& loop, const bool& flag, int64_t deadline_us) {
   while (!flag) {
     int64_t left = deadline_us - loop.now_us();
     if (left <= 0) return false;
+    loop.flush_all();
     loop.wait(ready, std::min<int64_t>(left, 50'000));
     loop.dispatch(ready);
   }

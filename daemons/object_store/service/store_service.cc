@@ -104,8 +104,12 @@ void StoreService::on_closed(rpc::Connection* connection) {
   on_core([id](StoreCore& core, Now now) { core.client_gone(id, now); });
 }
 
-// The arena's descriptors, to whoever may open our Unix socket.
+// The arena's descriptors, to whoever may open our Unix socket; "store" when we have a port of our own.
 bool StoreService::on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix) {
+  if (preamble.target == "store") {
+    server_->adopt(fd);
+    return true;
+  }
   if (preamble.target != "arena" || !is_unix) return false;
   int fds[2] = {arena_->read_write_fd(), arena_->read_only_fd()};
   Status sent = net::send_with_fds(fd, "A", fds, 2);

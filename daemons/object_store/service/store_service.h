@@ -35,8 +35,6 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   Status listen(const net::Address& address) { return server_->listen(address); }
   Status listen_fd(int fd) { return server_->listen_fd(fd); }
   int port() const { return server_->port(); }
-  // A socket whose preamble "store" was read by the node's front door, when that lives in this process (tests).
-  void adopt(int fd) { server_->adopt(fd); }
 
   // Tests: the whole state is consistent.
   void check_invariants() const { core_.check_invariants(); }
@@ -100,6 +98,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   Fetcher::Piece pinned_piece(const ObjectId& id, const GetAnswer& answer, Range range);
   void release_sent();
 
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);   // posted tasks that come after us see it gone
   net::Loop& loop_;
   const Settings& settings_;
   const Options options_;
@@ -119,7 +118,6 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   net::Loop::TimerId timer_ = 0;
   int64_t timer_at_us_ = kNoDeadline;
   std::vector<ObjectId> sent_;                       // transfer pins whose bytes the socket took
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);   // posted tasks that come after us see it gone
 };
 
 }  // namespace rt::store

@@ -65,7 +65,7 @@ class Store {
   Store(const std::string& socket, int64_t capacity, uint64_t node = 0, Settings settings = test_settings(), const std::string& directory = "")
       : socket_(socket), node_(node_id(node)), settings_(std::move(settings)) {
     std::promise<void> ready;
-    thread_ = std::thread([&, capacity] {
+    thread_ = std::thread([this, &ready, capacity, directory] {
       net::AsioLoop loop;
       auto arena = Arena::create({directory, capacity, 0});
       RT_CHECK(arena);
@@ -74,13 +74,13 @@ class Store {
       options.identity.token = "secret";
       options.node = node_;
       StoreService service(loop, settings_, std::move(*arena), std::move(options));
-      RT_CHECK(service.listen(net::Address::unix_socket(socket)));
+      RT_CHECK(service.listen(net::Address::unix_socket(socket_)));
       rpc::ServerOptions door_options;
       door_options.identity.role = "node_manager";
       door_options.identity.token = "secret";
       door_options.on_foreign = [&](const rpc::Preamble& preamble, int fd, bool) {
         if (preamble.target != "store") return false;
-        rpc::hand_off(loop, socket, fd, [](Status) {});
+        rpc::hand_off(loop, socket_, fd, [](Status) {});
         return true;
       };
       rpc::Server door(loop, std::move(door_options));
@@ -141,6 +141,7 @@ class TestClient {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!done()) {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "nothing happened for 20 s";
+      loop.flush_all();
       loop.wait(ready, 100'000);
       loop.dispatch(ready);
     }

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -158,7 +159,9 @@ TEST_F(StoreServiceTest, FreedRoomIsReusedAtTheSamePlace) {
   for (uint32_t n = 0; n < 5; n++) {
     auto allocation = alice.create(object_id(n), 50 * kMiB);
     ASSERT_TRUE(allocation) << allocation.error().message;
-    if (place) EXPECT_EQ(allocation->memory.data(), place);
+    if (place) {
+      EXPECT_EQ(allocation->memory.data(), place);
+    }
     place = allocation->memory.data();
     alice.client->seal(object_id(n), *allocation, alice.owner);
     alice.client->free({object_id(n)}, {});
@@ -214,7 +217,9 @@ TEST(CopyLarge, CopiesEverySizeAndAlignmentExactly) {
         copy_large(to.data() + shift, from.data() + 2 * shift, size, parallel);
         ASSERT_TRUE(same(Bytes(to).subspan(shift, size), Bytes(from).subspan(2 * shift, size))) << size << " " << shift;
         ASSERT_EQ(to[shift + size], 0xAB);
-        if (shift > 0) ASSERT_EQ(to[shift - 1], 0xAB);
+        if (shift > 0) {
+          ASSERT_EQ(to[shift - 1], 0xAB);
+        }
       }
     }
   }
