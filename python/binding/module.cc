@@ -27,10 +27,10 @@ PyMODINIT_FUNC PyInit__raylet() {
   PyObject* m = module.get();
   bool ok = add_runtime(m) && add_object_ref(m) && add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) && add_completions(m) &&
             add_executor(m);
-#ifdef NDEBUG
+#ifdef __OPTIMIZE__
   constexpr bool optimized = true;
 #else
-  constexpr bool optimized = __OPTIMIZE__;
+  constexpr bool optimized = false;
 #endif
   if (!ok || PyModule_AddObjectRef(m, "OPTIMIZED", optimized ? Py_True : Py_False) < 0) return nullptr;
   return module.release();

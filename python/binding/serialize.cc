@@ -6,6 +6,7 @@
 #include "python/binding/mini_pickle.h"
 #include "python/binding/object_ref.h"
 #include "python/binding/runtime.h"
+#include "worker/core/value_codec.h"
 
 namespace rt::python {
 namespace {
@@ -371,7 +372,23 @@ PyObject* decode_for_test(PyObject*, PyObject* args) {
   return load_value(value);
 }
 
+// The exception of an encoded error value (a constructor's, inside an actor's death), or None.
+PyObject* encoded_error(PyObject*, PyObject* bytes) {
+  std::string encoded;
+  if (!to_string(bytes, &encoded)) return nullptr;
+  auto decoded = worker::decode_value(as_bytes(encoded));
+  if (!decoded || decoded->kind != ValueKind::kError) Py_RETURN_NONE;
+  raise_error_value(decoded->inband);
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+}
+
 PyMethodDef kFunctions[] = {
+    {"encoded_error", encoded_error, METH_O, nullptr},
     {"_set_actor_handle_type", set_actor_handle_type, METH_O, nullptr},
     {"_encode", encode_for_test, METH_O, "(kind, in-band bytes, buffers) of an object."},
     {"_decode", decode_for_test, METH_VARARGS, "The object of (kind, in-band bytes, buffers)."},

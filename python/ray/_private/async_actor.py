@@ -1,0 +1,72 @@
+"""The event loop of an asyncio actor. Calls arrive in a queue without the GIL; one wake-up of the loop starts all that wait."""
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections import deque
+
+from ray import _raylet
+
+current_call: contextvars.ContextVar = contextvars.ContextVar("ray_current_call", default=None)
+_warned = False
+
+
+class ActorLoop:
+    """Runs in its own thread until the process ends. `limit`: coroutines that run at the same time (max_concurrency)."""
+
+    def __init__(self, limit: int):
+        self.limit = limit
+        self.running = 0
+        self.waiting: deque = deque()
+        self.loop = asyncio.new_event_loop()
+
+    def run(self):
+        asyncio.set_event_loop(self.loop)
+        _raylet.mark_event_loop_thread()
+        self.loop.add_reader(_raylet.call_queue_fd(), self.drain)
+        self.loop.run_forever()
+
+    def drain(self):
+        for call in _raylet.take_calls():
+            if self.running >= self.limit:
+                self.waiting.append(call)
+            else:
+                self.start(call)
+
+    def start(self, call):
+        token = current_call.set(call)
+        try:
+            coroutine = call.begin()
+            if coroutine is not None:
+                self.running += 1
+                self.loop.create_task(self.drive(call, coroutine))
+        finally:
+            current_call.reset(token)
+
+    async def drive(self, call, coroutine):
+        try:
+            result = await coroutine
+        except BaseException as error:
+            call.fail(error)
+        else:
+            call.finish(result)
+            result = None
+        self.running -= 1
+        while self.waiting and self.running < self.limit:
+            self.start(self.waiting.popleft())
+
+
+def start(limit: int):
+    threading.Thread(target=ActorLoop(limit).run, name="ray_asyncio", daemon=True).start()
+
+
+def warn_blocking_get():
+    """ray.get that waits inside the loop stops every other call: said once."""
+    import os
+    global _warned
+    if _warned or os.environ.get("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1") in ("0", "false"):
+        return
+    _warned = True
+    import logging
+    logging.getLogger("ray").warning("Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you want to yield execution to the event loop instead.")

@@ -1,0 +1,82 @@
+"""From the data of errors (proto ErrorValue, Result codes) to exceptions. Called by the binding only when something failed."""
+from __future__ import annotations
+
+from ray import exceptions as ex
+
+TASK_RAISED = 100
+# common/base/status.h
+(INVALID, NOT_FOUND, ALREADY_EXISTS, TIMEOUT, UNAVAILABLE, UNAUTHENTICATED, WRONG_VERSION, WRONG_CLUSTER, PROTOCOL, OBJECT_STORE_FULL,
+ OUT_OF_DISK, OBJECT_LOST, OWNER_DIED, WORKER_CRASHED, NODE_DIED, ACTOR_DIED, ACTOR_UNAVAILABLE, CANCELLED, IO, INTERNAL, UNSUPPORTED,
+ RESOURCE_EXHAUSTED, OUT_OF_MEMORY, UNSCHEDULABLE) = range(1, 25)
+
+
+def _with_detail(error, detail):
+    error.detail = detail
+    return error
+
+
+def system_exception(code: int, message: str) -> Exception:
+    """The exception of a failed call of ours; `code` stays readable as an attribute."""
+    makers = {
+        INVALID: ValueError, NOT_FOUND: ValueError, ALREADY_EXISTS: ex.ActorAlreadyExistsError, TIMEOUT: ex.GetTimeoutError,
+        UNAUTHENTICATED: ex.AuthenticationError, OBJECT_STORE_FULL: ex.ObjectStoreFullError, OUT_OF_DISK: ex.OutOfDiskError,
+        WORKER_CRASHED: ex.WorkerCrashedError, NODE_DIED: ex.NodeDiedError, CANCELLED: lambda text: ex.TaskCancelledError(None, text),
+        UNSUPPORTED: NotImplementedError, RESOURCE_EXHAUSTED: ex.PendingCallsLimitExceeded, OUT_OF_MEMORY: ex.OutOfMemoryError,
+        UNSCHEDULABLE: ex.TaskUnschedulableError, ACTOR_DIED: ex.ActorDiedError,
+        ACTOR_UNAVAILABLE: lambda text: ex.ActorUnavailableError(text, None),
+        OBJECT_LOST: lambda text: _with_detail(ex.ObjectLostError("", None, ""), text),
+        OWNER_DIED: lambda text: _with_detail(ex.OwnerDiedError("", None, ""), text),
+    }
+    error = makers.get(code, ex.RaySystemError)(message)
+    error.code = code
+    return error
+
+
+def _task_error(fields: dict) -> Exception:
+    where = f"pid={fields['pid']}, ip={fields['ip']}"
+    if fields["actor_id"]:
+        where += f", actor_id={fields['actor_id']}"
+        if fields["actor_repr"]:
+            where += f", repr={fields['actor_repr']}"
+    title = fields["proctitle"] or "ray::" + fields["function_name"]
+    text = f"\x1b[36m{title}()\x1b[39m ({where})\n{fields['traceback']}".rstrip("\n")
+    cause = None
+    if fields["cause"]:
+        import pickle
+        try:
+            cause = pickle.loads(fields["cause"])
+        except Exception:
+            cause = ex.UnserializableException(text)
+    elif fields["language"] != 0:
+        cause = ex.CrossLanguageError(fields["message"])
+    if cause is None:
+        cause = ex.RayError(fields["message"])
+    error = ex.RayTaskError(fields["function_name"], text, cause, title, fields["pid"], fields["ip"], fields["actor_repr"] or None,
+                            fields["actor_id"] or None)
+    return error.as_instanceof_cause()
+
+
+def _actor_died(fields: dict) -> Exception:
+    if fields.get("creation_error"):
+        from ray import _raylet
+        cause = _raylet.encoded_error(fields["creation_error"])
+        if isinstance(cause, ex.RayTaskError):
+            return ex.ActorDiedError(cause, fields["actor_id"] or None)
+    return ex.ActorDiedError(fields["message"], fields["actor_id"] or None)
+
+
+def from_error_value(fields: dict) -> Exception:
+    """The exception `get` raises for an object that holds an error."""
+    code, message = fields["code"], fields["message"]
+    if code == TASK_RAISED:
+        return _task_error(fields)
+    if code == ACTOR_DIED:
+        return _actor_died(fields)
+    if code == ACTOR_UNAVAILABLE:
+        return ex.ActorUnavailableError(message, fields["actor_id"] or None)
+    if code == CANCELLED:
+        return ex.TaskCancelledError(fields["task_id"] or None, message or None)
+    if code in (OBJECT_LOST, OWNER_DIED):
+        kind = ex.ObjectLostError if code == OBJECT_LOST else ex.OwnerDiedError
+        return _with_detail(kind(fields["object_id"], None, ""), message)
+    return system_exception(code, message)

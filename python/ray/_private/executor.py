@@ -1,0 +1,195 @@
+"""The Python half of executing tasks: functions in, failures out. Called by binding/executor.cc with no task's exception pending."""
+from __future__ import annotations
+
+import os
+import sys
+
+from ray import _raylet
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_functions: dict[bytes, object] = {}
+_user_omp = "OMP_NUM_THREADS" in os.environ
+_applied_env: dict[str, str | None] = {}
+_applied_path: list[str] = []
+current_job = ""              # hex id, for the log markers
+cancel_requested = False      # set by the SIGINT handler of worker_main
+
+
+class ActorExit(BaseException):
+    """Raised by ray.actor.exit_actor(): no `except Exception` of a method may stop it."""
+
+
+# ---- what to run
+
+def load_function(key: bytes, blob: bytes):
+    """The function or class of a descriptor: unpickled once per process."""
+    function = _functions.get(key)
+    if function is None:
+        import pickle
+        if not blob:
+            blob = _raylet.kv_get("fun", key.hex())
+            if blob is None:
+                raise RuntimeError(f"the definition {key.hex()} is not in the cluster's key-value store: was its job ended?")
+        function = _functions[key] = pickle.loads(blob)
+    return function
+
+
+def load_retry_types(blob: bytes) -> tuple:
+    import pickle
+    return tuple(pickle.loads(blob))
+
+
+def actor_method(instance, name: str):
+    if name == "__ray_ready__":
+        return lambda: True
+    if name == "__ray_call__":
+        return lambda function, *args, **kwargs: function(instance, *args, **kwargs)
+    if name == "__ray_terminate__":
+        return _terminate
+    return getattr(instance, name)
+
+
+def _terminate():
+    raise ActorExit("__ray_terminate__() was called")
+
+
+def apply_job_config(job_id: str, sys_path: list, env: dict):
+    """Makes the driver's modules importable and its environment current, in place of the previous job's."""
+    global current_job, _applied_path
+    current_job = job_id
+    for entry in _applied_path:
+        if entry in sys.path:
+            sys.path.remove(entry)
+    _applied_path = [entry for entry in sys_path if entry not in sys.path]
+    sys.path[0:0] = _applied_path
+    for name, old in _applied_env.items():
+        os.environ.pop(name, None) if old is None else os.environ.__setitem__(name, old)
+    _applied_env.clear()
+    for name, value in env.items():
+        _applied_env[name] = os.environ.get(name)
+        os.environ[name] = value
+    os.environ["RAY_JOB_ID"] = job_id
+
+
+def set_omp_threads(threads: int):
+    """Math libraries use the CPUs the task asked for, unless the user said otherwise."""
+    if not _user_omp:
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+
+
+def start_pool_thread():
+    import threading
+    threading.Thread(target=_raylet.run_pool_thread, name="ray_actor_pool", daemon=True).start()
+
+
+# ---- results
+
+def split_returns(result, count: int) -> list:
+    """The values of a task with num_returns=count."""
+    if hasattr(result, "__next__"):
+        values = []
+        for value in result:
+            values.append(value)
+            if len(values) > count:
+                raise ValueError(f"Task returned more than num_returns={count} objects.")
+    else:
+        try:
+            values = list(result)
+        except TypeError:
+            raise ValueError(f"Task returned a {type(result).__name__}, but num_returns={count}: a sequence of that length is needed.") from None
+    if len(values) != count:
+        raise ValueError(f"Task returned {len(values)} objects, but num_returns={count}.")
+    return values
+
+
+# ---- failures
+
+def exit_reason(error: BaseException, is_actor: bool):
+    """The message for callers when the exception means that this process is to end by its own wish, else None."""
+    if isinstance(error, ActorExit):
+        reason = str(error) or "exit_actor() was called"
+    elif isinstance(error, SystemExit):
+        code = error.code
+        if not is_actor or code not in (None, 0):
+            # As the interpreter does: the owner sees a worker that died.
+            if code is not None and not isinstance(code, int):
+                print(code, file=sys.stderr)
+                code = 1
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code or 0)
+        reason = "sys.exit() was called"
+    else:
+        return None
+    return f"The actor died unexpectedly before finishing this task.\nThe actor is dead because it exited intentionally: {reason}."
+
+
+def _user_traceback(error: BaseException):
+    """The traceback from the user's first frame on."""
+    traceback = error.__traceback__
+    while traceback and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE) and traceback.tb_next:
+        traceback = traceback.tb_next
+    if traceback and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        return None
+    return traceback
+
+
+def _format(error: BaseException) -> str:
+    import traceback
+    lines = traceback.format_exception(type(error), error, _user_traceback(error))
+    if lines and lines[0].startswith("Traceback (most recent call last)"):
+        lines = lines[1:]
+    return "".join(lines).rstrip("\n")
+
+
+def _pickled(cause: BaseException) -> bytes:
+    from ray import cloudpickle
+    try:
+        return cloudpickle.dumps(cause)
+    except Exception:
+        pass
+    # Its text survives in an exception that says what it was.
+    try:
+        return cloudpickle.dumps(RuntimeError(f"{type(cause).__name__} (not picklable): {cause}"))
+    except Exception:
+        return b""
+
+
+def _actor_repr(instance) -> str:
+    if instance is None or type(instance).__repr__ is object.__repr__:
+        return "" if instance is None else object.__repr__(instance)
+    try:
+        return repr(instance)
+    except Exception:
+        return object.__repr__(instance)
+
+
+def _matches(error: BaseException, retry_types) -> bool:
+    if retry_types is None:
+        return isinstance(error, Exception)
+    return isinstance(error, retry_types)
+
+
+def describe_error(error, instance, retry_types, proctitle: str):
+    """(message, traceback text, cause's class, pickled cause, actor's repr, whether retry_exceptions names it)"""
+    from ray.exceptions import RayTaskError, TaskCancelledError
+    global cancel_requested
+    if error is None:
+        error = RuntimeError("the task failed without an exception")
+    if cancel_requested and isinstance(error, KeyboardInterrupt):
+        cancel_requested = False
+        error = TaskCancelledError()
+    # A failure that came up from a task this one waited for keeps its first cause.
+    cause = error.cause if isinstance(error, RayTaskError) else error
+    kind = type(cause)
+    try:
+        text = _format(error)
+    except Exception:
+        text = f"{kind.__name__}: (its text could not be made)"
+    try:
+        message = f"{kind.__name__}: {cause}"
+    except Exception:
+        message = kind.__name__
+    clean = lambda value: value.replace("\0", "").encode("utf-8", "replace").decode()
+    return (clean(message), clean(text), f"{kind.__module__}.{kind.__qualname__}", _pickled(cause), clean(_actor_repr(instance)),
+            _matches(cause, retry_types))

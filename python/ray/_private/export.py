@@ -1,0 +1,52 @@
+"""Definitions of functions and actor classes on their way to workers: pickled once, small ones travel with their calls, large ones
+through the head's key-value store under their content hash."""
+from __future__ import annotations
+
+import os
+
+from ray import _raylet
+
+_INLINE = 256 * 1024
+_WARN = 10 * 1024 * 1024
+
+
+class Definition:
+    """One function or class. Pickled on first use, stored once per session."""
+
+    def __init__(self, target):
+        self.target = target
+        self.module = getattr(target, "__module__", None) or ""
+        self.name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or type(target).__name__
+        self._blob = None
+        self._key = None
+        self._stored_in = 0
+
+    def describe(self, kind: str) -> dict:
+        """The function's fields of a template."""
+        if self._blob is None:
+            self._pickle(kind)
+        large = len(self._blob) > _INLINE
+        if large and self._stored_in != _raylet.session():
+            _raylet.kv_put("fun", self._key.hex(), self._blob, False)
+            self._stored_in = _raylet.session()
+        return {"module": self.module, "function_name": self.name, "key": self._key, "blob": b"" if large else self._blob}
+
+    def _pickle(self, kind: str):
+        from _blake2 import blake2b
+
+        from ray import cloudpickle
+        try:
+            blob = cloudpickle.dumps(self.target)
+        except Exception as error:
+            from ray._private.serialization import raise_unserializable
+            raise_unserializable(self.target, error)
+        limit = int(os.environ.get("FUNCTION_SIZE_ERROR_THRESHOLD", 100 * 1024 * 1024))
+        if len(blob) > limit:
+            raise ValueError(f"The {kind} {self.name} is too large ({len(blob) >> 20} MiB > FUNCTION_SIZE_ERROR_THRESHOLD={limit >> 20} MiB). "
+                             "Check that its definition is not implicitly capturing a large array or other object in scope. Tip: use ray.put() to put large objects in the object store.")
+        if len(blob) > _WARN:
+            import logging
+            logging.getLogger("ray").warning("The %s %s is very large (%d MiB). Check that its definition is not implicitly capturing a large array or other "
+                                             "object in scope. Tip: use ray.put() to put large objects in the object store.", kind, self.name, len(blob) >> 20)
+        self._blob = blob
+        self._key = blake2b(blob, digest_size=16).digest()

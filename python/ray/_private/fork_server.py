@@ -1,0 +1,183 @@
+"""The parent of a node's Python workers: imports once what all of them need, then forks on request.
+
+Started by the node-manager as ``python -c "...; main()" FD`` with one end of a socket pair. Requests and answers are JSON
+lines: ``{"op": "fork", "worker_id", "stdout", "stderr", "args", "env"}`` is answered by ``{"forked": worker_id, "pid",
+"start"}`` (start time of the process, field 22 of /proc/PID/stat) or ``{"failed": worker_id, "error"}``; later comes
+``{"exited": pid, "status"}``. ``{"ready": pid}`` says that the imports are done.
+
+One thread only, and nothing imported here may start another: a fork copies just the calling thread. When the socket closes
+the children are killed and the server ends; should it die first, the kernel kills them (parent-death signal).
+"""
+
+import ctypes
+import gc
+import json
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import traceback
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
+_MAX_LINE = 1 << 20
+
+
+def _start_time(pid):
+    """Start time of a process in clock ticks since boot; 0 when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return int(stat.read().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def _redirect(path, descriptor):
+    path = path.replace("%p", str(os.getpid()))
+    try:
+        target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError:
+        # A full or read-only session directory costs the log, not the worker.
+        target = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(target, descriptor)
+    os.close(target)
+
+
+class ForkServer:
+    def __init__(self, descriptor, worker_main):
+        self._socket = socket.socket(fileno=descriptor)
+        self._socket.set_inheritable(False)
+        self._worker_main = worker_main
+        self._pid = os.getpid()
+        self._children = set()
+        self._partial = b""
+        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
+        # SIGCHLD only makes this pipe readable.
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def serve(self):
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        self._prctl(_PR_SET_NAME, b"ray::fork_srv", 0, 0, 0)
+        gc.collect()
+        gc.freeze()
+        self._send({"ready": os.getpid()})
+        poller = select.poll()
+        poller.register(self._socket.fileno(), select.POLLIN)
+        poller.register(self._wake_read, select.POLLIN)
+        while True:
+            for descriptor, _ in poller.poll():
+                if descriptor == self._wake_read:
+                    try:
+                        os.read(self._wake_read, 4096)
+                    except BlockingIOError:
+                        pass
+                    self._reap()
+                elif not self._read():
+                    self._end_children()
+                    return
+
+    def _read(self):
+        """Handles what the node-manager sent; False when it is gone."""
+        try:
+            data = self._socket.recv(65536)
+        except ConnectionError:
+            return False
+        if not data or len(self._partial) > _MAX_LINE:
+            return False
+        lines = (self._partial + data).split(b"\n")
+        self._partial = lines.pop()
+        for line in lines:
+            request = json.loads(line)
+            if request.get("op") == "fork":
+                self._fork(request)
+        return True
+
+    def _send(self, message):
+        try:
+            self._socket.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            pass  # the read that follows sees the end
+
+    def _fork(self, request):
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._send({"failed": request["worker_id"], "error": f"fork: {error.strerror}"})
+            return
+        if pid == 0:
+            self._run_child(request)  # never returns
+        self._children.add(pid)
+        self._send({"forked": request["worker_id"], "pid": pid, "start": _start_time(pid)})
+
+    def _run_child(self, request):
+        code = 1
+        try:
+            self._enter_child(request)
+            if os.getppid() == self._pid:
+                code = self._worker_main(request["args"])
+                code = code if isinstance(code, int) else 0
+        except SystemExit as exit_request:
+            code = exit_request.code if isinstance(exit_request.code, int) else int(exit_request.code is not None)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            try:
+                sys.stdout.flush()
+                sys.stderr.flush()
+            except Exception:
+                pass
+            # Not sys.exit(): the server's own clean-up is not the worker's.
+            os._exit(code & 0xFF)
+
+    def _enter_child(self, request):
+        self._prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        self._socket.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+        _redirect(request["stdout"], 1)
+        _redirect(request["stderr"], 2)
+        os.environ.update(request.get("env") or {})
+        random.seed()
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            numpy.random.seed()
+        self._prctl(_PR_SET_NAME, b"ray::IDLE", 0, 0, 0)
+
+    def _reap(self):
+        while self._children:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._children.discard(pid)
+            self._send({"exited": pid, "status": status})
+
+    def _end_children(self):
+        for pid in self._children:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for pid in self._children:
+            try:
+                os.waitpid(pid, 0)
+            except ChildProcessError:
+                pass
+
+
+def main():
+    from ray._private import worker_main
+
+    ForkServer(int(sys.argv[1]), worker_main.main).serve()

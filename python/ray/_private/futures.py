@@ -1,0 +1,128 @@
+"""ObjectRefs as futures: `await ref`, ref.future(), ref.as_future()."""
+from __future__ import annotations
+
+import itertools
+import threading
+
+from ray import _raylet
+
+_tokens = itertools.count(1)
+
+
+class _LoopCompletions:
+    """Completions of one asyncio loop: the loop itself watches the queue's descriptor, no other thread is woken."""
+
+    def __init__(self, loop):
+        self.queue = _raylet.CompletionQueue()
+        self.waiting = {}
+        loop.add_reader(self.queue.fileno(), self.drain)
+
+    def drain(self):
+        for token in self.queue.take():
+            entry = self.waiting.pop(token, None)
+            if entry:
+                settle(*entry)
+
+    def watch(self, ref, future):
+        token = next(_tokens)
+        self.waiting[token] = (ref, future)
+        if not self.queue.add(ref, token):
+            del self.waiting[token]
+            settle(ref, future)
+
+
+def settle(ref, future):
+    """Puts the value of a ready reference into a future."""
+    if future.cancelled() or future.done():
+        return
+    try:
+        value = _raylet.get(ref)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(value)
+
+
+_loops = None
+
+
+def _completions_of(loop) -> _LoopCompletions:
+    global _loops
+    if _loops is None:
+        import weakref
+        _loops = weakref.WeakKeyDictionary()
+    found = _loops.get(loop)
+    if found is None:
+        found = _loops[loop] = _LoopCompletions(loop)
+    return found
+
+
+def asyncio_future(ref):
+    import asyncio
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        loop = asyncio.get_event_loop()
+    future = loop.create_future()
+    _completions_of(loop).watch(ref, future)
+    return future
+
+
+def await_ref(ref):
+    return asyncio_future(ref).__await__()
+
+
+# ---- concurrent.futures: one helper thread, started when first needed
+
+class _Helper:
+    def __init__(self):
+        self.queue = _raylet.CompletionQueue()
+        self.waiting = {}
+        threading.Thread(target=self.run, name="ray_futures", daemon=True).start()
+
+    def run(self):
+        import select
+        poll = select.poll()
+        poll.register(self.queue.fileno(), select.POLLIN)
+        while True:
+            poll.poll()
+            for token in self.queue.take():
+                entry = self.waiting.pop(token, None)
+                if entry:
+                    entry[1](entry[0])
+
+    def watch(self, ref, then):
+        token = next(_tokens)
+        self.waiting[token] = (ref, then)
+        if not self.queue.add(ref, token):
+            del self.waiting[token]
+            then(ref)
+
+
+_helper = None
+_helper_lock = threading.Lock()
+
+
+def _shared_helper() -> _Helper:
+    global _helper
+    with _helper_lock:
+        if _helper is None:
+            _helper = _Helper()
+        return _helper
+
+
+def concurrent_future(ref):
+    from concurrent.futures import Future
+    future = Future()
+    _shared_helper().watch(ref, lambda ready: settle(ready, future))
+    return future
+
+
+def on_completed(ref, callback):
+    def call(ready):
+        try:
+            value = _raylet.get(ready)
+        except Exception as error:
+            value = error
+        callback(value)
+    _shared_helper().watch(ref, call)

@@ -1,0 +1,128 @@
+"""Workers' output on the driver's terminal: prefix, colours, repeated lines (contract: semantics, section 11)."""
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import time
+
+from ray import _raylet
+
+_CYAN, _RESET = "\x1b[36m", "\x1b[0m"
+_COLORS = ("\x1b[32m", "\x1b[33m", "\x1b[34m", "\x1b[35m", "\x1b[36m", "\x1b[91m", "\x1b[92m", "\x1b[93m")
+_NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
+
+
+def _flag(name: str, default: bool) -> bool:
+    return os.environ.get(name, "1" if default else "0").lower() not in ("0", "false", "")
+
+
+class Deduplicator:
+    """Lines equal up to numbers, from different processes, within a window: printed once, then once more with a count."""
+
+    def __init__(self, window_s: float, allow: str | None, skip: str | None):
+        self.window_s = window_s
+        self.allow = re.compile(allow) if allow else None
+        self.skip = re.compile(skip) if skip else None
+        self.seen: dict = {}        # pattern -> [first pid, time, repeats, last line's prefix maker, text]
+        self.noticed = False
+
+    def feed(self, line, now: float):
+        """The lines to print now: (line, suffix) pairs."""
+        text = line[2]
+        if self.skip and self.skip.search(text):
+            return []
+        if (self.allow and self.allow.search(text)) or not text.strip():
+            return [(line, "")]
+        pattern = (line[4], _NUMBERS.sub("", text))
+        entry = self.seen.get(pattern)
+        if entry is None or now - entry[1] > self.window_s:
+            out = self.flush_entry(entry) if entry else []
+            self.seen[pattern] = [{line[3]}, now, 0, None]
+            return out + [(line, "")]
+        if entry[0] == {line[3]}:
+            entry[1] = now
+            return [(line, "")]         # the same process may repeat itself
+        entry[0].add(line[3])
+        entry[2] += 1
+        entry[3] = line
+        return []
+
+
+    def flush_entry(self, entry):
+        if not entry[2]:
+            return []
+        suffix = f" [repeated {entry[2]}x across cluster]"
+        if not self.noticed:
+            self.noticed = True
+            suffix += (" (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication, or see "
+                       "https://docs.ray.io/en/master/ray-observability/user-guides/configure-logging.html#log-deduplication for more options.)")
+        out = [(entry[3], suffix)]
+        entry[2] = 0
+        return out
+
+    def flush(self, now: float, everything: bool = False):
+        out = []
+        for pattern, entry in list(self.seen.items()):
+            if everything or now - entry[1] > self.window_s:
+                out += self.flush_entry(entry)
+                del self.seen[pattern]
+        return out
+
+
+class LogPrinter:
+    """Owns the thread that prints. stop() prints what has arrived and ends it."""
+
+    def __init__(self, node_ip: str):
+        self.node_ip = node_ip
+        self.color = os.environ.get("RAY_COLOR_PREFIX", "")
+        self.prefixed = not _flag("RAY_DISABLE_WORKER_LOG_PREFIX", False)
+        self.dedup = None
+        if _flag("RAY_DEDUP_LOGS", True):
+            self.dedup = Deduplicator(float(os.environ.get("RAY_DEDUP_LOGS_AGG_WINDOW_S", "5")), os.environ.get("RAY_DEDUP_LOGS_ALLOW_REGEX"),
+                                      os.environ.get("RAY_DEDUP_LOGS_SKIP_REGEX"))
+        self.stopping = False
+        self.thread = threading.Thread(target=self.run, name="ray_print_logs", daemon=True)
+        self.thread.start()
+
+    def prefix(self, line) -> str:
+        name, ip, _, pid, _, notice = line
+        if notice:
+            text, color = f"({name or 'raylet'})", _CYAN
+        else:
+            where = f"pid={pid}" + (f", ip={ip}" if ip and ip != self.node_ip else "")
+            text = f"({name} {where})" if name else f"({where})"
+            color = _COLORS[pid % len(_COLORS)] if self.color == "1" else _CYAN
+        if self.color == "0":
+            return text + " "
+        return f"{color}{text}{_RESET} "
+
+    def write(self, items):
+        for line, suffix in items:
+            out = sys.stderr if line[4] else sys.stdout
+            text = line[2] + suffix + "\n"
+            try:
+                out.write(self.prefix(line) + text if self.prefixed or line[5] else text)
+                out.flush()
+            except (OSError, ValueError):
+                pass       # the terminal is gone or the stream was closed by the program
+
+    def print(self, lines):
+        now = time.monotonic()
+        for line in lines:
+            self.write(self.dedup.feed(line, now) if self.dedup and not line[5] else [(line, "")])
+        if self.dedup:
+            self.write(self.dedup.flush(now))
+
+    def run(self):
+        while not self.stopping:
+            self.print(_raylet.take_log_lines(True))
+
+    def stop(self):
+        self.stopping = True
+        _raylet.wake_log_reader()
+        self.thread.join(2)
+        self.print(_raylet.take_log_lines(False))
+        if self.dedup:
+            self.write(self.dedup.flush(time.monotonic(), everything=True))

@@ -1,0 +1,181 @@
+"""Options of tasks, actors and methods: which exist, what they accept, what this release does not do yet."""
+from __future__ import annotations
+
+import math
+
+_NONE = type(None)
+_NUMBER = (int, float, _NONE)
+
+_COMMON = {
+    "accelerator_type": (str, _NONE), "memory": _NUMBER, "name": (str, _NONE), "num_cpus": _NUMBER, "num_gpus": _NUMBER,
+    "object_store_memory": (int, _NONE), "placement_group": (object,), "placement_group_bundle_index": (int,),
+    "placement_group_capture_child_tasks": (bool, _NONE), "resources": (dict, _NONE), "runtime_env": (dict, _NONE),
+    "scheduling_strategy": (object,), "label_selector": (dict, _NONE), "fallback_strategy": (list, _NONE), "_labels": (dict, _NONE),
+    "enable_task_events": (bool,), "_metadata": (dict, _NONE),
+}
+TASK = {
+    **_COMMON, "max_calls": (int, _NONE), "max_retries": (int, _NONE), "num_returns": (int, str, _NONE),
+    "retry_exceptions": (bool, list, tuple), "_generator_backpressure_num_objects": (int, _NONE), "_num_objects_per_yield": (int, _NONE),
+}
+ACTOR = {
+    **_COMMON, "allow_out_of_order_execution": (bool, _NONE), "concurrency_groups": (list, dict, _NONE), "enable_tensor_transport": (bool, _NONE),
+    "get_if_exists": (bool,), "lifetime": (str, _NONE), "max_concurrency": (int, _NONE), "max_pending_calls": (int, _NONE),
+    "max_restarts": (int, _NONE), "max_task_retries": (int, _NONE), "namespace": (str, _NONE),
+    "_actor_generator_backpressure_num_objects": (int, _NONE),
+}
+METHOD_DECORATOR = ("num_returns", "concurrency_group", "max_task_retries", "retry_exceptions", "_generator_backpressure_num_objects",
+                    "_num_objects_per_yield", "enable_task_events", "tensor_transport")
+METHOD_CALL = ("name", "num_returns", "max_task_retries", "retry_exceptions", "concurrency_group", "_generator_backpressure_num_objects",
+               "enable_task_events", "tensor_transport", "_labels")
+
+# Option -> (values that ask for nothing, the feature's name).
+_ABSENT = {
+    "placement_group": ((None, "default"), "placement groups"),
+    "placement_group_bundle_index": ((-1,), "placement groups"),
+    "placement_group_capture_child_tasks": ((None, False), "placement groups"),
+    "runtime_env": ((None, {}), "runtime environments of tasks and actors"),
+    "label_selector": ((None, {}), "label selectors"),
+    "fallback_strategy": ((None, []), "fallback strategies"),
+    "_labels": ((None, {}), "labels of tasks and actors"),
+    "enable_task_events": ((True,), "switching task events off per task"),
+    "_metadata": ((None, {}), "task metadata"),
+    "max_calls": ((None, 0), "max_calls"),
+    "_generator_backpressure_num_objects": ((None, -1), "streaming generators"),
+    "_num_objects_per_yield": ((None, 1), "streaming generators"),
+    "_actor_generator_backpressure_num_objects": ((None, -1), "streaming generators"),
+    "concurrency_groups": ((None, {}, []), "concurrency groups"),
+    "concurrency_group": ((None,), "concurrency groups"),
+    "enable_tensor_transport": ((None, False), "tensor transports"),
+    "tensor_transport": ((None, "object_store", "OBJECT_STORE"), "tensor transports"),
+}
+
+
+def not_in_release(feature: str) -> NotImplementedError:
+    return NotImplementedError(f"{feature}: not in this release")
+
+
+def require_present(options: dict):
+    """NotImplementedError by name for every option that asks for something this release does not do."""
+    for key, value in options.items():
+        nothing = _ABSENT.get(key)
+        if nothing and not any(value is given or (type(value) is type(given) and value == given) for given in nothing[0]):
+            raise not_in_release(nothing[1])
+
+
+def _check_number(name: str, value, whole: bool = False):
+    if value is None:
+        return
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"The value of {name} must be a finite number, got {value}")
+    if value < 0:
+        raise ValueError(f"The keyword '{name}' only accepts None, 0 or a positive number, got {value}")
+    if abs(value * 10_000 - round(value * 10_000)) > 1e-6 * max(1.0, abs(value)):
+        raise ValueError(f"The precision of the fractional quantity of resource {name} cannot go beyond 0.0001, got {value}")
+    if whole and value > 1 and value != int(value):
+        raise ValueError(f"{name}: amounts above 1 must be whole numbers, got {value}")
+
+
+def check_resources(resources: dict, where: str = "resources"):
+    """Custom resources: names and amounts."""
+    for name, amount in resources.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"{where}: names are non-empty strings, got {name!r}")
+        if name in ("CPU", "GPU"):
+            raise ValueError(f"Use the 'num_{name.lower()}s' keyword instead of '{name}' in 'resources' keyword")
+        if name in ("memory", "object_store_memory"):
+            raise ValueError(f"Use the '{name}' keyword instead of '{name}' in 'resources' keyword")
+        if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+            raise TypeError(f"{where}[{name!r}]: expected a number, got {type(amount).__name__}")
+        _check_number(name, amount)
+
+
+def _minus_one_or_more(options: dict, *names: str):
+    for name in names:
+        value = options.get(name)
+        if value is not None and value < -1:
+            raise ValueError(f"The keyword '{name}' only accepts None, -1, 0 or a positive integer, got {value}")
+
+
+def _check_strategy(value):
+    if value is None or value in ("DEFAULT", "SPREAD"):
+        return
+    if isinstance(value, str):
+        raise ValueError(f"Invalid scheduling strategy {value!r}: 'DEFAULT' and 'SPREAD' are known")
+    raise not_in_release(f"scheduling strategy {type(value).__name__}")
+
+
+def validate(options: dict, table: dict, kind: str):
+    """ValueError for unknown options and bad values, TypeError for wrong types, NotImplementedError for what is absent."""
+    for key, value in options.items():
+        types = table.get(key)
+        if types is None:
+            raise ValueError(f"Invalid option keyword {key} for {kind}. Valid ones are {sorted(table)}.")
+        if object not in types and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types)):
+            names = [t.__name__ if t is not _NONE else "None" for t in types]
+            raise TypeError(f"The type of keyword '{key}' must be {names}, but received type {type(value).__name__}")
+    _check_number("num_cpus", options.get("num_cpus"))
+    _check_number("num_gpus", options.get("num_gpus"), whole=True)
+    _check_number("memory", options.get("memory"))
+    check_resources(options.get("resources") or {})
+    _minus_one_or_more(options, "max_retries", "max_restarts", "max_task_retries", "max_pending_calls")
+    if "object_store_memory" in options and options["object_store_memory"] is not None:
+        raise ValueError("Setting 'object_store_memory' is not implemented for tasks and actors.")
+    returns = options.get("num_returns")
+    if isinstance(returns, str) and returns not in ("streaming", "dynamic"):
+        raise ValueError(f"num_returns: a number, 'streaming' or 'dynamic', got {returns!r}")
+    if isinstance(returns, int) and returns < 0:
+        raise ValueError(f"The keyword 'num_returns' only accepts None, a non-negative integer, 'streaming' or 'dynamic', got {returns}")
+    retry = options.get("retry_exceptions")
+    if isinstance(retry, (list, tuple)) and not all(isinstance(c, type) and issubclass(c, BaseException) for c in retry):
+        raise TypeError("retry_exceptions must be a bool or a list of exception classes")
+    _check_strategy(options.get("scheduling_strategy"))
+    require_present(options)
+
+
+def validate_task(options: dict):
+    validate(options, TASK, "remote functions")
+
+
+def validate_actor(options: dict):
+    validate(options, ACTOR, "actors")
+    if options.get("get_if_exists") and not options.get("name"):
+        raise ValueError("The actor name must be specified to use `get_if_exists`.")
+    if options.get("name") == "":
+        raise ValueError("Actor name cannot be an empty string.")
+    if options.get("namespace") == "":
+        raise ValueError('`""` is not a valid namespace. Pass None to not specify a namespace.')
+    if options.get("lifetime") not in (None, "detached", "non_detached"):
+        raise ValueError("actor `lifetime` argument must be one of None, 'detached' and 'non_detached'")
+    concurrency = options.get("max_concurrency")
+    if concurrency is not None and concurrency <= 0:
+        raise ValueError(f"max_concurrency must be positive, got {concurrency}")
+    if options.get("max_pending_calls") == 0:
+        raise ValueError("The keyword 'max_pending_calls' only accepts None, -1 or a positive integer, got 0")
+
+
+def resources_of(options: dict, default_cpus: float) -> dict:
+    """What to ask the scheduler for: amounts by resource name, zeros left out."""
+    amounts = dict(options.get("resources") or {})
+    cpus = options.get("num_cpus")
+    amounts["CPU"] = default_cpus if cpus is None else cpus
+    amounts["GPU"] = options.get("num_gpus") or 0
+    amounts["memory"] = options.get("memory") or 0
+    if options.get("accelerator_type"):
+        amounts[f"accelerator_type:{options['accelerator_type']}"] = 0.001
+    return {name: float(amount) for name, amount in amounts.items() if amount}
+
+
+def strategy_of(options: dict) -> str:
+    value = options.get("scheduling_strategy")
+    return value if isinstance(value, str) else ""
+
+
+def retry_of(options: dict) -> dict:
+    """The retry fields of a template."""
+    retry = options.get("retry_exceptions", False)
+    if isinstance(retry, (list, tuple)):
+        if not retry:
+            return {"retry_exceptions": False}
+        from ray import cloudpickle
+        return {"retry_exceptions": True, "retry_exception_types": cloudpickle.dumps(tuple(retry))}
+    return {"retry_exceptions": bool(retry)}

@@ -1,0 +1,93 @@
+"""What stands in the way of pickling an object: the report inside TypeErrors, and ray.util.inspect_serializability."""
+from __future__ import annotations
+
+
+def _fails(obj) -> Exception | None:
+    from ray import cloudpickle
+    try:
+        cloudpickle.dumps(obj)
+    except Exception as error:
+        return error
+    return None
+
+
+def _children(obj):
+    """(how it is reached, child) of everything pickling would follow."""
+    import inspect
+    if inspect.isfunction(obj):
+        closure = inspect.getclosurevars(obj)
+        for kind in ("nonlocals", "globals"):
+            for name, value in getattr(closure, kind).items():
+                yield f"{kind[:-1]} variable {name!r}", name, value
+    elif isinstance(obj, dict):
+        for key, value in obj.items():
+            yield f"key {key!r}", str(key), value
+    elif isinstance(obj, (list, tuple, set, frozenset)):
+        for index, value in enumerate(obj):
+            yield f"item {index}", f"[{index}]", value
+    elif hasattr(obj, "__dict__"):
+        for name, value in list(vars(obj).items()):
+            if not (isinstance(obj, type) and name.startswith("__")):
+                yield f"attribute {name!r}", name, value
+
+
+def inspect_object(obj, name: str, depth: int, lines: list, failures: set, parent=None, seen=None) -> bool:
+    """Whether `obj` can be pickled; the members to blame go to `failures`, the way to them to `lines`."""
+    error = _fails(obj)
+    if error is None:
+        return True
+    seen = seen if seen is not None else set()
+    seen.add(id(obj))
+    lines.append(f"!!! FAIL {name}: {type(error).__name__}: {error}")
+    found = False
+    if depth > 0:
+        try:
+            children = list(_children(obj))
+        except Exception:
+            children = []
+        for how, child_name, child in children:
+            if id(child) in seen:
+                continue
+            if _fails(child) is not None:
+                found = True
+                lines.append(f"  {how} of {name} cannot be pickled")
+                inspect_object(child, child_name, depth - 1, lines, failures, obj, seen)
+    if not found:
+        failures.add(FailureTuple(obj, name, parent))
+    return False
+
+
+class FailureTuple:
+    """A member that cannot be pickled, its name, and what holds it."""
+
+    def __init__(self, obj, name, parent):
+        self.obj, self.name, self.parent = obj, name, parent
+
+    def __iter__(self):
+        return iter((self.obj, self.name, self.parent))
+
+    def __repr__(self):
+        return f"FailTuple({self.name} [obj={self.obj!r}, parent={self.parent!r}])"
+
+
+def report(obj, name: str) -> str:
+    lines, failures = [], set()
+    inspect_object(obj, name, 3, lines, failures)
+    rule = "=" * 80
+    body = "\n".join([f"Checking Serializability of {name}", *lines, "", "These variables cannot be pickled:", *(f"  {f!r}" for f in failures)])
+    return f"{rule}\n{body}\n{rule}"
+
+
+def raise_unserializable(obj, error):
+    """Called by the binding when pickling failed: TypeError with the report, or the error itself when pickling was interrupted."""
+    import pickle
+    if not isinstance(error, (TypeError, AttributeError, pickle.PicklingError, ValueError, RecursionError, NotImplementedError)):
+        raise error
+    if isinstance(obj, (list, tuple)) and len(obj) == 1:
+        obj = obj[0]
+    try:
+        name = getattr(obj, "__name__", None) or repr(obj)[:200]
+        details = report(obj, name)
+    except Exception:
+        name, details = type(obj).__name__, ""
+    raise TypeError(f"Could not serialize {name}: {error}\n{details}") from error

@@ -1,0 +1,75 @@
+"""Whether arguments fit a function, checked at the caller: cheap facts for the binding, the full check for calls that look odd."""
+from __future__ import annotations
+
+_VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
+
+
+def code_flags(function) -> int:
+    code = getattr(function, "__code__", None)
+    return code.co_flags if code is not None else 0
+
+
+def is_generator(function) -> bool:
+    return bool(code_flags(function) & (_GENERATOR | _ASYNC_GENERATOR))
+
+
+def is_coroutine(function) -> bool:
+    return bool(code_flags(function) & (_COROUTINE | _ASYNC_GENERATOR))
+
+
+class Signature:
+    """Plain data, so that actor handles carry it. `names`: positional parameters after the bound ones."""
+    __slots__ = ("names", "positional_only", "defaults", "keyword_only", "required_keywords", "varargs", "varkeywords", "unknown")
+
+    def __init__(self, names=(), positional_only=0, defaults=0, keyword_only=(), required_keywords=(), varargs=True, varkeywords=True, unknown=True):
+        self.names, self.positional_only, self.defaults = names, positional_only, defaults
+        self.keyword_only, self.required_keywords = keyword_only, required_keywords
+        self.varargs, self.varkeywords, self.unknown = varargs, varkeywords, unknown
+
+    @classmethod
+    def of(cls, function, bound: int = 0) -> "Signature":
+        """`bound`: leading parameters the caller does not give (self). Callables without code accept everything here."""
+        while hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        code = getattr(function, "__code__", None)
+        if code is None or hasattr(function, "__signature__"):
+            return cls()
+        count = code.co_argcount
+        names = code.co_varnames[bound:count] if count >= bound else ()
+        keyword_only = code.co_varnames[count:count + code.co_kwonlyargcount]
+        has_default = set(function.__kwdefaults__ or ())
+        return cls(names, max(0, code.co_posonlyargcount - bound), len(function.__defaults__ or ()), keyword_only,
+                   tuple(name for name in keyword_only if name not in has_default), bool(code.co_flags & _VARARGS),
+                   bool(code.co_flags & _VARKEYWORDS), False)
+
+    def pack(self) -> tuple:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def limits(self) -> tuple[int, int]:
+        """(fewest, most) positional arguments of calls without keywords that need no further check."""
+        if self.unknown:
+            return 0, -1
+        if self.required_keywords:
+            return 1 << 30, 0
+        return max(0, len(self.names) - self.defaults), -1 if self.varargs else len(self.names)
+
+    def check(self, args: tuple, kwargs: dict):
+        """TypeError when the arguments do not fit."""
+        if self.unknown:
+            return
+        if len(args) > len(self.names) and not self.varargs:
+            raise TypeError("too many positional arguments")
+        given = self.names[:len(args)]
+        by_keyword = self.names[self.positional_only:]
+        for name in kwargs:
+            if name in given and name in by_keyword:
+                raise TypeError(f"multiple values for argument {name!r}")
+            if name not in by_keyword and name not in self.keyword_only and not self.varkeywords:
+                raise TypeError(f"got an unexpected keyword argument {name!r}")
+        for index in range(len(args), len(self.names) - self.defaults):
+            name = self.names[index]
+            if name not in kwargs or index < self.positional_only:
+                raise TypeError(f"missing a required argument: {name!r}")
+        for name in self.required_keywords:
+            if name not in kwargs:
+                raise TypeError(f"missing a required argument: {name!r}")

@@ -1,0 +1,74 @@
+"""Entry point of a worker process: called in a child of the fork server, which has imported this module before it forks.
+
+What is imported here is shared by all workers of a node (copy on write); nothing of it may start a thread.
+"""
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+
+import ray
+import ray._private.errors
+import ray.actor
+import ray.cloudpickle
+import ray.exceptions
+import ray.remote_function
+import ray.runtime_context  # noqa: F401
+from ray import _raylet
+from ray._private import executor, worker
+
+
+class MarkedStream(io.TextIOWrapper):
+    """A worker's stdout or stderr. Before the first output of another function comes a marker line with its name: the
+    node-manager's log monitor turns it into the prefix people see. Tasks that print nothing cost nothing."""
+
+    def __init__(self, descriptor: int):
+        raw = io.FileIO(descriptor, "w", closefd=False)
+        super().__init__(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
+        self._marker = None
+        self._job = ""
+        self._line_start = True
+
+    def write(self, text):
+        marker = _raylet.log_marker()
+        if marker is not self._marker and self._line_start and marker is not None:
+            self._marker = marker
+            if executor.current_job != self._job:
+                self._job = executor.current_job
+                super().write(f":job_id:{self._job}\n")
+            super().write(marker + "\n")
+        if text:
+            self._line_start = text[-1] == "\n"
+        return super().write(text)
+
+
+def _on_interrupt(signum, frame):
+    if _raylet.take_cancel():
+        executor.cancel_requested = True
+        raise KeyboardInterrupt
+
+
+def main(args: dict) -> int:
+    """Runs a worker until its node-manager ends it; returns the exit code.
+
+    args: worker_id (hex), node_manager_socket, session_dir, node_id.
+    """
+    sys.stdout = sys.__stdout__ = MarkedStream(1)
+    sys.stderr = sys.__stderr__ = MarkedStream(2)
+    signal.signal(signal.SIGINT, _on_interrupt)
+    os.environ.setdefault("RAY_RAYLET_PID", str(os.getppid()))
+    os.environ.setdefault("RAY_CLIENT_MODE", "0")
+    if os.environ.get("RAY_worker_faulthandler", "1") != "0":
+        import faulthandler
+        faulthandler.enable(2)
+    worker.global_worker.start({
+        "is_driver": False,
+        "worker_id": bytes.fromhex(args["worker_id"]),
+        "node_manager_socket": args["node_manager_socket"],
+    })
+    code = _raylet.run_worker()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code

@@ -1,0 +1,322 @@
+"""@ray.remote on classes, and handles to actors."""
+from __future__ import annotations
+
+import pickle
+
+from ray import _raylet
+from ray._private.export import Definition
+from ray._private.options import METHOD_CALL, METHOD_DECORATOR, not_in_release, require_present, resources_of, retry_of, strategy_of, validate_actor
+from ray._private.signature import Signature, is_coroutine, is_generator
+
+_BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
+
+
+class ActorClassInheritanceException(TypeError):
+    """A class was derived from an actor class."""
+
+
+def method(*args, **options):
+    """Options of an actor's method: @ray.method(num_returns=2), max_task_retries, retry_exceptions."""
+    def decorate(function):
+        function.__ray_method_options__ = options
+        return function
+
+    if len(args) == 1 and not options and callable(args[0]):
+        return decorate(args[0])
+    assert not args and options, "The @ray.method decorator must be applied using at least one keyword argument, e.g. '@ray.method(num_returns=2)'."
+    for key in options:
+        assert key in METHOD_DECORATOR, f"The @ray.method decorator accepts {METHOD_DECORATOR}, got {key!r}."
+    require_present(options)
+    return decorate
+
+
+def exit_actor():
+    """Ends the current actor: no restart, later calls fail with ActorDiedError. Callable inside an actor only."""
+    from ray._private.executor import ActorExit
+    from ray._private.worker import current_task_info
+    task = current_task_info()
+    if not task or "actor_id" not in task:
+        raise TypeError("exit_actor API is called on a non-actor worker. Call this API inside an actor methods if you'd like to exit the actor gracefully.")
+    raise ActorExit("exit_actor() was called")
+
+
+class MethodInfo:
+    """What a caller must know of one method. Plain data inside handles."""
+    __slots__ = ("name", "options", "signature", "generator")
+
+    def __init__(self, name: str, options: dict, signature: tuple, generator: bool):
+        self.name, self.options, self.generator = name, options, generator
+        self.signature = Signature(*signature)
+
+    def pack(self) -> tuple:
+        return self.name, self.options, self.signature.pack(), self.generator
+
+
+def _methods_of(cls) -> dict[str, MethodInfo]:
+    methods = {}
+    for name in dir(cls):
+        value = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+        if name in object.__dict__ and getattr(object, name, None) is getattr(cls, name, None):
+            continue
+        bound = 1
+        if isinstance(value, staticmethod):
+            value, bound = value.__func__, 0
+        elif isinstance(value, classmethod):
+            value = value.__func__
+        if not hasattr(value, "__code__"):
+            if not callable(value) or isinstance(value, type):
+                continue
+        methods[name] = MethodInfo(name, dict(getattr(value, "__ray_method_options__", {})), Signature.of(value, bound).pack(), is_generator(value))
+    for name in _BUILTIN_METHODS:
+        methods.setdefault(name, MethodInfo(name, {}, Signature().pack(), False))
+    return methods
+
+
+class HandleInfo:
+    """What every handle to the actors of one class with one set of options shares; travels as bytes inside pickled handles."""
+    _known: dict[bytes, "HandleInfo"] = {}
+
+    def __init__(self, blob: bytes):
+        self.blob = blob
+        fields = pickle.loads(blob)
+        (self.module, self.class_name, methods, self.max_task_retries, self.max_pending_calls, self.out_of_order, self.is_async) = fields
+        self.methods = {info[0]: MethodInfo(*info) for info in methods}
+        self._templates: dict = {}
+
+    @classmethod
+    def of(cls, blob: bytes) -> "HandleInfo":
+        info = cls._known.get(blob)
+        if info is None:
+            info = cls._known[blob] = HandleInfo(blob)
+        return info
+
+    def template(self, name: str, options: dict):
+        """The template of a method with these options, made once per session."""
+        session = _raylet.session()
+        method = self.methods[name]
+        merged = {**method.options, **options}
+        returns = merged.get("num_returns")
+        if isinstance(returns, str) or (returns is None and method.generator):
+            raise not_in_release("streaming generators (num_returns='streaming' or 'dynamic', and generator methods without num_returns)")
+        simple = not options
+        if simple:
+            known = self._templates.get(name)
+            if known and known[0] == session:
+                return known[1]
+        template = _raylet.make_template({
+            "module": self.module, "function_name": name, "class_name": self.class_name, "name": merged.get("name") or name,
+            "num_returns": 1 if returns is None else returns, "max_retries": self.retries(merged), **retry_of(merged),
+        })
+        if simple:
+            self._templates[name] = (session, template)
+        return template
+
+    def retries(self, merged: dict) -> int:
+        retries = merged.get("max_task_retries")
+        return self.max_task_retries if retries is None else retries
+
+
+class ActorMethod(_raylet.MethodBase):
+    """handle.method: `.remote(...)` calls it (in C: binding/remote_calls.cc)."""
+
+    def __init__(self, core, info: HandleInfo, name: str, options: dict | None = None):
+        self._core = core
+        self._info = info
+        self._name = name
+        self._options = options or {}
+        merged = {**info.methods[name].options, **self._options}
+        self._target(core, info.retries(merged), info.max_pending_calls, info.out_of_order)
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(f"Actor methods cannot be called directly. Instead of running 'object.{self._name}()', try 'object.{self._name}.remote()'.")
+
+    def options(self, **options) -> "ActorMethod":
+        """The same method with other options for its calls."""
+        for key in options:
+            if key not in METHOD_CALL:
+                raise ValueError(f"Invalid option keyword {key} for actor methods. Valid ones are {sorted(METHOD_CALL)}.")
+        require_present(options)
+        if isinstance(options.get("num_returns"), str) and not self._info.methods[self._name].generator:
+            raise ValueError(f"num_returns={options['num_returns']!r} is for generator methods only")
+        return ActorMethod(self._core, self._info, self._name, {**self._options, **options})
+
+    def bind(self, *args, **kwargs):
+        raise not_in_release("ray.dag (method.bind)")
+
+    def _remote(self, args=None, kwargs=None, **options):
+        target = self.options(**options) if options else self
+        return target.remote(*(args or ()), **(kwargs or {}))
+
+    def _check_arguments(self, args: tuple, kwargs: dict):
+        self._info.methods[self._name].signature.check(args, kwargs)
+
+    def _prepare(self):
+        from ray._private.worker import ensure_connected
+        ensure_connected()
+        if self._core.session() != _raylet.session():
+            from ray.exceptions import ActorHandleNotFoundError
+            raise ActorHandleNotFoundError(f"The handle to actor {self._core.id().hex()} belongs to a session that was shut down: create the actor again.")
+        self._bind(self._info.template(self._name, self._options), *self._info.methods[self._name].signature.limits())
+
+    def __repr__(self):
+        return f"ActorMethod({self._info.class_name}.{self._name})"
+
+    def __reduce__(self):
+        # The handle's own pickling counts the reference.
+        return _rebuild_method, (ActorHandle(self._core, self._info), self._name, self._options)
+
+
+def _rebuild_method(handle: "ActorHandle", name: str, options: dict) -> ActorMethod:
+    return ActorMethod(handle._core, handle._info, name, options)
+
+
+class ActorHandle:
+    """A caller's end of an actor. The actor lives while handles to it do (unless it is detached)."""
+
+    def __init__(self, core, info: HandleInfo):
+        self._core = core
+        self._info = info
+
+    @property
+    def _actor_id(self):
+        from ray._private.ids import ActorID
+        return ActorID(self._core.id())
+
+    @property
+    def _ray_actor_id(self):
+        return self._actor_id
+
+    def __getattr__(self, name):
+        if name.startswith("_ray_") or name not in self._info.methods:
+            raise AttributeError(f"'{self._info.class_name}' object has no attribute '{name}'")
+        # Kept in the instance: the next access does not come here. The method holds the actor, not this handle: no cycle.
+        value = self.__dict__[name] = ActorMethod(self._core, self._info, name)
+        return value
+
+    def __dir__(self):
+        return sorted(self._info.methods)
+
+    def __repr__(self):
+        return f"Actor({self._info.class_name}, {self._core.id().hex()})"
+
+    def __hash__(self):
+        return hash(self._core.id())
+
+    def __eq__(self, other):
+        return type(other) is ActorHandle and self._core.id() == other._core.id()
+
+    def __reduce__(self):
+        return _rebuild_handle, (self._core.id(), self._info.blob, self._core.handle())
+
+
+# These would be found on `object` before __getattr__ is asked.
+for _name in _BUILTIN_METHODS:
+    def _builtin(self, _name=_name):
+        return ActorMethod(self._core, self._info, _name)
+    setattr(ActorHandle, _name, property(_builtin))
+del _name, _builtin
+
+_raylet._set_actor_handle_type(ActorHandle)
+
+
+def _rebuild_handle(actor_id: bytes, blob: bytes, handle_ref) -> ActorHandle:
+    return ActorHandle(_raylet.ActorCore(actor_id, handle_ref), HandleInfo.of(blob))
+
+
+class ActorClass:
+    """A class whose `.remote(...)` creates an actor."""
+
+    def __init__(self, cls, options: dict, definition: Definition | None = None, methods: dict | None = None):
+        self._cls = cls
+        self._options = options
+        self._definition = definition or Definition(cls)
+        self._methods = methods or _methods_of(cls)
+        self._is_async = any(is_coroutine(_plain_function(cls, name)) for name in self._methods if name not in _BUILTIN_METHODS)
+        self.__name__ = cls.__name__
+        self.__qualname__ = cls.__qualname__
+        self.__module__ = cls.__module__
+        self.__doc__ = cls.__doc__
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'.")
+
+    def __mro_entries__(self, bases):
+        raise ActorClassInheritanceException(f"Attempted to define a class that inherits from the actor class {self.__name__}. Inheriting from actor classes is "
+                                             "not currently supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote).")
+
+    def options(self, **options) -> "ActorClass":
+        """The same class with other options; options not named keep their value."""
+        if "concurrency_groups" in options:
+            raise ValueError("Setting 'concurrency_groups' is not supported in '.options()'.")
+        merged = {**self._options, **options}
+        validate_actor(merged)
+        return ActorClass(self._cls, merged, self._definition, self._methods)
+
+    def remote(self, *args, **kwargs) -> ActorHandle:
+        """Creates an actor with these constructor arguments; returns its handle at once."""
+        from ray._private.worker import ensure_connected, global_worker
+        ensure_connected()
+        init = self._methods.get("__init__")
+        if init:
+            init.signature.check(args, kwargs)
+        elif args or kwargs:
+            raise TypeError(f"{self.__name__}() takes no arguments")
+        options = self._options
+        spec = self._spec(options, global_worker)
+        core = _raylet.create_actor(spec, bool(options.get("get_if_exists")), args, kwargs)
+        return ActorHandle(core, HandleInfo.of(spec["handle_blob"]))
+
+    def _remote(self, args=None, kwargs=None, **options):
+        target = self.options(**options) if options else self
+        return target.remote(*(args or ()), **(kwargs or {}))
+
+    def bind(self, *args, **kwargs):
+        raise not_in_release("ray.dag (Class.bind)")
+
+    def _spec(self, options: dict, worker) -> dict:
+        """The fields of proto ActorSpec."""
+        concurrency = options.get("max_concurrency") or (1000 if self._is_async else 1)
+        out_of_order = options.get("allow_out_of_order_execution")
+        unordered = self._is_async or concurrency > 1
+        if out_of_order is False and unordered:
+            raise ValueError("allow_out_of_order_execution=False is not possible for async or threaded actors")
+        out_of_order = unordered if out_of_order is None else out_of_order
+        # Without any resource option an actor needs a CPU to be placed and holds none; with one of the others it holds a CPU.
+        others = options.get("num_gpus") or options.get("resources") or options.get("accelerator_type")
+        held = resources_of(options, 1 if others else 0)
+        placement = resources_of(options, 1)
+        pending = options.get("max_pending_calls")
+        blob = pickle.dumps((self.__module__, self.__name__, [info.pack() for info in self._methods.values()], options.get("max_task_retries") or 0,
+                             -1 if pending is None else pending, out_of_order, self._is_async), protocol=5)
+        return {
+            "name": options.get("name") or "",
+            "ray_namespace": options.get("namespace") or worker.namespace,
+            "detached": options.get("lifetime") == "detached" or (options.get("lifetime") is None and worker.default_actor_lifetime == "detached"),
+            "creation": {**self._definition.describe("actor class"), "function_name": "__init__", "class_name": self.__name__, "name": "__init__",
+                         "resources": held, "scheduling_strategy": strategy_of(options), "num_returns": 0},
+            "placement": placement,
+            "max_restarts": options.get("max_restarts") or 0,
+            "max_task_retries": options.get("max_task_retries") or 0,
+            "max_concurrency": concurrency,
+            "asyncio": self._is_async,
+            "out_of_order": out_of_order,
+            "handle_blob": blob,
+            "class_name": self.__name__,
+            "max_pending_calls": -1 if pending is None else pending,
+        }
+
+    def __repr__(self):
+        return f"ActorClass({self.__name__})"
+
+    def __reduce__(self):
+        return ActorClass, (self._cls, self._options)
+
+
+def _plain_function(cls, name: str):
+    value = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+    return getattr(value, "__func__", value)
+
+
+def make_actor_class(cls, options: dict) -> ActorClass:
+    validate_actor(options)
+    return ActorClass(cls, options)

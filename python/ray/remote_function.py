@@ -1,0 +1,90 @@
+"""@ray.remote on functions."""
+from __future__ import annotations
+
+import os
+
+from ray import _raylet
+from ray._private.export import Definition
+from ray._private.options import not_in_release, resources_of, retry_of, strategy_of, validate_task
+from ray._private.signature import Signature, is_coroutine, is_generator
+
+
+class RemoteFunction(_raylet.FunctionBase):
+    """A function whose `.remote(...)` runs it as a task.
+
+    `remote` itself is in C (binding/remote_calls.cc); it asks _prepare() for a template once per session and _check_arguments() for
+    calls it cannot judge.
+    """
+
+    def __init__(self, function, options: dict, definition: Definition | None = None, signature: Signature | None = None):
+        self._function = function
+        self._options = options
+        self._definition = definition or Definition(function)
+        self._signature = signature or Signature.of(function)
+        self._function_name = f"{self._definition.module}.{self._definition.name}"
+        self.__name__ = getattr(function, "__name__", self._definition.name)
+        self.__qualname__ = self._definition.name
+        self.__module__ = self._definition.module
+        self.__doc__ = getattr(function, "__doc__", None)
+        self.__wrapped__ = function
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(f"Remote functions cannot be called directly. Instead of running '{self._function_name}()', try '{self._function_name}.remote()'.")
+
+    def options(self, **options) -> "RemoteFunction":
+        """The same function with other options; options not named keep their value."""
+        if "max_calls" in options:
+            raise ValueError("Setting 'max_calls' is not supported in '.options()'.")
+        if options.get("_num_objects_per_yield", 1) not in (None, 1):
+            raise ValueError("Setting '_num_objects_per_yield' is not supported in '.options()'.")
+        validate_task(options)
+        merged = {**self._options, **options}
+        check_returns(self._function, merged)
+        return RemoteFunction(self._function, merged, self._definition, self._signature)
+
+    def bind(self, *args, **kwargs):
+        raise not_in_release("ray.dag (function.bind)")
+
+    def _remote(self, args=None, kwargs=None, **options):
+        target = self.options(**options) if options else self
+        return target.remote(*(args or ()), **(kwargs or {}))
+
+    def _check_arguments(self, args: tuple, kwargs: dict):
+        self._signature.check(args, kwargs)
+
+    def _prepare(self):
+        from ray._private.worker import ensure_connected
+        ensure_connected()
+        options = self._options
+        returns = options.get("num_returns")
+        if isinstance(returns, str) or (returns is None and is_generator(self._function)):
+            raise not_in_release("streaming generators (num_returns='streaming' or 'dynamic', and generator functions without num_returns)")
+        retries = options.get("max_retries")
+        if retries is None:
+            retries = int(os.environ.get("RAY_TASK_MAX_RETRIES", "3"))
+        template = _raylet.make_template({
+            **self._definition.describe("remote function"),
+            "name": options.get("name") or self._function_name,
+            "resources": resources_of(options, 1),
+            "num_returns": 1 if returns is None else returns,
+            "max_retries": retries,
+            "scheduling_strategy": strategy_of(options),
+            **retry_of(options),
+        })
+        self._bind(template, *self._signature.limits())
+
+    def __reduce__(self):
+        return RemoteFunction, (self._function, self._options)
+
+
+def check_returns(function, options: dict):
+    if isinstance(options.get("num_returns"), str) and not is_generator(function):
+        raise ValueError(f"num_returns={options['num_returns']!r} is for generator functions only")
+
+
+def make_remote_function(function, options: dict) -> RemoteFunction:
+    if is_coroutine(function):
+        raise ValueError("'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`, or use async actors.")
+    validate_task(options)
+    check_returns(function, options)
+    return RemoteFunction(function, options)
