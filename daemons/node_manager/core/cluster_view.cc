@@ -1,0 +1,66 @@
+#include "daemons/node_manager/core/cluster_view.h"
+
+#include <fmt/core.h>
+
+namespace rt::node {
+namespace {
+constexpr int64_t kRedirectMemoryUs = 500'000;
+}
+
+void ClusterView::update(const proto::Node& node) {
+  if (!NodeId::is_valid(node.node_id())) return;
+  NodeId id = NodeId::from_binary(node.node_id());
+  if (id == self_) return;
+  if (!node.alive()) {
+    peers_.erase(id);
+    return;
+  }
+  Peer& peer = peers_[id];
+  if (!peer.node.node_id().empty() && node.incarnation() < peer.node.incarnation()) return;
+  peer.node = node;
+  peer.total = ResourceSet::from_proto(node.total());
+  peer.reported = ResourceSet::from_proto(node.available());
+  recompute(id);
+}
+
+void ClusterView::redirected(const NodeId& id, const ResourceSet& request, int64_t now_us) {
+  auto it = peers_.find(id);
+  if (it == peers_.end() || request.empty()) return;
+  recent_.push_back({id, request, now_us + kRedirectMemoryUs});
+  it->second.available.subtract_allowing_debt(request);
+}
+
+void ClusterView::expire(int64_t now_us) {
+  while (!recent_.empty() && recent_.front().until_us <= now_us) {
+    NodeId id = recent_.front().node;
+    recent_.pop_front();
+    recompute(id);
+  }
+}
+
+void ClusterView::recompute(const NodeId& id) {
+  auto it = peers_.find(id);
+  if (it == peers_.end()) return;
+  it->second.available = it->second.reported;
+  for (const Recent& recent : recent_) {
+    if (recent.node == id) it->second.available.subtract_allowing_debt(recent.request);
+  }
+}
+
+bool ClusterView::feasible_elsewhere(const ResourceSet& request) const {
+  for (const auto& [id, peer] : peers_) {
+    if (peer.total.contains(request)) return true;
+  }
+  return false;
+}
+
+std::string ClusterView::describe(const ResourceSet& local) const {
+  ResourceSet all = local;
+  for (const auto& [id, peer] : peers_) all.add(peer.total);
+  size_t nodes = peers_.size() + 1;
+  // Only one node's share counts for one task, so a single node is described by itself.
+  return nodes == 1 ? fmt::format("the cluster's one node has {}", all.to_string())
+                    : fmt::format("the cluster's {} nodes have {} in all, and none of them alone has enough", nodes, all.to_string());
+}
+
+}  // namespace rt::node

@@ -1,0 +1,143 @@
+#include "daemons/node_manager/core/node_core.h"
+
+#include <algorithm>
+
+namespace rt::node {
+namespace {
+constexpr int64_t kTickUs = 20'000;
+constexpr int64_t kReapGraceUs = 2'000'000;
+constexpr size_t kMaxReportedDemands = 100;
+}  // namespace
+
+NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity& identity)
+    : sink_(sink), settings_(settings), me_(identity), resources_(identity.total), view_(identity.id), pool_(identity.seed) {}
+
+void NodeCore::start(Now now) {
+  started_ = true;
+  pump(now);
+}
+
+void NodeCore::pump(Now now) {
+  if (stopping_) return;
+  needed_.clear();
+  place_actors(now);
+  serve_leases(now);
+  start_workers(now);
+  if (resources_.version() == announced_version_) return;
+  announced_version_ = resources_.version();
+  sink_.resources_changed();
+}
+
+void NodeCore::tick(Now now) {
+  view_.expire(now.steady_us);
+  reap_overdue(now);
+  if (stopping_) return;
+  flag_infeasible(now);
+  revoke_for_waiting(now);
+  retire_idle(now);
+  pump(now);
+}
+
+int64_t NodeCore::next_tick_us(Now now) const {
+  int surplus = pool_.pooled() - (settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
+                                                                  : static_cast<int>(resources_.total().get("CPU")));
+  bool busy = !queue_.nobody_waits() || !waiting_actors_.empty() || pool_.count(WorkerState::kStarting) > 0 ||
+              (surplus > 0 && pool_.count(WorkerState::kIdle) > 0);
+  if (!busy) {
+    for (const auto& [id, worker] : pool_.all()) busy |= worker->state == WorkerState::kDying && worker->forced;
+  }
+  // Processes that could not be started are tried again later.
+  if (!busy && started_ && surplus < 0) busy = true;
+  return busy ? now.steady_us + kTickUs : -1;
+}
+
+// Processes that should have registered, or be gone, by now.
+void NodeCore::reap_overdue(Now now) {
+  std::vector<WorkerId> late, lost;
+  for (const auto& [id, worker] : pool_.all()) {
+    int64_t age = now.steady_us - worker->since_us;
+    if (worker->state == WorkerState::kStarting && age > settings_.worker_register_timeout_ms * 1000) late.push_back(id);
+    if (worker->state == WorkerState::kDying && worker->forced && age > kReapGraceUs) lost.push_back(id);
+  }
+  for (const WorkerId& id : late) {
+    Worker& worker = *pool_.find(id);
+    end_worker(worker, proto::ExitInfo::UNKNOWN, "it did not register with the node-manager in time", now);
+  }
+  for (const WorkerId& id : lost) {
+    Worker& worker = *pool_.find(id);
+    finish(worker, ProcessEnd{}, now);
+  }
+}
+
+void NodeCore::node_changed(const proto::Node& node) { view_.update(node); }
+
+void NodeCore::nodes_settled(Now now) { pump(now); }
+
+void NodeCore::fill_report(proto::ResourceReport* report) const {
+  report->set_node_id(me_.id.binary());
+  report->set_incarnation(resources_.version());
+  auto& available = *report->mutable_available()->mutable_units();
+  for (const auto& [name, units] : resources_.available().all()) {
+    if (units > 0) available[name] = units;
+  }
+  std::map<std::pair<ResourceSet, bool>, proto::Demand> merged;
+  auto add = [&](const ResourceSet& resources, bool infeasible, int64_t count, const std::string& what) {
+    proto::Demand& demand = merged[{resources, infeasible}];
+    if (demand.count() == 0) {
+      resources.to_proto(demand.mutable_resources());
+      demand.set_infeasible(infeasible);
+      demand.set_what(what);
+    }
+    demand.set_count(demand.count() + count);
+  };
+  for (const auto& [key, demand] : queue_.all()) {
+    // The head wants to know how much waits, not how many workers would do.
+    if (demand.want > 0) add(demand.resources, demand.infeasible_since_us >= 0, std::max<int64_t>(demand.want, demand.backlog), demand.what);
+    if (merged.size() >= kMaxReportedDemands) break;
+  }
+  for (const ActorId& id : waiting_actors_) {
+    if (merged.size() >= kMaxReportedDemands) break;
+    const HostedActor& actor = actors_.at(id);
+    if (actor.state == HostedActor::State::kWaitingResources) add(actor.placement, false, 1, actor.request.spec().class_name());
+  }
+  for (auto& [key, demand] : merged) *report->add_demands() = std::move(demand);
+}
+
+void NodeCore::check_invariants() const {
+  pool_.check_invariants();
+  queue_.check_invariants();
+  // Whatever is not available is held by someone.
+  ResourceSet sum = resources_.available();
+  for (const auto& [id, worker] : pool_.all()) {
+    ResourceSet held = lendable(*worker);
+    sum.add(held);
+    if (worker->state == WorkerState::kLeased) {
+      auto it = queue_.leases().find(worker->lease);
+      RT_CHECK(it != queue_.leases().end() && it->second.worker == id);
+    }
+    if (worker->state == WorkerState::kActor) {
+      auto it = actors_.find(worker->actor);
+      RT_CHECK(it != actors_.end() && it->second.worker == id);
+    }
+  }
+  std::set<ActorId> waiting(waiting_actors_.begin(), waiting_actors_.end());
+  RT_CHECK(waiting.size() == waiting_actors_.size());
+  for (const auto& [id, actor] : actors_) {
+    bool waits = actor.state == HostedActor::State::kWaitingResources || actor.state == HostedActor::State::kWaitingWorker;
+    RT_CHECK(waits == waiting.contains(id));
+    if (actor.state == HostedActor::State::kWaitingWorker) sum.add(actor.placement);
+    if (!waits) {
+      const Worker* worker = pool_.find(actor.worker);
+      bool dying = worker && worker->state == WorkerState::kDying && dying_actors_.contains(worker->id);
+      RT_CHECK(worker && (dying || (worker->state == WorkerState::kActor && worker->actor == id)));
+    }
+  }
+  RT_CHECK(sum == resources_.total());
+  for (const auto& [id, lease] : queue_.leases()) {
+    const Worker* worker = pool_.find(lease.worker);
+    RT_CHECK(worker && worker->state == WorkerState::kLeased && worker->lease == id);
+  }
+  RT_CHECK(exits_.size() == exit_order_.size());
+}
+
+}  // namespace rt::node

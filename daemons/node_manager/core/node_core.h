@@ -1,0 +1,169 @@
+// The decisions of one node: who gets which worker, when processes start and end, where actors live here.
+//
+// Pure and single-threaded: events come in through methods with the time, decisions go out through NodeSink. Constructed without
+// I/O, so the simulator runs hundreds of them. tick() is to be called when next_tick_us() says so.
+//
+//   node_core.cc           construction, time, reports, invariants     node_core_leases.cc   demand, grants, redirects, revocation
+//   node_core_workers.cc   processes from start to exit                node_core_actors.cc   actors from CreateActor to their death
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/config/settings.h"
+#include "daemons/node_manager/core/cluster_view.h"
+#include "daemons/node_manager/core/lease_queue.h"
+#include "daemons/node_manager/core/local_resources.h"
+#include "daemons/node_manager/core/node_sink.h"
+#include "daemons/node_manager/core/worker_pool.h"
+
+namespace rt::node {
+
+struct NodeIdentity {
+  NodeId id;
+  std::string ip;
+  int port = 0;
+  ResourceSet total;
+  uint64_t seed = 1;    // of worker ids
+};
+
+// One actor that is here, or on its way.
+struct HostedActor {
+  enum class State { kWaitingResources, kWaitingWorker, kStarting, kAlive };
+  proto::CreateActorRequest request;
+  ActorId id;
+  JobId job;
+  WorkerKind kind;
+  ResourceSet placement, lifetime;   // needed to place it; held while it lives
+  State state = State::kWaitingResources;
+  int64_t since_us = 0;
+  WorkerId worker;                   // from kStarting on
+};
+
+class NodeCore {
+ public:
+  // `sink` and `settings` outlive the core.
+  NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity& identity);
+
+  // ---- time
+  // Processes can be started: the warm ones are.
+  void start(Now now);
+  void tick(Now now);
+  // Steady time of the next tick that may matter; -1: none until something happens.
+  int64_t next_tick_us(Now now) const;
+  // No more processes are started, no more leases given.
+  void stop() { stopping_ = true; }
+
+  // ---- owners
+  void set_demand(OwnerId owner, const proto::LeaseDemand& demand, Now now);
+  void return_lease(OwnerId owner, LeaseId lease, bool worker_failed, Now now);
+  void owner_closed(OwnerId owner, Now now);
+
+  // ---- processes
+  void worker_spawned(const WorkerId& id, int pid, Now now);
+  void worker_start_failed(const WorkerId& id, const std::string& why, Now now);
+  // kNotFound: no worker of ours; kInvalid: it is not one that is expected to register.
+  Status worker_registered(const WorkerId& id, int pid, const std::string& socket_path, Now now);
+  Status add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path, Now now);
+  void worker_disconnected(const WorkerId& id, Now now);
+  void worker_exited(const WorkerId& id, const ProcessEnd& end, Now now);
+  void set_blocked(const WorkerId& id, bool blocked, Now now);
+  void job_finished(JobId job, Now now);
+
+  // ---- head
+  void create_actor(const proto::CreateActorRequest& request, Now now);
+  // The worker's answer to start_actor(). An error means that it could not be asked.
+  void actor_start_done(const ActorId& id, int64_t epoch, const Result<proto::CreateActorReply>& reply, Now now);
+  void kill(const proto::KillWorkerRequest& request, Now now);
+  void node_changed(const proto::Node& node);
+  void nodes_settled(Now now);                       // after a batch of node_changed()
+
+  // ---- questions
+  const Worker* worker(const WorkerId& id) const { return pool_.find(id); }
+  const WorkerPool& pool() const { return pool_; }
+  const LeaseQueue& leases() const { return queue_; }
+  const LocalResources& resources() const { return resources_; }
+  const ClusterView& cluster() const { return view_; }
+  const std::map<ActorId, HostedActor>& actors() const { return actors_; }
+  const proto::ExitInfo* exit_of(const WorkerId& id) const;
+  proto::WorkerAddress address_of(const Worker& worker) const;
+  // Negative amounts (debts) are reported as absent.
+  void fill_report(proto::ResourceReport* report) const;
+  void check_invariants() const;
+
+ private:
+  struct StartTrouble {
+    int failures = 0;              // in a row
+    int64_t not_before_us = 0;
+    std::string last;              // for people
+  };
+  enum class Served { kGranted, kRedirected, kNoWorker, kStuck };
+  class Round;                     // one pass over waiting demands; node_core_leases.cc
+
+  void pump(Now now);
+
+  // leases
+  void serve_leases(Now now);
+  Served serve_one(Demand& demand, Round& round, Now now);
+  void grant(Demand& demand, Worker& worker, Now now);
+  void flag_infeasible(Now now);
+  void revoke_for_waiting(Now now);
+  void revoke_for(const ResourceSet& request, int own_leases, const Demand* waiter);
+  void end_lease(LeaseId id, bool worker_stays, Now now);
+  void refuse(OwnerId owner, uint64_t class_id, const std::string& message);
+  ResourceSet lendable(const Worker& worker) const;  // what its death or return would free now
+
+  // processes
+  void need_worker(const WorkerKind& kind) { ++needed_[kind]; }
+  bool may_start(const WorkerKind& kind, Now now) const;
+  void start_workers(Now now);
+  bool start_one(const WorkerKind& kind, Now now);
+  void start_trouble(const WorkerKind& kind, const std::string& why, Now now);
+  void give_up_on(const WorkerKind& kind, const std::string& why, Now now);
+  void release_held(Worker& worker);
+  // Leaves whatever it was doing: lease, actor, resources. Its end is reported once the process is reaped.
+  void begin_dying(Worker& worker, Now now);
+  void end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
+  void finish(Worker& worker, const ProcessEnd& end, Now now);
+  void retire_idle(Now now);
+  void reap_overdue(Now now);
+  proto::ExitInfo describe_end(const Worker& worker, const ProcessEnd& end) const;
+  void remember_exit(const WorkerId& id, const proto::ExitInfo& info);
+
+  // actors
+  void place_actors(Now now);
+  void fail_creation(HostedActor& actor, const proto::ExitInfo& why, bool no_resources, Now now);
+  void actor_lost(const ActorId& id, const proto::ExitInfo& info);
+
+  NodeSink& sink_;
+  const Settings& settings_;
+  const NodeIdentity me_;
+  LocalResources resources_;
+  ClusterView view_;
+  WorkerPool pool_;
+  LeaseQueue queue_;
+  std::map<ActorId, HostedActor> actors_;
+  std::deque<ActorId> waiting_actors_;          // kWaitingResources and kWaitingWorker, oldest first
+
+  std::map<WorkerKind, int> needed_;            // workers that leases and actors could use right now
+  std::map<WorkerKind, StartTrouble> trouble_;
+  std::unordered_map<WorkerId, proto::ExitInfo> exits_;
+  std::deque<WorkerId> exit_order_;
+  std::map<WorkerId, ActorId> dying_actors_;    // to report once the cause is known
+  std::unordered_set<JobId> finished_jobs_;
+  std::deque<JobId> finished_order_;
+  uint64_t spread_turn_ = 0;
+  int64_t announced_version_ = 0;               // of resources_, last told to the sink
+  bool started_ = false, stopping_ = false;
+};
+
+}  // namespace rt::node

@@ -1,0 +1,196 @@
+// Actors from CreateActor to their death.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "daemons/node_manager/core/node_core.h"
+
+namespace rt::node {
+
+void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
+  ActorId id = ActorId::from_binary(request.spec().actor_id());
+  auto refuse_with = [&](proto::ExitInfo::Kind kind, const std::string& message) {
+    proto::CreateActorReply reply;
+    reply.mutable_failure()->set_kind(kind);
+    reply.mutable_failure()->set_message(message);
+    reply.mutable_failure()->set_node_id(me_.id.binary());
+    sink_.actor_created(id, request.epoch(), reply);
+  };
+  JobId job = JobId::from_binary(request.spec().job_id());
+  if (id.is_nil() || job.is_nil()) return refuse_with(proto::ExitInfo::UNKNOWN, "the actor's specification has no valid actor and job id");
+  if (stopping_) return refuse_with(proto::ExitInfo::NODE_DIED, "the node is leaving the cluster");
+  if (finished_jobs_.contains(job) && !request.spec().detached()) return refuse_with(proto::ExitInfo::JOB_FINISHED, "its job finished");
+  if (auto known = actors_.find(id); known != actors_.end()) {
+    HostedActor& actor = known->second;
+    if (actor.request.epoch() == request.epoch()) {
+      // Asked again, by a head that restarted: answered now, or with the first.
+      if (actor.state != HostedActor::State::kAlive) return;
+      proto::CreateActorReply reply;
+      const Worker& worker = *pool_.find(actor.worker);
+      reply.set_ok(true);
+      *reply.mutable_address() = address_of(worker);
+      reply.set_pid(worker.pid);
+      return sink_.actor_created(id, request.epoch(), reply);
+    }
+    if (actor.request.epoch() > request.epoch()) return refuse_with(proto::ExitInfo::UNKNOWN, "a later incarnation of the actor is here already");
+    // The head believes the earlier one to be gone.
+    proto::KillWorkerRequest kill_old;
+    kill_old.set_actor_id(id.binary());
+    kill_old.set_message("a new incarnation of the actor takes its place");
+    kill(kill_old, now);
+    actors_.erase(id);
+  }
+  HostedActor& actor = actors_[id];
+  actor.request = request;
+  actor.id = id;
+  actor.job = job;
+  proto::Language language = request.spec().creation().function().language();
+  actor.kind = {language, language == proto::LANGUAGE_PYTHON ? request.spec().job_config().python_executable() : ""};
+  actor.lifetime = ResourceSet::from_proto(request.spec().creation().resources());
+  actor.placement = ResourceSet::from_proto(request.spec().placement());
+  // Never less than what it holds afterwards.
+  for (const auto& [name, units] : actor.lifetime.all()) {
+    if (actor.placement.units(name) < units) actor.placement.set_units(name, units);
+  }
+  actor.since_us = now.steady_us;
+  waiting_actors_.push_back(id);
+  if (!resources_.feasible(actor.placement)) {
+    proto::ExitInfo info;
+    info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
+    info.set_message(fmt::format("node {} has no {}", me_.ip, actor.placement.to_string()));
+    return fail_creation(actor, info, true, now);
+  }
+  pump(now);
+}
+
+void NodeCore::place_actors(Now now) {
+  using State = HostedActor::State;
+  for (size_t i = 0; i < waiting_actors_.size();) {
+    HostedActor& actor = actors_.at(waiting_actors_[i]);
+    if (actor.state == State::kWaitingResources && resources_.fits(actor.placement)) {
+      resources_.acquire(actor.placement);
+      actor.state = State::kWaitingWorker;
+      actor.since_us = now.steady_us;
+    }
+    if (actor.state == State::kWaitingResources && now.steady_us - actor.since_us > settings_.actor_placement_wait_ms * 1000) {
+      proto::ExitInfo info;
+      info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
+      info.set_message(fmt::format("node {} had no free {}", me_.ip, actor.placement.to_string()));
+      fail_creation(actor, info, true, now);
+      continue;
+    }
+    Worker* worker = actor.state == State::kWaitingWorker ? pool_.idle_for(actor.kind, actor.job) : nullptr;
+    if (!worker) {
+      if (actor.state == State::kWaitingWorker) need_worker(actor.kind);
+      ++i;
+      continue;
+    }
+    pool_.set_state(*worker, WorkerState::kActor, now.steady_us);
+    worker->job = actor.job;
+    worker->actor = actor.id;
+    worker->held = actor.placement;
+    actor.worker = worker->id;
+    actor.state = State::kStarting;
+    waiting_actors_.erase(waiting_actors_.begin() + static_cast<std::ptrdiff_t>(i));
+    sink_.start_actor(worker->id, actor.request);
+  }
+}
+
+// For one that has no worker yet. The actor is gone afterwards.
+void NodeCore::fail_creation(HostedActor& actor, const proto::ExitInfo& why, bool no_resources, Now) {
+  proto::CreateActorReply reply;
+  *reply.mutable_failure() = why;
+  reply.set_no_resources(no_resources);
+  if (actor.state == HostedActor::State::kWaitingWorker) resources_.release(actor.placement);
+  ActorId id = actor.id;
+  int64_t epoch = actor.request.epoch();
+  std::erase(waiting_actors_, id);
+  actors_.erase(id);
+  sink_.actor_created(id, epoch, reply);
+}
+
+void NodeCore::actor_start_done(const ActorId& id, int64_t epoch, const Result<proto::CreateActorReply>& answer, Now now) {
+  auto it = actors_.find(id);
+  if (it == actors_.end() || it->second.request.epoch() != epoch || it->second.state != HostedActor::State::kStarting) return;
+  HostedActor& actor = it->second;
+  Worker* worker = pool_.find(actor.worker);
+  if (!worker || worker->state != WorkerState::kActor) return;   // dying: its end answers
+  if (answer && answer->ok()) {
+    actor.state = HostedActor::State::kAlive;
+    ResourceSet before = lendable(*worker);
+    worker->held = actor.lifetime;
+    resources_.release(before);
+    resources_.acquire_with_debt(lendable(*worker));
+    proto::CreateActorReply reply;
+    reply.set_ok(true);
+    *reply.mutable_address() = address_of(*worker);
+    reply.set_pid(worker->pid);
+    sink_.actor_created(id, epoch, reply);
+  } else if (answer) {
+    proto::CreateActorReply reply = *answer;
+    reply.set_ok(false);
+    proto::ExitInfo& failure = *reply.mutable_failure();
+    if (failure.kind() == proto::ExitInfo::UNKNOWN) failure.set_kind(proto::ExitInfo::INIT_FAILED);
+    failure.set_node_id(me_.id.binary());
+    failure.set_ip(me_.ip);
+    failure.set_pid(worker->pid);
+    failure.set_worker_id(worker->id.binary());
+    release_held(*worker);
+    worker->actor = ActorId::nil();
+    pool_.set_state(*worker, WorkerState::kDying, now.steady_us);
+    actors_.erase(it);
+    end_worker(*worker, proto::ExitInfo::INIT_FAILED, "the constructor of its actor failed", now);
+    sink_.actor_created(id, epoch, reply);
+  } else {
+    end_worker(*worker, proto::ExitInfo::UNKNOWN, "its actor could not be started: " + answer.error().message, now);
+  }
+  pump(now);
+}
+
+// The process of an actor is gone, and why is known.
+void NodeCore::actor_lost(const ActorId& id, const proto::ExitInfo& info) {
+  auto it = actors_.find(id);
+  if (it == actors_.end() || it->second.worker != WorkerId::from_binary(info.worker_id())) return;   // replaced by a later one
+  int64_t epoch = it->second.request.epoch();
+  bool alive = it->second.state == HostedActor::State::kAlive;
+  actors_.erase(it);
+  if (alive) {
+    proto::ActorDied died;
+    died.set_actor_id(id.binary());
+    died.set_epoch(epoch);
+    *died.mutable_death() = info;
+    sink_.actor_died(died);
+  } else {
+    proto::CreateActorReply reply;
+    *reply.mutable_failure() = info;
+    sink_.actor_created(id, epoch, reply);
+  }
+}
+
+void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
+  WorkerId worker_id = WorkerId::from_binary(request.worker_id());
+  if (auto it = actors_.find(ActorId::from_binary(request.actor_id())); !request.actor_id().empty() && it != actors_.end()) {
+    HostedActor& actor = it->second;
+    if (actor.state == HostedActor::State::kWaitingResources || actor.state == HostedActor::State::kWaitingWorker) {
+      proto::ExitInfo info;
+      info.set_kind(request.why());
+      info.set_message(request.message());
+      fail_creation(actor, info, false, now);
+      return pump(now);
+    }
+    worker_id = actor.worker;
+  }
+  Worker* worker = worker_id.is_nil() ? nullptr : pool_.find(worker_id);
+  if (!worker || worker->state == WorkerState::kDriver) return;
+  std::string message = request.message().empty() ? "the head asked for it" : request.message();
+  if (request.graceful() && worker->connected && worker->state != WorkerState::kDying) {
+    // It finishes its queue first and keeps what it holds until then.
+    worker->intent.set_kind(request.why());
+    worker->intent.set_message(message);
+    return sink_.ask_exit(worker_id, request);
+  }
+  end_worker(*worker, request.why(), message, now);
+  pump(now);
+}
+
+}  // namespace rt::node

@@ -1,0 +1,302 @@
+// Demand, grants, redirects, revocation.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "daemons/node_manager/core/node_core.h"
+#include "daemons/node_manager/core/policy/hybrid_policy.h"
+#include "daemons/node_manager/core/policy/spread_policy.h"
+
+namespace rt::node {
+namespace {
+constexpr int64_t kRedirectRetryUs = 10'000;          // how often a demand that found no other node looks again
+constexpr int64_t kFeasibleElsewhereRetryUs = 1'000'000;
+constexpr int kStarvedAfterRevokes = 10;              // times lease_revoke_after_ms
+}  // namespace
+
+// What is left in this pass, here and elsewhere; redirects are gathered into one message per (demand, node).
+class NodeCore::Round {
+ public:
+  Round(NodeCore& core, Now now) : core_(core), planned_(core.resources_.available()), now_(now) {}
+
+  // Candidates in a stable order: peers by id, this node among them.
+  const std::vector<Candidate>& candidates() {
+    if (candidates_.empty()) {
+      for (const auto& [id, peer] : core_.view_.peers()) {
+        if (!self_added_ && core_.me_.id < id) add_self();
+        candidates_.push_back({&peer.total, &peer.available, false});
+        ids_.push_back(id);
+      }
+      if (!self_added_) add_self();
+    }
+    return candidates_;
+  }
+  const NodeId& id_of(int index) const { return ids_[index]; }
+
+  void redirect(Demand& demand, const NodeId& node) {
+    core_.view_.redirected(node, demand.resources, now_.steady_us);
+    ++redirects_[{&demand, node}];
+  }
+  void send_redirects() {
+    for (const auto& [where, count] : redirects_) {
+      const auto& [demand, node] = where;
+      auto peer = core_.view_.peers().find(node);
+      RT_CHECK(peer != core_.view_.peers().end());
+      proto::LeaseRedirect message;
+      message.set_class_id(demand->class_id);
+      *message.mutable_node() = peer->second.node;
+      message.set_count(count);
+      core_.sink_.redirect(demand->owner, message);
+    }
+  }
+
+  ResourceSet& planned() { return planned_; }
+
+ private:
+  void add_self() {
+    self_added_ = true;
+    candidates_.push_back({&core_.resources_.total(), &planned_, true});
+    ids_.push_back(core_.me_.id);
+  }
+
+  NodeCore& core_;
+  ResourceSet planned_;   // available, less what granted, reserved or worker-less demands will take
+  Now now_;
+  bool self_added_ = false;
+  std::vector<Candidate> candidates_;
+  std::vector<NodeId> ids_;
+  std::map<std::pair<Demand*, NodeId>, int> redirects_;
+};
+
+void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& message) {
+  proto::LeaseNotice notice;
+  notice.set_class_id(class_id);
+  notice.set_fatal(true);
+  notice.set_message(message);
+  sink_.notice(owner, notice);
+}
+
+void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now now) {
+  Demand* known = queue_.find(owner, message.class_id());
+  if (known && message.demand_seq() < known->seq) return;
+  int want = std::clamp<int>(message.want(), 0, static_cast<int>(settings_.max_workers));
+  if (want == 0 && !known) return;
+  JobId job = JobId::from_binary(message.job().job_id());
+  if (want > 0) {
+    if (job.is_nil()) return refuse(owner, message.class_id(), "the lease demand names no job");
+    if (finished_jobs_.contains(job)) return refuse(owner, message.class_id(), "the job of this task has finished");
+    if (!message.strategy().empty() && message.strategy() != "DEFAULT" && message.strategy() != "SPREAD")
+      return refuse(owner, message.class_id(), fmt::format("the scheduling strategy '{}' is not part of this release", message.strategy()));
+    if (!message.runtime_env().empty() && message.runtime_env() != "{}")
+      return refuse(owner, message.class_id(), "runtime_env is not part of this release");
+  }
+  Demand* demand = queue_.find_or_add(owner, message.class_id(), settings_.max_lease_classes);
+  if (!demand)
+    return refuse(owner, message.class_id(), fmt::format("more than {} kinds of tasks wait in one process (setting max_lease_classes)", settings_.max_lease_classes));
+  if (want > 0) {
+    demand->resources = ResourceSet::from_proto(message.resources());
+    demand->kind = {message.language(), message.language() == proto::LANGUAGE_PYTHON ? message.job().python_executable() : ""};
+    demand->job = job;
+    demand->strategy = message.strategy() == "SPREAD" ? "SPREAD" : "";
+    demand->what = message.what();
+    demand->no_spill = message.no_spill();
+  }
+  demand->seq = message.demand_seq();
+  demand->backlog = message.backlog();
+  bool had = demand->want > 0;
+  queue_.set_want(*demand, want, now.steady_us);
+  queue_.tidy(*demand);
+  pump(now);
+  if (had || want > 0) sink_.resources_changed();
+}
+
+void NodeCore::serve_leases(Now now) {
+  if (queue_.nobody_waits()) return;
+  int64_t starved_before = now.steady_us - settings_.lease_revoke_after_ms * 1000 * kStarvedAfterRevokes;
+  std::vector<Demand*> order = queue_.fair_order(starved_before);
+  Round round(*this, now);
+  while (!order.empty()) {
+    // One lease each per pass, so that nobody's large demand takes all.
+    std::erase_if(order, [&](Demand* demand) {
+      Served served = serve_one(*demand, round, now);
+      if (served == Served::kStuck) {
+        // What a starved demand needs is kept from those behind it.
+        if (demand->waiting_since_us < starved_before && resources_.feasible(demand->resources))
+          round.planned().subtract_allowing_debt(demand->resources);
+        return true;
+      }
+      return served == Served::kNoWorker || demand->want == 0;
+    });
+  }
+  round.send_redirects();
+  std::vector<Demand*> done;
+  for (auto& [key, demand] : queue_.all()) {
+    if (demand.want == 0 && demand.leases == 0) done.push_back(&demand);
+  }
+  for (Demand* demand : done) queue_.tidy(*demand);
+}
+
+NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
+  bool fits = round.planned().contains(demand.resources);
+  bool spread = demand.strategy == "SPREAD";
+  uint64_t turn = spread_turn_;
+  bool here = fits && (demand.no_spill || view_.peers().empty() ||
+                       (!spread && utilisation_after(resources_.total(), round.planned(), demand.resources) <= settings_.scheduler_spread_threshold));
+  if (!here && !demand.no_spill && !view_.peers().empty() && (fits || now.steady_us >= demand.next_redirect_us)) {
+    int pick = spread ? pick_spread(round.candidates(), demand.resources, spread_turn_)
+                      : pick_hybrid(round.candidates(), demand.resources, settings_.scheduler_spread_threshold);
+    if (pick == kNoNode && !resources_.feasible(demand.resources)) {
+      // Only others can ever run it: wait in the line of one of them.
+      for (size_t i = 0; i < round.candidates().size() && pick == kNoNode; ++i) {
+        if (round.candidates()[i].total->contains(demand.resources)) pick = static_cast<int>(i);
+      }
+      demand.next_redirect_us = now.steady_us + (pick == kNoNode ? kRedirectRetryUs : kFeasibleElsewhereRetryUs);
+    } else if (pick == kNoNode) {
+      demand.next_redirect_us = now.steady_us + kRedirectRetryUs;
+    }
+    if (pick != kNoNode && !round.candidates()[pick].local) {
+      round.redirect(demand, round.id_of(pick));
+      queue_.set_want(demand, demand.want - 1, now.steady_us);
+      return Served::kRedirected;
+    }
+    here = pick != kNoNode;
+  }
+  if (!here) return Served::kStuck;
+  Worker* worker = pool_.idle_for(demand.kind, demand.job);
+  if (!worker) {
+    spread_turn_ = turn;   // still this node's turn when the process is there
+    // All it still wants at once; its share is kept while the processes start.
+    for (int i = 0; i < demand.want && round.planned().contains(demand.resources); ++i) {
+      need_worker(demand.kind);
+      if (may_start(demand.kind, now)) round.planned().subtract_allowing_debt(demand.resources);
+      if (demand.resources.empty() && i >= settings_.worker_start_concurrency) break;
+    }
+    return Served::kNoWorker;
+  }
+  round.planned().subtract_allowing_debt(demand.resources);
+  grant(demand, *worker, now);
+  return Served::kGranted;
+}
+
+void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
+  resources_.acquire(demand.resources);
+  pool_.set_state(worker, WorkerState::kLeased, now.steady_us);
+  worker.job = demand.job;
+  worker.held = demand.resources;
+  Lease& lease = queue_.add_lease(demand, worker.id, now.steady_us);
+  worker.lease = lease.id;
+  demand.infeasible_since_us = -1;
+  proto::LeaseGrant grant;
+  grant.set_class_id(demand.class_id);
+  grant.set_lease_id(lease.id);
+  *grant.mutable_worker() = address_of(worker);
+  grant.set_pid(worker.pid);
+  sink_.grant(demand.owner, grant);
+}
+
+void NodeCore::return_lease(OwnerId owner, LeaseId id, bool worker_failed, Now now) {
+  Lease* lease = queue_.find_lease(id);
+  // Its worker died meanwhile, or the owner is mistaken.
+  if (!lease || lease->owner != owner) return;
+  Worker& worker = *pool_.find(lease->worker);
+  if (worker_failed) {
+    end_worker(worker, proto::ExitInfo::UNKNOWN, "the connection between it and the owner of its task broke", now);
+  } else {
+    end_lease(id, true, now);
+  }
+  pump(now);
+}
+
+void NodeCore::end_lease(LeaseId id, bool worker_stays, Now now) {
+  Worker& worker = *pool_.find(queue_.find_lease(id)->worker);
+  release_held(worker);
+  worker.lease = 0;
+  if (worker_stays) pool_.set_state(worker, WorkerState::kIdle, now.steady_us);
+  queue_.remove_lease(id);
+}
+
+void NodeCore::owner_closed(OwnerId owner, Now now) {
+  for (LeaseId id : queue_.leases_of(owner)) {
+    // It may still run the dead owner's task, whose result nobody can use.
+    end_worker(*pool_.find(queue_.find_lease(id)->worker), proto::ExitInfo::OWNER_DIED, "the process that owned its task ended", now);
+  }
+  queue_.erase_owner_demands(owner);
+  pump(now);
+  sink_.resources_changed();
+}
+
+void NodeCore::flag_infeasible(Now now) {
+  bool changed = false;
+  for (auto& [key, demand] : queue_.all()) {
+    if (demand.want == 0) continue;
+    if (resources_.feasible(demand.resources) || (!demand.no_spill && view_.feasible_elsewhere(demand.resources))) {
+      changed |= demand.infeasible_since_us >= 0;
+      demand.infeasible_since_us = -1;
+      demand.infeasible_said = false;
+      continue;
+    }
+    if (demand.infeasible_since_us < 0) {
+      demand.infeasible_since_us = now.steady_us;
+      changed = true;
+    }
+    if (demand.infeasible_said || now.steady_us - demand.infeasible_since_us < settings_.infeasible_warning_after_ms * 1000) continue;
+    demand.infeasible_said = true;
+    proto::LeaseNotice notice;
+    notice.set_class_id(demand.class_id);
+    notice.set_infeasible(true);
+    notice.set_message(fmt::format("{} needs {}, which no node of the cluster has: it waits until such a node joins ({})",
+                                   demand.what.empty() ? "a task" : demand.what, demand.resources.to_string(), view_.describe(resources_.total())));
+    sink_.notice(demand.owner, notice);
+  }
+  if (changed) sink_.resources_changed();
+}
+
+ResourceSet NodeCore::lendable(const Worker& worker) const {
+  ResourceSet held = worker.held;
+  if (worker.blocked) held.subtract(cpu_part(worker.held));
+  return held;
+}
+
+void NodeCore::revoke_for_waiting(Now now) {
+  int64_t before = now.steady_us - settings_.lease_revoke_after_ms * 1000;
+  for (const ActorId& id : waiting_actors_) {
+    const HostedActor& actor = actors_.at(id);
+    if (actor.state == HostedActor::State::kWaitingResources && actor.since_us <= before) revoke_for(actor.placement, 0, nullptr);
+  }
+  for (auto& [key, demand] : queue_.all()) {
+    if (demand.want == 0 || demand.waiting_since_us > before) continue;
+    if (resources_.feasible(demand.resources)) revoke_for(demand.resources, demand.leases, &demand);
+  }
+}
+
+// Asks for enough leases back to let `request` in, from whoever has most; a waiter that has some only takes from those with
+// clearly more, or two of them would take turns at each other's expense.
+void NodeCore::revoke_for(const ResourceSet& request, int own_leases, const Demand* waiter) {
+  ResourceSet expected = resources_.available();
+  for (const auto& [id, lease] : queue_.leases()) {
+    if (lease.revoked) expected.add(lendable(*pool_.find(lease.worker)));
+  }
+  while (!expected.contains(request)) {
+    Lease* victim = nullptr;
+    int victim_leases = own_leases == 0 ? 0 : own_leases + 1;
+    for (auto& [id, lease] : queue_.leases()) {
+      if (lease.revoked) continue;
+      const Demand* holder = queue_.find(lease.owner, lease.class_id);
+      if (holder == waiter || holder->leases <= victim_leases) continue;
+      ResourceSet gives = lendable(*pool_.find(lease.worker));
+      bool helps = false;
+      for (const auto& [name, wanted] : request.all()) helps |= expected.units(name) < wanted && gives.units(name) > 0;
+      if (!helps) continue;
+      victim = &lease;
+      victim_leases = holder->leases;
+    }
+    if (!victim) return;
+    victim->revoked = true;
+    expected.add(lendable(*pool_.find(victim->worker)));
+    proto::LeaseRevoke revoke;
+    revoke.add_lease_ids(victim->id);
+    sink_.revoke(victim->owner, revoke);
+  }
+}
+
+}  // namespace rt::node

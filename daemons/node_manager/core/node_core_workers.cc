@@ -1,0 +1,335 @@
+// Processes from start to exit.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemons/node_manager/core/node_core.h"
+
+namespace rt::node {
+namespace {
+constexpr size_t kMaxExits = 1000;
+constexpr size_t kMaxFinishedJobs = 10'000;
+constexpr int64_t kFirstBackoffUs = 200'000, kMaxBackoffUs = 30'000'000;
+}  // namespace
+
+proto::WorkerAddress NodeCore::address_of(const Worker& worker) const {
+  proto::WorkerAddress address;
+  address.set_node_id(me_.id.binary());
+  address.set_worker_id(worker.id.binary());
+  address.set_ip(me_.ip);
+  address.set_port(me_.port);
+  address.set_socket_path(worker.socket_path);
+  return address;
+}
+
+bool NodeCore::may_start(const WorkerKind& kind, Now now) const {
+  if (!started_ || stopping_) return false;
+  auto it = trouble_.find(kind);
+  return it == trouble_.end() || now.steady_us >= it->second.not_before_us;
+}
+
+void NodeCore::start_workers(Now now) {
+  if (!started_ || stopping_) return;
+  for (const auto& [kind, needed] : needed_) {
+    for (int missing = needed - pool_.starting(kind); missing > 0; --missing) {
+      if (!start_one(kind, now)) break;
+    }
+  }
+  int warm = settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
+                                             : static_cast<int>(resources_.total().get("CPU"));
+  while (pool_.pooled() < warm) {
+    if (!start_one(WorkerKind{}, now)) break;
+  }
+}
+
+bool NodeCore::start_one(const WorkerKind& kind, Now now) {
+  if (!may_start(kind, now) || pool_.count(WorkerState::kStarting) >= settings_.worker_start_concurrency) return false;
+  if (pool_.processes() >= settings_.max_workers) {
+    // Room is made by one that idles for nothing; it is there once that one is gone.
+    if (Worker* idle = pool_.longest_idle()) {
+      end_worker(*idle, proto::ExitInfo::INTENTIONAL, "it was idle and the node had reached max_workers", now);
+    }
+    return false;
+  }
+  // A process after a failure proves that the trouble is over before more follow.
+  auto trouble = trouble_.find(kind);
+  if (trouble != trouble_.end() && pool_.starting(kind) > 0) return false;
+  Worker& worker = pool_.add_starting(kind, now.steady_us);
+  sink_.spawn_worker(worker.id, kind);
+  return true;
+}
+
+void NodeCore::worker_spawned(const WorkerId& id, int pid, Now) {
+  if (Worker* worker = pool_.find(id)) worker->pid = pid;
+}
+
+void NodeCore::worker_start_failed(const WorkerId& id, const std::string& why, Now now) {
+  Worker* worker = pool_.find(id);
+  if (!worker) return;
+  bool starting = worker->state == WorkerState::kStarting;
+  WorkerKind kind = worker->kind;
+  if (worker->state != WorkerState::kDying) begin_dying(*worker, now);
+  pool_.remove(id);
+  if (starting) start_trouble(kind, why, now);
+  pump(now);
+}
+
+void NodeCore::start_trouble(const WorkerKind& kind, const std::string& why, Now now) {
+  StartTrouble& trouble = trouble_[kind];
+  ++trouble.failures;
+  trouble.last = why;
+  int64_t backoff = std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(trouble.failures - 1, 10));
+  trouble.not_before_us = now.steady_us + backoff;
+  if (trouble.failures > settings_.worker_start_retries) give_up_on(kind, why, now);
+}
+
+// Whoever waits for such a worker is told instead of left waiting; a later demand tries again.
+void NodeCore::give_up_on(const WorkerKind& kind, const std::string& why, Now now) {
+  std::string message = fmt::format("no worker process can be started on node {}: {}", me_.ip, why);
+  std::vector<LeaseQueue::Key> waiting;
+  for (const auto& [key, demand] : queue_.all()) {
+    if (demand.want > 0 && demand.kind == kind) waiting.push_back(key);
+  }
+  for (const auto& [owner, class_id] : waiting) {
+    Demand& demand = *queue_.find(owner, class_id);
+    queue_.set_want(demand, 0, now.steady_us);
+    queue_.tidy(demand);
+    refuse(owner, class_id, message);
+  }
+  std::vector<ActorId> actors(waiting_actors_.begin(), waiting_actors_.end());
+  for (const ActorId& id : actors) {
+    HostedActor& actor = actors_.at(id);
+    if (actor.kind != kind) continue;
+    proto::ExitInfo info;
+    info.set_message(message);
+    info.set_node_id(me_.id.binary());
+    info.set_ip(me_.ip);
+    fail_creation(actor, info, false, now);
+  }
+}
+
+Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::string& socket_path, Now now) {
+  Worker* worker = pool_.find(id);
+  if (!worker) return make_error(Code::kNotFound, "this node-manager started no such worker");
+  if (worker->state != WorkerState::kStarting) {
+    return make_error(Code::kInvalid, fmt::format("worker {} cannot register: it is {}", id.hex(), state_name(worker->state)));
+  }
+  worker->pid = pid;
+  worker->socket_path = socket_path;
+  worker->connected = true;
+  trouble_.erase(worker->kind);
+  pool_.set_state(*worker, WorkerState::kIdle, now.steady_us);
+  pump(now);
+  return {};
+}
+
+Status NodeCore::add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path, Now now) {
+  if (job.is_nil()) return make_error(Code::kInvalid, "a driver needs a job id");
+  if (pool_.find(id)) return make_error(Code::kAlreadyExists, fmt::format("driver {} is connected already", id.hex()));
+  Worker& driver = pool_.add_driver(id, job, now.steady_us);
+  driver.pid = pid;
+  driver.socket_path = socket_path;
+  pump(now);
+  return {};
+}
+
+void NodeCore::release_held(Worker& worker) {
+  resources_.release(lendable(worker));
+  worker.held = ResourceSet();
+  worker.blocked = false;
+}
+
+void NodeCore::begin_dying(Worker& worker, Now now) {
+  if (worker.state == WorkerState::kLeased) {
+    end_lease(worker.lease, false, now);
+  } else if (worker.state == WorkerState::kActor) {
+    release_held(worker);
+    dying_actors_[worker.id] = worker.actor;
+    worker.actor = ActorId::nil();
+  }
+  pool_.set_state(worker, WorkerState::kDying, now.steady_us);
+}
+
+void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now) {
+  if (worker.state == WorkerState::kDriver) return;   // not ours to end
+  WorkerState before = worker.state;
+  if (before != WorkerState::kDying) begin_dying(worker, now);
+  if (worker.intent.message().empty()) {
+    worker.intent.set_kind(why);
+    worker.intent.set_message(message);
+  }
+  if (before == WorkerState::kStarting && why == proto::ExitInfo::UNKNOWN) start_trouble(worker.kind, message, now);
+  if (!worker.forced) worker.since_us = now.steady_us;
+  worker.forced = true;
+  sink_.kill_worker(worker.id);
+}
+
+void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
+  Worker* worker = pool_.find(id);
+  if (!worker) return;
+  worker->connected = false;
+  if (worker->state == WorkerState::kDriver) {
+    pool_.set_state(*worker, WorkerState::kDying, now.steady_us);
+    proto::ExitInfo info;
+    info.set_kind(proto::ExitInfo::EXITED);
+    info.set_message("the driver disconnected or ended");
+    info.set_node_id(me_.id.binary());
+    info.set_ip(me_.ip);
+    info.set_pid(worker->pid);
+    info.set_worker_id(id.binary());
+    pool_.remove(id);
+    remember_exit(id, info);
+    sink_.worker_died(id, info);
+    return;
+  }
+  // The connection is the process's life: what is left of it is ended, its exit status says why it left.
+  if (worker->state != WorkerState::kDying) begin_dying(*worker, now);
+  worker->forced = true;
+  worker->since_us = now.steady_us;
+  sink_.kill_worker(id);
+  pump(now);
+}
+
+void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now) {
+  Worker* worker = pool_.find(id);
+  if (!worker || worker->state == WorkerState::kDriver) return;
+  if (worker->state == WorkerState::kStarting) {
+    proto::ExitInfo info = describe_end(*worker, end);
+    std::string why = "it ended before it had registered: " + info.message();
+    if (!end.log_tail.empty()) why += "\nThe last lines of its log:\n" + end.log_tail;
+    WorkerKind kind = worker->kind;
+    begin_dying(*worker, now);
+    finish(*worker, end, now);
+    start_trouble(kind, why, now);
+  } else {
+    if (worker->state != WorkerState::kDying) begin_dying(*worker, now);
+    finish(*worker, end, now);
+  }
+  pump(now);
+}
+
+void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now) {
+  proto::ExitInfo info = describe_end(worker, end);
+  WorkerId id = worker.id;
+  pool_.remove(id);
+  remember_exit(id, info);
+  auto actor = dying_actors_.find(id);
+  if (actor != dying_actors_.end()) {
+    ActorId actor_id = actor->second;
+    dying_actors_.erase(actor);
+    actor_lost(actor_id, info);
+  }
+  sink_.worker_died(id, info);
+}
+
+proto::ExitInfo NodeCore::describe_end(const Worker& worker, const ProcessEnd& end) const {
+  proto::ExitInfo info = worker.intent;
+  std::string how;
+  if (end.known && end.signal > 0) {
+    if (info.kind() == proto::ExitInfo::UNKNOWN) info.set_kind(proto::ExitInfo::SIGNALED);
+    info.set_signal(end.signal);
+    const char* name = sigabbrev_np(end.signal);
+    how = fmt::format("was killed by signal {}{}", end.signal, name ? fmt::format(" (SIG{})", name) : "");
+  } else if (end.known) {
+    if (info.kind() == proto::ExitInfo::UNKNOWN) info.set_kind(proto::ExitInfo::EXITED);
+    info.set_exit_code(end.exit_code);
+    how = fmt::format("exited with code {}", end.exit_code);
+  } else {
+    how = "ended, and how is not known";
+  }
+  // What we did and why says more than the signal we sent.
+  info.set_message(worker.intent.message().empty() ? fmt::format("worker process {} on node {} {}", worker.pid, me_.ip, how)
+                                                   : fmt::format("worker process {} on node {} was ended: {}", worker.pid, me_.ip, worker.intent.message()));
+  info.set_log_tail(end.log_tail);
+  info.set_node_id(me_.id.binary());
+  info.set_ip(me_.ip);
+  info.set_pid(worker.pid);
+  info.set_worker_id(worker.id.binary());
+  return info;
+}
+
+void NodeCore::remember_exit(const WorkerId& id, const proto::ExitInfo& info) {
+  if (!exits_.insert_or_assign(id, info).second) return;
+  exit_order_.push_back(id);
+  if (exit_order_.size() <= kMaxExits) return;
+  exits_.erase(exit_order_.front());
+  exit_order_.pop_front();
+}
+
+const proto::ExitInfo* NodeCore::exit_of(const WorkerId& id) const {
+  auto it = exits_.find(id);
+  return it == exits_.end() ? nullptr : &it->second;
+}
+
+void NodeCore::set_blocked(const WorkerId& id, bool blocked, Now now) {
+  Worker* worker = pool_.find(id);
+  if (!worker || worker->blocked == blocked) return;
+  if (worker->state != WorkerState::kLeased && worker->state != WorkerState::kActor) return;
+  ResourceSet cpu = cpu_part(worker->held);
+  if (blocked) {
+    resources_.release(cpu);
+  } else {
+    resources_.acquire_with_debt(cpu);
+  }
+  worker->blocked = blocked;
+  pump(now);
+  sink_.resources_changed();
+}
+
+// Idle workers beyond the warm ones go after a while. They are asked, not killed: one may own objects others still use.
+void NodeCore::retire_idle(Now now) {
+  int warm = settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
+                                             : static_cast<int>(resources_.total().get("CPU"));
+  while (pool_.pooled() > warm) {
+    Worker* idle = pool_.longest_idle();
+    if (!idle || now.steady_us - idle->since_us < settings_.idle_worker_timeout_ms * 1000) return;
+    begin_dying(*idle, now);
+    idle->intent.set_kind(proto::ExitInfo::INTENTIONAL);
+    idle->intent.set_message("it was idle and not needed any more");
+    proto::KillWorkerRequest request;
+    request.set_worker_id(idle->id.binary());
+    request.set_graceful(true);
+    request.set_why(proto::ExitInfo::INTENTIONAL);
+    request.set_message(idle->intent.message());
+    sink_.ask_exit(idle->id, request);
+  }
+}
+
+void NodeCore::job_finished(JobId job, Now now) {
+  if (job.is_nil() || !finished_jobs_.insert(job).second) return;
+  finished_order_.push_back(job);
+  if (finished_order_.size() > kMaxFinishedJobs) {
+    finished_jobs_.erase(finished_order_.front());
+    finished_order_.pop_front();
+  }
+  std::vector<LeaseQueue::Key> demands;
+  for (const auto& [key, demand] : queue_.all()) {
+    if (demand.job == job && demand.want > 0) demands.push_back(key);
+  }
+  for (const auto& [owner, class_id] : demands) {
+    Demand& demand = *queue_.find(owner, class_id);
+    queue_.set_want(demand, 0, now.steady_us);
+    queue_.tidy(demand);
+  }
+  std::vector<ActorId> actors(waiting_actors_.begin(), waiting_actors_.end());
+  for (const ActorId& id : actors) {
+    HostedActor& actor = actors_.at(id);
+    if (actor.job != job || actor.request.spec().detached()) continue;
+    proto::ExitInfo info;
+    info.set_kind(proto::ExitInfo::JOB_FINISHED);
+    info.set_message("its job finished");
+    fail_creation(actor, info, false, now);
+  }
+  std::vector<WorkerId> ending;
+  for (const auto& [id, worker] : pool_.all()) {
+    if (worker->job != job || worker->state == WorkerState::kDriver) continue;
+    auto actor = worker->state == WorkerState::kActor ? actors_.find(worker->actor) : actors_.end();
+    if (actor != actors_.end() && actor->second.request.spec().detached()) continue;
+    ending.push_back(id);
+  }
+  for (const WorkerId& id : ending) end_worker(*pool_.find(id), proto::ExitInfo::JOB_FINISHED, "its job finished", now);
+  pump(now);
+}
+
+}  // namespace rt::node

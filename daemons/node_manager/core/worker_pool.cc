@@ -1,0 +1,105 @@
+#include "daemons/node_manager/core/worker_pool.h"
+
+namespace rt::node {
+
+std::string_view state_name(WorkerState state) {
+  static constexpr std::string_view kNames[] = {"starting", "idle", "leased", "actor", "driver", "dying"};
+  return kNames[static_cast<int>(state)];
+}
+
+Worker& WorkerPool::add_starting(const WorkerKind& kind, int64_t now_us) {
+  auto worker = std::make_unique<Worker>();
+  worker->id = WorkerId::random(rng_);
+  worker->kind = kind;
+  worker->since_us = now_us;
+  Worker& added = *worker;
+  workers_[added.id] = std::move(worker);
+  ++counts_[static_cast<int>(WorkerState::kStarting)];
+  ++starting_[kind];
+  return added;
+}
+
+Worker& WorkerPool::add_driver(const WorkerId& id, JobId job, int64_t now_us) {
+  RT_CHECK(!find(id));
+  auto worker = std::make_unique<Worker>();
+  worker->id = id;
+  worker->job = job;
+  worker->state = WorkerState::kDriver;
+  worker->since_us = now_us;
+  worker->connected = true;
+  Worker& added = *worker;
+  workers_[id] = std::move(worker);
+  ++counts_[static_cast<int>(WorkerState::kDriver)];
+  return added;
+}
+
+Worker* WorkerPool::find(const WorkerId& id) {
+  auto it = workers_.find(id);
+  return it == workers_.end() ? nullptr : it->second.get();
+}
+
+const Worker* WorkerPool::find(const WorkerId& id) const { return const_cast<WorkerPool*>(this)->find(id); }
+
+void WorkerPool::set_state(Worker& worker, WorkerState next, int64_t now_us) {
+  using S = WorkerState;
+  S old = worker.state;
+  bool legal = (next == S::kDying && old != S::kDying) || (old == S::kStarting && next == S::kIdle) ||
+               (old == S::kIdle && (next == S::kLeased || next == S::kActor)) || (old == S::kLeased && next == S::kIdle);
+  RT_CHECK(legal);
+  --counts_[static_cast<int>(old)];
+  ++counts_[static_cast<int>(next)];
+  if (old == S::kIdle) idle_.erase(worker.id);
+  if (old == S::kStarting && --starting_[worker.kind] == 0) starting_.erase(worker.kind);
+  if (next == S::kIdle) idle_.insert(worker.id);
+  worker.state = next;
+  worker.since_us = now_us;
+}
+
+void WorkerPool::remove(const WorkerId& id) {
+  auto it = workers_.find(id);
+  RT_CHECK(it != workers_.end() && it->second->state == WorkerState::kDying);
+  --counts_[static_cast<int>(WorkerState::kDying)];
+  workers_.erase(it);
+}
+
+Worker* WorkerPool::idle_for(const WorkerKind& kind, JobId job) {
+  Worker* unused = nullptr;
+  for (const WorkerId& id : idle_) {
+    Worker* worker = find(id);
+    if (worker->kind != kind) continue;
+    if (worker->job == job) return worker;
+    if (worker->job.is_nil() && !unused) unused = worker;
+  }
+  return unused;
+}
+
+Worker* WorkerPool::longest_idle(JobId not_job) {
+  Worker* oldest = nullptr;
+  for (const WorkerId& id : idle_) {
+    Worker* worker = find(id);
+    if (!not_job.is_nil() && (worker->job == not_job || worker->job.is_nil())) continue;
+    if (!oldest || worker->since_us < oldest->since_us) oldest = worker;
+  }
+  return oldest;
+}
+
+int WorkerPool::starting(const WorkerKind& kind) const {
+  auto it = starting_.find(kind);
+  return it == starting_.end() ? 0 : it->second;
+}
+
+void WorkerPool::check_invariants() const {
+  int counted[6] = {};
+  for (const auto& [id, worker] : workers_) {
+    ++counted[static_cast<int>(worker->state)];
+    RT_CHECK((worker->state == WorkerState::kIdle) == idle_.contains(id));
+    RT_CHECK((worker->state == WorkerState::kLeased) == (worker->lease != 0));
+    RT_CHECK((worker->state == WorkerState::kActor) == !worker->actor.is_nil());
+    bool busy = worker->state == WorkerState::kLeased || worker->state == WorkerState::kActor;
+    RT_CHECK(busy || (worker->held.empty() && !worker->blocked));
+    RT_CHECK(!busy || !worker->job.is_nil());
+  }
+  for (int i = 0; i < 6; ++i) RT_CHECK(counted[i] == counts_[i]);
+}
+
+}  // namespace rt::node

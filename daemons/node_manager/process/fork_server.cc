@@ -1,0 +1,120 @@
+#include "daemons/node_manager/process/fork_server.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/base/log.h"
+
+namespace rt::node {
+namespace {
+
+constexpr size_t kMaxLineBytes = 1 << 20;
+
+std::string describe_status(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("it was killed by signal {}", WTERMSIG(status));
+  return fmt::format("it exited with code {}", WEXITSTATUS(status));
+}
+
+// A Python string literal, for the -c program. Paths may hold quotes and backslashes.
+std::string python_literal(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace); }
+
+}  // namespace
+
+Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& reaper, const Options& options, Events events) {
+  int fds[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return errno_error("cannot make a socket pair for the fork server", errno);
+  SpawnOptions spawn;
+  spawn.argv = {options.python, "-c",
+                fmt::format("import sys; sys.path.insert(0, {}); from ray._private.fork_server import main; main()", python_literal(options.python_path)),
+                "3"};
+  spawn.env = options.env;
+  spawn.stdout_path = spawn.stderr_path = options.log_path;
+  spawn.inherit_fd = fds[1];
+  auto process = spawn_process(spawn);
+  ::close(fds[1]);
+  if (!process) {
+    ::close(fds[0]);
+    return std::move(process).error();
+  }
+  ::fcntl(fds[0], F_SETFL, O_NONBLOCK);
+  std::unique_ptr<ForkServer> server(new ForkServer(loop, reaper, options, std::move(events)));
+  server->process_ = *process;
+  server->stream_ = loop.adopt(fds[0]);
+  server->stream_->start(server.get());
+  reaper.watch(process->pid, [raw = server.get()](int status) {
+    raw->exited_ = true;
+    raw->died(describe_status(status));
+  });
+  return server;
+}
+
+ForkServer::ForkServer(net::Loop& loop, Reaper& reaper, const Options& options, Events events)
+    : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)) {}
+
+ForkServer::~ForkServer() {
+  if (!exited_) reaper_.watch(process_.pid, [](int) {});   // reaped, of no interest
+}
+
+void ForkServer::fork(const ForkRequest& request) {
+  nlohmann::json json = {{"op", "fork"},           {"worker_id", request.worker_id_hex}, {"stdout", request.stdout_path},
+                         {"stderr", request.stderr_path}, {"args", request.args},        {"env", request.env}};
+  std::string line = json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+  if (!stream_) return;
+  stream_->write(as_bytes(line));
+  stream_->flush();
+}
+
+MutableBytes ForkServer::read_buffer() { return {reinterpret_cast<uint8_t*>(buffer_), sizeof buffer_}; }
+
+void ForkServer::on_read(size_t n) {
+  partial_.append(buffer_, n);
+  size_t start = 0;
+  for (size_t end; (end = partial_.find('\n', start)) != std::string::npos; start = end + 1) on_line(partial_.substr(start, end - start));
+  partial_.erase(0, start);
+  if (partial_.size() > kMaxLineBytes) died("it sent a line without end");
+}
+
+void ForkServer::on_line(const std::string& line) {
+  nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object()) {
+    RT_WARN("fork server {} sent what is not JSON: {}", process_.pid, line.substr(0, 200));
+    return;
+  }
+  auto text = [&](const char* key) { return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string(); };
+  auto number = [&](const char* key) { return json.contains(key) && json[key].is_number_integer() ? json[key].get<int64_t>() : int64_t{0}; };
+  if (json.contains("forked")) {
+    events_.on_forked(text("forked"), ProcessId{static_cast<int>(number("pid")), static_cast<uint64_t>(number("start"))});
+  } else if (json.contains("exited")) {
+    events_.on_exited(static_cast<int>(number("exited")), static_cast<int>(number("status")));
+  } else if (json.contains("failed")) {
+    events_.on_fork_failed(text("failed"), text("error"));
+  } else if (json.contains("ready")) {
+    ready_ = true;
+    events_.on_ready();
+  }
+}
+
+void ForkServer::on_closed(const Error& why) {
+  // Its exit status, which follows, says more than the closed socket.
+  exit_text_ = why.message;
+  if (!exited_) signal_process(process_, SIGKILL);
+}
+
+void ForkServer::died(const std::string& why) {
+  if (dead_) return;
+  dead_ = true;
+  if (!exited_) signal_process(process_, SIGKILL);
+  std::string tail = file_tail(options_.log_path);
+  std::string message = fmt::format("the fork server of {} ended: {}", options_.python, why);
+  if (!tail.empty()) message += "\nThe last lines of its log:\n" + tail;
+  // Whoever is told may destroy this object: nothing of it is touched afterwards, and it is not on the stack of its stream.
+  loop_.post([on_died = events_.on_died, message] { on_died(message); });
+}
+
+}  // namespace rt::node

@@ -1,0 +1,164 @@
+#include "daemons/node_manager/process/job_processes.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+namespace rt::node {
+namespace {
+
+constexpr int64_t kStopGraceUs = 3'000'000;
+constexpr int kMessageLines = 10;
+
+// It becomes part of a file name.
+bool valid_submission_id(const std::string& id) {
+  return !id.empty() && id.size() <= 200 && id.front() != '.' &&
+         std::all_of(id.begin(), id.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+std::string from_environment(const std::map<std::string, std::string>& env, const char* name) {
+  auto it = env.find(name);
+  if (it != env.end()) return it->second;
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string append_path(const std::string& list, const std::string& entry) { return list.empty() ? entry : list + ":" + entry; }
+
+}  // namespace
+
+JobProcesses::JobProcesses(net::Loop& loop, Reaper& reaper, Options options, Report report)
+    : loop_(loop), reaper_(reaper), options_(std::move(options)), report_(std::move(report)) {}
+
+JobProcesses::~JobProcesses() {
+  for (auto& [id, job] : jobs_) {
+    if (job.kill_timer) loop_.cancel(job.kill_timer);
+    reaper_.watch(job.process.pid, [](int) {});
+    signal_group(job.process, SIGKILL);
+  }
+}
+
+std::string JobProcesses::log_path(const std::string& submission_id) const {
+  return fmt::format("{}/logs/job-driver-{}.log", options_.session_dir, submission_id);
+}
+
+std::map<std::string, std::string> JobProcesses::environment(const std::map<std::string, std::string>& requested) const {
+  std::map<std::string, std::string> env = requested;
+  env.try_emplace("RAY_ADDRESS", options_.head_address);
+  env.try_emplace("PYTHONUNBUFFERED", "1");   // its log is followed while it runs
+  if (!options_.python_path.empty()) env["PYTHONPATH"] = append_path(from_environment(env, "PYTHONPATH"), options_.python_path);
+  // Debian has no plain `python`: entrypoints that say so get the node's interpreter, unless PATH has one.
+  std::error_code ec;
+  std::string bin = options_.session_dir + "/bin";
+  std::filesystem::create_directories(bin, ec);
+  std::filesystem::create_symlink(options_.python, bin + "/python", ec);
+  env["PATH"] = append_path(from_environment(env, "PATH"), bin);
+  return env;
+}
+
+Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<std::string, std::string>& env) {
+  const std::string& id = request.submission_id();
+  if (!valid_submission_id(id)) return make_error(Code::kInvalid, fmt::format("'{}' is no valid submission id: letters, digits, '-', '_' and '.' only", id));
+  if (jobs_.contains(id)) return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", id));
+  if (request.entrypoint().empty()) return make_error(Code::kInvalid, "the job has no entrypoint");
+  if (!request.runtime_env_json().empty() && request.runtime_env_json() != "{}" && request.runtime_env_json() != "null") {
+    return make_error(Code::kUnsupported, "runtime_env is not part of this release");
+  }
+  SpawnOptions spawn;
+  spawn.argv = {"/bin/sh", "-c", request.entrypoint()};
+  spawn.env = environment(env);
+  spawn.stdout_path = spawn.stderr_path = log_path(id);
+  spawn.new_session = true;
+  auto pwd = env.find("PWD");
+  if (pwd != env.end() && ::access(pwd->second.c_str(), X_OK) == 0) spawn.cwd = pwd->second;
+  RT_ASSIGN(ProcessId process, spawn_process(spawn));
+  Job& job = jobs_[id];
+  job.info = request;
+  job.info.set_status("RUNNING");
+  job.info.set_pid(process.pid);
+  job.process = process;
+  reaper_.watch(process.pid, [this, id](int status) { exited(id, status); });
+  report_(job.info);
+  return {};
+}
+
+void JobProcesses::exited(const std::string& submission_id, int status) {
+  auto it = jobs_.find(submission_id);
+  if (it == jobs_.end()) return;
+  Job job = std::move(it->second);
+  jobs_.erase(it);
+  if (job.kill_timer) loop_.cancel(job.kill_timer);
+  // What the shell left behind in its group ends with it.
+  signal_group(job.process, SIGKILL);
+  std::string how;
+  if (WIFSIGNALED(status)) {
+    job.info.set_exit_code(-WTERMSIG(status));
+    how = fmt::format("the job's driver was killed by signal {}", WTERMSIG(status));
+  } else {
+    job.info.set_exit_code(WEXITSTATUS(status));
+    how = fmt::format("the job's driver exited with code {}", WEXITSTATUS(status));
+  }
+  if (job.stopping) {
+    job.info.set_status("STOPPED");
+    job.info.set_message("Job was intentionally stopped.");
+  } else if (status == 0) {
+    job.info.set_status("SUCCEEDED");
+    job.info.set_message("Job finished successfully.");
+  } else {
+    job.info.set_status("FAILED");
+    job.info.set_error_type("JOB_ENTRYPOINT_COMMAND_ERROR");
+    std::string tail = file_tail(log_path(submission_id), kMessageLines);
+    job.info.set_message(tail.empty() ? how : how + ". Last lines of its log:\n" + tail);
+  }
+  report_(job.info);
+}
+
+bool JobProcesses::stop(const std::string& submission_id) {
+  auto it = jobs_.find(submission_id);
+  if (it == jobs_.end()) return false;
+  Job& job = it->second;
+  if (job.stopping) return true;
+  job.stopping = true;
+  signal_group(job.process, SIGTERM);
+  job.kill_timer = loop_.run_after(kStopGraceUs, [this, submission_id] {
+    auto found = jobs_.find(submission_id);
+    if (found == jobs_.end()) return;
+    found->second.kill_timer = 0;
+    signal_group(found->second.process, SIGKILL);
+  });
+  return true;
+}
+
+void JobProcesses::stop_all(int signal) {
+  for (auto& [id, job] : jobs_) {
+    job.stopping = true;
+    signal_group(job.process, signal);
+  }
+}
+
+Result<JobProcesses::Chunk> JobProcesses::read_log(const std::string& submission_id, int64_t offset, int64_t max_bytes) const {
+  if (!valid_submission_id(submission_id)) return make_error(Code::kInvalid, fmt::format("'{}' is no valid submission id", submission_id));
+  int fd = ::open(log_path(submission_id).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return make_error(Code::kNotFound, fmt::format("job {} has no log on this node", submission_id));
+  offset = std::max<int64_t>(0, offset);
+  int64_t limit = max_bytes <= 0 ? static_cast<int64_t>(options_.max_log_chunk) : std::min<int64_t>(max_bytes, static_cast<int64_t>(options_.max_log_chunk));
+  Chunk chunk;
+  chunk.data.resize(static_cast<size_t>(limit));
+  ssize_t n = ::pread(fd, chunk.data.data(), chunk.data.size(), offset);
+  int error = errno;
+  ::close(fd);
+  if (n < 0) return errno_error("cannot read the log of job " + submission_id, error);
+  chunk.data.resize(static_cast<size_t>(n));
+  chunk.next_offset = offset + n;
+  return chunk;
+}
+
+}  // namespace rt::node

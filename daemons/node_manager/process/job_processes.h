@@ -1,0 +1,60 @@
+// Drivers of submitted jobs: each a shell in its own session, its output in logs/job-driver-<submission id>.log.
+// Reports every change of a job's status; what runs when this object goes is killed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/net/loop.h"
+#include "common/proto/head.pb.h"
+#include "daemons/node_manager/process/process.h"
+#include "daemons/node_manager/process/reaper.h"
+
+namespace rt::node {
+
+class JobProcesses {
+ public:
+  struct Options {
+    std::string session_dir;
+    std::string python, python_path;      // appended to PATH and PYTHONPATH so that `python prog.py` finds `ray`
+    std::string head_address;             // RAY_ADDRESS
+    size_t max_log_chunk = 262144;
+  };
+  using Report = std::function<void(const proto::SubmittedJob&)>;
+
+  JobProcesses(net::Loop& loop, Reaper& reaper, Options options, Report report);
+  ~JobProcesses();
+
+  // kAlreadyExists, kInvalid, kUnsupported, or why its process cannot be started. RUNNING is reported before it returns.
+  Status start(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env);
+  // SIGTERM to the whole group, SIGKILL after 3 s. False: it is not running.
+  bool stop(const std::string& submission_id);
+  void stop_all(int signal);
+  bool running() const { return !jobs_.empty(); }
+  struct Chunk {
+    std::string data;
+    int64_t next_offset = 0;
+  };
+  Result<Chunk> read_log(const std::string& submission_id, int64_t offset, int64_t max_bytes) const;
+
+ private:
+  struct Job {
+    proto::SubmittedJob info;
+    ProcessId process;
+    bool stopping = false;
+    net::Loop::TimerId kill_timer = 0;
+  };
+  std::string log_path(const std::string& submission_id) const;
+  std::map<std::string, std::string> environment(const std::map<std::string, std::string>& requested) const;
+  void exited(const std::string& submission_id, int status);
+
+  net::Loop& loop_;
+  Reaper& reaper_;
+  Options options_;
+  Report report_;
+  std::map<std::string, Job> jobs_;
+};
+
+}  // namespace rt::node

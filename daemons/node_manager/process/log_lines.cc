@@ -1,0 +1,71 @@
+#include "daemons/node_manager/process/log_lines.h"
+
+#include "common/base/ids.h"
+
+namespace rt::node {
+namespace {
+
+bool take_marker(std::string_view& text, std::string_view marker) {
+  if (!text.starts_with(marker)) return false;
+  text.remove_prefix(marker.size());
+  return true;
+}
+
+}  // namespace
+
+void LogLineReader::feed(std::string_view data, std::vector<proto::LogLines>* out) {
+  while (!data.empty()) {
+    size_t end = data.find('\n');
+    if (end == std::string_view::npos) {
+      partial_.append(data);
+      data = {};
+    } else {
+      if (partial_.empty()) {
+        line(data.substr(0, end), out);
+      } else {
+        partial_.append(data.substr(0, end));
+        line(partial_, out);
+        partial_.clear();
+      }
+      data.remove_prefix(end + 1);
+    }
+    if (partial_.size() >= max_line_) {
+      line(partial_, out);
+      partial_.clear();
+    }
+  }
+}
+
+void LogLineReader::finish(std::vector<proto::LogLines>* out) {
+  if (!partial_.empty()) line(partial_, out);
+  partial_.clear();
+}
+
+void LogLineReader::line(std::string_view text, std::vector<proto::LogLines>* out) {
+  if (text.starts_with(':')) {
+    std::string_view rest = text;
+    if (take_marker(rest, ":job_id:")) {
+      JobId job = JobId::from_hex(rest);
+      if (!job.is_nil()) job_ = job.binary();
+      return;
+    }
+    if (take_marker(rest, ":task_name:") || take_marker(rest, ":actor_name:")) {
+      name_ = rest;
+      return;
+    }
+  }
+  if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+  const std::string& job = job_.empty() ? default_job_ : job_;
+  if (out->empty() || out->back().job_id() != job || out->back().name() != name_) {
+    out->emplace_back();
+    out->back().set_job_id(job);
+    out->back().set_name(name_);
+  }
+  while (text.size() > max_line_) {
+    out->back().add_lines(std::string(text.substr(0, max_line_)));
+    text.remove_prefix(max_line_);
+  }
+  out->back().add_lines(std::string(text));
+}
+
+}  // namespace rt::node

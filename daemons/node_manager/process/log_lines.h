@@ -1,0 +1,31 @@
+// Cuts the bytes of one worker log into lines and sorts them by the markers between them (":job_id:", ":task_name:", ":actor_name:").
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/proto/head.pb.h"
+
+namespace rt::node {
+
+class LogLineReader {
+ public:
+  explicit LogLineReader(size_t max_line_bytes) : max_line_(max_line_bytes) {}
+
+  // Appends the lines that `data` completes to `out`, one LogLines per run of equal job and name; only those two and the lines
+  // are filled. Lines longer than the bound come in pieces.
+  void feed(std::string_view data, std::vector<proto::LogLines>* out);
+  // What has no newline yet, at the end of the process.
+  void finish(std::vector<proto::LogLines>* out);
+  // For lines before any ":job_id:" marker: binary id.
+  void set_job(const std::string& job_id) { default_job_ = job_id; }
+
+ private:
+  void line(std::string_view text, std::vector<proto::LogLines>* out);
+
+  size_t max_line_;
+  std::string partial_, job_, default_job_, name_;
+};
+
+}  // namespace rt::node

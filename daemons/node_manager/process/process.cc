@@ -1,0 +1,221 @@
+#include "daemons/node_manager/process/process.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+extern char** environ;
+
+namespace rt::node {
+namespace {
+
+// What the child does, prepared before the fork: afterwards only async-signal-safe calls are allowed.
+struct ChildPlan {
+  std::vector<char*> argv, envp;
+  std::string out_prefix, out_suffix, err_prefix, err_suffix;
+  bool same_file = false, out_has_pid = false, err_has_pid = false;
+  const char* cwd = nullptr;
+  int inherit_fd = -1;
+  bool new_session = false;
+  pid_t parent = 0;
+};
+
+void split_path(const std::string& path, std::string& prefix, std::string& suffix, bool& has_pid) {
+  size_t at = path.find("%p");
+  has_pid = at != std::string::npos;
+  prefix = path.substr(0, at);
+  suffix = has_pid ? path.substr(at + 2) : "";
+}
+
+int open_output(const std::string& prefix, const std::string& suffix, bool has_pid) {
+  if (prefix.empty()) return ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  char path[4096];
+  char digits[16];
+  int count = 0;
+  if (has_pid) {
+    for (pid_t pid = ::getpid(); pid > 0; pid /= 10) digits[count++] = static_cast<char>('0' + pid % 10);
+  }
+  if (prefix.size() + suffix.size() + static_cast<size_t>(count) + 1 > sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  char* at = path;
+  std::memcpy(at, prefix.data(), prefix.size());
+  at += prefix.size();
+  while (count > 0) *at++ = digits[--count];
+  std::memcpy(at, suffix.data(), suffix.size());
+  at[suffix.size()] = 0;
+  return ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+}
+
+[[noreturn]] void fail_in_child(int report_fd, int stage) {
+  int report[2] = {errno, stage};
+  [[maybe_unused]] ssize_t n = ::write(report_fd, report, sizeof report);
+  ::_exit(127);
+}
+
+constexpr const char* kStages[] = {"redirect its output", "change to its directory", "execute"};
+
+[[noreturn]] void run_child(const ChildPlan& plan, int report_fd) {
+  // The parent may have died before this takes effect.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != plan.parent) ::_exit(127);
+  if (plan.new_session) {
+    ::setsid();
+  } else {
+    ::setpgid(0, 0);
+  }
+  for (int s = 1; s < NSIG; ++s) {
+    if (s != SIGKILL && s != SIGSTOP) ::signal(s, SIG_DFL);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  int out = open_output(plan.out_prefix, plan.out_suffix, plan.out_has_pid);
+  int err = plan.same_file ? out : open_output(plan.err_prefix, plan.err_suffix, plan.err_has_pid);
+  if (in < 0 || out < 0 || err < 0) fail_in_child(report_fd, 0);
+  // Out of the way of the numbers given below.
+  int report = ::fcntl(report_fd, F_DUPFD_CLOEXEC, 10);
+  int inherit = plan.inherit_fd < 0 ? -1 : ::fcntl(plan.inherit_fd, F_DUPFD_CLOEXEC, 10);
+  in = ::fcntl(in, F_DUPFD_CLOEXEC, 10);
+  out = ::fcntl(out, F_DUPFD_CLOEXEC, 10);
+  err = ::fcntl(err, F_DUPFD_CLOEXEC, 10);
+  if (::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(err, 2) < 0) fail_in_child(report, 0);
+  if (inherit >= 0 && ::dup2(inherit, 3) < 0) fail_in_child(report, 0);
+  // Nothing else is inherited: listening sockets and lifelines of this process must not live on in another.
+  ::syscall(SYS_close_range, inherit >= 0 ? 4 : 3, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */);
+  if (plan.cwd && ::chdir(plan.cwd) != 0) fail_in_child(report, 1);
+  ::execvpe(plan.argv[0], plan.argv.data(), plan.envp.data());
+  fail_in_child(report, 2);
+}
+
+std::vector<std::string> merged_environment(const std::map<std::string, std::string>& extra) {
+  std::vector<std::string> env;
+  for (char** entry = environ; *entry; ++entry) {
+    std::string_view text(*entry);
+    if (!extra.contains(std::string(text.substr(0, text.find('='))))) env.emplace_back(text);
+  }
+  for (const auto& [name, value] : extra) env.push_back(name + "=" + value);
+  return env;
+}
+
+}  // namespace
+
+uint64_t process_start_time(int pid) {
+  if (pid <= 0) return 0;
+  int fd = ::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[1024];
+  ssize_t n = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (n <= 0) return 0;
+  text[n] = 0;
+  const char* at = std::strrchr(text, ')');   // the name before it may hold anything
+  if (!at) return 0;
+  ++at;
+  for (int field = 3; field < 22; ++field) {
+    at = std::strchr(at + 1, ' ');
+    if (!at) return 0;
+  }
+  return std::strtoull(at, nullptr, 10);
+}
+
+Result<ProcessId> spawn_process(const SpawnOptions& options) {
+  RT_CHECK(!options.argv.empty());
+  ChildPlan plan;
+  std::vector<std::string> env = merged_environment(options.env);
+  for (const std::string& arg : options.argv) plan.argv.push_back(const_cast<char*>(arg.c_str()));
+  plan.argv.push_back(nullptr);
+  for (const std::string& entry : env) plan.envp.push_back(const_cast<char*>(entry.c_str()));
+  plan.envp.push_back(nullptr);
+  split_path(options.stdout_path, plan.out_prefix, plan.out_suffix, plan.out_has_pid);
+  split_path(options.stderr_path, plan.err_prefix, plan.err_suffix, plan.err_has_pid);
+  plan.same_file = options.stdout_path == options.stderr_path;
+  plan.cwd = options.cwd.empty() ? nullptr : options.cwd.c_str();
+  plan.inherit_fd = options.inherit_fd;
+  plan.new_session = options.new_session;
+  plan.parent = ::getpid();
+
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC) != 0) return errno_error("cannot start " + options.argv[0], errno);
+  sigset_t all, old;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &old);   // no handler of ours runs in the child
+  pid_t pid = ::fork();
+  if (pid == 0) run_child(plan, report[1]);
+  int fork_errno = errno;
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  ::close(report[1]);
+  if (pid < 0) {
+    ::close(report[0]);
+    return errno_error("cannot start " + options.argv[0], fork_errno);
+  }
+  int failure[2];
+  ssize_t n;
+  do {
+    n = ::read(report[0], failure, sizeof failure);   // end of file: the exec closed it
+  } while (n < 0 && errno == EINTR);
+  ::close(report[0]);
+  if (n == static_cast<ssize_t>(sizeof failure)) {
+    int status;
+    ::waitpid(pid, &status, 0);
+    return errno_error(fmt::format("cannot {} {}", kStages[std::clamp(failure[1], 0, 2)], options.argv[0]), failure[0]);
+  }
+  return ProcessId{pid, process_start_time(pid)};
+}
+
+bool signal_process(const ProcessId& process, int signal) {
+  if (process.pid <= 1) return false;
+  // The descriptor pins the process; then the start time tells whether it is the one that was meant.
+  int fd = static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0));
+  if (fd < 0 && errno == ENOSYS) {
+    return (process.start_time == 0 || process_start_time(process.pid) == process.start_time) && ::kill(process.pid, signal) == 0;
+  }
+  if (fd < 0) return false;
+  bool same = process.start_time == 0 || process_start_time(process.pid) == process.start_time;
+  bool sent = same && ::syscall(SYS_pidfd_send_signal, fd, signal, nullptr, 0) == 0;
+  ::close(fd);
+  return sent;
+}
+
+void signal_group(const ProcessId& leader, int signal) {
+  if (leader.pid > 1) ::kill(-leader.pid, signal);
+}
+
+void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+std::string file_tail(const std::string& path, int max_lines, size_t max_bytes) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  off_t size = ::lseek(fd, 0, SEEK_END);
+  off_t from = std::max<off_t>(0, size - static_cast<off_t>(max_bytes));
+  std::string text(static_cast<size_t>(std::max<off_t>(0, size - from)), 0);
+  ssize_t n = text.empty() ? 0 : ::pread(fd, text.data(), text.size(), from);
+  ::close(fd);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, n)));
+  std::vector<std::string_view> lines;
+  for (std::string_view rest = text; !rest.empty();) {
+    size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    if (line.starts_with(":job_id:") || line.starts_with(":task_name:") || line.starts_with(":actor_name:")) continue;
+    lines.push_back(line);
+  }
+  size_t first = lines.size() > static_cast<size_t>(max_lines) ? lines.size() - static_cast<size_t>(max_lines) : 0;
+  std::string tail;
+  for (size_t i = first; i < lines.size(); ++i) tail.append(lines[i]).push_back('\n');
+  return tail;
+}
+
+}  // namespace rt::node

@@ -1,0 +1,263 @@
+#include "daemons/node_manager/process/worker_starter.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "common/base/log.h"
+
+namespace rt::node {
+namespace {
+constexpr size_t kMaxServers = 4;
+constexpr int kMaxServerDeaths = 3;
+constexpr size_t kMaxCanonical = 1000;
+}  // namespace
+
+WorkerStarter::WorkerStarter(net::Loop& loop, Reaper& reaper, WorkerStarterOptions options, WorkerStarterEvents events)
+    : loop_(loop), reaper_(reaper), options_(std::move(options)), events_(std::move(events)) {
+  // Workers whose fork server died become our own children.
+  reaper_.set_orphan_handler([this](int pid, int status) { exited(pid, status); });
+}
+
+WorkerStarter::~WorkerStarter() {
+  *alive_ = false;
+  reaper_.set_orphan_handler(nullptr);
+  for (auto& [id, worker] : workers_) {
+    if (worker.python.empty() && worker.process.pid > 0) reaper_.watch(worker.process.pid, [](int) {});
+  }
+  for (auto& [python, entry] : servers_) {
+    if (entry.restart) loop_.cancel(entry.restart);
+  }
+}
+
+void WorkerStarter::start() {
+  std::string why;
+  if (!server_for(options_.python, &why)) RT_ERROR("{}", why);
+}
+
+std::string WorkerStarter::canonical_python(const std::string& python) {
+  if (python.empty() || python == options_.python) return "";
+  auto known = canonical_.find(python);
+  if (known != canonical_.end()) return known->second;
+  namespace fs = std::filesystem;
+  std::error_code ec1, ec2;
+  std::string result = python;
+  if (::access(python.c_str(), X_OK) != 0) {
+    RT_WARN("a driver's interpreter {} is not on this node: its workers run {}", python, options_.python);
+    result.clear();
+  } else if (fs::path(python).parent_path() == fs::path(options_.python).parent_path() &&
+             fs::canonical(python, ec1) == fs::canonical(options_.python, ec2) && !ec1 && !ec2) {
+    // python3 and python3.11 of one directory; a virtual environment's is another although it is the same file.
+    result.clear();
+  }
+  if (canonical_.size() < kMaxCanonical) canonical_[python] = result;
+  return result;
+}
+
+std::string WorkerStarter::log_path(const WorkerId& id, int pid, bool err) const {
+  return fmt::format("{}/logs/worker-{}-ffffffff-{}.{}", options_.session_dir, id.hex(), pid > 0 ? std::to_string(pid) : "%p", err ? "err" : "out");
+}
+
+std::map<std::string, std::string> WorkerStarter::worker_args(const WorkerId& id) const {
+  return {{"worker_id", id.hex()}, {"node_manager_socket", options_.socket_path}, {"session_dir", options_.session_dir}, {"node_id", options_.node_id_hex}};
+}
+
+// ---- fork servers
+
+WorkerStarter::Server* WorkerStarter::server_for(const std::string& python, std::string* why) {
+  auto it = servers_.find(python);
+  if (it == servers_.end()) {
+    if (servers_.size() >= kMaxServers) {
+      // The one unused longest makes room, if no worker of it is left.
+      auto oldest = servers_.end();
+      for (auto s = servers_.begin(); s != servers_.end(); ++s) {
+        bool used = s->first == options_.python;
+        for (const auto& [id, worker] : workers_) used |= worker.python == s->first;
+        if (!used && (oldest == servers_.end() || s->second.used_us < oldest->second.used_us)) oldest = s;
+      }
+      if (oldest == servers_.end()) {
+        *why = fmt::format("drivers with more than {} different Python interpreters run on this node; {} must wait", kMaxServers, python);
+        return nullptr;
+      }
+      servers_.erase(oldest);
+    }
+    it = servers_.try_emplace(python).first;
+  }
+  Server& entry = it->second;
+  entry.used_us = loop_.now_us();
+  if (!entry.server) {
+    if (entry.restart) {
+      *why = fmt::format("the fork server of {} is about to be started again", python);
+      return nullptr;
+    }
+    launch(python, entry);
+    if (!entry.server) {
+      *why = fmt::format("the fork server of {} cannot be started", python);
+      return nullptr;
+    }
+  }
+  return &entry;
+}
+
+void WorkerStarter::launch(const std::string& python, Server& entry) {
+  ForkServer::Options options;
+  options.python = python;
+  options.python_path = options_.python_path;
+  size_t index = static_cast<size_t>(std::distance(servers_.begin(), servers_.find(python)));
+  options.log_path = fmt::format("{}/logs/fork-server-{}.log", options_.session_dir, index == 0 ? "python" : std::to_string(index));
+  options.env = options_.env;
+  ForkServer::Events events;
+  events.on_ready = [this, python] { servers_[python].deaths = 0; };
+  events.on_forked = [this](const std::string& hex, ProcessId process) { forked(WorkerId::from_hex(hex), process); };
+  events.on_fork_failed = [this](const std::string& hex, const std::string& why) {
+    WorkerId id = WorkerId::from_hex(hex);
+    if (workers_.erase(id)) events_.on_failed(id, why);
+  };
+  events.on_exited = [this](int pid, int status) { exited(pid, status); };
+  events.on_died = [this, python, alive = alive_](const std::string& why) {
+    if (*alive) server_died(python, why);
+  };
+  auto server = ForkServer::start(loop_, reaper_, options, std::move(events));
+  if (server) {
+    entry.server = std::move(*server);
+  } else {
+    RT_ERROR("{}", server.error().message);
+  }
+}
+
+void WorkerStarter::server_died(const std::string& python, const std::string& why) {
+  auto it = servers_.find(python);
+  if (it == servers_.end()) return;
+  RT_ERROR("{}", why);
+  Server& entry = it->second;
+  entry.server.reset();
+  ++entry.deaths;
+  std::vector<WorkerId> unborn;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.python == python && worker.process.pid == 0) unborn.push_back(id);
+  }
+  for (const WorkerId& id : unborn) {
+    workers_.erase(id);
+    events_.on_failed(id, why);
+  }
+  if (entry.deaths > kMaxServerDeaths) return;   // the next spawn tries, as the core's own retries ask for it
+  entry.restart = loop_.run_after(100'000 << (entry.deaths - 1), [this, python, alive = alive_] {
+    if (!*alive) return;
+    auto again = servers_.find(python);
+    if (again == servers_.end()) return;
+    again->second.restart = 0;
+    if (!again->second.server) launch(python, again->second);
+  });
+}
+
+// ---- workers
+
+void WorkerStarter::fail_later(const WorkerId& id, const std::string& why) {
+  loop_.post([this, id, why, alive = alive_] {
+    if (*alive) events_.on_failed(id, why);
+  });
+}
+
+void WorkerStarter::spawn(const WorkerId& id, const WorkerKind& kind) {
+  if (kind.language == proto::LANGUAGE_CPP) {
+    spawn_cpp(id);
+  } else {
+    spawn_python(id, kind.python.empty() ? options_.python : kind.python);
+  }
+}
+
+void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python) {
+  std::string why;
+  Server* server = server_for(python, &why);
+  if (!server) return fail_later(id, why);
+  workers_[id].python = python;
+  ForkRequest request;
+  request.worker_id_hex = id.hex();
+  request.stdout_path = log_path(id, 0, false);
+  request.stderr_path = log_path(id, 0, true);
+  request.args = worker_args(id);
+  request.env = options_.env;
+  server->server->fork(request);
+}
+
+void WorkerStarter::spawn_cpp(const WorkerId& id) {
+  if (options_.cpp_worker.empty() || ::access(options_.cpp_worker.c_str(), X_OK) != 0) {
+    return fail_later(id, fmt::format("the C++ worker program {} is not installed on this node", options_.cpp_worker.empty() ? "ray-cpp-worker" : options_.cpp_worker));
+  }
+  SpawnOptions spawn;
+  spawn.argv = {options_.cpp_worker};
+  for (const auto& [name, value] : worker_args(id)) {
+    std::string flag = "--" + name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    spawn.argv.push_back(flag);
+    spawn.argv.push_back(value);
+  }
+  spawn.stdout_path = log_path(id, 0, false);
+  spawn.stderr_path = log_path(id, 0, true);
+  spawn.env = options_.env;
+  auto process = spawn_process(spawn);
+  if (!process) return fail_later(id, process.error().message);
+  workers_[id].process = *process;
+  by_pid_[process->pid] = id;
+  reaper_.watch(process->pid, [this, pid = process->pid](int status) { exited(pid, status); });
+  loop_.post([this, id, p = *process, alive = alive_] {
+    if (*alive) events_.on_spawned(id, p);
+  });
+}
+
+void WorkerStarter::forked(const WorkerId& id, ProcessId process) {
+  auto it = workers_.find(id);
+  if (it == workers_.end() || process.pid <= 0) return;
+  it->second.process = process;
+  by_pid_[process.pid] = id;
+  if (it->second.kill_when_known) signal_process(process, SIGKILL);
+  events_.on_spawned(id, process);
+}
+
+void WorkerStarter::kill(const WorkerId& id) {
+  auto it = workers_.find(id);
+  if (it == workers_.end()) return;
+  if (it->second.process.pid > 0) {
+    signal_process(it->second.process, SIGKILL);
+  } else {
+    it->second.kill_when_known = true;
+  }
+}
+
+void WorkerStarter::signal_all(int signal) {
+  for (auto& [id, worker] : workers_) {
+    if (worker.process.pid > 0) {
+      signal_process(worker.process, signal);
+    } else {
+      worker.kill_when_known = true;
+    }
+  }
+}
+
+ProcessEnd WorkerStarter::end_of(const WorkerId& id, int pid, int status) const {
+  ProcessEnd end;
+  end.known = true;
+  if (WIFSIGNALED(status)) {
+    end.signal = WTERMSIG(status);
+  } else {
+    end.exit_code = WEXITSTATUS(status);
+  }
+  end.log_tail = file_tail(log_path(id, pid, true));
+  return end;
+}
+
+void WorkerStarter::exited(int pid, int status) {
+  auto it = by_pid_.find(pid);
+  if (it == by_pid_.end()) return;   // something a worker started, inherited by us
+  WorkerId id = it->second;
+  by_pid_.erase(it);
+  ProcessEnd end = end_of(id, pid, status);
+  workers_.erase(id);
+  events_.on_exited(id, end);
+}
+
+}  // namespace rt::node

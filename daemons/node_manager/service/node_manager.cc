@@ -1,0 +1,453 @@
+// Start, cluster membership, decisions carried out, stop.
+#include "daemons/node_manager/service/node_manager.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "common/base/log.h"
+
+namespace rt::node {
+namespace {
+
+constexpr int64_t kDeadBatchUs = 5'000;
+constexpr int64_t kUnregisterTimeoutUs = 200'000;
+constexpr int64_t kStopPollUs = 2'000;
+
+rpc::Identity identity_of(const NodeManagerOptions& options, const std::string& cluster_id) {
+  rpc::Identity me;
+  me.role = "node_manager";
+  me.id = options.node_id.binary();
+  me.cluster_id = cluster_id;
+  me.token = options.token;
+  return me;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events events)
+    : loop_(loop), options_(std::move(options)), events_(std::move(events)), rpc_(*this) {
+  session_name_ = options_.session_dir.substr(options_.session_dir.rfind('/') + 1);
+}
+
+NodeManager::~NodeManager() {
+  *alive_ = false;
+  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_, stop_timer_}) {
+    if (timer) loop_.cancel(timer);
+  }
+  for (auto& [id, waiters] : exit_waiters_) {
+    for (ExitWaiter& waiter : waiters) loop_.cancel(waiter.timer);
+  }
+  // Connections outlive the server in callbacks of theirs; none may call back here.
+  for (auto& [connection, session] : sessions_) session.connection->set_closed_handler(nullptr);
+}
+
+Status NodeManager::start() {
+  start_wall_ms_ = wall_now_us() / 1000;
+  rpc::ServerOptions server;
+  server.identity = identity_of(options_, "");
+  server.hello_timeout_us = options_.settings.hello_timeout_ms * 1000;
+  server.max_connections = static_cast<int>(options_.settings.max_connections);
+  server.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) { on_connection(connection); };
+  server.on_foreign = [this](const rpc::Preamble& preamble, int fd, bool is_unix) { return on_foreign(preamble, fd, is_unix); };
+  server_ = std::make_unique<rpc::Server>(loop_, std::move(server));
+  RT_TRY(options_.unix_listen_fd >= 0 ? server_->listen_fd(options_.unix_listen_fd) : server_->listen(net::Address::unix_socket(options_.socket_path)));
+  RT_TRY(options_.tcp_listen_fd >= 0 ? server_->listen_fd(options_.tcp_listen_fd) : server_->listen(options_.tcp));
+
+  reaper_ = std::make_unique<Reaper>(loop_);
+  NodeIdentity identity;
+  identity.id = options_.node_id;
+  identity.ip = options_.node_ip;
+  identity.port = server_->port();
+  identity.total = options_.total;
+  identity.seed = options_.seed;
+  core_ = std::make_unique<NodeCore>(*this, options_.settings, identity);
+
+  WorkerStarterOptions starter;
+  starter.python = options_.python;
+  starter.python_path = options_.python_path;
+  starter.cpp_worker = options_.cpp_worker;
+  starter.session_dir = options_.session_dir;
+  starter.socket_path = options_.socket_path;
+  starter.node_id_hex = options_.node_id.hex();
+  starter.env = options_.worker_env;
+  starter_ = std::make_unique<WorkerStarter>(loop_, *reaper_, std::move(starter),
+      WorkerStarterEvents{
+          [this](const WorkerId& id, ProcessId process) {
+            logs_->add(id, process.pid, starter_->log_path(id, process.pid, false), starter_->log_path(id, process.pid, true));
+            drive([&](NodeCore& core, Now now) { core.worker_spawned(id, process.pid, now); });
+          },
+          [this](const WorkerId& id, const std::string& why) {
+            drive([&](NodeCore& core, Now now) { core.worker_start_failed(id, why, now); });
+          },
+          [this](const WorkerId& id, const ProcessEnd& end) {
+            logs_->remove(id);
+            drive([&](NodeCore& core, Now now) { core.worker_exited(id, end, now); });
+          }});
+  logs_ = std::make_unique<LogMonitor>(loop_, options_.settings, options_.session_dir + "/logs", [this](const proto::HeadEvent& event) {
+    proto::HeadEvent mine = event;
+    for (proto::LogLines& lines : *mine.mutable_logs()) {
+      lines.set_ip(options_.node_ip);
+      lines.set_node_id(options_.node_id.binary());
+    }
+    head_->send_oneway(&proto::HeadService::Stub::PublishLogs, mine);
+  });
+  JobProcesses::Options jobs;
+  jobs.session_dir = options_.session_dir;
+  jobs.python = options_.python;
+  jobs.python_path = options_.python_path;
+  jobs.head_address = options_.head.to_string();
+  jobs.max_log_chunk = static_cast<size_t>(options_.settings.job_log_chunk_bytes);
+  jobs_ = std::make_unique<JobProcesses>(loop_, *reaper_, std::move(jobs), [this](const proto::SubmittedJob& job) {
+    proto::SubmittedJob mine = job;
+    mine.set_node_id(options_.node_id.binary());
+    head_->send_reliably(&proto::HeadService::Stub::ReportSubmittedJob, mine);
+  });
+  HeadLink::Events head;
+  head.fill_registration = [this](proto::RegisterNodeRequest* request) { fill_registration(request); };
+  head.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
+  head.on_event = [this](const proto::HeadEvent& event) { on_head_event(event); };
+  head.on_fatal = [this](const Error& error) { stop({2, error.message, 1, kQuickStopUs}); };
+  head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head, identity_of(options_, ""), &rpc_, std::move(head));
+  if (!options_.store_socket.empty()) {
+    store_ = std::make_unique<StoreLink>(loop_, options_.settings, options_.store_socket, identity_of(options_, ""), [this](const Error& error) {
+      if (!stopping_) stop({2, error.message, 1, kQuickStopUs});
+    });
+  }
+  head_->start();
+  starter_->start();
+  if (store_) store_->start();
+  drive([](NodeCore& core, Now now) { core.start(now); });
+  return {};
+}
+
+void NodeManager::arm_tick() {
+  int64_t next = core_->next_tick_us(system_now());
+  if (next < 0 || tick_timer_ || stopping_) return;
+  tick_timer_ = loop_.run_after(std::max<int64_t>(0, next - steady_now_us()), [this] {
+    tick_timer_ = 0;
+    drive([](NodeCore& core, Now now) { core.tick(now); });
+  });
+}
+
+// ---- the cluster
+
+void NodeManager::fill_node(proto::Node* node) {
+  node->set_node_id(options_.node_id.binary());
+  node->set_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
+  node->set_ip(options_.node_ip);
+  node->set_port(server_->port());
+  node->set_hostname(host_name());
+  node->set_session_dir(options_.session_dir);
+  node->set_node_manager_socket(options_.socket_path);
+  node->set_object_store_socket(options_.store_socket);
+  core_->resources().total().to_proto(node->mutable_total());
+  proto::ResourceReport report;
+  core_->fill_report(&report);
+  *node->mutable_available() = report.available();
+  node->set_incarnation(report.incarnation());
+  for (const auto& [key, value] : options_.labels) (*node->mutable_labels())[key] = value;
+  node->set_alive(true);
+  node->set_is_head(options_.is_head_node);
+  node->set_start_time_ms(start_wall_ms_);
+  node->set_pid(::getpid());
+}
+
+void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
+  fill_node(request->mutable_node());
+  for (const auto& [id, actor] : core_->actors()) {
+    if (actor.state != HostedActor::State::kAlive) continue;
+    const Worker* worker = core_->worker(actor.worker);
+    if (!worker || worker->state != WorkerState::kActor) continue;
+    proto::ActorInfo* info = request->add_live_actors();
+    *info->mutable_spec() = actor.request.spec();
+    info->set_state(proto::ACTOR_ALIVE);
+    *info->mutable_address() = core_->address_of(*worker);
+    info->set_num_restarts(actor.request.num_restarts());
+    info->set_epoch(actor.request.epoch());
+    info->set_pid(worker->pid);
+  }
+  for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
+}
+
+void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
+  if (stopping_) return;
+  if (cluster_id_ != reply.cluster_id()) {
+    cluster_id_ = reply.cluster_id();
+    server_->set_identity(identity_of(options_, cluster_id_));
+  }
+  RT_INFO("registered at the head {} with {} known nodes", options_.head.to_string(), reply.nodes_size());
+  // Nodes that vanished while the head was away.
+  std::set<std::string> present;
+  for (const proto::Node& node : reply.nodes()) present.insert(node.node_id());
+  google::protobuf::RepeatedPtrField<proto::Node> changes = reply.nodes();
+  for (const auto& [id, node] : nodes_) {
+    if (present.contains(id) || id == options_.node_id.binary()) continue;
+    *changes.Add() = node;
+    changes.rbegin()->set_alive(false);
+  }
+  nodes_changed(changes, registered_once_);
+  for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
+  proto::SubscribeRequest subscribe;
+  subscribe.set_nodes(true);
+  rpc::call(*head_->connection(), &proto::HeadService::Stub::Subscribe, subscribe, -1, [](Result<proto::Empty>) {});
+  send_report();
+  if (!heartbeat_timer_) heartbeat();
+  if (registered_once_) return;
+  registered_once_ = true;
+  events_.on_ready();
+  for (auto& waiting : std::exchange(when_registered_, {})) waiting();
+}
+
+void NodeManager::on_head_event(const proto::HeadEvent& event) {
+  if (stopping_) return;
+  if (event.nodes_size() > 0) nodes_changed(event.nodes(), true);
+  for (const std::string& id : event.finished_jobs()) job_finished(JobId::from_binary(id));
+  if (event.dead_workers_size() > 0) {
+    proto::HeadEvent dead;
+    *dead.mutable_dead_workers() = event.dead_workers();
+    tell_locals(dead);
+    // Objects those owned may have copies here.
+    proto::OwnersGone gone;
+    *gone.mutable_worker_ids() = event.dead_workers();
+    if (store_) store_->owners_gone(gone);
+  }
+}
+
+void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes, bool tell_workers) {
+  proto::HeadEvent membership;
+  for (const proto::Node& node : nodes) {
+    if (node.node_id() == options_.node_id.binary() && !node.alive()) {
+      return stop({2, fmt::format("the head declared this node dead: {}", node.death_message()), 1, kQuickStopUs});
+    }
+    bool known = nodes_.contains(node.node_id());
+    // Workers learn who comes and goes; what is free where changes too often and is our business.
+    if (known != node.alive()) *membership.add_nodes() = node;
+    if (node.alive()) {
+      nodes_[node.node_id()] = node;
+    } else {
+      nodes_.erase(node.node_id());
+    }
+    core_->node_changed(node);
+  }
+  if (tell_workers && membership.nodes_size() > 0) tell_locals(membership);
+  drive([](NodeCore& core, Now now) { core.nodes_settled(now); });
+}
+
+void NodeManager::job_finished(JobId job) {
+  if (job.is_nil()) return;
+  drive([&](NodeCore& core, Now now) { core.job_finished(job, now); });
+  proto::OwnersGone gone;
+  gone.add_job_ids(job.binary());
+  if (store_) store_->owners_gone(gone);
+}
+
+void NodeManager::tell_locals(const proto::HeadEvent& event) {
+  for (const auto& [id, connection] : locals_) rpc::notify(*connection, &proto::NodeClientService::Stub::OnHeadEvent, event);
+}
+
+void NodeManager::send_report() {
+  report_timer_ = 0;
+  last_report_us_ = steady_now_us();
+  proto::ResourceReport report;
+  core_->fill_report(&report);
+  head_->send_oneway(&proto::HeadService::Stub::ReportResources, report);
+}
+
+void NodeManager::heartbeat() {
+  heartbeat_timer_ = loop_.run_after(options_.settings.heartbeat_interval_ms * 1000, [this] {
+    if (!report_timer_ && steady_now_us() - last_report_us_ >= options_.settings.heartbeat_interval_ms * 1000 / 2) send_report();
+    heartbeat();
+  });
+}
+
+void NodeManager::resources_changed() {
+  if (report_timer_ || stopping_ || !head_) return;
+  int64_t due = last_report_us_ + options_.settings.resource_report_min_interval_ms * 1000 - steady_now_us();
+  report_timer_ = loop_.run_after(std::max<int64_t>(due, 0), [this] { send_report(); });
+}
+
+// ---- decisions carried out
+
+void NodeManager::grant(OwnerId id, const proto::LeaseGrant& grant) {
+  WorkerId worker = WorkerId::from_binary(grant.worker().worker_id());
+  if (const Worker* leased = core_->worker(worker)) logs_->set_job(worker, leased->job.binary());
+  if (rpc::Connection* connection = owner(id)) rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseGrant, grant);
+}
+
+void NodeManager::revoke(OwnerId id, const proto::LeaseRevoke& revoke) {
+  if (rpc::Connection* connection = owner(id)) rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRevoke, revoke);
+}
+
+void NodeManager::redirect(OwnerId id, const proto::LeaseRedirect& redirect) {
+  if (rpc::Connection* connection = owner(id)) rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRedirect, redirect);
+}
+
+void NodeManager::notice(OwnerId id, const proto::LeaseNotice& notice) {
+  RT_WARN("{}", notice.message());
+  if (rpc::Connection* connection = owner(id)) rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
+}
+
+void NodeManager::spawn_worker(const WorkerId& id, const WorkerKind& kind) { starter_->spawn(id, kind); }
+
+void NodeManager::kill_worker(const WorkerId& id) { starter_->kill(id); }
+
+void NodeManager::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
+  if (rpc::Connection* connection = connection_of(id)) {
+    rpc::call(*connection, &proto::NodeClientService::Stub::Exit, request, -1, [](Result<proto::Empty>) {});
+  }
+}
+
+void NodeManager::start_actor(const WorkerId& id, const proto::CreateActorRequest& request) {
+  logs_->set_job(id, request.spec().job_id());
+  ActorId actor = ActorId::from_binary(request.spec().actor_id());
+  int64_t epoch = request.epoch();
+  auto answer = [this, actor, epoch, alive = alive_](Result<proto::CreateActorReply> reply) {
+    if (*alive && !stopping_) drive([&](NodeCore& core, Now now) { core.actor_start_done(actor, epoch, reply, now); });
+  };
+  if (rpc::Connection* connection = connection_of(id)) {
+    rpc::call(*connection, &proto::NodeClientService::Stub::StartActor, request, -1, std::move(answer));
+  } else {
+    loop_.post([answer] { answer(make_error(Code::kUnavailable, "its worker is gone")); });
+  }
+}
+
+void NodeManager::actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply) {
+  bool answered = false;
+  auto waiting = actor_waiters_.extract({id, epoch});
+  if (!waiting.empty()) {
+    for (ActorWaiter& waiter : waiting.mapped()) {
+      auto from = waiter.from.lock();
+      answered |= from && from->is_open();
+      *waiter.reply = reply;
+      waiter.done->Run();
+    }
+  }
+  if (answered) return;
+  // The head that asked is gone; the one that comes must learn it. (A living actor is part of the registration, too.)
+  if (reply.ok()) {
+    proto::ActorStarted started;
+    started.set_actor_id(id.binary());
+    started.set_epoch(epoch);
+    *started.mutable_address() = reply.address();
+    started.set_pid(reply.pid());
+    head_->send_reliably(&proto::HeadService::Stub::ReportActorStarted, started);
+  } else {
+    proto::ActorDied died;
+    died.set_actor_id(id.binary());
+    died.set_epoch(epoch);
+    *died.mutable_death() = reply.failure();
+    head_->send_reliably(&proto::HeadService::Stub::ReportActorDied, died);
+  }
+}
+
+void NodeManager::actor_died(const proto::ActorDied& died) { head_->send_reliably(&proto::HeadService::Stub::ReportActorDied, died); }
+
+void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {
+  bool expected = info.kind() == proto::ExitInfo::INTENTIONAL || info.kind() == proto::ExitInfo::JOB_FINISHED || info.kind() == proto::ExitInfo::OUT_OF_SCOPE;
+  if (!expected && !stopping_) RT_INFO("{}", info.message());
+  answer_exit(id);
+  queue_dead_worker(id);
+}
+
+// Deaths come in bursts (a job's end): one message carries them.
+void NodeManager::queue_dead_worker(const WorkerId& id) {
+  dead_batch_.add_dead_workers(id.binary());
+  if (dead_timer_ || stopping_) return;
+  dead_timer_ = loop_.run_after(kDeadBatchUs, [this] {
+    dead_timer_ = 0;
+    proto::HeadEvent batch = std::exchange(dead_batch_, {});
+    proto::DeadWorkers dead;
+    *dead.mutable_worker_ids() = batch.dead_workers();
+    head_->send_oneway(&proto::HeadService::Stub::ReportDeadWorkers, dead);
+    tell_locals(batch);
+    proto::OwnersGone gone;
+    *gone.mutable_worker_ids() = batch.dead_workers();
+    if (store_) store_->owners_gone(gone);
+  });
+}
+
+Status NodeManager::start_job(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env) {
+  if (stopping_) return make_error(Code::kUnavailable, "the node is leaving the cluster");
+  return jobs_->start(job, env);
+}
+
+void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done) {
+  for (const auto& [id, worker] : core_->pool().all()) {
+    if (worker->state != WorkerState::kDriver && worker->connected) *stats->add_workers() = core_->address_of(*worker);
+  }
+  stats->set_idle_workers(core_->pool().count(WorkerState::kIdle));
+  stats->set_leased_workers(core_->pool().count(WorkerState::kLeased));
+  stats->set_actors(static_cast<int>(core_->actors().size()));
+  if (!store_) return done->Run();
+  store_->get_stats([stats, done](Result<proto::StoreStats> store) {
+    if (store) {
+      stats->set_object_store_used(store->used());
+      stats->set_object_store_capacity(store->capacity());
+    }
+    done->Run();
+  });
+}
+
+// ---- the end
+
+void NodeManager::stop(const StopReason& reason) {
+  if (stopping_) return;
+  stopping_ = true;
+  stop_reason_ = reason;
+  if (reason.exit_code == 0) {
+    RT_INFO("stopping: {}", reason.message);
+  } else {
+    RT_ERROR("stopping: {}", reason.message);
+  }
+  if (!core_ || !head_) return finish_stop();
+  core_->stop();
+  head_->stop();
+  if (rpc::Connection* connection = head_->connection()) {
+    proto::UnregisterNodeRequest farewell;
+    farewell.set_node_id(options_.node_id.binary());
+    farewell.set_reason(reason.death_reason);
+    farewell.set_message(reason.message);
+    rpc::call(*connection, &proto::HeadService::Stub::UnregisterNode, farewell, kUnregisterTimeoutUs, [](Result<proto::Empty>) {});
+    connection->flush();
+  }
+  // Not from inside a call of one of the connections that are closed now.
+  loop_.post([this, alive = alive_] {
+    if (!*alive) return;
+    jobs_->stop_all(SIGTERM);
+    starter_->signal_all(SIGTERM);
+    std::vector<std::shared_ptr<rpc::Connection>> open;
+    for (const auto& [key, session] : sessions_) open.push_back(session.connection);
+    for (const auto& connection : open) connection->close(make_error(Code::kUnavailable, "the node-manager stops: " + stop_reason_.message));
+    wait_for_processes(steady_now_us() + stop_reason_.grace_us);
+  });
+}
+
+void NodeManager::wait_for_processes(int64_t deadline_us) {
+  if (!starter_->has_processes() && !jobs_->running()) return finish_stop();
+  if (steady_now_us() > deadline_us) {
+    if (killed_) return finish_stop();   // unkillable, or nobody tells us: they die with this process
+    killed_ = true;
+    jobs_->stop_all(SIGKILL);
+    starter_->signal_all(SIGKILL);
+    deadline_us = steady_now_us() + 500'000;
+  }
+  stop_timer_ = loop_.run_after(kStopPollUs, [this, deadline_us] { wait_for_processes(deadline_us); });
+}
+
+void NodeManager::finish_stop() {
+  stop_timer_ = 0;
+  loop_.post([this, alive = alive_] {
+    if (*alive) events_.on_stopped(stop_reason_.exit_code, stop_reason_.message);
+  });
+}
+
+}  // namespace rt::node

@@ -1,0 +1,168 @@
+// The node-manager: connects NodeCore's decisions with processes, owners, the head and the object store.
+//
+// Lifecycle: start() listens, starts the fork server and the registration at the head side by side; on_ready is called once
+// registered; stop() (a signal, the lifeline, the head's loss) ends every process of the node, leaves the cluster and calls
+// on_stopped with the exit code. Threads: the loop's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/rpc/server.h"
+#include "daemons/node_manager/core/node_core.h"
+#include "daemons/node_manager/process/job_processes.h"
+#include "daemons/node_manager/process/log_monitor.h"
+#include "daemons/node_manager/process/worker_starter.h"
+#include "daemons/node_manager/service/head_link.h"
+#include "daemons/node_manager/service/node_rpc.h"
+#include "daemons/node_manager/service/options.h"
+#include "daemons/node_manager/service/store_link.h"
+
+namespace rt::node {
+
+inline constexpr int64_t kGentleStopUs = 2'000'000, kQuickStopUs = 250'000;
+
+struct StopReason {
+  int death_reason = 1;          // proto::Node.death_reason
+  std::string message;
+  int exit_code = 0;
+  int64_t grace_us = kGentleStopUs;   // between SIGTERM and SIGKILL
+};
+
+class NodeManager final : public NodeSink {
+ public:
+  struct Events {
+    std::function<void()> on_ready;
+    std::function<void(int exit_code, const std::string& why)> on_stopped;
+  };
+  NodeManager(net::Loop& loop, NodeManagerOptions options, Events events);
+  ~NodeManager() override;
+
+  Status start();
+  void stop(const StopReason& reason);
+  int port() const { return server_->port(); }
+
+  // ---- for NodeRpc
+  void register_process(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
+  void set_demand(const rpc::Connection& owner, const proto::LeaseDemand& demand);
+  void return_lease(const rpc::Connection& owner, const proto::LeaseReturn& request);
+  void set_blocked(const rpc::Connection& worker, bool blocked);
+  void await_exit(const WorkerId& id, proto::WorkerExitReply* reply, google::protobuf::Closure* done);
+  void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply, google::protobuf::Closure* done);
+  void kill_worker_by_request(const proto::KillWorkerRequest& request);
+  Status start_job(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env);
+  void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
+  JobProcesses& jobs() { return *jobs_; }
+  HeadLink& head() { return *head_; }
+
+  // ---- NodeSink
+  void grant(OwnerId owner, const proto::LeaseGrant& grant) override;
+  void revoke(OwnerId owner, const proto::LeaseRevoke& revoke) override;
+  void redirect(OwnerId owner, const proto::LeaseRedirect& redirect) override;
+  void notice(OwnerId owner, const proto::LeaseNotice& notice) override;
+  void spawn_worker(const WorkerId& id, const WorkerKind& kind) override;
+  void kill_worker(const WorkerId& id) override;
+  void ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) override;
+  void start_actor(const WorkerId& id, const proto::CreateActorRequest& request) override;
+  void actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply) override;
+  void actor_died(const proto::ActorDied& died) override;
+  void worker_died(const WorkerId& id, const proto::ExitInfo& info) override;
+  void resources_changed() override;
+
+ private:
+  // A connection someone opened to this node-manager.
+  struct Session {
+    OwnerId id = 0;
+    std::shared_ptr<rpc::Connection> connection;
+    WorkerId worker;               // registered local process; nil: none
+    bool is_driver = false;
+    JobId job;                     // of a driver
+  };
+  struct ExitWaiter {
+    proto::WorkerExitReply* reply;
+    google::protobuf::Closure* done;
+    net::Loop::TimerId timer;
+  };
+  struct ActorWaiter {
+    std::weak_ptr<const rpc::Connection> from;
+    proto::CreateActorReply* reply;
+    google::protobuf::Closure* done;
+  };
+
+  // Every event for the core goes through here, so that its next tick is always armed.
+  template <class F>
+  void drive(F event) {
+    event(*core_, system_now());
+    arm_tick();
+  }
+  void arm_tick();
+
+  // sessions (node_manager_sessions.cc)
+  void on_connection(const std::shared_ptr<rpc::Connection>& connection);
+  void on_closed(const rpc::Connection* connection);
+  bool on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix);
+  Session* session_of(const rpc::Connection& connection);
+  rpc::Connection* owner(OwnerId id);
+  rpc::Connection* connection_of(const WorkerId& id);
+  void register_worker(Session& session, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply);
+  void register_driver(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+                       proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
+  void driver_joined(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
+                     const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
+  void fill_register_reply(proto::RegisterWorkerReply* reply);
+  void answer_exit(const WorkerId& id);
+
+  // cluster (node_manager.cc)
+  void fill_node(proto::Node* node);
+  void fill_registration(proto::RegisterNodeRequest* request);
+  void on_registered(const proto::RegisterNodeReply& reply);
+  void on_head_event(const proto::HeadEvent& event);
+  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes, bool tell_workers);
+  void job_finished(JobId job);
+  void tell_locals(const proto::HeadEvent& event);
+  void queue_dead_worker(const WorkerId& id);
+  void send_report();
+  void heartbeat();
+  void wait_for_processes(int64_t deadline_us);
+  void finish_stop();
+
+  net::Loop& loop_;
+  const NodeManagerOptions options_;
+  Events events_;
+  std::string session_name_, cluster_id_;
+  int64_t start_wall_ms_ = 0;
+
+  NodeRpc rpc_;
+  std::unique_ptr<Reaper> reaper_;
+  std::unique_ptr<NodeCore> core_;
+  std::unique_ptr<WorkerStarter> starter_;
+  std::unique_ptr<LogMonitor> logs_;
+  std::unique_ptr<JobProcesses> jobs_;
+  std::unique_ptr<HeadLink> head_;
+  std::unique_ptr<StoreLink> store_;
+  std::unique_ptr<rpc::Server> server_;
+
+  std::unordered_map<const rpc::Connection*, Session> sessions_;
+  std::unordered_map<OwnerId, rpc::Connection*> owners_;
+  std::unordered_map<WorkerId, rpc::Connection*> locals_;     // registered processes of this node
+  OwnerId next_owner_ = 1;
+  std::vector<std::function<void()>> when_registered_;
+  std::unordered_map<WorkerId, std::vector<ExitWaiter>> exit_waiters_;
+  std::map<std::pair<ActorId, int64_t>, std::vector<ActorWaiter>> actor_waiters_;
+  std::map<std::string, proto::JobInfo> driver_jobs_;         // of connected drivers, by binary job id
+  std::map<std::string, proto::Node> nodes_;                  // by binary id; includes this one
+
+  proto::HeadEvent dead_batch_;
+  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0, stop_timer_ = 0;
+  int64_t tick_at_us_ = 0, last_report_us_ = 0;
+  bool registered_once_ = false, stopping_ = false, killed_ = false;
+  StopReason stop_reason_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace rt::node

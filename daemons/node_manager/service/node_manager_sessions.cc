@@ -1,0 +1,282 @@
+// Connections opened to this node-manager: workers, drivers, owners of other nodes, and those meant for someone else.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "daemons/node_manager/service/node_manager.h"
+
+namespace rt::node {
+namespace {
+constexpr int64_t kAddJobTimeoutUs = 30'000'000;
+constexpr int64_t kExitWaitUs = 2'000'000;
+constexpr size_t kMaxWaitingRegistrations = 10'000;
+}  // namespace
+
+void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connection) {
+  if (stopping_) return connection->close(make_error(Code::kUnavailable, "the node-manager stops"));
+  Session& session = sessions_[connection.get()];
+  session.id = next_owner_++;
+  session.connection = connection;
+  owners_[session.id] = connection.get();
+  connection->add_service(&rpc_);
+  connection->set_closed_handler([this, raw = connection.get(), alive = alive_](const Error&) {
+    if (*alive) on_closed(raw);
+  });
+}
+
+void NodeManager::on_closed(const rpc::Connection* connection) {
+  auto it = sessions_.find(connection);
+  if (it == sessions_.end()) return;
+  Session session = std::move(it->second);
+  sessions_.erase(it);
+  owners_.erase(session.id);
+  if (!session.worker.is_nil()) locals_.erase(session.worker);
+  if (session.is_driver) driver_jobs_.erase(session.job.binary());
+  if (stopping_) return;   // stop() ends the processes itself
+  drive([&](NodeCore& core, Now now) {
+    core.owner_closed(session.id, now);
+    if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
+  });
+  if (!session.is_driver) return;
+  RT_INFO("driver of job {} left", session.job.hex());
+  job_finished(session.job);
+  proto::FinishJobRequest finish;
+  finish.set_job_id(session.job.binary());
+  head_->send_reliably(&proto::HeadService::Stub::FinishJob, finish);
+}
+
+// The node's one TCP port is the front door of its other processes, too.
+bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
+  std::string path;
+  if (preamble.target == "store") {
+    path = options_.store_socket;
+  } else if (preamble.target == "worker") {
+    const Worker* worker = core_ ? core_->worker(WorkerId::from_hex(preamble.id)) : nullptr;
+    if (worker && worker->connected) path = worker->socket_path;
+  }
+  if (path.empty()) return false;
+  rpc::hand_off(loop_, path, fd, [target = preamble.target](Status status) {
+    if (!status) RT_DEBUG("a connection for {} could not be handed on: {}", target, status.error().message);
+  });
+  return true;
+}
+
+NodeManager::Session* NodeManager::session_of(const rpc::Connection& connection) {
+  auto it = sessions_.find(&connection);
+  return it == sessions_.end() ? nullptr : &it->second;
+}
+
+rpc::Connection* NodeManager::owner(OwnerId id) {
+  auto it = owners_.find(id);
+  return it == owners_.end() ? nullptr : it->second;
+}
+
+rpc::Connection* NodeManager::connection_of(const WorkerId& id) {
+  auto it = locals_.find(id);
+  return it == locals_.end() ? nullptr : it->second;
+}
+
+// ---- registration
+
+void NodeManager::register_process(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply,
+                                   google::protobuf::Closure* done) {
+  const rpc::Connection* connection = call.connection().get();
+  Session* session = session_of(*connection);
+  std::string refusal;
+  if (!session || stopping_) {
+    refusal = "the node-manager stops";
+  } else if (!connection->peer().is_unix) {
+    refusal = "workers and drivers register over the node-manager's Unix socket, on its own node";
+  } else if (!session->worker.is_nil()) {
+    refusal = "this connection has registered a process already";
+  } else if (!registered_once_ && when_registered_.size() >= kMaxWaitingRegistrations) {
+    refusal = "too many processes wait for this node to join its cluster";
+  }
+  if (!refusal.empty()) {
+    call.fail(make_error(Code::kInvalid, refusal));
+    return done->Run();
+  }
+  if (!registered_once_) {
+    // `request`, `reply` and `call` live until done->Run().
+    when_registered_.push_back([this, &call, &request, reply, done] { register_process(call, request, reply, done); });
+    return;
+  }
+  if (request.is_driver()) return register_driver(connection, call, request, reply, done);
+  register_worker(*session, call, request, reply);
+  done->Run();
+}
+
+void NodeManager::register_worker(Session& session, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply) {
+  WorkerId id = WorkerId::from_binary(request.worker_id());
+  session.worker = id;   // before the core may grant it, and so talk to it
+  locals_[id] = call.connection().get();
+  Status registered;
+  const Worker* known = core_->worker(id);
+  if (known && known->connected) {
+    registered = make_error(Code::kAlreadyExists, "this worker is connected already");
+  } else {
+    fill_register_reply(reply);
+    drive([&](NodeCore& core, Now now) { registered = core.worker_registered(id, request.pid(), request.socket_path(), now); });
+  }
+  if (registered) return;
+  session.worker = WorkerId::nil();
+  if (known && known->connected) {
+    // The rightful one keeps its place.
+    for (const auto& [connection, other] : sessions_) {
+      if (other.worker == id) locals_[id] = other.connection.get();
+    }
+  } else {
+    locals_.erase(id);
+  }
+  call.fail(registered.error());
+}
+
+void NodeManager::register_driver(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+                                  proto::RegisterWorkerReply* reply, google::protobuf::Closure* done) {
+  JobId given = JobId::from_binary(request.job_config().job_id());
+  if (!given.is_nil()) {
+    driver_joined(connection, call, request, given, request.job_config().ray_namespace(), reply);
+    return done->Run();
+  }
+  rpc::Connection* head = head_->connection();
+  if (!head) {
+    call.fail(make_error(Code::kUnavailable, fmt::format("the head at {} cannot be reached at the moment; try again", options_.head.to_string())));
+    return done->Run();
+  }
+  proto::AddJobRequest add;
+  *add.mutable_config() = request.job_config();
+  add.set_worker_id(request.worker_id());
+  add.set_node_id(options_.node_id.binary());
+  add.set_ip(options_.node_ip);
+  add.set_pid(request.pid());
+  rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs,
+            [this, connection, &call, &request, reply, done, alive = alive_](Result<proto::AddJobReply> added) {
+              if (!*alive) return;
+              if (!added) {
+                call.fail(added.error());
+              } else if (session_of(*connection)) {
+                driver_joined(connection, call, request, JobId::from_binary(added->job_id()), added->ray_namespace(), reply);
+              } else {
+                // It left while the head was asked.
+                proto::FinishJobRequest finish;
+                finish.set_job_id(added->job_id());
+                head_->send_reliably(&proto::HeadService::Stub::FinishJob, finish);
+              }
+              done->Run();
+            });
+}
+
+void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
+                                const std::string& ray_namespace, proto::RegisterWorkerReply* reply) {
+  Session& session = *session_of(*connection);
+  WorkerId id = driver_worker_id(job);
+  Status joined;
+  drive([&](NodeCore& core, Now now) { joined = core.add_driver(id, job, request.pid(), request.socket_path(), now); });
+  if (!joined) return call.fail(joined.error());
+  session.worker = id;
+  session.is_driver = true;
+  session.job = job;
+  locals_[id] = call.connection().get();
+  proto::JobInfo& info = driver_jobs_[job.binary()];
+  info.set_job_id(job.binary());
+  *info.mutable_config() = request.job_config();
+  info.mutable_config()->set_job_id(job.binary());
+  info.mutable_config()->set_ray_namespace(ray_namespace);
+  info.set_driver_ip(options_.node_ip);
+  info.set_driver_pid(request.pid());
+  info.set_driver_worker_id(id.binary());
+  info.set_driver_node_id(options_.node_id.binary());
+  info.set_start_time_ms(wall_now_us() / 1000);
+  fill_register_reply(reply);
+  reply->set_job_id(job.binary());
+  reply->set_ray_namespace(ray_namespace);
+}
+
+void NodeManager::fill_register_reply(proto::RegisterWorkerReply* reply) {
+  reply->set_node_id(options_.node_id.binary());
+  reply->set_cluster_id(cluster_id_);
+  reply->set_session_dir(options_.session_dir);
+  reply->set_session_name(session_name_);
+  reply->set_ip(options_.node_ip);
+  reply->set_port(server_->port());
+  reply->set_head_address(options_.head.to_string());
+  reply->set_object_store_socket(options_.store_socket);
+  reply->set_token(options_.token);
+  reply->set_node_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
+  bool self = false;
+  for (const auto& [id, node] : nodes_) {
+    *reply->add_nodes() = node;
+    self |= id == options_.node_id.binary();
+  }
+  if (!self) fill_node(reply->add_nodes());
+}
+
+// ---- requests of owners and workers
+
+void NodeManager::set_demand(const rpc::Connection& from, const proto::LeaseDemand& demand) {
+  Session* session = session_of(from);
+  if (!session || stopping_) return;
+  proto::LeaseDemand mine = demand;
+  mine.mutable_job()->set_python_executable(starter_->canonical_python(demand.job().python_executable()));
+  drive([&](NodeCore& core, Now now) { core.set_demand(session->id, mine, now); });
+}
+
+void NodeManager::return_lease(const rpc::Connection& from, const proto::LeaseReturn& request) {
+  Session* session = session_of(from);
+  if (!session || stopping_) return;
+  drive([&](NodeCore& core, Now now) { core.return_lease(session->id, request.lease_id(), request.worker_failed(), now); });
+}
+
+void NodeManager::set_blocked(const rpc::Connection& from, bool blocked) {
+  Session* session = session_of(from);
+  if (!session || session->worker.is_nil() || stopping_) return;
+  drive([&](NodeCore& core, Now now) { core.set_blocked(session->worker, blocked, now); });
+}
+
+void NodeManager::create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply,
+                               google::protobuf::Closure* done) {
+  proto::CreateActorRequest mine = request;
+  proto::JobConfig& job = *mine.mutable_spec()->mutable_job_config();
+  job.set_python_executable(starter_->canonical_python(job.python_executable()));
+  ActorWaiter waiter{from.weak_from_this(), reply, done};
+  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back(waiter);
+  drive([&](NodeCore& core, Now now) { core.create_actor(mine, now); });
+}
+
+void NodeManager::kill_worker_by_request(const proto::KillWorkerRequest& request) {
+  drive([&](NodeCore& core, Now now) { core.kill(request, now); });
+}
+
+void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply, google::protobuf::Closure* done) {
+  if (const proto::ExitInfo* info = core_->exit_of(id)) {
+    reply->set_exited(true);
+    *reply->mutable_info() = *info;
+    return done->Run();
+  }
+  if (!core_->worker(id)) return done->Run();   // never heard of, or long forgotten
+  ExitWaiter waiter{reply, done, 0};
+  waiter.timer = loop_.run_after(kExitWaitUs, [this, id, done] {
+    auto it = exit_waiters_.find(id);
+    if (it == exit_waiters_.end()) return;
+    std::erase_if(it->second, [&](const ExitWaiter& w) { return w.done == done; });
+    if (it->second.empty()) exit_waiters_.erase(it);
+    done->Run();   // still there
+  });
+  exit_waiters_[id].push_back(waiter);
+}
+
+void NodeManager::answer_exit(const WorkerId& id) {
+  auto waiting = exit_waiters_.extract(id);
+  if (waiting.empty()) return;
+  const proto::ExitInfo* info = core_->exit_of(id);
+  for (ExitWaiter& waiter : waiting.mapped()) {
+    loop_.cancel(waiter.timer);
+    if (info) {
+      waiter.reply->set_exited(true);
+      *waiter.reply->mutable_info() = *info;
+    }
+    waiter.done->Run();
+  }
+}
+
+}  // namespace rt::node

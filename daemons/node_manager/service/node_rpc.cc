@@ -1,0 +1,75 @@
+#include "daemons/node_manager/service/node_rpc.h"
+
+#include "common/rpc/connection.h"
+#include "daemons/node_manager/service/node_manager.h"
+
+namespace rt::node {
+
+void NodeRpc::RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request, proto::RegisterWorkerReply* reply, Closure* done) {
+  node_.register_process(rpc::server_call(controller), *request, reply, done);
+}
+
+void NodeRpc::SetLeaseDemand(Controller* controller, const proto::LeaseDemand* request, proto::Empty*, Closure* done) {
+  node_.set_demand(*rpc::server_call(controller).connection(), *request);
+  done->Run();
+}
+
+void NodeRpc::ReturnLease(Controller* controller, const proto::LeaseReturn* request, proto::Empty*, Closure* done) {
+  node_.return_lease(*rpc::server_call(controller).connection(), *request);
+  done->Run();
+}
+
+void NodeRpc::SetBlocked(Controller* controller, const proto::Blocked* request, proto::Empty*, Closure* done) {
+  node_.set_blocked(*rpc::server_call(controller).connection(), request->blocked());
+  done->Run();
+}
+
+void NodeRpc::GetWorkerExit(Controller*, const proto::WorkerExitRequest* request, proto::WorkerExitReply* reply, Closure* done) {
+  node_.await_exit(WorkerId::from_binary(request->worker_id()), reply, done);
+}
+
+void NodeRpc::CreateActor(Controller* controller, const proto::CreateActorRequest* request, proto::CreateActorReply* reply, Closure* done) {
+  node_.create_actor(*rpc::server_call(controller).connection(), *request, reply, done);
+}
+
+void NodeRpc::KillWorker(Controller*, const proto::KillWorkerRequest* request, proto::Empty*, Closure* done) {
+  node_.kill_worker_by_request(*request);
+  done->Run();
+}
+
+void NodeRpc::StartJobProcess(Controller* controller, const proto::StartJobProcessRequest* request, proto::Empty*, Closure* done) {
+  std::map<std::string, std::string> env(request->env().begin(), request->env().end());
+  Status started = node_.start_job(request->job(), env);
+  if (!started) rpc::server_call(controller).fail(started.error());
+  done->Run();
+}
+
+void NodeRpc::StopJobProcess(Controller*, const proto::SubmittedJobRequest* request, proto::StopJobReply* reply, Closure* done) {
+  reply->set_stopped(node_.jobs().stop(request->submission_id()));
+  done->Run();
+}
+
+void NodeRpc::ReadJobLog(Controller* controller, const proto::ReadJobLogRequest* request, proto::ReadJobLogReply* reply, Closure* done) {
+  auto chunk = node_.jobs().read_log(request->submission_id(), request->offset(), request->max_bytes());
+  if (chunk) {
+    reply->set_data(std::move(chunk->data));
+    reply->set_next_offset(chunk->next_offset);
+  } else {
+    rpc::server_call(controller).fail(chunk.error());
+  }
+  done->Run();
+}
+
+void NodeRpc::AddTaskEvents(Controller*, const proto::TaskEventBatch* request, proto::Empty*, Closure* done) {
+  node_.head().send_oneway(&proto::HeadService::Stub::AddTaskEvents, *request);
+  done->Run();
+}
+
+void NodeRpc::GetStats(Controller*, const proto::Empty*, proto::NodeStats* reply, Closure* done) { node_.fill_stats(reply, done); }
+
+void NodeRpc::Stop(Controller*, const proto::Empty*, proto::Empty*, Closure* done) {
+  done->Run();
+  node_.stop(StopReason{1, "stopped by request", 0, kGentleStopUs});
+}
+
+}  // namespace rt::node

@@ -1,0 +1,34 @@
+// NodeManagerService: unpacks requests, checks who may ask, and hands them to NodeManager.
+#pragma once
+
+#include "common/proto/node_manager.pb.h"
+
+namespace rt::node {
+
+class NodeManager;
+
+class NodeRpc final : public proto::NodeManagerService {
+ public:
+  using Controller = google::protobuf::RpcController;
+  using Closure = google::protobuf::Closure;
+  explicit NodeRpc(NodeManager& node) : node_(node) {}
+
+  void RegisterWorker(Controller*, const proto::RegisterWorkerRequest*, proto::RegisterWorkerReply*, Closure*) override;
+  void SetLeaseDemand(Controller*, const proto::LeaseDemand*, proto::Empty*, Closure*) override;
+  void ReturnLease(Controller*, const proto::LeaseReturn*, proto::Empty*, Closure*) override;
+  void SetBlocked(Controller*, const proto::Blocked*, proto::Empty*, Closure*) override;
+  void GetWorkerExit(Controller*, const proto::WorkerExitRequest*, proto::WorkerExitReply*, Closure*) override;
+  void CreateActor(Controller*, const proto::CreateActorRequest*, proto::CreateActorReply*, Closure*) override;
+  void KillWorker(Controller*, const proto::KillWorkerRequest*, proto::Empty*, Closure*) override;
+  void StartJobProcess(Controller*, const proto::StartJobProcessRequest*, proto::Empty*, Closure*) override;
+  void StopJobProcess(Controller*, const proto::SubmittedJobRequest*, proto::StopJobReply*, Closure*) override;
+  void ReadJobLog(Controller*, const proto::ReadJobLogRequest*, proto::ReadJobLogReply*, Closure*) override;
+  void AddTaskEvents(Controller*, const proto::TaskEventBatch*, proto::Empty*, Closure*) override;
+  void GetStats(Controller*, const proto::Empty*, proto::NodeStats*, Closure*) override;
+  void Stop(Controller*, const proto::Empty*, proto::Empty*, Closure*) override;
+
+ private:
+  NodeManager& node_;
+};
+
+}  // namespace rt::node
