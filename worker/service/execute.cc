@@ -87,6 +87,12 @@ bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count
 
 void Worker::Impl::fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, std::vector<store::Location> locations,
                              proto::WorkerAddress owner) {
+  if (!store) {
+    task->failed = true;
+    task->failure = encode_error(system_error(Code::kObjectLost, "an argument lies in shared memory, and this process has no object store"));
+    --task->unready;
+    return;
+  }
   bool remote = std::none_of(locations.begin(), locations.end(), [&](const auto& l) { return l.node == context.node_id; });
   std::vector<store::StoreClient::Wanted> wanted{{id, std::move(locations)}};
   store->get(std::move(wanted), settings.object_fetch_timeout_ms * 1000, [this, task, index, id, owner, remote](std::vector<Result<OwnedBytes>> got) {

@@ -84,6 +84,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   // ---- startup.cc
   Status start();
+  Status finish_start();                                             // (L)
   void stop();
   void background();
   void on_node_manager_lost(const Error& why);                       // (L)

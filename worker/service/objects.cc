@@ -219,6 +219,10 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
 
 void Worker::Impl::fetch(ObjectEntry& entry) {
   if (entry.fetching || !entry.in_store() || is_local(entry)) return;
+  if (!store) {
+    set_error(entry, system_error(Code::kObjectLost, fmt::format("Object {} lies in shared memory, and this process has no object store.", entry.id.hex())));
+    return;
+  }
   entry.fetching = true;
   bool remote = true;
   for (const auto& location : entry.locations) remote &= location.node != context.node_id;

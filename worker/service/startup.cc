@@ -93,8 +93,13 @@ Status Worker::Impl::start() {
   next_task_unique = rng.next();
   put_task = options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
 
+  if (context.object_store_socket.empty()) return finish_start();   // a node without shared memory: large values are refused
   store::StoreClient::Options store_options{context.object_store_socket, identity(), context.worker_id, context.job_id, getpid()};
   RT_ASSIGN(store, store::StoreClient::attach(*loop, settings, store_options, std::max<int64_t>(1'000'000, deadline - steady_now_us())));
+  return finish_start();
+}
+
+Status Worker::Impl::finish_start() {
   connected = true;
   if (options.is_driver && options.job_config.log_to_driver()) {
     proto::SubscribeRequest logs;

@@ -1,0 +1,128 @@
+// The worker library end to end over sockets: a driver, executing workers and a fake node-manager in one process.
+#include <gtest/gtest.h>
+
+#include "tests/support/worker_pair.h"
+#include "worker/core/value_codec.h"
+
+namespace rt::test {
+namespace {
+
+std::string echo(worker::ExecutingTask& task) { return std::string(as_view(task.args().at(0).inband)); }
+
+TEST(WorkerPair, OneTask) {
+  WorkerPair pair(1, echo);
+  EXPECT_EQ(pair.get(pair.call("hello")), "hello");
+}
+
+TEST(WorkerPair, ThousandsInOrderOfTheirRefs) {
+  WorkerPair pair(2, echo);
+  std::vector<worker::Ref> refs;
+  for (int i = 0; i < 20000; ++i) refs.push_back(pair.call(std::to_string(i)));
+  ASSERT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kDone);
+  for (int i = 0; i < 20000; ++i) ASSERT_EQ(pair.get(refs[i]), std::to_string(i));
+}
+
+TEST(WorkerPair, RefsAsArgumentsBecomeValues) {
+  WorkerPair pair(2, [](worker::ExecutingTask& task) {
+    std::string all;
+    for (auto& value : task.args()) all += std::string(as_view(value.inband)) + ".";
+    return all;
+  });
+  worker::Ref a = pair.call("a");
+  worker::Ref b = pair.call("b");
+  std::vector<worker::Ref> returns;
+  worker::Arg args[2];
+  args[0].ref = &a;
+  args[1].ref = &b;
+  ASSERT_TRUE(pair.driver->submit(pair.function, args, &returns));
+  EXPECT_EQ(pair.get(returns[0]), "a..b..");
+}
+
+TEST(WorkerPair, AnErrorReachesEveryDependent) {
+  WorkerPair pair(1, [](worker::ExecutingTask&) -> std::string { throw std::runtime_error("boom"); });
+  proto::TaskTemplate spec;
+  spec.set_name("fails");
+  spec.set_num_returns(1);
+  const worker::Template* fails = pair.driver->make_template(spec);
+  worker::Ref bad = pair.call("x", fails);
+  std::vector<worker::Ref> returns;
+  worker::Arg arg;
+  arg.ref = &bad;
+  ASSERT_TRUE(pair.driver->submit(pair.function, {&arg, 1}, &returns));
+  ASSERT_EQ(pair.driver->wait_all(returns, -1), worker::Waited::kDone);
+  auto value = pair.driver->value_of(returns[0]);
+  ASSERT_TRUE(value);
+  EXPECT_EQ(value->kind, worker::ValueKind::kError);
+  EXPECT_EQ(worker::decode_error(value->inband)->message(), "boom");
+}
+
+TEST(WorkerPair, UserExceptionsAreRetriedAsOftenAsAllowed) {
+  std::atomic<int> runs{0};
+  WorkerPair pair(1, [&](worker::ExecutingTask&) -> std::string {
+    if (++runs < 3) throw std::runtime_error("not yet");
+    return "third";
+  });
+  EXPECT_EQ(pair.get(pair.call("x")), "third");
+  EXPECT_EQ(runs, 3);
+}
+
+TEST(WorkerPair, WaitTimesOut) {
+  std::atomic<bool> go{false};
+  WorkerPair pair(1, [&](worker::ExecutingTask&) {
+    while (!go) std::this_thread::yield();
+    return std::string("done");
+  });
+  worker::Ref slow = pair.call("x");
+  EXPECT_EQ(pair.driver->wait_all({&slow, 1}, steady_now_us() + 20'000), worker::Waited::kTimeout);
+  std::vector<bool> ready;
+  EXPECT_EQ(pair.driver->wait_some({&slow, 1}, 1, 0, true, &ready), worker::Waited::kTimeout);
+  EXPECT_FALSE(ready[0]);
+  go = true;
+  EXPECT_EQ(pair.get(slow), "done");
+}
+
+TEST(WorkerPair, ManyThreadsGet) {
+  WorkerPair pair(2, echo);
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 300; ++i) {
+        std::string text = std::to_string(t * 1000 + i);
+        good += pair.get(pair.call(text)) == text;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(good, 8 * 300);
+}
+
+TEST(WorkerPair, PutsAreReadBackAndFreed) {
+  WorkerPair pair(1, echo);
+  worker::ValueParts parts;
+  parts.kind = worker::ValueKind::kRaw;
+  std::string text = "value";
+  parts.inband = as_bytes(text);
+  for (int i = 0; i < 100000; ++i) {
+    auto ref = pair.driver->put(parts);
+    ASSERT_TRUE(ref);
+    if (i % 1000 == 0) {
+      EXPECT_EQ(pair.get(*ref), "value");
+    }
+  }
+}
+
+TEST(WorkerPair, ATaskNobodyWaitsForRuns) {
+  std::atomic<int> runs{0};
+  WorkerPair pair(1, [&](worker::ExecutingTask&) {
+    ++runs;
+    return std::string();
+  });
+  for (int i = 0; i < 10; ++i) pair.call("x");
+  int64_t limit = steady_now_us() + 5'000'000;
+  while (runs < 10 && steady_now_us() < limit) std::this_thread::yield();
+  EXPECT_EQ(runs, 10);
+}
+
+}  // namespace
+}  // namespace rt::test
