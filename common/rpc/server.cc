@@ -132,7 +132,7 @@ void Server::Impl::greet(int fd, int64_t deadline_us) {
   Connection* raw = connection.get();
   raw->impl_->on_greeting = [this, raw](const FrameHeader& header, Bytes message) { on_hello(raw, header, message); };
   raw->impl_->on_gone = [this, raw](const Error& why) {
-    if (why.code != Code::kUnauthenticated) RT_INFO("a connection from {} ended before its hello: {}", raw->impl_->peer.name, why.message);
+    RT_DEBUG("a connection from {} ended before its hello: {}", raw->impl_->peer.name, why.message);
     auto it = greeted.find(raw);
     if (it == greeted.end()) return;
     loop.cancel(it->second.timer);

@@ -1,0 +1,181 @@
+// Hellos: who is let in, who is not and what he is told, hand-over from a front door.
+#include <unistd.h>
+
+#include "common/rpc/hello.h"
+#include "tests/unit/common/rpc_fixture.h"
+
+namespace rt::test {
+namespace {
+
+using rpc::Identity;
+using Stub = EchoService::Stub;
+
+class GreetingTest : public RpcTest {};
+INSTANTIATE_TEST_SUITE_P(Loops, GreetingTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return loop_name(info.param); });
+
+TEST_P(GreetingTest, TheTokenIsDemandedOnTcpOnly) {
+  auto without = try_connect(tcp_target(), {"driver", "", "", "", ""});
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().code, Code::kUnauthenticated);
+  EXPECT_NE(without.error().message.find("this cluster demands a token: set RAY_AUTH_TOKEN or put it into ~/.ray/auth_token"), std::string::npos);
+  EXPECT_NE(without.error().message.find("127.0.0.1:" + std::to_string(server->port())), std::string::npos);
+  for (const char* wrong : {"Secret", "secre", "secrets", "x"}) {
+    auto refused = try_connect(tcp_target(), {"driver", "", "", wrong, ""});
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_EQ(refused.error().code, Code::kUnauthenticated);
+    EXPECT_EQ(refused.error().message.find("secret"), std::string::npos) << "the token leaks";
+  }
+  EXPECT_TRUE(try_connect(unix_target(), {"driver", "", "", "", ""}));
+  EXPECT_TRUE(try_connect(tcp_target(), {"driver", "", "", "secret", ""}));
+}
+
+TEST_P(GreetingTest, AServerWithoutTokenAsksForNone) {
+  options.identity.token.clear();
+  serve(options);
+  EXPECT_TRUE(try_connect(tcp_target(), {"driver", "", "", "whatever", ""}));
+}
+
+TEST_P(GreetingTest, ClustersThatDifferRefuseEachOther) {
+  auto other = try_connect(tcp_target(), {"driver", "", "cluster-2", "secret", ""});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, Code::kWrongCluster);
+  EXPECT_TRUE(try_connect(tcp_target(), {"driver", "", "cluster-1", "secret", ""}));
+  auto adopted = try_connect(tcp_target(), {"driver", "", "", "secret", ""});
+  ASSERT_TRUE(adopted);
+  EXPECT_EQ((*adopted)->peer().cluster_id, "cluster-1");
+  // A server that does not know its cluster yet accepts all, and then does.
+  Identity unknown = server->identity();
+  unknown.cluster_id.clear();
+  server->set_identity(unknown);
+  EXPECT_TRUE(try_connect(tcp_target(), {"driver", "", "cluster-2", "secret", ""}));
+  server->set_identity(options.identity);
+  EXPECT_FALSE(try_connect(tcp_target(), {"driver", "", "cluster-2", "secret", ""}));
+}
+
+TEST(Hello, VersionsAreCheckedBeforeAnythingElse) {
+  Identity me{"head", "", "c", "secret", ""};
+  proto::Hello hello = rpc::make_hello({"driver", "", "other", "wrong", ""});
+  hello.set_protocol_version(rpc::kProtocolVersion + 1);
+  Status status = rpc::check_hello(me, hello, false);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kWrongVersion);
+  EXPECT_NE(status.error().message.find("install the same release"), std::string::npos);
+  hello.set_protocol_version(rpc::kProtocolVersion);
+  EXPECT_EQ(rpc::check_hello(me, hello, false).error().code, Code::kUnauthenticated) << "the cluster's id is not for strangers";
+  proto::HelloReply reply = rpc::make_hello_reply({"head", "", "other", "", ""});
+  EXPECT_EQ(rpc::check_hello_reply(me, reply).error().code, Code::kWrongCluster);
+  reply.set_protocol_version(0);
+  EXPECT_EQ(rpc::check_hello_reply(me, reply).error().code, Code::kWrongVersion);
+}
+
+TEST(Hello, SecretsAreComparedWhole) {
+  EXPECT_TRUE(rpc::same_secret("abc", "abc"));
+  for (auto [a, b] : {std::pair{"abc", "abd"}, {"abc", "ab"}, {"ab", "abc"}, {"abc", ""}, {"a", "aa"}}) EXPECT_FALSE(rpc::same_secret(a, b));
+}
+
+TEST_P(GreetingTest, TooManyConnectionsAreRefusedWithTheLimit) {
+  options.max_connections = 2;
+  serve(options);
+  auto a = connect(tcp_target());
+  auto b = connect(unix_target());
+  auto refused = try_connect(tcp_target(), {"driver", "", "", "secret", ""});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+  EXPECT_NE(refused.error().message.find("max_connections"), std::string::npos);
+  a->close(make_error(Code::kCancelled, ""));
+  ASSERT_TRUE(driver.run_until([&] { return server->connections().size() == 1; }));
+  expect_alive();
+}
+
+TEST_P(GreetingTest, AnUnknownTargetIsRefusedByName) {
+  auto refused = try_connect({tcp_target().address, "worker", "abcd"}, {"driver", "", "", "secret", ""});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kNotFound);
+  EXPECT_NE(refused.error().message.find("worker abcd"), std::string::npos) << refused.error().message;
+  for (const char* local : {"arena", "handoff"}) {
+    auto status = try_connect({tcp_target().address, local, ""}, {"driver", "", "", "secret", ""});
+    ASSERT_FALSE(status);
+    EXPECT_NE(status.error().message.find("Unix sockets only"), std::string::npos) << status.error().message;
+  }
+  expect_alive();
+}
+
+TEST_P(GreetingTest, AServerThatIsSilentOrForeignIsNamed) {
+  std::vector<int> accepted;
+  auto silent = *loop.listen(net::Address::tcp("127.0.0.1", 0), [&](int fd) { accepted.push_back(fd); });
+  auto timeout = try_connect({silent->local_address(), "self", ""}, {"driver", "", "", "", ""}, 50'000);
+  ASSERT_FALSE(timeout);
+  EXPECT_EQ(timeout.error().code, Code::kTimeout);
+  auto http = *loop.listen(net::Address::tcp("127.0.0.1", 0), [&](int fd) {
+    accepted.push_back(fd);
+    EXPECT_GT(::write(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28), 0);
+  });
+  auto foreign = try_connect({http->local_address(), "self", ""}, {"driver", "", "", "", ""});
+  ASSERT_FALSE(foreign);
+  EXPECT_EQ(foreign.error().code, Code::kProtocol);
+  EXPECT_NE(foreign.error().message.find("is that the right port?"), std::string::npos) << foreign.error().message;
+  auto closing = *loop.listen(net::Address::tcp("127.0.0.1", 0), [&](int fd) { ::close(fd); });
+  auto closed = try_connect({closing->local_address(), "self", ""}, {"driver", "", "", "", ""});
+  ASSERT_FALSE(closed);
+  EXPECT_EQ(closed.error().code, Code::kUnavailable);
+  for (int fd : accepted) ::close(fd);
+}
+
+// A node's front door: accepts TCP, reads the preamble, passes the socket to the worker's Unix socket.
+class FrontDoorTest : public RpcTest {
+ protected:
+  FrontDoorTest() {
+    rpc::ServerOptions door_options;
+    door_options.identity = {"node_manager", "node", "cluster-1", "secret", ""};
+    door_options.on_foreign = [this](const rpc::Preamble& preamble, int fd, bool is_unix) {
+      EXPECT_FALSE(is_unix);
+      if (preamble.target != "worker") return false;
+      asked_for = preamble.id;
+      rpc::hand_off(loop, worker_socket, fd, [this](Status status) { outcome = status ? "ok" : status.error().message; });
+      return true;
+    };
+    worker_socket = socket_path();
+    door = std::make_unique<rpc::Server>(loop, std::move(door_options));
+    EXPECT_TRUE(door->listen(net::Address::tcp("127.0.0.1", 0)));
+  }
+  rpc::Target worker_target() const { return {net::Address::tcp("127.0.0.1", door->port()), "worker", "00ff"}; }
+
+  std::unique_ptr<rpc::Server> door;
+  std::string worker_socket, asked_for, outcome;
+};
+INSTANTIATE_TEST_SUITE_P(Loops, FrontDoorTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return loop_name(info.param); });
+
+TEST_P(FrontDoorTest, ASocketIsHandedOnToItsTarget) {
+  auto client = connect(worker_target());
+  ASSERT_TRUE(client);
+  EXPECT_EQ(asked_for, "00ff");
+  EXPECT_EQ(client->peer().role, "head") << "answered by the target, not by the door";
+  EXPECT_FALSE(peers[0]->peer().is_unix);
+  door.reset();   // bytes flow directly from now on
+  std::string received;
+  rpc::CallOptions with_bytes;
+  with_bytes.attachment = owned(std::string(1 << 20, 'x'));
+  auto reply = call(*client, &Stub::Echo, text("through"), std::move(with_bytes), &received);
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(received.size(), size_t{1} << 20);
+  EXPECT_EQ(outcome, "ok");
+}
+
+TEST_P(FrontDoorTest, AHandedOnConnectionOwesTheToken) {
+  auto refused = try_connect(worker_target(), {"driver", "", "", "", ""});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnauthenticated);
+}
+
+TEST_P(FrontDoorTest, ATargetThatIsGoneIsReportedToBothSides) {
+  worker_socket = dir.path("gone");
+  auto refused = try_connect(worker_target(), {"driver", "", "", "secret", ""});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnavailable);
+  EXPECT_NE(refused.error().message.find("does not answer"), std::string::npos) << refused.error().message;
+  ASSERT_TRUE(driver.run_until([&] { return !outcome.empty(); }));
+  EXPECT_NE(outcome.find("gone"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rt::test
