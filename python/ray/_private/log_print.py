@@ -11,6 +11,7 @@ from ray import _raylet
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 _COLORS = ("\x1b[32m", "\x1b[33m", "\x1b[34m", "\x1b[35m", "\x1b[36m", "\x1b[91m", "\x1b[92m", "\x1b[93m")
+_SETTLE_S = 0.15      # three batches of log_batch_interval_ms
 _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
 
 
@@ -74,8 +75,9 @@ class Deduplicator:
 class LogPrinter:
     """Owns the thread that prints. stop() prints what has arrived and ends it."""
 
-    def __init__(self, node_ip: str):
+    def __init__(self, node_ip: str, session_dir: str):
         self.node_ip = node_ip
+        self.log_dir = os.path.join(session_dir, "logs")
         self.color = os.environ.get("RAY_COLOR_PREFIX", "")
         self.prefixed = not _flag("RAY_DISABLE_WORKER_LOG_PREFIX", False)
         self.dedup = None
@@ -118,6 +120,26 @@ class LogPrinter:
     def run(self):
         while not self.stopping:
             self.print(_raylet.take_log_lines(True))
+
+    def settle(self):
+        """At the end of a program: output written a moment ago is still on its way (node-managers send it in batches). Programs
+        whose workers print nothing do not wait."""
+        deadline = time.monotonic() + 1.0
+        while time.monotonic() < deadline and time.time() - self.last_output() < _SETTLE_S:
+            time.sleep(0.01)
+
+    def last_output(self) -> float:
+        """When a worker of this machine last wrote, by its log file."""
+        latest = 0.0
+        try:
+            for entry in os.scandir(self.log_dir):
+                if entry.name.startswith("worker-") and entry.name.endswith((".out", ".err")):
+                    stat = entry.stat()
+                    if stat.st_size:
+                        latest = max(latest, stat.st_mtime)
+        except OSError:
+            pass
+        return latest
 
     def stop(self):
         self.stopping = True

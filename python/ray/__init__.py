@@ -1,0 +1,54 @@
+"""Tasks, actors and objects on a cluster. The public interface is Ray's; the runtime underneath is C++ (worker/, daemons/).
+
+Importing this is cheap on purpose: what a program does not use (pickling by value, asyncio, logging, NumPy) is imported when needed.
+"""
+from ray._raylet import ObjectRef, get, wait
+from ray._private.worker import (RESTORE_WORKER_MODE, SCRIPT_MODE, SPILL_WORKER_MODE, WORKER_MODE, cancel, get_actor, get_gpu_ids, is_initialized,
+                                 kill, put, remote, shutdown)
+
+__version__ = "2.60.0"      # of the interface
+__commit__ = "independent-implementation"
+
+ObjectID = ObjectRef
+
+# Attribute -> (module, name there); name None: the module itself.
+_LAZY = {
+    "init": ("ray._private.init", "init"),
+    "nodes": ("ray._private.state", "nodes"),
+    "cluster_resources": ("ray._private.state", "cluster_resources"),
+    "available_resources": ("ray._private.state", "available_resources"),
+    "timeline": ("ray._private.state", "timeline"),
+    "get_runtime_context": ("ray.runtime_context", "get_runtime_context"),
+    "method": ("ray.actor", "method"),
+    "JobConfig": ("ray.job_config", "JobConfig"),
+    "Language": ("ray._private.language", "Language"),
+    **{name: ("ray._private.ids", name) for name in ("ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "NodeID", "PlacementGroupID",
+                                                     "TaskID", "UniqueID", "WorkerID")},
+    **{name: (f"ray.{name}", None) for name in ("actor", "cloudpickle", "exceptions", "job_config", "remote_function", "runtime_context", "util")},
+}
+
+_ABSENT = ("ClientBuilder", "LoggingConfig", "autoscaler", "client", "cpp_function", "cross_language", "data", "internal", "java_actor_class",
+           "java_function", "widgets", "workflow", "dag", "train", "tune", "serve", "rllib", "air", "job_submission", "runtime_env", "cluster_utils",
+           "experimental", "llm")
+
+__all__ = ["__version__", "ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "Language", "NodeID", "ObjectID", "ObjectRef",
+           "PlacementGroupID", "SCRIPT_MODE", "TaskID", "UniqueID", "WORKER_MODE", "WorkerID", "actor", "available_resources", "cancel",
+           "cluster_resources", "get", "get_actor", "get_gpu_ids", "get_runtime_context", "init", "is_initialized", "kill", "method", "nodes",
+           "put", "remote", "shutdown", "timeline", "util", "wait"]
+
+
+def __getattr__(name):
+    lazy = _LAZY.get(name)
+    if lazy:
+        import importlib
+        module = importlib.import_module(lazy[0])
+        value = module if lazy[1] is None else getattr(module, lazy[1])
+        globals()[name] = value
+        return value
+    if name in _ABSENT:
+        raise NotImplementedError(f"ray.{name}: not in this release")
+    raise AttributeError(f"module 'ray' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY})

@@ -1,0 +1,360 @@
+"""ray.init(): finding or starting a cluster, and what it returns."""
+from __future__ import annotations
+
+import collections.abc
+import os
+import sys
+
+from ray import _raylet
+from ray._private import worker as worker_module
+from ray._private.errors import IO, NOT_FOUND, PROTOCOL, TIMEOUT, UNAVAILABLE, WRONG_CLUSTER, WRONG_VERSION
+from ray._private.options import _check_number, check_resources, not_in_release
+
+_HIDDEN = ("_enable_object_reconstruction", "_plasma_directory", "object_spilling_directory", "_node_ip_address", "_driver_object_store_memory",
+           "_memory", "_redis_username", "_redis_password", "_temp_dir", "_metrics_export_port", "_system_config", "_tracing_startup_hook",
+           "_node_name", "_skip_env_hook")
+_NEW_CLUSTER_ONLY = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory", "_system_config", "_enable_object_reconstruction", "_node_name")
+_registered_atexit = False
+_unreaped: list[int] = []
+
+
+class RayContext(collections.abc.Mapping):
+    """What ray.init() returns: facts of the session; a context manager that shuts down; a mapping of `address_info`."""
+
+    def __init__(self, address_info: dict):
+        from ray import __commit__, __version__
+        self.dashboard_url = address_info.get("webui_url")
+        self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
+        self.ray_version = __version__
+        self.ray_commit = __commit__
+        self.address_info = address_info
+
+    def __getitem__(self, key):
+        return self.address_info[key]
+
+    def __iter__(self):
+        return iter(self.address_info)
+
+    def __len__(self):
+        return len(self.address_info)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.disconnect()
+
+    def disconnect(self):
+        worker_module.shutdown()
+
+    def __repr__(self):
+        return (f"RayContext(dashboard_url={self.dashboard_url!r}, python_version={self.python_version!r}, ray_version={self.ray_version!r}, "
+                f"ray_commit={self.ray_commit!r}, address_info={self.address_info!r})")
+
+
+def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=None, object_store_memory=None, local_mode=False,
+         ignore_reinit_error=False, include_dashboard=None, dashboard_host="127.0.0.1", dashboard_port=None, job_config=None,
+         configure_logging=True, logging_level="info", logging_format=None, logging_config=None, log_to_driver=None, namespace=None,
+         runtime_env=None, enable_resource_isolation=False, cgroup_path=None, system_reserved_cpu=None, system_reserved_memory=None,
+         proxy_server_url=None, **kwargs) -> RayContext:
+    """Starts a local cluster, or joins a running one (`address`: "auto", "HOST:PORT", "local"; else RAY_ADDRESS or the newest local one).
+
+    num_cpus, num_gpus, resources, labels, object_store_memory (bytes): of a new cluster's node. namespace: for named actors.
+    log_to_driver: print the workers' output here. ValueError for bad values, ConnectionError when there is no such cluster,
+    RuntimeError when already connected (unless ignore_reinit_error).
+    """
+    given = dict(locals())
+    _check_arguments(given)
+    with worker_module._lock:
+        if worker_module.is_initialized():
+            if ignore_reinit_error:
+                return RayContext(worker_module.global_worker.address_info)
+            raise RuntimeError("Maybe you called ray.init twice by accident? This error can be suppressed by passing in 'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'.")
+        _install_sigterm_handler()
+        if configure_logging:
+            _configure_logging(logging_level, logging_format)
+        job = _job_config(given)
+        node = _join(given) or _start(given)
+        try:
+            _connect(node, job, given)
+        except BaseException:
+            if node.get("started"):
+                stop_cluster(node, False)
+            raise
+        return RayContext(worker_module.global_worker.address_info)
+
+
+# ---- arguments
+
+def _check_arguments(given: dict):
+    hidden = given["kwargs"]
+    if "storage" in hidden:
+        raise RuntimeError("Cluster-wide storage configuration has been removed. The last Ray version supporting the `storage` argument is `ray==2.47`.")
+    if "allow_multiple" in hidden:
+        raise RuntimeError("`allow_multiple` argument is passed to `ray.init` when the ray client is not used.")
+    unknown = [key for key in hidden if key not in _HIDDEN]
+    if unknown:
+        raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)}")
+    if given["local_mode"]:
+        raise RuntimeError("`local_mode` is no longer supported. For interactive debugging consider using the Ray distributed debugger.")
+    for name in ("num_cpus", "num_gpus"):
+        value = given[name]
+        if value is not None:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+            if value != int(value):
+                raise ValueError(f"{name}: a node's amount must be a whole number, got {value}")
+            _check_number(name, value)
+    if given["resources"] is not None:
+        if not isinstance(given["resources"], dict):
+            raise TypeError(f"resources: expected a dict, got {type(given['resources']).__name__}")
+        check_resources(given["resources"])
+    if given["labels"] is not None:
+        _check_labels(given["labels"])
+    memory = given["object_store_memory"]
+    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, (int, float)) or memory <= 0):
+        raise ValueError(f"object_store_memory: expected a positive number of bytes, got {memory!r}")
+    if given["namespace"] is not None:
+        if not isinstance(given["namespace"], str):
+            raise TypeError("namespace must be None or a string.")
+        if not given["namespace"]:
+            raise ValueError('"" is not a valid namespace. Pass None to not specify a namespace.')
+    if "_system_config" in hidden and not isinstance(hidden["_system_config"], (dict, type(None))):
+        raise TypeError("The _system_config must be a dict.")
+    _check_absent(given, hidden)
+
+
+def _check_absent(given: dict, hidden: dict):
+    if given["include_dashboard"]:
+        raise not_in_release("the dashboard (include_dashboard=True)")
+    if given["dashboard_port"] is not None:
+        raise not_in_release("the dashboard (dashboard_port)")
+    if given["logging_config"] is not None:
+        raise not_in_release("LoggingConfig (logging_config)")
+    if given["enable_resource_isolation"] or given["cgroup_path"] or given["system_reserved_cpu"] or given["system_reserved_memory"]:
+        raise not_in_release("resource isolation by cgroups (enable_resource_isolation)")
+    if given["proxy_server_url"]:
+        raise not_in_release("proxy_server_url")
+    for key, feature in (("_enable_object_reconstruction", "object reconstruction"), ("object_spilling_directory", "object spilling"),
+                         ("_redis_username", "Redis"), ("_redis_password", "Redis"), ("_tracing_startup_hook", "tracing"),
+                         ("_metrics_export_port", "metrics export")):
+        if hidden.get(key):
+            raise not_in_release(f"{feature} ({key})")
+    env = given["runtime_env"]
+    if env is not None:
+        if not isinstance(env, dict):
+            raise TypeError(f"runtime_env: expected a dict, got {type(env).__name__}")
+        extra = [key for key in env if key != "env_vars"]
+        if extra:
+            raise not_in_release(f"runtime environments (runtime_env field {extra[0]!r})")
+        variables = env.get("env_vars") or {}
+        if not isinstance(variables, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in variables.items()):
+            raise TypeError("runtime_env['env_vars'] must be of type Dict[str, str]")
+
+
+def _check_labels(labels):
+    import re
+    if not isinstance(labels, dict):
+        raise TypeError(f"labels: expected a dict, got {type(labels).__name__}")
+    word = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+    for key, value in labels.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError("labels: keys and values are strings")
+        prefix, _, name = key.rpartition("/")
+        if key.startswith("ray.io/"):
+            raise ValueError(f"labels: keys of the form ray.io/... are reserved, got {key!r}")
+        if not word.fullmatch(name) or len(prefix) > 253 or (value and not word.fullmatch(value)):
+            raise ValueError(f"labels: {key!r}={value!r}: at most 63 letters, digits, '-', '_' and '.', first and last alphanumeric")
+
+
+# ---- side effects on the process
+
+def _install_sigterm_handler():
+    import signal
+    import threading
+    if threading.current_thread() is not threading.main_thread():
+        import logging
+        logging.getLogger("ray").warning("ray.init() was called outside of the main thread: no SIGTERM handler is installed, so workers may not be stopped cleanly by it.")
+        return
+    if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, None):
+        signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(signum))
+
+
+def _configure_logging(level, fmt):
+    if level in ("info", 20) and fmt is None:
+        return      # what the logging module does with our few messages is right already
+    import logging
+    logger = logging.getLogger("ray")
+    logger.setLevel(level.upper() if isinstance(level, str) else level)
+    if fmt is not None and not logger.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter(fmt))
+        logger.addHandler(handler)
+
+
+# ---- the cluster
+
+def _temp_root(hidden: dict) -> str:
+    return hidden.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or "/tmp/ray"
+
+
+def _find(address: str, timeout_s: float) -> dict:
+    """The node of this machine to attach to; ConnectionError names address, cause and remedy."""
+    try:
+        socket, node = _raylet.find_node(address, timeout_s)
+    except Exception as error:
+        if getattr(error, "code", None) in (UNAVAILABLE, TIMEOUT, IO, NOT_FOUND, WRONG_VERSION, WRONG_CLUSTER, PROTOCOL):
+            reason = getattr(error, "client_exc", None) or error
+            raise ConnectionError(f"Could not connect to a Ray cluster at {address}: {reason}. Is it running there? Start one with `rayctl start --head`, "
+                                  "or call ray.init() without an address.") from None
+        raise
+    return {"node_manager_socket": socket, "head_address": address, "session_dir": node["_session_dir"]}
+
+
+def _recorded_address(hidden: dict) -> str | None:
+    try:
+        with open(os.path.join(_temp_root(hidden), "ray_current_cluster")) as file:
+            return file.read().strip() or None
+    except OSError:
+        return None
+
+
+def _join(given: dict) -> dict | None:
+    """The node of a running cluster, or None when a new one is to be started."""
+    address, hidden = given["address"], given["kwargs"]
+    if address == "local":
+        return None
+    if address is not None and not isinstance(address, str):
+        raise TypeError(f"address: expected a string, got {type(address).__name__}")
+    explicit = None if address in (None, "", "auto") else address
+    explicit = explicit or os.environ.get("RAY_ADDRESS") or None
+    if explicit == "local":
+        return None
+    if explicit == "auto":
+        address, explicit = "auto", None
+    if explicit and "://" in explicit:
+        scheme = explicit.split("://")[0]
+        raise not_in_release("the Ray client (ray://)" if scheme == "ray" else f"addresses of the form {scheme}://")
+    found = explicit or _recorded_address(hidden)
+    if not found:
+        if address == "auto":
+            raise ConnectionError("Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag or `RAY_ADDRESS` environment variable, "
+                                  "or start one with `rayctl start --head`.")
+        return None
+    try:
+        node = _find(found, 10.0 if explicit or address == "auto" else 2.0)
+    except ConnectionError:
+        if explicit or address == "auto":
+            raise
+        return None         # a crashed cluster's address file must not stop the next one
+    for key in _NEW_CLUSTER_ONLY:
+        if given.get(key) is not None or hidden.get(key) is not None:
+            raise ValueError(f"When connecting to an existing cluster, {key} must not be provided.")
+    return node
+
+
+def _setting(value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _start(given: dict) -> dict:
+    hidden = given["kwargs"]
+    reap()
+    node = _raylet.start_node({
+        "head": True, "port": 0, "node_ip": hidden.get("_node_ip_address") or os.environ.get("RAY_NODE_IP_ADDRESS") or "127.0.0.1",
+        "num_cpus": given["num_cpus"], "num_gpus": given["num_gpus"], "resources": given["resources"], "labels": given["labels"],
+        "object_store_memory": given["object_store_memory"], "memory": hidden.get("_memory"), "node_name": hidden.get("_node_name"),
+        "temp_dir": hidden.get("_temp_dir"), "plasma_directory": hidden.get("_plasma_directory"), "python_executable": sys.executable,
+        "system_config": {key: _setting(value) for key, value in (hidden.get("_system_config") or {}).items()}, "private_to_parent": True,
+    })
+    node["started"] = True
+    return node
+
+
+def stop_cluster(node: dict, wait: bool):
+    """Closing the lifeline ends the daemons, which end their workers."""
+    if node["lifeline_fd"] >= 0:
+        os.close(node["lifeline_fd"])
+    _unreaped.extend(pid for _, pid, _ in node["processes"])
+    if wait:
+        _raylet.stop_processes(node["processes"], 5.0)
+    reap()
+
+
+def reap():
+    """Collects ended daemons that are children of ours."""
+    for pid in list(_unreaped):
+        try:
+            done, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            done = pid
+        if done:
+            _unreaped.remove(pid)
+
+
+def _random_namespace() -> str:
+    h = os.urandom(16).hex()
+    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+
+
+def _driver_sys_path() -> list[str]:
+    """Where workers find the driver's modules: its script's directory, its directory, and its PYTHONPATH."""
+    main = sys.modules.get("__main__")
+    entries = [os.path.dirname(os.path.abspath(main.__file__))] if getattr(main, "__file__", None) else []
+    entries.append(os.getcwd())
+    entries += [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+    return [entry for entry in dict.fromkeys(entries) if os.path.realpath(entry) != ours]
+
+
+def _job_config(given: dict) -> dict:
+    config = given["job_config"]
+    if isinstance(config, dict):
+        from ray.job_config import JobConfig
+        config = JobConfig.from_json(config)
+    submitted = {}
+    if os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
+        import json
+        submitted = json.loads(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"])
+    env = dict(((given["runtime_env"] or {}).get("env_vars")) or {})
+    metadata = {str(k): str(v) for k, v in (submitted.get("metadata") or {}).items()}
+    worker_module.global_worker.default_actor_lifetime = None
+    namespace = given["namespace"]
+    if config is not None:
+        metadata.update(config.metadata)
+        env = {**config.env_vars(), **env}
+        namespace = namespace or config.ray_namespace
+        worker_module.global_worker.default_actor_lifetime = config.default_actor_lifetime
+    log = given["log_to_driver"]
+    if log is None:
+        log = os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
+    given["log_to_driver"] = log
+    return {
+        "ray_namespace": namespace or _random_namespace(), "python_executable": sys.executable, "sys_path": _driver_sys_path(), "env": env,
+        "cwd": os.getcwd(), "entrypoint": " ".join(sys.argv) or "python", "metadata": metadata, "log_to_driver": bool(log),
+        "submission_id": os.environ.get("RAY_JOB_SUBMISSION_ID") or metadata.get("job_submission_id") or "",
+        "code_search_path": list(config.code_search_path) if config is not None else [],
+    }
+
+
+def _connect(node: dict, job: dict, given: dict):
+    global _registered_atexit
+    worker = worker_module.global_worker
+    settings = {key: _setting(value) for key, value in (given["kwargs"].get("_system_config") or {}).items()}
+    worker.start({"is_driver": True, "node_manager_socket": node["node_manager_socket"], "job_config": job, "settings": settings,
+                  "log": job["log_to_driver"]})
+    worker.node = node if node.get("started") else None
+    context = worker.context
+    ip, head = context["node_ip"], context["head_address"]
+    worker.address_info = {
+        "node_ip_address": ip, "raylet_ip_address": ip, "redis_address": head, "object_store_address": context["object_store_socket"],
+        "raylet_socket_name": context["node_manager_socket"], "webui_url": "", "session_dir": context["session_dir"], "metrics_export_port": 0,
+        "gcs_address": head, "address": head, "dashboard_agent_listen_port": 0, "node_id": context["node_id"].hex(),
+    }
+    if job["log_to_driver"]:
+        from ray._private.log_print import LogPrinter
+        worker.log_printer = LogPrinter(ip, context["session_dir"])
+    if not _registered_atexit:
+        import atexit
+        atexit.register(worker_module.shutdown, _exiting_interpreter=True)
+        _registered_atexit = True

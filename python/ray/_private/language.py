@@ -1,0 +1,11 @@
+"""Languages of tasks, as programs name them."""
+import enum
+
+
+class Language(enum.Enum):
+    PYTHON = 0
+    CPP = 1
+    JAVA = 2
+
+    def __str__(self):
+        return self.name

@@ -1,0 +1,202 @@
+"""Connecting and disconnecting this process: ray.init(), ray.shutdown(), and the small calls around them."""
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+from ray import _raylet
+from ray._private.options import not_in_release
+
+SCRIPT_MODE, WORKER_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = 0, 1, 2, 3
+
+
+class Worker:
+    """What Python must remember of the connection. One per process: `global_worker`."""
+
+    def __init__(self):
+        self.context: dict = {}
+        self.mode = None
+        self.namespace = ""
+        self.default_actor_lifetime = None
+        self.log_printer = None
+        self.node: dict | None = None       # started by us
+        self.address_info: dict = {}
+        self.job_config = None
+
+    @property
+    def connected(self) -> bool:
+        return _raylet.session() != 0
+
+    def check_connected(self):
+        if not self.connected:
+            raise RuntimeError("Ray has not been started yet: call ray.init() first.")
+
+    def start(self, options: dict):
+        _raylet.start(options)
+        self.context = _raylet.context()
+        self.namespace = self.context["namespace"]
+        self.mode = SCRIPT_MODE if self.context["is_driver"] else WORKER_MODE
+
+    @property
+    def current_job_id(self):
+        from ray._private.ids import JobID
+        return JobID(self.context["job_id"])
+
+    @property
+    def node_id(self) -> str:
+        return self.context["node_id"].hex()
+
+    current_node_id = node_id
+
+    @property
+    def worker_id(self) -> bytes:
+        return self.context["worker_id"]
+
+
+global_worker = Worker()
+_lock = threading.RLock()
+
+
+def ensure_connected():
+    if not _raylet.session():
+        auto_init()
+
+
+def auto_init():
+    """The first remote call of a program that never called ray.init()."""
+    if global_worker.mode == WORKER_MODE:
+        raise RuntimeError("this worker was disconnected from its cluster")
+    if os.environ.get("RAY_ENABLE_AUTO_CONNECT", "1") == "0":
+        from ray.exceptions import RaySystemError
+        raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
+    with _lock:
+        if not _raylet.session():
+            from ray._private.init import init
+            init()
+
+
+def is_initialized() -> bool:
+    """Whether this process is connected to a cluster."""
+    return global_worker.connected
+
+
+def current_task_info() -> dict | None:
+    """The running task, also inside coroutines of asyncio actors; None on drivers and in other threads."""
+    info = _raylet.task_info()
+    if info is None and "ray._private.async_actor" in sys.modules:
+        call = sys.modules["ray._private.async_actor"].current_call.get()
+        if call is not None:
+            try:
+                info = call.info()
+            except RuntimeError:
+                return None
+    return info
+
+
+def put(value, *, _owner=None, _tensor_transport=None):
+    """Stores a value; returns its ObjectRef. TypeError for ObjectRefs and for what cannot be pickled."""
+    if _owner is not None:
+        raise ValueError("ray.put(_owner=...) is not supported: the caller owns what it puts")
+    if _tensor_transport not in (None, "object_store", "OBJECT_STORE"):
+        raise not_in_release("tensor transports")
+    return _raylet.put_value(value)
+
+
+def remote(*args, **options):
+    """Makes a function or class remote: @ray.remote, @ray.remote(num_cpus=2, ...)."""
+    if len(args) == 1 and not options and (callable(args[0]) or not isinstance(args[0], (int, float, str))):
+        return _make_remote(args[0], {})
+    assert not args and options, ("The @ray.remote decorator must be applied either with no arguments and no parentheses, for example '@ray.remote', "
+                                  "or it must be applied using some of the arguments in the list of valid options, for example '@ray.remote(num_returns=2, resources={\"CustomResource\": 1})'.")
+    # Bad options are said where they are written, before anything is decorated.
+    from ray._private.options import ACTOR, TASK
+    unknown = [key for key in options if key not in TASK and key not in ACTOR]
+    if unknown:
+        raise ValueError(f"Invalid option keyword {unknown[0]} for remote functions or actors. Valid ones are {sorted({**TASK, **ACTOR})}.")
+    return lambda target: _make_remote(target, options)
+
+
+def _make_remote(target, options: dict):
+    if isinstance(target, type):
+        from ray.actor import make_actor_class
+        return make_actor_class(target, options)
+    function_like = hasattr(target, "__code__") or type(target).__name__ in ("builtin_function_or_method", "cython_function_or_method", "method")
+    if function_like:
+        from ray.remote_function import make_remote_function
+        return make_remote_function(target, options)
+    raise TypeError("The @ray.remote decorator must be applied to either a function or a class.")
+
+
+def get_actor(name: str, namespace: str | None = None):
+    """A handle to a named actor, which it does not keep alive. ValueError when there is none."""
+    if not name:
+        raise ValueError("Please supply a non-empty value to get_actor")
+    if namespace is not None:
+        if not isinstance(namespace, str):
+            raise TypeError(f"namespace must be None or a string, got {type(namespace).__name__}")
+        if not namespace:
+            raise ValueError('"" is not a valid namespace. Pass None to not specify a namespace.')
+    ensure_connected()
+    from ray.actor import ActorHandle, HandleInfo
+    found = _raylet.get_actor(name, namespace or current_namespace())
+    if found is None:
+        raise ValueError(f"Failed to look up actor with name '{name}'. This could because 1. You are trying to look up a named actor you didn't create. "
+                         "2. The named actor died. 3. You did not use a namespace matching the namespace of the actor.")
+    core, info = found
+    return ActorHandle(core, HandleInfo.of(info["handle_blob"]))
+
+
+def current_namespace() -> str:
+    task = current_task_info() if global_worker.mode == WORKER_MODE else None
+    return (task or {}).get("namespace") or global_worker.namespace
+
+
+def kill(actor, *, no_restart: bool = True):
+    """Ends an actor's process at once; with no_restart=False its max_restarts apply."""
+    from ray.actor import ActorHandle
+    if not isinstance(actor, ActorHandle):
+        raise ValueError(f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}.")
+    ensure_connected()
+    if actor._core.session() != _raylet.session():
+        from ray.exceptions import ActorHandleNotFoundError
+        raise ActorHandleNotFoundError(f"The handle to {actor!r} belongs to a session that was shut down.")
+    actor._core.kill(no_restart)
+
+
+def cancel(ref, *, force: bool = False, recursive: bool = True):
+    """Cancels a task: a queued one never starts, a running one gets KeyboardInterrupt (its worker is killed with force=True)."""
+    if not isinstance(ref, _raylet.ObjectRef):
+        raise TypeError(f"ray.cancel() only supported for object refs. Got: {type(ref)}.")
+    if force and not ref.task_id().actor_id().binary().startswith(b"\xff" * 12):
+        raise ValueError("force=True is not supported for actor tasks.")
+    ensure_connected()
+    _raylet.cancel(ref, force, recursive)
+
+
+def get_gpu_ids() -> list:
+    """GPU ids of this worker: empty, as assigning them is not in this release and none are given to tasks."""
+    task = current_task_info()
+    if task and (task.get("resources", {}).get("GPU") or task.get("actor_resources", {}).get("GPU")):
+        raise not_in_release("GPU ids (ray.get_gpu_ids in a task that asked for GPUs)")
+    return []
+
+
+def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False):
+    """Disconnects; ends the cluster when ray.init() started it. May be called at any time, also twice."""
+    with _lock:
+        worker = global_worker
+        if worker.mode == WORKER_MODE:
+            return
+        printer, worker.log_printer = worker.log_printer, None
+        if printer and worker.connected:
+            printer.settle()
+        _raylet.stop()
+        if printer:
+            printer.stop()
+        node, worker.node = worker.node, None
+        if node:
+            from ray._private.init import stop_cluster
+            stop_cluster(node, wait_for_processes)
+        worker.mode = None
+        worker.context, worker.address_info = {}, {}

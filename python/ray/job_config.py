@@ -1,0 +1,46 @@
+"""ray.job_config.JobConfig: settings of a driver's job."""
+from __future__ import annotations
+
+from ray._private.options import not_in_release
+
+
+class JobConfig:
+    """Metadata, namespace, environment variables and the default lifetime of actors of one job."""
+
+    def __init__(self, jvm_options=None, code_search_path=None, runtime_env=None, metadata=None, ray_namespace=None, default_actor_lifetime="non_detached"):
+        if jvm_options:
+            raise not_in_release("Java (jvm_options)")
+        if isinstance(code_search_path, str):
+            raise TypeError("code_search_path: expected a list of directories")
+        self.jvm_options = []
+        self.code_search_path = list(code_search_path or [])
+        self.metadata = dict(metadata or {})
+        self.ray_namespace = ray_namespace
+        self.runtime_env: dict = {}
+        self.set_runtime_env(runtime_env)
+        self.set_default_actor_lifetime(default_actor_lifetime)
+
+    def set_metadata(self, key: str, value: str):
+        self.metadata[key] = value
+
+    def set_ray_namespace(self, ray_namespace: str):
+        self.ray_namespace = ray_namespace
+
+    def set_default_actor_lifetime(self, default_actor_lifetime: str):
+        if default_actor_lifetime not in ("detached", "non_detached"):
+            raise ValueError("default_actor_lifetime must be 'detached' or 'non_detached'")
+        self.default_actor_lifetime = default_actor_lifetime
+
+    def set_runtime_env(self, runtime_env, validate: bool = False):
+        runtime_env = dict(runtime_env or {})
+        extra = [key for key in runtime_env if key != "env_vars"]
+        if extra:
+            raise not_in_release(f"runtime environments (runtime_env field {extra[0]!r})")
+        self.runtime_env = runtime_env
+
+    def env_vars(self) -> dict:
+        return self.runtime_env.get("env_vars") or {}
+
+    @classmethod
+    def from_json(cls, fields: dict) -> "JobConfig":
+        return cls(**{key: fields[key] for key in ("jvm_options", "code_search_path", "runtime_env", "metadata", "ray_namespace", "default_actor_lifetime") if key in fields})

@@ -1,0 +1,179 @@
+"""ray.get_runtime_context(): where this code runs."""
+from __future__ import annotations
+
+from ray import _raylet
+from ray._private.options import not_in_release
+from ray._private.worker import WORKER_MODE, current_task_info, global_worker
+
+_ACCELERATORS = ("GPU", "TPU", "HPU", "NPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU")
+
+
+def _warn_driver(what: str):
+    import logging
+    logging.getLogger("ray").warning("This method is only available when the process is a worker: there is no %s on a driver.", what)
+
+
+class RuntimeContext:
+    """Identity of the running job, task and actor. All ids are hex strings."""
+
+    def _task(self, what: str) -> dict | None:
+        global_worker.check_connected()
+        if global_worker.mode != WORKER_MODE:
+            _warn_driver(what)
+            return None
+        return current_task_info()
+
+    def get_job_id(self) -> str:
+        global_worker.check_connected()
+        task = current_task_info()
+        return (task["job_id"] if task and task["job_id"] else global_worker.context["job_id"]).hex()
+
+    def get_node_id(self) -> str:
+        global_worker.check_connected()
+        return global_worker.context["node_id"].hex()
+
+    def get_worker_id(self) -> str:
+        global_worker.check_connected()
+        return global_worker.context["worker_id"].hex()
+
+    def get_task_id(self) -> str | None:
+        task = self._task("task id")
+        return task["task_id"].hex() if task else None
+
+    def get_actor_id(self) -> str | None:
+        task = self._task("actor id")
+        return task["actor_id"].hex() if task and "actor_id" in task else None
+
+    def get_actor_name(self) -> str | None:
+        task = self._task("actor name")
+        return task["actor_name"] if task and "actor_id" in task else None
+
+    def get_task_name(self) -> str | None:
+        task = self._task("task name")
+        if not task:
+            return None
+        if task["class_name"] and task["name"] == task["function_name"]:
+            return f"{task['class_name']}.{task['name']}"
+        return task["name"]
+
+    def get_task_function_name(self) -> str | None:
+        task = self._task("task function name")
+        if not task:
+            return None
+        name = f"{task['class_name']}.{task['function_name']}" if task["class_name"] else task["function_name"]
+        return f"{task['module']}.{name}"
+
+    def get_placement_group_id(self) -> str | None:
+        return None
+
+    def get_assigned_resources(self) -> dict:
+        assert global_worker.mode == WORKER_MODE, "get_assigned_resources() is only available in a worker"
+        task = current_task_info()
+        if not task:
+            return {}
+        return task["actor_resources"] if "actor_id" in task else task["resources"]
+
+    def get_accelerator_ids(self) -> dict[str, list[str]]:
+        assigned = self.get_assigned_resources() if global_worker.mode == WORKER_MODE else {}
+        if any(name in assigned for name in _ACCELERATORS):
+            raise not_in_release("accelerator ids")
+        return {name: [] for name in _ACCELERATORS}
+
+    def get_runtime_env_string(self) -> str:
+        return "{}"
+
+    @property
+    def runtime_env(self):
+        raise not_in_release("ray.runtime_env.RuntimeEnv")
+
+    def get_node_labels(self) -> dict[str, str]:
+        node_id = self.get_node_id()
+        return next((node["Labels"] for node in _raylet.nodes() if node["NodeID"] == node_id), {})
+
+    def get_session_name(self) -> str:
+        global_worker.check_connected()
+        return global_worker.context["session_name"]
+
+    def get_temp_dir(self) -> str:
+        import os
+        global_worker.check_connected()
+        return os.path.dirname(global_worker.context["session_dir"])
+
+    def is_canceled(self) -> bool:
+        raise not_in_release("RuntimeContext.is_canceled")
+
+    @property
+    def namespace(self) -> str:
+        from ray._private.worker import current_namespace
+        return current_namespace()
+
+    @property
+    def gcs_address(self) -> str:
+        global_worker.check_connected()
+        return global_worker.context["head_address"]
+
+    @property
+    def current_actor(self):
+        """A handle to the actor this code runs in."""
+        task = current_task_info()
+        if not task or "actor_id" not in task:
+            raise RuntimeError("This method is only available in an actor.")
+        from ray.actor import ActorHandle, HandleInfo
+        return ActorHandle(_raylet.ActorCore(task["actor_id"], None), HandleInfo.of(task["handle_blob"]))
+
+    @property
+    def was_current_actor_reconstructed(self) -> bool:
+        task = current_task_info()
+        if not task or "actor_id" not in task:
+            raise RuntimeError("This method is only available in an actor.")
+        return task["actor_restarts"] > 0
+
+    @property
+    def should_capture_child_tasks_in_placement_group(self) -> bool:
+        return False
+
+    def get(self) -> dict:
+        context = {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace}
+        if global_worker.mode == WORKER_MODE:
+            task = current_task_info()
+            if task:
+                context["task_id"] = self.task_id
+                if "actor_id" in task:
+                    context["actor_id"] = self.actor_id
+        return context
+
+    @property
+    def job_id(self):
+        from ray._private.ids import JobID
+        return JobID.from_hex(self.get_job_id())
+
+    @property
+    def node_id(self):
+        from ray._private.ids import NodeID
+        return NodeID.from_hex(self.get_node_id())
+
+    @property
+    def task_id(self):
+        from ray._private.ids import TaskID
+        task = self.get_task_id()
+        return TaskID.from_hex(task) if task else None
+
+    @property
+    def actor_id(self):
+        from ray._private.ids import ActorID
+        actor = self.get_actor_id()
+        return ActorID.from_hex(actor) if actor else None
+
+    @property
+    def current_placement_group_id(self):
+        return None
+
+
+_context = RuntimeContext()
+
+
+def get_runtime_context() -> RuntimeContext:
+    """The RuntimeContext of this process."""
+    from ray._private.worker import ensure_connected
+    ensure_connected()
+    return _context
