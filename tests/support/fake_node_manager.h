@@ -40,6 +40,7 @@ class FakeNodeManager final : public proto::NodeManagerService {
   ~FakeNodeManager() override {
     loop_.stop();
     thread_.join();
+    server_.reset();   // its connections' closed handlers use what follows
   }
   const std::string& socket() const { return socket_; }
 
