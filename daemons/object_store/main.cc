@@ -179,9 +179,10 @@ int main(int argc, char** argv) {
   if (!*flags) return 0;
   rt::Status status = run(**flags);
   if (!status) {
-    RT_ERROR("{}", status.error().message);
+    const rt::Error& error = status.error();
+    if (!(*flags)->log_file.empty() || !(*flags)->session_dir.empty()) RT_ERROR("{}", error.message);
     rt::flush_log();
-    std::fprintf(stderr, "ray-object-store: %s\n", status.error().message.c_str());
+    std::fprintf(stderr, "ray-object-store: %s\n", error.message.c_str());
     return 1;
   }
   return 0;

@@ -173,6 +173,7 @@ Helper& helper() {
 }  // namespace
 
 void copy_large(uint8_t* to, const uint8_t* from, size_t n, size_t parallel_from) {
+  if (n == 0) return;
   Job job{to, from, n, {}};
   if (n < kStreamFrom) {
     std::memcpy(to, from, n);
