@@ -51,7 +51,7 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
       return attempt();
     }
     SockAddr literal;
-    if (literal_sockaddr(address_.host == "localhost" ? "127.0.0.1" : address_.host, address_.port, literal)) {
+    if (literal_sockaddr(address_.host, address_.port, literal)) {
       candidates_.push_back(std::move(literal));
       return attempt();
     }

@@ -44,7 +44,7 @@ struct SockAddr {
 };
 
 Result<SockAddr> unix_sockaddr(const std::string& path);
-// False when `host` is not an IPv4 or IPv6 literal.
+// False when `host` is not an IPv4 or IPv6 literal, or "localhost".
 bool literal_sockaddr(const std::string& host, int port, SockAddr& out);
 // Asks the resolver: blocks. `passive`: for bind, where an empty host means every interface.
 Result<std::vector<SockAddr>> resolve(const std::string& host, int port, bool passive);
@@ -52,7 +52,7 @@ Result<std::vector<SockAddr>> resolve(const std::string& host, int port, bool pa
 bool is_unix_socket(int fd);
 Address local_address_of(int fd);
 std::string peer_name_of(int fd);
-// Non-blocking, close-on-exec, and TCP_NODELAY where it is TCP.
+// Non-blocking, close-on-exec; TCP_NODELAY and keep-alive probes where it is TCP.
 void prepare_connected(int fd);
 
 }  // namespace rt::net

@@ -33,7 +33,12 @@ class Connector : public std::enable_shared_from_this<Connector> {
     if (!impl.peer.is_unix) impl.peer.name = target_.address.to_string();
     impl.on_greeting = [self](const FrameHeader& header, Bytes message) { self->on_answer(header, message); };
     impl.on_gone = [self](const Error& why) { self->on_lost(why); };
-    (void)impl.write_frame({.kind = FrameKind::kHello}, make_hello(me_), {});
+    proto::Hello hello = make_hello(me_);
+    if (hello.ByteSizeLong() > kMaxHelloBytes) {
+      return fail(Code::kInvalid, fmt::format("the hello has {} bytes, {} are allowed: the job's configuration (environment variables, paths) is too large",
+                                              hello.ByteSizeLong(), kMaxHelloBytes));
+    }
+    (void)impl.write_frame({.kind = FrameKind::kHello}, hello, {});
     impl.stream->flush();
     if (timeout_us_ < 0) return;
     timer_ = loop_.run_after(std::max<int64_t>(0, started_us + timeout_us_ - loop_.now_us()), [self] {

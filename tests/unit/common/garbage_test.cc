@@ -132,7 +132,7 @@ TEST_P(GarbageTest, OddFramesOnAnOpenConnectionAreAnsweredOrIgnored) {
   EXPECT_NE(error_in(said).find("rt.test.EchoService.Echo"), std::string::npos);
   EXPECT_EQ(server->connections().size(), 1u);
   std::string unknown = frame(rpc::FrameKind::kError, "", 0);
-  EXPECT_EQ(error_in(converse(fd.get(), unknown)), error_in(said)) << "an error without a call ends the connection";
+  EXPECT_EQ(converse(fd.get(), unknown), "") << "an error without a call ends the connection";
   expect_alive();
 }
 

@@ -73,6 +73,13 @@ TEST(Hello, SecretsAreComparedWhole) {
   for (auto [a, b] : {std::pair{"abc", "abd"}, {"abc", "ab"}, {"ab", "abc"}, {"abc", ""}, {"a", "aa"}}) EXPECT_FALSE(rpc::same_secret(a, b));
 }
 
+TEST_P(GreetingTest, AHelloThatIsTooLargeIsNotSent) {
+  auto refused = try_connect(tcp_target(), {"driver", "", "", "secret", std::string(100'000, 'j')});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalid);
+  EXPECT_NE(refused.error().message.find("configuration"), std::string::npos);
+}
+
 TEST_P(GreetingTest, TooManyConnectionsAreRefusedWithTheLimit) {
   options.max_connections = 2;
   serve(options);
