@@ -1,0 +1,68 @@
+#include "ray/api.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <stdexcept>
+
+#include "invoke.h"
+#include "runtime.h"
+
+namespace ray {
+namespace internal {
+namespace {
+
+// Freed by Shutdown() only: references and threads of the program may outlive main().
+std::atomic<Runtime*> g_runtime{nullptr};
+std::mutex g_init_mutex;
+
+void init(const RayConfig& config, int argc, char** argv) {
+  std::lock_guard lock(g_init_mutex);
+  if (g_runtime.load()) return;
+  InitOptions options = init_options(config, argc, argv);
+  g_runtime = (options.local_mode ? make_local_runtime(options) : make_cluster_runtime(options)).release();
+  static bool registered = std::atexit([] { clear_runtime(); }) == 0;
+  (void)registered;
+}
+
+}  // namespace
+
+Runtime& CurrentRuntime() {
+  Runtime* runtime = g_runtime.load(std::memory_order_acquire);
+  if (!runtime) throw RayException("ray::Init() has not been called (or ray::Shutdown() has).");
+  return *runtime;
+}
+
+bool set_runtime(std::unique_ptr<Runtime> runtime) {
+  std::lock_guard lock(g_init_mutex);
+  if (g_runtime.load()) return false;
+  g_runtime = runtime.release();
+  return true;
+}
+
+void clear_runtime() {
+  std::lock_guard lock(g_init_mutex);
+  delete g_runtime.exchange(nullptr);
+}
+
+}  // namespace internal
+
+void Init() {
+  RayConfig config;
+  internal::init(config, 0, nullptr);
+}
+void Init(RayConfig& config) { internal::init(config, 0, nullptr); }
+void Init(RayConfig& config, int argc, char** argv) { internal::init(config, argc, argv); }
+
+bool IsInitialized() { return internal::g_runtime.load() != nullptr; }
+void Shutdown() { internal::clear_runtime(); }
+
+std::string GetNamespace() { return internal::CurrentRuntime().Namespace(); }
+bool WasCurrentActorRestarted() { return internal::CurrentRuntime().WasCurrentActorRestarted(); }
+
+void ExitActor() {
+  if (!internal::CurrentRuntime().InActor()) throw std::logic_error("ray::ExitActor() was called outside of an actor.");
+  throw internal::RayIntentionalSystemExitException("the actor called ray::ExitActor()");
+}
+
+}  // namespace ray

@@ -1,0 +1,389 @@
+#include "local_runtime.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "common/base/ids.h"
+#include "invoke.h"
+
+namespace ray::internal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kShutdownWait = std::chrono::seconds(5);   // for calls that run at Shutdown()
+constexpr int kMinThreads = 4;
+const char kShutDown[] = "ray::Shutdown() was called.";
+
+const LocalObject& local(const ObjectPtr& object) { return static_cast<const LocalObject&>(*object); }
+
+// Waits on the state's condition until `done` or the deadline (none when timeout_ms is negative); false: timed out.
+template <class Done>
+bool wait_until(LocalState& state, std::unique_lock<std::mutex>& lock, int timeout_ms, Done done) {
+  auto finished = [&] { return done() || state.stopping; };
+  if (!finished()) {
+    lock.unlock();
+    LocalExecutor::Waiting waiting;
+    lock.lock();
+    if (timeout_ms < 0) {
+      state.changed.wait(lock, finished);
+    } else if (!state.changed.wait_until(lock, Clock::now() + std::chrono::milliseconds(timeout_ms), finished)) {
+      return false;
+    }
+  }
+  if (!done() && state.stopping) throw RayException(kShutDown);
+  return true;
+}
+
+// Values of the arguments, all of them ready; the error of the first that is one.
+std::exception_ptr resolve(const std::vector<CallArg>& args, LocalState& state, Arguments* values) {
+  std::lock_guard lock(state.mutex);
+  for (const CallArg& arg : args) {
+    if (!arg.ref) {
+      values->push_back({arg.value.is_void ? ValueFormat::kNone : ValueFormat::kMsgpack, arg.value.bytes.data(), arg.value.bytes.size(), nullptr});
+      continue;
+    }
+    const LocalObject& object = local(arg.ref);
+    if (object.error()) return object.error();
+    values->push_back(object.stored());
+  }
+  return nullptr;
+}
+
+// Runs one call and stores its result. Returns the instance a factory made.
+std::shared_ptr<ActorInstance> run(const std::shared_ptr<LocalState>& state, const std::string& function, ActorInstance* self,
+                                   const std::vector<CallArg>& args, const CallContext& context, const LocalObject* result, CallFailure* failure,
+                                   bool* failed) {
+  *failed = true;
+  Arguments values;
+  if (std::exception_ptr error = resolve(args, *state, &values)) {
+    failure->type = "RayException";
+    failure->message = "an argument is an error";
+    if (result) result->set_error(error);
+    return nullptr;
+  }
+  {
+    std::lock_guard lock(state->mutex);
+    ++state->active;
+  }
+  CallResult out = run_call(*Registry::Instance().Find(function), self, values, context, failure, failed);
+  {
+    std::lock_guard lock(state->mutex);
+    --state->active;
+  }
+  state->changed.notify_all();
+  if (result && !*failed) result->set_value(std::move(out.value));
+  if (result && *failed && !failure->exit_actor) result->set_error(std::make_exception_ptr(RayTaskException(describe_failure(function, *failure))));
+  return out.instance;
+}
+
+std::exception_ptr actor_error(const LocalActor& actor) {
+  return std::make_exception_ptr(RayActorException(fmt::format("The actor of {} died: {}.", class_of_factory(actor.factory), actor.death)));
+}
+
+// With the state's mutex held. The object goes when its last running call ends.
+void end_actor(LocalActor& actor, const std::string& why, std::shared_ptr<ActorInstance>* drop) {
+  if (actor.dead) return;
+  actor.dead = true;
+  actor.death = why;
+  ++actor.epoch;
+  *drop = std::move(actor.instance);
+}
+
+// The first job of an actor's thread, and of each restart.
+void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor, int64_t epoch) {
+  std::unique_lock lock(state->mutex);
+  auto ready = [&] { return std::all_of(actor->args.begin(), actor->args.end(), [](const CallArg& a) { return !a.ref || local(a.ref).ready(); }); };
+  state->changed.wait(lock, [&] { return ready() || state->stopping || actor->epoch != epoch; });
+  if (state->stopping || actor->epoch != epoch) return;
+  CallContext context{true, actor->restarts > 0};
+  lock.unlock();
+  CallFailure failure;
+  bool failed = false;
+  auto instance = run(state, actor->factory, nullptr, actor->args, context, nullptr, &failure, &failed);
+  std::shared_ptr<ActorInstance> drop;
+  lock.lock();
+  if (actor->epoch != epoch) {
+    drop = std::move(instance);
+  } else if (failed) {
+    end_actor(*actor, "its factory failed: " + describe_failure(actor->factory, failure), &drop);
+  } else {
+    actor->instance = std::move(instance);
+    actor->executor.set_limit(actor->max_concurrency);
+  }
+  lock.unlock();
+}
+
+// A method's turn.
+void run_method(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor, int64_t epoch, const std::string& method,
+                const std::vector<CallArg>& args, const LocalObject& result) {
+  std::unique_lock lock(state->mutex);
+  auto ready = [&] { return std::all_of(args.begin(), args.end(), [](const CallArg& a) { return !a.ref || local(a.ref).ready(); }); };
+  state->changed.wait(lock, [&] { return ready() || state->stopping || actor->epoch != epoch; });
+  if (state->stopping) {
+    lock.unlock();
+    return result.set_error(std::make_exception_ptr(RayException(kShutDown)));
+  }
+  if (actor->epoch != epoch) {
+    std::exception_ptr error = actor->dead ? actor_error(*actor) : std::make_exception_ptr(RayActorException("The actor was killed and is restarted."));
+    lock.unlock();
+    return result.set_error(error);
+  }
+  auto instance = actor->instance;
+  CallContext context{true, actor->restarts > 0};
+  lock.unlock();
+  CallFailure failure;
+  bool failed = false;
+  run(state, method, instance.get(), args, context, &result, &failure, &failed);
+  if (!failed || !failure.exit_actor) return;
+  std::shared_ptr<ActorInstance> drop;
+  lock.lock();
+  end_actor(*actor, "it called ray::ExitActor()", &drop);
+  std::exception_ptr error = actor_error(*actor);
+  lock.unlock();
+  state->changed.notify_all();
+  result.set_error(error);
+}
+
+}  // namespace
+
+LocalObject::~LocalObject() {
+  std::lock_guard lock(state_->tables);
+  state_->objects.erase(id());
+}
+
+void LocalObject::finish(std::unique_lock<std::mutex> lock) const {
+  ready_ = true;
+  std::vector<std::function<void()>> waiters;
+  waiters.swap(waiters_);
+  lock.unlock();
+  state_->changed.notify_all();
+  for (auto& waiter : waiters) waiter();
+}
+
+void LocalObject::set_value(EncodedValue value) const {
+  std::unique_lock lock(state_->mutex);
+  value_ = std::make_shared<EncodedValue>(std::move(value));
+  finish(std::move(lock));
+}
+
+void LocalObject::set_error(std::exception_ptr error) const {
+  std::unique_lock lock(state_->mutex);
+  error_ = std::move(error);
+  finish(std::move(lock));
+}
+
+StoredValue LocalObject::stored() const {
+  return {value_->is_void ? ValueFormat::kNone : ValueFormat::kMsgpack, value_->bytes.data(), value_->bytes.size(), value_};
+}
+
+LocalActorRecord::~LocalActorRecord() {
+  {
+    std::lock_guard lock(state_->tables);
+    state_->actors.erase(id());
+    auto name = state_->names.find({actor_->ray_namespace, actor_->name});
+    if (name != state_->names.end() && name->second == id()) state_->names.erase(name);
+  }
+  // After the calls already made. The job is what keeps the actor.
+  actor_->executor.submit([state = state_, actor = actor_] {
+    std::shared_ptr<ActorInstance> drop;
+    std::lock_guard lock(state->mutex);
+    end_actor(*actor, "its last handle is gone", &drop);
+  });
+}
+
+LocalRuntime::LocalRuntime(const InitOptions& options)
+    : state_(std::make_shared<LocalState>()),
+      tasks_(std::make_shared<LocalExecutor>(std::max<int>(kMinThreads, static_cast<int>(std::thread::hardware_concurrency())), true)),
+      ray_namespace_(options.ray_namespace),
+      detached_(options.detached_actors) {}
+
+LocalRuntime::~LocalRuntime() {
+  detached_actors_.clear();
+  std::unique_lock lock(state_->mutex);
+  state_->stopping = true;
+  state_->changed.notify_all();
+  state_->changed.wait_for(lock, kShutdownWait, [&] { return state_->active == 0; });
+}
+
+std::shared_ptr<const LocalObject> LocalRuntime::new_object() {
+  std::lock_guard lock(state_->tables);
+  auto object = std::make_shared<const LocalObject>(rt::ObjectId::random(state_->rng).binary(), state_);
+  state_->objects[object->id()] = object;
+  return object;
+}
+
+ObjectPtr LocalRuntime::Put(EncodedValue value) {
+  auto object = new_object();
+  object->set_value(std::move(value));
+  return object;
+}
+
+std::vector<StoredValue> LocalRuntime::Get(const std::vector<ObjectPtr>& objects, int timeout_ms) {
+  auto state = state_;   // the runtime may be shut down while this waits
+  std::unique_lock lock(state->mutex);
+  auto ready = [&] { return std::all_of(objects.begin(), objects.end(), [](const ObjectPtr& o) { return local(o).ready(); }); };
+  if (!wait_until(*state, lock, timeout_ms, ready)) {
+    size_t missing = std::count_if(objects.begin(), objects.end(), [](const ObjectPtr& o) { return !local(o).ready(); });
+    throw RayTimeoutException(fmt::format("Get timed out: {} of {} objects are not ready after {} ms.", missing, objects.size(), timeout_ms));
+  }
+  std::vector<StoredValue> values;
+  values.reserve(objects.size());
+  for (const ObjectPtr& object : objects) {
+    if (std::exception_ptr error = local(object).error()) {
+      lock.unlock();
+      std::rethrow_exception(error);
+    }
+    values.push_back(local(object).stored());
+  }
+  return values;
+}
+
+std::vector<bool> LocalRuntime::Wait(const std::vector<ObjectPtr>& objects, int num_objects, int timeout_ms) {
+  if (num_objects < 0 || num_objects > static_cast<int>(objects.size()))
+    throw RayException(fmt::format("Wait: num_objects is {}, but there are {} objects.", num_objects, objects.size()));
+  auto state = state_;
+  std::unique_lock lock(state->mutex);
+  std::vector<bool> flags(objects.size());
+  wait_until(*state, lock, timeout_ms, [&] {
+    int count = 0;
+    for (size_t i = 0; i < objects.size(); ++i) {
+      flags[i] = local(objects[i]).ready();
+      count += flags[i];
+    }
+    return count >= num_objects;
+  });
+  return flags;
+}
+
+ObjectPtr LocalRuntime::FindObject(const std::string& id) {
+  std::lock_guard lock(state_->tables);
+  auto it = state_->objects.find(id);
+  std::shared_ptr<const LocalObject> object = it == state_->objects.end() ? nullptr : it->second.lock();
+  if (!object) throw RayException(fmt::format("Object {} is not known to this process.", rt::to_hex(id)));
+  return object;
+}
+
+ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOptions&, std::vector<CallArg> args) {
+  auto result = new_object();
+  auto call = std::make_shared<const std::vector<CallArg>>(std::move(args));
+  auto job = [state = state_, function, call, result] {
+    {
+      std::unique_lock lock(state->mutex);
+      if (state->stopping) {
+        lock.unlock();
+        return result->set_error(std::make_exception_ptr(RayException(kShutDown)));
+      }
+    }
+    CallFailure failure;
+    bool failed = false;
+    run(state, function, nullptr, *call, CallContext{}, result.get(), &failure, &failed);
+  };
+  // A task that waits for arguments takes no thread: the last argument starts it.
+  auto unready = std::make_shared<std::atomic<int>>(1);
+  auto step = [unready, tasks = tasks_, job] {
+    if (unready->fetch_sub(1) == 1) tasks->submit(job);
+  };
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const CallArg& arg : *call) {
+      if (!arg.ref || local(arg.ref).ready()) continue;
+      unready->fetch_add(1);
+      local(arg.ref).on_ready(step);
+    }
+  }
+  step();
+  return result;
+}
+
+ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOptions& options, std::vector<CallArg> args) {
+  if (options.max_concurrency < 1) throw RayException("SetMaxConcurrency needs 1 or more.");
+  auto actor = std::make_shared<LocalActor>();
+  actor->factory = factory;
+  actor->name = options.call.name;
+  actor->ray_namespace = options.ray_namespace.empty() ? ray_namespace_ : options.ray_namespace;
+  actor->args = std::move(args);
+  actor->max_restarts = options.max_restarts;
+  actor->max_concurrency = options.max_concurrency;
+  std::shared_ptr<const LocalActorRecord> record;
+  if (!actor->name.empty() && GetActor(actor->name, actor->ray_namespace))
+    throw RayException(fmt::format("The actor name {} is taken in namespace {}.", actor->name, actor->ray_namespace));
+  {
+    std::lock_guard lock(state_->tables);
+    actor->id = rt::ActorId::random(state_->rng).binary();
+    record = std::make_shared<const LocalActorRecord>(actor, state_);
+    state_->actors[actor->id] = record;
+    if (!actor->name.empty()) state_->names[{actor->ray_namespace, actor->name}] = actor->id;
+    if (detached_) detached_actors_.push_back(record);
+  }
+  actor->executor.submit([state = state_, actor] { construct(state, actor, 0); });
+  return record;
+}
+
+ObjectPtr LocalRuntime::CallMethod(const ActorPtr& handle, const std::string& method, const CallOptions&, std::vector<CallArg> args) {
+  const auto& actor = static_cast<const LocalActorRecord&>(*handle).actor();
+  auto result = new_object();
+  std::unique_lock lock(state_->mutex);
+  if (actor->dead) {
+    std::exception_ptr error = actor_error(*actor);
+    lock.unlock();
+    result->set_error(error);
+    return result;
+  }
+  int64_t epoch = actor->epoch;
+  auto call = std::make_shared<const std::vector<CallArg>>(std::move(args));
+  // `handle`: a call that is under way keeps its actor.
+  actor->executor.submit([state = state_, actor, epoch, method, call, result, handle] { run_method(state, actor, epoch, method, *call, *result); });
+  return result;
+}
+
+void LocalRuntime::KillActor(const ActorPtr& handle, bool no_restart) {
+  const auto& actor = static_cast<const LocalActorRecord&>(*handle).actor();
+  std::shared_ptr<ActorInstance> drop;
+  {
+    std::lock_guard lock(state_->mutex);
+    if (actor->dead) return;
+    if (no_restart || (actor->max_restarts >= 0 && actor->restarts >= actor->max_restarts)) {
+      end_actor(*actor, "it was killed", &drop);
+    } else {
+      int64_t epoch = ++actor->epoch;
+      ++actor->restarts;
+      drop = std::move(actor->instance);
+      actor->executor.set_limit(1);
+      actor->executor.submit([state = state_, actor, epoch] { construct(state, actor, epoch); });
+    }
+  }
+  state_->changed.notify_all();
+}
+
+ActorPtr LocalRuntime::GetActor(const std::string& name, const std::string& ray_namespace) {
+  std::shared_ptr<const LocalActorRecord> record;
+  {
+    std::lock_guard lock(state_->tables);
+    auto id = state_->names.find({ray_namespace.empty() ? ray_namespace_ : ray_namespace, name});
+    if (id == state_->names.end()) return nullptr;
+    auto it = state_->actors.find(id->second);
+    if (it == state_->actors.end()) return nullptr;
+    record = it->second.lock();
+  }
+  if (!record) return nullptr;
+  std::lock_guard lock(state_->mutex);
+  return record->actor()->dead ? nullptr : record;
+}
+
+ActorPtr LocalRuntime::FindActor(const std::string& id) {
+  std::lock_guard lock(state_->tables);
+  auto it = state_->actors.find(id);
+  std::shared_ptr<const LocalActorRecord> record = it == state_->actors.end() ? nullptr : it->second.lock();
+  if (!record) throw RayException(fmt::format("Actor {} is not known to this process.", rt::to_hex(id)));
+  return record;
+}
+
+bool LocalRuntime::InActor() const { return current_call() && current_call()->in_actor; }
+bool LocalRuntime::WasCurrentActorRestarted() const { return current_call() && current_call()->restarted; }
+
+std::unique_ptr<Runtime> make_local_runtime(const InitOptions& options) { return std::make_unique<LocalRuntime>(options); }
+
+}  // namespace ray::internal

@@ -1,0 +1,116 @@
+// Local mode: everything runs in threads of this process, through the same registered functions and the same encoded values.
+//
+// Threads: any. `State` is shared by the runtime, references and running calls, so each may go first. Its mutex guards objects' results
+// and actors; `tables` is a leaf lock of its own, taken when references are dropped.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "common/base/rng.h"
+#include "local_executor.h"
+#include "ray/api/registry.h"
+#include "runtime.h"
+
+namespace ray::internal {
+
+class LocalObject;
+class LocalActorRecord;
+
+struct LocalState {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool stopping = false;
+  int active = 0;                       // calls that run now
+
+  std::mutex tables;
+  std::unordered_map<std::string, std::weak_ptr<const LocalObject>> objects;
+  std::unordered_map<std::string, std::weak_ptr<const LocalActorRecord>> actors;
+  std::map<std::pair<std::string, std::string>, std::string> names;   // (namespace, name) -> actor id
+  rt::Rng rng = rt::Rng::from_system();
+};
+
+class LocalObject final : public ObjectRecord {
+ public:
+  LocalObject(std::string id, std::shared_ptr<LocalState> state) : ObjectRecord(std::move(id)), state_(std::move(state)) {}
+  ~LocalObject() override;
+
+  // Once: a value or an error.
+  void set_value(EncodedValue value) const;
+  void set_error(std::exception_ptr error) const;
+  // With the state's mutex held.
+  bool ready() const { return ready_; }
+  const std::exception_ptr& error() const { return error_; }
+  StoredValue stored() const;
+  void on_ready(std::function<void()> callback) const { waiters_.push_back(std::move(callback)); }
+
+ private:
+  void finish(std::unique_lock<std::mutex> lock) const;
+
+  const std::shared_ptr<LocalState> state_;
+  mutable bool ready_ = false;
+  mutable std::shared_ptr<const EncodedValue> value_;
+  mutable std::exception_ptr error_;
+  mutable std::vector<std::function<void()>> waiters_;
+};
+
+// An actor: its object, its threads, and how it ended. Guarded by the state's mutex except where said.
+struct LocalActor {
+  std::string id, factory, name, ray_namespace;
+  std::vector<CallArg> args;             // kept for restarts
+  int max_restarts = 0, max_concurrency = 1, restarts = 0;
+  int64_t epoch = 0;                     // calls made before a kill do not run after it
+  bool dead = false;
+  std::string death;
+  std::shared_ptr<ActorInstance> instance;
+  LocalExecutor executor{1, false};      // has its own lock
+};
+
+// A handle's hold: the last one ends the actor after the calls already made.
+class LocalActorRecord final : public ActorRecord {
+ public:
+  LocalActorRecord(std::shared_ptr<LocalActor> actor, std::shared_ptr<LocalState> state) : ActorRecord(actor->id), actor_(std::move(actor)), state_(std::move(state)) {}
+  ~LocalActorRecord() override;
+  const std::shared_ptr<LocalActor>& actor() const { return actor_; }
+
+ private:
+  const std::shared_ptr<LocalActor> actor_;
+  const std::shared_ptr<LocalState> state_;
+};
+
+class LocalRuntime final : public Runtime {
+ public:
+  explicit LocalRuntime(const InitOptions& options);
+  // Waits a bounded time for running calls; what is queued fails.
+  ~LocalRuntime() override;
+
+  bool IsLocal() const override { return true; }
+  std::string Namespace() const override { return ray_namespace_; }
+  ObjectPtr Put(EncodedValue value) override;
+  std::vector<StoredValue> Get(const std::vector<ObjectPtr>& objects, int timeout_ms) override;
+  std::vector<bool> Wait(const std::vector<ObjectPtr>& objects, int num_objects, int timeout_ms) override;
+  ObjectPtr FindObject(const std::string& id) override;
+  ObjectPtr CallFunction(const std::string& function, const CallOptions& options, std::vector<CallArg> args) override;
+  ActorPtr CreateActor(const std::string& factory, const ActorOptions& options, std::vector<CallArg> args) override;
+  ObjectPtr CallMethod(const ActorPtr& actor, const std::string& method, const CallOptions& options, std::vector<CallArg> args) override;
+  void KillActor(const ActorPtr& actor, bool no_restart) override;
+  ActorPtr GetActor(const std::string& name, const std::string& ray_namespace) override;
+  ActorPtr FindActor(const std::string& id) override;
+  bool InActor() const override;
+  bool WasCurrentActorRestarted() const override;
+
+ private:
+  std::shared_ptr<const LocalObject> new_object();
+
+  const std::shared_ptr<LocalState> state_;
+  const std::shared_ptr<LocalExecutor> tasks_;
+  const std::string ray_namespace_;
+  const bool detached_;
+  std::vector<ActorPtr> detached_actors_;
+};
+
+}  // namespace ray::internal

@@ -1,0 +1,25 @@
+// What Init() was told, from the configuration, the flags and the environment.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ray/api/config.h"
+
+namespace ray::internal {
+
+struct InitOptions {
+  std::string address;
+  bool local_mode = false;
+  std::vector<std::string> code_search_path;
+  std::vector<std::string> head_args;
+  bool detached_actors = false;
+  std::string ray_namespace;
+  std::map<std::string, std::string> metadata;    // of a submitted job
+};
+
+// Ends the process for unknown flags, like a strict flag parser. Throws RayException for what is wrong in the environment.
+InitOptions init_options(const RayConfig& config, int argc, char** argv);
+
+}  // namespace ray::internal

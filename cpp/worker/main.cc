@@ -1,0 +1,8 @@
+// ray-cpp-worker: runs C++ remote functions for its node-manager, which starts it.
+#include "ray/api/visibility.h"
+
+namespace ray::internal {
+RAY_API int WorkerMain(int argc, char** argv);   // src/worker_main.cc
+}
+
+int main(int argc, char** argv) { return ray::internal::WorkerMain(argc, argv); }
