@@ -1,0 +1,124 @@
+// Queue -> node. See actor_manager.h.
+#include <fmt/core.h>
+
+#include "daemons/head/core/actor_manager.h"
+#include "daemons/head/core/policy/policy.h"
+
+namespace rt::head {
+
+// First choice: nodes with the room now. An actor that has waited a while may also go where only tasks are in the way: there it
+// queues at the node-manager, which takes leases back for it.
+NodeState* ActorManager::choose(const Actor& actor, Now now) {
+  const Settings& settings = env_.options.settings;
+  bool patient = now.steady_us - actor.queued_since_us >= settings.lease_revoke_after_ms * 1000;
+  std::vector<const NodeState*> fitting, only_tasks_in_the_way;
+  for (const auto& [id, node] : env_.cluster.nodes()) {
+    if (!node.usable() || (node.refused_at_us && now.steady_us - node.refused_at_us < settings.placement_settle_ms * 1000)) continue;
+    if (!Cluster::free_of_actors(node).contains(actor.placement)) continue;
+    if (Cluster::free_now(node).contains(actor.placement)) {
+      fitting.push_back(&node);
+    } else if (patient) {
+      only_tasks_in_the_way.push_back(&node);
+    }
+  }
+  if (fitting.empty()) fitting.swap(only_tasks_in_the_way);
+  if (fitting.empty()) return nullptr;
+  PlacementRequest request{actor.placement, NodeId::from_binary(actor.info.spec().owner().node_id()), settings.scheduler_spread_threshold};
+  PlacementPolicy policy = *policy_of(actor.info.spec().creation().scheduling_strategy());
+  return env_.cluster.find(policy(fitting, request)->id);
+}
+
+void ActorManager::place(Now now) {
+  placement_wanted_ = false;
+  auto& queues = directory_.queues();
+  bool look_again = false;
+  for (auto it = queues.begin(); it != queues.end();) {
+    auto next = std::next(it);
+    // The queue disappears with its last actor.
+    for (size_t left = it->second.actors.size(); left > 0; --left) {
+      Actor& oldest = *it->second.actors.begin()->second;
+      NodeState* node = choose(oldest, now);
+      if (node) {
+        start(oldest, *node, now);
+        continue;
+      }
+      if (env_.cluster.infeasible(it->first.placement)) {
+        int64_t warn_at_us = oldest.queued_since_us + env_.options.settings.infeasible_warning_after_ms * 1000;
+        if (now.steady_us >= warn_at_us) {
+          warn_infeasible(it->first, it->second, now);
+        } else {
+          look_again = true;
+        }
+      } else {
+        look_again = true;
+      }
+      break;
+    }
+    it = next;
+  }
+  if (!look_again || place_timer_) return;
+  int64_t interval_us = std::max<int64_t>(1, env_.options.settings.placement_settle_ms) * 1000;
+  place_timer_ = env_.timers.at(now.steady_us + interval_us, [this](Now) {
+    place_timer_ = 0;
+    placement_wanted_ = true;
+  });
+}
+
+void ActorManager::start(Actor& actor, NodeState& node, Now now) {
+  env_.cluster.reserve(node, actor.id, actor.placement, now);
+  move(actor, Phase::kStarting, &node);
+  proto::CreateActorRequest request;
+  *request.mutable_spec() = actor.info.spec();
+  request.set_epoch(actor.info.epoch());
+  request.set_num_restarts(actor.info.num_restarts());
+  env_.sink.create_actor(node.link(), request);
+}
+
+void ActorManager::warn_infeasible(const Shape& shape, ShapeQueue& queue, Now) {
+  for (const auto& [seq, actor] : queue.actors) {
+    if (!queue.warned.insert(actor->job).second) continue;
+    env_.subscriptions.publish_notice(actor->job, "warning",
+                                      fmt::format("The actor {} needs {}, which no node of the cluster has. It stays pending until a node with these resources joins; "
+                                                  "see `rayctl status`, or ask for less.",
+                                                  actor->label(), shape.placement.to_string()));
+  }
+}
+
+void ActorManager::account(Actor& actor, NodeState& node, int sign) {
+  const ResourceSet& held = actor.phase == Phase::kAlive ? actor.held : actor.placement;
+  if (sign > 0) {
+    node.actors_hold.add(held);
+    node.actors_placed.add(actor.placement);
+  } else {
+    node.actors_hold.subtract(held);
+    node.actors_placed.subtract(actor.placement);
+  }
+  node.actors += sign;
+}
+
+void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
+  if (actor.on_node()) {
+    NodeState& before = *env_.cluster.find(actor.node);
+    account(actor, before, -1);
+    if (to == Phase::kAlive) {
+      env_.cluster.settle(before, actor.id, actor.held);
+    } else {
+      env_.cluster.cancel_reservation(before, actor.id);
+      placement_wanted_ = true;
+    }
+  }
+  directory_.move(actor, to, node ? node->id : NodeId::nil());
+  if (node) account(actor, *node, +1);
+}
+
+void ActorManager::add_demands(std::vector<proto::Demand>* out) const {
+  for (const auto& [shape, queue] : directory_.queues()) {
+    proto::Demand demand;
+    shape.placement.to_proto(demand.mutable_resources());
+    demand.set_count(static_cast<int64_t>(queue.actors.size()));
+    demand.set_what(queue.actors.begin()->second->info.spec().class_name());
+    out->push_back(std::move(demand));
+  }
+}
+
+}  // namespace rt::head

@@ -1,0 +1,292 @@
+#include "daemons/head/core/cluster.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace rt::head {
+
+void Cluster::recover(const proto::Node& node, Now now) {
+  NodeId id = NodeId::from_binary(node.node_id());
+  NodeState& state = nodes_[id];
+  state.id = id;
+  state.info = node;
+  state.info.set_alive(true);
+  state.total = ResourceSet::from_proto(node.total());
+  state.lost_at_us = now.steady_us;
+  awaited_.insert(id);
+  int64_t limit_ms = env_.options.settings.node_timeout_ms;
+  state.grace_timer = env_.timers.at(now.steady_us + limit_ms * 1000, [this, id, limit_ms](Now due) {
+    env_.on_node_lost(id, fmt::format("it did not come back within {} ms after the head restarted", limit_ms), due);
+  });
+}
+
+Status Cluster::validate(const proto::Node& node) const {
+  if (!NodeId::is_valid(node.node_id()))
+    return make_error(Code::kInvalid, fmt::format("a node id has {} bytes, not {}", node.node_id().size(), NodeId::kSize));
+  if (NodeId::from_binary(node.node_id()).is_nil()) return make_error(Code::kInvalid, "the node id is nil");
+  if (node.ip().empty()) return make_error(Code::kInvalid, "the node names no ip address; give --node-ip");
+  if (node.port() < 0 || node.port() > 65535) return make_error(Code::kInvalid, fmt::format("the node's port {} is out of range", node.port()));
+  for (const auto& [name, units] : node.total().units()) {
+    if (name.empty() || units < 0 || units > static_cast<int64_t>(ResourceSet::kMaxAmount) * ResourceSet::kUnit)
+      return make_error(Code::kInvalid, fmt::format("the node's resource '{}' has an amount out of range", name));
+  }
+  return {};
+}
+
+Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, Now now) {
+  RT_TRY(validate(node));
+  NodeId id = NodeId::from_binary(node.node_id());
+  if (auto other = by_conn_.find(conn); other != by_conn_.end() && other->second != id)
+    return make_error(Code::kInvalid, "this connection speaks for another node already");
+  NodeState* known = find(id);
+  if (known && !known->alive())
+    return make_error(Code::kNodeDied, fmt::format("node {} was declared dead ({}); start it again as a new node", id.hex(), known->info.death_message()));
+
+  NodeState& state = known ? *known : nodes_[id];
+  if (state.conn != 0 && state.conn != conn) {
+    ConnId old = state.conn;
+    by_conn_.erase(old);
+    env_.sink.close(old, make_error(Code::kUnavailable, "the node registered over a newer connection"));
+  }
+  env_.timers.cancel(state.grace_timer);
+  int64_t start_ms = known ? known->info.start_time_ms() : 0;
+  state.id = id;
+  state.info = node;
+  state.info.set_alive(true);
+  state.info.set_start_time_ms(start_ms ? start_ms : node.start_time_ms() ? node.start_time_ms() : now.wall_us / 1000);
+  if (state.info.name().empty()) state.info.set_name(node.ip());
+  state.total = ResourceSet::from_proto(node.total());
+  if (!node.has_available()) *state.info.mutable_available() = node.total();
+  state.available = ResourceSet::from_proto(state.info.available());
+  state.conn = conn;
+  state.last_heard_us = now.steady_us;
+  state.refused_at_us = 0;
+  by_conn_[conn] = id;
+  awaited_.erase(id);
+  if (!state.silence_timer) arm_silence_timer(state, now.steady_us + env_.options.settings.node_timeout_ms * 1000);
+  members_changed_.insert(id);
+  persist(state);
+  return &state;
+}
+
+// One timer per node, not per report: when it is due it looks how long the silence has lasted.
+void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
+  NodeId id = node.id;
+  node.silence_timer = env_.timers.at(at_us, [this, id](Now due) {
+    NodeState* node = find(id);
+    if (!node || !node->alive()) return;
+    node->silence_timer = 0;
+    int64_t limit_us = env_.options.settings.node_timeout_ms * 1000;
+    if (node->conn == 0) return;   // the grace timer decides
+    if (due.steady_us - node->last_heard_us < limit_us) return arm_silence_timer(*node, node->last_heard_us + limit_us);
+    env_.on_node_lost(id, fmt::format("no heartbeat for {} ms", limit_us / 1000), due);
+  });
+}
+
+NodeState* Cluster::on_connection(ConnId conn) {
+  auto it = by_conn_.find(conn);
+  return it == by_conn_.end() ? nullptr : find(it->second);
+}
+
+bool Cluster::connection_closed(ConnId conn, Now now) {
+  NodeState* node = on_connection(conn);
+  if (!node) return false;
+  by_conn_.erase(conn);
+  node->conn = 0;
+  node->lost_at_us = now.steady_us;
+  NodeId id = node->id;
+  int64_t grace_ms = env_.options.settings.node_reconnect_grace_ms;
+  node->grace_timer = env_.timers.at(now.steady_us + grace_ms * 1000, [this, id, grace_ms](Now due) {
+    env_.on_node_lost(id, fmt::format("its connection broke and it did not come back within {} ms", grace_ms), due);
+  });
+  return true;
+}
+
+void Cluster::drop_settled(NodeState& node, Now now) {
+  int64_t settled_before = now.steady_us - env_.options.settings.placement_settle_ms * 1000;
+  std::erase_if(node.reserved, [&](const auto& entry) {
+    bool included = entry.second.answered || entry.second.since_us <= settled_before;
+    if (included) node.reserved_sum.subtract(entry.second.amount);
+    return included;
+  });
+}
+
+Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, Now now) {
+  NodeState* node = on_connection(conn);
+  if (!node || report.node_id() != node->id.view()) return make_error(Code::kNotFound, "resources reported for a node that is not registered here");
+  node->last_heard_us = now.steady_us;
+  if (report.incarnation() < node->info.incarnation()) return false;
+  ResourceSet available = ResourceSet::from_proto(report.available());
+  bool changed = !(available == node->available);
+  bool had_reserved = !node->reserved.empty() || node->refused_at_us;
+  node->info.set_incarnation(report.incarnation());
+  node->available = std::move(available);
+  node->available.to_proto(node->info.mutable_available());
+  node->refused_at_us = 0;
+  drop_settled(*node, now);
+  int kept = static_cast<int>(std::min<int64_t>(report.demands_size(), env_.options.settings.demands_per_node));
+  node->demands.assign(report.demands().begin(), report.demands().begin() + kept);
+  if (changed) resources_changed_.insert(node->id);
+  return changed || had_reserved;
+}
+
+void Cluster::bury(NodeState& node, int reason, const std::string& why, Now now) {
+  RT_CHECK(node.alive());
+  env_.timers.cancel(node.grace_timer);
+  env_.timers.cancel(node.silence_timer);
+  if (node.conn) {
+    by_conn_.erase(node.conn);
+    env_.sink.close(node.conn, make_error(Code::kNodeDied, "the node was declared dead: " + why));
+    node.conn = 0;
+  }
+  node.info.set_alive(false);
+  node.info.set_death_reason(reason);
+  node.info.set_death_message(why);
+  node.info.set_end_time_ms(now.wall_us / 1000);
+  node.info.clear_available();
+  node.available = ResourceSet();
+  node.reserved.clear();
+  node.reserved_sum = ResourceSet();
+  node.demands.clear();
+  awaited_.erase(node.id);
+  members_changed_.insert(node.id);
+  resources_changed_.erase(node.id);
+  env_.journal.erase(table::kNodes, node.id.binary());
+  dead_order_.push_back(node.id);
+}
+
+NodeState* Cluster::find(const NodeId& id) {
+  auto it = nodes_.find(id);
+  return it == nodes_.end() ? nullptr : &it->second;
+}
+
+const NodeState* Cluster::find(const NodeId& id) const {
+  auto it = nodes_.find(id);
+  return it == nodes_.end() ? nullptr : &it->second;
+}
+
+std::optional<NodeId> Cluster::superseded_by(const NodeState& node) const {
+  if (node.info.port() == 0) return std::nullopt;
+  for (const auto& [id, other] : nodes_) {
+    if (id != node.id && other.alive() && other.conn == 0 && other.info.ip() == node.info.ip() && other.info.port() == node.info.port()) return id;
+  }
+  return std::nullopt;
+}
+
+NodeState* Cluster::job_node() {
+  NodeState* any = nullptr;
+  for (auto& [id, node] : nodes_) {
+    if (!node.usable()) continue;
+    if (node.info.is_head()) return &node;
+    if (!any) any = &node;
+  }
+  return any;
+}
+
+bool Cluster::infeasible(const ResourceSet& request) const {
+  return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) { return entry.second.alive() && entry.second.total.contains(request); });
+}
+
+void Cluster::reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement, Now now) {
+  cancel_reservation(node, actor);
+  node.reserved[actor] = {placement, now.steady_us, false};
+  node.reserved_sum.add(placement);
+}
+
+void Cluster::settle(NodeState& node, const ActorId& actor, const ResourceSet& held) {
+  auto it = node.reserved.find(actor);
+  if (it == node.reserved.end()) return;   // a report has included it already
+  node.reserved_sum.subtract(it->second.amount);
+  if (held.empty()) {
+    node.reserved.erase(it);
+    return;
+  }
+  it->second.amount = held;
+  it->second.answered = true;
+  node.reserved_sum.add(held);
+}
+
+void Cluster::cancel_reservation(NodeState& node, const ActorId& actor) {
+  auto it = node.reserved.find(actor);
+  if (it == node.reserved.end()) return;
+  node.reserved_sum.subtract(it->second.amount);
+  node.reserved.erase(it);
+}
+
+ResourceSet Cluster::free_now(const NodeState& node) {
+  ResourceSet free = node.available;
+  free.subtract_allowing_debt(node.reserved_sum);
+  return free;
+}
+
+ResourceSet Cluster::free_of_actors(const NodeState& node) {
+  ResourceSet free = node.total;
+  free.subtract_allowing_debt(node.actors_hold);
+  return free;
+}
+
+void Cluster::persist(const NodeState& node) {
+  proto::Node record = node.info;
+  record.clear_available();
+  env_.journal.put(table::kNodes, node.id.binary(), record.SerializeAsString());
+}
+
+void Cluster::broadcast(const proto::HeadEvent& event) const {
+  for (const auto& [id, node] : nodes_) {
+    if (node.usable()) env_.sink.push(node.conn, event);
+  }
+}
+
+// Every node hears of every other: with n nodes that is n^2 messages, so the interval grows with n.
+int64_t Cluster::fanout_interval_us() const {
+  int64_t groups = std::max<int64_t>(1, static_cast<int64_t>(by_conn_.size()) / 16);
+  return env_.options.settings.node_fanout_interval_ms * 1000 * groups;
+}
+
+void Cluster::publish(Now now, const std::function<void(const proto::HeadEvent&)>& to_subscribers) {
+  if (!members_changed_.empty()) {
+    proto::HeadEvent event;
+    for (const NodeId& id : members_changed_) {
+      if (const NodeState* node = find(id)) *event.add_nodes() = node->info;
+    }
+    members_changed_.clear();
+    broadcast(event);
+    to_subscribers(event);
+  }
+  while (static_cast<int64_t>(dead_order_.size()) > env_.options.settings.dead_nodes_kept) {
+    nodes_.erase(dead_order_.front());
+    dead_order_.pop_front();
+  }
+  if (resources_changed_.empty() || fanout_timer_) return;
+  int64_t due_us = last_fanout_us_ + fanout_interval_us();
+  if (now.steady_us < due_us) {
+    // The end of the event in which the timer runs publishes.
+    fanout_timer_ = env_.timers.at(due_us, [this](Now) { fanout_timer_ = 0; });
+    return;
+  }
+  proto::HeadEvent event;
+  for (const NodeId& id : resources_changed_) {
+    if (const NodeState* node = find(id)) *event.add_nodes() = node->info;
+  }
+  resources_changed_.clear();
+  last_fanout_us_ = now.steady_us;
+  if (by_conn_.size() > 1) broadcast(event);
+}
+
+void Cluster::check_invariants(Now) const {
+  size_t connected = 0;
+  for (const auto& [id, node] : nodes_) {
+    RT_CHECK(node.id == id);
+    connected += node.conn != 0;
+    if (node.conn) RT_CHECK(node.alive() && by_conn_.at(node.conn) == id);
+    if (!node.alive()) RT_CHECK(node.reserved.empty() && node.actors == 0);
+    if (node.alive()) RT_CHECK(node.conn ? node.silence_timer != 0 && node.grace_timer == 0 : node.grace_timer != 0);
+    ResourceSet sum;
+    for (const auto& [actor, reservation] : node.reserved) sum.add(reservation.amount);
+    RT_CHECK(sum == node.reserved_sum);
+  }
+  RT_CHECK(connected == by_conn_.size());
+}
+
+}  // namespace rt::head

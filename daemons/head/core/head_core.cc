@@ -1,0 +1,248 @@
+#include "daemons/head/core/head_core.h"
+
+#include <fmt/core.h>
+
+namespace rt::head {
+namespace {
+
+constexpr size_t kRecentFailures = 20;
+constexpr int kReasonExpected = 1, kReasonUnexpected = 2;
+
+}  // namespace
+
+HeadCore::HeadCore(HeadOptions options, HeadSink& sink)
+    : options_(std::move(options)),
+      sink_(sink),
+      rng_(options_.seed),
+      journal_(sink),
+      subscriptions_(sink),
+      cluster_({options_, sink, journal_, timers_, [this](const NodeId& id, const std::string& why, Now now) { node_lost(id, kReasonUnexpected, why, now); }}),
+      jobs_(journal_),
+      kv_(journal_, options_.settings),
+      actors_({options_, sink, journal_, timers_, cluster_, subscriptions_, jobs_}),
+      submitted_({options_, sink, journal_, cluster_, rng_}) {}
+
+void HeadCore::end_event(Now now) {
+  // Each step may cause work for an earlier one; all of them run out of causes.
+  for (;;) {
+    actors_.end_event(now);
+    for (const JobId& job : actors_.take_orphaned_jobs()) kv_.release_job(job);
+    submitted_.end_event();
+    jobs_.forget_finished(options_.settings.finished_jobs_kept);
+    auto due = journal_.flush();
+    if (due.empty()) break;
+    for (auto& continuation : due) continuation({}, now);
+  }
+  cluster_.publish(now, [this](const proto::HeadEvent& event) { subscriptions_.publish_nodes(event); });
+  if (!finished_now_.empty()) {
+    proto::HeadEvent event;
+    for (const std::string& id : finished_now_) event.add_finished_jobs(id);
+    finished_now_.clear();
+    cluster_.broadcast(event);
+  }
+  int64_t next = timers_.next_us();
+  if (next != timer_set_for_ && next >= 0) sink_.set_timer(next);
+  timer_set_for_ = next;
+}
+
+void HeadCore::timer(Now now) {
+  Event event(*this, now);
+  timer_set_for_ = -1;
+  timers_.run_due(now);
+}
+
+// ---- durability
+
+void HeadCore::persisted(uint64_t id, const Status& status, Now now) {
+  Event event(*this, now);
+  for (auto& continuation : journal_.persisted(id, status)) continuation(status, now);
+  if (!journal_.has_dirty() || retry_timer_) return;
+  retry_timer_ = timers_.at(now.steady_us + options_.settings.storage_retry_ms * 1000, [this](Now) {
+    retry_timer_ = 0;
+    rewrite_dirty();
+  });
+}
+
+void HeadCore::rewrite_dirty() {
+  for (const auto& [table, key] : journal_.take_dirty()) {
+    const char* const kTables[] = {table::kMeta, table::kNodes, table::kJobs, table::kActors, table::kKv, table::kKvJobs, table::kSubmittedJobs};
+    for (const char* known : kTables) {
+      if (table != known) continue;
+      if (auto value = record(table, key)) {
+        journal_.put(known, key, *std::move(value));
+      } else {
+        journal_.erase(known, key);
+      }
+    }
+  }
+}
+
+std::optional<std::string> HeadCore::record(const std::string& table, const std::string& key) const {
+  if (table == table::kMeta) {
+    if (key == "next_job") return jobs_.counter();
+    if (key == "incarnation") return std::to_string(incarnation_);
+    return cluster_id_;
+  }
+  if (table == table::kNodes) {
+    const NodeState* node = cluster_.find(NodeId::from_binary(key));
+    if (!node || !node->alive()) return std::nullopt;
+    proto::Node record = node->info;
+    record.clear_available();
+    return record.SerializeAsString();
+  }
+  if (table == table::kJobs) return jobs_.record(key);
+  if (table == table::kActors) return actors_.record(key);
+  if (table == table::kKv) return kv_.record(key);
+  if (table == table::kKvJobs) return kv_.jobs_record(key);
+  return submitted_.record(key);
+}
+
+// ---- membership
+
+Result<NodeState*> HeadCore::node_on(ConnId conn, const char* what) {
+  NodeState* node = cluster_.on_connection(conn);
+  if (!node) return make_error(Code::kNotFound, fmt::format("{}: no live node is registered over this connection", what));
+  return node;
+}
+
+void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now, Reply<proto::RegisterNodeReply> reply) {
+  Event event(*this, now);
+  const NodeState* before = cluster_.find(NodeId::from_binary(request.node().node_id()));
+  int64_t lost_at_us = before ? before->lost_at_us : 0;
+  auto registered = cluster_.register_node(conn, request.node(), now);
+  if (!registered) return reply(registered.error());
+  NodeState& node = **registered;
+  if (auto old = cluster_.superseded_by(node)) node_lost(*old, kReasonUnexpected, "another node-manager listens at its address now", now);
+
+  proto::RegisterNodeReply answer;
+  answer.set_cluster_id(cluster_id_);
+  answer.set_head_incarnation(incarnation_);
+  std::set<JobId> connected;
+  for (const auto& job : request.live_jobs()) {
+    if (!JobId::is_valid(job.job_id())) continue;
+    JobId id = JobId::from_binary(job.job_id());
+    if (jobs_.running(id)) {
+      connected.insert(id);
+    } else {
+      answer.add_dead_jobs(job.job_id());
+    }
+  }
+  for (const auto& [id, other] : cluster_.nodes()) {
+    if (other.alive()) *answer.add_nodes() = other.info;
+  }
+  reply(std::move(answer));
+
+  for (const JobId& job : jobs_.running_on(node.id)) {
+    if (!connected.contains(job)) end_job(job, now);   // its driver ended while the node was away
+  }
+  actors_.node_registered(node, request.live_actors(), now);
+  submitted_.node_registered(node, now);
+  if (before) announce_missed_jobs(conn, lost_at_us, now);
+  settle_if_complete(now);
+}
+
+// Jobs may have ended while the node could not hear of it.
+void HeadCore::announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now) {
+  constexpr int64_t kSlackMs = 1000;
+  int64_t since_ms = (now.wall_us - (now.steady_us - lost_at_us)) / 1000 - kSlackMs;
+  proto::HeadEvent missed;
+  for (const JobId& job : jobs_.finished_since(settling_ ? 0 : since_ms)) missed.add_finished_jobs(job.binary());
+  if (missed.finished_jobs_size() > 0) sink_.push(conn, missed);
+}
+
+Status HeadCore::report_resources(ConnId conn, const proto::ResourceReport& report, Now now) {
+  Event event(*this, now);
+  auto freed = cluster_.report(conn, report, now);
+  if (!freed) return freed.error();
+  if (*freed) actors_.want_placement();
+  return {};
+}
+
+Status HeadCore::unregister_node(ConnId conn, const proto::UnregisterNodeRequest& request, Now now) {
+  Event event(*this, now);
+  RT_ASSIGN(NodeState * node, node_on(conn, "unregister"));
+  if (request.node_id() != node->id.view()) return make_error(Code::kInvalid, "unregister: this connection speaks for another node");
+  int reason = request.reason() > 0 && request.reason() <= 4 ? request.reason() : kReasonExpected;
+  node_lost(node->id, reason, request.message().empty() ? "it left the cluster" : request.message(), now);
+  return {};
+}
+
+void HeadCore::node_lost(const NodeId& id, int reason, const std::string& why, Now now) {
+  NodeState* node = cluster_.find(id);
+  if (!node || !node->alive()) return;
+  cluster_.bury(*node, reason, why, now);
+  if (reason != kReasonExpected) remember_failure(fmt::format("node {} ({}) died: {}", node->info.ip(), id.hex(), why));
+  for (const JobId& job : jobs_.running_on(id)) end_job(job, now);
+  actors_.node_lost(*node, now);
+  submitted_.node_lost(*node, now);
+  settle_if_complete(now);
+}
+
+void HeadCore::settle_if_complete(Now now) {
+  if (!settling_ || cluster_.awaiting_nodes()) return;
+  settling_ = false;
+  actors_.nodes_settled(now);
+  submitted_.nodes_settled(now);
+  for (const auto& [number, job] : jobs_.all()) {
+    const NodeState* node = cluster_.find(NodeId::from_binary(job.driver_node_id()));
+    if (!job.finished() && (!node || !node->alive())) end_job(job_id_from_int(number), now);
+  }
+}
+
+void HeadCore::connection_closed(ConnId conn, Now now) {
+  Event event(*this, now);
+  subscriptions_.remove(conn);
+  cluster_.connection_closed(conn, now);
+}
+
+proto::GetNodesReply HeadCore::get_nodes(const proto::GetNodesRequest& request) const {
+  proto::GetNodesReply reply;
+  for (const auto& [id, node] : cluster_.nodes()) {
+    if (node.alive() || !request.alive_only()) *reply.add_nodes() = node.info;
+  }
+  return reply;
+}
+
+proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
+  proto::ClusterStatusReply reply;
+  std::vector<proto::Demand> all;
+  actors_.add_demands(&all);
+  for (const auto& [id, node] : cluster_.nodes()) {
+    *reply.add_nodes() = node.info;
+    all.insert(all.end(), node.demands.begin(), node.demands.end());
+  }
+  std::map<ResourceSet, proto::Demand> merged;
+  for (const proto::Demand& demand : all) {
+    ResourceSet shape = ResourceSet::from_proto(demand.resources());
+    auto [it, added] = merged.try_emplace(shape, demand);
+    if (!added) it->second.set_count(it->second.count() + demand.count());
+    if (added) it->second.set_infeasible(cluster_.infeasible(shape));
+  }
+  for (auto& [shape, demand] : merged) *reply.add_demands() = std::move(demand);
+  reply.set_wall_time_ms(now.wall_us / 1000);
+  reply.set_session_name(options_.session_name);
+  for (const std::string& text : recent_failures_) reply.add_recent_failures(text);
+  return reply;
+}
+
+void HeadCore::remember_failure(std::string text) {
+  recent_failures_.push_back(std::move(text));
+  if (recent_failures_.size() > kRecentFailures) recent_failures_.pop_front();
+}
+
+Result<NodeLink> HeadCore::connected_node(const NodeId& id) const {
+  const NodeState* node = cluster_.find(id);
+  if (!node || !node->usable()) return make_error(Code::kUnavailable, fmt::format("node {} is not connected", id.hex()));
+  return node->link();
+}
+
+void HeadCore::check_invariants(Now now) const {
+  cluster_.check_invariants(now);
+  subscriptions_.check_invariants();
+  jobs_.check_invariants();
+  kv_.check_invariants();
+  actors_.check_invariants();
+  submitted_.check_invariants();
+}
+
+}  // namespace rt::head

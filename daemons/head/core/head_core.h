@@ -1,0 +1,135 @@
+// The head's decisions: ties membership, actors, jobs, key-value and subscriptions together.
+//
+// Pure and single-threaded. Events come in as methods with the time; decisions leave through HeadSink, whose methods must not call
+// back. Every public method that changes something is one event: its writes leave as one atomic batch when it ends, placement and
+// notifications happen once. Constructed without files or sockets, so a simulator runs it beside hundreds of node cores.
+//
+// Peers' input is validated here. Failures: requests that promise durability are answered with the disk's error and leave no trace;
+// all else goes on in memory and is written when the disk allows.
+//
+//   head_core.cc            events, membership, questions      head_core_requests.cc   jobs, actors, subscriptions
+//   head_core_load.cc       what an earlier head left
+#pragma once
+
+#include <deque>
+
+#include "common/base/rng.h"
+#include "daemons/head/core/actor_manager.h"
+#include "daemons/head/core/cluster.h"
+#include "daemons/head/core/jobs.h"
+#include "daemons/head/core/kv.h"
+#include "daemons/head/core/submitted_jobs.h"
+#include "daemons/head/core/subscriptions.h"
+
+namespace rt::head {
+
+class HeadCore {
+ public:
+  // `sink` outlives the core.
+  HeadCore(HeadOptions options, HeadSink& sink);
+
+  // Before anything else: what an earlier head left (empty: a new cluster). kIo names a record that cannot be read; kWrongCluster.
+  Status load(const Tables& tables, Now now);
+
+  // ---- the sink's answers
+  void persisted(uint64_t id, const Status& status, Now now);
+  void timer(Now now);
+  void create_actor_answered(const NodeId& node, const ActorId& actor, int64_t epoch, const Result<proto::CreateActorReply>& reply, Now now);
+  void start_job_answered(const std::string& submission_id, const NodeId& node, const Status& status, Now now);
+  void stop_job_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply, Now now);
+
+  // ---- membership
+  // Answered before anything is sent to the node.
+  void register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now, Reply<proto::RegisterNodeReply> reply);
+  Status report_resources(ConnId conn, const proto::ResourceReport& report, Now now);
+  Status unregister_node(ConnId conn, const proto::UnregisterNodeRequest& request, Now now);
+  void connection_closed(ConnId conn, Now now);
+  proto::GetNodesReply get_nodes(const proto::GetNodesRequest& request) const;
+  proto::ClusterStatusReply cluster_status(Now now) const;
+
+  // ---- jobs
+  void add_job(const proto::AddJobRequest& request, Now now, Reply<proto::AddJobReply> reply);
+  Status finish_job(const proto::FinishJobRequest& request, Now now);
+  proto::GetJobsReply get_jobs() const;
+
+  // ---- key-value
+  void kv_put(const proto::KvPutRequest& request, Now now, Reply<proto::KvPutReply> reply);
+  Result<proto::KvGetReply> kv_get(const proto::KvGetRequest& request) const { return kv_.get(request); }
+  void kv_delete(const proto::KvGetRequest& request, Now now, Reply<proto::KvPutReply> reply);
+  Result<proto::KvListReply> kv_list(const proto::KvListRequest& request) const { return kv_.list(request); }
+
+  // ---- actors
+  void register_actor(const proto::RegisterActorRequest& request, Now now, Reply<proto::RegisterActorReply> reply);
+  Result<proto::GetActorReply> get_actor(const proto::GetActorRequest& request) { return actors_.get(request); }
+  Result<proto::ListActorsReply> list_actors(const proto::ListActorsRequest& request) const { return actors_.list(request); }
+  Status kill_actor(const proto::KillActorRequest& request, Now now);
+  Status actor_started(ConnId conn, const proto::ActorStarted& report, Now now);
+  Status actor_died(ConnId conn, const proto::ActorDied& report, Now now);
+  Status dead_workers(ConnId conn, const proto::DeadWorkers& report, Now now);
+
+  // ---- events
+  Status subscribe(ConnId conn, const proto::SubscribeRequest& request, Now now);
+  Status publish_logs(ConnId conn, const proto::HeadEvent& event);
+
+  // ---- submitted jobs
+  void submit_job(const proto::SubmitJobRequest& request, Now now, Reply<proto::SubmitJobReply> reply);
+  Result<proto::SubmittedJob> submitted_job(const std::string& submission_id) const;
+  proto::SubmittedJobsReply submitted_jobs() const;
+  void stop_submitted_job(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply);
+  Status report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now);
+
+  // The connected node `id`, for requests the service passes on; kUnavailable.
+  Result<NodeLink> connected_node(const NodeId& id) const;
+  const std::string& cluster_id() const { return cluster_id_; }
+  int64_t incarnation() const { return incarnation_; }
+  const Cluster& cluster() const { return cluster_; }
+  const ActorDirectory& actors() const { return actors_.directory(); }
+  void check_invariants(Now now) const;
+
+ private:
+  // Ends an event when it goes out of scope.
+  class Event {
+   public:
+    Event(HeadCore& core, Now now) : core_(core), now_(now) {}
+    ~Event() { core_.end_event(now_); }
+    Event(const Event&) = delete;
+
+   private:
+    HeadCore& core_;
+    Now now_;
+  };
+
+  Status load_meta(const Records& meta);
+  void end_event(Now now);
+  void end_job(const JobId& id, Now now);
+  void node_lost(const NodeId& id, int reason, const std::string& why, Now now);
+  void announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now);
+  void settle_if_complete(Now now);
+  void rewrite_dirty();
+  std::optional<std::string> record(const std::string& table, const std::string& key) const;
+  void remember_failure(std::string text);
+  std::string new_namespace();
+  Result<NodeState*> node_on(ConnId conn, const char* what);
+
+  HeadOptions options_;
+  HeadSink& sink_;
+  Rng rng_;
+  Timers timers_;
+  Journal journal_;
+  Subscriptions subscriptions_;
+  Cluster cluster_;
+  Jobs jobs_;
+  Kv kv_;
+  ActorManager actors_;
+  SubmittedJobs submitted_;
+
+  std::string cluster_id_;
+  int64_t incarnation_ = 0;
+  bool settling_ = false;                    // after a restart: nodes are awaited
+  std::vector<std::string> finished_now_;    // jobs to announce at the end of this event
+  std::deque<std::string> recent_failures_;
+  int64_t timer_set_for_ = -1;
+  Timers::Id retry_timer_ = 0;
+};
+
+}  // namespace rt::head

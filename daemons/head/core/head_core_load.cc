@@ -1,0 +1,90 @@
+// What an earlier head left. See head_core.h.
+#include <fmt/core.h>
+
+#include <charconv>
+
+#include "daemons/head/core/head_core.h"
+
+namespace rt::head {
+namespace {
+
+const Records& table_of(const Tables& tables, const char* name) {
+  static const Records kNone;
+  auto it = tables.find(name);
+  return it == tables.end() ? kNone : it->second;
+}
+
+template <class Message>
+Status parse(const char* table, const std::string& key, const std::string& value, Message* out) {
+  if (out->ParseFromString(value)) return {};
+  return make_error(Code::kIo, fmt::format("record {} of table '{}' cannot be read: the state is damaged", to_hex(key), table));
+}
+
+Status damaged(const char* table, const std::string& key, const char* what) {
+  return make_error(Code::kIo, fmt::format("record {} of table '{}' {}: the state is damaged", to_hex(key), table, what));
+}
+
+}  // namespace
+
+Status HeadCore::load_meta(const Records& meta) {
+  auto number = [&meta](const char* key) {
+    int64_t value = 0;
+    if (auto it = meta.find(key); it != meta.end()) std::from_chars(it->second.data(), it->second.data() + it->second.size(), value);
+    return value;
+  };
+  auto recorded = meta.find("cluster_id");
+  if (recorded != meta.end()) cluster_id_ = recorded->second;
+  if (!options_.cluster_id.empty()) {
+    if (!ClusterId::is_valid(options_.cluster_id)) return make_error(Code::kInvalid, fmt::format("a cluster id has {} bytes ({} hex digits)", ClusterId::kSize, 2 * ClusterId::kSize));
+    if (!cluster_id_.empty() && cluster_id_ != options_.cluster_id)
+      return make_error(Code::kWrongCluster, fmt::format("the state directory belongs to cluster {}, not {}; give another --state-dir or no --cluster-id", to_hex(cluster_id_), to_hex(options_.cluster_id)));
+    cluster_id_ = options_.cluster_id;
+  }
+  if (cluster_id_.empty()) {
+    while (cluster_id_.size() < ClusterId::kSize) {
+      uint64_t word = rng_.next();
+      cluster_id_.append(reinterpret_cast<const char*>(&word), std::min<size_t>(sizeof word, ClusterId::kSize - cluster_id_.size()));
+    }
+  }
+  if (!ClusterId::is_valid(cluster_id_)) return damaged(table::kMeta, "cluster_id", "has a wrong size");
+  incarnation_ = number("incarnation") + 1;
+  jobs_.recover_counter(static_cast<uint32_t>(number("next_job")));
+  journal_.put(table::kMeta, "cluster_id", cluster_id_);
+  journal_.put(table::kMeta, "incarnation", std::to_string(incarnation_));
+  return {};
+}
+
+Status HeadCore::load(const Tables& tables, Now now) {
+  Event event(*this, now);
+  RT_TRY(load_meta(table_of(tables, table::kMeta)));
+  for (const auto& [key, value] : table_of(tables, table::kNodes)) {
+    proto::Node node;
+    RT_TRY(parse(table::kNodes, key, value, &node));
+    if (!NodeId::is_valid(key) || node.node_id() != key) return damaged(table::kNodes, key, "names another node");
+    cluster_.recover(node, now);
+  }
+  for (const auto& [key, value] : table_of(tables, table::kJobs)) {
+    proto::JobInfo job;
+    RT_TRY(parse(table::kJobs, key, value, &job));
+    if (!JobId::is_valid(key) || job.job_id() != key) return damaged(table::kJobs, key, "names another job");
+    jobs_.recover(job);
+  }
+  for (const auto& [key, value] : table_of(tables, table::kActors)) {
+    proto::ActorInfo actor;
+    RT_TRY(parse(table::kActors, key, value, &actor));
+    if (!ActorId::is_valid(key) || actor.spec().actor_id() != key || !JobId::is_valid(actor.spec().job_id())) return damaged(table::kActors, key, "names another actor");
+    actors_.recover(std::move(actor), now);
+  }
+  kv_.recover(table_of(tables, table::kKv), table_of(tables, table::kKvJobs));
+  for (const auto& [key, value] : table_of(tables, table::kSubmittedJobs)) {
+    proto::SubmittedJob job;
+    RT_TRY(parse(table::kSubmittedJobs, key, value, &job));
+    if (job.submission_id() != key) return damaged(table::kSubmittedJobs, key, "names another job");
+    submitted_.recover(job);
+  }
+  settling_ = true;
+  settle_if_complete(now);
+  return {};
+}
+
+}  // namespace rt::head

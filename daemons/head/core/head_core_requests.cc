@@ -1,0 +1,209 @@
+// Jobs, key-value, actors, subscriptions: what clients and node-managers ask. See head_core.h.
+#include <fmt/core.h>
+
+#include "daemons/head/core/head_core.h"
+
+namespace rt::head {
+namespace {
+
+template <class IdType>
+Status check_size(const std::string& bytes, const char* what) {
+  if (IdType::is_valid(bytes)) return {};
+  return make_error(Code::kInvalid, fmt::format("{} has {} bytes, not {}", what, bytes.size(), IdType::kSize));
+}
+
+}  // namespace
+
+// ---- jobs
+
+// The usual text form of a random UUID, version 4.
+std::string HeadCore::new_namespace() {
+  uint64_t high = (rng_.next() & ~uint64_t{0xf000}) | 0x4000;
+  uint64_t low = (rng_.next() & ~(uint64_t{3} << 62)) | (uint64_t{2} << 62);
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48, low & 0xffffffffffff);
+}
+
+void HeadCore::add_job(const proto::AddJobRequest& request, Now now, Reply<proto::AddJobReply> reply) {
+  Event event(*this, now);
+  if (Status node = check_size<NodeId>(request.node_id(), "add job: the node id"); !node) return reply(node.error());
+  const NodeState* node = cluster_.find(NodeId::from_binary(request.node_id()));
+  if (!node || !node->alive()) return reply(make_error(Code::kNotFound, "add job: its node is not part of this cluster"));
+  if (!request.worker_id().empty()) {
+    if (Status worker = check_size<WorkerId>(request.worker_id(), "add job: the worker id"); !worker) return reply(worker.error());
+  }
+  auto answer = [this](const proto::JobInfo& job) {
+    proto::AddJobReply out;
+    out.set_job_id(job.job_id());
+    out.set_ray_namespace(job.config().ray_namespace());
+    out.set_cluster_id(cluster_id_);
+    out.set_session_name(options_.session_name);
+    return out;
+  };
+  // The answer to an earlier request was lost with its connection. (If that one is still on its way to the disk, it is on its way.)
+  if (const proto::JobInfo* same = jobs_.of_driver(request)) return reply(answer(*same));
+
+  const proto::JobInfo& job = jobs_.add(request, new_namespace(), now);
+  JobId id = JobId::from_binary(job.job_id());
+  std::string submission_id = job.config().submission_id();
+  if (submission_id.empty()) {
+    auto it = job.config().metadata().find("job_submission_id");
+    if (it != job.config().metadata().end()) submission_id = it->second;
+  }
+  journal_.then([this, id, submission_id, answer, reply = std::move(reply)](const Status& status, Now) {
+    if (!status) {
+      if (jobs_.running(id)) jobs_.remove(id);
+      return reply(status.error());
+    }
+    if (!submission_id.empty()) submitted_.link(submission_id, id);
+    if (const proto::JobInfo* job = jobs_.find(id)) return reply(answer(*job));
+    reply(make_error(Code::kCancelled, "the job ended before it began"));
+  });
+}
+
+Status HeadCore::finish_job(const proto::FinishJobRequest& request, Now now) {
+  Event event(*this, now);
+  RT_TRY(check_size<JobId>(request.job_id(), "finish job: the job id"));
+  JobId id = JobId::from_binary(request.job_id());
+  if (!jobs_.find(id)) return make_error(Code::kNotFound, fmt::format("job {} is not known to this cluster", id.hex()));
+  end_job(id, now);
+  return {};
+}
+
+void HeadCore::end_job(const JobId& id, Now now) {
+  if (!jobs_.finish(id, now)) return;
+  finished_now_.push_back(id.binary());
+  actors_.job_finished(id, now);
+  // Code that a detached actor may need for its next start stays until that actor is gone.
+  if (!actors_.has_living_actors(id)) kv_.release_job(id);
+}
+
+proto::GetJobsReply HeadCore::get_jobs() const {
+  proto::GetJobsReply reply;
+  for (const auto& [number, job] : jobs_.all()) *reply.add_jobs() = job;
+  return reply;
+}
+
+// ---- key-value
+
+void HeadCore::kv_put(const proto::KvPutRequest& request, Now now, Reply<proto::KvPutReply> reply) {
+  Event event(*this, now);
+  kv_.put(request, std::move(reply));
+}
+
+void HeadCore::kv_delete(const proto::KvGetRequest& request, Now now, Reply<proto::KvPutReply> reply) {
+  Event event(*this, now);
+  kv_.erase(request, std::move(reply));
+}
+
+// ---- actors
+
+void HeadCore::register_actor(const proto::RegisterActorRequest& request, Now now, Reply<proto::RegisterActorReply> reply) {
+  Event event(*this, now);
+  actors_.register_actor(request, now, std::move(reply));
+}
+
+Status HeadCore::kill_actor(const proto::KillActorRequest& request, Now now) {
+  Event event(*this, now);
+  return actors_.kill(request, now);
+}
+
+void HeadCore::create_actor_answered(const NodeId& node, const ActorId& actor, int64_t epoch, const Result<proto::CreateActorReply>& reply, Now now) {
+  Event event(*this, now);
+  actors_.create_answered(node, actor, epoch, reply, now);
+}
+
+Status HeadCore::actor_started(ConnId conn, const proto::ActorStarted& report, Now now) {
+  Event event(*this, now);
+  RT_ASSIGN(NodeState * node, node_on(conn, "actor started"));
+  RT_TRY(check_size<ActorId>(report.actor_id(), "actor started: the actor id"));
+  actors_.started(*node, ActorId::from_binary(report.actor_id()), report, now);
+  return {};
+}
+
+Status HeadCore::actor_died(ConnId conn, const proto::ActorDied& report, Now now) {
+  Event event(*this, now);
+  RT_ASSIGN(NodeState * node, node_on(conn, "actor died"));
+  RT_TRY(check_size<ActorId>(report.actor_id(), "actor died: the actor id"));
+  actors_.died(*node, ActorId::from_binary(report.actor_id()), report, now);
+  return {};
+}
+
+Status HeadCore::dead_workers(ConnId conn, const proto::DeadWorkers& report, Now now) {
+  Event event(*this, now);
+  RT_TRY(node_on(conn, "dead workers"));
+  std::vector<WorkerId> workers;
+  proto::HeadEvent news;
+  for (const std::string& id : report.worker_ids()) {
+    RT_TRY(check_size<WorkerId>(id, "dead workers: a worker id"));
+    workers.push_back(WorkerId::from_binary(id));
+    news.add_dead_workers(id);
+  }
+  actors_.owners_dead(workers, now);
+  if (!workers.empty()) cluster_.broadcast(news);
+  return {};
+}
+
+// ---- events
+
+Status HeadCore::subscribe(ConnId conn, const proto::SubscribeRequest& request, Now now) {
+  Event event(*this, now);
+  RT_TRY(subscriptions_.add(conn, request, options_.settings.subscriptions_per_connection));
+  proto::HeadEvent current;
+  if (request.nodes()) {
+    for (const auto& [id, node] : cluster_.nodes()) {
+      if (node.alive()) *current.add_nodes() = node.info;
+    }
+  }
+  for (const std::string& id : request.actor_ids()) {
+    if (const proto::ActorInfo* info = actors_.visible(ActorId::from_binary(id))) *current.add_actors() = ActorDirectory::brief(*info);
+  }
+  if (current.nodes_size() + current.actors_size() > 0) sink_.push(conn, current);
+  return {};
+}
+
+Status HeadCore::publish_logs(ConnId conn, const proto::HeadEvent& event) {
+  RT_TRY(node_on(conn, "publish logs"));
+  subscriptions_.publish_logs(event);
+  return {};
+}
+
+// ---- submitted jobs
+
+void HeadCore::submit_job(const proto::SubmitJobRequest& request, Now now, Reply<proto::SubmitJobReply> reply) {
+  Event event(*this, now);
+  submitted_.submit(request, now, std::move(reply));
+}
+
+Result<proto::SubmittedJob> HeadCore::submitted_job(const std::string& submission_id) const {
+  RT_ASSIGN(const proto::SubmittedJob* job, submitted_.find(submission_id));
+  return *job;
+}
+
+proto::SubmittedJobsReply HeadCore::submitted_jobs() const {
+  proto::SubmittedJobsReply reply;
+  for (const auto& [id, job] : submitted_.all()) *reply.add_jobs() = job;
+  return reply;
+}
+
+void HeadCore::stop_submitted_job(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply) {
+  Event event(*this, now);
+  submitted_.stop(submission_id, now, std::move(reply));
+}
+
+Status HeadCore::report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now) {
+  Event event(*this, now);
+  RT_ASSIGN(NodeState * node, node_on(conn, "submitted job"));
+  return submitted_.report(*node, report, now);
+}
+
+void HeadCore::start_job_answered(const std::string& submission_id, const NodeId& node, const Status& status, Now now) {
+  Event event(*this, now);
+  submitted_.start_answered(submission_id, node, status, now);
+}
+
+void HeadCore::stop_job_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply, Now now) {
+  Event event(*this, now);
+  submitted_.stop_answered(submission_id, reply);
+}
+
+}  // namespace rt::head

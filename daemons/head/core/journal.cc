@@ -1,0 +1,37 @@
+#include "daemons/head/core/journal.h"
+
+namespace rt::head {
+
+void Journal::add(Write write) {
+  auto [it, added] = position_.try_emplace({write.table, write.key}, batch_.size());
+  if (added) {
+    batch_.push_back(std::move(write));
+  } else {
+    batch_[it->second] = std::move(write);   // the last state of an event is the one that counts
+  }
+}
+
+std::vector<Journal::Continuation> Journal::flush() {
+  std::vector<Continuation> due;
+  due.swap(continuations_);
+  if (batch_.empty()) return due;
+  InFlight& entry = in_flight_[++last_id_];
+  entry.continuations = std::move(due);
+  for (const auto& [key, index] : position_) entry.keys.push_back(key);
+  Batch batch;
+  batch.swap(batch_);
+  position_.clear();
+  sink_.persist(last_id_, std::move(batch));
+  return {};
+}
+
+std::vector<Journal::Continuation> Journal::persisted(uint64_t id, const Status& status) {
+  auto it = in_flight_.find(id);
+  if (it == in_flight_.end()) return {};
+  if (!status) dirty_.insert(it->second.keys.begin(), it->second.keys.end());
+  auto due = std::move(it->second.continuations);
+  in_flight_.erase(it);
+  return due;
+}
+
+}  // namespace rt::head

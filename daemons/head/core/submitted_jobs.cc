@@ -1,0 +1,255 @@
+#include "daemons/head/core/submitted_jobs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace rt::head {
+namespace {
+
+constexpr size_t kMaxIdBytes = 256;
+constexpr size_t kMaxMessageBytes = 64 * 1024;
+constexpr char kStartError[] = "JOB_ENTRYPOINT_COMMAND_START_ERROR";
+constexpr char kNodeDied[] = "JOB_SUPERVISOR_ACTOR_DIED";
+
+bool word_char(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
+
+Status check_id(const std::string& id) {
+  bool good = !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) { return word_char(c) || c == '_' || c == '-'; });
+  if (good) return {};
+  return make_error(Code::kInvalid, fmt::format("a submission id is 1 to {} letters, digits, '-' or '_'", kMaxIdBytes));
+}
+
+std::string generated_id(Rng& rng) {
+  static constexpr char kAlphabet[] = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789";
+  std::string id = "raysubmit_";
+  for (int i = 0; i < 16; ++i) id += kAlphabet[rng.below(sizeof kAlphabet - 1)];
+  return id;
+}
+
+Status check_runtime_env(const std::string& text) {
+  if (text.empty()) return {};
+  nlohmann::json env = nlohmann::json::parse(text, nullptr, false);
+  if (env.is_discarded() || !(env.is_object() || env.is_null())) return make_error(Code::kInvalid, "the runtime environment is no JSON object");
+  if (env.empty()) return {};
+  return make_error(Code::kUnsupported, fmt::format("runtime environments are not implemented yet (runtime_env field '{}')", env.begin().key()));
+}
+
+std::string default_message(const std::string& status) {
+  if (status == "PENDING") return "Job has not started yet.";
+  if (status == "RUNNING") return "Job is currently running.";
+  if (status == "STOPPED") return "Job was intentionally stopped.";
+  if (status == "SUCCEEDED") return "Job finished successfully.";
+  return "Job failed.";
+}
+
+}  // namespace
+
+bool SubmittedJobs::terminal(const proto::SubmittedJob& job) { return job.status() != "PENDING" && job.status() != "RUNNING"; }
+
+void SubmittedJobs::recover(const proto::SubmittedJob& job) {
+  jobs_[job.submission_id()] = job;
+  if (terminal(job)) ended_.push_back(job.submission_id());
+}
+
+void SubmittedJobs::submit(const proto::SubmitJobRequest& request, Now now, Reply<proto::SubmitJobReply> reply) {
+  std::string id = request.submission_id();
+  if (id.empty()) {
+    do id = generated_id(env_.rng);
+    while (jobs_.contains(id));
+  }
+  if (Status valid = check_id(id); !valid) return reply(valid.error());
+  if (jobs_.contains(id)) return reply(make_error(Code::kAlreadyExists, fmt::format("Job with submission_id {} already exists. Please use a different submission_id.", id)));
+  if (request.entrypoint().empty()) return reply(make_error(Code::kInvalid, "the job has no entrypoint: give the command to run"));
+  if (Status env = check_runtime_env(request.runtime_env_json()); !env) return reply(env.error());
+
+  proto::SubmittedJob& job = jobs_[id];
+  job.set_submission_id(id);
+  job.set_entrypoint(request.entrypoint());
+  *job.mutable_metadata() = request.metadata();
+  job.set_runtime_env_json(request.runtime_env_json());
+  job.set_status("PENDING");
+  job.set_message(default_message("PENDING"));
+  job.set_start_time_ms(now.wall_us / 1000);
+  ++committing_[id];
+  persist(job);
+  env_.journal.then([this, id, reply = std::move(reply)](const Status& status, Now) {
+    committing_.erase(id);
+    proto::SubmittedJob* job = mutable_find(id);
+    if (!status) {
+      jobs_.erase(id);
+      return reply(status.error());
+    }
+    proto::SubmitJobReply answer;
+    answer.set_submission_id(id);
+    reply(std::move(answer));
+    if (job) start(*job);
+  });
+}
+
+proto::SubmittedJob* SubmittedJobs::mutable_find(const std::string& submission_id) {
+  auto it = jobs_.find(submission_id);
+  return it == jobs_.end() || committing_.contains(submission_id) ? nullptr : &it->second;
+}
+
+Result<const proto::SubmittedJob*> SubmittedJobs::find(const std::string& submission_id) const {
+  auto it = jobs_.find(submission_id);
+  if (it == jobs_.end() || committing_.contains(submission_id)) return make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id));
+  return &it->second;
+}
+
+void SubmittedJobs::start(proto::SubmittedJob& job) {
+  NodeState* node = env_.cluster.job_node();
+  if (!node || terminal(job)) return;   // node_registered() continues
+  job.set_node_id(node->id.binary());
+  persist(job);
+  send_start(job, *node);
+}
+
+void SubmittedJobs::send_start(const proto::SubmittedJob& job, const NodeState& node) {
+  proto::StartJobProcessRequest request;
+  *request.mutable_job() = job;
+  nlohmann::json config = {{"runtime_env", nlohmann::json::object()}, {"metadata", nlohmann::json::object()}};
+  for (const auto& [key, value] : job.metadata()) config["metadata"][key] = value;
+  config["metadata"]["job_submission_id"] = job.submission_id();
+  if (!job.metadata().contains("job_name")) config["metadata"]["job_name"] = job.submission_id();
+  auto& env = *request.mutable_env();
+  env["RAY_ADDRESS"] = env_.options.head_address;
+  env["RAY_SUBMISSION_ID"] = job.submission_id();
+  // Peers' text need not be UTF-8: what is not is replaced, never thrown.
+  env["RAY_JOB_CONFIG_JSON_ENV_VAR"] = config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  env["PYTHONUNBUFFERED"] = "1";
+  env_.sink.start_job(node.link(), request);
+}
+
+bool SubmittedJobs::set_status(proto::SubmittedJob& job, const std::string& status, const std::string& message, Now now) {
+  if (terminal(job) || (status == "PENDING" && job.status() == "RUNNING")) return false;
+  job.set_status(status);
+  job.set_message(message.empty() ? default_message(status) : message.substr(0, kMaxMessageBytes));
+  if (terminal(job)) {
+    if (job.end_time_ms() == 0) job.set_end_time_ms(now.wall_us / 1000);
+    ended_.push_back(job.submission_id());
+  }
+  persist(job);
+  return true;
+}
+
+void SubmittedJobs::stop(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply) {
+  proto::SubmittedJob* job = mutable_find(submission_id);
+  if (!job) return reply(make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id)));
+  proto::StopJobReply answer;
+  if (terminal(*job)) return reply(std::move(answer));
+  NodeState* node = env_.cluster.find(NodeId::from_binary(job->node_id()));
+  if (job->node_id().empty()) {
+    set_status(*job, "STOPPED", "", now);
+    answer.set_stopped(true);
+    return reply(std::move(answer));
+  }
+  if (!node || !node->usable()) return reply(make_error(Code::kUnavailable, fmt::format("the node that runs job {} is not connected at the moment; try again", submission_id)));
+  stopping_[submission_id].push_back(std::move(reply));
+  env_.sink.stop_job(node->link(), submission_id);
+}
+
+void SubmittedJobs::stop_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply) {
+  auto it = stopping_.find(submission_id);
+  if (it == stopping_.end()) return;
+  Reply<proto::StopJobReply> first = std::move(it->second.front());   // asked in this order, answered in this order
+  it->second.erase(it->second.begin());
+  if (it->second.empty()) stopping_.erase(it);
+  first(reply);
+}
+
+Status SubmittedJobs::report(const NodeState& node, const proto::SubmittedJob& report, Now now) {
+  proto::SubmittedJob* job = mutable_find(report.submission_id());
+  if (!job) return make_error(Code::kNotFound, fmt::format("Job {} does not exist", report.submission_id()));
+  if (job->node_id() != node.id.view()) return make_error(Code::kInvalid, fmt::format("job {} does not run on this node", report.submission_id()));
+  static const char* const kKnown[] = {"PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"};
+  if (std::find(std::begin(kKnown), std::end(kKnown), report.status()) == std::end(kKnown))
+    return make_error(Code::kInvalid, fmt::format("job {} reported with unknown status '{}'", report.submission_id(), report.status()));
+  if (terminal(*job)) return {};
+  if (report.pid()) job->set_pid(report.pid());
+  job->set_exit_code(report.exit_code());
+  if (report.end_time_ms()) job->set_end_time_ms(report.end_time_ms());
+  if (!report.error_type().empty()) job->set_error_type(report.error_type());
+  set_status(*job, report.status(), report.message(), now);
+  return {};
+}
+
+void SubmittedJobs::start_answered(const std::string& submission_id, const NodeId& node, const Status& status, Now now) {
+  proto::SubmittedJob* job = mutable_find(submission_id);
+  if (!job || job->node_id() != node.view() || terminal(*job)) return;
+  if (status || status.error().code == Code::kAlreadyExists) {
+    if (job->status() == "PENDING") set_status(*job, "RUNNING", "", now);
+    return;
+  }
+  // A broken connection does not tell: repeated when the node is back, failed when it is dead.
+  if (status.error().code == Code::kUnavailable) return;
+  job->set_error_type(kStartError);
+  set_status(*job, "FAILED", "The job's process could not be started: " + status.error().message, now);
+}
+
+void SubmittedJobs::link(const std::string& submission_id, const JobId& job_id) {
+  proto::SubmittedJob* job = mutable_find(submission_id);
+  if (!job) return;
+  job->set_job_id(job_id.binary());
+  persist(*job);
+}
+
+void SubmittedJobs::node_registered(NodeState& node, Now) {
+  for (auto& [id, job] : jobs_) {
+    if (terminal(job) || committing_.contains(id)) continue;
+    if (job.node_id().empty()) {
+      start(job);
+    } else if (job.node_id() == node.id.view() && job.status() == "PENDING") {
+      send_start(job, node);   // the first one may have been lost; a node-manager that has it says kAlreadyExists
+    }
+  }
+}
+
+void SubmittedJobs::node_lost(const NodeState& node, Now now) {
+  for (auto& [id, job] : jobs_) {
+    if (job.node_id() != node.id.view() || terminal(job)) continue;
+    job.set_error_type(kNodeDied);
+    set_status(job, "FAILED", fmt::format("The node ({}) that ran the job's driver died: {}", node.info.ip(), node.info.death_message()), now);
+  }
+}
+
+void SubmittedJobs::nodes_settled(Now now) {
+  for (auto& [id, job] : jobs_) {
+    if (terminal(job) || job.node_id().empty()) continue;
+    const NodeState* node = env_.cluster.find(NodeId::from_binary(job.node_id()));
+    if (node && node->alive()) continue;
+    job.set_error_type(kNodeDied);
+    set_status(job, "FAILED", "The node that ran the job's driver left while the head was away.", now);
+  }
+}
+
+void SubmittedJobs::end_event() {
+  while (static_cast<int64_t>(ended_.size()) > env_.options.settings.finished_jobs_kept) {
+    env_.journal.erase(table::kSubmittedJobs, ended_.front());
+    jobs_.erase(ended_.front());
+    ended_.pop_front();
+  }
+}
+
+void SubmittedJobs::persist(const proto::SubmittedJob& job) { env_.journal.put(table::kSubmittedJobs, job.submission_id(), job.SerializeAsString()); }
+
+std::optional<std::string> SubmittedJobs::record(const std::string& submission_id) const {
+  auto it = jobs_.find(submission_id);
+  if (it == jobs_.end()) return std::nullopt;
+  return it->second.SerializeAsString();
+}
+
+void SubmittedJobs::check_invariants() const {
+  size_t ended = 0;
+  for (const auto& [id, job] : jobs_) {
+    RT_CHECK(job.submission_id() == id);
+    ended += terminal(job);
+    if (job.status() == "RUNNING") RT_CHECK(!job.node_id().empty());
+  }
+  RT_CHECK(ended == ended_.size());
+  for (const auto& [id, replies] : stopping_) RT_CHECK(!replies.empty());
+}
+
+}  // namespace rt::head

@@ -1,0 +1,113 @@
+#include "daemons/head/core/subscriptions.h"
+
+#include <fmt/core.h>
+
+#include <map>
+
+namespace rt::head {
+
+Status Subscriptions::add(ConnId conn, const proto::SubscribeRequest& request, int64_t max_actors) {
+  for (const auto& id : request.actor_ids()) {
+    if (!ActorId::is_valid(id)) return make_error(Code::kInvalid, fmt::format("subscribe: an actor id has {} bytes, not {}", id.size(), ActorId::kSize));
+  }
+  if (!request.logs_of_job().empty() && !JobId::is_valid(request.logs_of_job()))
+    return make_error(Code::kInvalid, fmt::format("subscribe: a job id has {} bytes, not {}", request.logs_of_job().size(), JobId::kSize));
+  auto found = subscribers_.find(conn);
+  size_t have = found == subscribers_.end() ? 0 : found->second.actors.size();
+  if (have + request.actor_ids_size() > static_cast<size_t>(max_actors))
+    return make_error(Code::kResourceExhausted, fmt::format("one connection may follow {} actors (setting subscriptions_per_connection)", max_actors));
+
+  Subscriber& subscriber = subscribers_[conn];
+  subscriber.nodes |= request.nodes();
+  subscriber.errors |= request.errors();
+  for (const auto& bytes : request.actor_ids()) {
+    ActorId id = ActorId::from_binary(bytes);
+    if (subscriber.actors.insert(id).second) by_actor_[id].insert(conn);
+  }
+  if (!request.logs_of_job().empty()) {
+    JobId job = JobId::from_binary(request.logs_of_job());
+    if (subscriber.jobs.insert(job).second) by_job_[job].insert(conn);
+  }
+  return {};
+}
+
+void Subscriptions::remove(ConnId conn) {
+  auto it = subscribers_.find(conn);
+  if (it == subscribers_.end()) return;
+  auto drop = [conn](auto& index, const auto& id) {
+    auto entry = index.find(id);
+    entry->second.erase(conn);
+    if (entry->second.empty()) index.erase(entry);
+  };
+  for (const ActorId& id : it->second.actors) drop(by_actor_, id);
+  for (const JobId& id : it->second.jobs) drop(by_job_, id);
+  subscribers_.erase(it);
+}
+
+void Subscriptions::publish_actor(const ActorId& id, const proto::ActorInfo& info) const {
+  auto it = by_actor_.find(id);
+  if (it == by_actor_.end()) return;
+  proto::HeadEvent event;
+  *event.add_actors() = info;
+  for (ConnId conn : it->second) sink_.push(conn, event);
+}
+
+void Subscriptions::publish_nodes(const proto::HeadEvent& event) const {
+  for (const auto& [conn, subscriber] : subscribers_) {
+    if (subscriber.nodes) sink_.push(conn, event);
+  }
+}
+
+void Subscriptions::publish_logs(const proto::HeadEvent& event) const {
+  std::map<ConnId, proto::HeadEvent> out;
+  auto followers = [this](const std::string& job) -> const std::set<ConnId>* {
+    auto it = by_job_.find(JobId::from_binary(job));
+    return JobId::is_valid(job) && it != by_job_.end() ? &it->second : nullptr;
+  };
+  for (const auto& lines : event.logs()) {
+    if (const auto* conns = followers(lines.job_id())) {
+      for (ConnId conn : *conns) *out[conn].add_logs() = lines;
+    }
+  }
+  for (const auto& notice : event.notices()) {
+    if (notice.job_id().empty()) {
+      for (const auto& [conn, subscriber] : subscribers_) {
+        if (subscriber.errors) *out[conn].add_notices() = notice;
+      }
+    } else if (const auto* conns = followers(notice.job_id())) {
+      for (ConnId conn : *conns) *out[conn].add_notices() = notice;
+    }
+  }
+  for (const auto& [conn, part] : out) sink_.push(conn, part);
+}
+
+void Subscriptions::publish_notice(const JobId& job, const std::string& severity, const std::string& text) const {
+  proto::HeadEvent event;
+  proto::Notice& notice = *event.add_notices();
+  notice.set_severity(severity);
+  notice.set_text(text);
+  notice.set_job_id(job.binary());
+  notice.set_source("head");
+  publish_logs(event);
+}
+
+void Subscriptions::check_invariants() const {
+  size_t actors = 0, jobs = 0, indexed_actors = 0, indexed_jobs = 0;
+  for (const auto& [conn, subscriber] : subscribers_) {
+    actors += subscriber.actors.size();
+    jobs += subscriber.jobs.size();
+  }
+  for (const auto& [id, conns] : by_actor_) {
+    RT_CHECK(!conns.empty());
+    for (ConnId conn : conns) RT_CHECK(subscribers_.at(conn).actors.contains(id));
+    indexed_actors += conns.size();
+  }
+  for (const auto& [id, conns] : by_job_) {
+    RT_CHECK(!conns.empty());
+    for (ConnId conn : conns) RT_CHECK(subscribers_.at(conn).jobs.contains(id));
+    indexed_jobs += conns.size();
+  }
+  RT_CHECK(actors == indexed_actors && jobs == indexed_jobs);
+}
+
+}  // namespace rt::head

@@ -1,0 +1,46 @@
+// What is due when. One queue for the whole core, so that the service needs a single timer.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "common/base/clock.h"
+
+namespace rt::head {
+
+class Timers {
+ public:
+  using Task = std::function<void(Now)>;
+  using Id = uint64_t;       // 0: none
+
+  Id at(int64_t steady_us, Task task) {
+    Id id = ++last_;
+    due_.emplace(std::pair{steady_us, id}, std::move(task));
+    times_.emplace(id, steady_us);
+    return id;
+  }
+  // No-op for one that ran or never was; clears the caller's id.
+  void cancel(Id& id) {
+    auto it = times_.find(id);
+    id = 0;
+    if (it == times_.end()) return;
+    due_.erase({it->second, it->first});
+    times_.erase(it);
+  }
+  void run_due(Now now) {
+    while (!due_.empty() && due_.begin()->first.first <= now.steady_us) {
+      auto node = due_.extract(due_.begin());
+      times_.erase(node.key().second);
+      node.mapped()(now);
+    }
+  }
+  // -1: nothing is planned.
+  int64_t next_us() const { return due_.empty() ? -1 : due_.begin()->first.first; }
+
+ private:
+  std::map<std::pair<int64_t, Id>, Task> due_;
+  std::map<Id, int64_t> times_;
+  Id last_ = 0;
+};
+
+}  // namespace rt::head

@@ -1,0 +1,49 @@
+// Task event batches in a SQLite file of their own, one row each.
+//
+// Never stops the head: what cannot be queued or written is dropped and counted, with one log line per trouble.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "common/config/settings.h"
+#include "daemons/head/storage/disk_thread.h"
+#include "daemons/head/storage/sqlite_db.h"
+#include "daemons/head/storage/storage.h"
+
+namespace rt::head {
+
+class SqliteHistory final : public History {
+ public:
+  static Result<std::unique_ptr<SqliteHistory>> open(const std::string& path, const Settings& settings, DiskThread& disk, PostTask post);
+  ~SqliteHistory() override;
+
+  void append(proto::TaskEventBatch batch) override;
+  void query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) override;
+
+ private:
+  SqliteHistory(std::unique_ptr<SqliteDb> db, SqliteStatement insert, const Settings& settings, DiskThread& disk, PostTask post)
+      : db_(std::move(db)), insert_(std::move(insert)), max_bytes_(settings.task_events_max_bytes), queue_bytes_(settings.task_events_queue_bytes), disk_(disk), post_(std::move(post)) {}
+  Status load_totals();
+  // Disk thread only, as all below.
+  void drain();
+  Status write(const std::vector<proto::TaskEventBatch>& batches);
+  Status trim();
+  Result<proto::GetTaskEventsReply> read(const proto::GetTaskEventsRequest& request);
+
+  std::unique_ptr<SqliteDb> db_;
+  SqliteStatement insert_;
+  const int64_t max_bytes_, queue_bytes_;
+  int64_t kept_bytes_ = 0;
+  int64_t dropped_ = 0;          // events, for good: trimmed, lost on the way, or dropped by the processes themselves
+  bool in_trouble_ = false;
+
+  DiskThread& disk_;
+  const PostTask post_;
+  std::mutex mutex_;
+  std::vector<proto::TaskEventBatch> pending_;   // guarded
+  int64_t pending_bytes_ = 0;                    // guarded
+  int64_t overflow_ = 0;                         // guarded: events dropped because the queue was full
+};
+
+}  // namespace rt::head

@@ -1,0 +1,37 @@
+// Where the head keeps what must survive it. Narrow, so that a replicated engine can take the place of the embedded one.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "common/base/status.h"
+#include "common/proto/head.pb.h"
+#include "daemons/head/core/records.h"
+
+namespace rt::head {
+
+// Runs a task in the thread that owns the head's core. Called from the storage's own thread.
+using PostTask = std::function<void(std::function<void()>)>;
+
+class Storage {
+ public:
+  using Done = std::function<void(Status)>;
+
+  virtual ~Storage() = default;      // finishes what was accepted
+  // All tables. Blocking; once, before the first apply().
+  virtual Result<Tables> load() = 0;
+  // All of it or nothing, in the order of the calls; `done` is posted when it is durable. kOutOfDisk, kIo: nothing was changed, the
+  // message names file, cause and remedy; later batches may succeed.
+  virtual void apply(Batch batch, Done done) = 0;
+};
+
+// Task events as they came. Bounded: the oldest go first and are counted.
+class History {
+ public:
+  virtual ~History() = default;
+  virtual void append(proto::TaskEventBatch batch) = 0;
+  // Sees everything appended before. `done` is posted.
+  virtual void query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) = 0;
+};
+
+}  // namespace rt::head
