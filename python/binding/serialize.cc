@@ -348,8 +348,7 @@ PyObject* encode_for_test(PyObject*, PyObject* object) {
     PyPtr bytes(py_bytes(as_view(b)));
     if (!bytes || PyList_Append(buffers.get(), bytes.get()) < 0) return nullptr;
   }
-  return Py_BuildValue("(iy#O)", static_cast<int>(value.parts.kind), value.parts.inband.data(), static_cast<Py_ssize_t>(value.parts.inband.size()),
-                       buffers.get());
+  return Py_BuildValue("(iNO)", static_cast<int>(value.parts.kind), py_bytes(as_view(value.parts.inband)), buffers.get());
 }
 
 PyObject* decode_for_test(PyObject*, PyObject* args) {

@@ -55,8 +55,8 @@ class MethodInfo:
 def _methods_of(cls) -> dict[str, MethodInfo]:
     methods = {}
     for name in dir(cls):
-        value = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
-        if name in object.__dict__ and getattr(object, name, None) is getattr(cls, name, None):
+        owner, value = next(((base, base.__dict__[name]) for base in cls.__mro__ if name in base.__dict__), (object, None))
+        if owner is object:
             continue
         bound = 1
         if isinstance(value, staticmethod):

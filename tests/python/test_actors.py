@@ -1,0 +1,279 @@
+"""Actors: state, order, names, lifetimes, restarts, threads."""
+import os
+import time
+
+import pytest
+
+import ray
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@ray.remote
+class Counter:
+    """Counts."""
+
+    def __init__(self, start=0):
+        self.n = start
+
+    def add(self, k=1):
+        self.n += k
+        return self.n
+
+    def pid(self):
+        return os.getpid()
+
+    def boom(self):
+        raise KeyError("in the actor")
+
+    @ray.method(num_returns=2)
+    def two(self):
+        return 1, 2
+
+    def die(self):
+        os._exit(3)
+
+    def leave(self):
+        ray.actor.exit_actor()
+
+    @staticmethod
+    def twice(x):
+        return 2 * x
+
+
+def gone(actor, method="add"):
+    """Waits until calls fail for good; the error."""
+    deadline = time.time() + 30
+    while time.time() < deadline:
+        try:
+            ray.get(getattr(actor, method).remote(), timeout=10)
+        except ActorDiedError as error:
+            return error
+        except ActorUnavailableError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("the actor is still there")
+
+
+def test_state_and_order():
+    counter = Counter.remote(10)
+    refs = [counter.add.remote() for _ in range(100)]
+    assert ray.get(refs) == list(range(11, 111))
+    assert ray.get(counter.add.remote(k=ray.put(5))) == 115
+    assert ray.get(counter.two.remote()) == [1, 2]
+    assert ray.get(counter.two.options(num_returns=1).remote()) == (1, 2)
+    assert ray.get(counter.twice.remote(4)) == 8
+    assert repr(counter) == f"Actor(Counter, {counter._actor_id.hex()})"
+    assert "add" in dir(counter) and Counter.__doc__ == "Counts."
+
+
+def test_misuse():
+    counter = Counter.remote()
+    with pytest.raises(AttributeError):
+        counter.nothing
+    with pytest.raises(TypeError):
+        counter.add()
+    with pytest.raises(TypeError):
+        counter.add.remote(1, 2)
+    with pytest.raises(TypeError):
+        Counter.remote(1, 2)
+    with pytest.raises(ValueError):
+        counter.add.options(colour="red")
+    with pytest.raises(ValueError):
+        ray.kill("actor")
+    with pytest.raises(TypeError):
+        ray.actor.exit_actor()
+
+
+def test_errors_leave_the_actor_alive():
+    counter = Counter.remote()
+    with pytest.raises(KeyError) as error:
+        ray.get(counter.boom.remote())
+    text = str(error.value)
+    assert "ray::Counter.boom()" in text and "actor_id=" in text and "in the actor" in text
+    assert ray.get(counter.add.remote()) == 1
+
+
+def test_handles_travel():
+    counter = Counter.remote()
+
+    @ray.remote
+    def work(actors):
+        return ray.get([a.add.remote() for a in actors])
+
+    assert ray.get(work.remote([counter])) == [1]
+    assert ray.get(work.remote([counter, counter])) == [2, 3]
+    assert ray.get(ray.get(ray.put(counter)).add.remote()) == 4
+
+    @ray.remote
+    def call(method):
+        return ray.get(method.remote())
+
+    assert ray.get(call.remote(counter.add)) == 5
+
+
+def test_names():
+    counter = Counter.options(name="named").remote(5)
+    assert ray.get(ray.get_actor("named").add.remote()) == 6
+    assert ray.get_actor("named") == counter and hash(ray.get_actor("named")) == hash(counter)
+    with pytest.raises(ValueError):
+        Counter.options(name="named").remote()
+    again = Counter.options(name="named", get_if_exists=True).remote(100)
+    assert again == counter and ray.get(again.add.remote()) == 7
+    assert "named" in ray.util.list_named_actors()
+    with pytest.raises(ValueError):
+        ray.get_actor("named", namespace="elsewhere")
+    other = Counter.options(name="named", namespace="elsewhere").remote()
+    assert other != counter and ray.get_actor("named", namespace="elsewhere") == other
+    for bad, error in (("", ValueError), ("nobody", ValueError)):
+        with pytest.raises(error):
+            ray.get_actor(bad)
+    with pytest.raises(TypeError):
+        ray.get_actor("named", namespace=3)
+
+    @ray.remote
+    def inside():
+        return ray.get(ray.get_actor("named").add.remote())
+
+    assert ray.get(inside.remote()) == 8
+
+
+def test_kill():
+    counter = Counter.options(name="victim").remote()
+    ray.get(counter.add.remote())
+    ray.kill(counter)
+    error = gone(counter)
+    assert "The actor died unexpectedly before finishing this task." in str(error) and "ray.kill" in str(error)
+    assert counter._actor_id.hex() in str(error)
+    deadline = time.time() + 10
+    while time.time() < deadline:
+        try:
+            ray.get_actor("victim")
+            time.sleep(0.05)
+        except ValueError:
+            break
+    else:
+        raise AssertionError("the name is still taken")
+
+
+def test_exit_actor():
+    counter = Counter.options(max_restarts=5).remote()
+    with pytest.raises(ActorDiedError):
+        ray.get(counter.leave.remote())
+    gone(counter)
+    terminated = Counter.remote()
+    refs = [terminated.add.remote() for _ in range(10)]
+    terminated.__ray_terminate__.remote()
+    assert ray.get(refs)[-1] == 10
+    gone(terminated)
+
+
+def test_builtin_methods():
+    counter = Counter.remote(3)
+    assert ray.get(counter.__ray_ready__.remote()) is True
+    assert ray.get(counter.__ray_call__.remote(lambda self, k: self.n * k, 4)) == 12
+
+
+def test_constructor_failure():
+    @ray.remote
+    class Bad:
+        def __init__(self):
+            raise RuntimeError("no start")
+
+        def method(self):
+            pass
+
+    bad = Bad.remote()
+    with pytest.raises(ActorDiedError, match="no start") as error:
+        ray.get(bad.method.remote(), timeout=30)
+    assert error.value.actor_init_failed
+
+
+def test_restarts():
+    counter = Counter.options(max_restarts=1, max_task_retries=-1).remote()
+    assert ray.get([counter.add.remote() for _ in range(3)]) == [1, 2, 3]
+    first = ray.get(counter.pid.remote())
+    os.kill(first, 9)
+    assert ray.get(counter.pid.remote(), timeout=30) != first
+    assert ray.get(counter.add.remote()) == 1
+    os.kill(ray.get(counter.pid.remote()), 9)
+    gone(counter)
+
+
+def test_death_without_restarts():
+    counter = Counter.remote()
+    with pytest.raises(RayActorError):
+        ray.get(counter.die.remote(), timeout=30)
+    assert "3" in str(gone(counter))
+
+
+def test_out_of_scope():
+    pid = ray.get(Counter.remote().pid.remote())
+    deadline = time.time() + 20
+    while os.path.exists(f"/proc/{pid}") and time.time() < deadline:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+def test_resources_of_actors():
+    @ray.remote(num_cpus=2)
+    class Holder:
+        def resources(self):
+            return ray.get_runtime_context().get_assigned_resources()
+
+    plain = Counter.remote()
+    ray.get(plain.add.remote())
+    holder = Holder.remote()
+    assert ray.get(holder.resources.remote()) == {"CPU": 2.0}
+    deadline = time.time() + 10
+    while ray.available_resources()["CPU"] != 2.0 and time.time() < deadline:
+        time.sleep(0.05)
+    assert ray.available_resources()["CPU"] == 2.0
+
+
+def test_threads():
+    @ray.remote(max_concurrency=4)
+    class Threaded:
+        def wait(self, seconds):
+            import threading
+            time.sleep(seconds)
+            return threading.get_ident()
+
+    actor = Threaded.remote()
+    ray.get(actor.wait.remote(0))
+    start = time.time()
+    assert len(set(ray.get([actor.wait.remote(0.4) for _ in range(4)]))) == 4
+    assert time.time() - start < 1.2
+
+
+def test_pending_calls_limit():
+    @ray.remote(max_pending_calls=2)
+    class Slow:
+        def work(self):
+            time.sleep(0.5)
+
+    slow = Slow.remote()
+    ray.get(slow.work.remote())
+    with pytest.raises(ray.exceptions.PendingCallsLimitExceeded):
+        [slow.work.remote() for _ in range(20)]
+
+
+def test_context_in_actors():
+    @ray.remote
+    class Self:
+        def facts(self):
+            context = ray.get_runtime_context()
+            return context.get_actor_id(), context.get_task_name(), context.current_actor, context.was_current_actor_reconstructed
+
+    actor = Self.remote()
+    actor_id, name, handle, restarted = ray.get(actor.facts.remote())
+    assert actor_id == actor._actor_id.hex() and name == "Self.facts" and handle == actor and restarted is False
+
+
+def test_pool():
+    pool = ray.util.ActorPool([Counter.remote() for _ in range(2)])
+    assert list(pool.map(lambda a, v: a.twice.remote(v), range(6))) == [0, 2, 4, 6, 8, 10]
+    assert sorted(pool.map_unordered(lambda a, v: a.twice.remote(v), range(6))) == [0, 2, 4, 6, 8, 10]
+    with pytest.raises(StopIteration):
+        pool.get_next()

@@ -1,0 +1,106 @@
+"""Actors with coroutine methods."""
+import asyncio
+import time
+
+import pytest
+
+import ray
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@ray.remote
+class Async:
+    def __init__(self):
+        self.running = self.most = 0
+        self.event = asyncio.Event()
+
+    async def echo(self, x=None):
+        return x
+
+    def plain(self):
+        return "plain"
+
+    async def track(self, seconds):
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(seconds)
+        self.running -= 1
+        return self.most
+
+    async def wait(self):
+        await self.event.wait()
+        return "woken"
+
+    async def wake(self):
+        self.event.set()
+
+    async def boom(self):
+        await asyncio.sleep(0)
+        raise ValueError("async boom")
+
+    async def fetch(self, refs):
+        return await asyncio.gather(*refs)
+
+    async def facts(self):
+        before = ray.get_runtime_context().get_task_id()
+        await asyncio.sleep(0.05)
+        assert asyncio.current_task() is not None
+        return before, ray.get_runtime_context().get_task_id(), ray.get_runtime_context().get_actor_id()
+
+    async def leave(self):
+        ray.actor.exit_actor()
+
+
+@ray.remote
+def slow(x):
+    time.sleep(0.1)
+    return x
+
+
+def test_many_calls():
+    actor = Async.remote()
+    assert ray.get([actor.echo.remote(i) for i in range(1000)]) == list(range(1000))
+    assert ray.get(actor.plain.remote()) == "plain"
+
+
+def test_calls_overlap():
+    actor = Async.remote()
+    start = time.time()
+    ray.get([actor.track.remote(0.3) for _ in range(20)])
+    assert time.time() - start < 2
+    waiting = actor.wait.remote()
+    assert ray.wait([waiting], timeout=0.2)[0] == []
+    ray.get(actor.wake.remote())
+    assert ray.get(waiting, timeout=10) == "woken"
+
+
+def test_max_concurrency():
+    actor = Async.options(max_concurrency=3).remote()
+    assert max(ray.get([actor.track.remote(0.05) for _ in range(12)])) == 3
+
+
+def test_errors():
+    actor = Async.remote()
+    with pytest.raises(ValueError, match="async boom") as error:
+        ray.get(actor.boom.remote())
+    assert "async_actor.py" not in str(error.value)
+    assert ray.get(actor.echo.remote(1)) == 1
+
+
+def test_await_references_inside():
+    actor = Async.remote()
+    assert ray.get(actor.fetch.remote([slow.remote(i) for i in range(4)])) == [0, 1, 2, 3]
+
+
+def test_context_belongs_to_the_call():
+    actor = Async.remote()
+    refs = [actor.facts.remote() for _ in range(5)]
+    for ref, (before, after, actor_id) in zip(refs, ray.get(refs)):
+        assert before == after == ref.task_id().hex() and actor_id == actor._actor_id.hex()
+
+
+def test_exit():
+    actor = Async.remote()
+    with pytest.raises(ray.exceptions.ActorDiedError):
+        ray.get(actor.leave.remote())

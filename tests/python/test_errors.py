@@ -1,0 +1,120 @@
+"""What `get` raises."""
+import pytest
+
+import ray
+from ray.exceptions import RayError, RayTaskError, WorkerCrashedError
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+class Custom(Exception):
+    def __init__(self, a, b):
+        super().__init__(a, b)
+        self.b = b
+
+
+@ray.remote
+def fail(error):
+    raise error
+
+
+@ray.remote
+def pass_on(x):
+    return x
+
+
+def test_type_text_and_attributes():
+    with pytest.raises(ValueError) as caught:
+        ray.get(fail.remote(ValueError("boom")))
+    error = caught.value
+    assert isinstance(error, RayTaskError) and isinstance(error, RayError) and type(error).__name__ == "RayTaskError(ValueError)"
+    assert isinstance(error.cause, ValueError) and error.cause.args == ("boom",) and error.function_name == "fail" and error.pid > 0
+    lines = str(error).split("\n")
+    assert lines[0] == f"\x1b[36mray::fail()\x1b[39m (pid={error.pid}, ip={error.ip})"
+    assert lines[-1] == "ValueError: boom" and "raise error" in str(error) and "executor.py" not in str(error) and "Traceback" not in str(error)
+
+
+def test_custom_exceptions():
+    with pytest.raises(Custom) as caught:
+        ray.get(fail.remote(Custom(1, "two")))
+    assert caught.value.b == "two" and caught.value.cause.args == (1, "two")
+
+
+def test_first_error_of_a_list():
+    with pytest.raises(KeyError):
+        ray.get([ray.put(1), fail.remote(KeyError("k")), fail.remote(ValueError("v"))])
+
+
+def test_errors_travel_through_arguments():
+    with pytest.raises(ValueError, match="boom"):
+        ray.get(pass_on.remote(pass_on.remote(fail.remote(ValueError("boom")))))
+
+
+def test_errors_of_nested_gets_keep_their_cause():
+    @ray.remote
+    def outer():
+        return ray.get(fail.remote(ValueError("deep")))
+
+    with pytest.raises(ValueError) as caught:
+        ray.get(outer.remote())
+    assert type(caught.value.cause) is ValueError and "ray::outer()" in str(caught.value) and "ray::fail()" in str(caught.value)
+
+
+def test_base_exceptions():
+    with pytest.raises(RayTaskError) as caught:
+        ray.get(fail.remote(KeyboardInterrupt()))
+    assert type(caught.value) is RayTaskError
+
+
+def test_chained_exceptions():
+    @ray.remote
+    def chained():
+        try:
+            1 / 0
+        except ZeroDivisionError as error:
+            raise RuntimeError("second") from error
+
+    with pytest.raises(RuntimeError) as caught:
+        ray.get(chained.remote())
+    assert "ZeroDivisionError" in str(caught.value) and "direct cause" in str(caught.value)
+
+
+def test_exceptions_that_cannot_be_pickled():
+    @ray.remote
+    def unpicklable():
+        import threading
+        error = ValueError("has a lock")
+        error.lock = threading.Lock()
+        raise error
+
+    with pytest.raises(RayTaskError, match="has a lock"):
+        ray.get(unpicklable.remote())
+
+    @ray.remote
+    def broken_constructor():
+        class Odd(Exception):
+            def __init__(self, a, b):
+                super().__init__("only one")
+        raise Odd(1, 2)
+
+    with pytest.raises(RayTaskError, match="only one"):
+        ray.get(broken_constructor.remote())
+
+
+def test_exit_in_a_task():
+    @ray.remote(max_retries=0)
+    def leave():
+        raise SystemExit(1)
+
+    with pytest.raises(WorkerCrashedError):
+        ray.get(leave.remote(), timeout=60)
+
+
+def test_segfault():
+    @ray.remote(max_retries=0)
+    def crash():
+        import ctypes
+        ctypes.string_at(0)
+
+    with pytest.raises(WorkerCrashedError, match="signal 11|SIGSEGV"):
+        ray.get(crash.remote(), timeout=60)

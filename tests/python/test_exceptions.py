@@ -1,0 +1,78 @@
+"""The exception tree: contract exceptions.json, RayTaskError's dual types."""
+import json
+import os
+import pickle
+
+import pytest
+
+import ray
+from ray import exceptions as ex
+
+CONTRACT = os.path.join(os.path.dirname(__file__), "../../../shared/contract/exceptions.json")
+
+
+@pytest.mark.skipif(not os.path.exists(CONTRACT), reason="the contract is not beside this checkout")
+def test_tree_matches_the_contract():
+    import inspect
+    for name, facts in json.load(open(CONTRACT))["classes"].items():
+        cls = getattr(ex, name)
+        assert [base.__name__ for base in cls.__bases__] == facts["bases"], name
+        if "init_params" in facts:
+            parameters = [p.name for p in inspect.signature(cls.__init__).parameters.values()][1:]
+            assert parameters[:len(facts["init_params"])] == [p.rstrip("=") for p in facts["init_params"]], name
+
+
+class Custom(Exception):
+    def __init__(self, a, b):
+        super().__init__(a)
+        self.extra = b
+
+
+def make(cause):
+    return ex.RayTaskError("f", "text\nValueError: boom", cause, "ray::f", 12, "127.0.0.1")
+
+
+def test_dual_types():
+    error = make(ValueError("boom")).as_instanceof_cause()
+    assert isinstance(error, ValueError) and isinstance(error, ex.RayTaskError) and type(error).__name__ == "RayTaskError(ValueError)"
+    assert error.args == (error.cause,) and error.pid == 12 and error.function_name == "f" and str(error) == "text\nValueError: boom"
+    assert type(error).__mro__[1] is ex.RayTaskError
+    custom = make(Custom(1, "more")).as_instanceof_cause()
+    assert isinstance(custom, Custom) and custom.extra == "more"
+    with pytest.raises(AttributeError):
+        custom.nothing
+
+
+def test_groups_and_base_exceptions():
+    group = make(ExceptionGroup("several", [ValueError(1), TypeError(2)])).as_instanceof_cause()
+    with pytest.raises(ExceptionGroup):
+        try:
+            raise group
+        except* KeyError:
+            pass
+    assert type(make(KeyboardInterrupt()).as_instanceof_cause()) is ex.RayTaskError
+
+
+def test_causes_that_cannot_be_combined():
+    class Closed(Exception):
+        __slots__ = ("args",)
+    plain = make(Closed()).as_instanceof_cause()
+    assert isinstance(plain, ex.RayTaskError)
+
+
+def test_pickling():
+    for error in (make(ValueError("boom")).as_instanceof_cause(), make(ValueError("boom")), ex.ActorDiedError("why", "ab"), ex.ActorUnavailableError("now", "ab"),
+                  ex.GetTimeoutError("late"), ex.ObjectLostError("ab", None, ""), ex.TaskCancelledError("t"), ex.ObjectReconstructionFailedError("ab", reason="PUT")):
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is type(error) and str(copy) == str(error)
+
+
+def test_system_errors_by_code():
+    from ray._private import errors
+    assert isinstance(errors.system_exception(errors.INVALID, "x"), ValueError)
+    assert isinstance(errors.system_exception(errors.ALREADY_EXISTS, "x"), ex.ActorAlreadyExistsError)
+    assert isinstance(errors.system_exception(errors.INTERNAL, "x"), ex.RaySystemError)
+    fields = dict(code=errors.ACTOR_DIED, message="The actor died.", actor_id="ab", task_id="", object_id="", creation_error=b"")
+    died = errors.from_error_value(fields)
+    assert isinstance(died, ex.ActorDiedError) and died.actor_id == "ab" and str(died) == "The actor died."
+    assert ray.exceptions is ex

@@ -1,0 +1,175 @@
+"""ray.init() and ray.shutdown(), joining clusters, jobs."""
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+import ray
+
+pytestmark = pytest.mark.usefixtures("no_cluster")
+
+SEEDS_KEYS = ("node_ip_address", "raylet_ip_address", "redis_address", "object_store_address", "raylet_socket_name", "webui_url", "session_dir",
+              "metrics_export_port", "gcs_address", "address", "dashboard_agent_listen_port", "node_id")
+
+
+def test_context():
+    with ray.init(num_cpus=2, resources={"a": 1.5}, labels={"zone": "b"}) as context:
+        assert all(key in context for key in SEEDS_KEYS) and context["node_id"] == context.address_info["node_id"]
+        assert dict(context) == context.address_info and "address_info" in repr(context)
+        assert os.path.isdir(context["session_dir"])
+        total = ray.cluster_resources()
+        assert total["CPU"] == 2.0 and total["a"] == 1.5 and total["node:127.0.0.1"] == 1.0 and total["memory"] > 0 and total["object_store_memory"] > 0
+        assert total["node:__internal_head__"] == 1.0 and "GPU" not in total
+        node, = ray.nodes()
+        assert node["Alive"] and node["NodeID"] == context["node_id"] and node["Labels"]["zone"] == "b" and node["Resources"] == total
+        assert ray.get_runtime_context().get_node_id() == node["NodeID"]
+    assert not ray.is_initialized()
+
+
+def test_second_init():
+    context = ray.init(num_cpus=1)
+    with pytest.raises(RuntimeError, match="twice"):
+        ray.init()
+    assert ray.init(ignore_reinit_error=True).address_info == context.address_info
+    ray.shutdown()
+    ray.shutdown()
+    again = ray.init(num_cpus=1)
+    assert again["session_dir"] != context["session_dir"]
+
+
+def test_functions_and_refs_survive_sessions():
+    @ray.remote
+    def f(x):
+        return x + 1
+
+    @ray.remote
+    class A:
+        def m(self):
+            return 1
+
+    ray.init(num_cpus=1)
+    ref, actor = f.remote(1), A.remote()
+    assert ray.get(ref) == 2 and ray.get(actor.m.remote()) == 1
+    ray.shutdown()
+    del ref
+    ray.init(num_cpus=1)
+    assert ray.get(f.remote(2)) == 3
+    with pytest.raises(ray.exceptions.ActorHandleNotFoundError):
+        actor.m.remote()
+    with pytest.raises(ray.exceptions.ActorHandleNotFoundError):
+        ray.kill(actor)
+
+
+def test_auto_init():
+    @ray.remote
+    def f():
+        return "auto"
+
+    assert ray.get(f.remote()) == "auto" and ray.is_initialized()
+
+
+def test_nothing_stays_behind():
+    context = ray.init(num_cpus=2)
+
+    @ray.remote
+    def pid():
+        return os.getpid()
+
+    worker = ray.get(pid.remote())
+    daemons = [p for _, p, _ in ray._private.worker.global_worker.node["processes"]]
+    ray.shutdown(wait_for_processes=True)
+    deadline = time.time() + 10
+    alive = [worker, *daemons]
+    while alive and time.time() < deadline:
+        ray._private.init.reap()
+        alive = [p for p in alive if os.path.exists(f"/proc/{p}")]
+        time.sleep(0.02)
+    assert not alive
+    assert context["session_dir"]
+
+
+def run(code, **env):
+    merged = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    return subprocess.run([sys.executable, "-c", code], env=merged, capture_output=True, text=True, timeout=60)
+
+
+def test_drivers_join_by_address():
+    context = ray.init(num_cpus=2, namespace="shared")
+
+    @ray.remote
+    class Store:
+        def get(self):
+            return "from the first driver"
+
+    store = Store.options(name="store").remote()
+    ray.get(store.get.remote())
+    code = "import ray; ray.init({}, namespace='shared'); print(ray.get(ray.get_actor('store').get.remote()), ray.get_runtime_context().get_job_id())"
+    joined = run(code.format(repr(context["address"])))
+    assert joined.returncode == 0 and "from the first driver" in joined.stdout, joined.stderr
+    assert ray.get_runtime_context().get_job_id() not in joined.stdout
+    assert "from the first driver" in run(code.format("'auto'"), RAY_ADDRESS=context["address"]).stdout
+    assert "from the first driver" in run(code.format("None"), RAY_ADDRESS=context["address"]).stdout
+    wrong = run(f"import ray; ray.init({context['address']!r}, num_cpus=3)")
+    assert "ValueError" in wrong.stderr and "num_cpus" in wrong.stderr
+
+
+def test_detached_actors_outlive_their_driver():
+    context = ray.init(num_cpus=2, namespace="shared")
+    code = ("import ray; ray.init({!r}, namespace='shared')\n@ray.remote\nclass A:\n    def m(self): return 'here'\n"
+            "a = A.options(name='kept', lifetime='detached').remote(); b = A.options(name='lost').remote()\nray.get([a.m.remote(), b.m.remote()])")
+    made = run(code.format(context["address"]))
+    assert made.returncode == 0, made.stderr
+    assert ray.get(ray.get_actor("kept").m.remote()) == "here"
+    deadline = time.time() + 10
+    while time.time() < deadline:
+        try:
+            ray.get_actor("lost")
+            time.sleep(0.05)
+        except ValueError:
+            break
+    else:
+        raise AssertionError("an actor outlived its job")
+
+
+def test_environment_of_the_job(tmp_path):
+    (tmp_path / "module_of_the_driver.py").write_text("X = 42")
+    os.environ["PYTHONPATH"], before = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}", os.environ.get("PYTHONPATH")
+    try:
+        ray.init(num_cpus=1, runtime_env={"env_vars": {"SOME_VARIABLE": "some value"}})
+    finally:
+        os.environ["PYTHONPATH"] = before or ""
+
+    @ray.remote
+    def f():
+        import module_of_the_driver
+        return module_of_the_driver.X, os.environ.get("SOME_VARIABLE")
+
+    assert ray.get(f.remote()) == (42, "some value")
+
+
+def test_timeline(tmp_path):
+    ray.init(num_cpus=1)
+
+    @ray.remote
+    def step():
+        time.sleep(0.02)
+
+    ray.get([step.remote() for _ in range(3)])
+    deadline = time.time() + 10
+    while time.time() < deadline:
+        spans = [e for e in ray.timeline() if e["cat"] == "task::step"]
+        if len(spans) == 3:
+            break
+        time.sleep(0.1)
+    assert len(spans) == 3 and all(e["dur"] >= 20_000 and e["ph"] == "X" and e["tid"].startswith("worker:") for e in spans)
+    assert ray.timeline(filename=tmp_path / "t.json") is None and (tmp_path / "t.json").exists()
+
+
+def test_speed_of_starting():
+    ray.init(num_cpus=2)
+    ray.shutdown(wait_for_processes=True)
+    start = time.perf_counter()
+    ray.init(num_cpus=2)
+    assert time.perf_counter() - start < 2      # the limit is 0.3 s on an idle machine: make bench

@@ -1,0 +1,29 @@
+"""The driver's printing of workers' lines, without a cluster."""
+from ray._private.log_print import Deduplicator
+
+
+def line(text, pid, name="f", stderr=False):
+    return (name, "127.0.0.1", text, pid, stderr, False)
+
+
+def test_lines_of_other_processes_are_counted():
+    dedup = Deduplicator(5, None, None)
+    assert dedup.feed(line("step 1 of 10", 1), 0.0) == [(line("step 1 of 10", 1), "")]
+    assert dedup.feed(line("step 2 of 10", 2), 0.1) == []
+    assert dedup.feed(line("step 3 of 10", 3), 0.2) == []
+    assert dedup.flush(1.0) == []
+    (printed, suffix), = dedup.flush(6.0)
+    assert printed == line("step 3 of 10", 3) and suffix.startswith(" [repeated 2x across cluster]") and "RAY_DEDUP_LOGS=0" in suffix
+
+
+def test_one_process_may_repeat_itself():
+    dedup = Deduplicator(5, None, None)
+    for i in range(5):
+        assert dedup.feed(line("same", 1), i * 0.1) == [(line("same", 1), "")]
+
+
+def test_allowed_and_skipped():
+    dedup = Deduplicator(5, "^progress", "^noise")
+    assert dedup.feed(line("noise 1", 1), 0.0) == []
+    for pid in (1, 2):
+        assert dedup.feed(line("progress 1", pid), 0.0) == [(line("progress 1", pid), "")]

@@ -1,0 +1,168 @@
+"""get, put, wait, futures, references."""
+import asyncio
+import gc
+import pickle
+import time
+
+import numpy as np
+import pytest
+
+import ray
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@ray.remote
+def slow(seconds, value=None):
+    time.sleep(seconds)
+    return value
+
+
+@ray.remote
+def boom():
+    raise ValueError("boom")
+
+
+@pytest.mark.parametrize("value", [None, 0, "text", b"bytes", [1, {"a": (2, 3)}], b"x" * 1_000_000, "y" * 1_000_000, list(range(100_000))])
+def test_put_and_get(value):
+    ref = ray.put(value)
+    assert ray.get(ref) == value and ray.get([ref, ref]) == [value, value]
+
+
+def test_arrays_are_views_that_outlive_their_reference():
+    array = np.random.rand(500_000)
+    view = ray.get(ray.put(array))
+    gc.collect()
+    ray.get([ray.put(np.random.rand(500_000)) for _ in range(5)])
+    assert (view == array).all() and not view.flags.writeable
+
+
+def test_get_arguments():
+    ref = ray.put(1)
+    assert ray.get([]) == []
+    for bad in ((ref,), {ref}, "x", 3, None):
+        with pytest.raises(ValueError):
+            ray.get(bad)
+    for bad in ([ref, 3], [[ref]]):
+        with pytest.raises(TypeError):
+            ray.get(bad)
+    with pytest.raises(TypeError):
+        ray.get(ref, 3)
+    with pytest.raises(TypeError):
+        ray.get()
+    with pytest.raises(TypeError):
+        ray.put(ref)
+    with pytest.raises(ValueError):
+        ray.get(ray.ObjectRef(b"\1" * 28))
+
+
+def test_get_timeout():
+    ref = slow.remote(2, "late")
+    for timeout in (0, 0.1):
+        start = time.time()
+        with pytest.raises(ray.exceptions.GetTimeoutError):
+            ray.get(ref, timeout=timeout)
+        assert time.time() - start < 1
+    with pytest.raises(TimeoutError):
+        ray.get([ray.put(1), ref], timeout=0)
+    assert ray.get(ref, timeout=-1) == "late" and ray.get(ref, timeout=0) == "late"
+
+
+def test_wait():
+    fast, late = ray.put(1), slow.remote(1.5)
+    assert ray.wait([late, fast]) == ([fast], [late])
+    assert ray.wait([late, fast], num_returns=2, timeout=0.05) == ([fast], [late])
+    ready, rest = ray.wait([late, fast], num_returns=2, timeout=20)
+    assert ready == [late, fast] and rest == []
+    failed = boom.remote()
+    assert ray.wait([failed]) == ([failed], [])
+    assert ray.wait([]) == ([], [])
+    several = [ray.put(i) for i in range(5)]
+    assert ray.wait(several, num_returns=2) == (several[:2], several[2:])
+    assert ray.wait(several, num_returns=2, fetch_local=False)[0] == several[:2]
+
+
+def test_wait_arguments():
+    a, b = ray.put(1), ray.put(2)
+    for bad, error in (((a,), TypeError), (a, TypeError), ([a, 1], TypeError), ([a, a], ValueError)):
+        with pytest.raises(error):
+            ray.wait(bad)
+    for options in ({"num_returns": 0}, {"num_returns": 3}, {"timeout": -1}):
+        with pytest.raises(ValueError):
+            ray.wait([a, b], **options)
+
+
+def test_many_waits():
+    refs = [ray.put(i) for i in range(1000)]
+    start = time.perf_counter()
+    while refs:
+        ready, refs = ray.wait(refs, fetch_local=False)
+    assert time.perf_counter() - start < 1
+
+
+def test_references_out_of_band():
+    ref = ray.put("value")
+    copy = pickle.loads(pickle.dumps(ref))
+    assert copy == ref and ray.get(copy) == "value"
+
+
+def test_references_inside_objects_keep_them_alive():
+    outer = ray.put({"inner": ray.put("alive")})
+    gc.collect()
+    assert ray.get(ray.get(outer)["inner"]) == "alive"
+
+
+def test_futures():
+    assert ray.put(3).future().result(10) == 3
+    assert slow.remote(0.2, "x").future().result(10) == "x"
+    with pytest.raises(ValueError):
+        boom.remote().future().result(10)
+    seen = []
+    slow.remote(0.1, 5)._on_completed(seen.append)
+    deadline = time.time() + 10
+    while not seen and time.time() < deadline:
+        time.sleep(0.01)
+    assert seen == [5]
+
+
+def test_await():
+    async def main():
+        assert await ray.put(1) == 1
+        assert await asyncio.gather(*[slow.remote(0.2, i) for i in range(4)]) == [0, 1, 2, 3]
+        with pytest.raises(ValueError):
+            await boom.remote()
+        assert await asyncio.wait_for(slow.remote(0.1, "y").as_future(), 10) == "y"
+        assert await asyncio.wait_for(asyncio.wrap_future(slow.remote(0.1, "z").future()), 10) == "z"
+
+    asyncio.run(main())
+    asyncio.run(main())
+
+
+def test_interrupt_reaches_a_waiting_program():
+    import signal
+    import threading
+
+    def interrupt():
+        time.sleep(0.3)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    start = time.time()
+    with pytest.raises(KeyboardInterrupt):
+        ray.get(slow.remote(5))
+    assert time.time() - start < 3
+
+
+def test_threads():
+    import threading
+    results = []
+
+    def work(n):
+        results.append(sum(ray.get([slow.remote(0, i) for i in range(n)])))
+
+    threads = [threading.Thread(target=work, args=(50,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results == [1225] * 4

@@ -1,0 +1,146 @@
+"""Decorators, options and argument checks that need no cluster."""
+import pytest
+
+import ray
+from ray._private.signature import Signature
+
+
+def function(x, y=2, *, z=3):
+    return x, y, z
+
+
+class Thing:
+    def method(self, x):
+        return x
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"unknown": 1}, ValueError), ({"num_cpus": "two"}, TypeError), ({"num_cpus": -1}, ValueError), ({"num_cpus": 0.00001}, ValueError),
+    ({"num_gpus": 1.5}, ValueError), ({"resources": {"CPU": 1}}, ValueError), ({"resources": {"GPU": 1}}, ValueError), ({"resources": {"a": "b"}}, TypeError),
+    ({"resources": {"a": -1}}, ValueError), ({"max_retries": -2}, ValueError), ({"num_returns": -1}, ValueError), ({"num_returns": "streaming"}, ValueError),
+    ({"num_returns": "all"}, ValueError), ({"scheduling_strategy": "NEAR"}, ValueError), ({"object_store_memory": 1}, ValueError), ({"max_restarts": 1}, ValueError),
+    ({"name": 3}, TypeError), ({"retry_exceptions": [1]}, TypeError),
+    ({"runtime_env": {"pip": ["x"]}}, NotImplementedError), ({"placement_group": object()}, NotImplementedError), ({"max_calls": 1}, NotImplementedError),
+    ({"label_selector": {"a": "b"}}, NotImplementedError), ({"scheduling_strategy": object()}, NotImplementedError),
+])
+def test_bad_task_options(options, error):
+    with pytest.raises(error):
+        ray.remote(**options)(function)
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"max_retries": 1}, ValueError), ({"max_concurrency": 0}, ValueError), ({"lifetime": "forever"}, ValueError), ({"name": ""}, ValueError),
+    ({"namespace": ""}, ValueError), ({"get_if_exists": True}, ValueError), ({"max_pending_calls": 0}, ValueError), ({"max_restarts": "1"}, TypeError),
+    ({"concurrency_groups": {"io": 2}}, ValueError),
+])
+def test_bad_actor_options(options, error):
+    with pytest.raises(error):
+        ray.remote(Thing).options(**options)
+
+
+def test_decorator_misuse():
+    with pytest.raises(AssertionError):
+        ray.remote()
+    with pytest.raises(AssertionError):
+        ray.remote(3)
+    with pytest.raises(TypeError):
+        ray.remote(num_cpus=1)(3)
+
+    async def coroutine():
+        pass
+    with pytest.raises(ValueError, match="async"):
+        ray.remote(coroutine)
+    with pytest.raises(ValueError, match="max_calls"):
+        ray.remote(function).options(max_calls=3)
+    with pytest.raises(AssertionError):
+        ray.method(colour="red")
+
+
+def test_direct_calls_and_inheritance():
+    with pytest.raises(TypeError, match="remote"):
+        ray.remote(function)(1)
+    actor_class = ray.remote(Thing)
+    with pytest.raises(TypeError, match="remote"):
+        actor_class()
+    with pytest.raises(TypeError, match="inherit"):
+        class Derived(actor_class):
+            pass
+
+
+def test_remote_functions_look_like_functions():
+    remote = ray.remote(function)
+    assert remote.__name__ == "function" and remote._function is function
+    assert remote.options(num_cpus=2)._options == {"num_cpus": 2}
+
+
+@pytest.mark.parametrize("args, kwargs, text", [
+    ((), {}, "missing a required argument: 'x'"), ((1, 2, 3), {}, "too many positional"), ((1,), {"x": 2}, "multiple values for argument 'x'"),
+    ((1,), {"w": 2}, "unexpected keyword argument 'w'"), ((), {"y": 1}, "missing a required argument: 'x'"),
+])
+def test_signatures(args, kwargs, text):
+    with pytest.raises(TypeError, match=text):
+        Signature.of(function).check(args, kwargs)
+
+
+def test_good_signatures():
+    signature = Signature.of(function)
+    signature.check((1,), {})
+    signature.check((1, 2), {"z": 3})
+    signature.check((), {"x": 1})
+    assert signature.limits() == (1, 2)
+    Signature.of(lambda *a, **k: None).check((1, 2), {"b": 3})
+    assert Signature.of(lambda *a: None).limits() == (0, -1)
+    with pytest.raises(TypeError, match="'k'"):
+        Signature.of(lambda *, k: None).check((), {})
+    with pytest.raises(TypeError):
+        Signature.of(eval("lambda x, /: None")).check((), {"x": 1})
+    Signature.of(len).check((1, 2, 3), {})
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"colour": "red"}, RuntimeError), ({"local_mode": True}, RuntimeError), ({"storage": "x"}, RuntimeError), ({"allow_multiple": True}, RuntimeError),
+    ({"_system_config": [1]}, TypeError), ({"num_cpus": -1}, ValueError), ({"num_cpus": 1.5}, ValueError), ({"num_cpus": "1"}, TypeError),
+    ({"resources": {"CPU": 1}}, ValueError), ({"resources": 3}, TypeError), ({"labels": {"ray.io/x": "y"}}, ValueError), ({"labels": {"a": "b!"}}, ValueError),
+    ({"namespace": ""}, ValueError), ({"namespace": 3}, TypeError), ({"object_store_memory": -1}, ValueError),
+    ({"runtime_env": {"pip": ["x"]}}, NotImplementedError), ({"runtime_env": {"env_vars": {"A": 1}}}, TypeError), ({"include_dashboard": True}, NotImplementedError),
+    ({"address": "ray://host:1"}, NotImplementedError), ({"enable_resource_isolation": True}, NotImplementedError),
+])
+def test_bad_init_arguments(options, error):
+    with pytest.raises(error):
+        ray.init(**options)
+    assert not ray.is_initialized()
+
+
+def test_no_cluster_to_join():
+    with pytest.raises(ConnectionError, match="rayctl start"):
+        ray.init(address="auto")
+    with pytest.raises(ConnectionError, match="127.0.0.1:1"):
+        ray.init(address="127.0.0.1:1")
+
+
+def test_questions_before_init():
+    from ray.exceptions import RaySystemError
+    for question in (ray.nodes, ray.cluster_resources, ray.available_resources):
+        with pytest.raises(RaySystemError):
+            question()
+    with pytest.raises(RuntimeError):
+        ray.timeline()
+    assert not ray.is_initialized()
+    ray.shutdown()
+
+
+def test_absent_features_say_so():
+    for name in ("data", "dag", "train", "client", "LoggingConfig"):
+        with pytest.raises(NotImplementedError, match=name):
+            getattr(ray, name)
+    with pytest.raises(NotImplementedError, match="placement_group"):
+        ray.util.placement_group
+    with pytest.raises(AttributeError):
+        ray.no_such_thing
+
+
+def test_import_is_light():
+    import subprocess
+    import sys
+    code = "import sys, ray; print([m for m in ('numpy', 'asyncio', 'logging', 'inspect', 'cloudpickle', 'concurrent.futures') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

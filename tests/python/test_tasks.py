@@ -1,0 +1,239 @@
+"""Tasks: arguments, results, options, retries, nesting."""
+import os
+import time
+
+import numpy as np
+import pytest
+
+import ray
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@ray.remote
+def echo(*args, **kwargs):
+    return args, kwargs
+
+
+@ray.remote
+def add(x, y=1):
+    return x + y
+
+
+def test_results():
+    assert ray.get([add.remote(i) for i in range(100)]) == list(range(1, 101))
+    assert ray.get(add.remote(1, y=5)) == 6
+    assert ray.get(echo.remote()) == ((), {})
+    assert ray.get(echo.remote(None)) == ((None,), {})
+
+
+def test_references_as_arguments():
+    one = add.remote(0)
+    assert ray.get(add.remote(one)) == 2
+    assert ray.get(add.remote(one, one)) == 2
+    assert ray.get(add.remote(one, y=one)) == 2
+    args, kwargs = ray.get(echo.remote("a", one, [one], k=one, other=3))
+    assert args[:2] == ("a", 1) and kwargs == {"k": 1, "other": 3}
+    assert isinstance(args[2][0], ray.ObjectRef) and ray.get(args[2][0]) == 1
+    assert ray.get(echo.remote(*[one] * 10))[0] == (1,) * 10
+
+
+def test_chains_wait_for_their_arguments():
+    ref = add.remote(0)
+    for _ in range(50):
+        ref = add.remote(ref)
+    assert ray.get(ref) == 51
+
+
+def test_num_returns():
+    @ray.remote(num_returns=3)
+    def three():
+        return 1, "two", [3]
+
+    a, b, c = three.remote()
+    assert ray.get([a, b, c]) == [1, "two", [3]]
+    assert add.options(num_returns=0).remote(1) is None
+
+    @ray.remote(num_returns=2)
+    def generator():
+        yield 1
+        yield 2
+
+    assert ray.get(generator.remote()) == [1, 2]
+    for ref in three.options(num_returns=2).remote():
+        with pytest.raises(ValueError, match="Task returned 3 objects, but num_returns=2."):
+            ray.get(ref)
+
+
+def test_streaming_says_so():
+    @ray.remote
+    def generator():
+        yield 1
+
+    with pytest.raises(NotImplementedError, match="streaming"):
+        generator.remote()
+
+
+def test_signature_is_checked_here():
+    for call in (lambda: add.remote(), lambda: add.remote(1, 2, 3), lambda: add.remote(1, z=3), lambda: add.remote(1, x=2)):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_large_and_small_arrays():
+    small, large = np.arange(10), np.arange(1_000_000)
+
+    @ray.remote
+    def total(a, b):
+        assert not a.flags.writeable and not b.flags.writeable
+        return a.sum(), b.sum(), large[:3].sum() if False else 0
+
+    assert ray.get(total.remote(small, large))[:2] == (small.sum(), large.sum())
+    assert ray.get(total.remote(ray.put(small), ray.put(large)))[:2] == (small.sum(), large.sum())
+    with pytest.raises(ValueError, match="read-only"):
+        ray.get(echo.remote(large))[0][0][0] = 3
+
+
+def test_captured_values_classes_and_recursion():
+    factor = 7
+
+    class Box:
+        def __init__(self, x):
+            self.x = x
+
+    @ray.remote
+    def boxed(box):
+        return Box(box.x * factor)
+
+    assert ray.get(boxed.remote(Box(2))).x == 14
+
+    @ray.remote
+    def fib(n):
+        return n if n < 2 else sum(ray.get([fib.remote(n - 1), fib.remote(n - 2)]))
+
+    assert ray.get(fib.remote(5)) == 5
+
+
+def test_nested_references_in_results():
+    @ray.remote
+    def make(n):
+        return [ray.put(i) for i in range(n)]
+
+    refs = ray.get(make.remote(100))
+    assert ray.get(refs) == list(range(100))
+
+    @ray.remote
+    def mixed():
+        return {"ref": ray.put("inner"), "list": [add.remote(1)]}
+
+    value = ray.get(mixed.remote())
+    assert ray.get(value["ref"]) == "inner" and ray.get(value["list"]) == [2]
+
+
+def test_blocked_tasks_give_their_cpu_back():
+    @ray.remote
+    def outer(depth):
+        return 0 if depth == 0 else 1 + ray.get(outer.remote(depth - 1))
+
+    assert ray.get([outer.remote(4) for _ in range(6)], timeout=60) == [4] * 6
+
+
+def test_custom_resources_limit_concurrency():
+    @ray.remote(resources={"thing": 1}, num_cpus=0)
+    def hold():
+        start = time.time()
+        time.sleep(0.3)
+        return start
+
+    starts = sorted(ray.get([hold.remote() for _ in range(4)]))
+    assert starts[2] - starts[0] > 0.2
+
+
+def test_retries_on_worker_death(tmp_path):
+    @ray.remote(max_retries=2)
+    def die_until(count):
+        path = tmp_path / "count"
+        n = int(path.read_text()) if path.exists() else 0
+        path.write_text(str(n + 1))
+        if n < count:
+            os._exit(1)
+        return n
+
+    assert ray.get(die_until.remote(2), timeout=60) == 2
+    (tmp_path / "count").unlink()
+    with pytest.raises(ray.exceptions.WorkerCrashedError):
+        ray.get(die_until.options(max_retries=0).remote(1), timeout=60)
+
+
+def test_retry_exceptions(tmp_path):
+    @ray.remote(max_retries=3, retry_exceptions=[KeyError])
+    def flaky(error):
+        path = tmp_path / error.__name__
+        n = int(path.read_text()) if path.exists() else 0
+        path.write_text(str(n + 1))
+        if n < 2:
+            raise error("again")
+        return n
+
+    assert ray.get(flaky.remote(KeyError), timeout=60) == 2
+    with pytest.raises(ValueError):
+        ray.get(flaky.remote(ValueError), timeout=60)
+    with pytest.raises(ValueError):
+        ray.get(flaky.options(retry_exceptions=False).remote(ValueError), timeout=60)
+    assert ray.get(flaky.options(retry_exceptions=True).remote(ValueError), timeout=60) == 2
+
+
+def test_functions_too_large_and_large(recwarn):
+    payload = os.urandom(400_000)
+
+    @ray.remote
+    def length():
+        return len(payload)
+
+    assert ray.get(length.remote()) == 400_000     # through the key-value store
+    os.environ["FUNCTION_SIZE_ERROR_THRESHOLD"] = "100000"
+    try:
+        @ray.remote
+        def too_large():
+            return len(payload)
+        with pytest.raises(ValueError, match="too large"):
+            too_large.remote()
+    finally:
+        del os.environ["FUNCTION_SIZE_ERROR_THRESHOLD"]
+
+
+def test_unpicklable_arguments_and_results():
+    import threading
+    with pytest.raises(TypeError, match="Could not serialize"):
+        echo.remote(threading.Lock())
+
+    @ray.remote
+    def lock():
+        return threading.Lock()
+
+    with pytest.raises(TypeError, match="Could not serialize"):
+        ray.get(lock.remote())
+
+
+def test_omp_threads_follow_cpus():
+    @ray.remote
+    def threads():
+        return os.environ["OMP_NUM_THREADS"]
+
+    if "OMP_NUM_THREADS" not in os.environ:
+        assert ray.get([threads.remote(), threads.options(num_cpus=3).remote(), threads.options(num_cpus=0).remote()]) == ["1", "3", "1"]
+
+
+def test_context():
+    @ray.remote
+    def facts():
+        context = ray.get_runtime_context()
+        return (context.get_task_id(), context.get_actor_id(), context.get_task_name(), context.get_task_function_name(), context.get_assigned_resources(),
+                context.get_job_id(), context.get_worker_id())
+
+    ref = facts.remote()
+    task, actor, name, function, resources, job, worker = ray.get(ref)
+    assert task == ref.task_id().hex() and actor is None and resources == {"CPU": 1.0} and job == ray.get_runtime_context().get_job_id()
+    assert name == function and function.endswith("test_context.<locals>.facts") and worker != ray.get_runtime_context().get_worker_id()
+    assert ray.get(facts.options(name="other", num_cpus=0).remote())[2::2][:2] == ("other", {})
+    assert ray.get_runtime_context().get_task_id() is None
