@@ -83,12 +83,14 @@ class ActorManager {
   void place(Now now);
   NodeState* choose(const Actor& actor, Now now);
   void start(Actor& actor, NodeState& node, Now now);
+  void send_create(const Actor& actor, const NodeState& node);
   void warn_infeasible(const Shape& shape, ShapeQueue& queue, Now now);
 
   void queue(Actor& actor, Now now);
   // Another start, with the next epoch, `delay_us` after that is on disk.
   void next_start(Actor& actor, int64_t delay_us, Now now);
   void alive(Actor& actor, NodeState& node, const proto::WorkerAddress& address, int pid, Now now);
+  void no_room(Actor& actor, NodeState& node, Now now);
   void start_refused(Actor& actor, NodeState& node, const Error& error, Now now);
   // Its process is gone: restart or end.
   void lost(Actor& actor, proto::ExitInfo death, Now now);

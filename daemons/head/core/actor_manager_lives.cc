@@ -18,8 +18,7 @@ bool ends_for_good(proto::ExitInfo::Kind kind) {
     case proto::ExitInfo::OUT_OF_SCOPE:
     case proto::ExitInfo::JOB_FINISHED:
     case proto::ExitInfo::OWNER_DIED:
-    case proto::ExitInfo::INIT_FAILED:
-    case proto::ExitInfo::UNSCHEDULABLE: return true;
+    case proto::ExitInfo::INIT_FAILED: return true;
     default: return false;
   }
 }
@@ -84,15 +83,16 @@ void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int
     return;
   }
   if (reply->ok()) return alive(*actor, *node, reply->address(), reply->pid(), now);
-  if (reply->no_resources()) {
-    node->refused_at_us = now.steady_us;
-    move(*actor, Phase::kQueued);
-    return;
-  }
+  if (reply->no_resources()) return no_room(*actor, *node, now);
   proto::ExitInfo death = reply->failure();
   if (death.node_id().empty()) death.set_node_id(node_id.binary());
   if (death.ip().empty()) death.set_ip(node->info.ip());
   lost(*actor, std::move(death), now);
+}
+
+void ActorManager::no_room(Actor& actor, NodeState& node, Now now) {
+  node.refused_at_us = now.steady_us;
+  move(actor, Phase::kQueued);   // nothing was started: the epoch stays
 }
 
 void ActorManager::start_refused(Actor& actor, NodeState& node, const Error& error, Now now) {
@@ -115,6 +115,8 @@ void ActorManager::died(NodeState& node, const ActorId& id, const proto::ActorDi
   Actor* actor = directory_.find(id);
   if (!actor || !actor->on_node() || actor->node != node.id || actor->info.epoch() != report.epoch()) return;
   proto::ExitInfo death = report.death();
+  // The refusal of a start whose question's connection broke.
+  if (actor->phase == Phase::kStarting && death.kind() == proto::ExitInfo::UNSCHEDULABLE) return no_room(*actor, node, now);
   if (death.node_id().empty()) death.set_node_id(node.id.binary());
   if (death.ip().empty()) death.set_ip(node.info.ip());
   if (death.pid() == 0) death.set_pid(actor->info.pid());
@@ -185,7 +187,9 @@ void ActorManager::node_registered(NodeState& node, const google::protobuf::Repe
   for (Actor* actor : directory_.on_node(node.id)) {
     if (listed.contains(actor->id)) continue;
     if (actor->phase == Phase::kStarting) {
-      next_start(*actor, 0, now);
+      // The order may have been lost with the connection. A node that has it knows the epoch and does nothing twice.
+      send_create(*actor, node);
+      if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);
     } else {
       proto::ExitInfo death = exit_info(proto::ExitInfo::UNKNOWN, "its process ended while its node was disconnected from the head");
       death.set_node_id(node.id.binary());

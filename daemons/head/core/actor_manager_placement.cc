@@ -67,6 +67,10 @@ void ActorManager::place(Now now) {
 void ActorManager::start(Actor& actor, NodeState& node, Now now) {
   env_.cluster.reserve(node, actor.id, actor.placement, now);
   move(actor, Phase::kStarting, &node);
+  send_create(actor, node);
+}
+
+void ActorManager::send_create(const Actor& actor, const NodeState& node) {
   proto::CreateActorRequest request;
   *request.mutable_spec() = actor.info.spec();
   request.set_epoch(actor.info.epoch());

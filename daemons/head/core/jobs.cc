@@ -19,7 +19,9 @@ proto::JobInfo& Jobs::add(const proto::AddJobRequest& request, const std::string
   if (job.config().ray_namespace().empty()) job.mutable_config()->set_ray_namespace(default_namespace);
   job.set_driver_ip(request.ip());
   job.set_driver_pid(request.pid());
-  job.set_driver_worker_id(WorkerId::is_valid(request.worker_id()) ? request.worker_id() : driver_worker_id(id).binary());
+  // A new driver has no worker id of its own yet.
+  bool named = WorkerId::is_valid(request.worker_id()) && !WorkerId::from_binary(request.worker_id()).is_nil();
+  job.set_driver_worker_id(named ? request.worker_id() : driver_worker_id(id).binary());
   job.set_driver_node_id(request.node_id());
   job.set_start_time_ms(now.wall_us / 1000);
   journal_.put(table::kJobs, id.binary(), job.SerializeAsString());

@@ -1,0 +1,118 @@
+#include "daemons/head/service/head_rpc.h"
+
+#include "common/base/log.h"
+#include "daemons/head/service/head_server.h"
+#include "daemons/head/service/job_logs.h"
+
+namespace rt::head {
+namespace {
+
+// `call` and `reply` are valid until `done` runs.
+template <class T>
+Reply<T> answer(google::protobuf::RpcController* call, T* reply, google::protobuf::Closure* done) {
+  return [call, reply, done](Result<T> result) {
+    if (result) {
+      *reply = std::move(*result);
+    } else {
+      rpc::server_call(call).fail(std::move(result).error());
+    }
+    done->Run();
+  };
+}
+
+void answer(google::protobuf::RpcController* call, google::protobuf::Closure* done, const Status& status) {
+  if (!status) rpc::server_call(call).fail(status.error());
+  done->Run();
+}
+
+}  // namespace
+
+// The boilerplate of a method: where it came from, and when.
+#define METHOD(name, Request, Answer)                                                                                                   \
+  void HeadRpc::name([[maybe_unused]] Controller* call, [[maybe_unused]] const proto::Request* request, [[maybe_unused]] proto::Answer* reply, \
+                     [[maybe_unused]] Closure* done)
+#define CORE server_.core()
+#define CONN server_.id_of(*rpc::server_call(call).connection())
+#define NOW HeadServer::now()
+
+METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
+  ConnId conn = CONN;
+  std::string ip = request->node().ip(), id = to_hex(request->node().node_id());
+  auto deliver = answer(call, reply, done);
+  CORE.register_node(conn, *request, NOW, [deliver, ip, id](Result<proto::RegisterNodeReply> result) {
+    if (result) {
+      RT_INFO("node {} ({}) registered", ip, id);
+    } else {
+      RT_WARN("node {} ({}) refused: {}", ip, id, result.error().message);
+    }
+    deliver(std::move(result));
+  });
+}
+METHOD(ReportResources, ResourceReport, Empty) { answer(call, done, CORE.report_resources(CONN, *request, NOW)); }
+METHOD(UnregisterNode, UnregisterNodeRequest, Empty) { answer(call, done, CORE.unregister_node(CONN, *request, NOW)); }
+METHOD(GetNodes, GetNodesRequest, GetNodesReply) {
+  *reply = CORE.get_nodes(*request);
+  done->Run();
+}
+METHOD(GetClusterStatus, Empty, ClusterStatusReply) {
+  *reply = CORE.cluster_status(NOW);
+  done->Run();
+}
+
+METHOD(AddJob, AddJobRequest, AddJobReply) { CORE.add_job(*request, NOW, answer(call, reply, done)); }
+METHOD(FinishJob, FinishJobRequest, Empty) { answer(call, done, CORE.finish_job(*request, NOW)); }
+METHOD(GetJobs, Empty, GetJobsReply) {
+  *reply = CORE.get_jobs();
+  done->Run();
+}
+
+METHOD(KvPut, KvPutRequest, KvPutReply) { CORE.kv_put(*request, NOW, answer(call, reply, done)); }
+METHOD(KvGet, KvGetRequest, KvGetReply) { answer(call, reply, done)(CORE.kv_get(*request)); }
+METHOD(KvDelete, KvGetRequest, KvPutReply) { CORE.kv_delete(*request, NOW, answer(call, reply, done)); }
+METHOD(KvList, KvListRequest, KvListReply) { answer(call, reply, done)(CORE.kv_list(*request)); }
+
+METHOD(RegisterActor, RegisterActorRequest, RegisterActorReply) { CORE.register_actor(*request, NOW, answer(call, reply, done)); }
+METHOD(GetActor, GetActorRequest, GetActorReply) { answer(call, reply, done)(CORE.get_actor(*request)); }
+METHOD(KillActor, KillActorRequest, Empty) { answer(call, done, CORE.kill_actor(*request, NOW)); }
+METHOD(ListActors, ListActorsRequest, ListActorsReply) { answer(call, reply, done)(CORE.list_actors(*request)); }
+METHOD(ReportActorStarted, ActorStarted, Empty) { answer(call, done, CORE.actor_started(CONN, *request, NOW)); }
+METHOD(ReportActorDied, ActorDied, Empty) { answer(call, done, CORE.actor_died(CONN, *request, NOW)); }
+METHOD(ReportDeadWorkers, DeadWorkers, Empty) { answer(call, done, CORE.dead_workers(CONN, *request, NOW)); }
+
+METHOD(Subscribe, SubscribeRequest, Empty) { answer(call, done, CORE.subscribe(CONN, *request, NOW)); }
+METHOD(PublishLogs, HeadEvent, Empty) { answer(call, done, CORE.publish_logs(CONN, *request)); }
+
+METHOD(SubmitJob, SubmitJobRequest, SubmitJobReply) { CORE.submit_job(*request, NOW, answer(call, reply, done)); }
+METHOD(GetSubmittedJob, SubmittedJobRequest, SubmittedJobsReply) {
+  auto job = CORE.submitted_job(request->submission_id());
+  if (job) *reply->add_jobs() = std::move(*job);
+  answer(call, done, job ? Status() : Status(job.error()));
+}
+METHOD(ListSubmittedJobs, Empty, SubmittedJobsReply) {
+  *reply = CORE.submitted_jobs();
+  done->Run();
+}
+METHOD(StopSubmittedJob, SubmittedJobRequest, StopJobReply) { CORE.stop_submitted_job(request->submission_id(), NOW, answer(call, reply, done)); }
+METHOD(GetJobLogs, JobLogsRequest, JobLogsReply) { job_logs_.read(*request, rpc::server_call(call).connection(), answer(call, reply, done)); }
+METHOD(ReportSubmittedJob, SubmittedJob, Empty) { answer(call, done, CORE.report_submitted_job(CONN, *request, NOW)); }
+
+METHOD(AddTaskEvents, TaskEventBatch, Empty) {
+  if (request->count() < 0 || request->dropped() < 0 || !(request->job_id().empty() || JobId::is_valid(request->job_id())))
+    return answer(call, done, make_error(Code::kInvalid, "task events: counts are not negative, a job id has 4 bytes"));
+  server_.history().append(*request);
+  done->Run();
+}
+METHOD(GetTaskEvents, GetTaskEventsRequest, GetTaskEventsReply) { server_.history().query(*request, answer(call, reply, done)); }
+
+METHOD(Stop, Empty, Empty) {
+  RT_INFO("stop requested by {}", rpc::server_call(call).connection()->peer().name);
+  done->Run();
+  server_.stop_requested();
+}
+
+#undef METHOD
+#undef CORE
+#undef CONN
+#undef NOW
+
+}  // namespace rt::head

@@ -1,0 +1,193 @@
+#include "daemons/head/service/head_server.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "common/base/log.h"
+#include "daemons/head/service/head_rpc.h"
+#include "daemons/head/service/job_logs.h"
+#include "daemons/head/storage/sqlite_history.h"
+#include "daemons/head/storage/sqlite_storage.h"
+
+namespace rt::head {
+namespace {
+
+constexpr int64_t kNodeCallTimeoutUs = 30'000'000;
+// A last answer reaches its peer before the connection is closed.
+constexpr int64_t kCloseDelayUs = 20'000;
+
+}  // namespace
+
+HeadServer::HeadServer(net::Loop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
+
+HeadServer::~HeadServer() {
+  *alive_ = false;
+  if (timer_) loop_.cancel(timer_);
+  server_.reset();
+  if (listening_fd_ >= 0) ::close(listening_fd_);
+}
+
+Result<std::unique_ptr<HeadServer>> HeadServer::open(net::Loop& loop, Options options) {
+  std::unique_ptr<HeadServer> server(new HeadServer(loop, std::move(options)));
+  RT_TRY(server->open_state());
+  return server;
+}
+
+PostTask HeadServer::poster() {
+  return [this, alive = alive_](std::function<void()> task) {
+    loop_.post([alive, task = std::move(task)] {
+      if (*alive) task();
+    });
+  };
+}
+
+Status HeadServer::open_state() {
+  const std::string& dir = options_.state_dir;
+  std::error_code failed;
+  std::filesystem::create_directories(dir, failed);
+  if (failed) return make_error(Code::kIo, fmt::format("the head's state directory {} cannot be made: {}. Give another --state-dir", dir, failed.message()));
+  RT_ASSIGN(storage_, SqliteStorage::open(dir + "/head.sqlite", disk_, poster()));
+  RT_ASSIGN(history_, SqliteHistory::open(dir + "/history.sqlite", options_.core.settings, disk_, poster()));
+  RT_ASSIGN(Tables tables, storage_->load());
+  core_ = std::make_unique<HeadCore>(options_.core, *this);
+  if (Status loaded = core_->load(tables, now()); !loaded)
+    return make_error(loaded.error().code, fmt::format("{}/head.sqlite: {}. Move the file away to start with an empty cluster, or put a copy back", dir, loaded.error().message));
+  job_logs_ = std::make_unique<JobLogs>(*this);
+  rpc_ = std::make_unique<HeadRpc>(*this, *job_logs_);
+  return {};
+}
+
+void HeadServer::start(int listening_fd, std::function<void(Status)> done) {
+  listening_fd_ = listening_fd;
+  rpc::ServerOptions server;
+  server.identity.role = "head";
+  server.identity.cluster_id = core_->cluster_id();
+  server.identity.token = options_.token;
+  server.hello_timeout_us = settings().hello_timeout_ms * 1000;
+  server.max_connections = static_cast<int>(settings().max_connections);
+  server.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) { greet(connection); };
+  server_ = std::make_unique<rpc::Server>(loop_, std::move(server));
+  started_ = std::move(done);
+  if (state_durable_) first_commit({});
+}
+
+// Nobody hears of this incarnation before it is on disk.
+void HeadServer::first_commit(const Status& status) {
+  state_durable_ = status.has_value();
+  if (!started_) return;
+  auto done = std::move(started_);
+  started_ = nullptr;
+  if (!status) return done(status);
+  done(server_->listen_fd(std::exchange(listening_fd_, -1)));
+}
+
+// ---- connections
+
+void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
+  ConnId id = ++last_id_;
+  connections_[id] = connection;
+  ids_[connection.get()] = id;
+  connection->add_service(rpc_.get());
+  // Posted: a connection may break while the core is in the middle of a decision.
+  connection->set_closed_handler([this, id, alive = alive_](const Error&) {
+    loop_.post([this, id, alive] {
+      if (*alive) gone(id);
+    });
+  });
+}
+
+void HeadServer::gone(ConnId id) {
+  auto it = connections_.find(id);
+  if (it == connections_.end()) return;
+  ids_.erase(it->second.get());
+  connections_.erase(it);
+  core_->connection_closed(id, now());
+}
+
+ConnId HeadServer::id_of(const rpc::Connection& connection) const {
+  auto it = ids_.find(&connection);
+  return it == ids_.end() ? 0 : it->second;
+}
+
+std::shared_ptr<rpc::Connection> HeadServer::connection(ConnId id) const {
+  auto it = connections_.find(id);
+  return it == connections_.end() || !it->second->is_open() ? nullptr : it->second;
+}
+
+void HeadServer::close(ConnId conn, const Error& why) {
+  auto open = connection(conn);
+  if (!open) return;
+  loop_.run_after(kCloseDelayUs, [open, why] { open->close(why); });
+}
+
+void HeadServer::push(ConnId conn, const proto::HeadEvent& event) {
+  auto open = connection(conn);
+  if (!open) return;
+  auto queued = static_cast<int64_t>(open->queued_bytes());
+  int64_t bound = settings().subscriber_max_queued_bytes;
+  if (queued > 2 * bound) {
+    RT_WARN("{} does not read what it subscribed to ({} bytes wait): disconnected", open->peer().name, queued);
+    return close(conn, make_error(Code::kResourceExhausted, "events are not read fast enough"));
+  }
+  if (queued > bound && event.logs_size() > 0) {
+    if (dropped_log_pushes_++ % 1000 == 0) RT_WARN("{} reads too slowly: log lines are dropped ({} times so far)", open->peer().name, dropped_log_pushes_);
+    return;
+  }
+  rpc::notify(*open, &proto::HeadClientService::Stub::OnHeadEvent, event);
+}
+
+void HeadServer::stop_requested() {
+  loop_.run_after(kCloseDelayUs, [this, alive = alive_] {
+    if (*alive && options_.on_stop) options_.on_stop();
+  });
+}
+
+// ---- what the core wants done
+
+void HeadServer::persist(uint64_t id, Batch batch) {
+  storage_->apply(std::move(batch), [this, id](Status status) {
+    if (!status) RT_ERROR("{}", status.error().message);
+    core_->persisted(id, status, now());
+    if (!state_durable_) first_commit(status);
+  });
+}
+
+void HeadServer::create_actor(const NodeLink& node, const proto::CreateActorRequest& request) {
+  ActorId actor = ActorId::from_binary(request.spec().actor_id());
+  // No time limit: a constructor takes as long as it takes, and a broken connection ends the call.
+  call_node(node, &proto::NodeManagerService::Stub::CreateActor, request, -1, [this, id = node.node, actor, epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
+    core_->create_actor_answered(id, actor, epoch, reply, now());
+  });
+}
+
+void HeadServer::kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) {
+  call_node(node, &proto::NodeManagerService::Stub::KillWorker, request, kNodeCallTimeoutUs, [](Result<proto::Empty>) {});
+}
+
+void HeadServer::start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) {
+  call_node(node, &proto::NodeManagerService::Stub::StartJobProcess, request, kNodeCallTimeoutUs,
+            [this, id = node.node, submission = request.job().submission_id()](Result<proto::Empty> reply) {
+              Status status;
+              if (!reply) status = reply.error();
+              core_->start_job_answered(submission, id, status, now());
+            });
+}
+
+void HeadServer::stop_job(const NodeLink& node, const std::string& submission_id) {
+  proto::SubmittedJobRequest request;
+  request.set_submission_id(submission_id);
+  call_node(node, &proto::NodeManagerService::Stub::StopJobProcess, request, kNodeCallTimeoutUs,
+            [this, submission_id](Result<proto::StopJobReply> reply) { core_->stop_job_answered(submission_id, reply, now()); });
+}
+
+void HeadServer::set_timer(int64_t at_us) {
+  if (timer_) loop_.cancel(timer_);
+  timer_ = loop_.run_after(std::max<int64_t>(0, at_us - steady_now_us()), [this] {
+    timer_ = 0;
+    core_->timer(now());
+  });
+}
+
+}  // namespace rt::head

@@ -1,0 +1,35 @@
+// Output of submitted jobs for those who follow it: asks the job's node-manager, and waits a bounded time for more.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "common/proto/head.pb.h"
+#include "common/rpc/client.h"
+#include "daemons/head/core/types.h"
+
+namespace rt::head {
+
+class HeadServer;
+
+class JobLogs {
+ public:
+  using Done = Reply<proto::JobLogsReply>;
+
+  explicit JobLogs(HeadServer& server) : server_(server) {}
+  ~JobLogs() { *alive_ = false; }
+
+  // Answers when there is output from request.offset() on, when the job has ended, or after wait_ms (at most job_log_wait_max_ms).
+  // `asker` (may be null): nobody waits any more once it is closed.
+  void read(const proto::JobLogsRequest& request, std::shared_ptr<rpc::Connection> asker, Done done);
+
+ private:
+  struct Wait;
+  void step(std::shared_ptr<Wait> wait);
+  void again(std::shared_ptr<Wait> wait, const proto::SubmittedJob& job);
+
+  HeadServer& server_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace rt::head
