@@ -64,7 +64,7 @@ Lease* LeaseQueue::find_lease(LeaseId id) {
   return it == leases_.end() ? nullptr : &it->second;
 }
 
-void LeaseQueue::remove_lease(LeaseId id) {
+void LeaseQueue::remove_lease(LeaseId id, int64_t now_us) {
   auto it = leases_.find(id);
   RT_CHECK(it != leases_.end());
   OwnerId owner = it->second.owner;
@@ -73,6 +73,7 @@ void LeaseQueue::remove_lease(LeaseId id) {
   if (--owner_leases_[owner] == 0) owner_leases_.erase(owner);
   RT_CHECK(demand && demand->leases > 0);
   --demand->leases;
+  demand->waiting_since_us = now_us;   // it was served until now: others that waited meanwhile come first
   tidy(*demand);
 }
 

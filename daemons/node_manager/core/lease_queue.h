@@ -26,7 +26,7 @@ struct Demand {
 
   int want = 0;                      // beyond what was granted
   int leases = 0;                    // granted and not returned
-  int64_t waiting_since_us = 0;      // since the first want, or the last grant
+  int64_t waiting_since_us = 0;      // since the first want, or since it last got or gave back a lease
   int64_t next_redirect_us = 0;      // no redirect is looked for before
   int64_t infeasible_since_us = -1;  // -1: some node could run it
   bool infeasible_said = false;
@@ -54,7 +54,7 @@ class LeaseQueue {
 
   Lease& add_lease(Demand& demand, const WorkerId& worker, int64_t now_us);
   Lease* find_lease(LeaseId id);
-  void remove_lease(LeaseId id);
+  void remove_lease(LeaseId id, int64_t now_us);
   std::vector<LeaseId> leases_of(OwnerId owner) const;
 
   bool nobody_waits() const { return waiting_.empty(); }

@@ -212,7 +212,7 @@ void NodeCore::end_lease(LeaseId id, bool worker_stays, Now now) {
   release_held(worker);
   worker.lease = 0;
   if (worker_stays) pool_.set_state(worker, WorkerState::kIdle, now.steady_us);
-  queue_.remove_lease(id);
+  queue_.remove_lease(id, now.steady_us);
 }
 
 void NodeCore::owner_closed(OwnerId owner, Now now) {

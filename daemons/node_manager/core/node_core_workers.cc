@@ -155,7 +155,8 @@ void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::
   if (worker.state == WorkerState::kDriver) return;   // not ours to end
   WorkerState before = worker.state;
   if (before != WorkerState::kDying) begin_dying(worker, now);
-  if (worker.intent.message().empty()) {
+  // Overrides a polite request that was not followed yet; the first violent end counts.
+  if (before != WorkerState::kDying || worker.intent.message().empty()) {
     worker.intent.set_kind(why);
     worker.intent.set_message(message);
   }

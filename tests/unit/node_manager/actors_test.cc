@@ -1,0 +1,248 @@
+#include "core_fixture.h"
+
+namespace rt::node {
+namespace {
+
+TEST_F(NodeCoreTest, AnActorNeedsACpuToBePlacedAndHoldsNoneAfterwards) {
+  make(1, 1);
+  WorkerId id = start_worker();
+  auto request = actor(1, {{"CPU", 1}}, {});
+  create(request);
+  EXPECT_EQ(RecordingSink::take(sink.starts), id);
+  EXPECT_EQ(free_cpus(), 0);
+  constructed(request);
+  auto created = RecordingSink::take(sink.created);
+  EXPECT_TRUE(created.reply.ok());
+  EXPECT_EQ(created.reply.address().worker_id(), id.binary());
+  EXPECT_EQ(free_cpus(), 1);
+  sink.spawns.clear();   // another warm worker
+}
+
+TEST_F(NodeCoreTest, AnActorHoldsItsResourcesForLife) {
+  make(2);
+  auto request = actor(1, {{"CPU", 2}}, {{"CPU", 1}});
+  create(request);
+  WorkerId id = start_worker();
+  RecordingSink::take(sink.starts);
+  constructed(request);
+  RecordingSink::take(sink.created);
+  EXPECT_EQ(free_cpus(), 1);
+  core->worker_disconnected(id, now());
+  RecordingSink::take(sink.kills);
+  EXPECT_EQ(free_cpus(), 2);
+  EXPECT_TRUE(sink.actor_deaths.empty());   // the cause comes with the exit status
+  reap(id, 0, 3, "boom\n");
+  auto died = RecordingSink::take(sink.actor_deaths);
+  EXPECT_EQ(died.epoch(), 1);
+  EXPECT_EQ(died.death().kind(), proto::ExitInfo::EXITED);
+  EXPECT_EQ(died.death().exit_code(), 3);
+  EXPECT_EQ(died.death().log_tail(), "boom\n");
+  RecordingSink::take(sink.deaths);
+  EXPECT_TRUE(core->actors().empty());
+}
+
+TEST_F(NodeCoreTest, TwentyActorsShareOneCpuForPlacement) {
+  make(1);
+  std::vector<proto::CreateActorRequest> requests;
+  for (uint32_t i = 0; i < 20; ++i) {
+    requests.push_back(actor(i + 1, {{"CPU", 1}}, {}));
+    create(requests.back());
+  }
+  for (const auto& request : requests) {
+    start_worker();
+    RecordingSink::take(sink.starts);
+    constructed(request);
+    EXPECT_TRUE(RecordingSink::take(sink.created).reply.ok());
+  }
+  EXPECT_EQ(free_cpus(), 1);
+}
+
+TEST_F(NodeCoreTest, AFailedConstructorEndsTheWorkerAndSaysWhy) {
+  make(1);
+  auto request = actor(1, {{"CPU", 1}}, {{"CPU", 1}});
+  create(request);
+  WorkerId id = start_worker();
+  RecordingSink::take(sink.starts);
+  proto::CreateActorReply raised;
+  raised.mutable_failure()->set_creation_error("pickled");
+  core->actor_start_done(ActorId::from_binary(request.spec().actor_id()), 1, raised, now());
+  core->check_invariants();
+  auto created = RecordingSink::take(sink.created);
+  EXPECT_FALSE(created.reply.ok());
+  EXPECT_EQ(created.reply.failure().kind(), proto::ExitInfo::INIT_FAILED);
+  EXPECT_EQ(created.reply.failure().creation_error(), "pickled");
+  EXPECT_EQ(RecordingSink::take(sink.kills), id);
+  EXPECT_EQ(free_cpus(), 1);
+  reap(id, SIGKILL);
+  RecordingSink::take(sink.deaths);
+}
+
+TEST_F(NodeCoreTest, ADeathInTheConstructorAnswersTheCreation) {
+  make(1);
+  auto request = actor(1, {{"CPU", 1}}, {});
+  create(request);
+  WorkerId id = start_worker();
+  RecordingSink::take(sink.starts);
+  reap(id, SIGKILL);
+  auto created = RecordingSink::take(sink.created);
+  EXPECT_EQ(created.reply.failure().kind(), proto::ExitInfo::SIGNALED);
+  RecordingSink::take(sink.deaths);
+  EXPECT_EQ(free_cpus(), 1);
+}
+
+TEST_F(NodeCoreTest, WithoutRoomTheHeadIsToldToLookElsewhere) {
+  make(1, 1);
+  start_worker();
+  want(1, demand(1));
+  take_grant();
+  create(actor(1, {{"CPU", 1}}, {{"CPU", 1}}));
+  EXPECT_EQ(sink.rest(), "");
+  pass(150 * kMs);
+  RecordingSink::take(sink.revokes);   // actors count as waiting, too
+  pass(400 * kMs);
+  EXPECT_TRUE(RecordingSink::take(sink.created).reply.no_resources());
+  create(actor(2, {{"GPU", 1}}, {{"GPU", 1}}));
+  EXPECT_TRUE(RecordingSink::take(sink.created).reply.no_resources());
+}
+
+TEST_F(NodeCoreTest, AskedTwiceItIsCreatedOnce) {
+  make(1);
+  auto request = actor(1, {{"CPU", 1}}, {});
+  create(request);
+  create(request);
+  start_worker();
+  RecordingSink::take(sink.starts);
+  constructed(request);
+  RecordingSink::take(sink.created);
+  create(request);   // by a head that restarted
+  EXPECT_TRUE(RecordingSink::take(sink.created).reply.ok());
+  request.set_epoch(0);
+  create(request);
+  EXPECT_FALSE(RecordingSink::take(sink.created).reply.ok());
+}
+
+TEST_F(NodeCoreTest, ALaterIncarnationReplacesTheEarlier) {
+  make(1);
+  auto request = actor(1, {{"CPU", 1}}, {});
+  create(request);
+  WorkerId old_worker = start_worker();
+  RecordingSink::take(sink.starts);
+  constructed(request);
+  RecordingSink::take(sink.created);
+  request.set_epoch(2);
+  create(request);
+  EXPECT_EQ(RecordingSink::take(sink.kills), old_worker);
+  start_worker();
+  RecordingSink::take(sink.starts);
+  reap(old_worker, SIGKILL);
+  RecordingSink::take(sink.deaths);   // no word of the actor: it lives on
+  constructed(request);
+  EXPECT_EQ(RecordingSink::take(sink.created).epoch, 2);
+}
+
+TEST_F(NodeCoreTest, KillSaysWhoDidIt) {
+  make(1);
+  auto request = actor(1, {{"CPU", 1}}, {});
+  create(request);
+  WorkerId id = start_worker();
+  RecordingSink::take(sink.starts);
+  constructed(request);
+  RecordingSink::take(sink.created);
+  proto::KillWorkerRequest kill;
+  kill.set_actor_id(request.spec().actor_id());
+  kill.set_why(proto::ExitInfo::OUT_OF_SCOPE);
+  kill.set_graceful(true);
+  core->kill(kill, now());
+  EXPECT_EQ(RecordingSink::take(sink.exits), id);
+  kill.set_graceful(false);
+  kill.set_why(proto::ExitInfo::KILLED_BY_USER);
+  kill.set_message("killed by ray.kill");
+  core->kill(kill, now());
+  EXPECT_EQ(RecordingSink::take(sink.kills), id);
+  reap(id, SIGKILL);
+  auto died = RecordingSink::take(sink.actor_deaths);
+  EXPECT_EQ(died.death().signal(), SIGKILL);
+  EXPECT_EQ(died.death().kind(), proto::ExitInfo::KILLED_BY_USER);
+  RecordingSink::take(sink.deaths);
+}
+
+TEST_F(NodeCoreTest, OneThatWaitsIsKilledWithoutAProcess) {
+  make(1);
+  auto request = actor(1, {{"CPU", 1}}, {});
+  create(request);
+  proto::KillWorkerRequest kill;
+  kill.set_actor_id(request.spec().actor_id());
+  kill.set_why(proto::ExitInfo::KILLED_BY_USER);
+  core->kill(kill, now());
+  core->check_invariants();
+  EXPECT_EQ(RecordingSink::take(sink.created).reply.failure().kind(), proto::ExitInfo::KILLED_BY_USER);
+  EXPECT_EQ(free_cpus(), 1);
+  start_worker();
+}
+
+TEST_F(NodeCoreTest, DetachedActorsOutliveTheirJob) {
+  make(2);
+  auto plain = actor(1, {}, {}), detached = actor(2, {}, {});
+  detached.mutable_spec()->set_detached(true);
+  for (const auto& request : {plain, detached}) {
+    create(request);
+    start_worker();
+    constructed(request);
+    RecordingSink::take(sink.created);
+  }
+  WorkerId first = RecordingSink::take(sink.starts);
+  RecordingSink::take(sink.starts);
+  core->job_finished(job(), now());
+  EXPECT_EQ(RecordingSink::take(sink.kills), first);
+  reap(first, SIGKILL);
+  EXPECT_EQ(RecordingSink::take(sink.actor_deaths).death().kind(), proto::ExitInfo::JOB_FINISHED);
+  RecordingSink::take(sink.deaths);
+}
+
+// Random events: whatever happens in whatever order, the books balance.
+TEST_F(NodeCoreTest, TheBooksBalanceUnderRandomEvents) {
+  make(4, 2);
+  Rng rng(4711);
+  std::vector<RecordingSink::Grant> leases;
+  std::vector<proto::CreateActorRequest> actors;
+  for (int step = 0; step < 3000; ++step) {
+    switch (rng.below(12)) {
+      case 0: case 1: want(1 + rng.below(3), demand(static_cast<int>(rng.below(6)), {{"CPU", rng.chance(0.3) ? 2.0 : 1.0}}, rng.below(3))); break;
+      case 2: case 3: if (!sink.spawns.empty()) start_worker(); break;
+      case 4: case 5:
+        if (!leases.empty()) {
+          size_t i = rng.below(leases.size());
+          give_back(leases[i], rng.chance(0.1));
+          leases.erase(leases.begin() + static_cast<long>(i));
+        }
+        break;
+      case 6: if (!leases.empty()) core->set_blocked(worker_of(leases[rng.below(leases.size())]), rng.chance(0.5), now()); break;
+      case 7: if (rng.chance(0.2)) core->owner_closed(1 + rng.below(3), now()); break;
+      case 8:
+        actors.push_back(actor(static_cast<uint32_t>(step), {{"CPU", 1}}, {{"CPU", rng.chance(0.3) ? 1.0 : 0.0}}));
+        create(actors.back());
+        break;
+      case 9: if (!actors.empty()) constructed(actors[rng.below(actors.size())]); break;
+      case 10:
+        if (core->pool().all().empty()) break;
+        {
+          auto it = core->pool().all().begin();
+          std::advance(it, static_cast<long>(rng.below(core->pool().all().size())));
+          WorkerId id = it->first;
+          std::erase_if(sink.spawns, [&](const auto& spawn) { return spawn.id == id; });
+          if (it->second->connected && rng.chance(0.5)) core->worker_disconnected(id, now());
+          if (rng.chance(0.7)) reap(id, SIGKILL);
+        }
+        break;
+      default: pass(static_cast<int64_t>(rng.below(300)) * kMs);
+    }
+    core->check_invariants();
+    while (!sink.grants.empty()) leases.push_back(take_grant());
+    std::erase_if(sink.spawns, [&](const auto& spawn) { return !core->worker(spawn.id); });
+  }
+  std::deque<RecordingSink::Spawn> none;
+  sink = RecordingSink();
+}
+
+}  // namespace
+}  // namespace rt::node

@@ -1,0 +1,389 @@
+#include "core_fixture.h"
+
+namespace rt::node {
+namespace {
+
+TEST_F(NodeCoreTest, WarmWorkersAreStartedBeforeAnybodyAsks) {
+  make(2, -1);
+  EXPECT_EQ(sink.spawns.size(), 2u);
+  start_workers(2);
+  want(1, demand(1));
+  EXPECT_EQ(take_grant().owner, 1u);
+}
+
+TEST_F(NodeCoreTest, GrantsAsFarAsResourcesGo) {
+  make(2, 2);
+  start_workers(2);
+  want(1, demand(5));
+  auto first = take_grant(), second = take_grant();
+  EXPECT_NE(first.message.lease_id(), second.message.lease_id());
+  EXPECT_EQ(free_cpus(), 0);
+  give_back(first);
+  auto third = take_grant();
+  EXPECT_EQ(worker_of(third), worker_of(first));
+  // A level: wanting less is a new message, not a cancellation of requests.
+  want(1, demand(0));
+  give_back(second);
+  give_back(third);
+  EXPECT_EQ(free_cpus(), 2);
+}
+
+TEST_F(NodeCoreTest, AMissingWorkerIsStartedAndGrantedOnceItRegisters) {
+  make(2);
+  want(1, demand(2));
+  EXPECT_EQ(sink.spawns.size(), 2u);
+  WorkerId id = start_worker();
+  EXPECT_EQ(worker_of(take_grant()), id);
+  start_worker();
+  take_grant();
+}
+
+TEST_F(NodeCoreTest, LeasesWithoutCpuGoBeyondTheCpuCount) {
+  make(1);
+  want(1, demand(4, {}));
+  start_workers(4);
+  for (int i = 0; i < 4; ++i) take_grant();
+  EXPECT_EQ(free_cpus(), 1);
+}
+
+TEST_F(NodeCoreTest, OwnersShareWhatThereIs) {
+  make(4, 4);
+  want(1, demand(10));
+  want(2, demand(10));
+  start_workers(4);
+  std::map<OwnerId, int> granted;
+  std::vector<RecordingSink::Grant> of_one;
+  for (int i = 0; i < 4; ++i) {
+    auto grant = take_grant();
+    ++granted[grant.owner];
+    if (grant.owner == 1) of_one.push_back(grant);
+  }
+  EXPECT_EQ(granted[1], 2);
+  EXPECT_EQ(granted[2], 2);
+  // The one with fewer comes next.
+  give_back(of_one[0]);
+  EXPECT_EQ(take_grant().owner, 1u);
+}
+
+TEST_F(NodeCoreTest, AWaitingOwnerGetsALeaseRevokedFromTheRichest) {
+  make(2, 2);
+  start_workers(2);
+  want(1, demand(2));
+  auto a = take_grant(), b = take_grant();
+  want(2, demand(1));
+  pass(50 * kMs);
+  EXPECT_EQ(sink.rest(), "");
+  pass(60 * kMs);
+  auto revoked = RecordingSink::take(sink.revokes);
+  EXPECT_EQ(revoked.owner, 1u);
+  ASSERT_EQ(revoked.leases.size(), 1u);
+  pass(50 * kMs);   // one is enough, and it was asked for once
+  give_back(revoked.leases[0] == a.message.lease_id() ? a : b);
+  EXPECT_EQ(take_grant().owner, 2u);
+  // One each: nobody has clearly more.
+  want(2, demand(1));
+  pass(200 * kMs);
+}
+
+TEST_F(NodeCoreTest, TwoClassesOnOneCpuTakeTurns) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(3));
+  auto held = take_grant();
+  want(1, demand(3, {{"CPU", 1}}, 2));
+  pass(101 * kMs);
+  EXPECT_EQ(RecordingSink::take(sink.revokes).leases[0], held.message.lease_id());
+  give_back(held);
+  EXPECT_EQ(take_grant().message.class_id(), 2u);
+}
+
+TEST_F(NodeCoreTest, AStarvedLargeDemandKeepsSmallOnesFromItsShare) {
+  make(2, 2);
+  start_workers(2);
+  want(1, demand(100));
+  auto a = take_grant(), b = take_grant();
+  want(2, demand(1, {{"CPU", 2}}));
+  pass(1100 * kMs);
+  sink.revokes.clear();
+  give_back(a);   // not taken by owner 1 again
+  EXPECT_EQ(sink.rest(), "");
+  give_back(b);
+  EXPECT_EQ(take_grant().owner, 2u);
+}
+
+TEST_F(NodeCoreTest, ABlockedTaskLendsItsCpuAndTakesItBackAtOnce) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(1));
+  auto outer = take_grant();
+  want(2, demand(1));
+  core->set_blocked(worker_of(outer), true, now());
+  WorkerId second = start_worker();
+  auto inner = take_grant();
+  EXPECT_EQ(worker_of(inner), second);
+  core->set_blocked(worker_of(outer), false, now());
+  core->check_invariants();
+  EXPECT_EQ(free_cpus(), -1);
+  proto::ResourceReport report;
+  core->fill_report(&report);
+  EXPECT_TRUE(report.available().units().empty());   // a debt is no resource
+  give_back(inner);
+  EXPECT_EQ(free_cpus(), 0);
+  core->set_blocked(worker_of(outer), true, now());
+  give_back(outer);   // returned while blocked
+  EXPECT_EQ(free_cpus(), 1);
+}
+
+TEST_F(NodeCoreTest, AnOwnersEndReturnsItsLeasesAndEndsTheirWorkers) {
+  make(2, 2);
+  start_workers(2);
+  want(1, demand(3));
+  auto a = take_grant(), b = take_grant();
+  give_back(b);
+  take_grant();
+  core->owner_closed(1, now());
+  core->check_invariants();
+  EXPECT_EQ(free_cpus(), 2);
+  EXPECT_EQ(sink.kills.size(), 2u);
+  sink.kills.clear();
+  sink.spawns.clear();   // the warm ones are replaced
+  reap(worker_of(a), SIGKILL);
+  EXPECT_EQ(RecordingSink::take(sink.deaths).info.kind(), proto::ExitInfo::OWNER_DIED);
+}
+
+TEST_F(NodeCoreTest, AWorkersDeathFreesItsLeaseAndTellsHow) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(2));
+  auto lease = take_grant();
+  WorkerId id = worker_of(lease);
+  core->worker_disconnected(id, now());
+  EXPECT_EQ(RecordingSink::take(sink.kills), id);
+  EXPECT_EQ(core->exit_of(id), nullptr);
+  reap(id, SIGSEGV, 0, "Segmentation fault\n");
+  auto death = RecordingSink::take(sink.deaths);
+  EXPECT_EQ(death.info.kind(), proto::ExitInfo::SIGNALED);
+  EXPECT_EQ(death.info.signal(), SIGSEGV);
+  EXPECT_EQ(death.info.log_tail(), "Segmentation fault\n");
+  EXPECT_NE(death.info.message().find("SIGSEGV"), std::string::npos);
+  ASSERT_NE(core->exit_of(id), nullptr);
+  give_back(lease, true);   // late, harmless
+  start_worker();
+  take_grant();             // of the demand that still waits
+}
+
+TEST_F(NodeCoreTest, ALeaseReturnedAsFailedEndsItsWorker) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(1));
+  auto lease = take_grant();
+  give_back(lease, true);
+  EXPECT_EQ(RecordingSink::take(sink.kills), worker_of(lease));
+  start_worker();
+  core->return_lease(1, 4711, false, now());   // an unknown lease is somebody's mistake, not a crash
+}
+
+TEST_F(NodeCoreTest, ProcessesServeOneJobOnly) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(1));
+  auto lease = take_grant();
+  give_back(lease);
+  want(2, demand(1, {{"CPU", 1}}, 1, 2));
+  WorkerId other = start_worker();
+  EXPECT_NE(other, worker_of(lease));
+  EXPECT_EQ(worker_of(take_grant()), other);
+}
+
+TEST_F(NodeCoreTest, AFinishedJobsWorkersEndAndItsDemandIsRefused) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(1));
+  auto lease = take_grant();
+  core->job_finished(job(), now());
+  EXPECT_EQ(RecordingSink::take(sink.kills), worker_of(lease));
+  reap(worker_of(lease), SIGKILL);
+  EXPECT_EQ(RecordingSink::take(sink.deaths).info.kind(), proto::ExitInfo::JOB_FINISHED);
+  start_worker();
+  want(1, demand(1));
+  EXPECT_TRUE(RecordingSink::take(sink.notices).message.fatal());
+}
+
+TEST_F(NodeCoreTest, IdleWorkersBeyondTheWarmOnesAreAskedToLeave) {
+  make(4, 1);
+  start_workers(1);
+  want(1, demand(2));
+  start_worker();
+  auto a = take_grant(), b = take_grant();
+  give_back(a);
+  give_back(b);
+  pass(900 * kMs);
+  EXPECT_EQ(sink.rest(), "");
+  pass(200 * kMs);
+  WorkerId leaving = RecordingSink::take(sink.exits);
+  core->worker_disconnected(leaving, now());
+  EXPECT_EQ(RecordingSink::take(sink.kills), leaving);
+  reap(leaving, 0, 0);
+  EXPECT_EQ(RecordingSink::take(sink.deaths).info.kind(), proto::ExitInfo::INTENTIONAL);
+  pass(5000 * kMs);
+}
+
+TEST_F(NodeCoreTest, WhatIsNotPartOfThisReleaseSaysSo) {
+  make(1);
+  auto d = demand(1);
+  d.set_strategy("NODE_AFFINITY");
+  want(1, d);
+  auto notice = RecordingSink::take(sink.notices).message;
+  EXPECT_TRUE(notice.fatal());
+  EXPECT_NE(notice.message().find("NODE_AFFINITY"), std::string::npos);
+  d = demand(1);
+  d.mutable_job()->clear_job_id();
+  want(1, d);
+  EXPECT_TRUE(RecordingSink::take(sink.notices).message.fatal());
+}
+
+// ---- other nodes
+
+TEST_F(NodeCoreTest, RedirectsWhenAnotherNodeHasRoomAndThisOneHasNot) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(1));
+  take_grant();
+  core->node_changed(peer(1, {{"CPU", 4}}, {{"CPU", 2}}));
+  want(1, demand(5, {{"CPU", 1}}, 2));
+  auto redirect = RecordingSink::take(sink.redirects);
+  EXPECT_EQ(redirect.message.class_id(), 2u);
+  EXPECT_EQ(redirect.message.count(), 2);   // no more than fit there
+  // Its report lags behind: what was just sent is not offered again.
+  want(1, demand(3, {{"CPU", 1}}, 2));
+  pass(15 * kMs);
+  EXPECT_EQ(sink.rest(), "");
+}
+
+TEST_F(NodeCoreTest, SpilledDemandsStay) {
+  make(1, 1);
+  start_workers(1);
+  core->node_changed(peer(1, {{"CPU", 4}}, {{"CPU", 4}}));
+  auto d = demand(2);
+  d.set_no_spill(true);
+  want(1, d);
+  take_grant();
+  pass(20 * kMs);
+}
+
+TEST_F(NodeCoreTest, PacksUpToTheThresholdThenSpreads) {
+  make(4, 4);
+  start_workers(4);
+  core->node_changed(peer(1, {{"CPU", 4}}, {{"CPU", 4}}));
+  want(1, demand(8));
+  EXPECT_EQ(sink.grants.size(), 4u);
+  sink.grants.clear();
+  int redirected = 0;
+  while (!sink.redirects.empty()) redirected += RecordingSink::take(sink.redirects).message.count();
+  EXPECT_EQ(redirected, 4);
+}
+
+TEST_F(NodeCoreTest, SpreadTakesTurns) {
+  make(4, 4);
+  start_workers(4);
+  core->node_changed(peer(1, {{"CPU", 4}}, {{"CPU", 4}}));
+  auto d = demand(4);
+  d.set_strategy("SPREAD");
+  want(1, d);
+  EXPECT_EQ(sink.grants.size(), 2u);
+  sink.grants.clear();
+  EXPECT_EQ(RecordingSink::take(sink.redirects).message.count(), 2);
+}
+
+TEST_F(NodeCoreTest, WhatOnlyAnotherNodeCanRunGoesThere) {
+  make(1);
+  core->node_changed(peer(1, {{"CPU", 1}, {"GPU", 1}}, {{"CPU", 1}}));   // busy, but feasible
+  want(1, demand(1, {{"GPU", 1}}));
+  EXPECT_EQ(RecordingSink::take(sink.redirects).message.count(), 1);
+}
+
+TEST_F(NodeCoreTest, AnInfeasibleDemandIsReportedAndRunsWhenANodeJoins) {
+  make(1);
+  want(1, demand(1, {{"GPU", 2}}));
+  pass(10 * kMs);
+  proto::ResourceReport report;
+  core->fill_report(&report);
+  ASSERT_EQ(report.demands_size(), 1);
+  EXPECT_TRUE(report.demands(0).infeasible());
+  EXPECT_EQ(sink.rest(), "");
+  pass(1000 * kMs);
+  auto notice = RecordingSink::take(sink.notices).message;
+  EXPECT_TRUE(notice.infeasible());
+  EXPECT_FALSE(notice.fatal());
+  EXPECT_NE(notice.message().find("'GPU': 2.0"), std::string::npos);
+  EXPECT_NE(notice.message().find("'CPU': 1.0"), std::string::npos);   // and what there is
+  pass(5000 * kMs);                                                     // said once
+  core->node_changed(peer(3, {{"GPU", 2}}, {{"GPU", 2}}));
+  core->nodes_settled(now());
+  pass(20 * kMs);
+  RecordingSink::take(sink.redirects);
+}
+
+TEST_F(NodeCoreTest, DeadNodesAndOldNewsAreIgnored) {
+  make(1);
+  auto node = peer(1, {{"GPU", 1}}, {{"GPU", 1}}, 5);
+  core->node_changed(node);
+  node.clear_available();
+  node.set_incarnation(4);
+  core->node_changed(node);
+  EXPECT_EQ(core->cluster().peers().begin()->second.available.get("GPU"), 1);
+  node.set_alive(false);
+  core->node_changed(node);
+  EXPECT_TRUE(core->cluster().peers().empty());
+}
+
+// ---- trouble with processes
+
+TEST_F(NodeCoreTest, WorkersThatCannotStartAreTriedAgainAndThenSaidToFail) {
+  make(1);
+  want(1, demand(1));
+  for (int attempt = 0; attempt < settings.worker_start_retries; ++attempt) {
+    core->worker_start_failed(RecordingSink::take(sink.spawns).id, "no python here", now());
+    core->check_invariants();
+    EXPECT_TRUE(sink.spawns.empty());   // not at once
+    pass(5000 * kMs);
+  }
+  WorkerId last = RecordingSink::take(sink.spawns).id;
+  core->worker_spawned(last, 77, now());
+  reap(last, 0, 1, "ModuleNotFoundError: ray\n");
+  auto notice = RecordingSink::take(sink.notices);
+  EXPECT_TRUE(notice.message.fatal());
+  EXPECT_NE(notice.message.message().find("ModuleNotFoundError"), std::string::npos);
+  RecordingSink::take(sink.deaths);
+  // A later demand finds things repaired.
+  pass(60'000 * kMs);
+  want(1, demand(1));
+  start_worker();
+  take_grant();
+}
+
+TEST_F(NodeCoreTest, AWorkerThatNeverRegistersIsEnded) {
+  make(1, 1);
+  WorkerId id = RecordingSink::take(sink.spawns).id;
+  core->worker_spawned(id, 5, now());
+  pass(settings.worker_register_timeout_ms * kMs + 1);
+  EXPECT_EQ(RecordingSink::take(sink.kills), id);
+  reap(id, SIGKILL);
+  RecordingSink::take(sink.deaths);
+  EXPECT_FALSE(core->worker_registered(id, 5, "", now()));
+}
+
+TEST_F(NodeCoreTest, ALostExitStatusIsNotWaitedForForever) {
+  make(1, 1);
+  WorkerId id = start_worker();
+  core->worker_disconnected(id, now());
+  sink.kills.clear();
+  start_worker();
+  pass(2001 * kMs);
+  auto death = RecordingSink::take(sink.deaths);
+  EXPECT_EQ(death.id, id);
+  EXPECT_EQ(death.info.kind(), proto::ExitInfo::UNKNOWN);
+}
+
+}  // namespace
+}  // namespace rt::node

@@ -1,0 +1,70 @@
+#include <fstream>
+
+#include "common/base/rng.h"
+#include "daemons/node_manager/process/log_monitor.h"
+#include "process_fixture.h"
+
+namespace rt::node {
+namespace {
+
+std::string text_of(const std::vector<proto::LogLines>& batches) {
+  std::string text;
+  for (const auto& batch : batches) {
+    text += "[" + batch.name() + "]";
+    for (const auto& line : batch.lines()) text += line + "|";
+  }
+  return text;
+}
+
+TEST(LogLines, MarkersNameWhatFollows) {
+  LogLineReader reader(100);
+  std::vector<proto::LogLines> out;
+  reader.feed(":job_id:01000000\n:task_name:f\nhello\nwor", &out);
+  EXPECT_EQ(text_of(out), "[f]hello|");
+  EXPECT_EQ(out[0].job_id(), job_id_from_int(1).binary());
+  reader.feed("ld\r\n:actor_name:C\nx\n\n: y\n", &out);
+  EXPECT_EQ(text_of(out), "[f]hello|world|[C]x||: y|");
+  reader.feed("no newline", &out);
+  reader.finish(&out);
+  EXPECT_EQ(text_of(out), "[f]hello|world|[C]x||: y|no newline|");
+}
+
+TEST(LogLines, LongLinesComeInPieces) {
+  LogLineReader reader(4);
+  std::vector<proto::LogLines> out;
+  reader.feed("abcdefghij\nk\n", &out);
+  EXPECT_EQ(text_of(out), "[]abcd|efgh|ij|k|");
+  out.clear();
+  for (char c : std::string("abcdefgh")) reader.feed(std::string(1, c), &out);   // never a newline: bounded all the same
+  EXPECT_EQ(text_of(out), "[]abcd|efgh|");
+}
+
+TEST(LogMonitor, FollowsFilesUntilTheirWorkerEnds) {
+  ScratchDir dir;
+  AsioDriver driver;
+  Settings settings;
+  settings.log_batch_interval_ms = 1;
+  std::vector<proto::LogLines> lines;
+  LogMonitor monitor(driver.loop(), settings, dir.path("logs"), [&](const proto::HeadEvent& event) { lines.insert(lines.end(), event.logs().begin(), event.logs().end()); });
+  Rng rng(1);
+  WorkerId worker = WorkerId::random(rng);
+  std::ofstream out(dir.path("logs/worker-1.out")), err(dir.path("logs/worker-1.err"));
+  out << "early\n" << std::flush;
+  monitor.add(worker, 42, dir.path("logs/worker-1.out"), dir.path("logs/worker-1.err"));
+  monitor.set_job(worker, job_id_from_int(3).binary());
+  ASSERT_TRUE(driver.run_until([&] { return lines.size() == 1; }));
+  EXPECT_EQ(lines[0].lines(0), "early");
+  EXPECT_EQ(lines[0].pid(), 42);
+  EXPECT_EQ(lines[0].job_id(), job_id_from_int(3).binary());
+  EXPECT_FALSE(lines[0].is_stderr());
+  err << "oops\n" << std::flush;
+  ASSERT_TRUE(driver.run_until([&] { return lines.size() == 2; }));
+  EXPECT_TRUE(lines[1].is_stderr());
+  out << "last words" << std::flush;
+  monitor.remove(worker);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[2].lines(0), "last words");
+}
+
+}  // namespace
+}  // namespace rt::node

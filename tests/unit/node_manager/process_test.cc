@@ -1,0 +1,249 @@
+// Real processes: a tiny `ray._private.worker_main` in a scratch directory does what its worker's name says.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/base/rng.h"
+#include "daemons/node_manager/process/job_processes.h"
+#include "daemons/node_manager/process/worker_starter.h"
+#include "process_fixture.h"
+
+namespace rt::node {
+namespace {
+
+class WorkerStarterTest : public ProcessTest {
+ protected:
+  void make(const std::string& body) {
+    write_fake_ray(body);
+    WorkerStarterOptions options;
+    options.python_path = dir.path("py");
+    options.session_dir = dir.root();
+    options.socket_path = "/nowhere";
+    options.node_id_hex = "ab";
+    starter = std::make_unique<WorkerStarter>(loop(), reaper, options,
+                                              WorkerStarterEvents{[this](const WorkerId& id, ProcessId p) { spawned[id] = p; },
+                                                                  [this](const WorkerId& id, const std::string& why) { failed[id] = why; },
+                                                                  [this](const WorkerId& id, const ProcessEnd& end) { ended[id] = end; }});
+    starter->start();
+  }
+  WorkerId spawn(const WorkerKind& kind = {}) {
+    WorkerId id = WorkerId::random(rng);
+    starter->spawn(id, kind);
+    return id;
+  }
+  bool await_end(const WorkerId& id) {
+    return driver.run_until([&] { return ended.contains(id); });
+  }
+
+  Rng rng{1};
+  std::unique_ptr<WorkerStarter> starter;
+  std::map<WorkerId, ProcessId> spawned;
+  std::map<WorkerId, std::string> failed;
+  std::map<WorkerId, ProcessEnd> ended;
+};
+
+TEST_F(WorkerStarterTest, ForksWorkersAndReportsHowTheyEnd) {
+  make("import sys\n"
+       "def main(args):\n"
+       "    print('out of', args['node_id'], flush=True)\n"
+       "    print('some trouble', file=sys.stderr)\n"
+       "    return 3\n");
+  WorkerId id = spawn();
+  ASSERT_TRUE(await_end(id));
+  EXPECT_EQ(ended[id].exit_code, 3);
+  EXPECT_EQ(ended[id].signal, 0);
+  EXPECT_EQ(ended[id].log_tail, "some trouble\n");
+  EXPECT_GT(spawned[id].start_time, 0u);
+  EXPECT_EQ(file_tail(starter->log_path(id, spawned[id].pid, false)), "out of ab\n");
+}
+
+TEST_F(WorkerStarterTest, AnExceptionIsATracebackInTheLog) {
+  make("def main(args):\n    raise ValueError('boom')\n");
+  WorkerId id = spawn();
+  ASSERT_TRUE(await_end(id));
+  EXPECT_EQ(ended[id].exit_code, 1);
+  EXPECT_NE(ended[id].log_tail.find("ValueError: boom"), std::string::npos);
+}
+
+TEST_F(WorkerStarterTest, KillsWithAndWithoutAKnownProcess) {
+  make("import time\ndef main(args):\n    time.sleep(1000)\n");
+  WorkerId unborn = spawn();
+  starter->kill(unborn);
+  WorkerId id = spawn();
+  ASSERT_TRUE(driver.run_until([&] { return spawned.contains(id); }));
+  starter->kill(id);
+  ASSERT_TRUE(await_end(id));
+  ASSERT_TRUE(await_end(unborn));
+  EXPECT_EQ(ended[id].signal, SIGKILL);
+  EXPECT_EQ(ended[unborn].signal, SIGKILL);
+}
+
+TEST_F(WorkerStarterTest, ABurstOfWorkersEachInItsOwnProcess) {
+  make("import os, random\ndef main(args):\n    print(random.random(), flush=True)\n    return 0\n");
+  for (int i = 0; i < 20; ++i) spawn();
+  ASSERT_TRUE(driver.run_until([&] { return ended.size() == 20; }));
+  std::set<std::string> outputs;
+  std::set<int> pids;
+  for (const auto& [id, process] : spawned) {
+    pids.insert(process.pid);
+    outputs.insert(file_tail(starter->log_path(id, process.pid, false)));
+  }
+  EXPECT_EQ(pids.size(), 20u);
+  EXPECT_EQ(outputs.size(), 20u);   // seeded anew
+  EXPECT_FALSE(starter->has_processes());
+}
+
+TEST_F(WorkerStarterTest, AServerThatCannotImportSaysWhy) {
+  make("import there_is_no_such_module\n");
+  WorkerId id = spawn();
+  ASSERT_TRUE(driver.run_until([&] { return failed.contains(id); }));
+  EXPECT_NE(failed[id].find("there_is_no_such_module"), std::string::npos);
+}
+
+TEST_F(WorkerStarterTest, AMissingInterpreterOrProgramSaysWhy) {
+  make("def main(args):\n    return 0\n");
+  WorkerId python = spawn({proto::LANGUAGE_PYTHON, "/no/such/python"});
+  WorkerId cpp = spawn({proto::LANGUAGE_CPP, ""});
+  ASSERT_TRUE(driver.run_until([&] { return failed.size() == 2; }));
+  EXPECT_NE(failed[python].find("/no/such/python"), std::string::npos);
+  EXPECT_NE(failed[cpp].find("ray-cpp-worker"), std::string::npos);
+  EXPECT_EQ(starter->canonical_python("/no/such/python"), "");
+  EXPECT_EQ(starter->canonical_python("/usr/bin/python3"), "");
+}
+
+TEST_F(WorkerStarterTest, AKilledServerTakesItsWorkersAlongAndIsReplaced) {
+  make("import os, time\n"
+       "def main(args):\n"
+       "    open(os.path.join(args['session_dir'], 'parent'), 'w').write(str(os.getppid()))\n"
+       "    time.sleep(1000)\n");
+  become_subreaper();
+  WorkerId id = spawn();
+  ASSERT_TRUE(driver.run_until([&] { return spawned.contains(id) && !file_tail(dir.path("parent")).empty(); }));
+  int server = std::stoi(file_tail(dir.path("parent")));
+  ASSERT_EQ(kill(server, SIGKILL), 0);
+  ASSERT_TRUE(await_end(id));
+  EXPECT_EQ(ended[id].signal, SIGKILL);
+  // Until it is back, starts fail; the core tries again.
+  WorkerId next;
+  ASSERT_TRUE(driver.run_until([&] {
+    if (spawned.contains(next)) return true;
+    if (next.is_nil() || failed.contains(next)) next = spawn();
+    return false;
+  }));
+  starter->kill(next);
+  ASSERT_TRUE(await_end(next));
+}
+
+TEST_F(WorkerStarterTest, TheServersWorkersEndWithIt) {
+  make("import time\ndef main(args):\n    time.sleep(1000)\n");
+  WorkerId id = spawn();
+  ASSERT_TRUE(driver.run_until([&] { return spawned.contains(id); }));
+  ProcessId process = spawned[id];
+  starter.reset();
+  EXPECT_TRUE(driver.run_until([&] { return process_start_time(process.pid) != process.start_time; }));
+}
+
+// ---- submitted jobs
+
+class JobProcessesTest : public ProcessTest {
+ protected:
+  void SetUp() override {
+    JobProcesses::Options options;
+    options.session_dir = dir.root();
+    options.python = "/usr/bin/python3";
+    options.python_path = dir.path("py");
+    options.head_address = "127.0.0.1:1";
+    jobs = std::make_unique<JobProcesses>(loop(), reaper, options, [this](const proto::SubmittedJob& job) { reports.push_back(job); });
+  }
+  proto::SubmittedJob job(const std::string& entrypoint, const std::string& id = "raysubmit_1") {
+    proto::SubmittedJob job;
+    job.set_submission_id(id);
+    job.set_entrypoint(entrypoint);
+    return job;
+  }
+  bool await_reports(size_t n) {
+    return driver.run_until([&] { return reports.size() >= n; });
+  }
+
+  std::unique_ptr<JobProcesses> jobs;
+  std::vector<proto::SubmittedJob> reports;
+};
+
+TEST_F(JobProcessesTest, RunsAnEntrypointAndKeepsItsOutput) {
+  ASSERT_TRUE(jobs->start(job("echo $RAY_ADDRESS $FOO; python -c 'print(6*7)'"), {{"FOO", "bar"}}));
+  ASSERT_TRUE(await_reports(2));
+  EXPECT_EQ(reports[0].status(), "RUNNING");
+  EXPECT_GT(reports[0].pid(), 0);
+  EXPECT_EQ(reports[1].status(), "SUCCEEDED");
+  auto log = jobs->read_log("raysubmit_1", 0, 1000);
+  ASSERT_TRUE(log);
+  EXPECT_EQ(log->data, "127.0.0.1:1 bar\n42\n");
+  EXPECT_EQ(jobs->read_log("raysubmit_1", log->next_offset, 10)->data, "");
+  EXPECT_EQ(jobs->read_log("raysubmit_2", 0, 10).error().code, Code::kNotFound);
+  EXPECT_EQ(jobs->read_log("../../etc/passwd", 0, 10).error().code, Code::kInvalid);
+}
+
+TEST_F(JobProcessesTest, AFailureCarriesCodeAndLastLines) {
+  ASSERT_TRUE(jobs->start(job("echo it went wrong >&2; exit 7"), {}));
+  ASSERT_TRUE(await_reports(2));
+  EXPECT_EQ(reports[1].status(), "FAILED");
+  EXPECT_EQ(reports[1].exit_code(), 7);
+  EXPECT_NE(reports[1].message().find("it went wrong"), std::string::npos);
+}
+
+TEST_F(JobProcessesTest, StopEndsTheWholeGroup) {
+  ASSERT_TRUE(jobs->start(job("sleep 1000 & echo $! > " + dir.path("child") + "; wait"), {}));
+  ASSERT_TRUE(driver.run_until([&] { return !file_tail(dir.path("child")).empty(); }));
+  int child = std::stoi(file_tail(dir.path("child")));
+  uint64_t started = process_start_time(child);
+  EXPECT_FALSE(jobs->start(job("true"), {}));   // it is running already
+  EXPECT_TRUE(jobs->stop("raysubmit_1"));
+  ASSERT_TRUE(await_reports(2));
+  EXPECT_EQ(reports[1].status(), "STOPPED");
+  EXPECT_FALSE(jobs->stop("raysubmit_1"));
+  EXPECT_TRUE(driver.run_until([&] { return started != 0 && process_start_time(child) != started; }));
+}
+
+TEST_F(JobProcessesTest, BadRequestsAreRefused) {
+  EXPECT_EQ(jobs->start(job("true", "a/b"), {}).error().code, Code::kInvalid);
+  EXPECT_EQ(jobs->start(job(""), {}).error().code, Code::kInvalid);
+  auto with_env = job("true");
+  with_env.set_runtime_env_json("{\"pip\": []}");
+  EXPECT_EQ(jobs->start(with_env, {}).error().code, Code::kUnsupported);
+}
+
+// ---- plain processes
+
+class SpawnTest : public ProcessTest {};
+
+TEST_F(SpawnTest, FailuresNameWhatFailed) {
+  SpawnOptions options;
+  options.argv = {"/no/such/program"};
+  auto result = spawn_process(options);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("/no/such/program"), std::string::npos);
+  options.argv = {"/bin/true"};
+  options.cwd = "/no/such/directory";
+  EXPECT_FALSE(spawn_process(options));
+}
+
+TEST_F(SpawnTest, AReusedIdIsNotSignalled) {
+  SpawnOptions options;
+  options.argv = {"/bin/sleep", "1000"};
+  auto process = spawn_process(options);
+  ASSERT_TRUE(process);
+  int status = -1;
+  reaper.watch(process->pid, [&](int s) { status = s; });
+  EXPECT_FALSE(signal_process({process->pid, process->start_time + 1}, SIGKILL));
+  EXPECT_TRUE(signal_process(*process, SIGKILL));
+  ASSERT_TRUE(driver.run_until([&] { return status != -1; }));
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  EXPECT_FALSE(signal_process(*process, SIGKILL));
+}
+
+}  // namespace
+}  // namespace rt::node

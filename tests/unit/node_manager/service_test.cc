@@ -1,0 +1,400 @@
+// A whole node-manager over loopback with a fake head; the test plays driver and workers.
+#include <gtest/gtest.h>
+
+#include "common/rpc/server.h"
+#include "daemons/node_manager/service/node_manager.h"
+#include "process_fixture.h"
+
+namespace rt::node {
+namespace {
+
+using Controller = google::protobuf::RpcController;
+using Closure = google::protobuf::Closure;
+
+class FakeHead final : public proto::HeadService {
+ public:
+  void RegisterNode(Controller* c, const proto::RegisterNodeRequest* request, proto::RegisterNodeReply* reply, Closure* done) override {
+    registrations.push_back(*request);
+    node = rpc::server_call(c).connection();
+    reply->set_cluster_id(std::string(28, 'c'));
+    *reply->add_nodes() = request->node();
+    done->Run();
+  }
+  void ReportResources(Controller*, const proto::ResourceReport* m, proto::Empty*, Closure* done) override { report = *m; ++reports; done->Run(); }
+  void UnregisterNode(Controller*, const proto::UnregisterNodeRequest* m, proto::Empty*, Closure* done) override { farewells.push_back(*m); done->Run(); }
+  void AddJob(Controller*, const proto::AddJobRequest*, proto::AddJobReply* reply, Closure* done) override {
+    reply->set_job_id(job_id_from_int(++jobs).binary());
+    reply->set_ray_namespace("ns");
+    done->Run();
+  }
+  void FinishJob(Controller*, const proto::FinishJobRequest* m, proto::Empty*, Closure* done) override { finished.push_back(m->job_id()); done->Run(); }
+  void ReportDeadWorkers(Controller*, const proto::DeadWorkers* m, proto::Empty*, Closure* done) override {
+    for (const auto& id : m->worker_ids()) dead.insert(id);
+    done->Run();
+  }
+  void ReportActorDied(Controller*, const proto::ActorDied* m, proto::Empty*, Closure* done) override { actor_deaths.push_back(*m); done->Run(); }
+  void Subscribe(Controller*, const proto::SubscribeRequest*, proto::Empty*, Closure* done) override { done->Run(); }
+  void PublishLogs(Controller*, const proto::HeadEvent* m, proto::Empty*, Closure* done) override { logs.MergeFrom(*m); done->Run(); }
+  void ReportSubmittedJob(Controller*, const proto::SubmittedJob* m, proto::Empty*, Closure* done) override { submitted.push_back(*m); done->Run(); }
+
+  std::vector<proto::RegisterNodeRequest> registrations;
+  std::shared_ptr<rpc::Connection> node;
+  proto::ResourceReport report;
+  int reports = 0;
+  uint32_t jobs = 0;
+  std::vector<proto::UnregisterNodeRequest> farewells;
+  std::vector<std::string> finished;
+  std::set<std::string> dead;
+  std::vector<proto::ActorDied> actor_deaths;
+  proto::HeadEvent logs;
+  std::vector<proto::SubmittedJob> submitted;
+};
+
+// What a driver or worker hears from its node-manager.
+class Client final : public proto::NodeClientService {
+ public:
+  void OnLeaseGrant(Controller*, const proto::LeaseGrant* m, proto::Empty*, Closure* done) override { grants.push_back(*m); done->Run(); }
+  void OnLeaseRevoke(Controller*, const proto::LeaseRevoke*, proto::Empty*, Closure* done) override { done->Run(); }
+  void OnLeaseRedirect(Controller*, const proto::LeaseRedirect* m, proto::Empty*, Closure* done) override { redirects.push_back(*m); done->Run(); }
+  void OnLeaseNotice(Controller*, const proto::LeaseNotice* m, proto::Empty*, Closure* done) override { notices.push_back(*m); done->Run(); }
+  void OnHeadEvent(Controller*, const proto::HeadEvent* m, proto::Empty*, Closure* done) override { events.MergeFrom(*m); done->Run(); }
+  void StartActor(Controller*, const proto::CreateActorRequest*, proto::CreateActorReply* reply, Closure* done) override {
+    ++actors;
+    reply->set_ok(true);
+    done->Run();
+  }
+  void Exit(Controller*, const proto::KillWorkerRequest*, proto::Empty*, Closure* done) override { done->Run(); }
+
+  std::shared_ptr<rpc::Connection> connection;
+  std::vector<proto::LeaseGrant> grants;
+  std::vector<proto::LeaseRedirect> redirects;
+  std::vector<proto::LeaseNotice> notices;
+  proto::HeadEvent events;
+  int actors = 0;
+};
+
+// Forked, it tells its id through a file and lives until it is killed; the test registers in its name.
+constexpr const char* kWorkerMain =
+    "import os, time\n"
+    "def main(args):\n"
+    "    path = os.path.join(args['session_dir'], 'w-' + args['worker_id'])\n"
+    "    open(path + '.tmp', 'w').write(str(os.getpid()))\n"
+    "    os.rename(path + '.tmp', path)\n"
+    "    print(':task_name:f', flush=True)\n"
+    "    print('hello from a worker', flush=True)\n"
+    "    time.sleep(1000)\n";
+
+class NodeManagerTest : public testing::Test {
+ protected:
+  NodeManagerTest() {
+    write_fake_package(dir, kWorkerMain);
+    settings.prestart_workers = 1;
+    settings.resource_report_min_interval_ms = 1;
+  }
+  ~NodeManagerTest() override {
+    if (!node) return;
+    node->stop({1, "the test ends", 0, 500'000});
+    EXPECT_TRUE(driver.run_until([&] { return stopped; }));
+  }
+  void serve_head() {
+    rpc::ServerOptions server;
+    server.identity.role = "head";
+    server.identity.cluster_id = std::string(28, 'c');
+    server.identity.token = "secret";
+    server.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) { c->add_service(&head); };
+    head_server = std::make_unique<rpc::Server>(driver.loop(), server);
+    ASSERT_TRUE(head_server->listen(net::Address::tcp("127.0.0.1", head_port)));
+    head_port = head_server->port();
+  }
+  void start_node(const std::string& token = "secret") {
+    NodeManagerOptions options;
+    Rng rng(5);
+    options.node_id = NodeId::random(rng);
+    options.head = net::Address::tcp("127.0.0.1", head_port);
+    options.token = token;
+    options.session_dir = dir.root();
+    options.socket_path = dir.path("sockets/raylet");
+    options.tcp = net::Address::tcp("127.0.0.1", 0);
+    options.total = ResourceSet::from_map({{"CPU", 1}}).value();
+    options.python_path = dir.path("py");
+    options.settings = settings;
+    node = std::make_unique<NodeManager>(driver.loop(), options, NodeManager::Events{[this] { ready = true; }, [this](int code, const std::string& why) {
+                                                                                       stopped = true;
+                                                                                       exit_code = code;
+                                                                                       stop_message = why;
+                                                                                     }});
+    ASSERT_TRUE(node->start());
+  }
+  void start() {
+    serve_head();
+    start_node();
+    ASSERT_TRUE(driver.run_until([&] { return ready; }));
+  }
+  std::unique_ptr<Client> connect(const std::string& role) {
+    auto client = std::make_unique<Client>();
+    rpc::Identity me;
+    me.role = role;
+    bool done = false;
+    rpc::connect(driver.loop(), {net::Address::unix_socket(dir.path("sockets/raylet")), "self", ""}, me, 5'000'000, [&](Result<std::shared_ptr<rpc::Connection>> result) {
+      done = true;
+      if (result) client->connection = *result;
+    });
+    EXPECT_TRUE(driver.run_until([&] { return done; }));
+    EXPECT_NE(client->connection, nullptr);
+    client->connection->add_service(client.get());
+    return client;
+  }
+  template <class Method, class Request>
+  auto call(Client& client, Method method, const Request& request) {
+    return call(*client.connection, method, request);
+  }
+  template <class Method, class Request>
+  auto call(rpc::Connection& connection, Method method, const Request& request) {
+    using Reply = typename rpc::StubMethod<Method>::ReplyType;
+    Result<Reply> answer = make_error(Code::kInternal, "none");
+    bool done = false;
+    rpc::call(connection, method, request, 10'000'000, [&](Result<Reply> reply) {
+      answer = std::move(reply);
+      done = true;
+    });
+    EXPECT_TRUE(driver.run_until([&] { return done; }));
+    return answer;
+  }
+  proto::RegisterWorkerReply join_driver(Client& client) {
+    proto::RegisterWorkerRequest request;
+    request.set_is_driver(true);
+    request.set_pid(::getpid());
+    request.set_socket_path("/driver");
+    auto reply = call(client, &proto::NodeManagerService::Stub::RegisterWorker, request);
+    EXPECT_TRUE(reply);
+    return reply ? *reply : proto::RegisterWorkerReply();
+  }
+  // Waits for a forked process that nobody registered yet, and does so.
+  std::unique_ptr<Client> join_worker() {
+    std::string found;
+    EXPECT_TRUE(driver.run_until([&] {
+      for (const auto& entry : std::filesystem::directory_iterator(dir.root())) {
+        std::string name = entry.path().filename();
+        if (name.starts_with("w-") && name.size() == 2 + 56 && !joined.contains(name.substr(2))) found = name.substr(2);
+      }
+      return !found.empty();
+    }));
+    joined.insert(found);
+    auto client = connect("worker");
+    proto::RegisterWorkerRequest request;
+    request.set_worker_id(from_hex(found));
+    std::ifstream(dir.path("w-" + found)) >> worker_pid;
+    request.set_pid(worker_pid);
+    request.set_socket_path(dir.path("sockets/w-" + found.substr(0, 16)));
+    last_worker = request.worker_id();
+    EXPECT_TRUE(call(*client, &proto::NodeManagerService::Stub::RegisterWorker, request));
+    return client;
+  }
+  void want(Client& client, int n, uint32_t job = 1) {
+    proto::LeaseDemand demand;
+    demand.set_class_id(9);
+    demand.set_want(n);
+    ResourceSet::from_map({{"CPU", 1}}).value().to_proto(demand.mutable_resources());
+    demand.mutable_job()->set_job_id(job_id_from_int(job).binary());
+    rpc::notify(*client.connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
+  }
+
+  ScratchDir dir;
+  AsioDriver driver;
+  Settings settings;
+  FakeHead head;
+  std::unique_ptr<rpc::Server> head_server;
+  std::unique_ptr<NodeManager> node;
+  int head_port = 0;
+  bool ready = false, stopped = false;
+  int exit_code = -1, worker_pid = 0;
+  std::string stop_message, last_worker;
+  std::set<std::string> joined;
+};
+
+TEST_F(NodeManagerTest, RegistersAndTellsDriversAllTheyNeed) {
+  start();
+  ASSERT_EQ(head.registrations.size(), 1u);
+  EXPECT_EQ(head.registrations[0].node().port(), node->port());
+  auto driver_client = connect("driver");
+  auto reply = join_driver(*driver_client);
+  EXPECT_EQ(reply.job_id(), job_id_from_int(1).binary());
+  EXPECT_EQ(reply.ray_namespace(), "ns");
+  EXPECT_EQ(reply.token(), "secret");
+  EXPECT_EQ(reply.cluster_id(), std::string(28, 'c'));
+  EXPECT_EQ(reply.head_address(), "127.0.0.1:" + std::to_string(head_port));
+  EXPECT_EQ(reply.nodes_size(), 1);
+  EXPECT_EQ(reply.session_dir(), dir.root());
+  EXPECT_EQ(reply.port(), node->port());
+  // Its end is its job's.
+  driver_client->connection->close(make_error(Code::kUnavailable, "bye"));
+  EXPECT_TRUE(driver.run_until([&] { return head.finished.size() == 1; }));
+}
+
+TEST_F(NodeManagerTest, ADriverThatComesBeforeTheHeadWaits) {
+  serve_head();
+  head_server.reset();
+  start_node();
+  auto early = connect("driver");
+  proto::RegisterWorkerRequest request;
+  request.set_is_driver(true);
+  bool answered = false, ok = false;
+  rpc::call(*early->connection, &proto::NodeManagerService::Stub::RegisterWorker, request, 10'000'000, [&](Result<proto::RegisterWorkerReply> reply) {
+    answered = true;
+    ok = reply.has_value();
+  });
+  serve_head();
+  EXPECT_TRUE(driver.run_until([&] { return answered; }));
+  EXPECT_TRUE(ok);
+}
+
+TEST_F(NodeManagerTest, LeasesAWorkerAndReportsHowItDied) {
+  start();
+  auto owner = connect("driver");
+  join_driver(*owner);
+  want(*owner, 1);
+  auto worker = join_worker();
+  ASSERT_TRUE(driver.run_until([&] { return owner->grants.size() == 1; }));
+  EXPECT_EQ(owner->grants[0].worker().worker_id(), last_worker);
+  EXPECT_EQ(owner->grants[0].pid(), worker_pid);
+  EXPECT_TRUE(driver.run_until([&] { return head.report.available().units().empty(); }));
+  EXPECT_TRUE(driver.run_until([&] { return head.logs.logs_size() > 0; }));
+  EXPECT_EQ(head.logs.logs(0).name(), "f");
+  EXPECT_EQ(head.logs.logs(0).lines(0), "hello from a worker");
+  EXPECT_EQ(head.logs.logs(0).pid(), worker_pid);
+
+  ASSERT_EQ(::kill(worker_pid, SIGSEGV), 0);
+  proto::WorkerExitRequest ask;
+  ask.set_worker_id(last_worker);
+  auto exit = call(*owner, &proto::NodeManagerService::Stub::GetWorkerExit, ask);
+  ASSERT_TRUE(exit);
+  EXPECT_TRUE(exit->exited());
+  EXPECT_EQ(exit->info().signal(), SIGSEGV);
+  EXPECT_TRUE(driver.run_until([&] { return head.dead.contains(last_worker) && owner->events.dead_workers_size() == 1; }));
+  worker->connection->close(make_error(Code::kUnavailable, "dead"));
+}
+
+TEST_F(NodeManagerTest, ADriversEndEndsItsWorkers) {
+  start();
+  auto owner = connect("driver");
+  join_driver(*owner);
+  want(*owner, 1);
+  auto worker = join_worker();
+  ASSERT_TRUE(driver.run_until([&] { return owner->grants.size() == 1; }));
+  uint64_t started = process_start_time(worker_pid);
+  owner->connection->close(make_error(Code::kUnavailable, "bye"));
+  EXPECT_TRUE(driver.run_until([&] { return process_start_time(worker_pid) != started; }));
+}
+
+TEST_F(NodeManagerTest, PlacesAnActorForTheHeadAndReportsItsDeath) {
+  start();
+  auto worker = join_worker();
+  proto::CreateActorRequest request;
+  request.mutable_spec()->set_actor_id(make_actor_id(job_id_from_int(1), 1, 1).binary());
+  request.mutable_spec()->set_job_id(job_id_from_int(1).binary());
+  request.set_epoch(1);
+  auto reply = call(*head.node, &proto::NodeManagerService::Stub::CreateActor, request);
+  ASSERT_TRUE(reply);
+  EXPECT_TRUE(reply->ok());
+  EXPECT_EQ(reply->address().worker_id(), last_worker);
+  EXPECT_EQ(worker->actors, 1);
+  worker->connection->close(make_error(Code::kUnavailable, "gone"));   // the process is killed
+  ASSERT_TRUE(driver.run_until([&] { return head.actor_deaths.size() == 1; }));
+  EXPECT_EQ(head.actor_deaths[0].death().signal(), SIGKILL);
+}
+
+TEST_F(NodeManagerTest, ComesBackToAHeadThatRestarted) {
+  start();
+  auto owner = connect("driver");
+  join_driver(*owner);
+  head.node.reset();
+  head_server.reset();
+  serve_head();
+  ASSERT_TRUE(driver.run_until([&] { return head.registrations.size() == 2; }));
+  EXPECT_EQ(head.registrations[1].live_jobs_size(), 1);
+  EXPECT_FALSE(stopped);
+}
+
+TEST_F(NodeManagerTest, AWrongTokenEndsItAtOnce) {
+  serve_head();
+  start_node("guess");
+  ASSERT_TRUE(driver.run_until([&] { return stopped; }, 3'000'000));
+  EXPECT_EQ(exit_code, 1);
+  EXPECT_NE(stop_message.find("token"), std::string::npos);
+}
+
+TEST_F(NodeManagerTest, AnUnreachableHeadEndsItWithTheAddress) {
+  settings.connect_timeout_ms = 300;
+  serve_head();
+  head_server.reset();
+  start_node();
+  ASSERT_TRUE(driver.run_until([&] { return stopped; }));
+  EXPECT_EQ(exit_code, 1);
+  EXPECT_NE(stop_message.find(std::to_string(head_port)), std::string::npos);
+}
+
+TEST_F(NodeManagerTest, StrangersCannotRegisterAsWorkers) {
+  start();
+  auto stranger = connect("worker");
+  proto::RegisterWorkerRequest request;
+  request.set_worker_id(std::string(28, 'x'));
+  EXPECT_FALSE(call(*stranger, &proto::NodeManagerService::Stub::RegisterWorker, request));
+  request.set_worker_id("short");
+  EXPECT_FALSE(call(*stranger, &proto::NodeManagerService::Stub::RegisterWorker, request));
+}
+
+TEST_F(NodeManagerTest, SubmittedJobsAreReported) {
+  start();
+  proto::StartJobProcessRequest request;
+  request.mutable_job()->set_submission_id("raysubmit_x");
+  request.mutable_job()->set_entrypoint("echo done");
+  ASSERT_TRUE(call(*head.node, &proto::NodeManagerService::Stub::StartJobProcess, request));
+  ASSERT_TRUE(driver.run_until([&] { return head.submitted.size() == 2; }));
+  EXPECT_EQ(head.submitted[1].status(), "SUCCEEDED");
+  proto::ReadJobLogRequest read;
+  read.set_submission_id("raysubmit_x");
+  auto log = call(*head.node, &proto::NodeManagerService::Stub::ReadJobLog, read);
+  ASSERT_TRUE(log);
+  EXPECT_EQ(log->data(), "done\n");
+}
+
+TEST_F(NodeManagerTest, StopLeavesTheClusterAndNoProcess) {
+  start();
+  auto worker = join_worker();
+  uint64_t started = process_start_time(worker_pid);
+  node->stop({1, "asked to", 0, 500'000});
+  ASSERT_TRUE(driver.run_until([&] { return stopped && head.farewells.size() == 1; }));
+  EXPECT_EQ(exit_code, 0);
+  EXPECT_EQ(head.farewells[0].reason(), 1);
+  EXPECT_NE(process_start_time(worker_pid), started);
+}
+
+// The node's TCP port leads to a worker's own socket.
+TEST_F(NodeManagerTest, HandsConnectionsForWorkersOn) {
+  start();
+  auto worker = join_worker();
+  rpc::ServerOptions options;
+  options.identity.role = "worker";
+  options.identity.id = last_worker;
+  options.identity.token = "secret";
+  bool arrived = false;
+  options.on_connection = [&](const std::shared_ptr<rpc::Connection>&) { arrived = true; };
+  rpc::Server server(driver.loop(), options);
+  ASSERT_TRUE(server.listen(net::Address::unix_socket(dir.path("sockets/w-" + to_hex(last_worker).substr(0, 16)))));
+  rpc::Identity me;
+  me.role = "driver";
+  me.token = "secret";
+  std::string peer;
+  std::shared_ptr<rpc::Connection> kept;
+  rpc::connect(driver.loop(), {net::Address::tcp("127.0.0.1", node->port()), "worker", to_hex(last_worker)}, me, 5'000'000,
+               [&](Result<std::shared_ptr<rpc::Connection>> result) {
+                 kept = result ? *result : nullptr;
+                 peer = result ? (*result)->peer().role : result.error().message;
+               });
+  EXPECT_TRUE(driver.run_until([&] { return !peer.empty(); }));
+  EXPECT_EQ(peer, "worker");
+  EXPECT_TRUE(arrived);
+}
+
+}  // namespace
+}  // namespace rt::node
