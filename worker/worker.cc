@@ -123,6 +123,11 @@ bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
   return true;
 }
 
+Ref Worker::find(const ObjectId& id) {
+  Impl::Lock lock(impl_->mutex);
+  return Ref(impl_->refs->find(id));
+}
+
 std::string Worker::pack_ref(const Ref& ref) {
   Impl::Lock lock(impl_->mutex);
   impl_->pinned_forever.push_back(ref);

@@ -30,7 +30,7 @@ struct Options {
   int64_t connect_timeout_us = 30'000'000;
 };
 
-// Fixed after start().
+// Fixed after start(); a worker's job and namespace are those of the first task it gets.
 struct Context {
   JobId job_id;
   NodeId node_id;
@@ -121,6 +121,9 @@ class Worker {
   // `callback` is called once when `ref` becomes ready (perhaps at once), from whichever thread reads the socket, with our mutex
   // held: it may only enqueue. Returns false, without calling it, when the ref is ready already.
   bool on_ready(const Ref& ref, std::function<void()> callback);
+
+  // The ref of an object this process refers to already; empty when it does not know the id.
+  Ref find(const ObjectId& id);
 
   // References that travel. pack_ref(): what another process needs to make it again with unpack_ref() (id + owner's address).
   // Used for refs pickled outside of put/submit (such a ref is kept alive until this process ends).

@@ -13,6 +13,7 @@ namespace ray::internal {
 struct CallContext {
   bool in_actor = false;
   bool restarted = false;
+  const std::string* ray_namespace = nullptr;   // of the job the call belongs to; null: the process's
 };
 
 // Sets the context of this thread for one call.

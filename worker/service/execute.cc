@@ -131,8 +131,21 @@ void Worker::Impl::fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t i
   });
 }
 
+// A pool worker belongs to the job of the first task it gets: what that task submits is of the same job, with the same settings.
+void Worker::Impl::adopt_job(const proto::JobConfig& job) {
+  JobId id = JobId::from_binary(job.job_id());
+  if (options.is_driver || !context.job_id.is_nil() || id.is_nil()) return;
+  context.job_id = id;
+  context.ray_namespace = job.ray_namespace();
+  options.job_config = job;
+  serialized_job = options.job_config.SerializeAsString();
+  put_task = make_task_id(rng.next(), context.job_id);
+  server->set_identity(identity());
+}
+
 void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
   wire::Reader reader(body);
+  if (link->job_config) adopt_job(*link->job_config);
   auto refuse = [&](const char* what) { link->connection->close(make_error(Code::kProtocol, what)); };
   while (!reader.at_end()) {
     auto tag = reader.number<uint8_t>();
@@ -237,6 +250,7 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::fu
   }
   actor = std::make_unique<proto::CreateActorRequest>(request);
   const proto::ActorSpec& spec = actor->spec();
+  adopt_job(spec.job_config());
   auto task = std::make_shared<IncomingTask>();
   task->function = exec_template(spec.creation().SerializeAsString());
   task->id = make_task_id(static_cast<uint64_t>(request.epoch()), ActorId::from_binary(spec.actor_id()));

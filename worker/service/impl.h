@@ -175,6 +175,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   // ---- execute.cc
   int run(Executor& executor);
+  void adopt_job(const proto::JobConfig& job);                                   // (L)
   void on_tasks(const std::shared_ptr<Link>& link, Bytes body);                  // (L)
   void on_take_back(const std::shared_ptr<Link>& link, Bytes body);              // (L)
   void give_back_unstarted(Link* only, size_t limit);                            // (L)

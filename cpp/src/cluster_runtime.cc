@@ -1,0 +1,283 @@
+#include "cluster_runtime.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "common/base/clock.h"
+#include "common/resources/resource_set.h"
+#include "driver_output.h"
+#include "errors.h"
+
+namespace ray::internal {
+namespace {
+
+using rt::as_bytes;
+namespace w = rt::worker;
+namespace proto = rt::proto;
+
+constexpr int kTaskRetries = 1;                   // when the worker dies
+constexpr int64_t kStopGraceUs = 5'000'000;
+
+class ClusterObject final : public ObjectRecord {
+ public:
+  ClusterObject(w::Ref ref, const Runtime* runtime) : ObjectRecord(ref.id().binary()), ref(std::move(ref)), runtime(runtime) {}
+  const w::Ref ref;
+  const Runtime* const runtime;                   // compared only: it may be gone
+};
+
+class ClusterActor final : public ActorRecord {
+ public:
+  ClusterActor(w::Actor actor, const Runtime* runtime) : ActorRecord(actor.id.binary()), actor(std::move(actor)), runtime(runtime) {}
+  const w::Actor actor;
+  const Runtime* const runtime;
+};
+
+[[noreturn]] void throw_stale() { throw RayException("A reference from before ray::Shutdown() was used."); }
+
+int64_t deadline_of(int timeout_ms) { return timeout_ms < 0 ? -1 : rt::steady_now_us() + int64_t{timeout_ms} * 1000; }
+
+w::ValueParts parts_of(const EncodedValue& value, const std::vector<w::Ref>& contained) {
+  w::ValueParts parts;
+  parts.kind = value.is_void ? w::ValueKind::kNone : w::ValueKind::kMsgpack;
+  parts.inband = as_bytes(value.bytes);
+  parts.contained = contained;
+  return parts;
+}
+
+void fill_resources(const std::unordered_map<std::string, double>& amounts, proto::Resources* out) {
+  auto set = rt::ResourceSet::from_map({amounts.begin(), amounts.end()});
+  if (!set) throw_error(set.error());
+  set->to_proto(out);
+}
+
+void fill_template(const std::string& text, bool method, const CallOptions& options, proto::TaskTemplate* out) {
+  proto::FunctionDescriptor& function = *out->mutable_function();
+  function.set_language(proto::LANGUAGE_CPP);
+  function.set_name(text);
+  if (method) {
+    MethodName name = split_method(text);
+    function.set_class_name(name.class_name.empty() ? "C++ actor" : name.class_name);
+    function.set_name(name.name);
+  }
+  XXH128_canonical_t key;
+  XXH128_canonicalFromHash(&key, XXH3_128bits(text.data(), text.size()));
+  function.set_key(key.digest, sizeof key.digest);
+  out->set_name(options.name.empty() ? display_name(function) : options.name);
+  fill_resources(options.resources, out->mutable_resources());
+  out->set_num_returns(1);
+  out->set_max_retries(method ? 0 : kTaskRetries);
+  if (options.line > 0) out->set_call_site(fmt::format("{}:{}", options.file, options.line));
+}
+
+}  // namespace
+
+StoredValue stored_value(const w::Value& value, std::shared_ptr<const void> keepalive) {
+  StoredValue out;
+  out.data = reinterpret_cast<const char*>(value.inband.data());
+  out.size = value.inband.size();
+  out.keepalive = std::move(keepalive);
+  switch (value.kind) {
+    case w::ValueKind::kError: throw_stored_error(value.inband);
+    case w::ValueKind::kNone: out.format = ValueFormat::kNone; break;
+    case w::ValueKind::kRaw: out.format = ValueFormat::kRaw; break;
+    case w::ValueKind::kMsgpack: out.format = ValueFormat::kMsgpack; break;
+    default: throw RayException("The value was stored by another language: calls between languages are not available in this release.");
+  }
+  return out;
+}
+
+// Arguments as the worker takes them: views into what the caller passed.
+class ClusterRuntime::PackedArgs {
+ public:
+  PackedArgs(const ClusterRuntime& runtime, const std::vector<CallArg>& args) {
+    contained_.reserve(args.size());
+    values_.reserve(args.size());
+    args_.reserve(args.size());
+    for (const CallArg& arg : args) {
+      w::Arg out;
+      if (arg.ref) {
+        out.ref = &runtime.ref_of(arg.ref);
+      } else {
+        contained_.push_back(runtime.refs_in(arg.value));
+        values_.push_back(parts_of(arg.value, contained_.back()));
+        out.value = &values_.back();
+      }
+      args_.push_back(out);
+    }
+  }
+  std::span<const w::Arg> get() const { return args_; }
+
+ private:
+  std::vector<std::vector<w::Ref>> contained_;
+  std::vector<w::ValueParts> values_;
+  std::vector<w::Arg> args_;
+};
+
+ClusterRuntime::ClusterRuntime(std::unique_ptr<w::Worker> worker, Options options) : worker_(std::move(worker)), options_(std::move(options)) {}
+
+ClusterRuntime::~ClusterRuntime() {
+  if (options_.prints_output) settle_worker_output(*worker_);
+  worker_.reset();
+  if (!options_.node) return;
+  if (options_.node->lifeline_fd >= 0) close(options_.node->lifeline_fd);
+  rt::launch::stop_processes(options_.node->processes, kStopGraceUs);
+}
+
+std::string ClusterRuntime::Namespace() const {
+  const CallContext* call = current_call();
+  return call && call->ray_namespace ? *call->ray_namespace : options_.ray_namespace;
+}
+
+const w::Ref& ClusterRuntime::ref_of(const ObjectPtr& object) const {
+  auto* known = dynamic_cast<const ClusterObject*>(object.get());
+  if (!known || known->runtime != this) throw_stale();
+  return known->ref;
+}
+
+const w::Actor& ClusterRuntime::actor_of(const ActorPtr& actor) const {
+  auto* known = dynamic_cast<const ClusterActor*>(actor.get());
+  if (!known || known->runtime != this) throw_stale();
+  return known->actor;
+}
+
+ObjectPtr ClusterRuntime::object_of(w::Ref ref) const { return std::make_shared<const ClusterObject>(std::move(ref), this); }
+
+std::vector<w::Ref> ClusterRuntime::refs_of(const std::vector<ObjectPtr>& objects) const {
+  std::vector<w::Ref> refs;
+  refs.reserve(objects.size());
+  for (const ObjectPtr& object : objects) refs.push_back(ref_of(object));
+  return refs;
+}
+
+std::vector<w::Ref> ClusterRuntime::refs_in(const EncodedValue& value) const {
+  std::vector<w::Ref> refs = refs_of(value.objects);
+  for (const ActorPtr& actor : value.actors) {
+    if (const w::Ref& handle = actor_of(actor).handle) refs.push_back(handle);
+  }
+  return refs;
+}
+
+ObjectPtr ClusterRuntime::Put(EncodedValue value) {
+  std::vector<w::Ref> contained = refs_in(value);
+  auto ref = worker_->put(parts_of(value, contained));
+  if (!ref) throw_error(ref.error());
+  return object_of(std::move(*ref));
+}
+
+std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objects, int timeout_ms) {
+  std::vector<w::Ref> refs = refs_of(objects);
+  int64_t deadline = deadline_of(timeout_ms);
+  w::Waited waited;
+  do {
+    waited = worker_->wait_all(refs, deadline);
+  } while (waited == w::Waited::kInterrupted);
+  if (waited == w::Waited::kTimeout)
+    throw RayTimeoutException(fmt::format("Get timed out: not all of the {} objects are ready after {} ms.", refs.size(), timeout_ms));
+  std::vector<StoredValue> values;
+  values.reserve(refs.size());
+  for (const w::Ref& ref : refs) {
+    auto value = worker_->value_of(ref);
+    if (!value) throw_error(value.error());
+    auto kept = std::make_shared<const w::Value>(std::move(*value));
+    values.push_back(stored_value(*kept, kept));
+  }
+  return values;
+}
+
+std::vector<bool> ClusterRuntime::Wait(const std::vector<ObjectPtr>& objects, int num_objects, int timeout_ms) {
+  if (num_objects < 0 || num_objects > static_cast<int>(objects.size()))
+    throw RayException(fmt::format("Wait: num_objects is {}, but there are {} objects.", num_objects, objects.size()));
+  std::vector<w::Ref> refs = refs_of(objects);
+  std::vector<bool> ready;
+  int64_t deadline = deadline_of(timeout_ms);
+  while (worker_->wait_some(refs, static_cast<size_t>(num_objects), deadline, true, &ready) == w::Waited::kInterrupted) {
+  }
+  return ready;
+}
+
+ObjectPtr ClusterRuntime::FindObject(const std::string& id) {
+  w::Ref ref = rt::ObjectId::is_valid(id) ? worker_->find(rt::ObjectId::from_binary(id)) : w::Ref();
+  if (!ref) throw RayException(fmt::format("Object {} is not known to this process: pass the ObjectRef itself from where it is.", rt::to_hex(id)));
+  return object_of(std::move(ref));
+}
+
+const w::Template* ClusterRuntime::template_for(const std::string& text, bool method, const CallOptions& options) {
+  std::string key = text;
+  key += method ? '&' : ' ';
+  key += options.file;
+  key += std::to_string(options.line);
+  key += options.name;
+  if (!options.resources.empty()) {
+    for (const auto& [name, amount] : std::map<std::string, double>(options.resources.begin(), options.resources.end())) key += fmt::format("|{}={}", name, amount);
+  }
+  std::lock_guard lock(mutex_);
+  const w::Template*& known = templates_[key];
+  if (!known) {
+    proto::TaskTemplate spec;
+    fill_template(text, method, options, &spec);
+    known = worker_->make_template(std::move(spec));
+  }
+  return known;
+}
+
+ObjectPtr ClusterRuntime::CallFunction(const std::string& function, const CallOptions& options, std::vector<CallArg> args) {
+  PackedArgs packed(*this, args);
+  std::vector<w::Ref> returns;
+  if (auto done = worker_->submit(template_for(function, false, options), packed.get(), &returns); !done) throw_error(done.error());
+  return object_of(std::move(returns.at(0)));
+}
+
+ActorPtr ClusterRuntime::CreateActor(const std::string& factory, const ActorOptions& options, std::vector<CallArg> args) {
+  if (options.max_concurrency < 1) throw RayException("SetMaxConcurrency needs 1 or more.");
+  if (options.max_restarts < -1) throw RayException("SetMaxRestarts needs 0 or more, or -1 for no limit.");
+  w::ActorOptions actor;
+  proto::ActorSpec& spec = actor.spec;
+  CallOptions creation = options.call;
+  creation.name.clear();
+  fill_template(factory, false, creation, spec.mutable_creation());
+  *spec.mutable_placement() = spec.creation().resources();
+  spec.set_name(options.call.name);
+  spec.set_ray_namespace(options.ray_namespace.empty() ? Namespace() : options.ray_namespace);
+  spec.set_detached(options_.detached_actors);
+  spec.set_max_restarts(options.max_restarts);
+  spec.set_max_concurrency(options.max_concurrency);
+  spec.set_max_pending_calls(-1);
+  spec.set_class_name(class_of_factory(factory));
+  PackedArgs packed(*this, args);
+  auto made = worker_->create_actor(std::move(actor), packed.get());
+  if (!made) throw_error(made.error());
+  return std::make_shared<const ClusterActor>(std::move(*made), this);
+}
+
+ObjectPtr ClusterRuntime::CallMethod(const ActorPtr& actor, const std::string& method, const CallOptions& options, std::vector<CallArg> args) {
+  PackedArgs packed(*this, args);
+  std::vector<w::Ref> returns;
+  auto done = worker_->submit_method(actor_of(actor).id, template_for(method, true, options), {}, packed.get(), &returns);
+  if (!done) throw_error(done.error());
+  return object_of(std::move(returns.at(0)));
+}
+
+void ClusterRuntime::KillActor(const ActorPtr& actor, bool no_restart) {
+  if (auto done = worker_->kill_actor(actor_of(actor).id, no_restart); !done) throw_error(done.error());
+}
+
+ActorPtr ClusterRuntime::GetActor(const std::string& name, const std::string& ray_namespace) {
+  proto::ActorInfo info;
+  auto found = worker_->get_actor(name, ray_namespace.empty() ? Namespace() : ray_namespace, &info);
+  if (found) return std::make_shared<const ClusterActor>(std::move(*found), this);
+  if (found.error().code != rt::Code::kNotFound) throw_error(found.error());
+  return nullptr;
+}
+
+ActorPtr ClusterRuntime::FindActor(const std::string& id) {
+  if (!rt::ActorId::is_valid(id)) throw RayException("These bytes are no actor handle.");
+  rt::ActorId actor = rt::ActorId::from_binary(id);
+  // Counted when its counted handle came along, else weak like a looked-up one.
+  return std::make_shared<const ClusterActor>(worker_->actor_from(actor, worker_->find(rt::handle_object_of(actor))), this);
+}
+
+bool ClusterRuntime::InActor() const { return current_call() && current_call()->in_actor; }
+bool ClusterRuntime::WasCurrentActorRestarted() const { return current_call() && current_call()->restarted; }
+
+}  // namespace ray::internal

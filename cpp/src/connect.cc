@@ -1,0 +1,212 @@
+// How a driver gets to a cluster: a running one by its address, else a private one on this machine.
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cluster_runtime.h"
+#include "common/base/log.h"
+#include "common/proto/head.pb.h"
+#include "common/rpc/client.h"
+#include "driver_output.h"
+#include "errors.h"
+
+namespace ray::internal {
+namespace {
+
+constexpr int64_t kFindTimeoutUs = 10'000'000;
+
+template <class T>
+T value_or_throw(rt::Result<T> result) {
+  if (!result) throw_error(result.error());
+  return std::move(*result);
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// ---- a running cluster
+
+bool answers(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) return !path.empty() && access(path.c_str(), W_OK) == 0;
+  path.copy(address.sun_path, path.size());
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  bool ok = fd >= 0 && connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  if (fd >= 0) close(fd);
+  return ok;
+}
+
+// The node-manager of this machine in the cluster: the head's node if it is here, else any.
+rt::Result<std::string> find_node_manager(const std::string& head_address) {
+  RT_ASSIGN(auto address, rt::net::Address::parse(head_address));
+  RT_ASSIGN(auto token, rt::launch::auth_token(false));
+  rt::rpc::Target target;
+  target.address = address;
+  rt::rpc::Identity me;
+  me.role = "client";
+  me.token = token;
+  RT_ASSIGN(auto client, rt::rpc::SyncClient::connect(target, me, kFindTimeoutUs));
+  rt::proto::GetNodesRequest request;
+  request.set_alive_only(true);
+  RT_ASSIGN(auto reply, client->call(&rt::proto::HeadService::Stub::GetNodes, request, kFindTimeoutUs));
+  const rt::proto::Node* found = nullptr;
+  for (const auto& node : reply.nodes()) {
+    if ((!found || (node.is_head() && !found->is_head())) && answers(node.node_manager_socket())) found = &node;
+  }
+  if (!found) {
+    return rt::make_error(rt::Code::kUnavailable, fmt::format("the cluster at {0} has no node on this machine: start one with `rayctl start --address={0}`",
+                                                              head_address));
+  }
+  return found->node_manager_socket();
+}
+
+// ---- a private cluster
+
+double number_of(const std::string& flag, const std::string& text) {
+  char* end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end || value < 0) throw RayException(fmt::format("head_args: {} is '{}': a number, 0 or more, is needed.", flag, text));
+  return value;
+}
+
+nlohmann::json object_of(const std::string& flag, const std::string& text) {
+  auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) throw RayException(fmt::format("head_args: {} is '{}': a JSON object is needed, such as {{\"name\": 1}}.", flag, text));
+  return json;
+}
+
+void apply_head_arg(const std::string& flag, const std::string& value, rt::launch::NodeOptions* node) {
+  if (flag == "--num-cpus") {
+    node->num_cpus = number_of(flag, value);
+  } else if (flag == "--num-gpus") {
+    node->num_gpus = number_of(flag, value);
+  } else if (flag == "--memory") {
+    node->memory = static_cast<int64_t>(number_of(flag, value));
+  } else if (flag == "--object-store-memory") {
+    node->object_store_memory = static_cast<int64_t>(number_of(flag, value));
+  } else if (flag == "--port") {
+    node->port = static_cast<int>(number_of(flag, value));
+  } else if (flag == "--node-manager-port") {
+    node->node_manager_port = static_cast<int>(number_of(flag, value));
+  } else if (flag == "--node-ip-address") {
+    node->node_ip = value;
+  } else if (flag == "--node-name") {
+    node->node_name = value;
+  } else if (flag == "--temp-dir") {
+    node->temp_dir = value;
+  } else if (flag == "--plasma-directory") {
+    node->plasma_directory = value;
+  } else if (flag == "--resources") {
+    const auto resources = object_of(flag, value);
+    for (const auto& [name, amount] : resources.items()) node->resources[name] = number_of(flag, amount.dump());
+  } else if (flag == "--labels") {
+    const auto labels = object_of(flag, value);
+    for (const auto& [name, label] : labels.items()) node->labels[name] = label.is_string() ? label.get<std::string>() : label.dump();
+  } else {
+    throw RayException(fmt::format("head_args: {} is not known. Known are --num-cpus, --num-gpus, --memory, --object-store-memory, --resources, --labels, "
+                                   "--port, --node-manager-port, --node-ip-address, --node-name, --temp-dir and --plasma-directory.", flag));
+  }
+}
+
+rt::launch::StartedNode start_private_cluster(const InitOptions& options) {
+  rt::launch::NodeOptions node;
+  node.head = true;
+  node.port = 0;
+  node.node_ip = environment("RAY_NODE_IP_ADDRESS");
+  if (node.node_ip.empty()) node.node_ip = "127.0.0.1";
+  node.private_to_parent = true;
+  for (size_t i = 0; i < options.head_args.size(); ++i) {
+    const std::string& arg = options.head_args[i];
+    size_t equals = arg.find('=');
+    if (equals != std::string::npos) {
+      apply_head_arg(arg.substr(0, equals), arg.substr(equals + 1), &node);
+    } else if (i + 1 < options.head_args.size()) {
+      apply_head_arg(arg, options.head_args[++i], &node);
+    } else {
+      throw RayException(fmt::format("head_args: {} has no value.", arg));
+    }
+  }
+  return value_or_throw(rt::launch::start_node(node));
+}
+
+// ---- the driver
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  for (char& c : text) {
+    if (c == '\0') c = ' ';
+  }
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+rt::proto::JobConfig job_config(const InitOptions& options) {
+  rt::proto::JobConfig job;
+  job.set_ray_namespace(options.ray_namespace);
+  for (const auto& path : options.code_search_path) job.add_code_search_path(path);
+  for (const auto& [key, value] : options.metadata) (*job.mutable_metadata())[key] = value;
+  // Known to the job's workers this way: actors they make have the same lifetime.
+  if (options.detached_actors) (*job.mutable_metadata())[kDefaultLifetimeKey] = "detached";
+  std::error_code ignored;
+  job.set_cwd(std::filesystem::current_path(ignored).string());
+  job.set_entrypoint(command_line());
+  std::string log = environment("RAY_LOG_TO_DRIVER");
+  job.set_log_to_driver(log != "0" && log != "false");
+  auto submission = options.metadata.find("job_submission_id");
+  job.set_submission_id(!environment("RAY_JOB_SUBMISSION_ID").empty() ? environment("RAY_JOB_SUBMISSION_ID")
+                        : submission != options.metadata.end()        ? submission->second
+                                                                      : "");
+  return job;
+}
+
+}  // namespace
+
+std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
+  std::string address = options.address.empty() ? environment("RAY_ADDRESS") : options.address;
+  ClusterRuntime::Options runtime{options.detached_actors, options.ray_namespace, false, std::nullopt};
+  rt::worker::Options worker;
+  if (address.empty() || address == "local") {
+    runtime.node = start_private_cluster(options);
+    worker.node_manager_socket = runtime.node->node_manager_socket;
+  } else {
+    if (address == "auto") address = value_or_throw(rt::launch::resolve_address(""));
+    auto socket = find_node_manager(address);
+    if (!socket) throw RayException(fmt::format("Could not connect to the cluster at {}: {}", address, socket.error().message));
+    worker.node_manager_socket = *socket;
+  }
+  worker.is_driver = true;
+  worker.language = rt::proto::LANGUAGE_CPP;
+  worker.job_config = job_config(options);
+  const bool logs = worker.job_config.log_to_driver();
+  worker.settings = value_or_throw(rt::load_settings("", {}));
+  auto started = rt::worker::Worker::start(std::move(worker));
+  if (!started) {
+    if (runtime.node) {
+      close(runtime.node->lifeline_fd);
+      rt::launch::stop_processes(runtime.node->processes, 0);
+    }
+    throw_error(started.error());
+  }
+  const rt::worker::Context& context = (*started)->context();
+  rt::LogOptions log;
+  log.component = "driver";
+  log.file = fmt::format("{}/logs/cpp-core-driver-{}_{}.log", context.session_dir, context.job_id.hex(), getpid());
+  log.level = rt::parse_log_level(environment("RAY_BACKEND_LOG_LEVEL"), rt::LogLevel::kInfo);
+  rt::init_log(log);
+  runtime.ray_namespace = context.ray_namespace;
+  runtime.prints_output = logs;
+  if (logs) print_worker_output(**started);
+  return std::make_unique<ClusterRuntime>(std::move(*started), std::move(runtime));
+}
+
+}  // namespace ray::internal

@@ -1,0 +1,60 @@
+#include "errors.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+namespace ray::internal {
+namespace {
+
+constexpr int kTaskRaised = 100;   // proto::ErrorValue.code: user code threw
+
+std::string task_text(const rt::proto::ErrorValue& error) {
+  std::string where = error.pid() ? fmt::format(" (pid={}, ip={})", error.pid(), error.ip()) : "";
+  if (error.language() == rt::proto::LANGUAGE_CPP) return fmt::format("C++ exception in {}{}: {}", error.function_name(), where, error.message());
+  return fmt::format("{}{}: {}", error.function_name(), where, error.traceback().empty() ? error.message() : error.traceback());
+}
+
+}  // namespace
+
+void throw_error(const rt::Error& error) { throw RayException(error.message); }
+
+void throw_stored_error(rt::Bytes inband) {
+  rt::proto::ErrorValue error;
+  if (!error.ParseFromArray(inband.data(), static_cast<int>(inband.size()))) throw RayException("The stored error cannot be read.");
+  if (error.code() == kTaskRaised) throw RayTaskException(task_text(error));
+  switch (static_cast<rt::Code>(error.code())) {
+    case rt::Code::kActorDied: throw RayActorException(error.message());
+    case rt::Code::kWorkerCrashed:
+    case rt::Code::kNodeDied: throw RayWorkerException(error.message());
+    case rt::Code::kObjectLost:
+    case rt::Code::kOwnerDied: throw UnreconstructableException(error.message());
+    default: throw RayException(error.message());
+  }
+}
+
+std::string display_name(const rt::proto::FunctionDescriptor& function) {
+  return function.class_name().empty() || function.name().starts_with("RAY_FUNC") ? function.name() : function.class_name() + "::" + function.name();
+}
+
+rt::proto::ErrorValue call_error(const rt::worker::ExecutingTask& task, const rt::worker::Context& context, const CallFailure& failure) {
+  rt::proto::ErrorValue error;
+  error.set_function_name(display_name(task.spec().function()));
+  error.set_task_id(task.id().binary());
+  error.set_language(rt::proto::LANGUAGE_CPP);
+  error.set_pid(getpid());
+  error.set_ip(context.node_ip);
+  if (const auto* spec = task.actor_spec()) error.set_actor_id(spec->actor_id());
+  if (failure.exit_actor) {
+    error.set_code(static_cast<int>(rt::Code::kActorDied));
+    error.set_message("The actor is dead because it called ray::ExitActor().");
+    error.mutable_exit()->set_kind(rt::proto::ExitInfo::INTENTIONAL);
+    return error;
+  }
+  error.set_code(kTaskRaised);
+  error.set_message(fmt::format("{}: {}", failure.type, failure.message));
+  error.set_cause_class(failure.type);
+  error.set_traceback(fmt::format("C++ exception in {}: {}", error.function_name(), error.message()));
+  return error;
+}
+
+}  // namespace ray::internal

@@ -1,0 +1,161 @@
+#include "executor.h"
+
+#include <fmt/core.h>
+
+#include "errors.h"
+#include "worker_output.h"
+
+namespace ray::internal {
+namespace {
+
+namespace w = rt::worker;
+
+// The arguments as invokers take them: views into the task, which outlives the call.
+Arguments arguments_of(w::ExecutingTask& task) {
+  Arguments args;
+  args.reserve(task.args().size());
+  for (const w::Value& value : task.args()) args.push_back(stored_value(value, nullptr));
+  return args;
+}
+
+}  // namespace
+
+void CppExecutor::execute(std::unique_ptr<w::ExecutingTask> task) {
+  const auto* actor = task->actor_spec();
+  if (!actor || task->is_actor_creation() || actor->max_concurrency() <= 1) {
+    run(*task);
+    return;
+  }
+  if (threads_.empty()) start_threads(actor->max_concurrency());
+  std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(task));
+  changed_.notify_one();
+}
+
+void CppExecutor::start_threads(int count) {
+  for (int i = 0; i < count; ++i) threads_.emplace_back([this] { run_thread(); });
+}
+
+void CppExecutor::run_thread() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return !queue_.empty() || stopping_; });
+    if (queue_.empty()) return;
+    auto task = std::move(queue_.front());
+    queue_.pop_front();
+    ++busy_;
+    lock.unlock();
+    run(*task);
+    task.reset();                          // sends the reply
+    lock.lock();
+    --busy_;
+  }
+}
+
+bool CppExecutor::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+    if (busy_ > 0) return false;
+  }
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  return true;
+}
+
+void CppExecutor::run(w::ExecutingTask& task) {
+  CallFailure failure;
+  bool failed = true;
+  CallResult result;
+  if (exited_) {
+    failure.exit_actor = true;
+    return fail(task, failure);
+  }
+  try {
+    adopt_job(task.job_config());
+    Function& function = function_of(task);
+    set_output_marker(&function.marker);
+    Arguments args = arguments_of(task);
+    CallContext context{task.actor_spec() != nullptr, task.actor_restarts() > 0, &ray_namespace_};
+    task.started();
+    result = run_call(*function.entry, instance_.get(), args, context, &failure, &failed);
+  } catch (const RayException& e) {        // before user code ran
+    failure.type = DemangledName(typeid(e).name());
+    failure.message = e.what();
+  }
+  task.executed();
+  task.args().clear();
+  if (failed) {
+    if (failure.exit_actor && !exited_.exchange(true)) runtime_.worker().exit_actor();
+    return fail(task, failure);
+  }
+  finish(task, std::move(result));
+}
+
+void CppExecutor::finish(w::ExecutingTask& task, CallResult result) {
+  if (task.is_actor_creation()) {
+    instance_ = std::move(result.instance);
+    return task.finish({});
+  }
+  std::vector<w::Ref> contained = runtime_.refs_in(result.value);
+  w::ValueParts parts;
+  parts.kind = result.value.is_void ? w::ValueKind::kNone : w::ValueKind::kMsgpack;
+  parts.inband = rt::as_bytes(result.value.bytes);
+  parts.contained = contained;
+  task.finish({&parts, 1});
+}
+
+void CppExecutor::fail(w::ExecutingTask& task, const CallFailure& failure) {
+  task.args().clear();
+  std::string inband = call_error(task, runtime_.worker().context(), failure).SerializeAsString();
+  w::ValueParts parts;
+  parts.kind = w::ValueKind::kError;
+  parts.inband = rt::as_bytes(inband);
+  task.fail(parts, false);
+}
+
+void CppExecutor::adopt_job(const rt::proto::JobConfig& job) {
+  std::lock_guard lock(job_mutex_);
+  if (job.job_id() == job_id_) return;
+  job_id_ = job.job_id();
+  ray_namespace_ = job.ray_namespace();
+  code_.load({job.code_search_path().begin(), job.code_search_path().end()});
+  auto lifetime = job.metadata().find(kDefaultLifetimeKey);
+  runtime_.set_detached_actors(lifetime != job.metadata().end() && lifetime->second == "detached");
+}
+
+CppExecutor::Function& CppExecutor::function_of(w::ExecutingTask& task) {
+  void*& slot = task.language_slot();
+  std::lock_guard lock(job_mutex_);
+  if (!slot) {
+    auto function = std::make_unique<Function>();
+    function->entry = &find(task);
+    const auto* actor = task.actor_spec();
+    function->marker = fmt::format(":job_id:{}\n{}\n", rt::to_hex(job_id_),
+                                   actor ? ":actor_name:" + actor->class_name() : ":task_name:" + display_name(task.spec().function()));
+    slot = function.release();
+  }
+  return *static_cast<Function*>(slot);
+}
+
+const FunctionEntry& CppExecutor::find(const w::ExecutingTask& task) {
+  const auto& function = task.spec().function();
+  if (function.language() != rt::proto::LANGUAGE_CPP) throw RayException("Calls between languages are not available in this release.");
+  const bool method = task.actor_spec() && !task.is_actor_creation();
+  const FunctionEntry* entry = method ? Registry::Instance().Find(join_method(function.class_name(), function.name())) : nullptr;
+  if (!entry) entry = Registry::Instance().Find(function.name());
+  if (!entry) {
+    throw RayFunctionNotFound(fmt::format("The function {} is not registered in any library this worker loaded. Functions that run in the cluster must be "
+                                          "registered with RAY_REMOTE in a shared library of the code search path; those of the program itself are not "
+                                          "found by workers. {}", display_name(function), code_.describe()));
+  }
+  if (entry->is_method != method || (task.is_actor_creation() && !entry->is_factory)) {
+    throw RayException(fmt::format("{} is registered as a {}, and was called as a {}.", entry->text,
+                                   entry->is_method ? "method" : entry->is_factory ? "factory" : "function",
+                                   method ? "method" : task.is_actor_creation() ? "factory" : "function"));
+  }
+  return *entry;
+}
+
+}  // namespace ray::internal
