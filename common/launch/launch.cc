@@ -71,14 +71,14 @@ std::string tail_of(const std::string& path) {
 }
 
 // What a daemon last said: on its stderr when it said anything there (its reason to end), else in its log.
-std::string last_words(const std::string& session_dir, const std::string& name) {
+std::string words_of(const std::string& session_dir, const std::string& name) {
   std::string said = tail_of(fmt::format("{}/logs/{}.err", session_dir, name));
   if (said.empty()) {
     std::string log = name.substr(name.find('-') + 1);
     std::replace(log.begin(), log.end(), '-', '_');
     said = tail_of(fmt::format("{}/logs/{}.log", session_dir, log));
   }
-  return said;
+  return said.empty() ? said : "It said:\n" + said;
 }
 
 // One start of one node. Until publish() succeeded its destructor undoes everything.
@@ -237,9 +237,9 @@ class NodeStarter {
     std::string culprit;
     Status ready = ready_->wait(node_.processes, kReadyTimeoutUs, &culprit);
     if (ready) return {};
-    std::string said = last_words(session_.directory, culprit);
+    std::string said = words_of(session_.directory, culprit);
     Error error = ready.error();
-    error.message += said.empty() ? " and left no message" : ". It said:\n" + said;
+    error.message += said.empty() ? " and left no message" : ". " + said;
     return error;
   }
 
@@ -268,13 +268,15 @@ class NodeStarter {
 
 Result<StartedNode> start_node(const NodeOptions& options) { return NodeStarter(options).run(); }
 
+std::string last_words(const StartedNode& node, const std::string& process) { return words_of(node.session_dir, process); }
+
 std::string failure_report(const StartedNode& node) {
   std::string report;
   for (const auto& process : node.processes) {
     std::string end = how_it_ended(process.pid);
     if (end.empty()) continue;
-    std::string said = last_words(node.session_dir, process.name);
-    report += fmt::format("{}{} {}{}", report.empty() ? "" : "\n", process.name, end, said.empty() ? "" : ". It said:\n" + said);
+    std::string said = words_of(node.session_dir, process.name);
+    report += fmt::format("{}{} {}{}", report.empty() ? "" : "\n", process.name, end, said.empty() ? "" : ". " + said);
   }
   return report;
 }

@@ -55,6 +55,8 @@ Result<StartedNode> start_node(const NodeOptions& options);
 // For nodes started without waiting, when a connection to one fails: which of its processes ended, how, and their last words.
 // Empty while all run. Reaps children.
 std::string failure_report(const StartedNode& node);
+// "It said:\n...": the end of what a process of the node wrote to stderr, else to its log; empty when nothing.
+std::string last_words(const StartedNode& node, const std::string& process);
 
 // Ends processes by id and start time: SIGTERM, then SIGKILL after `grace_us`. Returns how many were alive and how many had to be killed.
 struct StopResult { int found = 0, killed = 0; };
@@ -63,6 +65,7 @@ StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t 
 // Sessions recorded under the temp root (<root>/session_*/node_*.json), those with live processes.
 std::vector<StartedNode> recorded_nodes(const std::string& temp_root);
 void forget_node(const StartedNode& node);  // removes its record, sockets, and the address file when it names this cluster
+void forget_dead_nodes(const std::string& temp_root);   // the same for every recorded node none of whose processes lives
 
 std::string temp_root(const std::string& option = "");
 // HOST:PORT from `option`, RAY_ADDRESS, or <temp root>/ray_current_cluster; kNotFound says how to start a cluster.

@@ -110,6 +110,24 @@ bool any_alive(const StartedNode& node) {
   return false;
 }
 
+// Of live and dead nodes alike.
+std::vector<StartedNode> all_records(const std::string& root) {
+  std::vector<StartedNode> nodes;
+  std::error_code error;
+  for (const auto& session : fs::directory_iterator(root, error)) {
+    if (!session.path().filename().string().starts_with("session_") || session.is_symlink(error)) continue;
+    for (const auto& entry : fs::directory_iterator(session.path(), error)) {
+      std::string name = entry.path().filename();
+      if (!name.starts_with("node_") || !name.ends_with(".json")) continue;
+      auto text = read_file(entry.path());
+      auto node = text ? node_from(*text) : std::nullopt;
+      // A copied record must not make us touch another session's files.
+      if (node && fs::path(node->session_dir).filename() == session.path().filename()) nodes.push_back(std::move(*node));
+    }
+  }
+  return nodes;
+}
+
 std::string root_of(const std::string& session_dir) { return session_dir.substr(0, session_dir.rfind('/')); }
 
 // Whether something accepts connections there. Name or route trouble counts as yes: it is the connecting client's to report.
@@ -199,20 +217,15 @@ void point_latest(const Session& session) {
 }
 
 std::vector<StartedNode> recorded_nodes(const std::string& root) {
-  std::vector<StartedNode> nodes;
-  std::error_code error;
-  for (const auto& session : fs::directory_iterator(root, error)) {
-    if (!session.path().filename().string().starts_with("session_") || session.is_symlink(error)) continue;
-    for (const auto& entry : fs::directory_iterator(session.path(), error)) {
-      std::string name = entry.path().filename();
-      if (!name.starts_with("node_") || !name.ends_with(".json")) continue;
-      auto text = read_file(entry.path());
-      auto node = text ? node_from(*text) : std::nullopt;
-      // A copied record must not make us touch another session's files.
-      if (node && fs::path(node->session_dir).filename() == session.path().filename() && any_alive(*node)) nodes.push_back(std::move(*node));
-    }
-  }
+  std::vector<StartedNode> nodes = all_records(root);
+  std::erase_if(nodes, [](const StartedNode& node) { return !any_alive(node); });
   return nodes;
+}
+
+void forget_dead_nodes(const std::string& root) {
+  for (const auto& node : all_records(root)) {
+    if (!any_alive(node)) forget_node(node);
+  }
 }
 
 void forget_node(const StartedNode& node) {

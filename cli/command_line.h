@@ -1,0 +1,64 @@
+// The command line of one command: options by name, positional words, and what follows "--". Boost.Program_options inside.
+#pragma once
+
+#include <boost/program_options.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace rt::cli {
+
+using Words = std::vector<std::string>;
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;
+
+class CommandLine {
+ public:
+  // `command`: as typed, e.g. "job submit"; `summary`: one sentence.
+  CommandLine(std::string command, std::string summary);
+
+  // `name` may hold a short form: "output,o". Values are text until they are asked for.
+  CommandLine& option(const std::string& name, const std::string& value_name, const std::string& help);
+  CommandLine& flag(const std::string& name, const std::string& help);
+  CommandLine& hidden_option(const std::string& name);
+  CommandLine& hidden_flag(const std::string& name);
+  CommandLine& address_option();
+  CommandLine& format_option();                       // --format table|json
+  CommandLine& positional(const std::string& name, bool required);
+  CommandLine& rest(const std::string& name);         // words after "--" (or after the first that is no option)
+
+  // An exit code when there is nothing more to do: --help was answered, or a usage error was printed.
+  std::optional<int> parse(const Words& words);
+
+  bool has(const std::string& name) const { return values_.count(name) != 0; }
+  std::string get(const std::string& name, const std::string& fallback = "") const;
+  const Words& rest_words() const { return rest_; }
+  bool json() const { return get("format") == "json"; }
+  // kInvalid names the option, its value and what it takes; nothing when the option is absent.
+  Result<std::optional<int64_t>> whole(const std::string& name, int64_t min, int64_t max) const;
+
+ private:
+  boost::program_options::options_description visible_, hidden_;
+  boost::program_options::variables_map values_;
+  std::string command_, summary_, rest_name_;
+  std::vector<std::pair<std::string, bool>> positionals_;
+  Words rest_;
+};
+
+// Prints "Error: ..." to stderr; the exit code of a usage error, of any other failure.
+int usage_error(const std::string& command, const std::string& message);
+int failure(const Error& error);
+inline int finish(const Status& status) { return status ? kExitOk : failure(status.error()); }
+inline int finish(const Result<int>& code) { return code ? *code : failure(code.error()); }
+
+// `rayctl` or `ray`: what the user typed.
+const std::string& program_name();
+void set_program_name(std::string name);
+
+}  // namespace rt::cli

@@ -1,0 +1,27 @@
+// Every command of rayctl: words behind its name in, exit code out. One file each.
+#pragma once
+
+#include "cli/command_line.h"
+
+namespace rt::cli {
+
+int run_start(const Words& words);
+int run_stop(const Words& words);
+int run_status(const Words& words);
+int run_nodes(const Words& words);
+int run_available_resources(const Words& words);
+int run_cluster_resources(const Words& words);
+int run_timeline(const Words& words);
+int run_job(const Words& words);           // dispatches to the five below
+int run_job_submit(const Words& words);
+int run_job_status(const Words& words);
+int run_job_logs(const Words& words);
+int run_job_list(const Words& words);
+int run_job_stop(const Words& words);
+int run_get_auth_token(const Words& words);
+int run_health_check(const Words& words);
+int run_kill_actor(const Words& words);
+int run_version(const Words& words);
+int run_settings_doc(const Words& words);  // hidden: `make docs`
+
+}  // namespace rt::cli

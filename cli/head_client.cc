@@ -1,0 +1,46 @@
+#include "cli/head_client.h"
+
+#include <fmt/core.h>
+
+#include <cstdlib>
+
+#include "common/launch/launch.h"
+#include "common/net/address.h"
+
+namespace rt::cli {
+namespace {
+
+constexpr int64_t kConnectTimeoutUs = 5'000'000;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+Result<Head> connect_head(const std::string& option) {
+  Head head;
+  RT_ASSIGN(head.address, launch::resolve_address(option));
+  RT_ASSIGN(auto address, net::Address::parse(head.address));
+  rpc::Identity me;
+  me.role = "client";
+  // Without a token the head may still let us in (RAY_AUTH_MODE=disabled there); if not, its answer says what is missing.
+  auto token = launch::auth_token(false);
+  if (!token && token.error().code != Code::kNotFound) return token.error();
+  if (token) me.token = *token;
+  RT_ASSIGN(head.client, rpc::SyncClient::connect({.address = address}, me, kConnectTimeoutUs));
+  return head;
+}
+
+Result<Head> connect_for_job(const std::string& option) {
+  std::string address = environment("RAY_API_SERVER_ADDRESS");
+  if (address.empty()) address = environment("RAY_ADDRESS");
+  if (address.empty()) address = option;
+  if (address.starts_with("http://") || address.starts_with("https://")) {
+    return make_error(Code::kUnsupported, fmt::format("'{}': the REST interface for jobs is not available yet, use the cluster's address HOST:PORT", address));
+  }
+  return connect_head(address);
+}
+
+}  // namespace rt::cli

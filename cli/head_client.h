@@ -1,0 +1,22 @@
+// A blocking connection to the head, as every command but start and stop needs it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/command_line.h"
+#include "common/proto/head.pb.h"
+#include "common/rpc/client.h"
+
+namespace rt::cli {
+
+struct Head {
+  std::string address;
+  std::unique_ptr<rpc::SyncClient> client;
+};
+// `address`: HOST:PORT, "auto" or empty (RAY_ADDRESS, then the address file). Errors name the address and what to do.
+Result<Head> connect_head(const std::string& address);
+// For commands of section job: $RAY_API_SERVER_ADDRESS and $RAY_ADDRESS win over the option.
+Result<Head> connect_for_job(const std::string& option);
+
+}  // namespace rt::cli

@@ -1,0 +1,115 @@
+#include "cli/job_common.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "cli/output.h"
+#include "common/base/clock.h"
+
+namespace rt::cli {
+namespace {
+
+constexpr int64_t kChunkBytes = 256 * 1024;
+constexpr int64_t kFollowWaitMs = 1000;      // the head answers earlier when there is something new
+constexpr int64_t kReconnectForUs = 60'000'000;
+
+// A head that was killed comes back with the job's record; whoever follows the job waits for it.
+Status reconnect(Head& head, const Error& why) {
+  int64_t deadline_us = steady_now_us() + kReconnectForUs;
+  fmt::print(stderr, "Lost the head at {} ({}); trying to reach it again.\n", head.address, why.message);
+  bool never = false;
+  for (;;) {
+    auto again = connect_head(head.address);
+    if (again) {
+      head = std::move(*again);
+      return {};
+    }
+    bool hopeless = again.error().code != Code::kUnavailable && again.error().code != Code::kTimeout;
+    if (hopeless || steady_now_us() > deadline_us) return again.error();
+    if (head.client) head.client->run_until(never, 500'000);
+  }
+}
+
+}  // namespace
+
+void declare_job_options(CommandLine& line) {
+  line.address_option().hidden_option("verify").hidden_option("headers").hidden_option("log-style").hidden_option("log-color").hidden_flag("verbose,v");
+}
+
+Result<Head> connect_job_head(const CommandLine& line) {
+  for (const char* name : {"verify", "headers"}) {
+    if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: jobs are submitted to the head itself, not over HTTP.\n", name);
+  }
+  return connect_for_job(line.get("address"));
+}
+
+bool is_terminal(const std::string& status) { return status == "SUCCEEDED" || status == "FAILED" || status == "STOPPED"; }
+
+Result<proto::SubmittedJob> get_job(Head& head, const std::string& submission_id) {
+  proto::SubmittedJobRequest request;
+  request.set_submission_id(submission_id);
+  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetSubmittedJob, request));
+  if (reply.jobs().empty()) return make_error(Code::kNotFound, fmt::format("no job '{}' (`{} job list` shows all)", submission_id, program_name()));
+  return reply.jobs(0);
+}
+
+Result<proto::SubmittedJob> copy_log(Head& head, const std::string& submission_id, bool follow) {
+  proto::JobLogsRequest request;
+  request.set_submission_id(submission_id);
+  request.set_max_bytes(kChunkBytes);
+  request.set_wait_ms(follow ? kFollowWaitMs : 0);
+  for (;;) {
+    auto reply = head.client->call(&proto::HeadService::Stub::GetJobLogs, request);
+    if (!reply && follow && reply.error().code == Code::kUnavailable && !head.client->connection()->is_open()) {
+      RT_TRY(reconnect(head, reply.error()));
+      continue;
+    }
+    if (!reply) return reply.error();
+    std::fwrite(reply->data().data(), 1, reply->data().size(), stdout);
+    std::fflush(stdout);
+    bool progressed = !reply->data().empty();
+    request.set_offset(reply->next_offset());
+    // The record in an answer is older than its data: only an empty answer of an ended job is the end.
+    if (!progressed && (!follow || is_terminal(reply->job().status()))) return reply->job();
+  }
+}
+
+void print_status(const proto::SubmittedJob& job) {
+  const std::string& id = job.submission_id();
+  if (job.status() == "SUCCEEDED") {
+    fmt::print("{}", boxed(fmt::format("Job '{}' succeeded", id)));
+  } else if (job.status() == "STOPPED") {
+    fmt::print("Warning: Job '{}' was stopped\n", id);
+  } else if (job.status() == "FAILED") {
+    fmt::print("{}Status message: {}\n", boxed(fmt::format("Job '{}' failed", id)), job.message());
+  } else {
+    fmt::print("Status for job '{}': {}\n", id, job.status());
+    if (!job.message().empty()) fmt::print("Status message: {}\n", job.message());
+  }
+}
+
+std::string shell_joined(const Words& words) {
+  std::string line;
+  for (const auto& word : words) {
+    if (!line.empty()) line += ' ';
+    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_";
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (char c : word) line += c == '\'' ? std::string("'\"'\"'") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+int exit_code_of(const proto::SubmittedJob& job) {
+  if (job.status() != "FAILED") return kExitOk;
+  int code = job.exit_code();
+  if (code < 0) return 128 - code;
+  return code > 0 && code < 256 ? code : kExitFailure;
+}
+
+}  // namespace rt::cli

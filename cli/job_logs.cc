@@ -1,0 +1,30 @@
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/job_common.h"
+
+namespace rt::cli {
+namespace {
+
+Status show(const CommandLine& line) {
+  RT_ASSIGN(Head head, connect_job_head(line));
+  bool follow = line.has("follow");
+  RT_ASSIGN(auto job, copy_log(head, line.get("ID"), follow));
+  if (follow) {
+    fmt::print("\n");
+    print_status(job);
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_job_logs(const Words& words) {
+  CommandLine line("job logs", "Prints a job's output.");
+  declare_job_options(line);
+  line.flag("follow,f", "until the job ends").positional("ID", true);
+  if (auto code = line.parse(words)) return *code;
+  return finish(show(line));
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,24 @@
+#include "cli/commands.h"
+#include "cli/job_common.h"
+
+namespace rt::cli {
+namespace {
+
+Status show(const CommandLine& line) {
+  RT_ASSIGN(Head head, connect_job_head(line));
+  RT_ASSIGN(auto job, get_job(head, line.get("ID")));
+  print_status(job);
+  return {};
+}
+
+}  // namespace
+
+int run_job_status(const Words& words) {
+  CommandLine line("job status", "Shows how a job is doing.");
+  declare_job_options(line);
+  line.positional("ID", true);
+  if (auto code = line.parse(words)) return *code;
+  return finish(show(line));
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,42 @@
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/job_common.h"
+
+namespace rt::cli {
+namespace {
+
+constexpr int64_t kPollUs = 1'000'000;
+
+Status stop(const CommandLine& line) {
+  std::string id = line.get("ID");
+  RT_ASSIGN(Head head, connect_job_head(line));
+  fmt::print("Attempting to stop job '{}'\n", id);
+  proto::SubmittedJobRequest request;
+  request.set_submission_id(id);
+  RT_TRY(head.client->call(&proto::HeadService::Stub::StopSubmittedJob, request));
+  if (line.has("no-wait")) return {};
+  bool never = false;
+  for (;;) {
+    RT_ASSIGN(auto job, get_job(head, id));
+    if (is_terminal(job.status())) {
+      print_status(job);
+      return {};
+    }
+    fmt::print("Job has not exited yet. Status: {}\n", job.status());
+    std::fflush(stdout);
+    head.client->run_until(never, kPollUs);
+  }
+}
+
+}  // namespace
+
+int run_job_stop(const Words& words) {
+  CommandLine line("job stop", "Ends a job and waits until it has ended.");
+  declare_job_options(line);
+  line.flag("no-wait", "return at once").positional("ID", true);
+  if (auto code = line.parse(words)) return *code;
+  return finish(stop(line));
+}
+
+}  // namespace rt::cli

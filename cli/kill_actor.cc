@@ -1,0 +1,61 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "cli/commands.h"
+#include "cli/head_client.h"
+
+namespace rt::cli {
+namespace {
+
+// Without --namespace the name alone must be enough: it is, unless two namespaces use it.
+Result<std::string> find_actor(Head& head, const std::string& name, const std::optional<std::string>& name_space) {
+  proto::ListActorsRequest request;
+  request.set_alive_only(true);
+  request.set_all_namespaces(true);
+  request.set_named_only(true);
+  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::ListActors, request));
+  std::vector<std::string> ids, spaces;
+  for (const auto& actor : reply.actors()) {
+    if (actor.spec().name() != name || (name_space && actor.spec().ray_namespace() != *name_space)) continue;
+    ids.push_back(actor.spec().actor_id());
+    spaces.push_back(actor.spec().ray_namespace());
+  }
+  if (ids.empty()) return make_error(Code::kNotFound, fmt::format("no live actor is named '{}'{}", name, name_space ? " in namespace '" + *name_space + "'" : ""));
+  if (ids.size() > 1) return make_error(Code::kInvalid, fmt::format("{} actors are named '{}': choose with --namespace {}", ids.size(), name, fmt::join(spaces, " or ")));
+  return ids[0];
+}
+
+Status kill(const CommandLine& line) {
+  std::string name = line.get("name");
+  if (name.empty()) return make_error(Code::kInvalid, "--name is missing: which actor?");
+  RT_ASSIGN(Head head, connect_head(line.get("address")));
+  RT_ASSIGN(std::string id, find_actor(head, name, line.has("namespace") ? std::optional(line.get("namespace")) : std::nullopt));
+  bool force = line.has("force");
+  proto::KillActorRequest request;
+  request.set_actor_id(id);
+  request.set_no_restart(line.has("no-restart"));
+  request.set_graceful(!force);
+  request.set_why(proto::ExitInfo::KILLED_BY_USER);
+  RT_TRY(head.client->call(&proto::HeadService::Stub::KillActor, request));
+  if (force) {
+    fmt::print("Actor killed (force): {}\n", name);
+  } else {
+    fmt::print("Requested graceful termination for actor: {}\n", name);
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_kill_actor(const Words& words) {
+  CommandLine line("kill-actor", "Ends a named actor: after its queued calls, or at once.");
+  line.address_option()
+      .option("name", "NAME", "the actor's name")
+      .option("namespace", "NAMESPACE", "where the name belongs, when several namespaces use it")
+      .flag("force", "kill its process instead of letting it finish")
+      .flag("no-restart", "it stays dead, whatever max_restarts says");
+  if (auto code = line.parse(words)) return *code;
+  return finish(kill(line));
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,73 @@
+#include "cli/output.h"
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace rt::cli {
+namespace {
+
+std::string formatted_time(int64_t wall_ms, const char* format) {
+  if (wall_ms <= 0) return {};
+  std::time_t seconds = wall_ms / 1000;
+  return fmt::format(fmt::runtime(format), fmt::localtime(seconds));
+}
+
+}  // namespace
+
+std::string table(const std::vector<Words>& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], widths[i]) : row[i];
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string boxed(const std::string& line) {
+  std::string rule(line.size(), '-');
+  return rule + "\n" + line + "\n" + rule + "\n";
+}
+
+std::string binary_bytes(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f}B", bytes) : fmt::format("{:.2f}{}", bytes, kUnits[unit]);
+}
+
+std::string local_time(int64_t wall_ms) { return formatted_time(wall_ms, "{:%Y-%m-%d %H:%M:%S}"); }
+std::string file_time(int64_t wall_ms) { return formatted_time(wall_ms, "{:%Y-%m-%d_%H-%M-%S}"); }
+
+std::string amount(double value) {
+  std::string text = fmt::format("{:.4f}", value);
+  while (text.ends_with('0') && !text.ends_with(".0")) text.pop_back();
+  return text;
+}
+
+void print_json(const api_json::Json& json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, api_json::Json::error_handler_t::replace));
+}
+
+void print_resources(const api_json::Json& resources, bool as_json) {
+  if (as_json) return print_json(resources);
+  std::vector<Words> rows = {{"RESOURCE", "AMOUNT", ""}};
+  for (const auto& [name, value] : resources.items()) {
+    bool bytes = name == "memory" || name == "object_store_memory";
+    rows.push_back({name, amount(value.get<double>()), bytes ? "(" + binary_bytes(value.get<double>()) + ")" : ""});
+  }
+  fmt::print("{}", table(rows));
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,25 @@
+// How results look on a terminal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "common/api_json/node_json.h"
+
+namespace rt::cli {
+
+// Columns as wide as their widest cell; the header first.
+std::string table(const std::vector<Words>& rows);
+std::string boxed(const std::string& line);
+// "0B", "16.17GiB": binary units, as in `status`.
+std::string binary_bytes(double bytes);
+std::string local_time(int64_t wall_ms);            // 2024-01-31 12:34:56; empty for 0
+std::string file_time(int64_t wall_ms);             // 2024-01-31_12-34-56
+// A resource amount without needless digits: 2.0, 0.5, 0.0001.
+std::string amount(double value);
+void print_json(const api_json::Json& json);
+void print_resources(const api_json::Json& resources, bool as_json);
+
+}  // namespace rt::cli

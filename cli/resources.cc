@@ -1,0 +1,35 @@
+// cluster-resources and available-resources: two sums over the same nodes.
+#include "cli/commands.h"
+#include "cli/head_client.h"
+#include "cli/output.h"
+
+namespace rt::cli {
+namespace {
+
+Status show(const CommandLine& line, api_json::Amount amount) {
+  RT_ASSIGN(Head head, connect_head(line.get("address")));
+  proto::GetNodesRequest request;
+  request.set_alive_only(true);
+  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, request));
+  print_resources(api_json::resources_json({reply.nodes().begin(), reply.nodes().end()}, amount), line.json());
+  return {};
+}
+
+int run(const Words& words, const char* name, const char* summary, api_json::Amount amount) {
+  CommandLine line(name, summary);
+  line.address_option().format_option();
+  if (auto code = line.parse(words)) return *code;
+  return finish(show(line, amount));
+}
+
+}  // namespace
+
+int run_cluster_resources(const Words& words) {
+  return run(words, "cluster-resources", "What the live nodes have together; --format json prints what ray.cluster_resources() returns.", api_json::Amount::kTotal);
+}
+
+int run_available_resources(const Words& words) {
+  return run(words, "available-resources", "What is free; --format json prints what ray.available_resources() returns.", api_json::Amount::kAvailable);
+}
+
+}  // namespace rt::cli

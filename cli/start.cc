@@ -1,0 +1,56 @@
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/head_client.h"
+#include "cli/output.h"
+#include "cli/start_options.h"
+#include "cli/supervise.h"
+
+namespace rt::cli {
+namespace {
+
+// Before anything is started: an unreachable head, a wrong token or version is one clear answer.
+Status check_head(launch::NodeOptions& options) {
+  RT_ASSIGN(Head head, connect_head(options.address));
+  options.address = head.address;
+  return {};
+}
+
+void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions& options) {
+  fmt::print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime started."));
+  fmt::print("Next steps\n");
+  auto token = launch::auth_token(false);
+  bool secured = token && !token->empty();
+  if (options.head) {
+    fmt::print("  To add another node to this cluster, run\n    {} start --address='{}'\n", program_name(), node.head_address);
+    if (secured) fmt::print("  there, with this machine's token: copy ~/.ray/auth_token, or set RAY_AUTH_TOKEN to what `{} get-auth-token` prints here.\n", program_name());
+    fmt::print("\n  To connect to this cluster from Python, run\n    import ray\n    ray.init()  # on this machine; elsewhere ray.init(address='{}')\n", node.head_address);
+    fmt::print("\n  To submit a program as a job, run\n    RAY_ADDRESS='{}' {} job submit -- python my_program.py\n\n", node.head_address, program_name());
+  }
+  fmt::print("  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    {} status\n", program_name(), program_name());
+  fmt::print("\nLogs: {}/logs\n", node.session_dir);
+  std::fflush(stdout);
+}
+
+Result<int> start(launch::NodeOptions& options, bool block) {
+  if (!options.head) RT_TRY(check_head(options));
+  RT_ASSIGN(auto node, launch::start_node(options));
+  print_next_steps(node, options);
+  return block ? supervise(node) : kExitOk;
+}
+
+}  // namespace
+
+int run_start(const Words& words) {
+  CommandLine line("start", "Starts a head with a node (--head), or a node that joins a cluster (--address), in the background.");
+  declare_start_options(line);
+  if (auto code = line.parse(words)) return *code;
+  auto options = start_options(line);
+  if (!options) return options.error().code == Code::kInvalid ? usage_error("start", options.error().message) : failure(options.error());
+  if (line.has("block")) hold_signals();
+  auto code = start(*options, line.has("block"));
+  if (!code && code.error().code == Code::kInvalid) return usage_error("start", code.error().message);
+  return finish(code);
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,162 @@
+#include "cli/start_options.h"
+
+#include <fmt/core.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace rt::cli {
+namespace {
+
+using nlohmann::json;
+
+// Of Ray's command line; here every node has one port, and these have nothing to set.
+constexpr const char* kPointless[] = {"object-manager-port", "min-worker-port", "max-worker-port", "worker-port-list", "ray-client-server-port",
+                                      "dashboard-agent-listen-port", "dashboard-agent-grpc-port", "runtime-env-agent-port", "metrics-export-port",
+                                      "redis-username", "redis-password", "redis-shard-ports", "include-log-monitor", "proxy-server-url"};
+constexpr const char* kPointlessFlags[] = {"no-monitor", "disable-usage-stats", "enable-object-reconstruction", "ray-debugger-external"};
+// There is no dashboard yet; starting without one is what its flags can get.
+constexpr const char* kDashboard[] = {"include-dashboard", "dashboard-host", "dashboard-port"};
+// Ignoring these would quietly do something else than asked.
+constexpr const char* kAbsent[] = {"autoscaling-config", "object-spilling-directory", "tracing-startup-hook", "labels-file", "system-reserved-cpu",
+                                   "system-reserved-memory", "cgroup-path"};
+constexpr const char* kAbsentFlags[] = {"enable-resource-isolation", "no-redirect-output"};
+constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+
+void notices(const CommandLine& line) {
+  auto note = [&](const char* name, const char* why) {
+    if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: {}.\n", name, why);
+  };
+  for (const char* name : kPointless) note(name, "every node has one port for everything");
+  for (const char* name : kPointlessFlags) note(name, "there is nothing to switch off or on here");
+  for (const char* name : kDashboard) note(name, "there is no dashboard in this release");
+}
+
+Status check_supported(const CommandLine& line) {
+  for (const char* name : kAbsent) {
+    if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is not available in this release", name));
+  }
+  for (const char* name : kAbsentFlags) {
+    if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is not available in this release", name));
+  }
+  if (line.has("head")) {
+    if (line.has("address")) return make_error(Code::kUnsupported, "--head starts a cluster, --address joins one: give one of them (external stores are not available)");
+    return {};
+  }
+  if (!line.has("address")) return make_error(Code::kUnsupported, "give --head to start a cluster, or --address=HOST:PORT to join one");
+  for (const char* name : {"port", "redis-shard-ports", "include-dashboard", "system-config"}) {
+    if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is for --head only: a node that joins takes it from the head", name));
+  }
+  return {};
+}
+
+Error bad_json(const char* option, const std::string& text, const char* accepted) {
+  return make_error(Code::kUnsupported, fmt::format("--{} is '{}': it takes {}", option, text, accepted));
+}
+
+Status read_resources(const CommandLine& line, std::map<std::string, double>* out) {
+  if (!line.has("resources")) return {};
+  constexpr const char* kAccepted = R"(a JSON object of numbers such as '{"name": 2, "other": 0.5}')";
+  json parsed = json::parse(line.get("resources"), nullptr, false);
+  if (!parsed.is_object()) return bad_json("resources", line.get("resources"), kAccepted);
+  for (const auto& [name, value] : parsed.items()) {
+    if (!value.is_number()) return bad_json("resources", line.get("resources"), kAccepted);
+    (*out)[name] = value.get<double>();
+  }
+  return {};
+}
+
+Status read_settings(const CommandLine& line, std::map<std::string, std::string>* out) {
+  if (!line.has("system-config")) return {};
+  constexpr const char* kAccepted = R"(a JSON object of settings such as '{"max_workers": 8}')";
+  json parsed = json::parse(line.get("system-config"), nullptr, false);
+  if (!parsed.is_object()) return bad_json("system-config", line.get("system-config"), kAccepted);
+  for (const auto& [name, value] : parsed.items()) {
+    if (value.is_structured() || value.is_null()) return bad_json("system-config", line.get("system-config"), kAccepted);
+    (*out)[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  return {};
+}
+
+// "k=v,k2=v2"; JSON as older scripts have it.
+Status read_labels(const CommandLine& line, std::map<std::string, std::string>* out) {
+  std::string text = line.get("labels");
+  constexpr const char* kAccepted = "NAME=VALUE[,NAME=VALUE...]";
+  if (text.starts_with("{")) {
+    json parsed = json::parse(text, nullptr, false);
+    if (!parsed.is_object()) return bad_json("labels", text, kAccepted);
+    for (const auto& [name, value] : parsed.items()) {
+      if (!value.is_string()) return bad_json("labels", text, kAccepted);
+      (*out)[name] = value.get<std::string>();
+    }
+    return {};
+  }
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find(',', at), text.size());
+    std::string pair = text.substr(at, end - at);
+    size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) return bad_json("labels", text, kAccepted);
+    std::string name = pair.substr(0, equals);
+    if (name.starts_with("ray.io/")) return make_error(Code::kUnsupported, fmt::format("--labels names '{}': names that begin with ray.io/ are the cluster's own", name));
+    (*out)[name] = pair.substr(equals + 1);
+    at = end + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+void declare_start_options(CommandLine& line) {
+  line.flag("head", "start a cluster here")
+      .option("address", "HOST:PORT", "join the cluster whose head is there (auto: the one last started on this machine)")
+      .option("port", "N", "the head's port (default 6379; 0: any free one)")
+      .option("num-cpus", "N", "CPUs this node offers (default: those this process may use)")
+      .option("num-gpus", "N", "GPUs this node offers (default 0)")
+      .option("memory", "BYTES", "memory for tasks and actors (default: what is available, less the object store)")
+      .option("object-store-memory", "BYTES", "shared memory for objects (default: 30% of what is available)")
+      .option("resources", "JSON", R"(custom resources: '{"name": 1}')")
+      .option("labels", "K=V,...", "labels of this node")
+      .option("node-ip-address", "IP", "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)")
+      .option("node-name", "NAME", "name of this node (default: its address)")
+      .option("node-manager-port", "N", "this node's one TCP port (default: any free one)")
+      .flag("block", "stay in the foreground; end the node when this command ends")
+      .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)")
+      .option("plasma-directory", "DIR", "where the object store's memory lives (default /dev/shm)")
+      .option("system-config", "JSON", "settings by name, see docs/configuration.md")
+      .option("config", "FILE", "JSON file of settings");
+  for (const char* name : kPointless) line.hidden_option(name);
+  for (const char* name : kPointlessFlags) line.hidden_flag(name);
+  for (const char* name : kDashboard) line.hidden_option(name);
+  for (const char* name : kAbsent) line.hidden_option(name);
+  for (const char* name : kAbsentFlags) line.hidden_flag(name);
+}
+
+Result<launch::NodeOptions> start_options(const CommandLine& line) {
+  RT_TRY(check_supported(line));
+  launch::NodeOptions options;
+  options.head = line.has("head");
+  options.address = line.get("address");
+  RT_ASSIGN(auto port, line.whole("port", 0, 65535));
+  options.port = static_cast<int>(port.value_or(6379));
+  RT_ASSIGN(auto node_port, line.whole("node-manager-port", 0, 65535));
+  options.node_manager_port = static_cast<int>(node_port.value_or(0));
+  RT_ASSIGN(auto cpus, line.whole("num-cpus", 0, 1'000'000));
+  if (cpus) options.num_cpus = static_cast<double>(*cpus);
+  RT_ASSIGN(auto gpus, line.whole("num-gpus", 0, 1'000'000));
+  if (gpus) options.num_gpus = static_cast<double>(*gpus);
+  // Their bounds depend on settings: launch checks them.
+  RT_ASSIGN(options.memory, line.whole("memory", -kAny, kAny));
+  RT_ASSIGN(options.object_store_memory, line.whole("object-store-memory", -kAny, kAny));
+  RT_TRY(read_resources(line, &options.resources));
+  RT_TRY(read_labels(line, &options.labels));
+  RT_TRY(read_settings(line, &options.system_config));
+  options.node_ip = line.get("node-ip-address");
+  options.node_name = line.get("node-name");
+  options.temp_dir = line.get("temp-dir");
+  options.plasma_directory = line.get("plasma-directory");
+  options.config_file = line.get("config");
+  notices(line);
+  return options;
+}
+
+}  // namespace rt::cli

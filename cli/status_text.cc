@@ -1,0 +1,128 @@
+#include "cli/status_text.h"
+
+#include <fmt/core.h>
+
+#include "cli/output.h"
+#include "common/base/ids.h"
+#include "common/resources/resource_set.h"
+
+namespace rt::cli {
+namespace {
+
+constexpr int kMaxFailures = 20;
+
+bool is_bytes(const std::string& name) { return name == "memory" || name == "object_store_memory"; }
+
+bool is_hidden(const std::string& name, bool verbose) {
+  return name.starts_with("node:") || (name.starts_with("accelerator_type:") && !verbose);
+}
+
+// Used and total by name, from units so that differences are exact.
+std::map<std::string, std::pair<double, double>> usage_of(const std::vector<const proto::Node*>& nodes) {
+  std::map<std::string, std::pair<double, double>> usage;
+  for (const auto* node : nodes) {
+    ResourceSet total = ResourceSet::from_proto(node->total()), available = ResourceSet::from_proto(node->available());
+    for (const auto& [name, units] : total.all()) {
+      auto& [used, all] = usage[name];
+      used += static_cast<double>(units - std::min(units, available.units(name))) / ResourceSet::kUnit;
+      all += static_cast<double>(units) / ResourceSet::kUnit;
+    }
+  }
+  return usage;
+}
+
+std::string usage_lines(const std::vector<const proto::Node*>& nodes, bool verbose) {
+  std::string lines;
+  for (const auto& [name, amounts] : usage_of(nodes)) {
+    if (is_hidden(name, verbose)) continue;
+    const auto& [used, total] = amounts;
+    lines += is_bytes(name) ? fmt::format(" {}/{} {}\n", binary_bytes(used), binary_bytes(total), name) : fmt::format(" {}/{} {}\n", amount(used), amount(total), name);
+  }
+  return lines;
+}
+
+bool is_idle(const proto::Node& node) {
+  return !node.is_head() && ResourceSet::from_proto(node.total()) == ResourceSet::from_proto(node.available());
+}
+
+std::string node_lines(const std::vector<const proto::Node*>& nodes, const char* none) {
+  if (nodes.empty()) return fmt::format(" ({})\n", none);
+  std::string lines;
+  for (const auto* node : nodes) lines += fmt::format(" 1 node_{}\n", to_hex(node->node_id()));
+  return lines;
+}
+
+std::string demand_lines(const proto::ClusterStatusReply& status) {
+  std::string lines;
+  for (const auto& demand : status.demands()) {
+    std::string resources = ResourceSet::from_proto(demand.resources()).to_string();
+    lines += fmt::format(" {}: {}+ pending tasks/actors", resources, demand.count());
+    if (demand.infeasible()) lines += fmt::format(" (infeasible: no node has that much; they wait until one joins)");
+    if (!demand.what().empty()) lines += fmt::format(" [{}]", demand.what());
+    lines += "\n";
+  }
+  return lines.empty() ? " (no resource demands)\n" : lines;
+}
+
+std::string failure_lines(const proto::ClusterStatusReply& status) {
+  std::string lines;
+  for (int i = std::max(0, status.recent_failures_size() - kMaxFailures); i < status.recent_failures_size(); ++i) lines += " " + status.recent_failures(i) + "\n";
+  return lines.empty() ? " (no failures)\n" : lines;
+}
+
+std::string per_node_lines(const std::vector<const proto::Node*>& nodes, bool verbose) {
+  std::string lines;
+  for (const auto* node : nodes) {
+    lines += fmt::format("\nNode: {} ({})\n Id: {}\n Usage:\n", node->name().empty() ? node->ip() : node->name(), node->ip(), to_hex(node->node_id()));
+    std::string usage = usage_lines({node}, verbose);
+    for (size_t at = 0; at < usage.size();) {
+      size_t end = usage.find('\n', at) + 1;
+      lines += " " + usage.substr(at, end - at);
+      at = end;
+    }
+    lines += fmt::format(" Activity:\n  {}\n", is_idle(*node) ? "(no activity)" : node->is_head() ? "head" : "Resources in use");
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
+  std::vector<const proto::Node*> alive, active, idle;
+  for (const auto& node : status.nodes()) {
+    if (!node.alive()) continue;
+    alive.push_back(&node);
+    (is_idle(node) ? idle : active).push_back(&node);
+  }
+  if (alive.empty() && status.nodes().empty()) return "No cluster status. No node has reported yet.\n";
+  const std::string rule(63, '-');
+  std::string text = fmt::format("======== Autoscaler status: {} ========\nNode status\n{}\n", local_time(status.wall_time_ms()), rule);
+  text += "Active:\n" + node_lines(active, "no active nodes");
+  text += "Idle:\n" + node_lines(idle, "no idle nodes");
+  text += "Pending:\n (no pending nodes)\n";
+  text += "Recent failures:\n" + failure_lines(status);
+  text += fmt::format("\nResources\n{}\nTotal Usage:\n{}\n", rule, usage_lines(alive, verbose));
+  text += "From request_resources:\n (none)\nPending Demands:\n" + demand_lines(status);
+  if (verbose) text += per_node_lines(alive, verbose);
+  return text;
+}
+
+api_json::Json status_json(const proto::ClusterStatusReply& status) {
+  using api_json::Json;
+  std::vector<proto::Node> nodes(status.nodes().begin(), status.nodes().end());
+  Json demands = Json::array();
+  for (const auto& demand : status.demands()) {
+    demands.push_back({{"resources", api_json::amounts_json(demand.resources())}, {"count", demand.count()}, {"infeasible", demand.infeasible()}, {"what", demand.what()}});
+  }
+  Json failures = Json::array();
+  for (const auto& failure : status.recent_failures()) failures.push_back(failure);
+  return {{"time_ms", status.wall_time_ms()},
+          {"session_name", status.session_name()},
+          {"nodes", api_json::nodes_json(nodes)},
+          {"cluster_resources", api_json::resources_json(nodes, api_json::Amount::kTotal)},
+          {"available_resources", api_json::resources_json(nodes, api_json::Amount::kAvailable)},
+          {"pending_demands", demands},
+          {"recent_failures", failures}};
+}
+
+}  // namespace rt::cli

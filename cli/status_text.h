@@ -1,0 +1,14 @@
+// The page `status` prints, as a pure function of the head's answer.
+#pragma once
+
+#include <string>
+
+#include "common/api_json/node_json.h"
+#include "common/proto/head.pb.h"
+
+namespace rt::cli {
+
+std::string status_text(const proto::ClusterStatusReply& status, bool verbose);
+api_json::Json status_json(const proto::ClusterStatusReply& status);
+
+}  // namespace rt::cli

@@ -1,0 +1,46 @@
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "common/launch/launch.h"
+
+namespace rt::cli {
+namespace {
+
+Status stop(const CommandLine& line) {
+  RT_ASSIGN(auto grace, line.whole("grace-period", 0, 3600));
+  int64_t grace_us = line.has("force") ? 0 : grace.value_or(16) * 1'000'000;
+  std::string root = launch::temp_root(line.get("temp-dir"));
+  auto nodes = launch::recorded_nodes(root);
+  // All nodes of this machine at once: stop_processes() takes node-managers first and heads last.
+  std::vector<launch::StartedProcess> processes;
+  for (const auto& node : nodes) processes.insert(processes.end(), node.processes.begin(), node.processes.end());
+  auto result = launch::stop_processes(processes, grace_us);
+  for (const auto& node : nodes) launch::forget_node(node);
+  launch::forget_dead_nodes(root);
+  if (result.found == 0) {
+    fmt::print("Did not find any active Ray processes.\n");
+    return {};
+  }
+  if (result.killed > 0 && !line.has("force")) {
+    fmt::print("Stopped only {} out of {} Ray processes within the grace period of {} s; the others were killed.\n", result.found - result.killed, result.found,
+               grace_us / 1'000'000);
+  } else {
+    fmt::print("Stopped all {} Ray processes.\n", result.found);
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_stop(const Words& words) {
+  CommandLine line("stop", "Ends the nodes that were started on this machine: what their sessions recorded, nothing found by name.");
+  line.flag("force,f", "kill at once")
+      .option("grace-period,g", "SECONDS", "time to end in an orderly way (default 16)")
+      .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)");
+  if (auto code = line.parse(words)) return *code;
+  Status stopped = stop(line);
+  if (!stopped && stopped.error().code == Code::kInvalid) return usage_error("stop", stopped.error().message);
+  return finish(stopped);
+}
+
+}  // namespace rt::cli

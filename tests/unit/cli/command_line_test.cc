@@ -1,0 +1,102 @@
+// Parsing, and the checks of `start`'s options.
+#include "cli/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/job_common.h"
+#include "cli/start_options.h"
+
+namespace rt::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string start_error(const Words& words) {
+  CommandLine line("start", "");
+  declare_start_options(line);
+  if (line.parse(words)) return "usage";
+  auto options = start_options(line);
+  return options ? "none" : options.error().message;
+}
+
+TEST(CommandLine, OptionsPositionsAndTheRest) {
+  CommandLine line("x", "");
+  line.option("size,s", "N", "").flag("fast", "").positional("ID", true).rest("COMMAND");
+  ASSERT_FALSE(line.parse({"-s", "3", "name", "--fast", "--", "python", "-c", "--fast"}));
+  EXPECT_EQ(line.get("ID"), "name");
+  EXPECT_EQ(line.rest_words(), (Words{"python", "-c", "--fast"}));
+  EXPECT_EQ(**line.whole("size", 0, 5), 3);
+  auto bad = line.whole("size", 0, 2);
+  EXPECT_EQ(bad.error().message, "--size is '3': it takes a whole number from 0 to 2");
+}
+
+TEST(CommandLine, WrongUsageIsExitCode2) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(CommandLine("x", "").parse({"--nope"}), kExitUsage);
+  EXPECT_EQ(CommandLine("x", "").parse({"stray"}), kExitUsage);
+  EXPECT_EQ(CommandLine("x", "").option("abcdef", "N", "").parse({"--abc", "1"}), kExitUsage) << "no guessing";
+  EXPECT_EQ(CommandLine("x", "").positional("ID", true).parse({}), kExitUsage);
+  EXPECT_EQ(CommandLine("x", "").format_option().parse({"--format", "xml"}), kExitUsage);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr("no such option: --nope"), HasSubstr("ID is missing"), HasSubstr("table or json")));
+}
+
+TEST(StartOptions, NumbersNameTheFlagTheValueAndWhatItTakes) {
+  EXPECT_EQ(start_error({"--head", "--num-cpus", "-1"}), "--num-cpus is '-1': it takes a whole number from 0 to 1000000");
+  EXPECT_THAT(start_error({"--head", "--num-cpus=two"}), HasSubstr("'two'"));
+  EXPECT_THAT(start_error({"--head", "--num-gpus=0.5"}), HasSubstr("whole number"));
+  EXPECT_THAT(start_error({"--head", "--port=99999"}), HasSubstr("0 to 65535"));
+}
+
+TEST(StartOptions, JsonIsChecked) {
+  EXPECT_THAT(start_error({"--head", "--resources", "{bad"}), AllOf(HasSubstr("--resources is '{bad'"), HasSubstr("JSON object of numbers")));
+  EXPECT_THAT(start_error({"--head", "--resources", "[1]"}), HasSubstr("JSON object of numbers"));
+  EXPECT_THAT(start_error({"--head", "--resources", R"({"a": "1"})"}), HasSubstr("JSON object of numbers"));
+  EXPECT_THAT(start_error({"--head", "--labels", "novalue"}), HasSubstr("NAME=VALUE"));
+  EXPECT_THAT(start_error({"--head", "--system-config", "7"}), HasSubstr("JSON object of settings"));
+}
+
+TEST(StartOptions, CombinationsThatMakeNoSense) {
+  EXPECT_THAT(start_error({}), HasSubstr("--head to start a cluster, or --address"));
+  EXPECT_THAT(start_error({"--head", "--address=x:1"}), HasSubstr("one of them"));
+  EXPECT_THAT(start_error({"--address=x:1", "--port=1"}), HasSubstr("--port is for --head only"));
+  EXPECT_THAT(start_error({"--head", "--autoscaling-config=x"}), HasSubstr("not available"));
+}
+
+TEST(StartOptions, PointlessFlagsGetANotice) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(start_error({"--head", "--min-worker-port=10002", "--dashboard-host", "0.0.0.0", "--disable-usage-stats"}), "none");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr("--min-worker-port has no effect"), HasSubstr("--dashboard-host"), HasSubstr("--disable-usage-stats")));
+}
+
+TEST(StartOptions, ValuesArrive) {
+  CommandLine line("start", "");
+  declare_start_options(line);
+  ASSERT_FALSE(line.parse({"--address=h:1", "--num-cpus=3", "--resources", R"({"a": 1.5})", "--labels", "zone=east,rack=7", "--memory", "1000000"}));
+  auto options = start_options(line);
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->address, "h:1");
+  EXPECT_EQ(options->num_cpus, 3.0);
+  EXPECT_EQ(options->resources.at("a"), 1.5);
+  EXPECT_EQ(options->labels.at("rack"), "7");
+  EXPECT_EQ(options->memory, 1000000);
+}
+
+TEST(Jobs, WordsAreQuotedForTheShell) { EXPECT_EQ(shell_joined({"python", "a b.py", "it's", ""}), R"(python 'a b.py' 'it'"'"'s' '')"); }
+
+TEST(Jobs, ExitCodesAreTheEntrypoints) {
+  proto::SubmittedJob job;
+  job.set_status("FAILED");
+  job.set_exit_code(7);
+  EXPECT_EQ(exit_code_of(job), 7);
+  job.set_exit_code(-9);
+  EXPECT_EQ(exit_code_of(job), 137);
+  job.set_exit_code(0);
+  EXPECT_EQ(exit_code_of(job), 1);
+  job.set_status("STOPPED");
+  EXPECT_EQ(exit_code_of(job), 0);
+}
+
+}  // namespace
+}  // namespace rt::cli

@@ -1,0 +1,109 @@
+// The page of `status`, the JSON of nodes and resources.
+#include "cli/status_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/output.h"
+#include "common/resources/resource_set.h"
+
+namespace rt::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+proto::Resources resources_of(const std::map<std::string, double>& amounts) {
+  proto::Resources out;
+  ResourceSet::from_map(amounts)->to_proto(&out);
+  return out;
+}
+
+proto::Node node_of(char id, bool head, const std::map<std::string, double>& total, const std::map<std::string, double>& available) {
+  proto::Node node;
+  node.set_node_id(std::string(28, id));
+  node.set_ip("10.0.0.7");
+  node.set_port(4242);
+  node.set_hostname("box");
+  node.set_node_manager_socket("/s/raylet");
+  node.set_object_store_socket("/s/plasma_store");
+  node.set_alive(true);
+  node.set_is_head(head);
+  *node.mutable_total() = resources_of(total);
+  *node.mutable_available() = resources_of(available);
+  return node;
+}
+
+TEST(StatusText, AnEmptyClusterLooksAsTheContractShows) {
+  proto::ClusterStatusReply status;
+  status.set_wall_time_ms(1'700'000'000'000);
+  std::map<std::string, double> all = {{"CPU", 2}, {"memory", 17362308218.0}, {"object_store_memory", 7440995188.0}, {"node:10.0.0.7", 1}};
+  *status.add_nodes() = node_of('\x11', true, all, all);
+  std::string text = status_text(status, false);
+  EXPECT_THAT(text, HasSubstr("======== Autoscaler status: 2023-11-1"));
+  EXPECT_THAT(text, HasSubstr("Node status\n---------------------------------------------------------------\nActive:\n 1 node_1111111111"));
+  EXPECT_THAT(text, HasSubstr("Pending:\n (no pending nodes)\nRecent failures:\n (no failures)\n\nResources\n-----"));
+  EXPECT_THAT(text, HasSubstr("Total Usage:\n 0.0/2.0 CPU\n 0B/16.17GiB memory\n 0B/6.93GiB object_store_memory\n\nFrom request_resources:\n (none)\n"
+                              "Pending Demands:\n (no resource demands)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("node:10")));
+}
+
+TEST(StatusText, UsageDemandsAndFailuresAreShown) {
+  proto::ClusterStatusReply status;
+  status.set_wall_time_ms(1'700'000'000'000);
+  *status.add_nodes() = node_of('\x11', true, {{"CPU", 4}, {"a", 1}}, {{"CPU", 1.5}, {"a", 1}});
+  *status.add_nodes() = node_of('\x22', false, {{"CPU", 2}}, {{"CPU", 2}});
+  proto::Node dead = node_of('\x33', false, {{"CPU", 64}}, {{"CPU", 64}});
+  dead.set_alive(false);
+  *status.add_nodes() = dead;
+  auto* demand = status.add_demands();
+  *demand->mutable_resources() = resources_of({{"CPU", 8}});
+  demand->set_count(3);
+  demand->set_infeasible(true);
+  demand->set_what("__main__.big");
+  status.add_recent_failures("node_33: NodeTerminated (ip: 10.0.0.9)");
+  std::string text = status_text(status, true);
+  EXPECT_THAT(text, HasSubstr(" 2.5/6.0 CPU\n 0.0/1.0 a\n"));
+  EXPECT_THAT(text, HasSubstr("Idle:\n 1 node_2222"));
+  EXPECT_THAT(text, HasSubstr(" {'CPU': 8.0}: 3+ pending tasks/actors (infeasible"));
+  EXPECT_THAT(text, HasSubstr("__main__.big"));
+  EXPECT_THAT(text, HasSubstr(" node_33: NodeTerminated (ip: 10.0.0.9)\n"));
+  EXPECT_THAT(text, HasSubstr("Usage:\n  2.5/4.0 CPU\n"));
+}
+
+TEST(StatusText, WithoutNodesItSaysSo) { EXPECT_TRUE(status_text({}, false).starts_with("No cluster status.")); }
+
+TEST(NodeJson, HasTheKeysOfRayNodesInOrder) {
+  auto json = api_json::node_json(node_of('\xab', true, {{"CPU", 2}}, {{"CPU", 1}}));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"NodeID", "Alive", "NodeManagerAddress", "NodeManagerHostname", "NodeManagerPort", "ObjectManagerPort", "ObjectStoreSocketName",
+                                            "RayletSocketName", "MetricsExportPort", "MetricsAgentPort", "DashboardAgentListenPort", "NodeName", "RuntimeEnvAgentPort", "DeathReason",
+                                            "DeathReasonMessage", "alive", "Resources", "Labels"}));
+  EXPECT_EQ(json["Resources"].dump(), R"({"CPU":2.0})");
+  EXPECT_EQ(json["Labels"]["ray.io/node-id"], json["NodeID"]);
+  EXPECT_EQ(json["NodeName"], "10.0.0.7");
+}
+
+TEST(NodeJson, SumsCountLiveNodesAndLeaveOutWhatIsUsedUp) {
+  proto::Node dead = node_of('\x33', false, {{"CPU", 64}}, {{"CPU", 64}});
+  dead.set_alive(false);
+  dead.set_death_reason(2);
+  std::vector<proto::Node> nodes = {node_of('\x11', true, {{"CPU", 0.1}, {"a", 1}}, {{"CPU", 0.1}}), node_of('\x22', false, {{"CPU", 0.2}}, {{"CPU", 0.2}}), dead};
+  EXPECT_EQ(api_json::resources_json(nodes, api_json::Amount::kTotal).dump(), R"({"CPU":0.3,"a":1.0})");
+  EXPECT_EQ(api_json::resources_json(nodes, api_json::Amount::kAvailable).dump(), R"({"CPU":0.3})");
+  EXPECT_EQ(api_json::node_json(dead)["Resources"].dump(), "{}");
+  EXPECT_EQ(api_json::node_json(dead)["DeathReason"], 2);
+}
+
+TEST(Output, Units) {
+  EXPECT_EQ(binary_bytes(0), "0B");
+  EXPECT_EQ(binary_bytes(1023), "1023B");
+  EXPECT_EQ(binary_bytes(1536), "1.50KiB");
+  EXPECT_EQ(amount(2), "2.0");
+  EXPECT_EQ(amount(0.25), "0.25");
+  EXPECT_EQ(table({{"A", "B"}, {"long", "x"}}), "A     B\nlong  x\n");
+}
+
+}  // namespace
+}  // namespace rt::cli
