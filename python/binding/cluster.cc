@@ -167,7 +167,7 @@ PyObject* auth_token(PyObject*, PyObject* create) {
 // Runs a blocking call of the worker without the GIL and hands its result on, or raises.
 template <class Call, class Convert>
 PyObject* ask(Call call, Convert convert) {
-  worker::Worker* worker = g_runtime.worker.get();
+  WorkerHold worker = hold_worker();
   if (!worker) return raise(make_error(Code::kUnavailable, "ray is not initialised: call ray.init() first"));
   PyThreadState* state = PyEval_SaveThread();
   auto result = call(*worker);

@@ -68,6 +68,7 @@ bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* tim
     if (!warned) return false;
   }
   bool timed_out = false;
+  WorkerHold hold = hold_worker();
   if (!wait_with_signals([&] { return worker.wait_all(refs, deadline); }, &timed_out)) return false;
   return !timed_out || get_timeout();
 }
@@ -236,6 +237,7 @@ PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
   }
   std::vector<bool> ready(wait.count);
   bool timed_out = false;
+  WorkerHold hold = hold_worker();
   if (!wait_with_signals([&] { return worker.wait_some(refs, wait.num_returns, wait.deadline_us, wait.fetch_local, &ready); }, &timed_out)) return nullptr;
   ready.resize(wait.count);
   return split(wait, items, std::count(ready.begin(), ready.end(), true), [&](Py_ssize_t i) { return ready[i]; });
@@ -299,8 +301,11 @@ PyMethodDef kFunctions[] = {
 
 PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
   Result<worker::Value> value = Error{};
-  {
-    GilRelease release(!in_memory(ref));     // mapping or fetching may wait
+  if (in_memory(ref)) {
+    value = worker.value_of(ref);
+  } else {
+    WorkerHold hold = hold_worker();
+    GilRelease release;                      // mapping or fetching may wait
     value = worker.value_of(ref);
   }
   if (!value) return raise(value.error());

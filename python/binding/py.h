@@ -33,10 +33,11 @@ class PyPtr {
   PyObject* object_ = nullptr;
 };
 
+// At interpreter exit CPython ends threads that ask for the GIL by unwinding them: these destructors let that pass.
 class GilRelease {
  public:
   explicit GilRelease(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
-  ~GilRelease() {
+  ~GilRelease() noexcept(false) {
     if (state_) PyEval_RestoreThread(state_);
   }
   GilRelease(const GilRelease&) = delete;
@@ -48,7 +49,7 @@ class GilRelease {
 class GilAcquire {
  public:
   GilAcquire() : state_(PyGILState_Ensure()) {}
-  ~GilAcquire() { PyGILState_Release(state_); }
+  ~GilAcquire() noexcept(false) { PyGILState_Release(state_); }
   GilAcquire(const GilAcquire&) = delete;
 
  private:

@@ -82,7 +82,8 @@ PyObject* start(PyObject*, PyObject* dict) {
 }
 
 PyObject* stop(PyObject*, PyObject*) {
-  std::unique_ptr<worker::Worker> worker = std::move(g_runtime.worker);
+  WorkerHold worker = std::move(g_runtime.worker);
+  g_runtime.worker = nullptr;
   g_runtime.session = 0;
   {
     GilRelease release;

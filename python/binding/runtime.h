@@ -14,11 +14,16 @@
 namespace rt::python {
 
 struct Runtime {
-  std::unique_ptr<worker::Worker> worker;
+  // Shared with calls that wait without the GIL: ray.shutdown() in another thread must not free it under them.
+  std::shared_ptr<worker::Worker> worker;
   uint64_t session = 0;         // 0: not connected
   uint64_t last_session = 0;
 };
 extern Runtime g_runtime;
+
+// Holds the worker across a call that releases the GIL.
+using WorkerHold = std::shared_ptr<worker::Worker>;
+inline WorkerHold hold_worker() { return g_runtime.worker; }
 
 // The worker, after auto-init when there is none; null with a Python error.
 worker::Worker* connected();

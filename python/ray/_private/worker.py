@@ -22,7 +22,7 @@ class Worker:
         self.log_printer = None
         self.node: dict | None = None       # started by us
         self.address_info: dict = {}
-        self.job_config = None
+        self.pid = 0
 
     @property
     def connected(self) -> bool:
@@ -36,6 +36,7 @@ class Worker:
         _raylet.start(options)
         self.context = _raylet.context()
         self.namespace = self.context["namespace"]
+        self.pid = os.getpid()
         self.mode = SCRIPT_MODE if self.context["is_driver"] else WORKER_MODE
 
     @property
@@ -186,8 +187,8 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     """Disconnects; ends the cluster when ray.init() started it. May be called at any time, also twice."""
     with _lock:
         worker = global_worker
-        if worker.mode == WORKER_MODE:
-            return
+        if worker.mode == WORKER_MODE or (worker.pid and worker.pid != os.getpid()):
+            return      # a forked child must not touch its parent's connection
         printer, worker.log_printer = worker.log_printer, None
         if printer and worker.connected:
             printer.settle()
