@@ -51,16 +51,18 @@ worker::ExecutingTask* current_task() { return t_task; }
 CallQueue::CallQueue() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 CallQueue::~CallQueue() { close(fd_); }
 
-void CallQueue::push(std::unique_ptr<worker::ExecutingTask> task) {
-  bool first;
+bool CallQueue::push(std::unique_ptr<worker::ExecutingTask> task) {
+  bool first, served;
   {
     std::lock_guard lock(mutex_);
     first = tasks_.empty();
     tasks_.push_back(std::move(task));
+    served = tasks_.size() <= idle_;
   }
   pushed_.notify_one();
   uint64_t one = 1;
   if (first) (void)!write(fd_, &one, sizeof one);
+  return served;
 }
 
 std::vector<std::unique_ptr<worker::ExecutingTask>> CallQueue::take_all() {
@@ -94,8 +96,7 @@ void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
   if (asyncio_) {
     queue_.push(std::move(task));
   } else if (threaded_ && !task->is_actor_creation()) {
-    grow_pool();
-    queue_.push(std::move(task));
+    if (!queue_.push(std::move(task))) grow_pool();
   } else {
     run_here(std::move(task));
   }
@@ -110,9 +111,9 @@ void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
   if (!call_python("ray._private.async_actor", "start", args.get())) PyErr_Print();
 }
 
-// One more thread when all are busy; pool threads never end.
+// Pool threads never end.
 void PythonExecutor::grow_pool() {
-  if (!queue_.all_busy() || threads_ >= max_threads_) return;
+  if (threads_ >= max_threads_) return;
   ++threads_;
   GilAcquire gil;
   PyPtr args(PyTuple_New(0));

@@ -36,17 +36,17 @@ class CallQueue {
  public:
   CallQueue();
   ~CallQueue();
-  void push(std::unique_ptr<worker::ExecutingTask> task);
+  // False: more calls wait than threads are in wait_one().
+  bool push(std::unique_ptr<worker::ExecutingTask> task);
   std::vector<std::unique_ptr<worker::ExecutingTask>> take_all();     // does not wait; for the event loop
   std::unique_ptr<worker::ExecutingTask> wait_one();                  // for pool threads
   int fd() const { return fd_; }                                      // readable when something was pushed
-  bool all_busy() const { return idle_ == 0; }
 
  private:
   std::mutex mutex_;
   std::condition_variable pushed_;
   std::deque<std::unique_ptr<worker::ExecutingTask>> tasks_;
-  std::atomic<int> idle_{0};
+  size_t idle_ = 0;
   int fd_;
 };
 

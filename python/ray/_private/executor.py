@@ -8,7 +8,19 @@ from ray import _raylet
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _functions: dict[bytes, object] = {}
-_user_omp = "OMP_NUM_THREADS" in os.environ
+node_manager_pid = os.getppid()   # this module is imported in the fork server, a child of the node-manager
+
+
+def _omp_set_by_user() -> bool:
+    """The node-manager gives workers a default: what counts is its own environment."""
+    try:
+        with open(f"/proc/{node_manager_pid}/environ", "rb") as environ:
+            return any(entry.startswith(b"OMP_NUM_THREADS=") for entry in environ.read().split(b"\0"))
+    except OSError:
+        return "OMP_NUM_THREADS" in os.environ
+
+
+_user_omp = _omp_set_by_user()
 _applied_env: dict[str, str | None] = {}
 _applied_path: list[str] = []
 current_job = ""              # hex id, for the log markers

@@ -298,13 +298,15 @@ def _random_namespace() -> str:
 
 
 def _driver_sys_path() -> list[str]:
-    """Where workers find the driver's modules: its script's directory, its directory, and its PYTHONPATH."""
+    """Where workers find the driver's modules: its script's directory, its directory, and what PYTHONPATH and the program put on
+    sys.path. Not the interpreter's own directories: workers have theirs."""
     main = sys.modules.get("__main__")
     entries = [os.path.dirname(os.path.abspath(main.__file__))] if getattr(main, "__file__", None) else []
     entries.append(os.getcwd())
-    entries += [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    entries += [os.path.abspath(entry) for entry in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path) if entry]
+    own = tuple(os.path.join(prefix, "lib") for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, "/usr/local"})
     ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    return [entry for entry in dict.fromkeys(entries) if os.path.realpath(entry) != ours]
+    return [entry for entry in dict.fromkeys(entries) if os.path.realpath(entry) != ours and not entry.startswith(own)]
 
 
 def _job_config(given: dict) -> dict:

@@ -58,7 +58,7 @@ def main(args: dict) -> int:
     sys.stdout = sys.__stdout__ = MarkedStream(1)
     sys.stderr = sys.__stderr__ = MarkedStream(2)
     signal.signal(signal.SIGINT, _on_interrupt)
-    os.environ.setdefault("RAY_RAYLET_PID", str(os.getppid()))
+    os.environ.setdefault("RAY_RAYLET_PID", str(executor.node_manager_pid))
     os.environ.setdefault("RAY_CLIENT_MODE", "0")
     if os.environ.get("RAY_worker_faulthandler", "1") != "0":
         import faulthandler
