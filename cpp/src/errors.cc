@@ -23,6 +23,7 @@ void throw_stored_error(rt::Bytes inband) {
   if (!error.ParseFromArray(inband.data(), static_cast<int>(inband.size()))) throw RayException("The stored error cannot be read.");
   if (error.code() == kTaskRaised) throw RayTaskException(task_text(error));
   switch (static_cast<rt::Code>(error.code())) {
+    case rt::Code::kActorUnavailable:   // its process died under this call; it may be restarted
     case rt::Code::kActorDied: throw RayActorException(error.message());
     case rt::Code::kWorkerCrashed:
     case rt::Code::kNodeDied: throw RayWorkerException(error.message());
