@@ -27,7 +27,7 @@ std::string table(const std::vector<Words>& rows) {
   for (const auto& row : rows) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], widths[i]) : row[i];
-    out += line + "\n";
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return out;
 }

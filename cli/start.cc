@@ -33,7 +33,6 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
 }
 
 Result<int> start(launch::NodeOptions& options, bool block) {
-  if (!options.head) RT_TRY(check_head(options));
   RT_ASSIGN(auto node, launch::start_node(options));
   print_next_steps(node, options);
   return block ? supervise(node) : kExitOk;
@@ -47,6 +46,9 @@ int run_start(const Words& words) {
   if (auto code = line.parse(words)) return *code;
   auto options = start_options(line);
   if (!options) return options.error().code == Code::kInvalid ? usage_error("start", options.error().message) : failure(options.error());
+  if (!options->head) {
+    if (Status reachable = check_head(*options); !reachable) return failure(reachable.error());
+  }
   if (line.has("block")) hold_signals();
   auto code = start(*options, line.has("block"));
   if (!code && code.error().code == Code::kInvalid) return usage_error("start", code.error().message);

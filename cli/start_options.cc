@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace rt::cli {
@@ -21,7 +20,7 @@ constexpr const char* kDashboard[] = {"include-dashboard", "dashboard-host", "da
 constexpr const char* kAbsent[] = {"autoscaling-config", "object-spilling-directory", "tracing-startup-hook", "labels-file", "system-reserved-cpu",
                                    "system-reserved-memory", "cgroup-path"};
 constexpr const char* kAbsentFlags[] = {"enable-resource-isolation", "no-redirect-output"};
-constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxBytes = int64_t{1} << 46;
 
 void notices(const CommandLine& line) {
   auto note = [&](const char* name, const char* why) {
@@ -144,9 +143,9 @@ Result<launch::NodeOptions> start_options(const CommandLine& line) {
   if (cpus) options.num_cpus = static_cast<double>(*cpus);
   RT_ASSIGN(auto gpus, line.whole("num-gpus", 0, 1'000'000));
   if (gpus) options.num_gpus = static_cast<double>(*gpus);
-  // Their bounds depend on settings: launch checks them.
-  RT_ASSIGN(options.memory, line.whole("memory", -kAny, kAny));
-  RT_ASSIGN(options.object_store_memory, line.whole("object-store-memory", -kAny, kAny));
+  // The smallest object store depends on settings: launch checks it.
+  RT_ASSIGN(options.memory, line.whole("memory", 1, kMaxBytes));
+  RT_ASSIGN(options.object_store_memory, line.whole("object-store-memory", 1, kMaxBytes));
   RT_TRY(read_resources(line, &options.resources));
   RT_TRY(read_labels(line, &options.labels));
   RT_TRY(read_settings(line, &options.system_config));

@@ -1,0 +1,39 @@
+# One command each; everything lands in build/. What is missing on the machine is installed first (scripts/setup, Debian 12).
+PREFIX ?= /usr/local
+PYTHON ?= /usr/bin/python3
+
+.PHONY: build setup test check bench bench-compare demo docs install clean
+build: setup
+	scripts/build
+
+setup:
+	@scripts/setup
+
+test: build
+	scripts/test
+
+# Style and include directions, then every test (the simulations among them).
+check: build docs
+	$(PYTHON) scripts/check_includes.py
+	$(PYTHON) scripts/check_style.py
+	@git diff --quiet -- docs/configuration.md || { echo "docs/configuration.md was not up to date: commit what 'make docs' made" >&2; exit 1; }
+	scripts/test
+
+bench: build
+	$(PYTHON) bench/compare.py --no-ray --programs
+
+# Against Ray from PyPI, in a virtual environment of its own, alternating in one run.
+bench-compare: build
+	$(PYTHON) bench/compare.py --programs
+
+demo: build
+	scripts/demo
+
+docs: build
+	scripts/gen_docs
+
+install: build
+	scripts/install "$(PREFIX)"
+
+clean:
+	rm -rf build

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Include directions, as DESIGN 3 and docs/architecture.md draw them. Prints each violation as file:line; exit code 1 when there are any.
+
+    check_includes.py [ROOT]
+"""
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+SOURCES = ("*.cc", "*.h", "*.def")
+TREES = ("common", "daemons", "worker", "cli", "cpp", "python/binding", "bench")
+
+# What a directory may include of this project beyond itself (prefix match); the first prefix that fits a file counts.
+ALLOWED = [
+    ("common/base/", []),
+    ("common/config/", ["common/base/"]),
+    ("common/resources/", ["common/base/", "common/proto/"]),
+    ("common/events/", ["common/base/"]),
+    ("common/net/", ["common/base/"]),
+    ("common/rpc/", ["common/base/", "common/net/", "common/proto/"]),
+    ("common/api_json/", ["common/base/", "common/proto/", "common/resources/"]),
+    ("common/launch/", ["common/base/", "common/config/", "common/resources/", "common/net/address.h"]),
+    ("common/", ["common/"]),
+    ("daemons/object_store/client/", ["common/", "daemons/object_store/"]),
+    ("daemons/", ["common/"]),
+    ("worker/", ["common/", "daemons/object_store/client/"]),
+    ("cli/", ["common/"]),
+    ("python/binding/", ["common/", "worker/"]),
+]
+# A core/ decides: no sockets, RPC, threads, files or clocks. Atomics are allowed: a reference is released in whatever thread drops it.
+CORE_FORBIDDEN_OURS = ("common/net/", "common/rpc/", "common/launch/")
+CORE_FORBIDDEN_SYSTEM = {
+    "thread", "mutex", "shared_mutex", "condition_variable", "future", "chrono", "fstream", "filesystem", "iostream", "ctime", "random",
+    "unistd.h", "fcntl.h", "poll.h", "pthread.h", "time.h", "signal.h", "sqlite3.h",
+}
+CORE_FORBIDDEN_PREFIXES = ("sys/", "boost/asio", "netinet/", "arpa/", "linux/")
+CORE_CALLS = re.compile(r"\b(?:steady_now_us|wall_now_us|system_now|from_system|std::this_thread|std::chrono)\b")
+
+
+def component_of(path):
+    """daemons/head, daemons/node_manager, ...: siblings that must not know each other."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) + "/" if parts[0] == "daemons" else parts[0] + "/"
+
+
+def check_include(path, kind, target, is_core):
+    ours = kind == '"' or target.split("/")[0] in ("common", "daemons", "worker", "cli")
+    if target.startswith("boost/asio") and not path.startswith("common/net/"):
+        return "Asio belongs to common/net"
+    if is_core and target.startswith(CORE_FORBIDDEN_OURS):
+        return "core/ decides, it does no I/O"
+    if is_core and (target in CORE_FORBIDDEN_SYSTEM or target.startswith(CORE_FORBIDDEN_PREFIXES)):
+        return "core/ has no threads, files, clocks or sockets"
+    if not ours or "/" not in target:
+        return None
+    if target.endswith(".pb.h") and not target.startswith("common/proto/"):
+        return None
+    if target.startswith(component_of(path)) and path.startswith("daemons/"):
+        return None
+    for prefix, allowed in ALLOWED:
+        if not path.startswith(prefix):
+            continue
+        own = prefix != "daemons/" and target.startswith(prefix)      # a sibling daemon is not its own
+        if own or any(target.startswith(a) for a in allowed) or not target.startswith(("common/", "daemons/", "worker/", "cli/", "python/")):
+            return None
+        return f"{prefix} may include {', '.join(allowed) or 'nothing of the project'}"
+    return None
+
+
+def check_file(root, file):
+    path = file.relative_to(root).as_posix()
+    is_core = "/core/" in path
+    for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+        match = INCLUDE.match(line)
+        reason = check_include(path, *match.groups(), is_core) if match else None
+        if not reason and is_core and CORE_CALLS.search(line.split("//")[0]):
+            reason = "core/ gets time and randomness as arguments"
+        if reason:
+            yield f"{path}:{number}: {line.strip()}: {reason}"
+
+
+def violations(root):
+    root = pathlib.Path(root).resolve()
+    for tree in TREES:
+        for pattern in SOURCES:
+            for file in sorted((root / tree).rglob(pattern)):
+                yield from check_file(root, file)
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    found = list(violations(root))
+    print("\n".join(found) or "include directions are right")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""What of STYLE a program can see: tabs, trailing blanks, a missing last newline, files that have grown beyond 600 lines, directories of
+sources without a README. Prints each finding; exit code 1 when there are any."""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SUFFIXES = {".cc", ".h", ".def", ".py", ".proto", ".cmake", ".sh", ".service"}
+MAX_LINES = 600
+COMPONENTS = ("common", "daemons", "worker", "cli", "cpp", "python", "tests")
+
+
+def tracked():
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def findings(file):
+    text = file.read_text(errors="replace")
+    name = file.relative_to(ROOT)
+    lines = text.split("\n")
+    if text and not text.endswith("\n"):
+        yield f"{name}: no newline at the end"
+    if len(lines) > MAX_LINES:
+        yield f"{name}: {len(lines)} lines: would you rather inherit two files?"
+    for number, line in enumerate(lines, 1):
+        if "\t" in line:
+            yield f"{name}:{number}: a tab"
+        if line != line.rstrip():
+            yield f"{name}:{number}: blanks at the end of the line"
+
+
+def main():
+    files = tracked()
+    found = [finding for file in files if file.suffix in SUFFIXES or file.name == "CMakeLists.txt" for finding in findings(file)]
+    sources = {file.parent for file in files if file.suffix in (".cc", ".h") and file.relative_to(ROOT).parts[0] in COMPONENTS}
+    for directory in sorted(sources):
+        if directory.relative_to(ROOT).parts[0] != "tests" and not any((parent / "README.md").exists() for parent in (directory, directory.parent)):
+            found.append(f"{directory.relative_to(ROOT)}: no README.md")
+    print("\n".join(found) or "style is right")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,257 @@
+"""rayctl from the shell: start, join, ask, submit, stop - and one clear message for whatever is wrong."""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import BIN, free_port
+
+NODE_KEYS = ["NodeID", "Alive", "NodeManagerAddress", "NodeManagerHostname", "NodeManagerPort", "ObjectManagerPort", "ObjectStoreSocketName", "RayletSocketName",
+             "MetricsExportPort", "MetricsAgentPort", "DashboardAgentListenPort", "NodeName", "RuntimeEnvAgentPort", "DeathReason", "DeathReasonMessage", "alive",
+             "Resources", "Labels"]
+
+
+def eventually(condition, seconds=15):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+# ---- start and stop
+
+def test_start_join_and_stop_leave_nothing(shell):
+    port = free_port()
+    begin = time.monotonic()
+    out = shell.ok("start", "--head", f"--port={port}", "--num-cpus=2")
+    assert time.monotonic() - begin < 0.5
+    assert f"rayctl start --address='127.0.0.1:{port}'" in out and "ray.init()" in out and "rayctl stop" in out
+    token = (shell.scratch / ".ray" / "auth_token")
+    assert token.stat().st_mode & 0o777 == 0o600 and re.fullmatch("[0-9a-f]{64}\n", token.read_text())
+    shell.ok("start", f"--address=127.0.0.1:{port}", "--num-cpus=3", "--resources", '{"a": 1}', "--labels", "zone=east", "--node-name", "second")
+    nodes = json.loads(shell.ok("nodes", "--format", "json"))
+    assert [node["NodeName"] for node in nodes if node["Labels"].get("zone") == "east"] == ["second"]
+    assert json.loads(shell.ok("cluster-resources", "--format", "json"))["CPU"] == 5
+    assert "Stopped all 5 Ray processes." in shell.ok("stop")
+    assert eventually(lambda: not shell.processes()), shell.processes()
+    assert not list(shell.root.glob("session_2*/sockets/*")) and not (shell.root / "ray_current_cluster").exists()
+    assert "Did not find any active Ray processes." in shell.ok("stop")
+
+
+def test_the_second_name_and_the_version():
+    for name in ("ray", "rayctl"):
+        out = subprocess.run([BIN / name, "--version"], capture_output=True, text=True, check=True).stdout
+        assert re.fullmatch(rf"{name}, version \d+\.\d+\.\d+\n", out)
+
+
+def test_force_stop_ends_what_hangs(shell):
+    shell.ok("start", "--head", "--port=0")
+    record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
+    for process in record["processes"]:
+        os.kill(process["pid"], signal.SIGSTOP)
+    assert "Stopped all 3" in shell.ok("stop", "--force")
+    assert eventually(lambda: not shell.processes()), shell.processes()
+
+
+def test_block_ends_its_node_with_the_signal(shell):
+    blocking = subprocess.Popen(shell.command("start", "--head", "--port=0", "--block"), env=shell.env, stdout=subprocess.PIPE, text=True)
+    for line in blocking.stdout:
+        if line.startswith("--block"):
+            break
+    shell.ok("health-check")
+    blocking.send_signal(signal.SIGTERM)
+    blocking.communicate(timeout=20)
+    assert blocking.returncode == -signal.SIGTERM
+    assert eventually(lambda: not shell.processes()), shell.processes()
+
+
+def test_block_reports_a_daemon_that_dies(shell):
+    blocking = subprocess.Popen(shell.command("start", "--head", "--port=0", "--block"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in blocking.stdout:
+        if line.startswith("--block"):
+            break
+    record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
+    os.kill(next(p["pid"] for p in record["processes"] if p["name"] == "ray-head"), signal.SIGKILL)
+    _, errors = blocking.communicate(timeout=20)
+    assert blocking.returncode == 1 and "ray-head was killed by signal 9" in errors
+    assert eventually(lambda: not shell.processes()), shell.processes()
+    assert "ray-head" in next(shell.root.glob("session_2*/logs/ray_process_exit.log")).read_text()
+
+
+# ---- asking the cluster
+
+def test_status_has_the_contracts_layout(running):
+    out = running.ok("status")
+    for text in ("======== Autoscaler status: ", "Node status\n", "Active:\n 1 node_", "Pending:\n (no pending nodes)", "Recent failures:\n (no failures)",
+                 "Total Usage:\n 0.0/2.0 CPU\n 0B/", "0.0/1.5 thing", "Pending Demands:\n (no resource demands)"):
+        assert text in out
+    page = json.loads(running.ok("status", "--format", "json"))
+    assert page["cluster_resources"]["CPU"] == 2 and page["pending_demands"] == []
+
+
+def test_nodes_and_resources_as_ray_shows_them(running):
+    (node,) = json.loads(running.ok("nodes", "--format", "json", "--address", running.address))
+    assert list(node) == NODE_KEYS
+    assert node["Alive"] and node["Labels"]["ray.io/node-id"] == node["NodeID"] and len(node["NodeID"]) == 56
+    total = json.loads(running.ok("cluster-resources", "--format", "json"))
+    assert total == node["Resources"]
+    assert total["thing"] == 1.5 and total["node:127.0.0.1"] == total["node:__internal_head__"] == 1 and total["object_store_memory"] == 200000000
+    assert json.loads(running.ok("available-resources", "--format", "json")) == total
+    assert "thing" in running.ok("cluster-resources") and node["NodeID"][:16] in running.ok("nodes")
+
+
+def test_python_says_the_same(running):
+    program = "import json, ray; ray.init(address='auto'); print(json.dumps([ray.nodes(), ray.cluster_resources(), ray.available_resources()]))"
+    done = subprocess.run([sys.executable, "-c", program], env=running.env, cwd=running.scratch, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    nodes, total, available = json.loads(done.stdout.splitlines()[-1])
+    assert nodes == json.loads(running.ok("nodes", "--format", "json"))
+    assert total == json.loads(running.ok("cluster-resources", "--format", "json"))
+    assert available == total
+
+
+def test_timeline_of_a_job(running):
+    program = running.scratch / "traced.py"
+    program.write_text("import ray\nray.init()\n@ray.remote\ndef f(x): return x\n@ray.remote\nclass A:\n  def m(self): return 1\n"
+                       "ray.get([f.remote(i) for i in range(5)])\na = A.remote()\nray.get(a.m.remote())\n")
+    running.ok("job", "submit", "--", "python", program)
+    out = running.ok("timeline", "-o", "trace.json")
+    assert "Trace file written to trace.json" in out
+    events = json.loads((running.scratch / "trace.json").read_text())
+    bodies = [event for event in events if event["cat"].startswith("task::")]
+    assert sum(event["cat"] == "task::f" for event in bodies) == 5 and any(event["cat"] == "task::A.m" for event in bodies)
+    for body in bodies:
+        assert list(body) == ["cat", "name", "pid", "tid", "ts", "dur", "ph", "cname", "args"] and body["ph"] == "X" and body["tid"].startswith("worker:")
+        inside = [e for e in events if e["tid"] == body["tid"] and e["cat"].startswith("task:") and not e["cat"].startswith("task::")
+                  and body["ts"] <= e["ts"] and e["ts"] + e["dur"] <= body["ts"] + body["dur"]]
+        assert {e["cat"] for e in inside} == {"task:deserialize_arguments", "task:execute", "task:store_outputs"}
+
+
+# ---- jobs
+
+def test_a_job_is_followed_and_its_exit_code_is_ours(running):
+    done = running.run("job", "submit", "--submission-id", "seven", "--", "sh", "-c", "echo 'one two'; echo three >&2; exit 7")
+    assert done.returncode == 7, done.stderr
+    assert "Job 'seven' submitted successfully" in done.stdout and "one two\nthree\n" in done.stdout and "Job 'seven' failed" in done.stdout
+    assert "one two\nthree\n" in running.ok("job", "logs", "seven")
+    assert "Job 'seven' failed" in running.ok("job", "status", "seven")
+    (job,) = [job for job in json.loads(running.ok("job", "list", "--format", "json")) if job["submission_id"] == "seven"]
+    assert job["status"] == "FAILED" and job["driver_exit_code"] == 7
+    assert "submission_id='seven'" in running.ok("job", "list")
+    assert "already exists" in running.fails("job", "submit", "--submission-id", "seven", "--", "true")
+
+
+def test_a_job_of_success(running):
+    out = running.ok("job", "submit", "--", "python", "-c", "import ray; ray.init(); print(ray.get(ray.put('from the job')))")
+    assert "from the job" in out and re.search(r"Job 'raysubmit_\w+' succeeded", out)
+
+
+def test_a_job_can_be_left_and_stopped(running):
+    out = running.ok("job", "submit", "--no-wait", "--submission-id", "long", "--", "sleep", "1000")
+    assert "Tailing" not in out
+    assert eventually(lambda: "RUNNING" in running.ok("job", "status", "long"))
+    out = running.ok("job", "stop", "long")
+    assert "Attempting to stop job 'long'" in out and "Job 'long' was stopped" in out
+    assert eventually(lambda: not any("sleep 1000" in line for line in running.processes()))
+
+
+def test_jobs_that_do_not_exist(running):
+    for command in ("status", "logs", "stop"):
+        assert "nobody" in running.fails("job", command, "nobody")
+    assert "REST interface" in running.fails("job", "list", RAY_API_SERVER_ADDRESS="http://127.0.0.1:8265")
+
+
+# ---- wrong input: one message, the right exit code, nothing left
+
+@pytest.mark.parametrize("words, code, said", [
+    (["frobnicate"], 2, "no such command: frobnicate"),
+    (["memory"], 2, "no such command: memory"),
+    (["--nope"], 2, "no such option: --nope"),
+    (["status", "--nope"], 2, "no such option: --nope"),
+    (["job", "frobnicate"], 2, "no such command: job frobnicate"),
+    (["job", "submit"], 2, "command to run is missing"),
+    (["job", "status"], 2, "ID is missing"),
+    (["start"], 1, "--head to start a cluster"),
+    (["start", "--head", "--resources", "{bad"], 1, "--resources is '{bad'"),
+    (["start", "--head", "--resources", '{"a": -1}'], 2, "'a'"),
+    (["start", "--head", "--resources", '{"a": 1e300}'], 2, "'a'"),
+    (["start", "--head", "--num-cpus", "-2"], 2, "--num-cpus is '-2'"),
+    (["start", "--head", "--memory", "-5"], 2, "--memory is '-5'"),
+    (["start", "--head", "--object-store-memory", "1000"], 2, "78643200"),
+    (["start", "--head", "--port", "99999"], 2, "--port is '99999'"),
+    (["start", "--head", "--node-ip-address", "nonsense"], 2, "--node-ip-address is 'nonsense'"),
+    (["start", "--head", "--system-config", '{"no_such": 1}'], 2, "no_such"),
+    (["start", "--head", "--config", "/nonexistent.json"], 2, "/nonexistent.json"),
+    (["start", "--head", "--temp-dir", "relative"], 2, "absolute path"),
+    (["start", "--address=127.0.0.1:1"], 1, "127.0.0.1:1"),
+    (["start", "--address=nonsense"], 1, "nonsense"),
+    (["start", "--address=127.0.0.1:1", "--port=1"], 1, "--port is for --head only"),
+    (["status"], 1, "rayctl start --head"),
+    (["status", "--address", "127.0.0.1:1"], 1, "127.0.0.1:1"),
+    (["health-check", "--address", "127.0.0.1:1"], 1, "127.0.0.1:1"),
+    (["get-auth-token"], 1, "no cluster token"),
+    (["kill-actor"], 1, "--name is missing"),
+    (["stop", "-g", "soon"], 2, "--grace-period is 'soon'"),
+])
+def test_wrong_input_is_one_clear_message(shell, words, code, said):
+    assert said in shell.fails(*words, code=code)
+    assert not shell.processes() and not list(shell.root.glob("session_2*"))
+
+
+def test_a_busy_port(running):
+    assert f"port {running.port}" in running.fails("start", "--head", f"--port={running.port}")
+    running.ok("health-check")
+
+
+def test_a_wrong_token(running):
+    for words in (["status"], ["start", f"--address={running.address}"], ["job", "list"]):
+        assert "token" in running.fails(*words, RAY_AUTH_TOKEN="f" * 64, RAY_ADDRESS=running.address)
+
+
+def test_flags_that_one_port_makes_pointless(shell):
+    done = shell.run("start", "--head", "--port=0", "--min-worker-port=10002", "--dashboard-host=0.0.0.0", "--ray-client-server-port", "10001")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("has no effect") == 3
+
+
+def test_a_dead_cluster_does_not_mislead(shell):
+    shell.ok("start", "--head", "--port=0")
+    record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
+    for process in record["processes"]:
+        os.kill(process["pid"], signal.SIGKILL)
+    assert eventually(lambda: not shell.processes())
+    assert "has ended" in shell.fails("status")
+    shell.ok("start", "--head", "--port=0")
+    shell.ok("status")
+    shell.ok("stop")
+    assert not list(shell.root.glob("session_2*/sockets/*"))
+
+
+def test_something_else_listens_there(shell):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        begin = time.monotonic()
+        assert address in shell.fails("status", "--address", address)
+        assert time.monotonic() - begin < 15
+
+
+def test_tokens(shell):
+    token = shell.ok("get-auth-token", "--generate")
+    assert re.fullmatch("[0-9a-f]{64}", token)
+    assert shell.ok("get-auth-token") == token
+    assert "disabled" in shell.fails("get-auth-token", RAY_AUTH_MODE="disabled")
+
+
+def test_without_authentication(shell):
+    shell.ok("start", "--head", "--port=0", RAY_AUTH_MODE="disabled")
+    shell.ok("status", RAY_AUTH_MODE="disabled")
+    assert not pathlib.Path(shell.scratch / ".ray").exists()
