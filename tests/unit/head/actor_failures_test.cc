@@ -1,0 +1,300 @@
+#include "tests/unit/head/core_fixture.h"
+
+namespace rt::head {
+namespace {
+
+class ActorFailuresTest : public HeadTest {
+ protected:
+  proto::RegisterActorRequest restartable(JobId job, int64_t max_restarts) {
+    auto request = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+    request.mutable_spec()->set_max_restarts(max_restarts);
+    return request;
+  }
+};
+
+TEST_F(ActorFailuresTest, NodeDeathRestartsItsActorsElsewhere) {
+  add_node(1, {{"CPU", 1}});
+  add_node(2, {{"CPU", 2}});
+  add_node(3, {{"CPU", 2}});
+  JobId job = add_job(1);
+  ActorId lasting = create(restartable(job, 1));
+  auto first = take(sink.creates);
+  answer_create(first, created(1));
+  EXPECT_EQ(first.node.node, node_id(1));
+  ActorId second = create(restartable(job, -1)), mortal = create(restartable(job, 0));
+  int home = sink.creates.front().node.node == node_id(2) ? 2 : 3, other = 5 - home;
+  answer_create(take(sink.creates), created(2));
+  auto third = take(sink.creates);
+  answer_create(third, created(3));
+  ASSERT_EQ(third.node.node, node_id(home));
+  lose_node(home);
+  EXPECT_EQ(state(mortal), proto::ACTOR_DEAD);
+  EXPECT_EQ(info(mortal).death().kind(), proto::ExitInfo::NODE_DIED);
+  EXPECT_EQ(state(second), proto::ACTOR_RESTARTING);
+  EXPECT_EQ(info(second).num_restarts(), 1);
+  auto again = take(sink.creates);
+  EXPECT_EQ(again.node.node, node_id(other));
+  EXPECT_EQ(again.request.epoch(), 2);
+  answer_create(again, created(4));
+  EXPECT_EQ(state(lasting), proto::ACTOR_ALIVE);
+}
+
+TEST_F(ActorFailuresTest, WithinTheGraceNothingHappens) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = alive_actor(restartable(job, 0), 1);
+  core->connection_closed(conn_of(1), now);
+  advance(1000);
+  auto back = registration(1, {{"CPU", 2}});
+  *back.add_live_actors() = info(id);
+  back.add_live_jobs()->set_job_id(job.binary());
+  auto answer = register_node(301, back);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->dead_jobs_size(), 0);
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  drop_node_news();
+}
+
+TEST_F(ActorFailuresTest, WhatANodeDoesNotBringBackHasDied) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job();
+  ActorId gone = alive_actor(restartable(job, 0), 1);
+  ActorId restarts = alive_actor(restartable(job, 1), 2);
+  ActorId starting = create(restartable(job, 0));
+  auto order = take(sink.creates);
+  core->connection_closed(conn_of(1), now);
+  answer_create(order, make_error(Code::kUnavailable, "connection lost"));
+  auto back = registration(1, {{"CPU", 4}});
+  back.add_live_jobs()->set_job_id(job.binary());
+  register_node(301, back);
+  drop_node_news();
+  EXPECT_EQ(state(gone), proto::ACTOR_DEAD);
+  EXPECT_EQ(state(restarts), proto::ACTOR_RESTARTING);
+  auto repeated = take(sink.creates);   // the order may have been lost: the same start again
+  EXPECT_EQ(repeated.request.epoch(), order.request.epoch());
+  EXPECT_EQ(repeated.node.conn, 301u);
+  answer_create(repeated, created(3));
+  EXPECT_EQ(state(starting), proto::ACTOR_ALIVE);
+  answer_create(take(sink.creates), created(4));
+  EXPECT_EQ(state(restarts), proto::ACTOR_ALIVE);
+}
+
+TEST_F(ActorFailuresTest, AStartIsNotARestart) {
+  add_node(1, {});
+  add_node(2, {{"CPU", 1}});
+  JobId job = add_job(1);
+  ActorId id = create(restartable(job, 0));
+  auto order = take(sink.creates);
+  lose_node(2);
+  EXPECT_EQ(state(id), proto::ACTOR_PENDING);
+  add_node(3, {{"CPU", 1}});
+  auto again = take(sink.creates);
+  EXPECT_EQ(again.request.epoch(), 2);
+  EXPECT_EQ(again.request.num_restarts(), 0);
+  answer_create(order, created(1));   // from the dead node: nobody there to be told
+  answer_create(again, created(2));
+  EXPECT_EQ(info(id).address().worker_id(), worker_id(2).binary());
+}
+
+TEST_F(ActorFailuresTest, StaleStartsAreEnded) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = create(restartable(job, 0));
+  auto order = take(sink.creates);
+  EXPECT_TRUE(kill(id, true));
+  take(sink.kills);
+  answer_create(order, created(1));   // the constructor had just finished
+  auto stray = take(sink.kills);
+  EXPECT_EQ(stray.request.worker_id(), worker_id(1).binary());
+  proto::ActorStarted started;
+  started.set_actor_id(id.binary());
+  started.set_epoch(1);
+  started.mutable_address()->set_worker_id(worker_id(1).binary());
+  EXPECT_TRUE(core->actor_started(conn_of(1), started, now));
+  take(sink.kills);
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+}
+
+TEST_F(ActorFailuresTest, TheConstructorsErrorIsFinal) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = create(restartable(job, -1));
+  proto::CreateActorReply failed;
+  failed.mutable_failure()->set_kind(proto::ExitInfo::INIT_FAILED);
+  failed.mutable_failure()->set_creation_error("pickled");
+  answer_create(take(sink.creates), failed);
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+  EXPECT_EQ(info(id).death().creation_error(), "pickled");
+}
+
+TEST_F(ActorFailuresTest, ACrashInTheConstructorCountsAsADeath) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = create(restartable(job, 1));
+  proto::CreateActorReply crashed;
+  crashed.mutable_failure()->set_kind(proto::ExitInfo::SIGNALED);
+  answer_create(take(sink.creates), crashed);
+  EXPECT_EQ(info(id).num_restarts(), 1);
+  answer_create(take(sink.creates), crashed);
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+}
+
+TEST_F(ActorFailuresTest, ACrashLoopIsSlowedDown) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = create(restartable(job, -1));
+  proto::CreateActorReply crashed;
+  crashed.mutable_failure()->set_kind(proto::ExitInfo::SIGNALED);
+  int starts = 0;
+  for (int64_t t = 0; t < 10'000; t += 10) {
+    while (!sink.creates.empty()) {
+      ++starts;
+      answer_create(take(sink.creates), crashed);
+    }
+    advance(10);
+    if (t % 500 == 0) report(1, {{"CPU", 2}});
+  }
+  EXPECT_GE(starts, 5);
+  EXPECT_LE(starts, 20);
+  EXPECT_TRUE(kill(id, true));
+  sink.kills.clear();
+  sink.creates.clear();
+}
+
+TEST_F(ActorFailuresTest, ANodeThatCannotStartItIsTriedABoundedNumberOfTimes) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = create(restartable(job, 0));
+  int attempts = 0;
+  for (int i = 0; i < 100 && state(id) != proto::ACTOR_DEAD; ++i) {
+    while (!sink.creates.empty()) {
+      ++attempts;
+      answer_create(take(sink.creates), make_error(Code::kInternal, "fork server is broken"));
+    }
+    advance_alive(500, {1});
+  }
+  EXPECT_EQ(attempts, options.settings.actor_start_attempts);
+  EXPECT_NE(info(id).death().message().find("fork server is broken"), std::string::npos);
+  take(sink.kills);
+}
+
+TEST_F(ActorFailuresTest, KillWithRestartGoesThroughTheNode) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = alive_actor(restartable(job, 1), 1);
+  EXPECT_TRUE(kill(id, false));
+  EXPECT_EQ(take(sink.kills).request.worker_id(), worker_id(1).binary());
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::KILLED_BY_USER));
+  answer_create(take(sink.creates), created(2));
+  EXPECT_EQ(info(id).epoch(), 2);
+  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::SIGNALED));   // old news
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+}
+
+TEST_F(ActorFailuresTest, OutOfScopeEndsAfterQueuedCalls) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = alive_actor(restartable(job, -1), 1);
+  EXPECT_TRUE(kill(id, true, proto::ExitInfo::OUT_OF_SCOPE, true));
+  EXPECT_TRUE(take(sink.kills).request.graceful());
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::EXITED));
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+  EXPECT_EQ(info(id).death().kind(), proto::ExitInfo::OUT_OF_SCOPE);
+  EXPECT_TRUE(kill(id, true));   // again: nothing to do
+  EXPECT_EQ(kill(make_actor_id(job, 999, 0), true).error().code, Code::kNotFound);
+}
+
+TEST_F(ActorFailuresTest, AKillThatMissedItsNodeIsRepeated) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId dead = alive_actor(restartable(job, 0), 1), leaving = alive_actor(restartable(job, 0), 2);
+  auto back = registration(1, {{"CPU", 2}});
+  *back.add_live_actors() = info(dead);
+  *back.add_live_actors() = info(leaving);
+  back.add_live_jobs()->set_job_id(job.binary());
+  core->connection_closed(conn_of(1), now);
+  EXPECT_TRUE(kill(dead, true));
+  EXPECT_TRUE(kill(leaving, true, proto::ExitInfo::OUT_OF_SCOPE, true));
+  EXPECT_TRUE(sink.kills.empty());
+  register_node(301, back);
+  ASSERT_EQ(sink.kills.size(), 2u);
+  EXPECT_EQ(take(sink.kills).request.actor_id(), dead.binary());
+  EXPECT_TRUE(take(sink.kills).request.graceful());
+  drop_node_news();
+}
+
+TEST_F(ActorFailuresTest, JobEndKillsAllButDetachedActors) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job(), other_job = add_job();
+  ActorId normal = alive_actor(restartable(job, -1), 1);
+  auto detached_request = actor_request(job, {}, {});
+  detached_request.mutable_spec()->set_detached(true);
+  detached_request.mutable_spec()->set_name("d");
+  ActorId detached = alive_actor(detached_request, 2);
+  ActorId other = alive_actor(actor_request(other_job, {}, {}), 3);
+  ActorId pending = create(actor_request(job, {{"CPU", 2}}, {{"CPU", 2}}));
+  EXPECT_TRUE(sink.creates.empty());
+  finish_job(job);
+  EXPECT_EQ(take(sink.kills).request.actor_id(), normal.binary());
+  auto push = take(sink.pushes);
+  EXPECT_EQ(push.conn, conn_of(1));
+  EXPECT_EQ(push.event.finished_jobs(0), job.binary());
+  EXPECT_EQ(state(normal), proto::ACTOR_DEAD);
+  EXPECT_EQ(info(normal).death().kind(), proto::ExitInfo::JOB_FINISHED);
+  EXPECT_EQ(state(pending), proto::ACTOR_DEAD);
+  EXPECT_EQ(state(detached), proto::ACTOR_ALIVE);
+  EXPECT_EQ(state(other), proto::ACTOR_ALIVE);
+  finish_job(job);   // said twice
+  // What a detached actor creates afterwards lives as long as it does.
+  auto child_request = actor_request(job, {}, {});
+  child_request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(2).binary());
+  ActorId child = alive_actor(child_request, 4);
+  EXPECT_TRUE(died(1, detached, 1, proto::ExitInfo::SIGNALED));
+  EXPECT_EQ(state(child), proto::ACTOR_DEAD);
+  EXPECT_EQ(info(child).death().kind(), proto::ExitInfo::OWNER_DIED);
+  EXPECT_EQ(take(sink.kills).request.actor_id(), child.binary());
+}
+
+TEST_F(ActorFailuresTest, ADeadOwnersActorsEnd) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  auto request = actor_request(job, {}, {});
+  request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(50).binary());
+  ActorId id = alive_actor(request, 1);
+  auto grandchild_request = actor_request(job, {}, {});
+  grandchild_request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(1).binary());
+  ActorId grandchild = alive_actor(grandchild_request, 2);
+  proto::DeadWorkers report;
+  report.add_worker_ids(worker_id(50).binary());
+  EXPECT_TRUE(core->dead_workers(conn_of(1), report, now));
+  commit();
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+  EXPECT_EQ(state(grandchild), proto::ACTOR_DEAD);
+  EXPECT_EQ(sink.kills.size(), 2u);
+  sink.kills.clear();
+  EXPECT_EQ(take(sink.pushes).event.dead_workers(0), worker_id(50).binary());
+  report.add_worker_ids("short");
+  EXPECT_EQ(core->dead_workers(conn_of(1), report, now).error().code, Code::kInvalid);
+  EXPECT_EQ(core->dead_workers(77, report, now).error().code, Code::kNotFound);
+}
+
+TEST_F(ActorFailuresTest, RestartsGoOnWithAFullDisk) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = alive_actor(restartable(job, 1), 1);
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::SIGNALED));
+  answer_create(take(sink.creates), created(2));
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+  proto::ActorInfo record;
+  ASSERT_TRUE(record.ParseFromString(disk.tables["actors"][id.binary()]));
+  EXPECT_EQ(record.epoch(), 2);   // written again when space returned
+  EXPECT_EQ(record.state(), proto::ACTOR_ALIVE);
+}
+
+}  // namespace
+}  // namespace rt::head

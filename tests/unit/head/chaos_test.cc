@@ -1,0 +1,203 @@
+// A seeded storm: nodes come, go and lie about resources, actors die, disks fill, the head restarts. Invariants hold after every event,
+// no node ever gets more actors than it holds, and in the end every actor lives or is dead for a reason.
+#include "common/base/rng.h"
+#include "tests/unit/head/core_fixture.h"
+
+namespace rt::head {
+namespace {
+
+class ChaosTest : public HeadTest {
+ protected:
+  struct FakeNode {
+    ConnId conn = 0;
+    double cpus = 4;
+    std::map<ActorId, std::pair<int64_t, int>> actors;   // epoch, worker
+  };
+
+  void join(Rng& rng) {
+    int n = ++last_node;
+    nodes[n].conn = ++last_conn;
+    auto request = registration(n, {{"CPU", nodes[n].cpus}});
+    request.mutable_node()->set_port(7000 + static_cast<int>(rng.below(100)));
+    register_node(nodes[n].conn, request);
+  }
+  void rejoin(int n) {
+    FakeNode& node = nodes[n];
+    node.conn = ++last_conn;
+    auto request = registration(n, {{"CPU", node.cpus}});
+    set_resources(request.mutable_node()->mutable_available(), {{"CPU", node.cpus - static_cast<double>(node.actors.size())}});
+    for (const auto& [id, life] : node.actors) {
+      auto* live = request.add_live_actors();
+      live->mutable_spec()->set_actor_id(id.binary());
+      live->set_state(proto::ACTOR_ALIVE);
+      live->set_epoch(life.first);
+      live->mutable_address()->set_worker_id(worker_id(life.second).binary());
+    }
+    if (n == 1) request.add_live_jobs()->set_job_id(job.binary());
+    if (!register_node(node.conn, request).ok()) nodes.erase(n);
+  }
+  int node_of(const NodeId& id) {
+    for (const auto& [n, node] : nodes) {
+      if (node_id(n) == id) return n;
+    }
+    return 0;
+  }
+  void serve(Rng& rng) {
+    while (!sink.kills.empty()) {
+      auto kill = take(sink.kills);
+      if (int n = node_of(kill.node.node)) nodes[n].actors.erase(ActorId::from_binary(kill.request.actor_id()));
+    }
+    while (!sink.creates.empty()) {
+      auto create = take(sink.creates);
+      int n = node_of(create.node.node);
+      if (!n || nodes[n].conn != create.node.conn) {
+        answer_create(create, make_error(Code::kUnavailable, "lost"));
+        continue;
+      }
+      FakeNode& node = nodes[n];
+      ActorId id = ActorId::from_binary(create.request.spec().actor_id());
+      bool known = node.actors.contains(id);
+      ASSERT_TRUE(known || node.actors.size() + 1 <= static_cast<size_t>(node.cpus)) << "over-placed";
+      proto::CreateActorReply reply;
+      if (rng.chance(0.1)) {
+        reply.set_no_resources(true);
+      } else if (rng.chance(0.05)) {
+        reply.mutable_failure()->set_kind(proto::ExitInfo::SIGNALED);
+      } else {
+        int worker = 1 + static_cast<int>(rng.below(250));
+        node.actors[id] = {create.request.epoch(), worker};
+        reply = created(worker);
+      }
+      if (reply.no_resources() || !reply.ok()) node.actors.erase(id);
+      answer_create(create, reply);
+    }
+    sink.pushes.clear();
+    sink.closes.clear();
+  }
+  void heartbeat() {
+    for (auto& [n, node] : nodes) {
+      if (!node.conn) continue;
+      proto::ResourceReport report;
+      report.set_node_id(node_id(n).binary());
+      report.set_incarnation(++incarnation);
+      set_resources(report.mutable_available(), {{"CPU", node.cpus - static_cast<double>(node.actors.size())}});
+      (void)core->report_resources(node.conn, report, now);
+      commit();
+    }
+  }
+  void disturb(Rng& rng) {
+    int n = nodes.empty() ? 0 : std::next(nodes.begin(), static_cast<long>(rng.below(nodes.size())))->first;
+    switch (rng.below(8)) {
+      case 0:
+        if (nodes.size() < 8 && last_node < 200) join(rng);
+        break;
+      case 1:
+        if (n > 1 && rng.chance(0.3)) {   // gone for good
+          core->connection_closed(nodes[n].conn, now);
+          nodes.erase(n);
+        }
+        break;
+      case 2:
+        if (n && nodes[n].conn) {
+          core->connection_closed(nodes[n].conn, now);
+          commit();
+          nodes[n].conn = 0;
+          rejoin(n);
+        }
+        break;
+      case 3:
+        if (n && nodes[n].conn && !nodes[n].actors.empty()) {
+          auto [id, life] = *nodes[n].actors.begin();
+          nodes[n].actors.erase(id);
+          proto::ActorDied report;
+          report.set_actor_id(id.binary());
+          report.set_epoch(life.first);
+          report.mutable_death()->set_kind(proto::ExitInfo::SIGNALED);
+          (void)core->actor_died(nodes[n].conn, report, now);
+        }
+        break;
+      case 4: {
+        auto request = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+        request.mutable_spec()->set_max_restarts(-1);
+        if (register_actor(request).ok()) created_ids.push_back(ActorId::from_binary(request.spec().actor_id()));
+        break;
+      }
+      case 5:
+        if (!created_ids.empty() && rng.chance(0.3)) {
+          (void)kill(created_ids[rng.below(created_ids.size())], true);
+        }
+        break;
+      case 6:
+        if (rng.chance(0.1)) disk.failure = make_error(Code::kOutOfDisk, "full");
+        if (rng.chance(0.5)) disk.failure.reset();
+        break;
+      case 7:
+        if (rng.chance(0.05) && !disk.failure) {
+          advance(options.settings.storage_retry_ms);   // what failed is written before the crash
+          serve(rng);
+          restart();
+          for (auto& [id, node] : nodes) node.conn = 0;
+          std::vector<int> all;
+          for (auto& [id, node] : nodes) all.push_back(id);
+          for (int id : all) rejoin(id);
+        }
+        break;
+    }
+    commit();
+  }
+
+  std::map<int, FakeNode> nodes;
+  JobId job;
+  std::vector<ActorId> created_ids;
+  int last_node = 0;
+  ConnId last_conn = 1000;
+};
+
+TEST_F(ChaosTest, StormsPass) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    disk = MemoryStorage::Disk();
+    nodes.clear();
+    created_ids.clear();
+    last_node = 0;
+    restart();
+    join(rng);
+    job = add_job(1);
+    for (int step = 0; step < 400; ++step) {
+      disturb(rng);
+      serve(rng);
+      if (HasFatalFailure()) return;
+      advance(static_cast<int64_t>(rng.below(200)));
+      serve(rng);
+      if (step % 2 == 0) heartbeat();
+      core->check_invariants(now);
+    }
+    disk.failure.reset();
+    while (nodes.size() < 60) join(rng);   // room for everybody
+    for (int i = 0; i < 60; ++i) {
+      advance(500);
+      serve(rng);
+      heartbeat();
+      serve(rng);
+    }
+    size_t alive = 0;
+    for (const ActorId& id : created_ids) {
+      const Actor* actor = core->actors().find(id);
+      ASSERT_TRUE(actor);
+      if (actor->dead()) continue;
+      ASSERT_EQ(actor->phase, Actor::Phase::kAlive) << id.hex();
+      int n = node_of(actor->node);
+      ASSERT_TRUE(n && nodes[n].actors.contains(id)) << "the head believes in an actor its node does not have";
+      ASSERT_EQ(nodes[n].actors[id].first, actor->info.epoch());
+      ++alive;
+    }
+    size_t hosted = 0;
+    for (const auto& [n, node] : nodes) hosted += node.actors.size();
+    EXPECT_EQ(hosted, alive);   // no strays
+  }
+  sink.pushes.clear();
+}
+
+}  // namespace
+}  // namespace rt::head

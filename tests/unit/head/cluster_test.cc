@@ -1,0 +1,210 @@
+#include "tests/unit/head/core_fixture.h"
+
+namespace rt::head {
+namespace {
+
+class ClusterTest : public HeadTest {
+ protected:
+  bool alive(int n) { return core->cluster().find(node_id(n))->alive(); }
+};
+
+TEST_F(ClusterTest, RegistrationIsAnsweredBeforeAnythingElseIsSent) {
+  bool pushed_before = true;
+  core->register_node(conn_of(1), registration(1, {{"CPU", 4}}), now, [&](Result<proto::RegisterNodeReply> reply) {
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->cluster_id(), core->cluster_id());
+    EXPECT_EQ(reply->nodes_size(), 1);
+    EXPECT_EQ(reply->head_incarnation(), 1);
+    pushed_before = !sink.pushes.empty();
+  });
+  EXPECT_FALSE(pushed_before);
+  commit();
+  auto push = take(sink.pushes);
+  EXPECT_EQ(push.conn, conn_of(1));
+  EXPECT_TRUE(push.event.nodes(0).alive());
+}
+
+TEST_F(ClusterTest, MalformedRegistrationsAreRefused) {
+  auto bad_id = registration(1, {});
+  bad_id.mutable_node()->set_node_id("short");
+  EXPECT_EQ(register_node(5, bad_id).error().code, Code::kInvalid);
+  auto no_ip = registration(1, {});
+  no_ip.mutable_node()->clear_ip();
+  EXPECT_EQ(register_node(5, no_ip).error().code, Code::kInvalid);
+  auto negative = registration(1, {});
+  (*negative.mutable_node()->mutable_total()->mutable_units())["CPU"] = -1;
+  EXPECT_EQ(register_node(5, negative).error().code, Code::kInvalid);
+  EXPECT_TRUE(core->cluster().nodes().empty());
+}
+
+TEST_F(ClusterTest, ALostConnectionIsForgivenWithinTheGrace) {
+  add_node(1, {{"CPU", 4}});
+  core->connection_closed(conn_of(1), now);
+  advance(1400);
+  EXPECT_TRUE(alive(1));
+  EXPECT_TRUE(register_node(555, registration(1, {{"CPU", 4}})).ok());
+  advance(5000);
+  EXPECT_TRUE(alive(1));
+  drop_node_news();
+}
+
+TEST_F(ClusterTest, AfterTheGraceTheNodeIsDeadForGood) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  core->connection_closed(conn_of(2), now);
+  advance(1499);
+  EXPECT_TRUE(alive(2));
+  advance(2);
+  EXPECT_FALSE(alive(2));
+  auto news = take(sink.pushes);
+  EXPECT_EQ(news.conn, conn_of(1));
+  ASSERT_EQ(news.event.nodes_size(), 1);
+  EXPECT_FALSE(news.event.nodes(0).alive());
+  EXPECT_EQ(news.event.nodes(0).death_reason(), 2);
+  auto again = register_node(9, registration(2, {{"CPU", 4}}));
+  EXPECT_EQ(again.error().code, Code::kNodeDied);
+  EXPECT_EQ(core->cluster_status(now).recent_failures_size(), 1);
+}
+
+TEST_F(ClusterTest, ASilentNodeIsDeclaredDeadAndDisconnected) {
+  add_node(1, {{"CPU", 4}});
+  advance_alive(9000, {1});
+  advance(9900);
+  EXPECT_TRUE(alive(1));
+  advance(200);
+  EXPECT_FALSE(alive(1));
+  EXPECT_EQ(take(sink.closes).conn, conn_of(1));
+}
+
+TEST_F(ClusterTest, ANodeThatLeavesIsNoFailure) {
+  add_node(1, {{"CPU", 4}});
+  proto::UnregisterNodeRequest request;
+  request.set_node_id(node_id(1).binary());
+  request.set_reason(1);
+  request.set_message("stopped by rayctl stop");
+  EXPECT_TRUE(core->unregister_node(conn_of(1), request, now));
+  commit();
+  EXPECT_FALSE(alive(1));
+  EXPECT_EQ(core->cluster().find(node_id(1))->info.death_message(), "stopped by rayctl stop");
+  EXPECT_EQ(core->cluster_status(now).recent_failures_size(), 0);
+  EXPECT_EQ(take(sink.closes).conn, conn_of(1));
+  EXPECT_EQ(core->unregister_node(conn_of(1), request, now).error().code, Code::kNotFound);
+}
+
+TEST_F(ClusterTest, OldReportsDoNotOverwriteNewOnes) {
+  add_node(1, {{"CPU", 4}});
+  proto::ResourceReport report;
+  report.set_node_id(node_id(1).binary());
+  report.set_incarnation(10);
+  set_resources(report.mutable_available(), {{"CPU", 1}});
+  EXPECT_TRUE(core->report_resources(conn_of(1), report, now));
+  report.set_incarnation(9);
+  set_resources(report.mutable_available(), {{"CPU", 3}});
+  EXPECT_TRUE(core->report_resources(conn_of(1), report, now));
+  EXPECT_EQ(core->cluster().find(node_id(1))->available.get("CPU"), 1);
+  report.set_node_id(node_id(2).binary());
+  EXPECT_EQ(core->report_resources(conn_of(1), report, now).error().code, Code::kNotFound);
+  EXPECT_EQ(core->report_resources(77, report, now).error().code, Code::kNotFound);
+}
+
+TEST_F(ClusterTest, ChangedResourcesReachOtherNodesRateLimited) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  advance(100);
+  auto send = [&](double cpus) {
+    proto::ResourceReport report;
+    report.set_node_id(node_id(1).binary());
+    report.set_incarnation(++incarnation);
+    set_resources(report.mutable_available(), {{"CPU", cpus}});
+    ASSERT_TRUE(core->report_resources(conn_of(1), report, now));
+  };
+  send(3);
+  EXPECT_EQ(sink.pushes.size(), 2u);   // at once, to both
+  sink.pushes.clear();
+  for (int i = 0; i < 20; ++i) send(i % 2 ? 1 : 2);
+  EXPECT_TRUE(sink.pushes.empty());
+  advance(50);
+  ASSERT_EQ(sink.pushes.size(), 2u);
+  for (int i = 0; i < 2; ++i) {
+    auto push = take(sink.pushes);
+    ASSERT_EQ(push.event.nodes_size(), 1);   // only what changed
+    EXPECT_EQ(ResourceSet::from_proto(push.event.nodes(0).available()).get("CPU"), 1);
+  }
+}
+
+TEST_F(ClusterTest, ANewerConnectionReplacesTheOldOne) {
+  add_node(1, {{"CPU", 4}});
+  EXPECT_TRUE(register_node(900, registration(1, {{"CPU", 4}})).ok());
+  EXPECT_EQ(take(sink.closes).conn, conn_of(1));
+  core->connection_closed(conn_of(1), now);
+  advance(3000);
+  EXPECT_TRUE(alive(1));
+  drop_node_news();
+}
+
+TEST_F(ClusterTest, ANewNodeManagerAtTheAddressOfALostOneEndsTheWait) {
+  add_node(1, {{"CPU", 4}});
+  core->connection_closed(conn_of(1), now);
+  auto successor = registration(2, {{"CPU", 4}});
+  successor.mutable_node()->set_ip("10.0.0.1");
+  EXPECT_TRUE(register_node(conn_of(2), successor).ok());
+  EXPECT_FALSE(alive(1));
+  drop_node_news();
+}
+
+TEST_F(ClusterTest, SubscribersHearOfNodes) {
+  add_node(1, {{"CPU", 4}});
+  proto::SubscribeRequest request;
+  request.set_nodes(true);
+  EXPECT_TRUE(core->subscribe(7, request, now));
+  EXPECT_EQ(take(sink.pushes).event.nodes_size(), 1);
+  core->connection_closed(conn_of(1), now);
+  advance(1500);
+  auto push = take(sink.pushes);
+  EXPECT_EQ(push.conn, 7u);
+  EXPECT_FALSE(push.event.nodes(0).alive());
+  core->connection_closed(7, now);
+  add_node(2, {});
+}
+
+TEST_F(ClusterTest, BadSubscriptionsAreRefused) {
+  proto::SubscribeRequest request;
+  request.add_actor_ids("short");
+  EXPECT_EQ(core->subscribe(7, request, now).error().code, Code::kInvalid);
+  proto::SubscribeRequest job;
+  job.set_logs_of_job("toolong");
+  EXPECT_EQ(core->subscribe(7, job, now).error().code, Code::kInvalid);
+  options.settings.subscriptions_per_connection = 2;
+  restart();
+  proto::SubscribeRequest many;
+  for (int i = 0; i < 3; ++i) many.add_actor_ids(make_actor_id(job_id_from_int(1), i, 0).binary());
+  EXPECT_EQ(core->subscribe(7, many, now).error().code, Code::kResourceExhausted);
+}
+
+TEST_F(ClusterTest, DemandsOfNodesAreMerged) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  for (int n : {1, 2}) {
+    proto::ResourceReport report;
+    report.set_node_id(node_id(n).binary());
+    report.set_incarnation(++incarnation);
+    auto* small = report.add_demands();
+    set_resources(small->mutable_resources(), {{"CPU", 1}});
+    small->set_count(3);
+    auto* gpu = report.add_demands();
+    set_resources(gpu->mutable_resources(), {{"GPU", 1}});
+    gpu->set_count(1);
+    ASSERT_TRUE(core->report_resources(conn_of(n), report, now));
+  }
+  auto status = core->cluster_status(now);
+  ASSERT_EQ(status.demands_size(), 2);
+  for (const auto& demand : status.demands()) {
+    bool gpu = demand.resources().units().contains("GPU");
+    EXPECT_EQ(demand.count(), gpu ? 2 : 6);
+    EXPECT_EQ(demand.infeasible(), gpu);
+  }
+  drop_node_news();
+}
+
+}  // namespace
+}  // namespace rt::head

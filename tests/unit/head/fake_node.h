@@ -1,0 +1,104 @@
+// A node-manager as the head sees it: a SyncClient that registers, serves NodeManagerService and records what it is told.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+
+#include "common/proto/node_manager.pb.h"
+#include "common/rpc/client.h"
+
+namespace rt::head {
+
+class FakeNode final : public proto::NodeManagerService, public proto::HeadClientService {
+ public:
+  using Controller = google::protobuf::RpcController;
+  using Closure = google::protobuf::Closure;
+  using Head = proto::HeadService::Stub;
+
+  FakeNode(int port, const std::string& token, std::string id = std::string(28, 'n')) : id_(std::move(id)) {
+    rpc::Identity me;
+    me.role = "node_manager";
+    me.id = id_;
+    me.token = token;
+    auto connected = rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
+    EXPECT_TRUE(connected) << connected.error().message;
+    if (!connected) return;
+    client = std::move(*connected);
+    client->connection()->add_service(static_cast<proto::NodeManagerService*>(this));
+    client->connection()->add_service(static_cast<proto::HeadClientService*>(this));
+  }
+
+  proto::RegisterNodeRequest registration() const {
+    proto::RegisterNodeRequest request;
+    request.mutable_node()->set_node_id(id_);
+    request.mutable_node()->set_ip("127.0.0.1");
+    request.mutable_node()->set_port(7001);
+    request.mutable_node()->set_is_head(true);
+    (*request.mutable_node()->mutable_total()->mutable_units())["CPU"] = 40000;
+    return request;
+  }
+  Result<proto::RegisterNodeReply> join() { return client->call(&Head::RegisterNode, registration()); }
+  proto::AddJobReply add_job() {
+    proto::AddJobRequest request;
+    request.set_node_id(id_);
+    auto reply = client->call(&Head::AddJob, request);
+    EXPECT_TRUE(reply) << reply.error().message;
+    return reply ? *reply : proto::AddJobReply();
+  }
+  // Serves until `done` says so.
+  bool run_until(const std::function<bool()>& done) {
+    for (int i = 0; i < 2000 && !done(); ++i) {
+      bool never = false;
+      client->run_until(never, 5'000);
+    }
+    return done();
+  }
+
+  void CreateActor(Controller*, const proto::CreateActorRequest* request, proto::CreateActorReply* reply, Closure* done) override {
+    created.push_back(*request);
+    reply->set_ok(true);
+    reply->mutable_address()->set_node_id(id_);
+    reply->mutable_address()->set_worker_id(std::string(28, 'w'));
+    reply->set_pid(4711);
+    done->Run();
+  }
+  void KillWorker(Controller*, const proto::KillWorkerRequest* request, proto::Empty*, Closure* done) override {
+    killed.push_back(*request);
+    done->Run();
+  }
+  void StartJobProcess(Controller*, const proto::StartJobProcessRequest* request, proto::Empty*, Closure* done) override {
+    started.push_back(*request);
+    done->Run();
+  }
+  void StopJobProcess(Controller*, const proto::SubmittedJobRequest*, proto::StopJobReply* reply, Closure* done) override {
+    reply->set_stopped(true);
+    done->Run();
+  }
+  void ReadJobLog(Controller*, const proto::ReadJobLogRequest* request, proto::ReadJobLogReply* reply, Closure* done) override {
+    ++log_reads;
+    auto offset = std::min<size_t>(static_cast<size_t>(request->offset()), log.size());
+    reply->set_data(log.substr(offset, static_cast<size_t>(request->max_bytes())));
+    reply->set_next_offset(static_cast<int64_t>(offset + reply->data().size()));
+    done->Run();
+  }
+  void OnHeadEvent(Controller*, const proto::HeadEvent* event, proto::Empty*, Closure* done) override {
+    events.MergeFrom(*event);
+    done->Run();
+  }
+  const std::string& id() const { return id_; }
+
+  std::unique_ptr<rpc::SyncClient> client;
+  std::vector<proto::CreateActorRequest> created;
+  std::vector<proto::KillWorkerRequest> killed;
+  std::vector<proto::StartJobProcessRequest> started;
+  proto::HeadEvent events;
+  std::string log;
+  int log_reads = 0;
+
+ private:
+  std::string id_;
+};
+
+}  // namespace rt::head

@@ -1,0 +1,268 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/head/core_fixture.h"
+
+namespace rt::head {
+namespace {
+
+class JobsTest : public HeadTest {
+ protected:
+  Answer<proto::SubmitJobReply> submit(const std::string& id, const std::string& command = "python p.py") {
+    proto::SubmitJobRequest request;
+    request.set_submission_id(id);
+    request.set_entrypoint(command);
+    (*request.mutable_metadata())["team"] = "x";
+    Answer<proto::SubmitJobReply> answer;
+    core->submit_job(request, now, answer.reply());
+    commit();
+    core->check_invariants(now);
+    return answer;
+  }
+  std::string status(const std::string& id) { return core->submitted_job(id)->status(); }
+  Status report_job(int node, const std::string& id, const std::string& status, int exit_code = 0) {
+    proto::SubmittedJob report;
+    report.set_submission_id(id);
+    report.set_status(status);
+    report.set_exit_code(exit_code);
+    Status done = core->report_submitted_job(conn_of(node), report, now);
+    commit();
+    return done;
+  }
+  Answer<proto::StopJobReply> stop(const std::string& id) {
+    Answer<proto::StopJobReply> answer;
+    core->stop_submitted_job(id, now, answer.reply());
+    commit();
+    return answer;
+  }
+};
+
+TEST_F(JobsTest, IdsCountFromOneAndAreAnsweredWhenDurable) {
+  add_node(1, {});
+  Answer<proto::AddJobReply> answer;
+  core->add_job(job_request(1), now, answer.reply());
+  EXPECT_FALSE(answer.answered());
+  commit();
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(to_hex(answer->job_id()), "01000000");
+  EXPECT_EQ(answer->ray_namespace().size(), 36u);
+  EXPECT_EQ(answer->session_name(), "session_test");
+  EXPECT_EQ(add_job(), job_id_from_int(2));
+  EXPECT_EQ(core->get_jobs().jobs(1).driver_worker_id(), driver_worker_id(job_id_from_int(2)).binary());
+}
+
+TEST_F(JobsTest, AFullDiskRefusesTheJob) {
+  add_node(1, {});
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  Answer<proto::AddJobReply> answer;
+  core->add_job(job_request(1), now, answer.reply());
+  commit();
+  EXPECT_EQ(answer.error().code, Code::kOutOfDisk);
+  EXPECT_EQ(core->get_jobs().jobs_size(), 0);
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+  EXPECT_TRUE(disk.tables["jobs"].empty());
+  add_job();
+}
+
+TEST_F(JobsTest, BadRequestsAreRefused) {
+  add_node(1, {});
+  auto add = [&](auto change) {
+    auto request = job_request(1);
+    change(request);
+    Answer<proto::AddJobReply> answer;
+    core->add_job(request, now, answer.reply());
+    return answer.error().code;
+  };
+  EXPECT_EQ(add([](auto& r) { r.set_node_id("x"); }), Code::kInvalid);
+  EXPECT_EQ(add([](auto& r) { r.set_node_id(node_id(9).binary()); }), Code::kNotFound);
+  EXPECT_EQ(add([](auto& r) { r.set_worker_id("x"); }), Code::kInvalid);
+  proto::FinishJobRequest finish;
+  finish.set_job_id("toolong");
+  EXPECT_EQ(core->finish_job(finish, now).error().code, Code::kInvalid);
+  finish.set_job_id(job_id_from_int(7).binary());
+  EXPECT_EQ(core->finish_job(finish, now).error().code, Code::kNotFound);
+}
+
+TEST_F(JobsTest, AJobEndsWithItsNode) {
+  add_node(1, {});
+  add_node(2, {});
+  JobId job = add_job(2);
+  lose_node(2);
+  auto push = take(sink.pushes);
+  EXPECT_EQ(push.conn, conn_of(1));
+  EXPECT_EQ(push.event.finished_jobs(0), job.binary());
+  EXPECT_TRUE(core->get_jobs().jobs(0).finished());
+}
+
+TEST_F(JobsTest, NodesThatWereAwayLearnWhatEnded) {
+  add_node(1, {});
+  add_node(2, {});
+  JobId job = add_job(1), driver_there = add_job(2);
+  advance_alive(5000, {1, 2});
+  core->connection_closed(conn_of(2), now);
+  finish_job(job);
+  EXPECT_EQ(take(sink.pushes).conn, conn_of(1));
+  advance(500);
+  register_node(302, registration(2, {}));   // and its own driver is gone, too
+  drop_node_news();
+  std::set<std::string> told;
+  while (!sink.pushes.empty()) {
+    auto push = take(sink.pushes);
+    if (push.conn == 302u) told.insert(push.event.finished_jobs().begin(), push.event.finished_jobs().end());
+  }
+  EXPECT_EQ(told, (std::set<std::string>{job.binary(), driver_there.binary()}));
+}
+
+TEST_F(JobsTest, LogsReachTheDriverOfTheJobOnly) {
+  add_node(1, {});
+  JobId job = add_job();
+  proto::SubscribeRequest mine, errors;
+  mine.set_logs_of_job(job.binary());
+  errors.set_errors(true);
+  ASSERT_TRUE(core->subscribe(7, mine, now));
+  ASSERT_TRUE(core->subscribe(8, errors, now));
+  proto::HeadEvent event;
+  auto add = [&](JobId of) {
+    auto* lines = event.add_logs();
+    lines->set_job_id(of.binary());
+    lines->add_lines("hello");
+  };
+  add(job);
+  add(job_id_from_int(99));
+  event.add_notices()->set_text("for all");
+  EXPECT_TRUE(core->publish_logs(conn_of(1), event));
+  auto to_driver = take(sink.pushes), to_other = take(sink.pushes);
+  EXPECT_EQ(to_driver.conn, 7u);
+  EXPECT_EQ(to_driver.event.logs_size(), 1);
+  EXPECT_EQ(to_driver.event.notices_size(), 0);
+  EXPECT_EQ(to_other.conn, 8u);
+  EXPECT_EQ(to_other.event.logs_size(), 0);
+  EXPECT_EQ(to_other.event.notices_size(), 1);
+  EXPECT_EQ(core->publish_logs(77, event).error().code, Code::kNotFound);
+}
+
+TEST_F(JobsTest, ASubmittedJobsLife) {
+  add_node(2, {});
+  add_node(1, {});   // the head's node
+  auto answer = submit("");
+  ASSERT_TRUE(answer.ok());
+  std::string id = answer->submission_id();
+  EXPECT_TRUE(id.starts_with("raysubmit_"));
+  EXPECT_EQ(id.size(), 26u);
+  auto start = take(sink.starts);
+  EXPECT_EQ(start.node.node, node_id(1));
+  EXPECT_EQ(start.request.env().at("RAY_ADDRESS"), "10.0.0.1:6379");
+  EXPECT_EQ(start.request.env().at("RAY_SUBMISSION_ID"), id);
+  auto config = nlohmann::json::parse(start.request.env().at("RAY_JOB_CONFIG_JSON_ENV_VAR"));
+  EXPECT_EQ(config["metadata"]["job_submission_id"], id);
+  EXPECT_EQ(config["metadata"]["team"], "x");
+  EXPECT_TRUE(config["runtime_env"].empty());
+  EXPECT_EQ(status(id), "PENDING");
+  core->start_job_answered(id, node_id(1), {}, now);
+  commit();
+  EXPECT_EQ(status(id), "RUNNING");
+  auto job_request_of = job_request(1);
+  job_request_of.mutable_config()->set_submission_id(id);
+  Answer<proto::AddJobReply> driver;
+  core->add_job(job_request_of, now, driver.reply());
+  commit();
+  EXPECT_EQ(core->submitted_job(id)->job_id(), driver->job_id());
+  EXPECT_TRUE(report_job(1, id, "FAILED", 3));
+  EXPECT_EQ(status(id), "FAILED");
+  EXPECT_EQ(core->submitted_job(id)->exit_code(), 3);
+  EXPECT_TRUE(report_job(1, id, "RUNNING"));   // late: the end is final
+  EXPECT_EQ(status(id), "FAILED");
+  EXPECT_FALSE(stop(id)->stopped());
+}
+
+TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
+  add_node(1, {});
+  EXPECT_EQ(submit("a b").error().code, Code::kInvalid);
+  EXPECT_EQ(submit("../x").error().code, Code::kInvalid);
+  EXPECT_EQ(submit(std::string(257, 'a')).error().code, Code::kInvalid);
+  EXPECT_EQ(submit("x", "").error().code, Code::kInvalid);
+  EXPECT_TRUE(submit(std::string(256, 'a')).ok());
+  EXPECT_TRUE(submit("my-job_1").ok());
+  auto twice = submit("my-job_1");
+  EXPECT_EQ(twice.error().code, Code::kAlreadyExists);
+  EXPECT_NE(twice.error().message.find("already exists"), std::string::npos);
+  sink.starts.clear();
+  proto::SubmitJobRequest request;
+  request.set_entrypoint("x");
+  request.set_runtime_env_json("{\"pip\": [\"numpy\"]}");
+  Answer<proto::SubmitJobReply> answer;
+  core->submit_job(request, now, answer.reply());
+  EXPECT_EQ(answer.error().code, Code::kUnsupported);
+  EXPECT_EQ(core->submitted_job("nope").error().code, Code::kNotFound);
+  EXPECT_EQ(stop("nope").error().code, Code::kNotFound);
+}
+
+TEST_F(JobsTest, ASubmittedJobWaitsForANode) {
+  EXPECT_TRUE(submit("early").ok());
+  EXPECT_EQ(status("early"), "PENDING");
+  add_node(1, {});
+  EXPECT_EQ(take(sink.starts).request.job().submission_id(), "early");
+  // The connection breaks before the answer: the start is repeated, and the node says it has it.
+  core->connection_closed(conn_of(1), now);
+  core->start_job_answered("early", node_id(1), make_error(Code::kUnavailable, "lost"), now);
+  register_node(301, registration(1, {}));
+  EXPECT_EQ(take(sink.starts).node.conn, 301u);
+  core->start_job_answered("early", node_id(1), make_error(Code::kAlreadyExists, "runs"), now);
+  commit();
+  EXPECT_EQ(status("early"), "RUNNING");
+  drop_node_news();
+}
+
+TEST_F(JobsTest, ASubmittedJobFailsWithItsNodeOrItsCommand) {
+  add_node(1, {});
+  EXPECT_TRUE(submit("a").ok());
+  take(sink.starts);
+  core->start_job_answered("a", node_id(1), make_error(Code::kIo, "no shell"), now);
+  commit();
+  EXPECT_EQ(status("a"), "FAILED");
+  EXPECT_NE(core->submitted_job("a")->message().find("no shell"), std::string::npos);
+  EXPECT_TRUE(submit("b").ok());
+  take(sink.starts);
+  core->start_job_answered("b", node_id(1), {}, now);
+  commit();
+  lose_node(1);
+  EXPECT_EQ(status("b"), "FAILED");
+  EXPECT_NE(core->submitted_job("b")->message().find("died"), std::string::npos);
+}
+
+TEST_F(JobsTest, Stopping) {
+  EXPECT_TRUE(submit("waiting").ok());
+  EXPECT_TRUE(stop("waiting")->stopped());
+  EXPECT_EQ(status("waiting"), "STOPPED");
+  add_node(1, {});
+  EXPECT_TRUE(submit("running").ok());
+  take(sink.starts);
+  core->start_job_answered("running", node_id(1), {}, now);
+  commit();
+  auto answer = stop("running");
+  EXPECT_FALSE(answer.answered());
+  EXPECT_EQ(take(sink.stops).submission_id, "running");
+  proto::StopJobReply stopped;
+  stopped.set_stopped(true);
+  core->stop_job_answered("running", stopped, now);
+  EXPECT_TRUE(answer->stopped());
+  EXPECT_EQ(status("running"), "RUNNING");   // until the node says how it ended
+  EXPECT_TRUE(report_job(1, "running", "STOPPED"));
+  EXPECT_EQ(status("running"), "STOPPED");
+  EXPECT_EQ(report_job(1, "running", "CONFUSED").error().code, Code::kInvalid);
+  EXPECT_EQ(report_job(1, "unknown", "RUNNING").error().code, Code::kNotFound);
+}
+
+TEST_F(JobsTest, AFullDiskRefusesTheSubmission) {
+  add_node(1, {});
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  EXPECT_EQ(submit("a").error().code, Code::kOutOfDisk);
+  EXPECT_EQ(core->submitted_jobs().jobs_size(), 0);
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+  EXPECT_TRUE(submit("a").ok());
+  take(sink.starts);
+}
+
+}  // namespace
+}  // namespace rt::head

@@ -1,0 +1,155 @@
+#include "tests/unit/head/core_fixture.h"
+
+namespace rt::head {
+namespace {
+
+class KvTest : public HeadTest {
+ protected:
+  Answer<proto::KvPutReply> put(const std::string& key, const std::string& value, bool overwrite = true, std::optional<JobId> job = {}) {
+    proto::KvPutRequest request;
+    request.set_ns("fun");
+    request.set_key(key);
+    request.set_value(value);
+    request.set_overwrite(overwrite);
+    if (job) request.set_job_id(job->binary());
+    Answer<proto::KvPutReply> answer;
+    core->kv_put(request, now, answer.reply());
+    return answer;
+  }
+  static proto::KvGetRequest key_request(const std::string& key, const std::string& ns = "fun") {
+    proto::KvGetRequest request;
+    request.set_ns(ns);
+    request.set_key(key);
+    return request;
+  }
+  std::string get(const std::string& key) {
+    auto reply = core->kv_get(key_request(key));
+    return reply && reply->found() ? reply->value() : "(none)";
+  }
+  Answer<proto::KvPutReply> erase(const std::string& key) {
+    Answer<proto::KvPutReply> answer;
+    core->kv_delete(key_request(key), now, answer.reply());
+    return answer;
+  }
+};
+
+TEST_F(KvTest, PutGetListDelete) {
+  auto first = put("a", "1");
+  EXPECT_FALSE(first.answered());
+  commit();
+  EXPECT_TRUE(first->added());
+  auto kept = put("a", "2", false);
+  commit();
+  EXPECT_FALSE(kept->added());
+  EXPECT_EQ(get("a"), "1");
+  auto replaced = put("a", "2");
+  commit();
+  EXPECT_FALSE(replaced->added());
+  EXPECT_EQ(get("a"), "2");
+  put("ab", "");
+  put("b", "3");
+  commit();
+  EXPECT_EQ(get("ab"), "");
+  proto::KvListRequest list;
+  list.set_ns("fun");
+  list.set_prefix("a");
+  EXPECT_EQ(core->kv_list(list)->keys_size(), 2);
+  list.set_ns("fu");   // "fu" + "na" is not "fun" + "a"
+  list.set_prefix("");
+  EXPECT_EQ(core->kv_list(list)->keys_size(), 0);
+  auto erased = erase("a"), nothing = erase("zzz");
+  EXPECT_EQ(get("a"), "(none)");
+  commit();
+  EXPECT_TRUE(erased->added());
+  EXPECT_FALSE(nothing->added());
+  EXPECT_EQ(disk.tables["kv"].size(), 2u);
+}
+
+TEST_F(KvTest, BadInput) {
+  EXPECT_EQ(put("", "x").error().code, Code::kInvalid);
+  EXPECT_EQ(put(std::string(5000, 'k'), "x").error().code, Code::kInvalid);
+  options.settings.kv_value_max_bytes = 10;
+  restart();
+  EXPECT_EQ(put("a", std::string(11, 'x')).error().code, Code::kResourceExhausted);
+  EXPECT_EQ(core->kv_get(key_request("")).error().code, Code::kInvalid);
+}
+
+TEST_F(KvTest, AFailedWriteRestoresWhatIsOnDisk) {
+  put("a", "old");
+  commit();
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  auto one = put("a", "new"), two = put("a", "newer"), gone = erase("a"), fresh = put("b", "x");
+  commit();
+  EXPECT_EQ(one.error().code, Code::kOutOfDisk);
+  EXPECT_EQ(two.error().code, Code::kOutOfDisk);
+  EXPECT_EQ(gone.error().code, Code::kOutOfDisk);
+  EXPECT_EQ(fresh.error().code, Code::kOutOfDisk);
+  EXPECT_EQ(get("a"), "old");
+  EXPECT_EQ(get("b"), "(none)");
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+  EXPECT_EQ(disk.tables["kv"][kv_key("fun", "a")], "old");
+  EXPECT_FALSE(disk.tables["kv"].contains(kv_key("fun", "b")));
+}
+
+TEST_F(KvTest, ALaterWriteThatSucceedsStays) {
+  auto one = put("a", "1"), two = put("a", "2");
+  auto [first, batch1] = take(sink.persists);
+  auto [second, batch2] = take(sink.persists);
+  core->persisted(first, make_error(Code::kIo, "disk"), now);
+  MemoryStorage::write(disk, batch2);
+  core->persisted(second, {}, now);
+  EXPECT_FALSE(one.ok());
+  EXPECT_TRUE(two.ok());
+  EXPECT_EQ(get("a"), "2");
+  advance(options.settings.storage_retry_ms);
+  EXPECT_EQ(disk.tables["kv"][kv_key("fun", "a")], "2");
+}
+
+TEST_F(KvTest, FunctionsGoWithTheLastJobThatPutThem) {
+  add_node(1, {});
+  JobId one = add_job(), two = add_job();
+  put("shared", "code", false, one);
+  put("mine", "code", false, one);
+  put("everyones", "code", false, one);
+  commit();
+  put("shared", "code", false, two);
+  put("everyones", "code", false);
+  commit();
+  finish_job(one);
+  EXPECT_EQ(get("mine"), "(none)");
+  EXPECT_EQ(get("shared"), "code");
+  restart();
+  sink.pushes.clear();
+  EXPECT_EQ(get("shared"), "code");
+  register_node(301, [&] {
+    auto back = registration(1, {});
+    back.add_live_jobs()->set_job_id(two.binary());
+    return back;
+  }());
+  finish_job(two);
+  EXPECT_EQ(get("shared"), "(none)");
+  EXPECT_EQ(get("everyones"), "code");
+  EXPECT_EQ(disk.tables["kv"].size(), 1u);
+  EXPECT_TRUE(disk.tables["kv_jobs"].empty());
+  sink.pushes.clear();
+}
+
+TEST_F(KvTest, CodeOfDetachedActorsOutlivesTheirJob) {
+  add_node(1, {{"CPU", 1}});
+  JobId job = add_job();
+  put("class", "code", false, job);
+  commit();
+  auto request = actor_request(job, {}, {});
+  request.mutable_spec()->set_detached(true);
+  ActorId id = alive_actor(request, 1);
+  finish_job(job);
+  EXPECT_EQ(get("class"), "code");
+  EXPECT_TRUE(kill(id, true));
+  EXPECT_EQ(get("class"), "(none)");
+  take(sink.kills);
+  sink.pushes.clear();
+}
+
+}  // namespace
+}  // namespace rt::head

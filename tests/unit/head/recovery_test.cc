@@ -1,0 +1,198 @@
+// The head is killed and started again on the same disk.
+#include "tests/unit/head/core_fixture.h"
+
+namespace rt::head {
+namespace {
+
+class RecoveryTest : public HeadTest {
+ protected:
+  proto::RegisterNodeRequest back(int n, std::initializer_list<ActorId> actors, std::initializer_list<JobId> jobs) {
+    auto request = registration(n, reported[n]);
+    for (const ActorId& id : actors) *request.add_live_actors() = remembered.at(id);
+    for (const JobId& job : jobs) request.add_live_jobs()->set_job_id(job.binary());
+    return request;
+  }
+  void remember(const ActorId& id) { remembered[id] = info(id); }
+  std::map<ActorId, proto::ActorInfo> remembered;
+};
+
+TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
+  std::string cluster = core->cluster_id();
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  JobId job = add_job(1);
+  auto request = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  request.mutable_spec()->set_name("a");
+  ActorId id = alive_actor(request, 1);
+  remember(id);
+  restart();
+  EXPECT_EQ(core->cluster_id(), cluster);
+  EXPECT_EQ(core->incarnation(), 2);
+  EXPECT_EQ(core->get_nodes({}).nodes_size(), 2);
+  EXPECT_EQ(find_named("a").actor().address().worker_id(), worker_id(1).binary());
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  auto answer = register_node(201, back(1, {id}, {job}));
+  EXPECT_EQ(answer->head_incarnation(), 2);
+  register_node(202, back(2, {}, {}));
+  advance(options.settings.node_timeout_ms - 1);
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  EXPECT_EQ(info(id).epoch(), 1);
+  EXPECT_FALSE(core->get_jobs().jobs(0).finished());
+  EXPECT_EQ(core->cluster().find(node_id(1))->actors_hold.get("CPU"), 1);
+  drop_node_news();
+  incarnation += 10;
+  EXPECT_TRUE([&] {
+    proto::ResourceReport report;
+    report.set_node_id(node_id(1).binary());
+    report.set_incarnation(++incarnation);
+    return core->report_resources(201, report, now).has_value();
+  }());
+  drop_node_news();
+  EXPECT_EQ(add_job(1), job_id_from_int(2));   // the counter went on
+}
+
+TEST_F(RecoveryTest, ANodeThatStaysAwayIsDead) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  JobId job = add_job(1), lost_job = add_job(2);
+  auto request = actor_request(job, {{"CPU", 4}}, {{"CPU", 4}});
+  request.mutable_spec()->set_max_restarts(1);
+  ActorId id = alive_actor(request, 1);
+  auto mortal_request = actor_request(job, {{"CPU", 4}}, {{"CPU", 4}});
+  ActorId mortal = alive_actor(mortal_request, 2);
+  ASSERT_EQ(core->actors().find(mortal)->node, node_id(2));
+  remember(id);
+  restart();
+  register_node(201, back(1, {id}, {job}));
+  drop_node_news();
+  set_time(now.steady_us + 9'000'000);
+  proto::ResourceReport heartbeat;
+  heartbeat.set_node_id(node_id(1).binary());
+  heartbeat.set_incarnation(++incarnation);
+  ASSERT_TRUE(core->report_resources(201, heartbeat, now));
+  drop_node_news();
+  advance(1500);
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  EXPECT_EQ(state(mortal), proto::ACTOR_DEAD);
+  EXPECT_EQ(info(mortal).death().kind(), proto::ExitInfo::NODE_DIED);
+  EXPECT_FALSE(core->cluster().find(node_id(2))->alive());
+  drop_node_news();
+  auto push = take(sink.pushes);
+  EXPECT_EQ(push.event.finished_jobs(0), lost_job.binary());
+}
+
+TEST_F(RecoveryTest, StartsThatWereUnderWayAreAwaitedThenRepeated) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job(1);
+  ActorId finished_meanwhile = create(actor_request(job, {{"CPU", 1}}, {}));
+  ActorId never_heard_of = create(actor_request(job, {{"CPU", 1}}, {}));
+  sink.creates.clear();
+  remember(finished_meanwhile);
+  remembered[finished_meanwhile].set_state(proto::ACTOR_ALIVE);
+  remembered[finished_meanwhile].mutable_address()->set_worker_id(worker_id(5).binary());
+  restart();
+  EXPECT_TRUE(sink.creates.empty());
+  register_node(201, back(1, {finished_meanwhile}, {job}));
+  EXPECT_EQ(state(finished_meanwhile), proto::ACTOR_ALIVE);
+  EXPECT_EQ(info(finished_meanwhile).epoch(), 1);
+  auto again = take(sink.creates);
+  EXPECT_EQ(again.request.spec().actor_id(), never_heard_of.binary());
+  EXPECT_EQ(again.request.epoch(), 2);   // the first may still be running somewhere
+  answer_create(again, created(6));
+  drop_node_news();
+}
+
+TEST_F(RecoveryTest, ActorsThatDiedMeanwhileAreRestartedOrDead) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job(1);
+  auto request = actor_request(job, {}, {});
+  request.mutable_spec()->set_max_restarts(1);
+  ActorId restarts = alive_actor(request, 1);
+  ActorId dies = alive_actor(actor_request(job, {}, {}), 2);
+  restart();
+  register_node(201, back(1, {}, {job}));
+  drop_node_news();
+  EXPECT_EQ(state(dies), proto::ACTOR_DEAD);
+  auto again = take(sink.creates);
+  EXPECT_EQ(again.request.spec().actor_id(), restarts.binary());
+  EXPECT_EQ(again.request.epoch(), 2);
+  answer_create(again, created(3));
+}
+
+TEST_F(RecoveryTest, UnknownAndOutdatedActorsAreEnded) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job(1);
+  ActorId id = alive_actor(actor_request(job, {}, {}), 1);
+  remember(id);
+  EXPECT_TRUE(kill(id, true));
+  take(sink.kills);
+  restart();
+  auto request = back(1, {id}, {job});
+  request.add_live_actors()->mutable_spec()->set_actor_id("garbage");
+  register_node(201, request);
+  drop_node_news();
+  EXPECT_EQ(take(sink.kills).request.actor_id(), id.binary());
+}
+
+TEST_F(RecoveryTest, JobsOfDriversThatLeftMeanwhileEnd) {
+  add_node(1, {});
+  JobId stays = add_job(1), left = add_job(1);
+  restart();
+  JobId stranger = job_id_from_int(77);
+  auto answer = register_node(201, back(1, {}, {stays, stranger}));
+  ASSERT_EQ(answer->dead_jobs_size(), 1);
+  EXPECT_EQ(answer->dead_jobs(0), stranger.binary());
+  drop_node_news();
+  while (!sink.pushes.empty()) {
+    auto push = take(sink.pushes);
+    ASSERT_EQ(push.event.finished_jobs_size(), 1);
+    EXPECT_EQ(push.event.finished_jobs(0), left.binary());
+  }
+}
+
+TEST_F(RecoveryTest, SubmittedJobsAreKnownAndFollowTheirNode) {
+  add_node(1, {});
+  for (const char* id : {"one", "two"}) {
+    proto::SubmitJobRequest request;
+    request.set_submission_id(id);
+    request.set_entrypoint("true");
+    Answer<proto::SubmitJobReply> answer;
+    core->submit_job(request, now, answer.reply());
+    commit();
+    ASSERT_TRUE(answer.ok());
+  }
+  sink.starts.clear();
+  core->start_job_answered("one", node_id(1), {}, now);
+  commit();
+  restart();
+  EXPECT_EQ(core->submitted_job("one")->status(), "RUNNING");
+  EXPECT_EQ(core->submitted_job("two")->status(), "PENDING");
+  register_node(201, back(1, {}, {}));
+  EXPECT_EQ(take(sink.starts).request.job().submission_id(), "two");
+  core->start_job_answered("two", node_id(1), make_error(Code::kAlreadyExists, "runs"), now);
+  commit();
+  EXPECT_EQ(core->submitted_job("two")->status(), "RUNNING");
+  drop_node_news();
+}
+
+TEST_F(RecoveryTest, DamagedRecordsStopTheStartWithTheirName) {
+  add_node(1, {});
+  disk.tables["nodes"][node_id(1).binary()] = "\xff\xff nonsense";
+  RecordingSink other;
+  HeadCore fresh(options, other);
+  Status loaded = fresh.load(disk.tables, now);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, Code::kIo);
+  EXPECT_NE(loaded.error().message.find("nodes"), std::string::npos);
+}
+
+TEST_F(RecoveryTest, AnotherClusterIdIsRefused) {
+  HeadOptions other_options = options;
+  other_options.cluster_id = std::string(ClusterId::kSize, 'x');
+  RecordingSink other;
+  HeadCore fresh(other_options, other);
+  EXPECT_EQ(fresh.load(disk.tables, now).error().code, Code::kWrongCluster);
+}
+
+}  // namespace
+}  // namespace rt::head

@@ -1,0 +1,235 @@
+// The RPC interface over loopback: a HeadServer in a thread of its own, clients and a fake node-manager in the test's.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include "common/net/asio_loop.h"
+#include "daemons/head/service/head_server.h"
+#include "tests/unit/head/fake_node.h"
+
+namespace rt::head {
+namespace {
+
+using Head = proto::HeadService::Stub;
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  ServiceTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "head_service_XXXXXX").string();
+    dir = ::mkdtemp(pattern.data());
+    start();
+  }
+  ~ServiceTest() override {
+    stop();
+    std::filesystem::remove_all(dir);
+  }
+
+  void start() {
+    int fd = *net::listen_on(net::Address::tcp("127.0.0.1", 0));
+    port = *net::bound_port(fd);
+    std::promise<void> listening;
+    thread = std::thread([this, fd, &listening] {
+      net::AsioLoop own;
+      loop = &own;
+      HeadServer::Options options;
+      options.core.session_name = "session_test";
+      options.core.head_address = "127.0.0.1:" + std::to_string(port);
+      options.core.settings.job_log_wait_max_ms = 5000;
+      options.core.seed = 7;
+      options.state_dir = dir;
+      options.token = "secret";
+      options.on_stop = [&own] { own.stop(); };
+      auto server = HeadServer::open(own, std::move(options));
+      ASSERT_TRUE(server) << server.error().message;
+      (*server)->start(fd, [&](const Status& started) {
+        EXPECT_TRUE(started) << started.error().message;
+        listening.set_value();
+      });
+      own.run();
+    });
+    listening.get_future().wait();
+  }
+  void stop() {
+    if (!thread.joinable()) return;
+    loop->stop();
+    thread.join();
+  }
+  std::unique_ptr<rpc::SyncClient> client(const std::string& token = "secret") {
+    rpc::Identity me;
+    me.role = "client";
+    me.token = token;
+    auto connected = rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
+    EXPECT_TRUE(connected) << connected.error().message;
+    return connected ? std::move(*connected) : nullptr;
+  }
+
+  std::string dir;
+  int port = 0;
+  net::AsioLoop* loop = nullptr;
+  std::thread thread;
+};
+
+TEST_F(ServiceTest, TheTokenIsDemanded) {
+  rpc::Identity me;
+  me.role = "client";
+  me.token = "wrong";
+  auto refused = rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnauthenticated);
+}
+
+TEST_F(ServiceTest, KeyValue) {
+  auto c = client();
+  proto::KvPutRequest put;
+  put.set_ns("n");
+  put.set_key("k");
+  put.set_value("v");
+  auto added = c->call(&Head::KvPut, put);
+  ASSERT_TRUE(added) << added.error().message;
+  EXPECT_TRUE(added->added());
+  proto::KvGetRequest get;
+  get.set_ns("n");
+  get.set_key("k");
+  EXPECT_EQ(c->call(&Head::KvGet, get)->value(), "v");
+  proto::KvListRequest list;
+  list.set_ns("n");
+  EXPECT_EQ(c->call(&Head::KvList, list)->keys_size(), 1);
+  EXPECT_TRUE(c->call(&Head::KvDelete, get)->added());
+  EXPECT_FALSE(c->call(&Head::KvGet, get)->found());
+  put.set_key("");
+  EXPECT_EQ(c->call(&Head::KvPut, put).error().code, Code::kInvalid);
+}
+
+TEST_F(ServiceTest, AnActorFromRegistrationToDeath) {
+  FakeNode node(port, "secret");
+  ASSERT_TRUE(node.join());
+  JobId job = JobId::from_binary(node.add_job().job_id());
+  FakeNode driver(port, "secret", std::string(28, 'd'));   // only for its OnHeadEvent
+  ActorId id = make_actor_id(job, 1, 1);
+  proto::SubscribeRequest follow;
+  follow.add_actor_ids(id.binary());
+  ASSERT_TRUE(driver.client->call(&Head::Subscribe, follow));
+  proto::RegisterActorRequest request;
+  request.mutable_spec()->set_actor_id(id.binary());
+  request.mutable_spec()->set_job_id(job.binary());
+  request.mutable_spec()->set_name("a");
+  request.mutable_spec()->set_ray_namespace("ns");
+  auto registered = driver.client->call(&Head::RegisterActor, request);
+  ASSERT_TRUE(registered) << registered.error().message;
+  ASSERT_TRUE(node.run_until([&] { return node.created.size() == 1; }));
+  ASSERT_TRUE(driver.run_until([&] { return driver.events.actors_size() == 1; }));
+  EXPECT_EQ(driver.events.actors(0).state(), proto::ACTOR_ALIVE);
+  EXPECT_EQ(driver.events.actors(0).address().worker_id(), std::string(28, 'w'));
+  proto::KillActorRequest kill;
+  kill.set_actor_id(id.binary());
+  kill.set_no_restart(true);
+  ASSERT_TRUE(driver.client->call(&Head::KillActor, kill));
+  ASSERT_TRUE(node.run_until([&] { return node.killed.size() == 1; }));
+  ASSERT_TRUE(driver.run_until([&] { return driver.events.actors_size() == 2; }));
+  EXPECT_EQ(driver.events.actors(1).state(), proto::ACTOR_DEAD);
+  proto::GetActorRequest get;
+  get.set_name("a");
+  get.set_ray_namespace("ns");
+  EXPECT_FALSE(driver.client->call(&Head::GetActor, get)->found());
+}
+
+TEST_F(ServiceTest, ALostNodeIsSeenAsSuch) {
+  auto node = std::make_unique<FakeNode>(port, "secret");
+  ASSERT_TRUE(node->join());
+  auto job = node->add_job();
+  FakeNode other(port, "secret", std::string(28, 'o'));
+  auto joined = other.client->call(&Head::RegisterNode, [&] {
+    auto request = other.registration();
+    request.mutable_node()->set_port(7002);
+    return request;
+  }());
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(joined->nodes_size(), 2);
+  node.reset();
+  ASSERT_TRUE(other.run_until([&] { return other.events.finished_jobs_size() == 1; }));
+  EXPECT_EQ(other.events.finished_jobs(0), job.job_id());
+  proto::GetNodesRequest alive;
+  alive.set_alive_only(true);
+  EXPECT_EQ(other.client->call(&Head::GetNodes, alive)->nodes_size(), 1);
+  auto status = other.client->call(&Head::GetClusterStatus, proto::Empty());
+  EXPECT_EQ(status->recent_failures_size(), 1);
+  EXPECT_EQ(status->session_name(), "session_test");
+}
+
+TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
+  FakeNode node(port, "secret");
+  ASSERT_TRUE(node.join());
+  auto c = client();
+  proto::SubmitJobRequest submit;
+  submit.set_submission_id("job-1");
+  submit.set_entrypoint("echo hello");
+  ASSERT_TRUE(c->call(&Head::SubmitJob, submit));
+  EXPECT_EQ(c->call(&Head::SubmitJob, submit).error().code, Code::kAlreadyExists);
+  ASSERT_TRUE(node.run_until([&] { return node.started.size() == 1; }));
+  EXPECT_EQ(node.started[0].env().at("RAY_ADDRESS"), "127.0.0.1:" + std::to_string(port));
+
+  auto read = [&](int64_t offset, int64_t wait_ms) {
+    proto::JobLogsRequest request;
+    request.set_submission_id("job-1");
+    request.set_offset(offset);
+    request.set_wait_ms(wait_ms);
+    auto answer = std::make_shared<std::optional<Result<proto::JobLogsReply>>>();
+    rpc::call(*c->connection(), &Head::GetJobLogs, request, 20'000'000, [answer](Result<proto::JobLogsReply> reply) { *answer = std::move(reply); });
+    return answer;
+  };
+  auto both = [&](auto done) {
+    return node.run_until([&] {
+      bool never = false;
+      c->run_until(never, 1'000);
+      return done();
+    });
+  };
+  auto waiting = read(0, 5000);   // no output yet
+  ASSERT_TRUE(both([&] { return node.log_reads >= 2; }));
+  EXPECT_FALSE(waiting->has_value());
+  node.log = "hello\n";
+  ASSERT_TRUE(both([&] { return waiting->has_value(); }));
+  ASSERT_TRUE(**waiting) << (**waiting).error().message;
+  EXPECT_EQ((**waiting)->data(), "hello\n");
+  EXPECT_EQ((**waiting)->next_offset(), 6);
+
+  auto at_end = read(6, 60'000);
+  proto::SubmittedJob ended;
+  ended.set_submission_id("job-1");
+  ended.set_status("SUCCEEDED");
+  ASSERT_TRUE(node.client->call(&Head::ReportSubmittedJob, ended));
+  ASSERT_TRUE(both([&] { return at_end->has_value(); }));
+  EXPECT_EQ((**at_end)->data(), "");
+  EXPECT_EQ((**at_end)->job().status(), "SUCCEEDED");
+
+  auto timed_out = read(6, 0);
+  ASSERT_TRUE(both([&] { return timed_out->has_value(); }));
+  proto::SubmittedJobRequest unknown;
+  unknown.set_submission_id("nope");
+  EXPECT_EQ(c->call(&Head::GetSubmittedJob, unknown).error().code, Code::kNotFound);
+  EXPECT_EQ(c->call(&Head::ListSubmittedJobs, proto::Empty())->jobs(0).status(), "SUCCEEDED");
+}
+
+TEST_F(ServiceTest, TaskEventsAreKept) {
+  auto c = client();
+  proto::TaskEventBatch batch;
+  batch.set_count(3);
+  batch.set_packed("packed");
+  rpc::notify(*c->connection(), &Head::AddTaskEvents, batch);
+  auto reply = c->call(&Head::GetTaskEvents, proto::GetTaskEventsRequest());
+  ASSERT_TRUE(reply) << reply.error().message;
+  ASSERT_EQ(reply->batches_size(), 1);
+  EXPECT_EQ(reply->batches(0).packed(), "packed");
+}
+
+TEST_F(ServiceTest, StopIsAnsweredFirst) {
+  auto c = client();
+  EXPECT_TRUE(c->call(&Head::Stop, proto::Empty()));
+  thread.join();
+}
+
+}  // namespace
+}  // namespace rt::head
