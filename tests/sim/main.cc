@@ -1,0 +1,49 @@
+// sim --seed N --nodes N --events N: a long random run. Prints the seed first and a summary last; aborts on a violation.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "tests/sim/workload.h"
+
+namespace {
+
+int usage() {
+  std::fprintf(stderr, "usage: sim [--seed N] [--nodes N] [--owners N] [--events N]\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace rt::sim;
+  uint64_t seed = rt::Rng::from_system().next() % 1'000'000, events = 1'000'000;
+  int nodes = 50, owners = 10;
+  for (int i = 1; i < argc; ++i) {
+    std::string flag = argv[i];
+    char* end = nullptr;
+    if (i + 1 >= argc) return usage();
+    uint64_t value = std::strtoull(argv[++i], &end, 10);
+    if (*end != '\0') return usage();
+    if (flag == "--seed") seed = value;
+    else if (flag == "--nodes") nodes = static_cast<int>(value);
+    else if (flag == "--owners") owners = static_cast<int>(value);
+    else if (flag == "--events") events = value;
+    else return usage();
+  }
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  std::fflush(stdout);
+  Scenario s({.seed = seed, .nodes = nodes});
+  for (int i = 0; i < owners; ++i) s.add_owner();
+  s.wait_ready();
+  while (s.world().clock.events() < events) {
+    // A round: faults under load, then rest. What was lost is replaced.
+    while (static_cast<int>(s.nodes().size()) < nodes) s.add_node({{"CPU", 4}});
+    while (static_cast<int>(s.owners().size()) < owners) s.add_owner();
+    s.wait_ready();
+    submit_random(s, 60 * owners, kSecond);
+    random_actors(s, owners, s.now_us() + 2 * kSecond);
+    s.chaos({.worker_kills = 5, .node_kills = 0.5, .connection_breaks = 3, .head_crashes = 0.3, .partitions = 0.3, .driver_kills = 0.3, .spare_driver_nodes = false}, 3 * kSecond);
+    s.finish();
+  }
+  std::printf("%s", s.summary().c_str());
+}

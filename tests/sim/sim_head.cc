@@ -1,0 +1,186 @@
+#include "tests/sim/sim_head.h"
+
+#include "tests/sim/sim_node.h"
+#include "tests/sim/sim_owner.h"
+
+namespace rt::sim {
+namespace {
+
+head::HeadOptions options_of(World& world) {
+  head::HeadOptions options;
+  options.settings = world.settings;
+  options.session_name = "sim";
+  options.head_address = "10.0.0.0:6379";
+  options.seed = world.rng.next();
+  return options;
+}
+
+template <class T>
+void answer_status(const Channel::Answer<T>& answer, const Status& status) {
+  if (status) {
+    answer(T());
+  } else {
+    answer(status.error());
+  }
+}
+
+}  // namespace
+
+SimHead::SimHead(World& world, Disk& disk) : Process(world.clock, world.network, kHeadHost), world_(world), disk_(disk), core_(options_of(world), *this) {
+  Status loaded = drive([&](head::HeadCore& core, Now now) { return core.load(disk_.tables, now); });
+  if (!loaded) violation("the head cannot read its own state: " + loaded.error().message);
+  world_.head = this;
+}
+
+void SimHead::accepted(const ChannelPtr& channel) {
+  channels_[channel->connection()] = channel;
+  channel->on_closed = [this, id = channel->connection()] {
+    channels_.erase(id);
+    drive([&](head::HeadCore& core, Now now) { core.connection_closed(id, now); });
+  };
+}
+
+void SimHead::crash() {
+  for (auto on_disk = world_.rng.below(writing_.size() + 1); on_disk > 0; --on_disk) {
+    if (!disk_.full) commit(writing_.front().batch);
+    writing_.pop_front();
+  }
+  world_.head = nullptr;
+  end(Exit::kOrderly);
+}
+
+Channel* SimHead::channel(head::ConnId conn) {
+  auto it = channels_.find(conn);
+  return it == channels_.end() ? nullptr : it->second.get();
+}
+
+// ---- requests
+
+void SimHead::register_node(Channel& from, const proto::RegisterNodeRequest& request, Answer<proto::RegisterNodeReply> answer) {
+  drive([&](head::HeadCore& core, Now now) { core.register_node(from.connection(), request, now, answer); });
+}
+
+void SimHead::report_resources(Channel& from, const proto::ResourceReport& report) {
+  (void)drive([&](head::HeadCore& core, Now now) { return core.report_resources(from.connection(), report, now); });
+}
+
+void SimHead::unregister_node(Channel& from, const proto::UnregisterNodeRequest& request) {
+  (void)drive([&](head::HeadCore& core, Now now) { return core.unregister_node(from.connection(), request, now); });
+}
+
+void SimHead::actor_started(Channel& from, const proto::ActorStarted& report, Answer<proto::Empty> answer) {
+  answer_status(answer, drive([&](head::HeadCore& core, Now now) { return core.actor_started(from.connection(), report, now); }));
+}
+
+void SimHead::actor_died(Channel& from, const proto::ActorDied& report, Answer<proto::Empty> answer) {
+  answer_status(answer, drive([&](head::HeadCore& core, Now now) { return core.actor_died(from.connection(), report, now); }));
+}
+
+void SimHead::dead_workers(Channel& from, const proto::DeadWorkers& report) {
+  (void)drive([&](head::HeadCore& core, Now now) { return core.dead_workers(from.connection(), report, now); });
+}
+
+void SimHead::add_job(const proto::AddJobRequest& request, Answer<proto::AddJobReply> answer) {
+  drive([&](head::HeadCore& core, Now now) { core.add_job(request, now, answer); });
+}
+
+void SimHead::finish_job(const proto::FinishJobRequest& request, Answer<proto::Empty> answer) {
+  answer_status(answer, drive([&](head::HeadCore& core, Now now) { return core.finish_job(request, now); }));
+}
+
+void SimHead::register_actor(const proto::RegisterActorRequest& request, Answer<proto::RegisterActorReply> answer) {
+  drive([&](head::HeadCore& core, Now now) { core.register_actor(request, now, answer); });
+}
+
+void SimHead::get_actor(const proto::GetActorRequest& request, Answer<proto::GetActorReply> answer) {
+  answer(drive([&](head::HeadCore& core, Now) { return core.get_actor(request); }));
+}
+
+void SimHead::kill_actor(const proto::KillActorRequest& request, Answer<proto::Empty> answer) {
+  answer_status(answer, drive([&](head::HeadCore& core, Now now) { return core.kill_actor(request, now); }));
+}
+
+void SimHead::subscribe(Channel& from, const proto::SubscribeRequest& request) {
+  (void)drive([&](head::HeadCore& core, Now now) { return core.subscribe(from.connection(), request, now); });
+}
+
+// ---- decisions
+
+void SimHead::persist(uint64_t id, head::Batch batch) {
+  writing_.push_back({id, std::move(batch)});
+  if (!busy_) write_next();
+}
+
+// One writer. A commit and the news of it are two events: a crash may come between.
+void SimHead::write_next() {
+  busy_ = !writing_.empty();
+  if (!busy_) return;
+  after(world_.between(100, 3000), "disk write", [this] {
+    Writing done = std::move(writing_.front());
+    writing_.pop_front();
+    Status status;
+    if (disk_.full) {
+      status = make_error(Code::kOutOfDisk, "no space left on device");
+    } else {
+      commit(done.batch);
+    }
+    after(world_.between(5, 50), "committed", [this, id = done.id, status] {
+      drive([&](head::HeadCore& core, Now now) { core.persisted(id, status, now); });
+    });
+    write_next();
+  });
+}
+
+void SimHead::commit(const head::Batch& batch) {
+  for (const head::Write& write : batch) {
+    if (write.value) {
+      disk_.tables[write.table][write.key] = *write.value;
+    } else {
+      disk_.tables[write.table].erase(write.key);
+    }
+  }
+}
+
+void SimHead::create_actor(const head::NodeLink& node, const proto::CreateActorRequest& request) {
+  ActorId id = ActorId::from_binary(request.spec().actor_id());
+  Answer<proto::CreateActorReply> answered = [this, node = node.node, id, epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
+    drive([&](head::HeadCore& core, Now now) { core.create_actor_answered(node, id, epoch, reply, now); });
+  };
+  Channel* to = channel(node.conn);
+  if (!to) return void(after(0, "no node", [answered] { answered(make_error(Code::kUnavailable, "the connection broke")); }));
+  to->call<proto::CreateActorReply>(
+      "create actor", [request](Channel& at, Answer<proto::CreateActorReply> answer) { node_at(at).create_actor(at, request, std::move(answer)); }, answered);
+}
+
+void SimHead::kill_worker(const head::NodeLink& node, const proto::KillWorkerRequest& request) {
+  if (Channel* to = channel(node.conn)) to->send("kill worker", [request](Channel& at) { node_at(at).kill(request); });
+}
+
+void SimHead::start_job(const head::NodeLink&, const proto::StartJobProcessRequest&) { violation("nobody submitted a job"); }
+void SimHead::stop_job(const head::NodeLink&, const std::string&) { violation("nobody submitted a job"); }
+
+void SimHead::push(head::ConnId conn, const proto::HeadEvent& event) {
+  Channel* to = channel(conn);
+  if (!to) return;
+  to->send("head event", [event](Channel& at) {
+    if (auto* node = dynamic_cast<SimNode*>(at.process())) {
+      node->on_head_event(event);
+    } else {
+      owner_at(at).on_head_event(event);
+    }
+  });
+}
+
+void SimHead::close(head::ConnId conn, const Error&) {
+  if (Channel* to = channel(conn)) to->close();
+}
+
+void SimHead::set_timer(int64_t at_us) {
+  if (timer_) clock_.cancel(timer_);
+  timer_ = clock_.at(at_us, "head timer", number(), [this] {
+    timer_ = 0;
+    if (alive()) drive([](head::HeadCore& core, Now now) { core.timer(now); });
+  });
+}
+
+}  // namespace rt::sim

@@ -1,0 +1,83 @@
+// The head: a HeadCore between connections and a disk. The disk outlives a crash: what was committed is there, acknowledged or not.
+#pragma once
+
+#include <deque>
+
+#include "daemons/head/core/head_core.h"
+#include "tests/sim/world.h"
+
+namespace rt::sim {
+
+struct Disk {
+  head::Tables tables;
+  bool full = false;               // writes are refused
+};
+
+class SimHead final : public Process, private head::HeadSink {
+ public:
+  SimHead(World& world, Disk& disk);
+
+  void accepted(const ChannelPtr& channel) override;
+  // SIGKILL: of the writes in flight, some have reached the disk.
+  void crash();
+  const head::HeadCore& core() const { return core_; }
+
+  // ---- requests, as they arrive
+  template <class T>
+  using Answer = Channel::Answer<T>;
+  void register_node(Channel& from, const proto::RegisterNodeRequest& request, Answer<proto::RegisterNodeReply> answer);
+  void report_resources(Channel& from, const proto::ResourceReport& report);
+  void unregister_node(Channel& from, const proto::UnregisterNodeRequest& request);
+  void actor_started(Channel& from, const proto::ActorStarted& report, Answer<proto::Empty> answer);
+  void actor_died(Channel& from, const proto::ActorDied& report, Answer<proto::Empty> answer);
+  void dead_workers(Channel& from, const proto::DeadWorkers& report);
+  void add_job(const proto::AddJobRequest& request, Answer<proto::AddJobReply> answer);
+  void finish_job(const proto::FinishJobRequest& request, Answer<proto::Empty> answer);
+  void register_actor(const proto::RegisterActorRequest& request, Answer<proto::RegisterActorReply> answer);
+  void get_actor(const proto::GetActorRequest& request, Answer<proto::GetActorReply> answer);
+  void kill_actor(const proto::KillActorRequest& request, Answer<proto::Empty> answer);
+  void subscribe(Channel& from, const proto::SubscribeRequest& request);
+
+ private:
+  void persist(uint64_t id, head::Batch batch) override;
+  void create_actor(const head::NodeLink& node, const proto::CreateActorRequest& request) override;
+  void kill_worker(const head::NodeLink& node, const proto::KillWorkerRequest& request) override;
+  void start_job(const head::NodeLink& node, const proto::StartJobProcessRequest& request) override;
+  void stop_job(const head::NodeLink& node, const std::string& submission_id) override;
+  void push(head::ConnId conn, const proto::HeadEvent& event) override;
+  void close(head::ConnId conn, const Error& why) override;
+  void set_timer(int64_t at_us) override;
+
+  // Every event of the core goes through here: its invariants hold after each.
+  template <class F>
+  auto drive(F event) {
+    Now now = clock_.now();
+    if constexpr (std::is_void_v<decltype(event(core_, now))>) {
+      event(core_, now);
+      core_.check_invariants(now);
+    } else {
+      auto result = event(core_, now);
+      core_.check_invariants(now);
+      return result;
+    }
+  }
+  Channel* channel(head::ConnId conn);
+  void write_next();
+  void commit(const head::Batch& batch);
+
+  struct Writing {
+    uint64_t id;
+    head::Batch batch;
+  };
+  World& world_;
+  Disk& disk_;
+  head::HeadCore core_;
+  std::map<head::ConnId, ChannelPtr> channels_;
+  std::deque<Writing> writing_;
+  bool busy_ = false;
+  VirtualClock::Id timer_ = 0;
+};
+
+inline SimHead& head_at(Channel& arrived) { return static_cast<SimHead&>(*arrived.process()); }
+
+}  // namespace rt::sim

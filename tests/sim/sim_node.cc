@@ -1,0 +1,355 @@
+#include "tests/sim/sim_node.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+
+#include "tests/sim/sim_head.h"
+#include "tests/sim/sim_owner.h"
+
+namespace rt::sim {
+namespace {
+
+constexpr int64_t kExitWaitUs = 2'000'000, kDeadBatchUs = 5'000;
+
+node::NodeIdentity identity(World& world, int host, const ResourceSet& total) {
+  node::NodeIdentity me;
+  me.id = NodeId::random(world.rng);
+  me.ip = fmt::format("10.0.{}.{}", host / 256, host % 256);
+  me.port = 10000;
+  me.total = total;
+  me.seed = world.rng.next();
+  return me;
+}
+
+}  // namespace
+
+SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_node)
+    : Process(world.clock, world.network, host), world_(world), me_(identity(world, host, total)), is_head_node_(is_head_node), core_(*this, world.settings, me_) {
+  world_.nodes[me_.id] = this;
+  head_lost_us_ = clock_.now_us();
+  after(0, "node starts", [this] {
+    connect_head();
+    drive([](node::NodeCore& core, Now now) { core.start(now); });
+  });
+}
+
+void SimNode::check() {
+  core_.check_invariants();
+  // Debts are only made by tasks that came back from get().
+  ResourceSet resumed;
+  for (const WorkerId& id : resumed_) {
+    if (const node::Worker* worker = core_.worker(id)) resumed.add(node::cpu_part(worker->held));
+  }
+  for (const auto& [name, units] : core_.resources().available().all()) {
+    if (units < 0 && -units > resumed.units(name)) violation(fmt::format("node #{} owes {} units of {}", number(), -units, name));
+  }
+  arm_tick();
+}
+
+void SimNode::arm_tick() {
+  int64_t next = core_.next_tick_us(clock_.now());
+  if (next < 0 || tick_timer_) return;
+  tick_timer_ = after(next - clock_.now_us(), "node tick", [this] {
+    tick_timer_ = 0;
+    drive([](node::NodeCore& core, Now now) { core.tick(now); });
+  });
+}
+
+void SimNode::check_computing() const {
+  ResourceSet used;
+  for (const auto& [id, worker] : processes_) {
+    const TaskPlan* plan = worker->computing();
+    if (plan && !resumed_.contains(id)) used.add(plan->resources);
+  }
+  if (!me_.total.contains(used)) violation(fmt::format("tasks on node #{} use {} of {}", number(), used.to_string(), me_.total.to_string()));
+}
+
+std::vector<SimWorker*> SimNode::workers() const {
+  std::vector<SimWorker*> out;
+  for (const auto& [id, worker] : processes_) out.push_back(worker);
+  return out;
+}
+
+std::string SimNode::busy() const {
+  ResourceSet held;
+  for (const auto& [id, actor] : core_.actors()) held.add(actor.lifetime);
+  held.add(core_.resources().available());
+  if (!core_.leases().leases().empty()) return fmt::format("{} leases are out", core_.leases().leases().size());
+  if (!core_.leases().all().empty()) return "a demand waits";
+  if (!(held == me_.total)) return fmt::format("{} of {} are accounted for", held.to_string(), me_.total.to_string());
+  for (const auto& [id, worker] : processes_) {
+    if (worker->load() > 0) return fmt::format("worker #{} works", worker->number());
+  }
+  return "";
+}
+
+// ---- connections
+
+void SimNode::accepted(const ChannelPtr& channel) {
+  uint64_t id = channel->connection();
+  sessions_[id].channel = channel;
+  channel->on_closed = [this, id] { session_closed(id); };
+}
+
+Channel* SimNode::channel(node::OwnerId owner) {
+  auto it = sessions_.find(owner);
+  return it == sessions_.end() ? nullptr : it->second.channel.get();
+}
+
+SimNode::Session* SimNode::session_of(const WorkerId& worker) {
+  for (auto& [id, session] : sessions_) {
+    if (session.worker == worker) return &session;
+  }
+  return nullptr;
+}
+
+void SimNode::session_closed(uint64_t connection) {
+  auto node = sessions_.extract(connection);
+  if (node.empty()) return;
+  Session session = std::move(node.mapped());
+  if (session.is_driver) driver_jobs_.erase(session.job);
+  drive([&](node::NodeCore& core, Now now) {
+    core.owner_closed(connection, now);
+    if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
+  });
+  if (!session.is_driver) return;
+  job_finished(session.job);
+  proto::FinishJobRequest finish;
+  finish.set_job_id(session.job.binary());
+  report_reliably<proto::FinishJobRequest>("finish job", [](Channel& at, const proto::FinishJobRequest& r, Answer<proto::Empty> a) { head_at(at).finish_job(r, std::move(a)); }, finish);
+}
+
+void SimNode::register_worker(Channel& from, const WorkerId& id, int pid, Answer<proto::Empty> answer) {
+  sessions_.at(from.connection()).worker = id;
+  Status status = drive([&](node::NodeCore& core, Now now) { return core.worker_registered(id, pid, "w-" + id.hex().substr(0, 16), now); });
+  if (status) return answer(proto::Empty());
+  sessions_.at(from.connection()).worker = WorkerId::nil();
+  answer(status.error());
+}
+
+void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer) {
+  uint64_t connection = from.connection();
+  if (!ever_registered_) {
+    when_registered_.push_back([this, hold = from.shared_from_this(), pid, answer] { register_driver(*hold, pid, answer); });
+    return;
+  }
+  if (!registered_) return answer(make_error(Code::kUnavailable, "the head cannot be reached at the moment; try again"));
+  proto::AddJobRequest add;
+  add.set_node_id(me_.id.binary());
+  add.set_ip(me_.ip);
+  add.set_pid(pid);
+  head_->call<proto::AddJobReply>(
+      "add job", [add](Channel& at, Answer<proto::AddJobReply> reply) { head_at(at).add_job(add, std::move(reply)); },
+      [this, connection, pid, answer](Result<proto::AddJobReply> added) {
+        if (!added) return answer(added.error());
+        JobId job = JobId::from_binary(added->job_id());
+        if (sessions_.contains(connection)) return driver_joined(connection, job, pid, answer);
+        proto::FinishJobRequest finish;   // it left while the head was asked
+        finish.set_job_id(job.binary());
+        report_reliably<proto::FinishJobRequest>("finish job", [](Channel& at, const proto::FinishJobRequest& r, Answer<proto::Empty> a) { head_at(at).finish_job(r, std::move(a)); }, finish);
+      },
+      30'000'000);
+}
+
+void SimNode::driver_joined(uint64_t connection, JobId job, int pid, Answer<proto::RegisterWorkerReply> answer) {
+  WorkerId id = driver_worker_id(job);
+  Status joined = drive([&](node::NodeCore& core, Now now) { return core.add_driver(id, job, pid, "driver", now); });
+  if (!joined) return answer(joined.error());
+  Session& session = sessions_.at(connection);
+  session.worker = id;
+  session.is_driver = true;
+  session.job = job;
+  proto::JobInfo& info = driver_jobs_[job];
+  info.set_job_id(job.binary());
+  info.set_driver_node_id(me_.id.binary());
+  info.set_driver_worker_id(id.binary());
+  proto::RegisterWorkerReply reply;
+  reply.set_node_id(me_.id.binary());
+  reply.set_job_id(job.binary());
+  reply.set_ip(me_.ip);
+  reply.set_port(me_.port);
+  answer(reply);
+}
+
+void SimNode::job_finished(JobId job) {
+  drive([&](node::NodeCore& core, Now now) { core.job_finished(job, now); });
+}
+
+// ---- owners and workers
+
+void SimNode::set_demand(Channel& from, const proto::LeaseDemand& demand) {
+  drive([&](node::NodeCore& core, Now now) { core.set_demand(from.connection(), demand, now); });
+}
+
+void SimNode::return_lease(Channel& from, uint64_t lease, bool worker_failed) {
+  drive([&](node::NodeCore& core, Now now) { core.return_lease(from.connection(), lease, worker_failed, now); });
+}
+
+void SimNode::set_blocked(Channel& from, bool blocked) {
+  WorkerId worker = sessions_.at(from.connection()).worker;
+  if (worker.is_nil()) return;
+  if (!blocked) resumed_.insert(worker);
+  drive([&](node::NodeCore& core, Now now) { core.set_blocked(worker, blocked, now); });
+}
+
+void SimNode::await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answer) {
+  proto::WorkerExitReply reply;
+  if (const proto::ExitInfo* info = core_.exit_of(id)) {
+    reply.set_exited(true);
+    *reply.mutable_info() = *info;
+    return answer(reply);
+  }
+  if (!core_.worker(id)) return answer(reply);
+  auto once = std::make_shared<bool>(false);
+  Answer<proto::WorkerExitReply> first = [once, answer = std::move(answer)](Result<proto::WorkerExitReply> r) {
+    if (!std::exchange(*once, true)) answer(std::move(r));
+  };
+  exit_waiters_[id].push_back(first);
+  after(kExitWaitUs, "exit awaited", [first] { first(proto::WorkerExitReply()); });   // it is still there
+}
+
+void SimNode::answer_exit(const WorkerId& id) {
+  auto waiting = exit_waiters_.extract(id);
+  if (waiting.empty()) return;
+  proto::WorkerExitReply reply;
+  if (const proto::ExitInfo* info = core_.exit_of(id)) {
+    reply.set_exited(true);
+    *reply.mutable_info() = *info;
+  }
+  for (auto& answer : waiting.mapped()) answer(reply);
+}
+
+void SimNode::create_actor(Channel& from, const proto::CreateActorRequest& request, Answer<proto::CreateActorReply> answer) {
+  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back({from.shared_from_this(), std::move(answer)});
+  drive([&](node::NodeCore& core, Now now) { core.create_actor(request, now); });
+}
+
+void SimNode::kill(const proto::KillWorkerRequest& request) {
+  drive([&](node::NodeCore& core, Now now) { core.kill(request, now); });
+}
+
+// ---- decisions
+
+void SimNode::grant(node::OwnerId owner, const proto::LeaseGrant& grant) {
+  if (Channel* to = channel(owner)) to->send("grant", [grant](Channel& at) { owner_at(at).on_grant(at, grant); });
+}
+
+void SimNode::revoke(node::OwnerId owner, const proto::LeaseRevoke& revoke) {
+  if (Channel* to = channel(owner)) to->send("revoke", [revoke](Channel& at) { owner_at(at).on_revoke(at, revoke); });
+}
+
+void SimNode::redirect(node::OwnerId owner, const proto::LeaseRedirect& redirect) {
+  if (Channel* to = channel(owner)) to->send("redirect", [redirect](Channel& at) { owner_at(at).on_redirect(redirect); });
+}
+
+void SimNode::notice(node::OwnerId owner, const proto::LeaseNotice& notice) {
+  if (Channel* to = channel(owner)) to->send("notice", [notice](Channel& at) { owner_at(at).on_notice(notice); });
+}
+
+void SimNode::spawn_worker(const WorkerId& id, const node::WorkerKind&) {
+  spawning_.insert(id);
+  bool fails = world_.rng.chance(world_.spawn_failures);
+  after(world_.between(500, 15'000), "spawn", [this, id, fails] {
+    spawning_.erase(id);
+    if (fails) return drive([&](node::NodeCore& core, Now now) { core.worker_start_failed(id, "fork: Resource temporarily unavailable", now); });
+    int pid = ++last_pid_;
+    if (doomed_.erase(id)) {
+      drive([&](node::NodeCore& core, Now now) { core.worker_spawned(id, pid, now); });
+      return process_ended(id, {true, 0, SIGKILL, ""});
+    }
+    processes_[id] = world_.adopt(std::make_unique<SimWorker>(world_, *this, id, pid));
+    drive([&](node::NodeCore& core, Now now) { core.worker_spawned(id, pid, now); });
+  });
+}
+
+void SimNode::kill_worker(const WorkerId& id) {
+  if (spawning_.contains(id)) {
+    doomed_.insert(id);
+  } else if (auto it = processes_.find(id); it != processes_.end()) {
+    it->second->die({true, 0, SIGKILL, ""});
+  }
+}
+
+void SimNode::process_ended(const WorkerId& id, const node::ProcessEnd& end) {
+  processes_.erase(id);
+  resumed_.erase(id);
+  after(world_.between(20, 3000), "reaped", [this, id, end] {
+    drive([&](node::NodeCore& core, Now now) { core.worker_exited(id, end, now); });
+  });
+}
+
+void SimNode::ask_exit(const WorkerId& id, const proto::KillWorkerRequest&) {
+  if (Session* session = session_of(id)) session->channel->send("exit", [](Channel& at) { worker_at(at).ask_exit(); });
+}
+
+void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& request) {
+  Answer<proto::CreateActorReply> done = [this, actor = ActorId::from_binary(request.spec().actor_id()), epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
+    drive([&](node::NodeCore& core, Now now) { core.actor_start_done(actor, epoch, reply, now); });
+  };
+  Session* session = session_of(id);
+  if (!session) return void(after(0, "no worker", [done] { done(make_error(Code::kUnavailable, "its worker is gone")); }));
+  session->channel->call<proto::CreateActorReply>(
+      "start actor", [request](Channel& at, Answer<proto::CreateActorReply> answer) { worker_at(at).start_actor(request, std::move(answer)); }, done);
+}
+
+void SimNode::actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply) {
+  bool answered = false;
+  auto waiting = actor_waiters_.extract({id, epoch});
+  if (!waiting.empty()) {
+    for (auto& [from, answer] : waiting.mapped()) {
+      answered |= from->open();
+      answer(reply);
+    }
+  }
+  if (answered) return;
+  if (reply.ok()) {
+    proto::ActorStarted started;
+    started.set_actor_id(id.binary());
+    started.set_epoch(epoch);
+    *started.mutable_address() = reply.address();
+    started.set_pid(reply.pid());
+    report_reliably<proto::ActorStarted>("actor started", [](Channel& at, const proto::ActorStarted& r, Answer<proto::Empty> a) { head_at(at).actor_started(at, r, std::move(a)); }, started);
+  } else {
+    proto::ActorDied died;
+    died.set_actor_id(id.binary());
+    died.set_epoch(epoch);
+    *died.mutable_death() = reply.failure();
+    actor_died(died);
+  }
+}
+
+void SimNode::actor_died(const proto::ActorDied& died) {
+  report_reliably<proto::ActorDied>("actor died", [](Channel& at, const proto::ActorDied& r, Answer<proto::Empty> a) { head_at(at).actor_died(at, r, std::move(a)); }, died);
+}
+
+void SimNode::worker_died(const WorkerId& id, const proto::ExitInfo&) {
+  answer_exit(id);
+  queue_dead_worker(id);
+}
+
+void SimNode::queue_dead_worker(const WorkerId& id) {
+  dead_.add_worker_ids(id.binary());
+  if (std::exchange(dead_planned_, true)) return;
+  after(kDeadBatchUs, "dead workers", [this] {
+    dead_planned_ = false;
+    proto::DeadWorkers dead = std::exchange(dead_, {});
+    if (registered_) head_->send("dead workers", [dead](Channel& at) { head_at(at).dead_workers(at, dead); });
+  });
+}
+
+// ---- the end
+
+void SimNode::leave(Exit how) {
+  if (!alive()) return;
+  world_.nodes.erase(me_.id);
+  end(how);
+  core_.stop();
+  std::vector<SimWorker*> left = workers();
+  for (SimWorker* worker : left) worker->die({true, 0, SIGKILL, ""});
+  if (on_gone) on_gone();
+}
+
+void SimNode::crash() { leave(Exit::kAbrupt); }
+void SimNode::kill_manager() { leave(Exit::kOrderly); }
+
+}  // namespace rt::sim

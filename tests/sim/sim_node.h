@@ -1,0 +1,136 @@
+// One node: a NodeCore with the connections, processes and the link to the head that its service gives it.
+#pragma once
+
+#include <deque>
+#include <set>
+
+#include "daemons/node_manager/core/node_core.h"
+#include "tests/sim/sim_worker.h"
+#include "tests/sim/world.h"
+
+namespace rt::sim {
+
+class SimNode final : public Process, private node::NodeSink {
+ public:
+  SimNode(World& world, int host, const ResourceSet& total, bool is_head_node);
+
+  void accepted(const ChannelPtr& channel) override;
+  // The host loses power: its node-manager, workers and (told by on_gone) drivers.
+  void crash();
+  // Only the node-manager is killed: its workers and drivers notice.
+  void kill_manager();
+  std::function<void()> on_gone;           // this node's host has no node-manager any more
+
+  // ---- requests, as they arrive
+  template <class T>
+  using Answer = Channel::Answer<T>;
+  void register_worker(Channel& from, const WorkerId& id, int pid, Answer<proto::Empty> answer);
+  void register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer);
+  void set_demand(Channel& from, const proto::LeaseDemand& demand);
+  void return_lease(Channel& from, uint64_t lease, bool worker_failed);
+  void set_blocked(Channel& from, bool blocked);
+  void await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answer);
+  void create_actor(Channel& from, const proto::CreateActorRequest& request, Answer<proto::CreateActorReply> answer);
+  void kill(const proto::KillWorkerRequest& request);
+  void on_head_event(const proto::HeadEvent& event);
+
+  // ---- from its workers, outside of any message
+  void process_ended(const WorkerId& id, const node::ProcessEnd& end);
+  // What runs here now fits into the node, but for tasks that came back from get().
+  void check_computing() const;
+
+  const NodeId& id() const { return me_.id; }
+  const node::NodeCore& core() const { return core_; }
+  bool registered() const { return registered_; }
+  std::vector<SimWorker*> workers() const;
+  // "" when nothing is leased, wanted, running or missing here; else what.
+  std::string busy() const;
+
+ private:
+  struct Session {
+    ChannelPtr channel;
+    WorkerId worker;
+    bool is_driver = false;
+    JobId job;
+  };
+  using SendToHead = std::function<void(Channel&, std::function<void(bool delivered)>)>;
+
+  // NodeSink
+  void grant(node::OwnerId owner, const proto::LeaseGrant& grant) override;
+  void revoke(node::OwnerId owner, const proto::LeaseRevoke& revoke) override;
+  void redirect(node::OwnerId owner, const proto::LeaseRedirect& redirect) override;
+  void notice(node::OwnerId owner, const proto::LeaseNotice& notice) override;
+  void spawn_worker(const WorkerId& id, const node::WorkerKind& kind) override;
+  void kill_worker(const WorkerId& id) override;
+  void ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) override;
+  void start_actor(const WorkerId& id, const proto::CreateActorRequest& request) override;
+  void actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply) override;
+  void actor_died(const proto::ActorDied& died) override;
+  void worker_died(const WorkerId& id, const proto::ExitInfo& info) override;
+  void resources_changed() override;
+
+  // Every event of the core goes through here: its invariants hold after each.
+  template <class F>
+  auto drive(F event) {
+    if constexpr (std::is_void_v<decltype(event(core_, Now()))>) {
+      event(core_, clock_.now());
+      check();
+    } else {
+      auto result = event(core_, clock_.now());
+      check();
+      return result;
+    }
+  }
+  void check();
+  void arm_tick();
+  void session_closed(uint64_t connection);
+  Session* session_of(const WorkerId& worker);
+  Channel* channel(node::OwnerId owner);
+  void leave(Exit how);
+  void driver_joined(uint64_t connection, JobId job, int pid, Answer<proto::RegisterWorkerReply> answer);
+  void job_finished(JobId job);
+  void answer_exit(const WorkerId& id);
+  void queue_dead_worker(const WorkerId& id);
+
+  // The link to the head (sim_node_head.cc).
+  void connect_head();
+  void head_lost();
+  void retry_head(const Error& why);
+  void on_registered(const proto::RegisterNodeReply& reply);
+  void fill_registration(proto::RegisterNodeRequest* request) const;
+  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes, bool tell_drivers);
+  void send_report();
+  void heartbeat();
+  // Sent now or when the head is back; again when the connection breaks before the answer.
+  void send_reliably(SendToHead send);
+  void send_pending();
+  template <class Request>
+  void report_reliably(const char* what, void (*deliver)(Channel&, const Request&, Answer<proto::Empty>), const Request& request);
+
+  World& world_;
+  node::NodeIdentity me_;
+  const bool is_head_node_;
+  node::NodeCore core_;
+  std::map<uint64_t, Session> sessions_;                      // by connection, which is the core's owner id
+  std::set<WorkerId> spawning_, doomed_;                      // doomed: killed before they existed
+  std::set<WorkerId> resumed_;                                // have come back from get(): may be over-committed
+  std::map<WorkerId, SimWorker*> processes_;
+  std::map<WorkerId, std::vector<Answer<proto::WorkerExitReply>>> exit_waiters_;
+  std::map<std::pair<ActorId, int64_t>, std::vector<std::pair<ChannelPtr, Answer<proto::CreateActorReply>>>> actor_waiters_;
+  std::map<JobId, proto::JobInfo> driver_jobs_;
+  std::set<std::string> known_nodes_;
+  VirtualClock::Id tick_timer_ = 0;
+  int last_pid_ = 0;
+
+  ChannelPtr head_;
+  bool registered_ = false, ever_registered_ = false;
+  int64_t head_lost_us_ = 0, pause_us_ = 0, last_report_us_ = 0;
+  bool report_planned_ = false, beating_ = false, dead_planned_ = false;
+  proto::DeadWorkers dead_;
+  std::deque<SendToHead> pending_;
+  std::vector<std::function<void()>> when_registered_;
+};
+
+inline SimNode& node_at(Channel& arrived) { return static_cast<SimNode&>(*arrived.process()); }
+
+}  // namespace rt::sim

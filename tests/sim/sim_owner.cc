@@ -1,0 +1,272 @@
+#include "tests/sim/sim_owner.h"
+
+#include <fmt/core.h>
+
+#include "tests/sim/sim_head.h"
+#include "tests/sim/sim_node.h"
+
+namespace rt::sim {
+
+SimOwner::SimOwner(World& world, SimNode& node)
+    : Process(world.clock, world.network, node.host()), world_(world), node_(node), submitter_(*this, world.settings), calls_(*this, world.settings) {
+  after(world_.between(0, 2000), "driver starts", [this] { join(); });
+}
+
+SimOwner::~SimOwner() = default;
+
+void SimOwner::join() {
+  network_.connect(*this, host(), "driver connects", [this]() -> Process* { return &node_; }, [this](Result<ChannelPtr> channel) {
+    if (!channel) return leave(Exit::kOrderly);
+    node_manager_ = *channel;
+    node_manager_->on_closed = [this] { leave(Exit::kOrderly); };   // a driver cannot go on without its node
+    register_job();
+  });
+}
+
+void SimOwner::register_job() {
+  node_manager_->call<proto::RegisterWorkerReply>(
+      "register driver", [pid = static_cast<int>(number())](Channel& at, Channel::Answer<proto::RegisterWorkerReply> answer) { node_at(at).register_driver(at, pid, std::move(answer)); },
+      [this](Result<proto::RegisterWorkerReply> reply) {
+        if (!reply) return void(after(100'000, "join again", [this] { register_job(); }));
+        job_ = JobId::from_binary(reply->job_id());
+        id_ = driver_worker_id(job_);
+        auto waiting = std::move(not_joined_);
+        not_joined_.clear();
+        for (const TaskPlan& plan : waiting) submit(plan);
+      });
+}
+
+void SimOwner::leave(Exit how) {
+  if (!alive()) return;
+  end(how);
+  world_.ledger.owner_ended(number());
+  for (const ActorId& id : own_actors_) {
+    if (!world_.ledger.actor(id).plan.detached) world_.ledger.actor_kill_asked(id);
+  }
+}
+
+// As the worker's service does: a tick is due while leases may have to be returned or redirected demand withdrawn.
+void SimOwner::arm_tick() {
+  if (tick_timer_ || (!submitter_.has_leases() && submitter_.pending() == 0)) return;
+  tick_timer_ = after(world_.settings.lease_idle_timeout_ms * 1000, "owner tick", [this] {
+    tick_timer_ = 0;
+    drive([this] {
+      int64_t next = submitter_.tick(clock_.now_us());
+      if (next < 0) return;
+      tick_timer_ = after(std::max<int64_t>(1000, next - clock_.now_us()), "owner tick", [this] {
+        tick_timer_ = 0;
+        drive([this] { submitter_.tick(clock_.now_us()); });
+      });
+    });
+  });
+}
+
+// ---- the program
+
+worker::Template* SimOwner::function(const TaskPlan& plan, bool call) {
+  std::string key = fmt::format("{}/{}/{}/{}", plan.function, call ? "" : plan.resources.to_string(), plan.strategy, call);
+  auto& slot = functions_[key];
+  if (slot) return slot.get();
+  slot = std::make_unique<worker::Template>();
+  slot->id = static_cast<uint32_t>(functions_.size());
+  slot->spec.set_name(fmt::format("f{}", plan.function));
+  plan.resources.to_proto(slot->spec.mutable_resources());
+  slot->spec.set_scheduling_strategy(plan.strategy);
+  if (!call) slot->scheduling_class = submitter_.scheduling_class(slot->spec);
+  return slot.get();
+}
+
+worker::Task* SimOwner::make_task(const TaskPlan& plan, const TaskId& id) {
+  auto* task = new worker::Task;
+  task->id = id;
+  task->retries_left = plan.max_retries;
+  return task;
+}
+
+void SimOwner::submit(const TaskPlan& plan) {
+  if (!alive()) return;
+  if (!joined()) return not_joined_.push_back(plan);
+  worker::Task* task = make_task(plan, make_task_id(++last_task_, job_));
+  task->function = function(plan, false);
+  world_.ledger.submitted(task->id, plan, number(), ActorId::nil(), last_task_);
+  drive([&] { submitter_.submit(task, clock_.now_us()); });
+}
+
+ActorId SimOwner::create_actor(const ActorPlan& plan) {
+  if (!joined()) violation("an actor is created before the driver has joined");
+  ActorId id = make_actor_id(job_, world_.rng.next(), static_cast<uint32_t>(world_.rng.next()));
+  world_.ledger.actor_created(id, plan);
+  own_actors_.insert(id);
+  proto::RegisterActorRequest request;
+  proto::ActorSpec& spec = *request.mutable_spec();
+  spec.set_actor_id(id.binary());
+  spec.set_job_id(job_.binary());
+  spec.set_name(plan.name);
+  spec.set_detached(plan.detached);
+  spec.set_class_name("Actor");
+  spec.set_max_restarts(plan.max_restarts);
+  plan.held.to_proto(spec.mutable_creation()->mutable_resources());
+  spec.mutable_creation()->set_scheduling_strategy(plan.strategy);
+  plan.placement.to_proto(spec.mutable_placement());
+  spec.mutable_owner()->set_worker_id(id_.binary());
+  spec.mutable_owner()->set_node_id(node_.id().binary());
+  register_actor(request);
+  return id;
+}
+
+void SimOwner::call(const ActorId& actor, const TaskPlan& plan) {
+  if (!alive()) return;
+  worker::Task* task = make_task(plan, make_task_id(++last_task_, actor));
+  task->function = function(plan, true);
+  world_.ledger.submitted(task->id, plan, number(), actor, last_task_);
+  drive([&] { calls_.submit(actor, task); });
+}
+
+void SimOwner::finish(worker::Task* task) {
+  world_.ledger.succeeded(task->id);
+  ++succeeded_;
+  delete task;
+}
+
+void SimOwner::fail_task(worker::Task* task, const proto::ErrorValue& error) {
+  world_.ledger.failed(task->id, error);
+  delete task;
+}
+
+// ---- messages
+
+worker::NodeKey SimOwner::node_of(const Channel& channel) const {
+  if (&channel == node_manager_.get()) return worker::NodeKey::nil();
+  auto it = node_ids_.find(channel.connection());
+  return it == node_ids_.end() ? worker::NodeKey::nil() : it->second;
+}
+
+void SimOwner::on_grant(Channel& from, const proto::LeaseGrant& grant) {
+  drive([&] { submitter_.lease_granted(node_of(from), grant.class_id(), grant.lease_id(), grant.worker(), grant.pid(), clock_.now_us()); });
+}
+
+void SimOwner::on_revoke(Channel& from, const proto::LeaseRevoke& revoke) {
+  std::vector<uint64_t> ids(revoke.lease_ids().begin(), revoke.lease_ids().end());
+  drive([&] { submitter_.leases_revoked(node_of(from), ids, clock_.now_us()); });
+}
+
+void SimOwner::on_redirect(const proto::LeaseRedirect& redirect) {
+  NodeId node = NodeId::from_binary(redirect.node().node_id());
+  if (auto it = world_.nodes.find(node); it != world_.nodes.end()) node_hosts_[node] = it->second->host();   // its address
+  drive([&] { submitter_.redirected(redirect.class_id(), node, redirect.count(), clock_.now_us()); });
+}
+
+void SimOwner::on_notice(const proto::LeaseNotice& notice) {
+  notices_.push_back(notice.message());
+  if (notice.fatal()) drive([&] { submitter_.class_failed(notice.class_id(), notice.message(), clock_.now_us()); });
+}
+
+void SimOwner::on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t duration_us) {
+  auto found = link_ids_.find(from.connection());
+  if (found == link_ids_.end()) return;
+  Link& link = links_.at(found->second);
+  drive([&] {
+    worker::ActorLink* actor = link.actor.is_nil() ? nullptr : calls_.find(link.actor);
+    worker::Task* task = actor ? calls_.reply_of(*actor, seq) : submitter_.reply_of(link.lease_key, seq);
+    if (!task) {
+      // Only calls that were settled when the head said that their actor restarts may still be answered.
+      if (!actor) violation(fmt::format("owner #{}: a reply to task {} that is not in flight", number(), seq));
+      return from.close();
+    }
+    if (status == TaskStatus::kNotStarted) return submitter_.task_returned(link.lease_key, task, clock_.now_us());
+    if (actor) {
+      calls_.finished(*actor, task);
+    } else {
+      submitter_.finished(link.lease_key, task, duration_us, clock_.now_us());
+    }
+    finish(task);
+  });
+}
+
+void SimOwner::on_head_event(const proto::HeadEvent& event) {
+  for (const auto& node : event.nodes()) {
+    NodeId id = NodeId::from_binary(node.node_id());
+    if (!node.alive()) {
+      node_hosts_.erase(id);
+    } else if (auto it = world_.nodes.find(id); it != world_.nodes.end()) {
+      node_hosts_[id] = it->second->host();
+    }
+  }
+  for (const auto& info : event.actors()) {
+    ActorId id = ActorId::from_binary(info.spec().actor_id());
+    if (info.state() == proto::ACTOR_DEAD) dead_actors_[id] = info.death();
+    drive([&] { calls_.actor_update(id, &info); });
+  }
+  for (const auto& notice : event.notices()) notices_.push_back(notice.text());
+}
+
+// ---- decisions of the submitter
+
+void SimOwner::send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
+  proto::LeaseDemand demand;
+  demand.set_class_id(c.id);
+  c.resources.to_proto(demand.mutable_resources());
+  demand.set_want(want);
+  demand.set_backlog(backlog);
+  demand.mutable_job()->set_job_id(job_.binary());
+  demand.set_strategy(c.strategy);
+  demand.set_what(what);
+  demand.set_no_spill(!node.is_nil());
+  with_node(node, [demand](Result<ChannelPtr> channel) {
+    if (channel) (*channel)->send("demand", [demand](Channel& at) { node_at(at).set_demand(at, demand); });
+  });
+}
+
+void SimOwner::connect_lease(worker::Lease& lease) {
+  with_peer(lease.worker, [this, key = lease.key, id = WorkerId::from_binary(lease.worker.worker_id())](Result<ChannelPtr> channel) {
+    worker::Lease* lease = submitter_.find_lease(key);
+    if (!lease) return;
+    drive([&] {
+      if (!channel) return submitter_.lease_broken(key, clock_.now_us());
+      links_[id].lease_key = key;
+      lease->connection = channel->get();
+      submitter_.lease_ready(key, clock_.now_us());
+    });
+  });
+}
+
+void SimOwner::push_task(worker::Lease& lease, worker::Task& task) {
+  static_cast<Channel*>(lease.connection)->send("task", [message = TaskMessage{task.seq, task.id}](Channel& at) { worker_at(at).run(at, message); });
+}
+
+void SimOwner::take_back(worker::Lease& lease, int count) {
+  static_cast<Channel*>(lease.connection)->send("take back", [count](Channel& at) { worker_at(at).take_back(at, count); });
+}
+
+void SimOwner::return_lease(worker::Lease& lease, bool worker_failed) {
+  if (lease.state != worker::Lease::State::kBroken) {
+    auto it = links_.find(WorkerId::from_binary(lease.worker.worker_id()));
+    if (it != links_.end() && it->second.lease_key == lease.key) it->second.lease_key = 0;
+  }
+  with_node(lease.node, [id = lease.id, worker_failed](Result<ChannelPtr> channel) {
+    if (channel) (*channel)->send("return lease", [id, worker_failed](Channel& at) { node_at(at).return_lease(at, id, worker_failed); });
+  });
+}
+
+void SimOwner::ask_exit(worker::Lease& lease) {
+  WorkerId worker = WorkerId::from_binary(lease.worker.worker_id());
+  Channel::Answer<proto::WorkerExitReply> answer = [this, key = lease.key, node = lease.node](Result<proto::WorkerExitReply> reply) {
+    proto::ExitInfo info;
+    if (reply) {
+      info = reply->info();
+    } else if (!node.is_nil()) {
+      info.set_kind(proto::ExitInfo::NODE_DIED);
+      info.set_node_id(node.binary());
+    } else {
+      info.set_message(reply.error().message);
+    }
+    drive([&] { submitter_.worker_exit(key, info, clock_.now_us()); });
+  };
+  with_node(lease.node, [worker, answer](Result<ChannelPtr> channel) {
+    if (!channel) return answer(channel.error());
+    (*channel)->call<proto::WorkerExitReply>(
+        "get worker exit", [worker](Channel& at, Channel::Answer<proto::WorkerExitReply> reply) { node_at(at).await_exit(worker, std::move(reply)); }, answer, 5'000'000);
+  });
+}
+
+}  // namespace rt::sim

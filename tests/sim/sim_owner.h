@@ -1,0 +1,129 @@
+// A driver: a Submitter and an ActorCalls with the connections the worker's service gives them.
+//
+// It joins through its node's node-manager, submits tasks and actor calls, and ends with its node. What it does beyond the cores mirrors
+// worker/service (peers, submit, actors, cluster).
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "tests/sim/sim_worker.h"
+#include "tests/sim/world.h"
+#include "worker/core/actor_calls.h"
+#include "worker/core/submitter.h"
+
+namespace rt::sim {
+
+class SimOwner final : public Process, private worker::SubmitComm, private worker::ActorComm {
+ public:
+  SimOwner(World& world, SimNode& node);
+  ~SimOwner() override;
+
+  // ---- what its program does; before it has joined, it waits
+  void submit(const TaskPlan& plan);
+  // The id is known at once; the actor lives when the head has placed it. Only once joined.
+  ActorId create_actor(const ActorPlan& plan);
+  void call(const ActorId& actor, const TaskPlan& plan);
+  void kill_actor(const ActorId& actor, bool no_restart);
+  void exit() { leave(Exit::kOrderly); }
+  void crash() { leave(Exit::kAbrupt); }
+
+  bool joined() const { return !job_.is_nil(); }
+  bool has_leases() const { return submitter_.has_leases(); }
+  int64_t pending() const { return submitter_.pending() + calls_.pending() + static_cast<int64_t>(not_joined_.size()); }
+  int64_t succeeded() const { return succeeded_; }
+  const std::map<ActorId, proto::ExitInfo>& dead_actors() const { return dead_actors_; }
+  const std::vector<std::string>& notices() const { return notices_; }
+  worker::ActorLink::State actor_state(const ActorId& id) { return calls_.link(id).state; }
+  SimNode& node() { return node_; }
+
+  // ---- messages, as they arrive
+  void on_grant(Channel& from, const proto::LeaseGrant& grant);
+  void on_revoke(Channel& from, const proto::LeaseRevoke& revoke);
+  void on_redirect(const proto::LeaseRedirect& redirect);
+  void on_notice(const proto::LeaseNotice& notice);
+  void on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t duration_us);
+  void on_head_event(const proto::HeadEvent& event);
+
+ private:
+  using WithChannel = std::function<void(Result<ChannelPtr>)>;
+  struct Link {                     // to a worker
+    ChannelPtr channel;
+    uint64_t lease_key = 0;
+    ActorId actor;
+    std::vector<WithChannel> waiters;
+  };
+  struct NodePeer {
+    ChannelPtr channel;
+    std::vector<WithChannel> waiters;
+  };
+
+  // SubmitComm, ActorComm
+  void send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want, int64_t backlog, const std::string& what) override;
+  void connect_lease(worker::Lease& lease) override;
+  void push_task(worker::Lease& lease, worker::Task& task) override;
+  void take_back(worker::Lease& lease, int count) override;
+  void return_lease(worker::Lease& lease, bool worker_failed) override;
+  void ask_exit(worker::Lease& lease) override;
+  void subscribe_actor(const ActorId& id) override;
+  void connect_actor(worker::ActorLink& actor) override;
+  void push_call(worker::ActorLink& actor, worker::Task& task) override;
+  void ask_again(const ActorId& id, int64_t delay_us) override;
+  void fail_task(worker::Task* task, const proto::ErrorValue& error) override;
+
+  template <class F>
+  void drive(F event) {
+    event();
+    submitter_.check_invariants();
+    calls_.check_invariants();
+    arm_tick();
+  }
+  void join();
+  void register_job();
+  void leave(Exit how);
+  void arm_tick();
+  worker::Task* make_task(const TaskPlan& plan, const TaskId& id);
+  worker::Template* function(const TaskPlan& plan, bool call);
+  void finish(worker::Task* task);
+
+  // connections (sim_owner_peers.cc)
+  void with_peer(const proto::WorkerAddress& address, WithChannel done);
+  void with_node(const worker::NodeKey& node, WithChannel done);
+  void with_head(WithChannel done);
+  void connect_head();
+  void link_closed(const WorkerId& id, Channel& channel);
+  void head_closed();
+  void resubscribe();
+  void query_actor(const ActorId& id);
+  void register_actor(const proto::RegisterActorRequest& request);
+  worker::NodeKey node_of(const Channel& channel) const;
+
+  World& world_;
+  SimNode& node_;
+  worker::Submitter submitter_;
+  worker::ActorCalls calls_;
+  std::map<std::string, std::unique_ptr<worker::Template>> functions_;
+  std::deque<TaskPlan> not_joined_;
+  JobId job_;
+  WorkerId id_;
+  uint64_t last_task_ = 0;
+  int64_t succeeded_ = 0;
+  VirtualClock::Id tick_timer_ = 0;
+
+  ChannelPtr node_manager_, head_;
+  bool head_connecting_ = false;
+  int64_t head_lost_us_ = 0;
+  std::vector<WithChannel> head_waiters_;
+  std::map<WorkerId, Link> links_;
+  std::map<uint64_t, WorkerId> link_ids_;             // by connection
+  std::map<worker::NodeKey, NodePeer> node_peers_;
+  std::map<uint64_t, NodeId> node_ids_;               // by connection
+  std::map<NodeId, int> node_hosts_;                  // nodes that are part of the cluster
+  std::set<ActorId> subscribed_, own_actors_;
+  std::map<ActorId, proto::ExitInfo> dead_actors_;
+  std::vector<std::string> notices_;
+};
+
+inline SimOwner& owner_at(Channel& arrived) { return static_cast<SimOwner&>(*arrived.process()); }
+
+}  // namespace rt::sim

@@ -1,0 +1,64 @@
+// Virtual time: a queue of events. Nothing happens between two events, so an hour costs as much as what happens in it.
+//
+// Every event that runs is mixed into a hash: two runs of one seed that differ anywhere differ there.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/base/clock.h"
+
+namespace rt::sim {
+
+class VirtualClock {
+ public:
+  using Id = uint64_t;   // 0: none
+
+  // `what` is a literal, `who` says which process: both are for the trace.
+  Id at(int64_t steady_us, const char* what, uint64_t who, std::function<void()> run);
+  Id after(int64_t delay_us, const char* what, uint64_t who, std::function<void()> run) { return at(now_us_ + delay_us, what, who, std::move(run)); }
+  // No-op for one that ran; clears the caller's id.
+  void cancel(Id& id);
+
+  // Runs the next event; false when there is none.
+  bool step();
+  // Something worth seeing in a trace that is no event of its own.
+  void note(const char* what, uint64_t who, uint64_t detail = 0);
+
+  int64_t now_us() const { return now_us_; }
+  Now now() const { return {now_us_, kWallEpochUs + now_us_}; }
+  uint64_t events() const { return events_; }
+  uint64_t hash() const { return hash_; }
+  // The last events, newest last.
+  std::string recent() const;
+  void print_events(bool on) { print_ = on; }
+
+ private:
+  static constexpr int64_t kWallEpochUs = 1'700'000'000'000'000;
+  static constexpr size_t kRemembered = 60;
+  struct Event {
+    const char* what;
+    uint64_t who;
+    std::function<void()> run;
+  };
+  struct Past {
+    int64_t at_us;
+    const char* what;
+    uint64_t who, detail;
+  };
+
+  int64_t now_us_ = 1'000'000;
+  Id last_ = 0;
+  std::priority_queue<std::pair<int64_t, Id>, std::vector<std::pair<int64_t, Id>>, std::greater<>> due_;
+  std::unordered_map<Id, Event> planned_;
+  std::deque<Past> past_;
+  uint64_t events_ = 0, hash_ = 0xcbf29ce484222325ull;
+  bool print_ = false;
+};
+
+}  // namespace rt::sim
