@@ -35,18 +35,18 @@ class NodeCore::Round {
 
   void redirect(Demand& demand, const NodeId& node) {
     core_.view_.redirected(node, demand.resources, now_.steady_us);
-    ++redirects_[{&demand, node}];
+    ++redirects_[{{demand.owner, demand.class_id}, node}];
   }
   void send_redirects() {
     for (const auto& [where, count] : redirects_) {
-      const auto& [demand, node] = where;
+      const auto& [key, node] = where;
       auto peer = core_.view_.peers().find(node);
       RT_CHECK(peer != core_.view_.peers().end());
       proto::LeaseRedirect message;
-      message.set_class_id(demand->class_id);
+      message.set_class_id(key.second);
       *message.mutable_node() = peer->second.node;
       message.set_count(count);
-      core_.sink_.redirect(demand->owner, message);
+      core_.sink_.redirect(key.first, message);
     }
   }
 
@@ -65,7 +65,7 @@ class NodeCore::Round {
   bool self_added_ = false;
   std::vector<Candidate> candidates_;
   std::vector<NodeId> ids_;
-  std::map<std::pair<Demand*, NodeId>, int> redirects_;
+  std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;   // by key, not address: the order of messages is the same in every run
 };
 
 void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& message) {
