@@ -34,7 +34,7 @@ Worker::~Worker() {
 const Context& Worker::context() const { return impl_->context; }
 bool Worker::is_connected() const { return impl_->connected; }
 
-Result<Ref> Worker::put(const ValueParts& value) { return impl_->put(value, 0, 0); }
+Result<Ref> Worker::put(const ValueParts& value) { return impl_->put(value, nullptr); }
 Result<Ref> Worker::put_once(const ValueParts& value) { return impl_->put_once(value); }
 Result<Value> Worker::value_of(const Ref& ref) { return impl_->value_of(ref); }
 

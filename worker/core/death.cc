@@ -21,9 +21,10 @@ std::string describe_exit(const proto::ExitInfo& info) {
     case proto::ExitInfo::JOB_FINISHED: text = "its job finished"; break;
     case proto::ExitInfo::OWNER_DIED: text = "its owner died"; break;
     case proto::ExitInfo::UNSCHEDULABLE: text = "it cannot be scheduled"; break;
-    default: text = "the cause is not known";
+    default:
+      if (info.message().empty()) text = "the cause is not known";
   }
-  if (!info.message().empty()) text += ": " + info.message();
+  if (!info.message().empty()) text += (text.empty() ? "" : ": ") + info.message();
   if (!info.log_tail().empty()) text += "\nLast lines of its log:\n" + info.log_tail();
   return text;
 }

@@ -28,6 +28,7 @@
 #include "common/rpc/server.h"
 #include "daemons/object_store/client/store_client.h"
 #include "worker/core/actor_calls.h"
+#include "worker/core/content_hash.h"
 #include "worker/core/ref_table.h"
 #include "worker/core/submitter.h"
 #include "worker/core/value_codec.h"
@@ -113,7 +114,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   rpc::Identity identity() const;
 
   // ---- objects.cc
-  Result<Ref> put(const ValueParts& parts, uint64_t content_low, uint64_t content_high);
+  Result<Ref> put(const ValueParts& parts, const ContentHash* content);   // null: a new object each time
   Result<Ref> put_once(const ValueParts& parts);
   Ref store_small(const ObjectId& id, const ValueParts& parts, const std::string& packed);     // (L)
   Result<Ref> store_large(Lock& lock, const ObjectId& id, const ValueParts& parts, const std::string& packed, size_t size);
@@ -257,15 +258,11 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   uint64_t next_task_unique = 0;
   uint32_t next_put_index = kPutIndexBase;
   TaskId put_task;                               // the "task" puts of this process belong to
-  struct ContentKey {
-    uint64_t low, high;
-    bool operator==(const ContentKey&) const = default;
+  struct HashOfHash {
+    size_t operator()(const ContentHash& k) const { return k.low; }
   };
-  struct ContentHash {
-    size_t operator()(const ContentKey& k) const { return k.low; }
-  };
-  std::unordered_map<ContentKey, ObjectId, ContentHash> put_by_content;
-  std::unordered_map<ObjectId, ContentKey> content_of;
+  std::unordered_map<ContentHash, ObjectId, HashOfHash> put_by_content;
+  std::unordered_map<ObjectId, ContentHash> content_of;
   std::vector<Ref> pinned_forever;               // packed out of band
   std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments, as long as the actor may restart
 

@@ -1,6 +1,5 @@
 // Objects: put, readiness, reading values, serving them to borrowers, freeing.
 #include <fmt/core.h>
-#include <xxhash.h>
 
 #include "worker/core/death.h"
 #include "worker/service/impl.h"
@@ -117,29 +116,17 @@ Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const Valu
 
 Result<Ref> Worker::Impl::put_once(const ValueParts& parts) {
   // Outside of the lock: hashing large buffers is the point of this call.
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_128bits_reset(state);
-  XXH3_128bits_update(state, parts.inband.data(), parts.inband.size());
-  uint64_t total = parts.inband.size();
-  for (Bytes buffer : parts.buffers) {
-    uint64_t size = buffer.size();
-    XXH3_128bits_update(state, &size, sizeof size);
-    XXH3_128bits_update(state, buffer.data(), buffer.size());
-    total += size;
-  }
-  XXH128_hash_t hash = XXH3_128bits_digest(state);
-  XXH3_freeState(state);
-  return put(parts, hash.low64 | 1, hash.high64 ^ total);
+  ContentHash hash = content_hash(parts.inband, parts.buffers);
+  return put(parts, &hash);
 }
 
-Result<Ref> Worker::Impl::put(const ValueParts& parts, uint64_t content_low, uint64_t content_high) {
+Result<Ref> Worker::Impl::put(const ValueParts& parts, const ContentHash* content) {
   std::string packed;
   Lock lock(mutex);
   if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   refs->drain_releases();
-  const ContentKey key{content_low, content_high};
-  if (content_low && parts.contained.empty()) {
-    if (auto it = put_by_content.find(key); it != put_by_content.end()) {
+  if (content && parts.contained.empty()) {
+    if (auto it = put_by_content.find(*content); it != put_by_content.end()) {
       if (ObjectEntry* entry = refs->find(it->second)) return Ref(entry);
     }
   }
@@ -149,9 +136,9 @@ Result<Ref> Worker::Impl::put(const ValueParts& parts, uint64_t content_low, uin
   if (static_cast<int64_t>(size) <= settings.max_inline_bytes) return store_small(id, parts, packed);
   auto ref = store_large(lock, id, parts, packed, size);
   loop->flush_all();
-  if (ref && content_low && parts.contained.empty()) {
-    put_by_content[key] = id;
-    content_of[id] = key;
+  if (ref && content && parts.contained.empty()) {
+    put_by_content[*content] = id;
+    content_of[id] = *content;
   }
   return ref;
 }

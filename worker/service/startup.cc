@@ -11,6 +11,14 @@ namespace {
 
 std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
+// Closed unless handed on.
+struct Descriptor {
+  int fd = -1;
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+};
+
 }  // namespace
 
 Worker::Impl::Impl(Options the_options)
@@ -29,7 +37,7 @@ Status Worker::Impl::start() {
   context.node_manager_socket = options.node_manager_socket;
   int64_t deadline = steady_now_us() + options.connect_timeout_us;
 
-  // Where others reach this process; accepted only after registration told who we are.
+  // Where others reach this process.
   uint64_t unique = rng.next();
   std::string name = options.is_driver ? fmt::format("d-{}-{:08x}", getpid(), static_cast<uint32_t>(unique)) : "w-" + options.worker_id.hex().substr(0, 16);
   socket_path = directory_of(options.node_manager_socket) + "/" + name;
@@ -46,11 +54,10 @@ Status Worker::Impl::start() {
   node_manager->add_service(node_client->for_node(NodeKey::nil()));
   node_manager->set_closed_handler([this](const Error& why) { on_node_manager_lost(why); });
 
-  rpc::ServerOptions server_options;
-  server_options.identity = identity();
-  server_options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) { adopt_link(c, true); };
-  server = std::make_unique<rpc::Server>(*loop, std::move(server_options));
-  RT_TRY(server->listen(net::Address::unix_socket(socket_path)));
+  // Bound now, because registering makes it known; accepted from when this process knows who it is and has its store: the node-manager
+  // may lease it, and tasks may come, before its own answer is read.
+  Descriptor listener;
+  RT_ASSIGN(listener.fd, net::listen_on(net::Address::unix_socket(socket_path)));
 
   proto::RegisterWorkerRequest request;
   request.set_worker_id(options.worker_id.binary());
@@ -83,7 +90,6 @@ Status Worker::Impl::start() {
   options.job_config.set_job_id(context.job_id.binary());
   options.job_config.set_ray_namespace(context.ray_namespace);
   serialized_job = options.job_config.SerializeAsString();
-  server->set_identity(identity());
   self_address.set_node_id(context.node_id.binary());
   self_address.set_worker_id(context.worker_id.binary());
   self_address.set_ip(context.node_ip);
@@ -93,9 +99,15 @@ Status Worker::Impl::start() {
   next_task_unique = rng.next();
   put_task = options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
 
-  if (context.object_store_socket.empty()) return finish_start();   // a node without shared memory: large values are refused
-  store::StoreClient::Options store_options{context.object_store_socket, identity(), context.worker_id, context.job_id, getpid()};
-  RT_ASSIGN(store, store::StoreClient::attach(*loop, settings, store_options, std::max<int64_t>(1'000'000, deadline - steady_now_us())));
+  if (!context.object_store_socket.empty()) {   // else a node without shared memory: large values are refused
+    store::StoreClient::Options store_options{context.object_store_socket, identity(), context.worker_id, context.job_id, getpid()};
+    RT_ASSIGN(store, store::StoreClient::attach(*loop, settings, store_options, std::max<int64_t>(1'000'000, deadline - steady_now_us())));
+  }
+  rpc::ServerOptions server_options;
+  server_options.identity = identity();
+  server_options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) { adopt_link(c, true); };
+  server = std::make_unique<rpc::Server>(*loop, std::move(server_options));
+  RT_TRY(server->listen_fd(std::exchange(listener.fd, -1)));
   return finish_start();
 }
 
