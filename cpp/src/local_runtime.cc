@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kShutdownWait = std::chrono::seconds(5);   // for calls that run at Shutdown()
 constexpr int kMinThreads = 4;
-const char kShutDown[] = "ray::Shutdown() was called.";
+const char kShutDown[] = "ray::Shutdown() was called";
 
 const LocalObject& local(const ObjectPtr& object) { return static_cast<const LocalObject&>(*object); }
 
@@ -36,6 +36,27 @@ bool wait_until(LocalState& state, std::unique_lock<std::mutex>& lock, int timeo
   if (!done() && state.stopping) throw RayException(kShutDown);
   return true;
 }
+
+// While one lives, Shutdown() waits: user code, destructors included, is running.
+class Active {
+ public:
+  explicit Active(std::shared_ptr<LocalState> state) : state_(std::move(state)) {
+    std::lock_guard lock(state_->mutex);
+    ++state_->active;
+  }
+  ~Active() {
+    {
+      std::lock_guard lock(state_->mutex);
+      --state_->active;
+    }
+    state_->changed.notify_all();
+  }
+  Active(const Active&) = delete;
+  Active& operator=(const Active&) = delete;
+
+ private:
+  const std::shared_ptr<LocalState> state_;
+};
 
 // Values of the arguments, all of them ready; the error of the first that is one.
 std::exception_ptr resolve(const std::vector<CallArg>& args, LocalState& state, Arguments* values) {
@@ -64,16 +85,7 @@ std::shared_ptr<ActorInstance> run(const std::shared_ptr<LocalState>& state, con
     if (result) result->set_error(error);
     return nullptr;
   }
-  {
-    std::lock_guard lock(state->mutex);
-    ++state->active;
-  }
   CallResult out = run_call(*Registry::Instance().Find(function), self, values, context, failure, failed);
-  {
-    std::lock_guard lock(state->mutex);
-    --state->active;
-  }
-  state->changed.notify_all();
   if (result && !*failed) result->set_value(std::move(out.value));
   if (result && *failed && !failure->exit_actor) result->set_error(std::make_exception_ptr(RayTaskException(describe_failure(function, *failure))));
   return out.instance;
@@ -94,6 +106,8 @@ void end_actor(LocalActor& actor, const std::string& why, std::shared_ptr<ActorI
 
 // The first job of an actor's thread, and of each restart.
 void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor, int64_t epoch) {
+  Active active(state);
+  std::shared_ptr<ActorInstance> instance, drop;
   std::unique_lock lock(state->mutex);
   auto ready = [&] { return std::all_of(actor->args.begin(), actor->args.end(), [](const CallArg& a) { return !a.ref || local(a.ref).ready(); }); };
   state->changed.wait(lock, [&] { return ready() || state->stopping || actor->epoch != epoch; });
@@ -102,23 +116,22 @@ void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<L
   lock.unlock();
   CallFailure failure;
   bool failed = false;
-  auto instance = run(state, actor->factory, nullptr, actor->args, context, nullptr, &failure, &failed);
-  std::shared_ptr<ActorInstance> drop;
+  instance = run(state, actor->factory, nullptr, actor->args, context, nullptr, &failure, &failed);
   lock.lock();
-  if (actor->epoch != epoch) {
-    drop = std::move(instance);
-  } else if (failed) {
+  if (actor->epoch != epoch) return;   // killed meanwhile
+  if (failed) {
     end_actor(*actor, "its factory failed: " + describe_failure(actor->factory, failure), &drop);
   } else {
     actor->instance = std::move(instance);
     actor->executor.set_limit(actor->max_concurrency);
   }
-  lock.unlock();
 }
 
 // A method's turn.
 void run_method(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor, int64_t epoch, const std::string& method,
                 const std::vector<CallArg>& args, const LocalObject& result) {
+  Active active(state);
+  std::shared_ptr<ActorInstance> instance, drop;
   std::unique_lock lock(state->mutex);
   auto ready = [&] { return std::all_of(args.begin(), args.end(), [](const CallArg& a) { return !a.ref || local(a.ref).ready(); }); };
   state->changed.wait(lock, [&] { return ready() || state->stopping || actor->epoch != epoch; });
@@ -131,14 +144,13 @@ void run_method(const std::shared_ptr<LocalState>& state, const std::shared_ptr<
     lock.unlock();
     return result.set_error(error);
   }
-  auto instance = actor->instance;
+  instance = actor->instance;
   CallContext context{true, actor->restarts > 0};
   lock.unlock();
   CallFailure failure;
   bool failed = false;
   run(state, method, instance.get(), args, context, &result, &failure, &failed);
   if (!failed || !failure.exit_actor) return;
-  std::shared_ptr<ActorInstance> drop;
   lock.lock();
   end_actor(*actor, "it called ray::ExitActor()", &drop);
   std::exception_ptr error = actor_error(*actor);
@@ -187,7 +199,7 @@ LocalActorRecord::~LocalActorRecord() {
     if (name != state_->names.end() && name->second == id()) state_->names.erase(name);
   }
   // After the calls already made. The job is what keeps the actor.
-  actor_->executor.submit([state = state_, actor = actor_] {
+  actor_->executor.submit([active = std::make_shared<Active>(state_), state = state_, actor = actor_] {
     std::shared_ptr<ActorInstance> drop;
     std::lock_guard lock(state->mutex);
     end_actor(*actor, "its last handle is gone", &drop);
@@ -202,9 +214,22 @@ LocalRuntime::LocalRuntime(const InitOptions& options)
 
 LocalRuntime::~LocalRuntime() {
   detached_actors_.clear();
+  std::vector<std::shared_ptr<const LocalActorRecord>> actors;   // handles that outlive the runtime
+  {
+    std::lock_guard lock(state_->tables);
+    for (const auto& [id, record] : state_->actors) actors.push_back(record.lock());
+  }
+  std::vector<std::shared_ptr<ActorInstance>> drops(actors.size());
   std::unique_lock lock(state_->mutex);
+  for (size_t i = 0; i < actors.size(); ++i) {
+    if (actors[i]) end_actor(*actors[i]->actor(), kShutDown, &drops[i]);
+  }
   state_->stopping = true;
   state_->changed.notify_all();
+  lock.unlock();
+  drops.clear();
+  actors.clear();
+  lock.lock();
   state_->changed.wait_for(lock, kShutdownWait, [&] { return state_->active == 0; });
 }
 
@@ -215,6 +240,26 @@ std::shared_ptr<const LocalObject> LocalRuntime::new_object() {
   return object;
 }
 
+void LocalRuntime::check(const std::vector<ObjectPtr>& objects) const {
+  for (const ObjectPtr& object : objects) {
+    auto* known = dynamic_cast<const LocalObject*>(object.get());
+    if (!known || !known->belongs_to(state_.get())) throw RayException("A reference from before ray::Shutdown() was used.");
+  }
+}
+
+void LocalRuntime::check(const std::vector<CallArg>& args) const {
+  for (const CallArg& arg : args) {
+    if (arg.ref) check(std::vector<ObjectPtr>{arg.ref});
+    check(arg.value.objects);
+  }
+}
+
+const std::shared_ptr<LocalActor>& LocalRuntime::own(const ActorPtr& actor) const {
+  auto* known = dynamic_cast<const LocalActorRecord*>(actor.get());
+  if (!known || !known->belongs_to(state_.get())) throw RayException("An actor handle from before ray::Shutdown() was used.");
+  return known->actor();
+}
+
 ObjectPtr LocalRuntime::Put(EncodedValue value) {
   auto object = new_object();
   object->set_value(std::move(value));
@@ -222,6 +267,7 @@ ObjectPtr LocalRuntime::Put(EncodedValue value) {
 }
 
 std::vector<StoredValue> LocalRuntime::Get(const std::vector<ObjectPtr>& objects, int timeout_ms) {
+  check(objects);
   auto state = state_;   // the runtime may be shut down while this waits
   std::unique_lock lock(state->mutex);
   auto ready = [&] { return std::all_of(objects.begin(), objects.end(), [](const ObjectPtr& o) { return local(o).ready(); }); };
@@ -244,6 +290,7 @@ std::vector<StoredValue> LocalRuntime::Get(const std::vector<ObjectPtr>& objects
 std::vector<bool> LocalRuntime::Wait(const std::vector<ObjectPtr>& objects, int num_objects, int timeout_ms) {
   if (num_objects < 0 || num_objects > static_cast<int>(objects.size()))
     throw RayException(fmt::format("Wait: num_objects is {}, but there are {} objects.", num_objects, objects.size()));
+  check(objects);
   auto state = state_;
   std::unique_lock lock(state->mutex);
   std::vector<bool> flags(objects.size());
@@ -267,6 +314,7 @@ ObjectPtr LocalRuntime::FindObject(const std::string& id) {
 }
 
 ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOptions&, std::vector<CallArg> args) {
+  check(args);
   auto result = new_object();
   auto call = std::make_shared<const std::vector<CallArg>>(std::move(args));
   auto job = [state = state_, function, call, result] {
@@ -277,6 +325,7 @@ ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOpti
         return result->set_error(std::make_exception_ptr(RayException(kShutDown)));
       }
     }
+    Active active(state);
     CallFailure failure;
     bool failed = false;
     run(state, function, nullptr, *call, CallContext{}, result.get(), &failure, &failed);
@@ -300,6 +349,8 @@ ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOpti
 
 ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOptions& options, std::vector<CallArg> args) {
   if (options.max_concurrency < 1) throw RayException("SetMaxConcurrency needs 1 or more.");
+  if (options.max_restarts < -1) throw RayException("SetMaxRestarts needs 0 or more, or -1 for no limit.");
+  check(args);
   auto actor = std::make_shared<LocalActor>();
   actor->factory = factory;
   actor->name = options.call.name;
@@ -323,7 +374,8 @@ ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOption
 }
 
 ObjectPtr LocalRuntime::CallMethod(const ActorPtr& handle, const std::string& method, const CallOptions&, std::vector<CallArg> args) {
-  const auto& actor = static_cast<const LocalActorRecord&>(*handle).actor();
+  const auto& actor = own(handle);
+  check(args);
   auto result = new_object();
   std::unique_lock lock(state_->mutex);
   if (actor->dead) {
@@ -340,7 +392,7 @@ ObjectPtr LocalRuntime::CallMethod(const ActorPtr& handle, const std::string& me
 }
 
 void LocalRuntime::KillActor(const ActorPtr& handle, bool no_restart) {
-  const auto& actor = static_cast<const LocalActorRecord&>(*handle).actor();
+  const auto& actor = own(handle);
   std::shared_ptr<ActorInstance> drop;
   {
     std::lock_guard lock(state_->mutex);

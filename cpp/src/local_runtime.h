@@ -42,6 +42,7 @@ class LocalObject final : public ObjectRecord {
   // Once: a value or an error.
   void set_value(EncodedValue value) const;
   void set_error(std::exception_ptr error) const;
+  bool belongs_to(const LocalState* state) const { return state_.get() == state; }
   // With the state's mutex held.
   bool ready() const { return ready_; }
   const std::exception_ptr& error() const { return error_; }
@@ -76,6 +77,7 @@ class LocalActorRecord final : public ActorRecord {
   LocalActorRecord(std::shared_ptr<LocalActor> actor, std::shared_ptr<LocalState> state) : ActorRecord(actor->id), actor_(std::move(actor)), state_(std::move(state)) {}
   ~LocalActorRecord() override;
   const std::shared_ptr<LocalActor>& actor() const { return actor_; }
+  bool belongs_to(const LocalState* state) const { return state_.get() == state; }
 
  private:
   const std::shared_ptr<LocalActor> actor_;
@@ -105,6 +107,10 @@ class LocalRuntime final : public Runtime {
 
  private:
   std::shared_ptr<const LocalObject> new_object();
+  // RayException for references from before a Shutdown().
+  void check(const std::vector<ObjectPtr>& objects) const;
+  void check(const std::vector<CallArg>& args) const;
+  const std::shared_ptr<LocalActor>& own(const ActorPtr& actor) const;
 
   const std::shared_ptr<LocalState> state_;
   const std::shared_ptr<LocalExecutor> tasks_;

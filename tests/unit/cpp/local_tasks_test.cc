@@ -130,6 +130,15 @@ TEST_F(LocalTasks, UnregisteredFunctionsAndWrongResourcesThrowAtTheCall) {
   EXPECT_THROW(ray::Task(Add1).SetResources({{"", 1}}).Remote(1), RayException);
 }
 
+TEST_F(LocalTasks, ReferencesDoNotOutliveAShutdown) {
+  auto old = ray::Put(1);
+  ray::Shutdown();
+  SetUp();
+  EXPECT_THROW(old.Get(), RayException);
+  EXPECT_THROW(ray::Task(Add1).Remote(old), RayException);
+  EXPECT_EQ(*ray::Task(Add1).Remote(1).Get(), 2);
+}
+
 TEST_F(LocalTasks, ExitActorOutsideOfAnActor) {
   EXPECT_THROW(ray::ExitActor(), std::logic_error);
   EXPECT_FALSE(ray::WasCurrentActorRestarted());
