@@ -32,7 +32,19 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
   std::fflush(stdout);
 }
 
+// `start --head` after the head alone was lost: what runs in the cluster waits for exactly this one, not for a new cluster.
+Result<int> restart(const launch::StartedNode& without_head, bool block) {
+  RT_ASSIGN(auto node, launch::restart_head(without_head));
+  fmt::print(stderr, "Notice: the node of {} had lost its head: the head is started again with the cluster's state; options of the node itself keep their values{}.\n",
+             node.session_name, block ? ", and --block has no effect" : "");
+  fmt::print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime continues."));
+  return kExitOk;
+}
+
 Result<int> start(launch::NodeOptions& options, bool block) {
+  if (options.head) {
+    if (auto node = launch::node_without_head(launch::temp_root(options.temp_dir), options.port)) return restart(*node, block);
+  }
   RT_ASSIGN(auto node, launch::start_node(options));
   print_next_steps(node, options);
   return block ? supervise(node) : kExitOk;

@@ -120,7 +120,7 @@ Result<std::string> auth_token(bool create) {
   }
   if (auto text = read_file(path, 65536)) return first_line_of(path, *text);
   if (errno != ENOENT && errno != ENOTDIR) return errno_error("cannot read the token file " + path, errno);
-  if (named) return make_error(Code::kNotFound, fmt::format("RAY_AUTH_TOKEN_PATH names {}, which does not exist", path));
+  if (named) return make_error(Code::kInvalid, fmt::format("RAY_AUTH_TOKEN_PATH names {}, which does not exist", path));
   if (create) return create_token(path);
   return make_error(Code::kNotFound,
                     fmt::format("no cluster token: copy {} from the head's machine, or set RAY_AUTH_TOKEN (`rayctl get-auth-token` prints it there)", path));

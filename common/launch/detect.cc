@@ -123,6 +123,13 @@ Status check_memory(std::string_view option, const std::optional<int64_t>& bytes
   return {};
 }
 
+// Objects live in memory, unless their directory was chosen: then the store looks at what that holds.
+Status check_fits_memory(const std::optional<int64_t>& bytes, const std::string& directory) {
+  int64_t total = statistic("/proc/meminfo", "MemTotal:") * 1024;
+  if (!bytes || !directory.empty() || total == 0 || *bytes <= total) return {};
+  return make_error(Code::kInvalid, fmt::format("--object-store-memory is {}: this machine has {} bytes of memory", *bytes, total));
+}
+
 Status check_custom(const std::map<std::string, double>& resources) {
   static const std::map<std::string, std::string> own_flags = {
       {"CPU", "--num-cpus"}, {"GPU", "--num-gpus"}, {"memory", "--memory"}, {"object_store_memory", "--object-store-memory"}};
@@ -169,6 +176,7 @@ Result<NodeResources> node_resources(const NodeOptions& options, const std::stri
   RT_TRY(check_count("--num-gpus", options.num_gpus));
   RT_TRY(check_memory("--memory", options.memory, 1));
   RT_TRY(check_memory("--object-store-memory", options.object_store_memory, min_store));
+  RT_TRY(check_fits_memory(options.object_store_memory, options.plasma_directory));
   RT_TRY(check_custom(options.resources));
   NodeResources node;
   int64_t available = detect_memory();

@@ -35,6 +35,8 @@ class UniqueFd {
 std::optional<std::string> read_file(const std::string& path, size_t max_bytes = 1 << 20);
 // Complete or not there at all: written beside and renamed.
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode);
+// Where a node known by `node_ip` listens.
+std::string listening_host(const std::string& node_ip);
 std::string_view trimmed(std::string_view text);
 std::string environment(const char* name);   // empty when unset
 

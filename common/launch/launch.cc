@@ -47,12 +47,6 @@ Result<std::string> choose_node_ip(const NodeOptions& options) {
   return ip;
 }
 
-// A node known by a loopback address is for this machine only; any other is reached by its address and, from here, by loopback.
-std::string listening_host(const std::string& node_ip) {
-  if (node_ip.starts_with("127.") || node_ip == "::1") return node_ip;
-  return node_ip.find(':') == std::string::npos ? "0.0.0.0" : "::";
-}
-
 std::string flag_of(const std::string& setting) {
   std::string flag = "--" + setting;
   std::replace(flag.begin(), flag.end(), '_', '-');
@@ -266,6 +260,12 @@ class NodeStarter {
 };
 
 }  // namespace
+
+// A node known by a loopback address is for this machine only; any other is reached by its address and, from here, by loopback.
+std::string listening_host(const std::string& node_ip) {
+  if (node_ip.starts_with("127.") || node_ip == "::1") return node_ip;
+  return node_ip.find(':') == std::string::npos ? "0.0.0.0" : "::";
+}
 
 Result<StartedNode> start_node(const NodeOptions& options) { return NodeStarter(options).run(); }
 

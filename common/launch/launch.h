@@ -34,6 +34,7 @@ struct StartedProcess {
   std::string name;       // ray-head ...
   int pid = 0;
   uint64_t start_time = 0;  // of /proc/PID/stat: ids are reused
+  std::vector<std::string> command;   // program and arguments, for starting it again
 };
 
 struct StartedNode {
@@ -57,6 +58,12 @@ Result<StartedNode> start_node(const NodeOptions& options);
 std::string failure_report(const StartedNode& node);
 // "It said:\n...": the end of what a process of the node wrote to stderr, else to its log; empty when nothing.
 std::string last_words(const StartedNode& node, const std::string& process);
+
+// The recorded node of the temp root whose head listened on `port` and has ended, while its node-manager still lives and waits.
+std::optional<StartedNode> node_without_head(const std::string& temp_root, int port);
+// Starts the head of such a node again, with its command line, on its address and state: the cluster goes on where it was.
+// Returns the node with the new head, recorded for `stop`; an error leaves the node as it was.
+Result<StartedNode> restart_head(const StartedNode& node);
 
 // Ends processes by id and start time: SIGTERM, then SIGKILL after `grace_us`. Returns how many were alive and how many had to be killed.
 struct StopResult { int found = 0, killed = 0; };

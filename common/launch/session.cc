@@ -59,7 +59,7 @@ Status probe(const std::string& directory) {
 
 json to_json(const StartedNode& node) {
   json processes = json::array();
-  for (const auto& process : node.processes) processes.push_back({{"name", process.name}, {"pid", process.pid}, {"start_time", process.start_time}});
+  for (const auto& process : node.processes) processes.push_back({{"name", process.name}, {"pid", process.pid}, {"start_time", process.start_time}, {"command", process.command}});
   return {{"session_dir", node.session_dir},
           {"session_name", node.session_name},
           {"head_address", node.head_address},
@@ -86,7 +86,7 @@ std::optional<StartedNode> node_from(const std::string& text) {
     node.object_store_socket = record.at("object_store_socket");
     node.node_id_hex = record.at("node_id");
     for (const json& process : record.at("processes")) {
-      node.processes.push_back({process.at("name"), process.at("pid"), process.at("start_time")});
+      node.processes.push_back({process.at("name"), process.at("pid"), process.at("start_time"), process.value("command", std::vector<std::string>())});
     }
     return node;
   } catch (const json::exception&) {
@@ -203,6 +203,8 @@ void remove_session(const Session& session) {
   std::error_code ignored;
   fs::remove_all(session.directory, ignored);
 }
+
+Session session_of(const StartedNode& node) { return {root_of(node.session_dir), node.session_dir, node.session_name}; }
 
 Status record_node(const Session& session, const StartedNode& node) {
   RT_TRY(write_file_atomically(record_path(node), to_json(node).dump(1) + "\n", 0600));

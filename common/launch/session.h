@@ -15,6 +15,7 @@ struct Session {
 // one error (kIo, kOutOfDisk) with the remedy, and nothing stays behind.
 Result<Session> make_session(const std::string& temp_dir);
 void remove_session(const Session& session);
+Session session_of(const StartedNode& node);
 
 // The record `stop` reads (node_<id>.json), and for a head also the address file.
 Status record_node(const Session& session, const StartedNode& node);

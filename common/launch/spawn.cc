@@ -117,7 +117,7 @@ Result<StartedProcess> spawn(const SpawnRequest& request) {
   pid_t pid = 0;
   int error = posix_spawn(&pid, request.executable.c_str(), &actions.files, &actions.attributes, pointers(arguments).data(), pointers(variables).data());
   if (error != 0) return errno_error(fmt::format("cannot start {} ({})", request.name, request.executable), error);
-  return StartedProcess{request.name, pid, process_start_time(pid)};
+  return StartedProcess{request.name, pid, process_start_time(pid), std::move(arguments)};
 }
 
 uint64_t process_start_time(int pid) {

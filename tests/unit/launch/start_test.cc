@@ -40,6 +40,36 @@ TEST_F(LaunchTest, AHeadNodeIsReadyRecordedAndStoppable) {
   EXPECT_THAT(recorded_nodes(root()), IsEmpty());
 }
 
+TEST_F(LaunchTest, AHeadThatEndedIsStartedAgainAtItsAddress) {
+  auto node = start(head());
+  ASSERT_TRUE(node) << node.error().message;
+  int port = net::Address::parse(node->head_address)->port;
+  EXPECT_FALSE(node_without_head(root(), port)) << "its head lives";
+  stop_processes({node->processes[0]}, 0);
+  EXPECT_FALSE(node_without_head(root(), port + 1));
+  auto waiting = node_without_head(root(), port);
+  ASSERT_TRUE(waiting);
+  auto again = restart_head(*waiting);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->processes[0].command, node->processes[0].command);
+  EXPECT_NE(again->processes[0].pid, node->processes[0].pid);
+  EXPECT_FALSE(node_without_head(root(), port));
+  auto recorded = recorded_nodes(root());
+  ASSERT_EQ(recorded.size(), 1u);
+  EXPECT_EQ(stop_processes(recorded[0].processes, 3'000'000).found, 3);
+}
+
+TEST_F(LaunchTest, AHeadThatCannotBeStartedAgainIsOneErrorAndTheNodeStays) {
+  auto node = start(head());
+  ASSERT_TRUE(node) << node.error().message;
+  stop_processes({node->processes[0]}, 0);
+  auto waiting = node_without_head(root(), net::Address::parse(node->head_address)->port);
+  ASSERT_TRUE(waiting);
+  set("FAKE_FAIL", "ray-head");
+  EXPECT_THAT(error_of(restart_head(*waiting)), AllOf(HasSubstr("ray-head"), HasSubstr("the moon is in the wrong phase")));
+  EXPECT_EQ(stop_processes(recorded_nodes(root())[0].processes, 3'000'000).found, 2);
+}
+
 TEST_F(LaunchTest, DaemonsGetTheirFlagsAndTheTokenByEnvironmentOnly) {
   NodeOptions options = head();
   options.num_gpus = 1;
