@@ -220,8 +220,9 @@ int main(int argc, char** argv) {
   if (!*flags) return 0;
   Status done = run(**flags);
   if (done) return 0;
-  RT_ERROR("{}", done.error().message);
+  const Flags& given = **flags;
+  if (!given.log_file.empty() || !given.session_dir.empty()) RT_ERROR("{}", done.error().message);   // else the log is stderr
   flush_log();
   std::fprintf(stderr, "ray-head: %s\n", done.error().message.c_str());
-  return 1;
+  return done.error().code == Code::kInvalid ? 2 : 1;
 }

@@ -108,8 +108,8 @@ void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
       env_.cluster.settle(before, actor.id, actor.held);
     } else {
       env_.cluster.cancel_reservation(before, actor.id);
-      placement_wanted_ = true;
     }
+    placement_wanted_ = true;   // it holds less from now on, or nothing
   }
   directory_.move(actor, to, node ? node->id : NodeId::nil());
   if (node) account(actor, *node, +1);

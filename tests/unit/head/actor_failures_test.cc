@@ -14,28 +14,22 @@ class ActorFailuresTest : public HeadTest {
 
 TEST_F(ActorFailuresTest, NodeDeathRestartsItsActorsElsewhere) {
   add_node(1, {{"CPU", 1}});
-  add_node(2, {{"CPU", 2}});
-  add_node(3, {{"CPU", 2}});
   JobId job = add_job(1);
-  ActorId lasting = create(restartable(job, 1));
-  auto first = take(sink.creates);
-  answer_create(first, created(1));
-  EXPECT_EQ(first.node.node, node_id(1));
-  ActorId second = create(restartable(job, -1)), mortal = create(restartable(job, 0));
-  int home = sink.creates.front().node.node == node_id(2) ? 2 : 3, other = 5 - home;
-  answer_create(take(sink.creates), created(2));
-  auto third = take(sink.creates);
-  answer_create(third, created(3));
-  ASSERT_EQ(third.node.node, node_id(home));
-  lose_node(home);
+  ActorId lasting = alive_actor(restartable(job, 1), 1);
+  add_node(2, {{"CPU", 2}});
+  ActorId restarts = alive_actor(restartable(job, -1), 2), mortal = alive_actor(restartable(job, 0), 3);
+  add_node(3, {{"CPU", 2}});
+  lose_node(2);
   EXPECT_EQ(state(mortal), proto::ACTOR_DEAD);
   EXPECT_EQ(info(mortal).death().kind(), proto::ExitInfo::NODE_DIED);
-  EXPECT_EQ(state(second), proto::ACTOR_RESTARTING);
-  EXPECT_EQ(info(second).num_restarts(), 1);
+  EXPECT_EQ(info(mortal).death().ip(), "10.0.0.2");
+  EXPECT_EQ(state(restarts), proto::ACTOR_RESTARTING);
+  EXPECT_EQ(info(restarts).num_restarts(), 1);
   auto again = take(sink.creates);
-  EXPECT_EQ(again.node.node, node_id(other));
+  EXPECT_EQ(again.node.node, node_id(3));
   EXPECT_EQ(again.request.epoch(), 2);
   answer_create(again, created(4));
+  EXPECT_EQ(state(restarts), proto::ACTOR_ALIVE);
   EXPECT_EQ(state(lasting), proto::ACTOR_ALIVE);
 }
 

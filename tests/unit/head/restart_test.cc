@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/base/ids.h"
 #include "tests/unit/head/fake_node.h"
 
 namespace rt::head {
@@ -139,7 +140,7 @@ TEST_F(ProgramTest, KilledAndStartedAgainItKnowsEverything) {
   *request.add_live_actors() = actor->actor();
   request.add_live_jobs()->set_job_id(job.binary());
   auto joined = node.client->call(&Head::RegisterNode, request);
-  ASSERT_TRUE(joined) << joined.error().message;
+  ASSERT_TRUE(joined) << joined.error().message << errors();
   EXPECT_EQ(joined->cluster_id(), cluster);
   EXPECT_EQ(joined->head_incarnation(), 2);
   EXPECT_EQ(joined->dead_jobs_size(), 0);
@@ -183,7 +184,7 @@ TEST_F(ProgramTest, ComplaintsNameCauseAndRemedy) {
   fails({}, "--state-dir");
   fails({"--state-dir", state, "--port", "70000"}, "70000");
   fails({"--state-dir", state, "--cluster-id", "xyz"}, "hex");
-  fails({"--state-dir", state, "--port", "0", "--node-timeout-ms", "soon"}, "node_timeout_ms");
+  fails({"--state-dir", state, "--port", "0", "--node-timeout-ms", "soon"}, "node-timeout-ms");
   fails({"--state-dir", state, "--port", "0"}, "RAY_AUTH_TOKEN", false);
   int busy = *net::listen_on(net::Address::tcp("127.0.0.1", 0));
   fails({"--state-dir", state, "--host", "127.0.0.1", "--port", std::to_string(*net::bound_port(busy))}, "in use");

@@ -9,8 +9,11 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
+#include <optional>
 
+#include "common/base/ids.h"
 #include "daemons/head/storage/sqlite_history.h"
 #include "daemons/head/storage/sqlite_storage.h"
 
