@@ -130,12 +130,13 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   for (const auto& [id, other] : cluster_.nodes()) {
     if (other.alive()) *answer.add_nodes() = other.info;
   }
+  auto live_actors = request.live_actors();   // the request ends with its answer
   reply(std::move(answer));
 
   for (const JobId& job : jobs_.running_on(node.id)) {
     if (!connected.contains(job)) end_job(job, now);   // its driver ended while the node was away
   }
-  actors_.node_registered(node, request.live_actors(), now);
+  actors_.node_registered(node, live_actors, now);
   submitted_.node_registered(node, now);
   if (before) announce_missed_jobs(conn, lost_at_us, now);
   settle_if_complete(now);

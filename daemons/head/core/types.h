@@ -20,7 +20,8 @@ struct NodeLink {
   ConnId conn = 0;
 };
 
-// For requests whose answer waits for a commit. Called exactly once, perhaps before the method returns.
+// For requests whose answer waits for a commit. Called exactly once, perhaps before the method returns; the request it answers may
+// be gone afterwards.
 template <class T>
 using Reply = std::function<void(Result<T>)>;
 
