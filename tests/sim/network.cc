@@ -95,6 +95,7 @@ void Network::connect(Process& from, int to_host, const char* what, std::functio
       connection.ends[i]->process_ = processes[i];
       connection.ends[i]->connection_ = last_connection_;
       connection.hosts[i] = processes[i]->host();
+      of_process_[processes[i]->number()].insert(last_connection_);
     }
     connection.ends[0]->peer_ = connection.ends[1];
     connection.ends[1]->peer_ = connection.ends[0];
@@ -143,23 +144,33 @@ void Network::cut(Connection& connection, int64_t notice_max_us) {
 }
 
 void Network::process_ended(Process& process, Process::Exit how) {
-  for (auto& [id, connection] : connections_) {
-    for (int i = 0; i < 2; ++i) {
-      if (connection.ends[i]->process_ != &process || !connection.ends[i]->open_) continue;
+  auto ended = of_process_.extract(process.number());
+  if (ended.empty()) return;
+  for (uint64_t id : ended.mapped()) {
+    Connection& connection = connections_.at(id);
+    for (const ChannelPtr& end : connection.ends) {
+      if (end->process_ != &process || !end->open_) continue;
       if (how == Process::Exit::kOrderly) {
-        fin(*connection.ends[i]);
+        fin(*end);
       } else {
         bool same_host = connection.hosts[0] == connection.hosts[1];
         cut(connection, same_host ? options_.local_max_us : options_.notice_lost_host_max_us);
       }
-      connection.ends[i]->open_ = false;
+      end->open_ = false;
     }
+    forget_if_over(id);
   }
 }
 
 void Network::forget_if_over(uint64_t id) {
   auto it = connections_.find(id);
   if (it == connections_.end() || it->second.ends[0]->open_ || it->second.ends[1]->open_) return;
+  for (const ChannelPtr& end : it->second.ends) {
+    auto of_process = of_process_.find(end->process_->number());
+    if (of_process == of_process_.end()) continue;
+    of_process->second.erase(id);
+    if (of_process->second.empty()) of_process_.erase(of_process);
+  }
   connections_.erase(it);
   held_.erase(id);
 }
@@ -179,6 +190,7 @@ uint64_t Network::break_random() {
 }
 
 void Network::partition(std::set<int> group, double broken_connections) {
+  heal();   // one at a time: what an earlier one holds back must not be overtaken
   cut_off_ = std::move(group);
   for (auto& [id, connection] : connections_) {
     if (!partitioned(connection.hosts[0], connection.hosts[1]) || !rng_.chance(broken_connections)) continue;

@@ -140,6 +140,7 @@ class Network {
   Rng rng_;
   const NetworkOptions options_;
   std::map<uint64_t, Connection> connections_;
+  std::map<uint64_t, std::set<uint64_t>> of_process_;   // connections, by process number
   std::map<uint64_t, std::vector<Held>> held_;   // by connection, while its hosts are partitioned
   std::set<int> cut_off_;
   uint64_t last_connection_ = 0, last_process_ = 0;

@@ -36,6 +36,7 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
 void SimNode::check() {
   core_.check_invariants();
   // Debts are only made by tasks that came back from get().
+  std::erase_if(resumed_, [this](const WorkerId& id) { return !core_.worker(id); });
   ResourceSet resumed;
   for (const WorkerId& id : resumed_) {
     if (const node::Worker* worker = core_.worker(id)) resumed.add(node::cpu_part(worker->held));
@@ -59,7 +60,9 @@ void SimNode::check_computing() const {
   ResourceSet used;
   for (const auto& [id, worker] : processes_) {
     const TaskPlan* plan = worker->computing();
-    if (plan && !resumed_.contains(id)) used.add(plan->resources);
+    const node::Worker* known = core_.worker(id);
+    // One that was told to leave no longer counts for the node, though it may finish what it runs or have to be killed.
+    if (plan && known && known->state != node::WorkerState::kDying) used.add(plan->resources);
   }
   if (!me_.total.contains(used)) violation(fmt::format("tasks on node #{} use {} of {}", number(), used.to_string(), me_.total.to_string()));
 }
@@ -272,14 +275,13 @@ void SimNode::kill_worker(const WorkerId& id) {
 
 void SimNode::process_ended(const WorkerId& id, const node::ProcessEnd& end) {
   processes_.erase(id);
-  resumed_.erase(id);
   after(world_.between(20, 3000), "reaped", [this, id, end] {
     drive([&](node::NodeCore& core, Now now) { core.worker_exited(id, end, now); });
   });
 }
 
-void SimNode::ask_exit(const WorkerId& id, const proto::KillWorkerRequest&) {
-  if (Session* session = session_of(id)) session->channel->send("exit", [](Channel& at) { worker_at(at).ask_exit(); });
+void SimNode::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
+  if (Session* session = session_of(id)) session->channel->send("exit", [graceful = request.graceful()](Channel& at) { worker_at(at).ask_exit(graceful); });
 }
 
 void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& request) {

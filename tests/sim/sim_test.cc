@@ -223,6 +223,29 @@ TEST(Sim, AnActorMovesWhenItsNodeDies) {
   }
 }
 
+TEST(Sim, AHeadThatForgotAnActorsLastStartDoesNotDisturbItsCallers) {
+  FOR_SEEDS(10) {
+    Scenario s({.seed = seed, .nodes = 3});
+    SimOwner& owner = s.add_owner();
+    s.wait_ready();
+    ActorId a = owner.create_actor(actor(1));
+    auto lives = [&] { return owner.actor_state(a) == worker::ActorLink::State::kAlive; };
+    s.run_until("it lives", lives);
+    for (SimNode* node : s.nodes()) {
+      for (SimWorker* worker : node->workers()) {
+        if (worker->is_actor()) s.kill_worker(*worker);
+      }
+    }
+    s.run_until("its death is known", [&] { return !lives(); });
+    s.run_until("it lives again", lives);
+    // Told to its callers, perhaps not on disk yet.
+    for (int i = 0; i < 5; ++i) owner.call(a, call(100 * kMs, 0));
+    s.restart_head(50 * kMs);
+    s.finish();
+    EXPECT_EQ(s.ledger().totals().succeeded, 5);
+  }
+}
+
 TEST(Sim, AFailingConstructorIsTheErrorOfEveryCall) {
   FOR_SEEDS(2) {
     Scenario s({.seed = seed, .nodes = 2});

@@ -101,7 +101,7 @@ void SimWorker::next() {
 }
 
 void SimWorker::blocked(bool on) {
-  running_->blocked = on;
+  ever_blocked_ = true;
   if (on) give_back(nullptr, ~size_t{0});
   node_channel_->send("blocked", [on](Channel& at) { node_at(at).set_blocked(at, on); });
 }
@@ -112,7 +112,7 @@ void SimWorker::finished() {
   world_.ledger.stopped(done.incoming.task.id, number());
   uint32_t duration = static_cast<uint32_t>(clock_.now_us() - done.since_us);
   done.incoming.from->send("reply", [seq = done.incoming.task.seq, duration](Channel& at) { owner_at(at).on_reply(at, seq, TaskStatus::kOk, duration); });
-  if (exit_when_idle_ && incoming_.empty()) return die({true, 0, 0, ""});
+  if (leaving_ || (exit_when_idle_ && incoming_.empty())) return die({true, 0, 0, ""});
   next();
 }
 
@@ -128,13 +128,13 @@ void SimWorker::give_back(Channel* only, size_t limit) {
   }
 }
 
-const TaskPlan* SimWorker::computing() const { return running_ && !running_->blocked && !is_actor() ? &running_->record->plan : nullptr; }
+const TaskPlan* SimWorker::computing() const { return running_ && !ever_blocked_ && !is_actor() ? &running_->record->plan : nullptr; }
 
 // ---- the node-manager's wishes
 
-void SimWorker::ask_exit() {
-  exit_when_idle_ = true;
-  if (!running_ && incoming_.empty()) die({true, 0, 0, ""});
+void SimWorker::ask_exit(bool graceful) {
+  (graceful ? exit_when_idle_ : leaving_) = true;
+  if (!running_ && (leaving_ || incoming_.empty())) die({true, 0, 0, ""});
 }
 
 void SimWorker::start_actor(const proto::CreateActorRequest& request, Channel::Answer<proto::CreateActorReply> answer) {

@@ -33,12 +33,13 @@ class SimWorker final : public Process {
   void run(Channel& from, const TaskMessage& task);
   void take_back(Channel& from, int count);
   // ---- from the node-manager
-  void ask_exit();
+  // Graceful: after all that has arrived; else after what runs now.
+  void ask_exit(bool graceful);
   void start_actor(const proto::CreateActorRequest& request, Channel::Answer<proto::CreateActorReply> answer);
 
   const WorkerId& id() const { return id_; }
   int pid() const { return pid_; }
-  // What it computes with at this moment; null: idle or waiting in get().
+  // What it computes with at this moment; null: idle, waiting in get(), or back from there, when its node may be over-committed.
   const TaskPlan* computing() const;
   // What has arrived and not ended.
   size_t load() const { return incoming_.size() + running_.has_value(); }
@@ -53,7 +54,6 @@ class SimWorker final : public Process {
     Incoming incoming;
     const TaskRecord* record;
     int64_t since_us;
-    bool blocked = false;
   };
   void connect();
   void next();
@@ -73,7 +73,7 @@ class SimWorker final : public Process {
   ActorId actor_;
   int64_t epoch_ = 0;
   std::map<uint64_t, uint64_t> last_order_;  // of calls, by connection
-  bool constructed_ = false, exit_when_idle_ = false;
+  bool constructed_ = false, exit_when_idle_ = false, leaving_ = false, ever_blocked_ = false;
 };
 
 inline SimWorker& worker_at(Channel& arrived) { return static_cast<SimWorker&>(*arrived.process()); }

@@ -326,6 +326,8 @@ void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, in
 void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids, int64_t now_us) {
   std::vector<Lease*> hit;
   for (auto& [key, lease] : leases_) {
+    // A broken one goes back as broken once its worker's end is known: it may still be running what was pushed.
+    if (lease->state == Lease::State::kBroken) continue;
     if (lease->node == node && std::find(lease_ids.begin(), lease_ids.end(), lease->id) != lease_ids.end()) hit.push_back(lease.get());
   }
   for (Lease* lease : hit) {
