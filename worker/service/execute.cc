@@ -242,6 +242,10 @@ std::shared_ptr<IncomingTask> Worker::Impl::next_task() {
 }
 
 void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::function<void(const proto::CreateActorReply&)> reply) {
+  if (!connected) {   // it may be read together with the answer to our registration
+    early_start = [this, request, reply = std::move(reply)] { start_actor(request, reply); };
+    return;
+  }
   if (actor) {
     proto::CreateActorReply failed;
     failed.mutable_failure()->set_message("this worker is an actor already");

@@ -281,6 +281,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   int64_t last_flush_us = 0;
   std::unique_ptr<proto::CreateActorRequest> actor;   // of the actor this process is
   bool actor_ready = false;
+  std::function<void()> early_start;             // an actor's start that came before this process was ready for it
   std::function<void(const proto::CreateActorReply&)> actor_reply;
   struct HeldReply {
     std::shared_ptr<Link> link;

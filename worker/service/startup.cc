@@ -119,6 +119,7 @@ Status Worker::Impl::finish_start() {
     logs.set_errors(true);
     subscribe(logs);
   }
+  if (early_start) std::exchange(early_start, nullptr)();
   loop->flush_all();
   background_thread = std::thread([this] { background(); });
   return {};
