@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -75,6 +76,9 @@ def env(scratch):
     env = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
     env.update(RAY_BIN=BIN, RAY_TMPDIR=root, HOME=root, RAY_COLOR_PREFIX="0")
     yield env
+    deadline = time.monotonic() + 10            # a program that ended without Shutdown(): its cluster sees that and ends
+    while processes_of(root) and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert not processes_of(root), processes_of(root)
 
 
