@@ -1,0 +1,131 @@
+"""A cluster on this machine for tests that break it: a head, nodes that join, and the means to end any process by its id."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+from conftest import Shell, free_port
+
+import ray
+
+
+def eventually(condition, seconds=10, every=0.05):
+    """The condition's first true value within the time; its last value otherwise."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value or time.monotonic() > deadline:
+            return value
+        time.sleep(every)
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Cluster:
+    """Processes are found by what sessions recorded (daemons) or by the temp root in their environment (everything)."""
+
+    def __init__(self, shell, cpus=2, settings=None, **options):
+        self.shell = shell
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        words = [f"--port={self.port}", f"--num-cpus={cpus}", *self.words(options)]
+        if settings:
+            words += ["--system-config", json.dumps(settings)]
+        self.head_node = self.start("--head", *words)
+
+    @staticmethod
+    def words(options):
+        return [f"--{name.replace('_', '-')}={json.dumps(value) if isinstance(value, dict) else value}" for name, value in
+                {"object_store_memory": 100_000_000, **options}.items()]
+
+    def start(self, *words):
+        before = set(self.records())
+        self.shell.ok("start", *words)
+        (session,) = set(self.records()) - before
+        return session
+
+    def join(self, cpus=2, **options):
+        """Adds a node; returns its session, for kill()."""
+        return self.start(f"--address={self.address}", f"--num-cpus={cpus}", *self.words(options))
+
+    def records(self):
+        return {str(path): json.loads(path.read_text()) for path in self.shell.root.glob("session_2*/node_*.json")}
+
+    def node_id(self, session):
+        return self.records()[session]["node_id"]
+
+    def pid(self, session, program):
+        return next(process["pid"] for process in self.records()[session]["processes"] if process["name"] == program)
+
+    def kill(self, session, program):
+        os.kill(self.pid(session, program), signal.SIGKILL)
+
+    def state(self, node_id):
+        return next((node for node in ray.nodes() if node["NodeID"] == node_id), None)
+
+    def await_nodes(self, count, seconds=15):
+        assert eventually(lambda: sum(node["Alive"] for node in ray.nodes()) == count, seconds), ray.nodes()
+
+    def await_idle(self, seconds=15):
+        """Everything that is offered is free again."""
+        def idle():
+            free, total = ray.available_resources(), ray.cluster_resources()
+            return all(free.get(name, 0) == amount for name, amount in total.items())
+        assert eventually(idle, seconds), (ray.available_resources(), ray.cluster_resources())
+
+    def processes(self):
+        """Ids and command lines of everything that belongs to this cluster's temp root."""
+        found = {}
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if f"RAY_TMPDIR={self.shell.root}\0".encode() in (entry / "environ").read_bytes() and alive(entry.name):
+                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                pass
+        return found
+
+    def program(self, text, **popen):
+        """Starts a driver program of its own."""
+        popen = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, **popen}
+        return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], env={**self.shell.env, "RAY_ADDRESS": self.address}, cwd=self.shell.scratch, **popen)
+
+
+@contextlib.contextmanager
+def world():
+    """A temp root, home and token of its own for this process, as if it were a user's shell. Nothing may be left at its end."""
+    shell = Shell()
+    saved = {name: os.environ.get(name) for name in ("HOME", "RAY_TMPDIR", "RAY_ADDRESS")}
+    os.environ.update(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root))
+    os.environ.pop("RAY_ADDRESS", None)
+    try:
+        yield shell
+        ray.shutdown()
+        shell.run("stop")
+        left = eventually(lambda: not shell.processes(), 10) or shell.processes()
+        assert left is True, f"left behind: {left}"
+        sockets = list(shell.root.glob("session_2*/sockets/*"))
+        assert not sockets, f"left behind: {sockets}"
+    finally:
+        ray.shutdown()
+        shell.stop()
+        for name, value in saved.items():
+            os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+
+
+@contextlib.contextmanager
+def cluster(cpus=2, connect=True, **options):
+    with world() as shell:
+        running = Cluster(shell, cpus, **options)
+        if connect:
+            ray.init(address=running.address, log_to_driver=False)
+        yield running

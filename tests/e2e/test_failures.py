@@ -1,0 +1,479 @@
+"""What users see when processes die: each test breaks one thing, names what must still hold, and ends with nothing left."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy
+import pytest
+
+import chaos
+import ray
+from cluster import alive, cluster, eventually, world
+from ray import exceptions
+
+
+# ---- workers
+
+@ray.remote
+def die_until(path, attempts):
+    """Kills its own worker until it has been tried `attempts` times."""
+    with open(path, "a") as tries:
+        tries.write("x")
+    if os.path.getsize(path) < attempts:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.path.getsize(path)
+
+
+@ray.remote
+def whoami():
+    return os.getpid()
+
+
+@ray.remote
+def where(seconds=0):
+    time.sleep(seconds)
+    return ray.get_runtime_context().get_node_id()
+
+
+@ray.remote
+def size_of(value):
+    return len(value)
+
+
+@ray.remote
+class Counter:
+    def __init__(self):
+        self.n = 0
+
+    def add(self):
+        self.n += 1
+        return self.n
+
+    def pid(self):
+        return os.getpid()
+
+    def wait(self, seconds):
+        time.sleep(seconds)
+        return os.getpid()
+
+    def die_until(self, path, attempts):
+        with open(path, "a") as tries:
+            tries.write("x")
+        if os.path.getsize(path) < attempts:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return os.path.getsize(path)
+
+
+def answer(counter):
+    """What add() returns; None while the actor cannot be reached."""
+    try:
+        return ray.get(counter.add.remote(), timeout=20)
+    except exceptions.ActorUnavailableError:
+        return None
+
+
+def test_a_killed_workers_task_is_retried(tmp_path):
+    with cluster() as c:
+        assert ray.get(die_until.remote(tmp_path / "default", 4), timeout=30) == 4            # the default is 3 retries
+        with pytest.raises(exceptions.WorkerCrashedError):
+            ray.get(die_until.remote(tmp_path / "one too many", 5), timeout=30)
+        assert (tmp_path / "one too many").stat().st_size == 4
+        assert ray.get(die_until.options(max_retries=-1).remote(tmp_path / "endless", 8), timeout=60) == 8
+        c.await_idle()
+
+
+def test_without_retries_the_error_names_the_signal(tmp_path):
+    with cluster() as c:
+        with pytest.raises(exceptions.WorkerCrashedError) as caught:
+            ray.get(die_until.options(max_retries=0).remote(tmp_path / "once", 2), timeout=20)
+        assert "signal 9 (Killed)" in str(caught.value) and "die_until" in str(caught.value) and "pid=" in str(caught.value)
+        assert (tmp_path / "once").stat().st_size == 1
+        assert alive(ray.get(whoami.remote()))
+        c.await_idle()
+
+
+def test_tasks_behind_a_killed_one_are_not_charged(tmp_path):
+    with cluster(cpus=1) as c:
+        short = ray.remote(max_retries=0)(lambda i: i)
+        ray.get([short.remote(i) for i in range(100)])                                       # they are pipelined from now on
+        killer = die_until.options(max_retries=0).remote(tmp_path / "k", 2)
+        refs = [short.remote(i) for i in range(200)]
+        with pytest.raises(exceptions.WorkerCrashedError):
+            ray.get(killer, timeout=20)
+        assert ray.get(refs, timeout=20) == list(range(200))
+        c.await_idle()
+
+
+def test_an_actor_is_restarted_as_often_as_it_may_be():
+    with cluster() as c:
+        counter = Counter.options(max_restarts=2).remote()
+        for _ in range(2):
+            assert eventually(lambda: answer(counter), 20) == 1               # calls in the gap fail, too: they may not be repeated
+            assert ray.get(counter.add.remote(), timeout=20) == 2
+            pid = ray.get(counter.pid.remote())
+            waiting = counter.wait.remote(60)
+            time.sleep(0.1)
+            os.kill(pid, signal.SIGKILL)
+            with pytest.raises(exceptions.ActorUnavailableError):
+                ray.get(waiting, timeout=20)
+        assert eventually(lambda: answer(counter), 20) == 1
+        os.kill(ray.get(counter.pid.remote()), signal.SIGKILL)
+        with pytest.raises(exceptions.ActorDiedError) as caught:
+            eventually(lambda: answer(counter) is None and False, 20)
+        assert "signal 9 (Killed)" in str(caught.value) and "Counter" in str(caught.value)
+        c.await_idle()
+
+
+def test_actor_calls_run_again_as_often_as_they_may(tmp_path):
+    with cluster() as c:
+        counter = Counter.options(max_restarts=-1, max_task_retries=1).remote()
+        assert ray.get(counter.die_until.remote(tmp_path / "calls", 2), timeout=30) == 2
+        with pytest.raises(exceptions.RayActorError):
+            ray.get(counter.die_until.remote(tmp_path / "too many", 3), timeout=30)
+        assert (tmp_path / "too many").stat().st_size == 2
+        # Calls behind the one that kills are not lost, and keep their order.
+        killing = counter.die_until.remote(tmp_path / "in order", 2)
+        counts = [counter.add.remote() for _ in range(50)]
+        assert ray.get(killing, timeout=30) == 2
+        assert ray.get(counts, timeout=30) == list(range(1, 51))
+        del counter, killing, counts
+        c.await_idle()
+
+
+# ---- nodes
+
+@pytest.mark.parametrize("program", ["ray-node-manager", "ray-object-store"])
+def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program):
+    with cluster(cpus=2) as c:
+        session = c.join(cpus=2, resources={"there": 1})
+        node = c.node_id(session)
+        c.await_nodes(2)
+        only_there = ray.remote(resources={"there": 0.1})(lambda: bytearray(b"x" * 3_000_000))
+        lost = only_there.remote()
+        ray.wait([lost], fetch_local=False, timeout=20)
+        survivor = Counter.options(max_restarts=1, resources={}).remote()
+        stuck = Counter.options(max_restarts=0, resources={"there": 0.1}).remote()
+        ray.get([survivor.add.remote(), stuck.add.remote()])
+        spread = [where.options(scheduling_strategy="SPREAD").remote(1.0) for _ in range(8)]
+        assert eventually(lambda: c.processes() and ray.available_resources().get("CPU", 0) == 0)
+
+        begin = time.monotonic()
+        c.kill(session, program)
+        assert eventually(lambda: not c.state(node)["Alive"], 8), c.state(node)
+        took = time.monotonic() - begin
+        assert set(ray.get(spread, timeout=30)) == {c.node_id(c.head_node)}, "tasks of the lost node ran elsewhere"
+        with pytest.raises(exceptions.ObjectLostError) as caught:
+            ray.get(lost, timeout=20)
+        assert lost.hex() in str(caught.value) and "node" in str(caught.value)
+        with pytest.raises(exceptions.ActorDiedError) as caught:
+            ray.get(stuck.add.remote(), timeout=20)
+        assert "node" in str(caught.value)
+        ray.get(survivor.add.remote(), timeout=20)
+
+        gone = c.state(node)
+        assert gone["DeathReason"] in (2, "UNEXPECTED_TERMINATION") and gone["DeathReasonMessage"], gone
+        if program == "ray-object-store":
+            assert "object store" in gone["DeathReasonMessage"]
+        status = c.shell.ok("status", "--address", c.address)
+        failures = status.split("Recent failures:")[1].split("Resources")[0]
+        assert node[:8] in failures or "127.0.0.1" in failures, status
+        # Nothing of the lost node lives on: workers end with their node-manager, the other daemon with its sibling.
+        pids = [process["pid"] for process in c.records()[session]["processes"]]
+        assert eventually(lambda: not any(alive(pid) for pid in pids), 10), [(pid, alive(pid)) for pid in pids]
+        print(f"{program}: noticed after {took:.2f} s")
+
+
+# ---- the head
+
+def test_a_killed_head_comes_back_and_the_program_went_on():
+    with cluster(cpus=2) as c:
+        c.join(cpus=2, resources={"there": 1})
+        c.await_nodes(2)
+        local = Counter.options(name="local", namespace="n").remote()
+        there = Counter.options(name="there", namespace="n", resources={"there": 0.1}).remote()
+        keeper = Counter.options(name="kept", namespace="n", lifetime="detached", max_restarts=1).remote()
+        assert ray.get([local.add.remote(), there.add.remote(), keeper.add.remote()]) == [1, 1, 1]
+        job = ray.get_runtime_context().get_job_id()
+        slow = [where.remote(2.0), where.options(resources={"there": 0.1}).remote(2.0)]
+        time.sleep(0.2)
+
+        c.kill(c.head_node, "ray-head")
+        # During the outage tasks and calls go on as before.
+        assert ray.get([whoami.remote() for _ in range(200)], timeout=20)
+        assert ray.get([local.add.remote(), there.add.remote()], timeout=20) == [2, 2]
+        big = ray.put(bytearray(2_000_000))
+        assert ray.get(size_of.remote(big), timeout=20) == 2_000_000
+
+        out = c.shell.run("start", "--head", f"--port={c.port}")
+        assert out.returncode == 0 and "started again" in out.stderr, (out.stdout, out.stderr)
+        assert len(ray.get(slow, timeout=20)) == 2
+        c.await_nodes(2)
+        # What was known is known, and lives on unharmed.
+        assert ray.get(ray.get_actor("local", namespace="n").add.remote(), timeout=20) == 3
+        assert ray.get(ray.get_actor("there", namespace="n").add.remote(), timeout=20) == 3
+        kept = ray.get_actor("kept", namespace="n")
+        os.kill(ray.get(kept.pid.remote()), signal.SIGKILL)
+        assert eventually(lambda: answer(kept), 20) == 1, "the head restarts actors again"
+        assert ray.get_runtime_context().get_job_id() == job
+        fresh = Counter.options(name="fresh", namespace="n").remote()
+        assert ray.get(fresh.add.remote(), timeout=20) == 1
+        other = c.program("""
+            import ray
+            ray.init(namespace="n")
+            print("job", ray.get_runtime_context().get_job_id(), ray.get(ray.get_actor("kept").add.remote(), timeout=20))
+        """)
+        said = other.communicate(timeout=40)[0]
+        assert other.returncode == 0 and "job" in said and f"job {job}" not in said, said
+        ray.kill(kept)
+        del local, there, keeper, fresh, kept, big
+        c.await_idle()
+
+
+def test_a_head_that_dies_again_and_again():
+    with cluster(cpus=2) as c:
+        counter = Counter.options(name="c").remote()
+        total = 0
+        for round in range(5):
+            refs = [where.remote(0.01) for _ in range(50)]
+            c.kill(c.head_node, "ray-head")
+            assert len(ray.get(refs, timeout=20)) == 50
+            c.shell.ok("start", "--head", f"--port={c.port}")
+            total += 1
+            assert ray.get(counter.add.remote(), timeout=20) == total
+            assert ray.get(ray.get_actor("c").add.remote(), timeout=20) == total + 1
+            total += 1
+        c.await_nodes(1)
+
+
+# ---- drivers
+
+BUSY_DRIVER = """
+    import os, time, numpy, ray
+    ray.init({init})
+    @ray.remote(scheduling_strategy="SPREAD")
+    def busy():
+        time.sleep(600)
+    @ray.remote
+    class Holder:
+        def __init__(self):
+            self.held = ray.put(numpy.ones(1_000_000))
+        def ready(self):
+            return True
+    holder = Holder.options(num_cpus=0).remote()
+    ray.get(holder.ready.remote())
+    mine = ray.put(numpy.ones(1_000_000))
+    refs = [busy.remote() for _ in range(20)]
+    time.sleep(0.5)
+    print("ready", flush=True)
+    ray.get(refs)
+"""
+
+
+def await_line(process, text):
+    for line in process.stdout:
+        if text in line:
+            return
+    raise AssertionError(f"the program ended with {process.wait()} before it said {text!r}")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_driver_that_ends_leaves_nothing_on_any_node(how):
+    with cluster(cpus=2) as c:
+        c.join(cpus=2)
+        c.await_nodes(2)
+        before = set(c.processes())
+        driver = c.program(BUSY_DRIVER.format(init=""))
+        await_line(driver, "ready")
+        assert eventually(lambda: ray.available_resources().get("CPU", 0) == 0)
+        busy = set(c.processes())
+        driver.send_signal(how)
+        driver.communicate(timeout=10)
+        assert driver.returncode != 0
+        c.await_idle(5)
+        workers = busy - before - {driver.pid}
+        assert eventually(lambda: not [pid for pid in workers if alive(pid)], 5), "its workers end"
+        # The memory is free, too: both stores take as much as they hold.
+        fill = ray.remote(scheduling_strategy="SPREAD")(lambda: bytearray(80_000_000))
+        assert len(ray.get(fill.remote(), timeout=20)) == 80_000_000
+        assert len(ray.put(bytearray(1_000_000)).hex()) > 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_private_cluster_ends_with_its_driver(how):
+    with world() as shell:
+        program = textwrap.dedent(BUSY_DRIVER.format(init="num_cpus=3"))
+        driver = subprocess.Popen([sys.executable, "-c", program], env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        await_line(driver, "ready")
+        assert len(shell.processes()) >= 8
+        driver.send_signal(how)
+        driver.wait(timeout=10)
+        assert eventually(lambda: not shell.processes(), 5), shell.processes()
+        driver.stdout.close()
+
+
+def test_twenty_drivers_at_once():
+    with cluster(cpus=2) as c:
+        drivers = [c.program(f"""
+            import ray
+            ray.init()
+            @ray.remote
+            def square(x):
+                return x * x
+            @ray.remote
+            class Sum:
+                def __init__(self):
+                    self.total = 0
+                def add(self, x):
+                    self.total += x
+                    return self.total
+            adder = Sum.options(num_cpus=0, name="sum{number}").remote()
+            values = ray.get([square.remote(i + {number}) for i in range(100)], timeout=100)
+            assert values == [(i + {number}) ** 2 for i in range(100)]
+            totals = ray.get([adder.add.remote(v) for v in values], timeout=100)
+            print("total", totals[-1])
+        """) for number in range(20)]
+        for number, driver in enumerate(drivers):
+            said = driver.communicate(timeout=120)[0]
+            assert driver.returncode == 0 and f"total {sum((i + number) ** 2 for i in range(100))}" in said, said
+        c.await_idle()
+
+
+def test_ctrl_c_in_get_at_any_moment():
+    """One program is interrupted in get after ever longer times, and goes on; others die of it."""
+    with cluster(cpus=2) as c:
+        driver = c.program("""
+            import os, signal, threading, time, ray
+            ray.init()
+            @ray.remote
+            def nap(seconds):
+                time.sleep(seconds)
+                return seconds
+            interrupted = 0
+            for i in range(40):
+                refs = [nap.remote(0.01) for _ in range(10)] + [nap.remote(0.2)]
+                try:
+                    timer = threading.Timer(i * 0.005, os.kill, (os.getpid(), signal.SIGINT))
+                    timer.start()
+                    ray.get(refs)
+                    time.sleep(5)
+                except KeyboardInterrupt:
+                    interrupted += 1
+                timer.join()
+                if i % 10 == 0:
+                    assert ray.get(refs, timeout=30) == [0.01] * 10 + [0.2]
+                del refs
+            print("interrupted", interrupted, ray.get(nap.remote(0), timeout=30))
+        """)
+        said = driver.communicate(timeout=120)[0]
+        assert driver.returncode == 0 and "interrupted 40 0" in said, said
+        for delay in (0, 0.01, 0.1, 0.5):
+            driver = c.program(BUSY_DRIVER.format(init=""))
+            await_line(driver, "ready")
+            time.sleep(delay)
+            driver.send_signal(signal.SIGINT)
+            said = driver.communicate(timeout=20)[0]
+            assert driver.returncode != 0 and "KeyboardInterrupt" in said, said
+        c.await_idle()
+
+
+def test_stop_during_load_leaves_nothing():
+    with cluster(cpus=2, connect=False) as c:
+        c.join(cpus=2)
+        drivers = [c.program(BUSY_DRIVER.format(init="")) for _ in range(3)]
+        shared = len(os.listdir("/dev/shm"))
+        for driver in drivers:
+            await_line(driver, "ready")
+        c.shell.ok("stop")
+        for driver in drivers:
+            said = driver.communicate(timeout=20)[0]
+            assert driver.returncode != 0, said
+        assert eventually(lambda: not c.processes(), 5), c.processes()
+        assert not list(c.shell.root.glob("session_2*/sockets/*"))
+        assert len(os.listdir("/dev/shm")) <= shared
+
+
+# ---- nested tasks
+
+def test_recursion_deeper_than_the_cpus():
+    with cluster(cpus=2) as c:
+        @ray.remote
+        def depth(n):
+            return 0 if n == 0 else 1 + ray.get(depth.remote(n - 1))
+
+        @ray.remote
+        def fib(n):
+            return n if n < 2 else sum(ray.get([fib.remote(n - 1), fib.remote(n - 2)]))
+
+        @ray.remote
+        def fan(n):
+            return sum(ray.get([short.remote(i) for i in range(n)]))
+
+        @ray.remote
+        def short(i):
+            return i
+
+        assert ray.get(depth.remote(16), timeout=60) == 16
+        assert ray.get(fib.remote(8), timeout=60) == 21
+        # Many of them at once: each waits for children that are queued behind the others.
+        assert ray.get([fan.remote(50) for _ in range(20)], timeout=60) == [sum(range(50))] * 20
+        c.await_idle()
+
+
+def test_what_waits_behind_a_blocked_task_is_taken_back():
+    with cluster(cpus=1) as c:
+        @ray.remote
+        def quick(x):
+            return x
+
+        @ray.remote
+        def blocked(refs):
+            return ray.get(refs[0])
+
+        ray.get([quick.remote(i) for i in range(200)])
+        slow = where.remote(1.5)
+        waits = blocked.remote([slow])
+        refs = [quick.remote(i) for i in range(100)]
+        assert ray.get(refs, timeout=20) == list(range(100))
+        assert ray.get(waits, timeout=20)
+        c.await_idle()
+
+
+# ---- objects of other nodes
+
+def test_large_results_of_another_node_arrive_and_are_freed_everywhere():
+    with cluster(cpus=2) as c:
+        c.join(cpus=2, resources={"there": 2})
+        c.await_nodes(2)
+        @ray.remote(resources={"there": 1})
+        def make(i):
+            return numpy.full(7_500_000, i, dtype=numpy.float64)           # 60 of the 100 MB either store has
+
+        @ray.remote
+        def total(array):
+            return float(array.sum())
+
+        for i in range(6):
+            ref = make.remote(i)
+            array = ray.get(ref, timeout=30)
+            assert array.shape == (7_500_000,) and array[0] == array[-1] == i and not array.flags.writeable
+            del array
+            assert ray.get(total.remote(ref), timeout=30) == 7_500_000 * i
+            assert ray.get(total.options(resources={"there": 1}).remote(ref), timeout=30) == 7_500_000 * i
+            del ref
+        # A put travels the other way.
+        for i in range(6):
+            ref = ray.put(numpy.full(7_500_000, i, dtype=numpy.float64))
+            assert ray.get(total.options(resources={"there": 1}).remote(ref), timeout=30) == 7_500_000 * i
+            del ref
+        c.await_idle()
+
+
+# ---- everything at once
+
+def test_chaos():
+    """A short run of chaos.py; `make chaos` runs a hundred rounds."""
+    chaos.run(int(os.environ.get("RAY_CHAOS_ROUNDS", 10)), random.SystemRandom().randrange(2**32))
