@@ -164,6 +164,7 @@ Status run(const Flags& flags) {
   loop.run();
   RT_INFO("object store ends");
   lifeline.reset();
+  if (flags.unix_listen_fd >= 0 && !flags.socket.empty()) ::unlink(flags.socket.c_str());   // bound for us: nobody else removes it
   return {};
 }
 

@@ -445,6 +445,7 @@ void NodeManager::wait_for_processes(int64_t deadline_us) {
 
 void NodeManager::finish_stop() {
   stop_timer_ = 0;
+  if (options_.unix_listen_fd >= 0) ::unlink(options_.socket_path.c_str());   // bound for us: nobody else removes it
   loop_.post([this, alive = alive_] {
     if (*alive) events_.on_stopped(stop_reason_.exit_code, stop_reason_.message);
   });

@@ -82,6 +82,7 @@ class NodeManager final : public NodeSink {
     WorkerId worker;               // registered local process; nil: none
     bool is_driver = false;
     JobId job;                     // of a driver
+    std::string socket_path;       // where the process listens; removed for those that cannot any more
   };
   struct ExitWaiter {
     proto::WorkerExitReply* reply;
@@ -110,6 +111,7 @@ class NodeManager final : public NodeSink {
   rpc::Connection* owner(OwnerId id);
   rpc::Connection* connection_of(const WorkerId& id);
   void register_worker(Session& session, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply);
+  void remember_socket(Session& session, const proto::RegisterWorkerRequest& request);
   void register_driver(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
                        proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
   void driver_joined(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,

@@ -31,6 +31,7 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
   sessions_.erase(it);
   owners_.erase(session.id);
   if (!session.worker.is_nil()) locals_.erase(session.worker);
+  if (!session.socket_path.empty()) ::unlink(session.socket_path.c_str());
   if (session.is_driver) driver_jobs_.erase(session.job.binary());
   if (stopping_) return;   // stop() ends the processes itself
   drive([&](NodeCore& core, Now now) {
@@ -118,7 +119,10 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call, const
     fill_register_reply(reply);
     drive([&](NodeCore& core, Now now) { registered = core.worker_registered(id, request.pid(), request.socket_path(), now); });
   }
-  if (registered) return;
+  if (registered) {
+    remember_socket(session, request);
+    return;
+  }
   session.worker = WorkerId::nil();
   if (known && known->connected) {
     // The rightful one keeps its place.
@@ -129,6 +133,14 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call, const
     locals_.erase(id);
   }
   call.fail(registered.error());
+}
+
+// Only what lies beside our own socket is ours to remove.
+void NodeManager::remember_socket(Session& session, const proto::RegisterWorkerRequest& request) {
+  const std::string& path = request.socket_path();
+  size_t slash = options_.socket_path.rfind('/') + 1;
+  bool beside = slash > 0 && path.compare(0, slash, options_.socket_path, 0, slash) == 0 && path.size() > slash && path.find('/', slash) == std::string::npos;
+  if (beside && path != options_.socket_path && path != options_.store_socket) session.socket_path = path;
 }
 
 void NodeManager::register_driver(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
@@ -176,6 +188,7 @@ void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCa
   session.worker = id;
   session.is_driver = true;
   session.job = job;
+  remember_socket(session, request);
   locals_[id] = call.connection().get();
   proto::JobInfo& info = driver_jobs_[job.binary()];
   info.set_job_id(job.binary());

@@ -81,6 +81,7 @@ void StoreService::on_connection(const std::shared_ptr<rpc::Connection>& connect
   client.connection = connection;
   client.is_local = connection->peer().is_unix;
   client.is_store = connection->peer().role == "object_store";
+  client.is_node_manager = client.is_local && connection->peer().role == "node_manager";
   rpc::Connection* raw = connection.get();
   by_id_[client.id] = raw;
   clients_[raw] = std::move(client);
@@ -94,6 +95,11 @@ void StoreService::on_closed(rpc::Connection* connection) {
   auto it = clients_.find(connection);
   if (it == clients_.end()) return;
   ClientId id = it->second.id;
+  if (it->second.is_node_manager) {
+    // The node has left its cluster: nobody can name these objects any more, and the next node brings a store of its own.
+    RT_INFO("the node-manager of this node is gone: the object store ends with it");
+    if (options_.on_stop) loop_.post(options_.on_stop);
+  }
   clients_.erase(it);
   by_id_.erase(id);
   std::vector<CallId> calls;

@@ -27,7 +27,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   struct Options {
     rpc::Identity identity;            // role object_store; token demanded on TCP
     NodeId node;                       // as it appears in locations
-    std::function<void()> on_stop;     // Stop was called: the loop shall end
+    std::function<void()> on_stop;     // Stop was called, or the node-manager is gone: the loop shall end
   };
   StoreService(net::Loop& loop, const Settings& settings, std::unique_ptr<Arena> arena, Options options);
   ~StoreService() override;
@@ -78,6 +78,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
     std::weak_ptr<rpc::Connection> connection;
     bool is_local = false;
     bool is_store = false;
+    bool is_node_manager = false;
     bool attached = false;
   };
   enum class Who { kAttached, kLocal, kLocalOrStore, kAnyone };
