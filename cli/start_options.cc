@@ -11,8 +11,9 @@ using nlohmann::json;
 
 // Of Ray's command line; here every node has one port, and these have nothing to set.
 constexpr const char* kPointless[] = {"object-manager-port", "min-worker-port", "max-worker-port", "worker-port-list", "ray-client-server-port",
-                                      "dashboard-agent-listen-port", "dashboard-agent-grpc-port", "runtime-env-agent-port", "metrics-export-port",
-                                      "redis-username", "redis-password", "redis-shard-ports", "include-log-monitor", "proxy-server-url"};
+                                      "dashboard-agent-listen-port", "dashboard-agent-grpc-port", "runtime-env-agent-port", "metrics-export-port"};
+constexpr const char* kRedis[] = {"redis-username", "redis-password", "redis-shard-ports"};
+constexpr const char* kSwitches[] = {"include-log-monitor", "proxy-server-url"};
 constexpr const char* kPointlessFlags[] = {"no-monitor", "disable-usage-stats", "enable-object-reconstruction", "ray-debugger-external"};
 // There is no dashboard yet; starting without one is what its flags can get.
 constexpr const char* kDashboard[] = {"include-dashboard", "dashboard-host", "dashboard-port"};
@@ -27,6 +28,8 @@ void notices(const CommandLine& line) {
     if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: {}.\n", name, why);
   };
   for (const char* name : kPointless) note(name, "every node has one port for everything");
+  for (const char* name : kRedis) note(name, "no Redis is needed; a token guards the cluster");
+  for (const char* name : kSwitches) note(name, "there is nothing to switch off or on here");
   for (const char* name : kPointlessFlags) note(name, "there is nothing to switch off or on here");
   for (const char* name : kDashboard) note(name, "there is no dashboard in this release");
 }
@@ -124,6 +127,8 @@ void declare_start_options(CommandLine& line) {
       .option("system-config", "JSON", "settings by name, see docs/configuration.md")
       .option("config", "FILE", "JSON file of settings");
   for (const char* name : kPointless) line.hidden_option(name);
+  for (const char* name : kRedis) line.hidden_option(name);
+  for (const char* name : kSwitches) line.hidden_option(name);
   for (const char* name : kPointlessFlags) line.hidden_flag(name);
   for (const char* name : kDashboard) line.hidden_option(name);
   for (const char* name : kAbsent) line.hidden_option(name);

@@ -119,7 +119,7 @@ void Connection::on_read(size_t n) {
   auto alive = shared_from_this();
   Status status = impl_->reader.commit(n);
   if (status) return;
-  RT_WARN("closing the connection with {} {}: {}", impl_->peer.role.empty() ? "an unknown peer" : impl_->peer.role, impl_->peer.name, status.error().message);
+  if (!impl_->caller_reports) RT_WARN("closing the connection with {} {}: {}", impl_->peer.role.empty() ? "an unknown peer" : impl_->peer.role, impl_->peer.name, status.error().message);
   impl_->refuse(status.error());
 }
 

@@ -94,6 +94,8 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   std::string discarded;             // flat frames for a closed connection are built here
   net::Loop::TimerId linger_timer = 0;
 
+  bool caller_reports = false;       // of a connector: whoever asked for the connection tells why it failed
+
   // Of the connector or the server.
   std::function<void(const FrameHeader&, Bytes message)> on_greeting;
   std::function<void(const Error&)> on_gone;

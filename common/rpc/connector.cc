@@ -31,6 +31,7 @@ class Connector : public std::enable_shared_from_this<Connector> {
     connection_ = Connection::Impl::make(loop_, std::move(stream));
     Connection::Impl& impl = *connection_->impl_;
     if (!impl.peer.is_unix) impl.peer.name = target_.address.to_string();
+    impl.caller_reports = true;
     impl.on_greeting = [self](const FrameHeader& header, Bytes message) { self->on_answer(header, message); };
     impl.on_gone = [self](const Error& why) { self->on_lost(why); };
     proto::Hello hello = make_hello(me_);
@@ -65,6 +66,7 @@ class Connector : public std::enable_shared_from_this<Connector> {
     impl.peer.cluster_id = reply.cluster_id();
     impl.peer.build = reply.build();
     impl.on_gone = nullptr;
+    impl.caller_reports = false;
     auto self = shared_from_this();   // becoming open drops the callback that runs
     impl.become_open();
     finish(std::exchange(connection_, nullptr));

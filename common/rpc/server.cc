@@ -92,6 +92,11 @@ void Server::Impl::on_preamble(uint64_t id, Result<Preamble> preamble) {
   Arrival& arrival = *entry.arrival;
   loop.cancel(entry.timer);
   if (!preamble) {
+    // Whoever only looks whether somebody listens (rayctl, ray.init(), port scanners) leaves without a word.
+    if (preamble.error().code == Code::kUnavailable) {
+      RT_DEBUG("closed a connection from {}: {}", arrival.peer_name(), preamble.error().message);
+      return;
+    }
     RT_WARN("closed a connection from {}: {}", arrival.peer_name(), preamble.error().message);
     return;
   }

@@ -63,7 +63,10 @@ po::options_description flag_table() {
 Result<std::string> read_token(const std::string& file) {
   if (file.empty()) {
     const char* token = std::getenv("RAY_AUTH_TOKEN");
-    return std::string(token ? token : "");
+    if (token && *token) return std::string(token);
+    const char* mode = std::getenv("RAY_AUTH_MODE");
+    if (mode && std::strcmp(mode, "disabled") == 0) return std::string();
+    return make_error(Code::kInvalid, "there is no cluster token: give --token-file FILE or RAY_AUTH_TOKEN, or RAY_AUTH_MODE=disabled to let everyone in");
   }
   std::ifstream in(file);
   std::string token;
@@ -141,14 +144,16 @@ Result<NodeManagerOptions> make_options(const po::variables_map& flags) {
     fs::create_directories(options.session_dir + sub, ec);
     if (ec) return make_error(Code::kIo, fmt::format("cannot create {}{}: {}", options.session_dir, sub, ec.message()));
   }
-  options.socket_path = text("socket").empty() ? options.session_dir + "/sockets/raylet" : text("socket");
+  options.socket_path = text("socket").empty() ? options.session_dir + "/sockets/raylet" : fs::absolute(text("socket")).lexically_normal().string();
   options.unix_listen_fd = flags["unix-listen-fd"].as<int>();
   options.tcp_listen_fd = flags["listen-fd"].as<int>();
   options.store_socket = text("store-socket");
   RT_ASSIGN(options.token, read_token(text("token-file")));
   options.node_ip = text("node-ip");
   if (options.node_ip.empty()) options.node_ip = options.head.host == "127.0.0.1" || options.head.host == "localhost" ? "127.0.0.1" : net::detect_node_ip();
-  options.tcp = net::Address::tcp(text("host").empty() ? options.node_ip : text("host"), flags["port"].as<int>());
+  int port = flags["port"].as<int>();
+  if (port < 0 || port > 65535) return make_error(Code::kInvalid, fmt::format("--port {}: 0 (any free port) to 65535", port));
+  options.tcp = net::Address::tcp(text("host").empty() ? options.node_ip : text("host"), port);
   options.node_name = text("node-name");
   Rng rng = Rng::from_system();
   options.seed = rng.next();

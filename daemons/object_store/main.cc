@@ -83,6 +83,7 @@ Result<std::optional<Flags>> parse_flags(int argc, char** argv) {
     for (char& c : flag) c = c == '_' ? '-' : c;
     if (given.count(flag)) flags.settings[name] = text;
   }
+  if (flags.port < -1 || flags.port > 65535) return make_error(Code::kInvalid, fmt::format("--port {}: 0 (any free port) to 65535", flags.port));
   if (flags.socket.empty() && flags.unix_listen_fd < 0) return make_error(Code::kInvalid, "--socket PATH is missing: where shall clients on this node connect?");
   if (!flags.node_id.empty() && !NodeId::is_valid(from_hex(flags.node_id))) return make_error(Code::kInvalid, fmt::format("--node-id {}: {} hex digits expected", flags.node_id, 2 * NodeId::kSize));
   return std::optional<Flags>(std::move(flags));
@@ -91,7 +92,11 @@ Result<std::optional<Flags>> parse_flags(int argc, char** argv) {
 Result<std::string> read_token(const Flags& flags) {
   if (flags.token_file.empty()) {
     const char* token = std::getenv("RAY_AUTH_TOKEN");
-    return std::string(token ? token : "");
+    if (token && *token) return std::string(token);
+    // Also without a port of its own: the node-manager passes on who asks for the store over TCP.
+    const char* mode = std::getenv("RAY_AUTH_MODE");
+    if (mode && std::strcmp(mode, "disabled") == 0) return std::string();
+    return make_error(Code::kInvalid, "there is no cluster token: give --token-file FILE or RAY_AUTH_TOKEN, or RAY_AUTH_MODE=disabled to let everyone in");
   }
   std::ifstream file(flags.token_file);
   std::string token;
@@ -184,7 +189,7 @@ int main(int argc, char** argv) {
     if (!(*flags)->log_file.empty() || !(*flags)->session_dir.empty()) RT_ERROR("{}", error.message);
     rt::flush_log();
     std::fprintf(stderr, "ray-object-store: %s\n", error.message.c_str());
-    return 1;
+    return error.code == rt::Code::kInvalid ? 2 : 1;
   }
   return 0;
 }

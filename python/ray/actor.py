@@ -5,7 +5,7 @@ import pickle
 
 from ray import _raylet
 from ray._private.export import Definition
-from ray._private.options import METHOD_CALL, METHOD_DECORATOR, not_in_release, require_present, resources_of, retry_of, strategy_of, validate_actor
+from ray._private.options import METHOD_DECORATOR, not_in_release, resources_of, retry_of, strategy_of, validate_actor, validate_method
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 _BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
@@ -26,7 +26,7 @@ def method(*args, **options):
     assert not args and options, "The @ray.method decorator must be applied using at least one keyword argument, e.g. '@ray.method(num_returns=2)'."
     for key in options:
         assert key in METHOD_DECORATOR, f"The @ray.method decorator accepts {METHOD_DECORATOR}, got {key!r}."
-    require_present(options)
+    validate_method(options)
     return decorate
 
 
@@ -132,10 +132,7 @@ class ActorMethod(_raylet.MethodBase):
 
     def options(self, **options) -> "ActorMethod":
         """The same method with other options for its calls."""
-        for key in options:
-            if key not in METHOD_CALL:
-                raise ValueError(f"Invalid option keyword {key} for actor methods. Valid ones are {sorted(METHOD_CALL)}.")
-        require_present(options)
+        validate_method(options)
         if isinstance(options.get("num_returns"), str) and not self._info.methods[self._name].generator:
             raise ValueError(f"num_returns={options['num_returns']!r} is for generator methods only")
         return ActorMethod(self._core, self._info, self._name, {**self._options, **options})

@@ -85,19 +85,35 @@ def _is_dual(cls) -> bool:
     return "_cause_class" in cls.__dict__
 
 
+def _os_error_arguments(cause: OSError) -> tuple:
+    if cause.errno is None:
+        return cause.args
+    return cause.errno, cause.strerror, cause.filename, None, cause.filename2
+
+
 def _dual_class(cause_class):
     known = _dual_classes.get(cause_class)
     if known:
         return known
     is_group = hasattr(cause_class, "exceptions") and issubclass(cause_class, BaseExceptionGroup)
+    # The class of the interpreter that lays out the instance; OSError and others keep what they know in fields of their own.
+    builtin = next(base for base in cause_class.__mro__ if base.__module__ == "builtins")
 
     def __new__(cls, error):
+        cause = error.cause
         if is_group:
-            return BaseExceptionGroup.__new__(cls, error.cause.message, error.cause.exceptions)
-        return BaseException.__new__(cls, error.cause)
+            return BaseExceptionGroup.__new__(cls, cause.message, cause.exceptions)
+        if issubclass(builtin, OSError):
+            return builtin.__new__(cls, *_os_error_arguments(cause))
+        return builtin.__new__(cls, cause)
 
     def __init__(self, error):
         cause = error.cause
+        if builtin.__init__ is not BaseException.__init__ and not is_group and not issubclass(builtin, OSError):
+            try:
+                builtin.__init__(self, *cause.args)
+            except Exception:       # a subclass with arguments of its own: the fields stay empty
+                pass
         # Attributes of ours win over the cause's; everything else is looked up on the cause.
         for name in ("proctitle", "pid", "ip", "actor_repr", "actor_id", "function_name", "traceback_str", "cause"):
             object.__setattr__(self, name, getattr(error, name))

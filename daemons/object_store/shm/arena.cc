@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,6 +40,11 @@ Result<int64_t> free_space(const std::string& directory) {
   struct statvfs fs;
   if (::statvfs(directory.c_str(), &fs) != 0) return errno_error(fmt::format("directory {} of the object store's memory", directory), errno);
   return static_cast<int64_t>(fs.f_bavail) * static_cast<int64_t>(fs.f_frsize);
+}
+
+bool lives_in_memory(const std::string& directory) {
+  struct statfs fs;
+  return ::statfs(directory.c_str(), &fs) != 0 || fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
 }
 
 // A file without a name: never seen by anybody else, gone with its last descriptor.
@@ -77,6 +84,10 @@ Result<Plan> plan(const Arena::Options& options) {
   if (wanted < options.min_capacity) {
     return make_error(Code::kInvalid, fmt::format("the object store would get {} bytes, less than the smallest that is accepted ({}): {} bytes of memory are available, {} has {} free. Give it more with --memory (rayctl: --object-store-memory), or lower min_object_store_memory",
                                                   wanted, options.min_capacity, memory, plan.directory, free ? *free : 0));
+  }
+  int64_t total = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  if (wanted > total && (is_default || lives_in_memory(plan.directory))) {
+    return make_error(Code::kInvalid, fmt::format("an object store of {} bytes is more than this machine's memory ({} bytes): lower --memory (rayctl: --object-store-memory)", wanted, total));
   }
   if (!free || *free < wanted) {
     if (!is_default) {

@@ -198,15 +198,16 @@ def _temp_root(hidden: dict) -> str:
     return hidden.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or "/tmp/ray"
 
 
-def _find(address: str, timeout_s: float) -> dict:
-    """The node of this machine to attach to; ConnectionError names address, cause and remedy."""
+def _find(address: str, source: str, timeout_s: float) -> dict:
+    """The node of this machine to attach to; ConnectionError names address, cause and remedy. `source`: where the address is from."""
     try:
         socket, node = _raylet.find_node(address, timeout_s)
     except Exception as error:
         if getattr(error, "code", None) in (UNAVAILABLE, TIMEOUT, IO, NOT_FOUND, WRONG_VERSION, WRONG_CLUSTER, PROTOCOL):
             reason = getattr(error, "client_exc", None) or error
-            raise ConnectionError(f"Could not connect to a Ray cluster at {address}: {reason}. Is it running there? Start one with `rayctl start --head`, "
-                                  "or call ray.init() without an address.") from None
+            remedy = f"correct or remove {source}" if source else "call ray.init() without an address"
+            raise ConnectionError(f"Could not connect to a Ray cluster at {address}{f' (from {source})' if source else ''}: {reason}. Is it running there? "
+                                  f"Start one with `rayctl start --head`, or {remedy}.") from None
         raise
     return {"node_manager_socket": socket, "head_address": address, "session_dir": node["_session_dir"]}
 
@@ -226,8 +227,9 @@ def _join(given: dict) -> dict | None:
         return None
     if address is not None and not isinstance(address, str):
         raise TypeError(f"address: expected a string, got {type(address).__name__}")
-    explicit = None if address in (None, "", "auto") else address
-    explicit = explicit or os.environ.get("RAY_ADDRESS") or None
+    explicit, source = None if address in (None, "", "auto") else address, ""
+    if not explicit:
+        explicit, source = os.environ.get("RAY_ADDRESS") or None, "RAY_ADDRESS"
     if explicit == "local":
         return None
     if explicit == "auto":
@@ -242,14 +244,14 @@ def _join(given: dict) -> dict | None:
                                   "or start one with `rayctl start --head`.")
         return None
     try:
-        node = _find(found, 10.0 if explicit or address == "auto" else 2.0)
+        node = _find(found, source if explicit else os.path.join(_temp_root(hidden), "ray_current_cluster"), 10.0 if explicit or address == "auto" else 2.0)
     except ConnectionError:
         if explicit or address == "auto":
             raise
         return None         # a crashed cluster's address file must not stop the next one
     for key in _NEW_CLUSTER_ONLY:
         if given.get(key) is not None or hidden.get(key) is not None:
-            raise ValueError(f"When connecting to an existing cluster, {key} must not be provided.")
+            raise ValueError(f"When connecting to an existing cluster, {key} must not be provided. The one at {found} was found; address='local' starts another.")
     return node
 
 

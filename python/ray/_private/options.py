@@ -4,6 +4,9 @@ from __future__ import annotations
 import math
 
 _NONE = type(None)
+_MAX_AMOUNT = 10**14          # of a resource, as in common/resources
+_MAX_RETURNS = 1_000_000      # every return is a reference of its own, in this process
+_MAX_COUNT = 2**31 - 1
 _NUMBER = (int, float, _NONE)
 
 _COMMON = {
@@ -25,8 +28,11 @@ ACTOR = {
 }
 METHOD_DECORATOR = ("num_returns", "concurrency_group", "max_task_retries", "retry_exceptions", "_generator_backpressure_num_objects",
                     "_num_objects_per_yield", "enable_task_events", "tensor_transport")
-METHOD_CALL = ("name", "num_returns", "max_task_retries", "retry_exceptions", "concurrency_group", "_generator_backpressure_num_objects",
-               "enable_task_events", "tensor_transport", "_labels")
+METHOD = {
+    "name": (str, _NONE), "num_returns": (int, str, _NONE), "max_task_retries": (int, _NONE), "retry_exceptions": (bool, list, tuple, _NONE),
+    "concurrency_group": (str, _NONE), "_generator_backpressure_num_objects": (int, _NONE), "enable_task_events": (bool,),
+    "tensor_transport": (str, _NONE), "_labels": (dict, _NONE), "_num_objects_per_yield": (int, _NONE),
+}
 
 # Option -> (values that ask for nothing, the feature's name).
 _ABSENT = {
@@ -69,6 +75,8 @@ def _check_number(name: str, value, whole: bool = False):
         raise ValueError(f"The value of {name} must be a finite number, got {value}")
     if value < 0:
         raise ValueError(f"The keyword '{name}' only accepts None, 0 or a positive number, got {value}")
+    if value > _MAX_AMOUNT:
+        raise ValueError(f"The value of {name} is {_shown(value)}, more than the maximum of {_MAX_AMOUNT}")
     if abs(value * 10_000 - round(value * 10_000)) > 1e-6 * max(1.0, abs(value)):
         raise ValueError(f"The precision of the fractional quantity of resource {name} cannot go beyond 0.0001, got {value}")
     if whole and value > 1 and value != int(value):
@@ -89,11 +97,26 @@ def check_resources(resources: dict, where: str = "resources"):
         _check_number(name, amount)
 
 
+def _shown(number) -> str:
+    """Also of a number nobody wants to read in full."""
+    text = str(number) if isinstance(number, float) or number < 10**30 else f"{number:.3e}" if number < 10**300 else "a number of hundreds of digits"
+    return text
+
+
+def check_returns_range(returns):
+    if isinstance(returns, int) and returns < 0:
+        raise ValueError(f"The keyword 'num_returns' only accepts None, a non-negative integer, 'streaming' or 'dynamic', got {returns}")
+    if isinstance(returns, int) and returns > _MAX_RETURNS:
+        raise ValueError(f"num_returns is {_shown(returns)}: a task returns at most {_MAX_RETURNS} objects; return a list, or call more tasks")
+
+
 def _minus_one_or_more(options: dict, *names: str):
     for name in names:
         value = options.get(name)
         if value is not None and value < -1:
             raise ValueError(f"The keyword '{name}' only accepts None, -1, 0 or a positive integer, got {value}")
+        if value is not None and value > _MAX_COUNT:
+            raise ValueError(f"The keyword '{name}' accepts at most {_MAX_COUNT}, got {_shown(value)}; -1 stands for no limit")
 
 
 def _check_strategy(value):
@@ -104,8 +127,7 @@ def _check_strategy(value):
     raise not_in_release(f"scheduling strategy {type(value).__name__}")
 
 
-def validate(options: dict, table: dict, kind: str):
-    """ValueError for unknown options and bad values, TypeError for wrong types, NotImplementedError for what is absent."""
+def _check_types(options: dict, table: dict, kind: str):
     for key, value in options.items():
         types = table.get(key)
         if types is None:
@@ -113,6 +135,16 @@ def validate(options: dict, table: dict, kind: str):
         if object not in types and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types)):
             names = [t.__name__ if t is not _NONE else "None" for t in types]
             raise TypeError(f"The type of keyword '{key}' must be {names}, but received type {type(value).__name__}")
+
+
+def _check_retry_exceptions(retry):
+    if isinstance(retry, (list, tuple)) and not all(isinstance(c, type) and issubclass(c, BaseException) for c in retry):
+        raise TypeError("retry_exceptions must be a bool or a list of exception classes")
+
+
+def validate(options: dict, table: dict, kind: str):
+    """ValueError for unknown options and bad values, TypeError for wrong types, NotImplementedError for what is absent."""
+    _check_types(options, table, kind)
     _check_number("num_cpus", options.get("num_cpus"))
     _check_number("num_gpus", options.get("num_gpus"), whole=True)
     _check_number("memory", options.get("memory"))
@@ -123,12 +155,17 @@ def validate(options: dict, table: dict, kind: str):
     returns = options.get("num_returns")
     if isinstance(returns, str) and returns not in ("streaming", "dynamic"):
         raise ValueError(f"num_returns: a number, 'streaming' or 'dynamic', got {returns!r}")
-    if isinstance(returns, int) and returns < 0:
-        raise ValueError(f"The keyword 'num_returns' only accepts None, a non-negative integer, 'streaming' or 'dynamic', got {returns}")
-    retry = options.get("retry_exceptions")
-    if isinstance(retry, (list, tuple)) and not all(isinstance(c, type) and issubclass(c, BaseException) for c in retry):
-        raise TypeError("retry_exceptions must be a bool or a list of exception classes")
+    check_returns_range(returns)
+    _check_retry_exceptions(options.get("retry_exceptions"))
     _check_strategy(options.get("scheduling_strategy"))
+    require_present(options)
+
+
+def validate_method(options: dict):
+    _check_types(options, METHOD, "actor methods")
+    check_returns_range(options.get("num_returns"))
+    _minus_one_or_more(options, "max_task_retries")
+    _check_retry_exceptions(options.get("retry_exceptions"))
     require_present(options)
 
 
@@ -147,8 +184,8 @@ def validate_actor(options: dict):
     if options.get("lifetime") not in (None, "detached", "non_detached"):
         raise ValueError("actor `lifetime` argument must be one of None, 'detached' and 'non_detached'")
     concurrency = options.get("max_concurrency")
-    if concurrency is not None and concurrency <= 0:
-        raise ValueError(f"max_concurrency must be positive, got {concurrency}")
+    if concurrency is not None and not 0 < concurrency <= _MAX_COUNT:
+        raise ValueError(f"max_concurrency must be from 1 to {_MAX_COUNT}, got {_shown(concurrency)}")
     if options.get("max_pending_calls") == 0:
         raise ValueError("The keyword 'max_pending_calls' only accepts None, -1 or a positive integer, got 0")
 

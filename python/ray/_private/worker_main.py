@@ -20,13 +20,31 @@ from ray import _raylet
 from ray._private import executor, worker
 
 
+class LogFile(io.FileIO):
+    """A file of the session's logs. A full or failing disk costs lines, never the task that prints them; once there is room again, a line
+    says how much is missing."""
+
+    def __init__(self, descriptor: int):
+        super().__init__(descriptor, "w", closefd=False)
+        self._lost = 0
+
+    def write(self, data) -> int:
+        try:
+            if self._lost:
+                super().write(f"[{self._lost} bytes of output are missing here: they could not be written]\n".encode())
+                self._lost = 0
+            return super().write(data)
+        except OSError:
+            self._lost += len(data)
+            return len(data)
+
+
 class MarkedStream(io.TextIOWrapper):
     """A worker's stdout or stderr. Before the first output of another function comes a marker line with its name: the
     node-manager's log monitor turns it into the prefix people see. Tasks that print nothing cost nothing."""
 
     def __init__(self, descriptor: int):
-        raw = io.FileIO(descriptor, "w", closefd=False)
-        super().__init__(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
+        super().__init__(io.BufferedWriter(LogFile(descriptor)), encoding="utf-8", errors="backslashreplace", line_buffering=True)
         self._marker = None
         self._job = ""
         self._line_start = True
