@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build setup test check bench bench-compare demo docs install clean
+.PHONY: build setup test check chaos bench bench-compare demo docs install clean
 build: setup
 	scripts/build
 
@@ -18,6 +18,10 @@ check: build docs
 	$(PYTHON) scripts/check_style.py
 	@git diff --quiet -- docs/configuration.md || { echo "docs/configuration.md was not up to date: commit what 'make docs' made" >&2; exit 1; }
 	scripts/test
+
+# A hundred rounds of random kills under load (RAY_CHAOS_ROUNDS; tests/e2e/chaos.py --help).
+chaos: build
+	PYTHONPATH=build/python $(PYTHON) tests/e2e/chaos.py
 
 bench: build
 	$(PYTHON) bench/compare.py --no-ray --programs
