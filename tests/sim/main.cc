@@ -32,17 +32,18 @@ int main(int argc, char** argv) {
   }
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
-  Scenario s({.seed = seed, .nodes = nodes});
+  Scenario s({.seed = seed, .nodes = nodes, .node_resources = {{"CPU", 2}}});
   for (int i = 0; i < owners; ++i) s.add_owner();
   s.wait_ready();
   while (s.world().clock.events() < events) {
     // A round: faults under load, then rest. What was lost is replaced.
-    while (static_cast<int>(s.nodes().size()) < nodes) s.add_node({{"CPU", 4}});
+    while (static_cast<int>(s.nodes().size()) < nodes) s.add_node({{"CPU", 2}});
     while (static_cast<int>(s.owners().size()) < owners) s.add_owner();
     s.wait_ready();
-    submit_random(s, 60 * owners, kSecond);
+    submit_random(s, 50 * nodes, 2 * kSecond);   // about twice what the nodes can do
     random_actors(s, owners, s.now_us() + 2 * kSecond);
-    s.chaos({.worker_kills = 5, .node_kills = 0.5, .connection_breaks = 3, .head_crashes = 0.3, .partitions = 0.3, .driver_kills = 0.3, .spare_driver_nodes = false}, 3 * kSecond);
+    s.chaos({.worker_kills = 0.5 * nodes, .node_kills = 0.02 * nodes, .connection_breaks = 1.0 * nodes, .head_crashes = 0.3, .partitions = 0.3, .driver_kills = 0.3,
+             .spare_driver_nodes = false}, 3 * kSecond);
     s.finish();
   }
   std::printf("%s", s.summary().c_str());

@@ -360,13 +360,13 @@ TEST(Sim, ProcessesThatCannotBeStartedAreSaidSo) {
 }
 
 TEST(Sim, EverythingAtOnce) {
-  FOR_SEEDS(6) {
-    Scenario s({.seed = seed, .nodes = 20});
+  FOR_SEEDS(10) {
+    Scenario s({.seed = seed, .nodes = 20, .node_resources = {{"CPU", 2}}});
     for (int i = 0; i < 6; ++i) s.add_owner();
     s.wait_ready();
-    submit_random(s, 600, 2 * kSecond);
+    submit_random(s, 1000, 2 * kSecond);
     random_actors(s, 8, s.now_us() + 2 * kSecond);
-    s.chaos({.worker_kills = 10, .node_kills = 1, .connection_breaks = 5, .head_crashes = 0.5, .partitions = 0.5, .driver_kills = 0.5, .spare_driver_nodes = false}, 3 * kSecond);
+    s.chaos({.worker_kills = 10, .node_kills = 0.5, .connection_breaks = 20, .head_crashes = 0.5, .partitions = 0.3, .driver_kills = 0.3, .spare_driver_nodes = false}, 3 * kSecond);
     s.finish();
   }
 }

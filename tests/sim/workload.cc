@@ -11,7 +11,7 @@ TaskPlan random_task(Rng& rng) {
   if (kind < 40) {
     plan.function = 0;
     plan.duration_us = between(5, 300);
-  } else if (kind < 90) {
+  } else if (kind < 80) {
     plan.function = 1;
     plan.duration_us = between(500, 20'000);
   } else {
@@ -22,7 +22,7 @@ TaskPlan random_task(Rng& rng) {
   double cpus = kCpus[rng.below(std::size(kCpus))];
   plan.resources = cpus > 0 ? resources({{"CPU", cpus}}) : ResourceSet();
   if (rng.chance(0.1)) plan.strategy = "SPREAD";
-  if (rng.chance(0.05)) plan.blocked_us = between(1000, 50'000);
+  if (rng.chance(0.2)) plan.blocked_us = between(1000, 200'000);
   if (rng.chance(0.01)) plan.crashes = static_cast<int>(between(1, 2));
   static constexpr int kRetries[] = {3, 3, 3, 0, 1, -1};
   plan.max_retries = kRetries[rng.below(std::size(kRetries))];
