@@ -99,6 +99,8 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
   }
   if (info->epoch() < actor.info.epoch()) return;   // older news
   bool same_life = info->epoch() == actor.info.epoch();
+  // A death starts a new epoch. Restarting in the one that was alive comes from a head that restarted before that was on its disk.
+  if (same_life && actor.info.state() == proto::ACTOR_ALIVE && info->state() == proto::ACTOR_RESTARTING) return;
   actor.info = *info;
   switch (info->state()) {
     case proto::ACTOR_DEAD: fail_all(actor, info->death()); break;
