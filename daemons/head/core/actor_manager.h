@@ -97,6 +97,7 @@ class ActorManager {
   // Dead for good. kProcessToo: the node is told to end its process.
   enum class Process { kGone, kKill };
   void finish(Actor& actor, proto::ExitInfo death, Process process, Now now);
+  void log_end(const Actor& actor, const proto::ExitInfo& death, const char* what);
   void send_kill(Actor& actor, const proto::ExitInfo& why, bool graceful);
   void kill_stray(const NodeState& node, const ActorId& id, const std::string& worker_id, const char* why);
 

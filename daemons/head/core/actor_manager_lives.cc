@@ -146,8 +146,13 @@ void ActorManager::lost(Actor& actor, proto::ExitInfo death, Now now) {
   // The first quick death is forgiven: programs kill their actors on purpose.
   int64_t delay_us = actor.short_lives <= 1 ? 0 : backoff_us(actor.short_lives, env_.options.settings.actor_restart_backoff_max_ms);
   actor.info.set_num_restarts(actor.info.num_restarts() + 1);
+  log_end(actor, death, "is restarted");
   *actor.info.mutable_death() = std::move(death);
   next_start(actor, delay_us, now);
+}
+
+void ActorManager::log_end(const Actor& actor, const proto::ExitInfo& death, const char* what) {
+  env_.sink.log(fmt::format("actor {} {} {}: {} {}", actor.label(), actor.id.hex(), what, proto::ExitInfo::Kind_Name(death.kind()), death.message()));
 }
 
 void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, Now now) {
@@ -157,6 +162,7 @@ void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, 
   env_.timers.cancel(actor.delay_timer);
   if (death.pid() == 0) death.set_pid(actor.info.pid());
   if (death.worker_id().empty()) death.set_worker_id(actor.info.address().worker_id());
+  log_end(actor, death, "is dead");
   *actor.info.mutable_death() = std::move(death);
   actor.info.set_end_time_ms(now.wall_us / 1000);
   move(actor, Phase::kDead);

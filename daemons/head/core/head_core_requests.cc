@@ -55,7 +55,11 @@ void HeadCore::add_job(const proto::AddJobRequest& request, Now now, Reply<proto
       return reply(status.error());
     }
     if (!submission_id.empty()) submitted_.link(submission_id, id);
-    if (const proto::JobInfo* job = jobs_.find(id)) return reply(answer(*job));
+    const proto::JobInfo* job = jobs_.find(id);
+    if (job) {
+      sink_.log(fmt::format("job {} of driver {} on {} has begun", id.hex(), job->driver_pid(), job->driver_ip()));
+      return reply(answer(*job));
+    }
     reply(make_error(Code::kCancelled, "the job ended before it began"));
   });
 }
@@ -71,6 +75,7 @@ Status HeadCore::finish_job(const proto::FinishJobRequest& request, Now now) {
 
 void HeadCore::end_job(const JobId& id, Now now) {
   if (!jobs_.finish(id, now)) return;
+  sink_.log(fmt::format("job {} has ended", id.hex()));
   finished_now_.push_back(id.binary());
   actors_.job_finished(id, now);
   // Code that a detached actor may need for its next start stays until that actor is gone.

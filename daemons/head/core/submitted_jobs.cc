@@ -69,6 +69,7 @@ void SubmittedJobs::submit(const proto::SubmitJobRequest& request, Now now, Repl
   job.set_entrypoint(request.entrypoint());
   *job.mutable_metadata() = request.metadata();
   job.set_runtime_env_json(request.runtime_env_json());
+  job.set_cwd(request.cwd());
   job.set_status("PENDING");
   job.set_message(default_message("PENDING"));
   job.set_start_time_ms(now.wall_us / 1000);
@@ -120,17 +121,19 @@ void SubmittedJobs::send_start(const proto::SubmittedJob& job, const NodeState& 
   // Peers' text need not be UTF-8: what is not is replaced, never thrown.
   env["RAY_JOB_CONFIG_JSON_ENV_VAR"] = config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   env["PYTHONUNBUFFERED"] = "1";
+  if (!job.cwd().empty()) env["PWD"] = job.cwd();
   env_.sink.start_job(node.link(), request);
 }
 
 bool SubmittedJobs::set_status(proto::SubmittedJob& job, const std::string& status, const std::string& message, Now now) {
   if (terminal(job) || (status == "PENDING" && job.status() == "RUNNING")) return false;
   job.set_status(status);
-  job.set_message(message.empty() ? default_message(status) : message.substr(0, kMaxMessageBytes));
+  job.set_message(message.empty() || status == "RUNNING" ? default_message(status) : message.substr(0, kMaxMessageBytes));
   if (terminal(job)) {
     if (job.end_time_ms() == 0) job.set_end_time_ms(now.wall_us / 1000);
     ended_.push_back(job.submission_id());
   }
+  env_.sink.log(fmt::format("submitted job {} is {}: {}", job.submission_id(), job.status(), job.message().substr(0, 200)));
   persist(job);
   return true;
 }

@@ -182,6 +182,8 @@ void HeadServer::stop_job(const NodeLink& node, const std::string& submission_id
             [this, submission_id](Result<proto::StopJobReply> reply) { core_->stop_job_answered(submission_id, reply, now()); });
 }
 
+void HeadServer::log(const std::string& text) { RT_INFO("{}", text); }
+
 void HeadServer::set_timer(int64_t at_us) {
   if (timer_) loop_.cancel(timer_);
   timer_ = loop_.run_after(std::max<int64_t>(0, at_us - steady_now_us()), [this] {

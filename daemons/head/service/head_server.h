@@ -52,6 +52,7 @@ class HeadServer final : public HeadSink {
   void push(ConnId conn, const proto::HeadEvent& event) override;
   void close(ConnId conn, const Error& why) override;
   void set_timer(int64_t at_us) override;
+  void log(const std::string& text) override;
 
  private:
   HeadServer(net::Loop& loop, Options options);
