@@ -27,7 +27,11 @@ ActorLink& ActorCalls::link(const ActorId& id) {
   if (!slot) {
     slot = std::make_unique<ActorLink>();
     slot->id = id;
-    comm_.subscribe_actor(id);
+    if (closed_) {
+      fail_all(*slot, *closed_);
+    } else {
+      comm_.subscribe_actor(id);
+    }
   }
   return *slot;
 }
@@ -168,6 +172,13 @@ void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
   actor.in_flight.clear();
   actor.queue.clear();
   for (Task* task : all) comm_.fail_task(task, actor_death_error(task, actor.id, &actor.info, death));
+}
+
+void ActorCalls::close(const proto::ExitInfo& why) {
+  closed_ = why;
+  for (auto& [id, actor] : actors_) {
+    if (actor->state != ActorLink::State::kDead) fail_all(*actor, why);
+  }
 }
 
 Task* ActorCalls::reply_of(ActorLink& actor, uint32_t seq) {

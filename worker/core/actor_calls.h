@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "common/config/settings.h"
@@ -55,6 +56,9 @@ class ActorCalls {
   void connected(const ActorId& id);
   void connection_lost(const ActorId& id);
 
+  // The local node-manager is gone for good: every actor is as good as dead to this process.
+  void close(const proto::ExitInfo& why);
+
   Task* reply_of(ActorLink& actor, uint32_t seq);
   void finished(ActorLink& actor, Task* task);
   void retry(ActorLink& actor, Task* task);
@@ -70,6 +74,7 @@ class ActorCalls {
 
   ActorComm& comm_;
   const Settings& settings_;
+  std::optional<proto::ExitInfo> closed_;
   std::unordered_map<ActorId, std::unique_ptr<ActorLink>> actors_;
 };
 

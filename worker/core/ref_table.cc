@@ -44,6 +44,7 @@ ObjectEntry* RefTable::allocate(const ObjectId& id) {
 ObjectEntry* RefTable::create(const ObjectId& id) {
   ObjectEntry* entry = allocate(id);
   entries_.emplace(id, entry);
+  ++owned_;
   return entry;
 }
 
@@ -65,6 +66,7 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
   if (owner->worker_id() == self_.view()) return nullptr;
   entry = create(id);
   entry->owned = false;
+  --owned_;
   entry->owner = std::move(owner);
   entry->registered = registered;
   if (!registered) unregistered_.push_back(entry);
@@ -124,6 +126,7 @@ void RefTable::consider(ObjectEntry* entry) {
 void RefTable::destroy(ObjectEntry* entry) {
   entries_.erase(entry->id);
   if (entry->owned) {
+    --owned_;
     if (entry->is_actor_handle) {
       comm_.actor_out_of_scope(actor_of(task_of(entry->id)));
     } else {
@@ -182,13 +185,16 @@ void RefTable::close() { closed_.store(true, std::memory_order_release); }
 
 void RefTable::check_invariants() const {
   int registering = 0;
+  size_t owned = 0;
   for (const auto& [id, entry] : entries_) {
     RT_CHECK(entry->id == id);
     RT_CHECK(entry->owned || entry->owner);
     RT_CHECK(!(entry->owned && entry->registered));
     RT_CHECK(!entry->ready || entry->state != ObjectState::kPending);
     registering += entry->registering;
+    owned += entry->owned;
   }
+  RT_CHECK(owned == owned_);
   RT_CHECK(registering == outstanding_);
 }
 

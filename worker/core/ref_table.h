@@ -59,6 +59,7 @@ class RefTable {
   // From now on release_last() does nothing: the process ends or the worker was stopped.
   void close();
   size_t size() const { return entries_.size(); }
+  size_t owned() const { return owned_; }                              // objects this process owns and somebody refers to
   template <class F>
   void for_each(F&& f) {
     for (auto& [id, entry] : entries_) f(*entry);
@@ -77,6 +78,7 @@ class RefTable {
   std::vector<ObjectEntry*> pool_;                 // recycled entries
   std::vector<ObjectEntry*> unregistered_;
   int outstanding_ = 0;
+  size_t owned_ = 0;
   std::atomic<RefEntry*> released_{nullptr};
   std::atomic<bool> closed_{false};
 };

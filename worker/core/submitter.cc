@@ -81,6 +81,7 @@ void Submitter::push(Lease& lease, Task* task) {
 }
 
 void Submitter::pump(SchedulingClass& c, int64_t now_us) {
+  if (closed_) return fail_queue(c, *closed_);
   while (!c.queue.empty()) {
     Lease* lease = least_loaded(c, *c.queue.front());
     if (!lease) break;
@@ -360,13 +361,26 @@ void Submitter::class_failed(uint64_t class_id, const std::string& message, int6
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end()) return;
   SchedulingClass& c = *found->second;
+  fail_queue(c, make_error(Code::kInternal, message));
+  update_demand(c, now_us);
+}
+
+void Submitter::fail_queue(SchedulingClass& c, const Error& why) {
   std::deque<Task*> queue = std::move(c.queue);
   c.queue.clear();
   for (Task* task : queue) {
     --pending_;
-    comm_.fail_task(task, system_error(Code::kInternal, message, *task));
+    comm_.fail_task(task, system_error(why.code, why.message, *task));
   }
-  update_demand(c, now_us);
+}
+
+void Submitter::close(const Error& why, int64_t now_us) {
+  closed_ = why;
+  for (auto& [key, c] : classes_) {
+    c->local_want = 0;
+    c->remotes.clear();
+    pump(*c, now_us);
+  }
 }
 
 void Submitter::node_gone(const NodeKey& node, int64_t now_us) {

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -87,6 +88,8 @@ class Submitter {
   void leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids, int64_t now_us);
   void redirected(uint64_t class_id, const NodeKey& node, int count, int64_t now_us);
   void class_failed(uint64_t class_id, const std::string& message, int64_t now_us);
+  // The local node-manager is gone for good: what is queued fails with this, and whatever is submitted from now on.
+  void close(const Error& why, int64_t now_us);
   // The node-manager's connection broke: its leases end as lease_broken() one by one; its demand is forgotten.
   void node_gone(const NodeKey& node, int64_t now_us);
 
@@ -111,6 +114,7 @@ class Submitter {
  private:
   struct Broken;
   void pump(SchedulingClass& c, int64_t now_us);
+  void fail_queue(SchedulingClass& c, const Error& why);
   bool may_push(const Lease& lease, const Task& task) const;
   Lease* least_loaded(SchedulingClass& c, const Task& task) const;
   void push(Lease& lease, Task* task);
@@ -124,6 +128,7 @@ class Submitter {
 
   SubmitComm& comm_;
   const Settings& settings_;
+  std::optional<Error> closed_;
   std::map<std::string, std::unique_ptr<SchedulingClass>> classes_;
   std::unordered_map<uint64_t, SchedulingClass*> class_by_id_;
   std::unordered_map<uint64_t, std::unique_ptr<Lease>> leases_;

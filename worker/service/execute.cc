@@ -319,6 +319,24 @@ void Worker::Impl::request_exit(int code) {
   if (followers > 0) follower_cv.notify_all();
 }
 
+bool Worker::Impl::may_leave() const {
+  if (executing > 0 || !incoming.empty() || !held_replies.empty()) return false;
+  // What a task of this worker put stays readable as long as somebody refers to it. An actor's objects end with the actor.
+  return actor || refs->owned() == 0;
+}
+
+void Worker::Impl::leave(bool graceful) {
+  if (graceful) {
+    exit_when_idle = true;
+    if (may_leave()) request_exit(0);
+    return;
+  }
+  flush_events();
+  loop->flush_all();
+  if (executing > 0) _exit(0);   // user code may never return
+  request_exit(0);
+}
+
 void Worker::Impl::set_blocked(bool blocked) {
   if (options.is_driver || !node_manager || !node_manager->is_open()) return;
   blocked_threads += blocked ? 1 : -1;
@@ -340,10 +358,10 @@ int Worker::Impl::run(Executor& the_executor) {
   while (!exiting && !stopping) {
     auto task = next_task();
     if (!task) {
-      if (exit_when_idle && executing == 0 && incoming.empty() && held_replies.empty()) break;
+      if (exit_when_idle && may_leave()) break;
       // Replies of this burst leave together, then whoever has news for us is read right here.
       wait_until(lock, -1, [&] {
-        return exiting || stopping || (exit_when_idle && executing == 0 && incoming.empty()) ||
+        return exiting || stopping || (exit_when_idle && may_leave()) ||
                std::any_of(incoming.begin(), incoming.end(), [](const auto& t) { return t->unready == 0; });
       });
       last_flush_us = 0;

@@ -28,7 +28,7 @@
 #include "common/rpc/server.h"
 #include "daemons/object_store/client/store_client.h"
 #include "worker/core/actor_calls.h"
-#include "worker/core/content_hash.h"
+#include "worker/service/content_hash.h"
 #include "worker/core/ref_table.h"
 #include "worker/core/submitter.h"
 #include "worker/core/value_codec.h"
@@ -189,6 +189,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void record_event(const ExecutingTaskImpl& task);                              // (L)
   void set_blocked(bool blocked);                                                // (L)
   void request_exit(int code);                                                   // (L)
+  // (L) The node-manager wants this worker gone: graceful once its queued work is done and nobody needs its objects, else at once.
+  void leave(bool graceful);
+  bool may_leave() const;                                                        // (L)
   ExecTemplate* exec_template(std::string_view serialized);                      // (L)
 
   // ---- cluster.cc

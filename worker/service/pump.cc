@@ -11,6 +11,7 @@ namespace {
 using std::chrono::microseconds;
 constexpr int64_t kTickUs = 1000;
 constexpr int kQuietTicks = 20;
+constexpr int64_t kSignalCheckUs = 50'000;
 
 }  // namespace
 
@@ -18,6 +19,8 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us, const std::func
   const bool may_block = t_current_task != nullptr && !options.is_driver;
   int64_t report_at = may_block ? steady_now_us() + settings.blocked_report_after_us : -1;
   bool reported = false;
+  // A signal that came while nothing waited in the kernel, or to another thread, is known to the language's runtime only.
+  const int64_t look_at = options.is_driver ? steady_now_us() + kSignalCheckUs : -1;
   Waited result = Waited::kDone;
   for (;;) {
     refs->drain_releases();
@@ -25,6 +28,10 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us, const std::func
     int64_t now = steady_now_us();
     if (deadline_us >= 0 && now >= deadline_us) {
       result = Waited::kTimeout;
+      break;
+    }
+    if (look_at >= 0 && now >= look_at) {
+      result = Waited::kInterrupted;
       break;
     }
     if (report_at >= 0 && now >= report_at) {
@@ -35,11 +42,12 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us, const std::func
     loop->flush_all();
     int64_t until = deadline_us;
     if (report_at >= 0 && (until < 0 || report_at < until)) until = report_at;
+    if (look_at >= 0 && (until < 0 || look_at < until)) until = look_at;
     int64_t timeout = until < 0 ? -1 : std::max<int64_t>(0, until - now);
     if (pumping) {
       if (leader_is_background) loop->wake();
       ++followers;
-      constexpr int64_t kSignalCheckUs = 50'000;   // a condition variable is not woken by signals
+      // A condition variable is not woken by signals.
       int64_t pause = timeout < 0 ? kSignalCheckUs : std::min(timeout, kSignalCheckUs);
       bool woken = follower_cv.wait_for(lock, microseconds(pause)) == std::cv_status::no_timeout;
       --followers;

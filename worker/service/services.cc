@@ -101,13 +101,8 @@ void NodeEvents::StartActor(Controller*, const proto::CreateActorRequest* reques
 }
 
 void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, proto::Empty*, Closure* done) {
-  if (request->graceful()) {
-    impl_.exit_when_idle = true;
-    if (impl_.executing == 0 && impl_.incoming.empty()) impl_.request_exit(0);
-  } else {
-    impl_.request_exit(0);
-  }
   done->Run();
+  impl_.leave(request->graceful());
 }
 
 }  // namespace rt::worker

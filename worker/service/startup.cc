@@ -105,6 +105,8 @@ Status Worker::Impl::start() {
   }
   rpc::ServerOptions server_options;
   server_options.identity = identity();
+  server_options.hello_timeout_us = settings.hello_timeout_ms * 1000;
+  server_options.max_connections = static_cast<int>(settings.max_connections);
   server_options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) { adopt_link(c, true); };
   server = std::make_unique<rpc::Server>(*loop, std::move(server_options));
   RT_TRY(server->listen_fd(std::exchange(listener.fd, -1)));
@@ -134,11 +136,15 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
     if (executing > 0) _exit(1);   // user code may never return
     return;
   }
-  submitter->node_gone(NodeKey::nil(), steady_now_us());
   DriverLine line;
   line.name = "raylet";
   line.text = "The connection to this node's node-manager is lost (" + why.message + "): nothing more can be run from this program. Look at " +
               context.session_dir + "/logs.";
+  proto::ExitInfo death;
+  death.set_kind(proto::ExitInfo::JOB_FINISHED);
+  death.set_message(line.text);
+  actors->close(death);
+  submitter->close(make_error(Code::kLocalNodeDied, line.text), steady_now_us());
   line.is_stderr = line.is_notice = true;
   pending_lines.push_back(std::move(line));
   background_cv.notify_one();

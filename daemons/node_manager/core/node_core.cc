@@ -6,6 +6,7 @@ namespace rt::node {
 namespace {
 constexpr int64_t kTickUs = 20'000;
 constexpr int64_t kReapGraceUs = 2'000'000;
+constexpr int64_t kDismissGraceUs = 250'000;
 constexpr size_t kMaxReportedDemands = 100;
 }  // namespace
 
@@ -44,7 +45,7 @@ int64_t NodeCore::next_tick_us(Now now) const {
   bool busy = !queue_.nobody_waits() || !waiting_actors_.empty() || pool_.count(WorkerState::kStarting) > 0 ||
               (surplus > 0 && pool_.count(WorkerState::kIdle) > 0);
   if (!busy) {
-    for (const auto& [id, worker] : pool_.all()) busy |= worker->state == WorkerState::kDying && worker->forced;
+    for (const auto& [id, worker] : pool_.all()) busy |= worker->state == WorkerState::kDying && (worker->forced || worker->dismissed);
   }
   // Processes that could not be started are tried again later.
   if (!busy && started_ && surplus < 0) busy = true;
@@ -53,11 +54,16 @@ int64_t NodeCore::next_tick_us(Now now) const {
 
 // Processes that should have registered, or be gone, by now.
 void NodeCore::reap_overdue(Now now) {
-  std::vector<WorkerId> late, lost;
+  std::vector<WorkerId> late, lost, stubborn;
   for (const auto& [id, worker] : pool_.all()) {
     int64_t age = now.steady_us - worker->since_us;
     if (worker->state == WorkerState::kStarting && age > settings_.worker_register_timeout_ms * 1000) late.push_back(id);
     if (worker->state == WorkerState::kDying && worker->forced && age > kReapGraceUs) lost.push_back(id);
+    if (worker->state == WorkerState::kDying && worker->dismissed && !worker->forced && age > kDismissGraceUs) stubborn.push_back(id);
+  }
+  for (const WorkerId& id : stubborn) {
+    Worker& worker = *pool_.find(id);
+    end_worker(worker, worker.intent.kind(), worker.intent.message(), now);
   }
   for (const WorkerId& id : late) {
     Worker& worker = *pool_.find(id);

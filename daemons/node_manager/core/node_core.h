@@ -133,6 +133,7 @@ class NodeCore {
   // Leaves whatever it was doing: lease, actor, resources. Its end is reported once the process is reaped.
   void begin_dying(Worker& worker, Now now);
   void end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
+  void dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
   void finish(Worker& worker, const ProcessEnd& end, Now now);
   void retire_idle(Now now);
   void reap_overdue(Now now);

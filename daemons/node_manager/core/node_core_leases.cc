@@ -218,7 +218,7 @@ void NodeCore::end_lease(LeaseId id, bool worker_stays, Now now) {
 void NodeCore::owner_closed(OwnerId owner, Now now) {
   for (LeaseId id : queue_.leases_of(owner)) {
     // It may still run the dead owner's task, whose result nobody can use.
-    end_worker(*pool_.find(queue_.find_lease(id)->worker), proto::ExitInfo::OWNER_DIED, "the process that owned its task ended", now);
+    dismiss_worker(*pool_.find(queue_.find_lease(id)->worker), proto::ExitInfo::OWNER_DIED, "the process that owned its task ended", now);
   }
   queue_.erase_owner_demands(owner);
   pump(now);

@@ -166,6 +166,22 @@ void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::
   sink_.kill_worker(worker.id);
 }
 
+// Its work is of no use to anybody any more: it leaves at once, but by itself, with what it recorded sent. reap_overdue() insists.
+void NodeCore::dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now) {
+  bool can_hear = worker.connected && worker.state != WorkerState::kStarting && worker.state != WorkerState::kDying && worker.state != WorkerState::kDriver;
+  if (!can_hear) return end_worker(worker, why, message, now);
+  begin_dying(worker, now);
+  worker.since_us = now.steady_us;
+  worker.dismissed = true;
+  worker.intent.set_kind(why);
+  worker.intent.set_message(message);
+  proto::KillWorkerRequest request;
+  request.set_worker_id(worker.id.binary());
+  request.set_why(why);
+  request.set_message(message);
+  sink_.ask_exit(worker.id, request);
+}
+
 void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
   Worker* worker = pool_.find(id);
   if (!worker) return;
@@ -329,7 +345,7 @@ void NodeCore::job_finished(JobId job, Now now) {
     if (actor != actors_.end() && actor->second.request.spec().detached()) continue;
     ending.push_back(id);
   }
-  for (const WorkerId& id : ending) end_worker(*pool_.find(id), proto::ExitInfo::JOB_FINISHED, "its job finished", now);
+  for (const WorkerId& id : ending) dismiss_worker(*pool_.find(id), proto::ExitInfo::JOB_FINISHED, "its job finished", now);
   pump(now);
 }
 

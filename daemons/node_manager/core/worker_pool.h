@@ -37,6 +37,7 @@ struct Worker {
   bool blocked = false;          // its CPU is lent to others
 
   proto::ExitInfo intent;        // kDying by our hand: why. kind UNKNOWN: not our doing
+  bool dismissed = false;        // told to leave at once; killed if it does not
   bool forced = false;           // killed, or its connection broke: must be gone soon
 };
 

@@ -193,8 +193,8 @@ TEST_F(NodeCoreTest, DetachedActorsOutliveTheirJob) {
   WorkerId first = RecordingSink::take(sink.starts);
   RecordingSink::take(sink.starts);
   core->job_finished(job(), now());
-  EXPECT_EQ(RecordingSink::take(sink.kills), first);
-  reap(first, SIGKILL);
+  EXPECT_EQ(RecordingSink::take(sink.exits), first);
+  reap(first, 0);
   EXPECT_EQ(RecordingSink::take(sink.actor_deaths).death().kind(), proto::ExitInfo::JOB_FINISHED);
   RecordingSink::take(sink.deaths);
 }

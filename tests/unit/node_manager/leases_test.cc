@@ -144,9 +144,14 @@ TEST_F(NodeCoreTest, AnOwnersEndReturnsItsLeasesAndEndsTheirWorkers) {
   core->owner_closed(1, now());
   core->check_invariants();
   EXPECT_EQ(free_cpus(), 2);
+  EXPECT_EQ(sink.exits.size(), 2u);
+  sink.exits.clear();
+  sink.spawns.clear();   // the warm ones are replaced
+  EXPECT_TRUE(sink.kills.empty());
+  time_us += 300'000;   // asked, not gone: killed
+  core->tick(now());
   EXPECT_EQ(sink.kills.size(), 2u);
   sink.kills.clear();
-  sink.spawns.clear();   // the warm ones are replaced
   reap(worker_of(a), SIGKILL);
   EXPECT_EQ(RecordingSink::take(sink.deaths).info.kind(), proto::ExitInfo::OWNER_DIED);
 }
@@ -201,7 +206,7 @@ TEST_F(NodeCoreTest, AFinishedJobsWorkersEndAndItsDemandIsRefused) {
   want(1, demand(1));
   auto lease = take_grant();
   core->job_finished(job(), now());
-  EXPECT_EQ(RecordingSink::take(sink.kills), worker_of(lease));
+  EXPECT_EQ(RecordingSink::take(sink.exits), worker_of(lease));
   reap(worker_of(lease), SIGKILL);
   EXPECT_EQ(RecordingSink::take(sink.deaths).info.kind(), proto::ExitInfo::JOB_FINISHED);
   start_worker();

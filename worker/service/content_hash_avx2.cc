@@ -1,7 +1,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "worker/core/content_hash_pieces.h"
+#include "worker/service/content_hash_pieces.h"
 
 namespace rt::worker {
 void hash_piece_avx2(const uint8_t* data, size_t n, uint64_t out[2]) {

@@ -1,11 +1,11 @@
-#include "worker/core/content_hash.h"
+#include "worker/service/content_hash.h"
 
 #include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
 
-#include "worker/core/content_hash_pieces.h"
+#include "worker/service/content_hash_pieces.h"
 
 namespace rt::worker {
 namespace {
