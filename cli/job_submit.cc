@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -34,6 +35,8 @@ Result<int> submit(const CommandLine& line) {
   request.set_entrypoint(shell_joined(line.rest_words()));
   request.set_submission_id(line.has("submission-id") ? line.get("submission-id") : line.get("job-id"));
   RT_TRY(fill_metadata(line, &request));
+  std::error_code unreadable;
+  request.set_cwd(std::filesystem::current_path(unreadable).string());
   RT_ASSIGN(Head head, connect_job_head(line));
   fmt::print("Job submission server address: {}\n", head.address);
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::SubmitJob, request));
