@@ -12,8 +12,8 @@ import pytest
 
 import chaos
 import ray
-from cluster import alive, cluster, eventually, world
-from ray import exceptions
+from cluster import Cluster, alive, cluster, eventually, world
+from ray import _raylet, exceptions
 
 
 # ---- workers
@@ -198,6 +198,9 @@ def test_a_killed_head_comes_back_and_the_program_went_on():
         keeper = Counter.options(name="kept", namespace="n", lifetime="detached", max_restarts=1).remote()
         assert ray.get([local.add.remote(), there.add.remote(), keeper.add.remote()]) == [1, 1, 1]
         job = ray.get_runtime_context().get_job_id()
+        environment = {"RAY_ADDRESS": c.address}
+        c.shell.ok("job", "submit", "--submission-id", "before", "--no-wait", "--", sys.executable, "-c", "import time; time.sleep(4); print('submitted before')", **environment)
+        _raylet.kv_put("tests", "key", b"value", True)
         slow = [where.remote(2.0), where.options(resources={"there": 0.1}).remote(2.0)]
         time.sleep(0.2)
 
@@ -213,6 +216,9 @@ def test_a_killed_head_comes_back_and_the_program_went_on():
         assert len(ray.get(slow, timeout=20)) == 2
         c.await_nodes(2)
         # What was known is known, and lives on unharmed.
+        assert _raylet.kv_get("tests", "key") == b"value"
+        assert eventually(lambda: "SUCCEEDED" in c.shell.ok("job", "status", "before", **environment).upper(), 20)
+        assert "submitted before" in c.shell.ok("job", "logs", "before", **environment)
         assert ray.get(ray.get_actor("local", namespace="n").add.remote(), timeout=20) == 3
         assert ray.get(ray.get_actor("there", namespace="n").add.remote(), timeout=20) == 3
         kept = ray.get_actor("kept", namespace="n")
@@ -231,6 +237,46 @@ def test_a_killed_head_comes_back_and_the_program_went_on():
         ray.kill(kept)
         del local, there, keeper, fresh, kept, big
         c.await_idle()
+
+
+def test_a_private_cluster_survives_without_its_head():
+    with world() as shell:
+        ray.init(num_cpus=2, log_to_driver=False)
+        counter = Counter.remote()
+        assert ray.get(counter.add.remote()) == 1
+        os.kill(daemon(shell, "ray-head"), signal.SIGKILL)
+        assert len(ray.get([where.remote(0.001) for _ in range(200)], timeout=20)) == 200
+        assert ray.get(counter.add.remote(), timeout=20) == 2
+        assert ray.get(size_of.remote(ray.put(bytearray(1_000_000))), timeout=20) == 1_000_000
+
+
+@pytest.mark.parametrize("program", ["ray-node-manager", "ray-object-store"])
+def test_a_driver_without_its_node_gets_clear_errors(program):
+    with world(sockets_go=False) as shell:
+        ray.init(num_cpus=2, log_to_driver=False)
+        counter = Counter.remote()
+        ray.get(counter.add.remote())
+        running, queued = where.remote(600), [where.remote(600) for _ in range(10)]
+        calling = counter.wait.remote(600)
+        stored = ray.put(numpy.ones(1_000_000))
+        time.sleep(0.3)
+        os.kill(daemon(shell, program), signal.SIGKILL)
+        for ref in [*queued, running]:
+            with pytest.raises(exceptions.RayError) as caught:
+                ray.get(ref, timeout=20)
+            assert isinstance(caught.value, exceptions.LocalRayletDiedError) and "node-manager is lost" in str(caught.value), repr(caught.value)
+        with pytest.raises(exceptions.RayActorError):
+            ray.get(calling, timeout=20)
+        with pytest.raises(exceptions.LocalRayletDiedError):
+            ray.get(where.remote(), timeout=20)
+        with pytest.raises(exceptions.RayActorError):
+            ray.get(counter.add.remote(), timeout=20)
+        assert ray.get(stored, timeout=20).sum() == 1_000_000, "what is mapped stays readable"
+
+
+def daemon(shell, name):
+    (pid,) = [pid for pid, line in Cluster.processes_of(shell).items() if line.split(" ")[0].endswith("/" + name)]
+    return pid
 
 
 def test_a_head_that_dies_again_and_again():
