@@ -100,8 +100,8 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task, const proto::
       break;
     case Code::kActorDied:
       if (!actor) return wrong("it is no actor call");
-      // The head gave up the node of its driver, which does not know that yet.
-      if (network_faults_ && (error.exit().kind() == proto::ExitInfo::JOB_FINISHED || error.exit().kind() == proto::ExitInfo::OWNER_DIED)) return;
+      // The head gave up the node of its driver, which does not know that yet. (UNKNOWN: and has restarted since; it keeps no dead actors.)
+      if (network_faults_ && (error.exit().kind() == proto::ExitInfo::JOB_FINISHED || error.exit().kind() == proto::ExitInfo::OWNER_DIED || error.exit().kind() == proto::ExitInfo::UNKNOWN)) return;
       if (!any_fault && !actor->kill_asked && actor->deaths == 0 && !actor->plan.constructor_raises) wrong("its actor never died");
       if (!network_faults_ && !actor->kill_asked && !actor->plan.constructor_raises && actor->plan.max_restarts >= 0 && actor->deaths <= actor->plan.max_restarts)
         wrong("its actor had restarts left");
