@@ -35,6 +35,7 @@ enum class Code : int {
   kResourceExhausted = 22, // a named bound of ours was reached
   kOutOfMemory = 23,
   kUnschedulable = 24,
+  kLocalNodeDied = 25,     // the node-manager of the process that asked is gone
 };
 
 std::string_view code_name(Code code);

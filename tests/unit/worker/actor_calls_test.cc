@@ -162,6 +162,17 @@ TEST_F(ActorCallsTest, ABrokenConnectionToALiveActorIsMadeAgain) {
   EXPECT_EQ(comm.connecting.size(), 1u);
 }
 
+TEST_F(ActorCallsTest, ClosedFailsEveryActorsCallsAndLaterOnes) {
+  call();
+  proto::ExitInfo why;
+  why.set_message("the node is gone");
+  calls.close(why);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kActorDied));
+  call();
+  EXPECT_EQ(comm.failed.size(), 2u);
+}
+
 TEST_F(ActorCallsTest, PendingCallsAreBounded) {
   call();
   call();

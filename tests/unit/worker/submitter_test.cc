@@ -90,6 +90,25 @@ TEST_F(SubmitterTest, FirstTaskAsksForOneLeaseAndIsPushedWhenGranted) {
   EXPECT_TRUE(comm.empty());
 }
 
+TEST_F(SubmitterTest, ClosedFailsWhatIsQueuedInFlightAndSubmittedLater) {
+  Task* running = submit();
+  Task* queued = submit();
+  uint64_t key = grant(1);
+  comm.clear();
+  submitter.close(make_error(Code::kLocalNodeDied, "the node is gone"), now);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, queued);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kLocalNodeDied));
+  submitter.lease_broken(key, now);
+  submitter.worker_exit(key, {}, now);
+  ASSERT_EQ(comm.failed.size(), 2u);
+  EXPECT_EQ(comm.failed[1].first, running);
+  submit();
+  EXPECT_EQ(comm.failed.size(), 3u);
+  EXPECT_EQ(submitter.pending(), 0);
+  EXPECT_TRUE(comm.demands.empty());
+}
+
 TEST_F(SubmitterTest, UnknownDurationIsNotPipelined) {
   std::vector<Task*> tasks;
   for (int i = 0; i < 3; ++i) tasks.push_back(submit());
