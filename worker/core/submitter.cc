@@ -412,6 +412,10 @@ Lease* Submitter::lease_running(const TaskId& id) {
   return nullptr;
 }
 
+bool Submitter::needs_tick() const {
+  return !leases_.empty() || std::any_of(classes_.begin(), classes_.end(), [](const auto& item) { return !item.second->remotes.empty(); });
+}
+
 int64_t Submitter::tick(int64_t now_us) {
   int64_t next = -1;
   auto sooner = [&](int64_t at) { next = next < 0 ? at : std::min(next, at); };

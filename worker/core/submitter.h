@@ -109,6 +109,8 @@ class Submitter {
   int64_t tick(int64_t now_us);
   int64_t pending() const { return pending_; }
   bool has_leases() const { return !leases_.empty(); }
+  // Whether tick() has something to look after: leases that become idle, or demand at other nodes that may bring nothing.
+  bool needs_tick() const;
   void check_invariants() const;
 
  private:

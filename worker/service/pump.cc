@@ -99,7 +99,7 @@ void Worker::Impl::after_dispatch() {
   refs->drain_releases();
   if (!held_replies.empty()) flush_held_replies();
   if (store) store->drain_releases();
-  if (tick_at < 0 && submitter->has_leases()) schedule_tick(settings.lease_idle_timeout_ms * 1000);
+  if (tick_at < 0 && submitter->needs_tick()) schedule_tick(settings.lease_idle_timeout_ms * 1000);
   loop->flush_all();
   if (followers > 0) follower_cv.notify_all();
 }

@@ -197,8 +197,13 @@ void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, in
   demand.set_what(what);
   demand.set_language(c.language);
   demand.set_no_spill(!node.is_nil());
-  with_node(node, [demand](Result<std::shared_ptr<rpc::Connection>> connection) {
-    if (!connection) return;   // tick() withdraws demand that brings nothing
+  with_node(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) {
+      // Sent to a node that has just died: back to our own node-manager, which may not know yet, so not at once.
+      constexpr int64_t kPauseUs = 50'000;
+      if (!node.is_nil() && demand.want() > 0) loop->run_after(kPauseUs, [this, node] { submitter->node_gone(node, steady_now_us()); });
+      return;
+    }
     rpc::notify(**connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
     (*connection)->flush();
   });

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "common/base/rng.h"
+
 namespace rt::worker {
 namespace {
 
@@ -107,6 +109,21 @@ TEST_F(SubmitterTest, ClosedFailsWhatIsQueuedInFlightAndSubmittedLater) {
   EXPECT_EQ(comm.failed.size(), 3u);
   EXPECT_EQ(submitter.pending(), 0);
   EXPECT_TRUE(comm.demands.empty());
+}
+
+TEST_F(SubmitterTest, DemandSentToANodeThatBringsNothingComesBackEvenWithoutLeases) {
+  Task* task = submit();
+  Rng rng(1);
+  NodeKey other = NodeId::random(rng);
+  submitter.redirected(function.scheduling_class->id, other, 1, now);
+  EXPECT_TRUE(submitter.needs_tick());
+  comm.clear();
+  submitter.tick(now + 3'000'000);
+  ASSERT_FALSE(comm.demands.empty());
+  EXPECT_TRUE(comm.demands.back().node.is_nil());
+  EXPECT_EQ(comm.demands.back().want, 1);
+  uint64_t key = grant(1);
+  finish(key, task, 5);
 }
 
 TEST_F(SubmitterTest, UnknownDurationIsNotPipelined) {
