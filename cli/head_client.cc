@@ -30,6 +30,11 @@ Result<Head> connect_head(const std::string& option) {
   if (!token && token.error().code != Code::kNotFound) return token.error();
   if (token) me.token = *token;
   RT_ASSIGN(head.client, rpc::SyncClient::connect({.address = address}, me, kConnectTimeoutUs));
+  const rpc::Peer& peer = head.client->connection()->peer();
+  if (peer.role != "head") {
+    return make_error(Code::kUnavailable, fmt::format("{} is not the head's address but a {}'s: give the one `{} start --head` printed (port 6379 by default)", head.address,
+                                                      peer.role == "node_manager" ? "node" : peer.role, program_name()));
+  }
   return head;
 }
 

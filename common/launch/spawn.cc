@@ -24,6 +24,7 @@ namespace rt::launch {
 namespace {
 
 // Copies of inherited descriptors go above every number used in the child, so that no dup2 overwrites a later one's source.
+constexpr int64_t kFollowedUs = 2'000'000;
 constexpr int kStagingFd = 64;
 
 std::vector<std::string> merged_environment(const std::map<std::string, std::optional<std::string>>& changes) {
@@ -172,8 +173,11 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
     watches.push_back(open_pidfd(process.pid));
     polled.push_back({watches.back().get(), POLLIN, 0});   // -1 (already reaped by someone): poll ignores it, how_it_ended() does not
   }
+  std::string followed;             // how a process ended that ended well: most likely because another one failed, which is about to end too
+  int64_t followed_until_us = 0;
   while (!pending.empty()) {
     int64_t left_us = deadline_us - steady_now_us();
+    if (!followed.empty() && steady_now_us() > followed_until_us) return make_error(Code::kUnavailable, fmt::format("{} {} while it started", *culprit, followed));
     if (left_us <= 0) {
       *culprit = pending.front().name;
       return make_error(Code::kTimeout, fmt::format("{} was not ready after {} s", pending.front().name, timeout_us / 1'000'000));
@@ -186,10 +190,18 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
       pollfd more{fd_.get(), POLLIN, 0};
       if (poll(&more, 1, 0) <= 0) break;
     }
-    for (const auto& process : processes) {
+    for (size_t i = 0; i < processes.size(); ++i) {
+      const StartedProcess& process = processes[i];
+      if (!followed.empty() && process.name == *culprit) continue;
       std::string end = how_it_ended(process.pid);
       if (end.empty()) continue;
       *culprit = process.name;
+      if (end == "exited with code 0" && followed.empty()) {
+        followed = end;
+        followed_until_us = steady_now_us() + kFollowedUs;
+        polled[i + 1].fd = -1;      // readable for ever
+        continue;
+      }
       return make_error(Code::kUnavailable, fmt::format("{} {} while it started", process.name, end));
     }
   }

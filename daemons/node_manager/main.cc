@@ -251,7 +251,7 @@ int main(int argc, char** argv) {
   po::options_description table = rt::node::flag_table();
   po::variables_map flags;
   try {
-    po::store(po::parse_command_line(argc, argv, table, po::command_line_style::unix_style ^ po::command_line_style::allow_guessing), flags);
+    po::store(po::command_line_parser(argc, argv).options(table).positional({}).style(po::command_line_style::unix_style ^ po::command_line_style::allow_guessing).run(), flags);
     po::notify(flags);
   } catch (const po::error& error) {
     std::cerr << "ray-node-manager: " << error.what() << " (see --help)\n";

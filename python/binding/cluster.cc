@@ -123,6 +123,9 @@ Result<proto::Node> find_local_node(const std::string& head_address, int64_t tim
   me.role = "client";
   me.token = token;
   RT_ASSIGN(auto client, rpc::SyncClient::connect({.address = address}, me, timeout_us));
+  if (client->connection()->peer().role != "head") {
+    return make_error(Code::kUnavailable, head_address + " is not the head's address but that of another process of a cluster: give the one `rayctl start --head` printed");
+  }
   proto::GetNodesRequest request;
   request.set_alive_only(true);
   RT_ASSIGN(auto reply, client->call(&proto::HeadService::Stub::GetNodes, request, timeout_us));

@@ -43,6 +43,15 @@ def test_dual_types():
         custom.nothing
 
 
+def test_exceptions_of_the_interpreter_keep_their_fields():
+    error = make(FileNotFoundError(2, "No such file", "here")).as_instanceof_cause()
+    assert isinstance(error, FileNotFoundError) and (error.errno, error.filename) == (2, "here") and error.args == (error.cause,)
+    assert isinstance(make(OSError("only text")).as_instanceof_cause(), OSError)
+    broken = make(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")).as_instanceof_cause()
+    assert isinstance(broken, UnicodeDecodeError) and broken.start == 0 and broken.reason == "invalid"
+    assert make(StopIteration(7)).as_instanceof_cause().value == 7
+
+
 def test_groups_and_base_exceptions():
     group = make(ExceptionGroup("several", [ValueError(1), TypeError(2)])).as_instanceof_cause()
     with pytest.raises(ExceptionGroup):

@@ -81,7 +81,9 @@ void StoreService::on_connection(const std::shared_ptr<rpc::Connection>& connect
   client.connection = connection;
   client.is_local = connection->peer().is_unix;
   client.is_store = connection->peer().role == "object_store";
-  client.is_node_manager = client.is_local && connection->peer().role == "node_manager";
+  // A store has one: another that was pointed here by mistake rules nothing, and its end ends nothing.
+  bool ruled = std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) { return entry.second.is_node_manager; });
+  client.is_node_manager = client.is_local && !ruled && connection->peer().role == "node_manager";
   rpc::Connection* raw = connection.get();
   by_id_[client.id] = raw;
   clients_[raw] = std::move(client);

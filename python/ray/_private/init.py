@@ -102,9 +102,9 @@ def _check_arguments(given: dict):
         if value is not None:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+            _check_number(name, value)
             if value != int(value):
                 raise ValueError(f"{name}: a node's amount must be a whole number, got {value}")
-            _check_number(name, value)
     if given["resources"] is not None:
         if not isinstance(given["resources"], dict):
             raise TypeError(f"resources: expected a dict, got {type(given['resources']).__name__}")
@@ -112,8 +112,9 @@ def _check_arguments(given: dict):
     if given["labels"] is not None:
         _check_labels(given["labels"])
     memory = given["object_store_memory"]
-    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, (int, float)) or memory <= 0):
+    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, (int, float)) or not 0 < memory < 2**63):
         raise ValueError(f"object_store_memory: expected a positive number of bytes, got {memory!r}")
+    _check_number("_memory", hidden.get("_memory"))
     if given["namespace"] is not None:
         if not isinstance(given["namespace"], str):
             raise TypeError("namespace must be None or a string.")
@@ -216,7 +217,7 @@ def _recorded_address(hidden: dict) -> str | None:
     try:
         with open(os.path.join(_temp_root(hidden), "ray_current_cluster")) as file:
             return file.read().strip() or None
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return None
 
 
@@ -245,7 +246,7 @@ def _join(given: dict) -> dict | None:
         return None
     try:
         node = _find(found, source if explicit else os.path.join(_temp_root(hidden), "ray_current_cluster"), 10.0 if explicit or address == "auto" else 2.0)
-    except ConnectionError:
+    except (ConnectionError, ValueError):
         if explicit or address == "auto":
             raise
         return None         # a crashed cluster's address file must not stop the next one

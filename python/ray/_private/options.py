@@ -94,7 +94,7 @@ def check_resources(resources: dict, where: str = "resources"):
             raise ValueError(f"Use the '{name}' keyword instead of '{name}' in 'resources' keyword")
         if isinstance(amount, bool) or not isinstance(amount, (int, float)):
             raise TypeError(f"{where}[{name!r}]: expected a number, got {type(amount).__name__}")
-        _check_number(name, amount)
+        _check_number(f'{where}["{name}"]', amount)
 
 
 def _shown(number) -> str:

@@ -1,0 +1,132 @@
+"""Full and read-only places: the session directory, the object store's memory. Tiny file systems are mounted, which takes root."""
+import contextlib
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+from driver import Driver
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems")
+
+
+@pytest.fixture
+def place(shell):
+    """An empty directory for mounts. Unmounted after the processes that use it have ended."""
+    path = shell.scratch / "place"
+    path.mkdir()
+    yield path
+    shell.run("stop", "--force", RAY_TMPDIR=str(path))
+    while subprocess.run(["umount", "-l", path], capture_output=True).returncode == 0:
+        pass
+
+
+def tmpfs(path, size):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "none", path], check=True)
+
+
+def fill(path):
+    """Takes all space of a file system; unlink the file to give it back."""
+    file = path / "fill"
+    with contextlib.suppress(OSError), open(file, "wb", buffering=0) as out:
+        while True:
+            out.write(bytes(1 << 16))
+    return file
+
+
+def start_fails(shell, place, *said):
+    message = shell.fails("start", "--head", "--port=0", f"--temp-dir={place}")
+    with contextlib.closing(Driver(shell, init=None)) as driver:
+        raised = driver.raises(f"ray.init(num_cpus=1, _temp_dir={str(place)!r})", "RayError")
+    for text in said:
+        assert text in message and text in raised
+    assert not shell.processes()
+
+
+def test_a_read_only_session_directory(shell, place):
+    subprocess.run(["mount", "--bind", place, place], check=True)
+    subprocess.run(["mount", "-o", "remount,ro,bind", place], check=True)
+    start_fails(shell, place, "Read-only file system", str(place), "--temp-dir or RAY_TMPDIR")
+    start_fails(shell, place / "below", "Read-only file system")
+
+
+def test_a_full_session_directory(shell, place):
+    tmpfs(place, "256k")
+    start_fails(shell, place, "No space left on device", "free some space", "--temp-dir or RAY_TMPDIR")
+    assert not [path for path in place.rglob("*") if not path.is_symlink()], "a failed start left something"
+
+
+def test_a_place_that_is_no_directory(shell, place):
+    (place / "file").touch()
+    start_fails(shell, place / "file", "Not a directory", "--temp-dir")
+
+
+def test_the_session_directory_fills_up(shell, place):
+    """Tasks run on, also those that print; what must be durable is refused with the reason; with room again, everything works."""
+    tmpfs(place, "20m")
+    with contextlib.closing(Driver(shell, f"ray.init(num_cpus=2, object_store_memory=100_000_000, _temp_dir={str(place)!r})")) as driver:
+        driver.run("@ray.remote\ndef says(n):\n    for i in range(n): print('line', i)\n    return n")
+        assert driver.works() and driver.run("ray.get(says.remote(10))") == 10
+        filled = fill(place)
+        assert driver.works()
+        assert driver.run("ray.get([says.remote(5000) for _ in range(4)], timeout=20)") == [5000] * 4
+        for code in ("Counter.options(num_cpus=0, name='named').remote()", "ray.get(Counter.options(num_cpus=0).remote().add.remote(), timeout=20)"):
+            said = driver.raises(code, "RayError")
+            assert "no space left" in said and str(place) in said and "Free space" in said
+        assert driver.works() and driver.run("ray.cluster_resources()['CPU']") == 2.0
+        filled.unlink()
+        driver.run("kept = Counter.options(num_cpus=0, name='named').remote()")
+        assert driver.run("ray.get(ray.get_actor('named').add.remote(), timeout=20)") == 1
+        assert driver.run("ray.get(says.remote(3), timeout=20)") == 3 and driver.works()
+
+
+def test_the_session_directory_becomes_read_only(shell, place):
+    """No process can make a file there any more: new workers need logs and a socket."""
+    with contextlib.closing(Driver(shell, f"ray.init(num_cpus=2, object_store_memory=100_000_000, _temp_dir={str(place)!r})")) as driver:
+        assert driver.works()
+        session = next(path for path in place.glob("session_2*"))
+        for name in ("logs", "sockets"):
+            subprocess.run(["mount", "--bind", session / name, session / name], check=True)
+            subprocess.run(["mount", "-o", "remount,ro,bind", session / name], check=True)
+        assert driver.works()
+        for name in ("sockets", "logs"):
+            subprocess.run(["umount", "-l", session / name], check=True)
+        assert driver.run("ray.get([echo.options(num_cpus=0).remote(i) for i in range(20)], timeout=20)") == list(range(20))
+        assert driver.works()
+
+
+def test_the_memory_of_the_store_is_used_up_by_others(shell, place):
+    """A full /dev/shm: puts fail and name who holds what; nobody is killed by SIGBUS; with room again, puts work."""
+    tmpfs(place, "120m")
+    init = f"ray.init(num_cpus=2, object_store_memory=100_000_000, _plasma_directory={str(place)!r}, _system_config={{'create_wait_ms': 1000}})"
+    with contextlib.closing(Driver(shell, init)) as driver:
+        driver.run("held = ray.put(np.ones(20_000_000, dtype=np.uint8))")
+        filled = fill(place)
+        for code in ("ray.put(np.ones(70_000_000, dtype=np.uint8))", "ray.get(ones.remote(70_000_000), timeout=20)"):
+            said = driver.raises(code, "ObjectStoreFullError")
+            assert f"file system of {place} is full" in said and f"(pid {driver.process.pid})" in said and "in 1 objects" in said and "Drop references" in said
+        assert driver.works() and driver.run("int(ray.get(held).sum())") == 20_000_000
+        filled.unlink()
+        assert driver.run("int(ray.get(ray.put(np.ones(70_000_000, dtype=np.uint8))).sum())") == 70_000_000
+        assert driver.run("int(ray.get(ones.remote(60_000_000), timeout=20).sum())") == 60_000_000 and driver.works()
+
+
+def test_a_full_store(shell, place):
+    init = "ray.init('local', num_cpus=2, object_store_memory=80_000_000, _system_config={'create_wait_ms': 500})"
+    with contextlib.closing(Driver(shell, init)) as driver:
+        driver.run("held = [ray.put(np.full(15_000_000, i, dtype=np.uint8)) for i in range(4)]")
+        said = driver.raises("[ray.put(np.zeros(15_000_000, dtype=np.uint8)) for _ in range(3)]", "ObjectStoreFullError")
+        assert "is full" in said and f"(pid {driver.process.pid})" in said and "Drop references" in said and "--object-store-memory" in said
+        assert driver.works() and driver.run("[int(ray.get(ref)[0]) for ref in held]") == [0, 1, 2, 3]
+        driver.run("held.clear()")
+        assert driver.run("len([ray.put(np.zeros(15_000_000, dtype=np.uint8)) for _ in range(4)])") == 4 and driver.works()
+
+
+@pytest.mark.parametrize("size, words, said", [("1m", [], "less than the smallest that is accepted"), ("90m", ["--object-store-memory=200000000"], "Free space there")])
+def test_too_little_memory_for_the_store(shell, place, size, words, said):
+    tmpfs(place, size)
+    message = shell.fails("start", "--head", "--port=0", f"--plasma-directory={place}", *words)
+    assert said in message and str(place) in message and "--object-store-memory" in message
+    assert not shell.processes()
