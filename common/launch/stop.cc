@@ -60,7 +60,6 @@ void wait_for_end(std::vector<Target>& targets, int64_t timeout_us) {
 
 void stop_wave(const std::vector<const StartedProcess*>& processes, int64_t grace_us, StopResult& result) {
   auto targets = alive(processes);
-  result.found += static_cast<int>(targets.size());
   if (targets.empty()) return;
   if (grace_us > 0) {
     send(targets, SIGTERM);
@@ -84,6 +83,9 @@ std::string directory_of_library() {
 StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t grace_us) {
   // The node-manager first: it ends its workers and leaves the cluster while the store and the head still answer.
   StopResult result;
+  std::vector<const StartedProcess*> all;
+  for (const auto& process : processes) all.push_back(&process);
+  result.found = static_cast<int>(alive(all).size());   // a store ends by itself with its node-manager: counted before
   for (std::string_view wave : {"ray-node-manager", "ray-object-store", ""}) {
     std::vector<const StartedProcess*> members;
     for (const auto& process : processes) {

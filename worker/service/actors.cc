@@ -26,6 +26,7 @@ void Worker::Impl::subscribe_actor(const ActorId& id) {
 void Worker::Impl::connect_actor(ActorLink& actor) {
   ActorId id = actor.id;
   int64_t epoch = actor.info.epoch();
+  actor.connection = nullptr;
   with_peer(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
     ActorLink* actor = actors->find(id);
     if (!actor || actor->info.epoch() != epoch) return;
@@ -68,9 +69,13 @@ void Worker::Impl::query_actor(const ActorId& id) {
 }
 
 void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> request, std::function<void(Result<proto::RegisterActorReply>)> done) {
-  with_head([request, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
+  with_head([this, request, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) return done(connection.error());
-    rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000, done);
+    rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000, [this, request, done](Result<proto::RegisterActorReply> reply) {
+      // The head went away with the request: it takes the same registration again, whether or not it had it on disk.
+      bool again = !reply && (reply.error().code == Code::kUnavailable || reply.error().code == Code::kTimeout) && !stopping;
+      again ? register_actor(request, done) : done(std::move(reply));
+    });
   });
 }
 

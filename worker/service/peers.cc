@@ -69,7 +69,9 @@ void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, const Error& w
   // What the peer sent and has not started dies with it.
   std::erase_if(incoming, [&](const auto& task) { return task->link == link; });
   if (link->lease_key) submitter->lease_broken(link->lease_key, steady_now_us());
-  if (!link->actor.is_nil()) actors->connection_lost(link->actor);
+  if (ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor); actor && actor->connection == link.get()) {
+    actors->connection_lost(link->actor);   // not when this was the connection to an earlier life of it
+  }
   (void)why;
 }
 

@@ -189,7 +189,12 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
     worker->intent.set_message(message);
     return sink_.ask_exit(worker_id, request);
   }
-  end_worker(*worker, request.why(), message, now);
+  // A user's kill is a kill; the end of a job leaves time to send what was recorded.
+  if (request.why() == proto::ExitInfo::JOB_FINISHED) {
+    dismiss_worker(*worker, request.why(), message, now);
+  } else {
+    end_worker(*worker, request.why(), message, now);
+  }
   pump(now);
 }
 

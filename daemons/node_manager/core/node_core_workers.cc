@@ -168,6 +168,7 @@ void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::
 
 // Its work is of no use to anybody any more: it leaves at once, but by itself, with what it recorded sent. reap_overdue() insists.
 void NodeCore::dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now) {
+  if (worker.dismissed && worker.state == WorkerState::kDying) return;   // of its owner, then of its job
   bool can_hear = worker.connected && worker.state != WorkerState::kStarting && worker.state != WorkerState::kDying && worker.state != WorkerState::kDriver;
   if (!can_hear) return end_worker(worker, why, message, now);
   begin_dying(worker, now);
