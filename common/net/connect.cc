@@ -106,7 +106,23 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
     return std::strerror(error);
   }
 
-  void succeed() { finish(make_stream(reactor_, fd_.release())); }
+  void succeed() {
+    if (!with_itself()) return finish(make_stream(reactor_, fd_.release()));
+    linger at_once{1, 0};   // or the port stays taken for a minute
+    setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    try_next(ECONNREFUSED);
+  }
+
+  // Where nobody listens and the kernel gives our end that very port, TCP connects a socket with itself. Trying to reach a lost head
+  // again and again gets there, and would keep the port from the head that comes.
+  bool with_itself() const {
+    if (address_.kind == Address::Kind::kUnix) return false;
+    sockaddr_storage here{}, there{};
+    socklen_t here_size = sizeof(here), there_size = sizeof(there);
+    return ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&here), &here_size) == 0 &&
+           ::getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&there), &there_size) == 0 && here_size == there_size &&
+           std::memcmp(&here, &there, here_size) == 0;
+  }
 
   void finish(Result<std::unique_ptr<Stream>> result) {
     if (!done_) return;
