@@ -3,13 +3,15 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import time
 
-from conftest import Shell, free_port
+from conftest import Shell
 
 import ray
 
@@ -24,6 +26,18 @@ def eventually(condition, seconds=10, every=0.05):
         time.sleep(every)
 
 
+def lasting_port():
+    """A free port outside of the range the kernel gives to connections: it is still free when a head was killed."""
+    for _ in range(1000):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", random.randrange(15000, 30000)))
+                return probe.getsockname()[1]
+            except OSError:
+                pass
+    raise AssertionError("no port is free")
+
+
 def alive(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
@@ -36,7 +50,7 @@ class Cluster:
 
     def __init__(self, shell, cpus=2, settings=None, **options):
         self.shell = shell
-        self.port = free_port()
+        self.port = lasting_port()
         self.address = f"127.0.0.1:{self.port}"
         words = [f"--port={self.port}", f"--num-cpus={cpus}", *self.words(options)]
         if settings:
