@@ -42,10 +42,12 @@ void Submitter::submit(Task* task, int64_t now_us) {
   SchedulingClass& c = *task->function->scheduling_class;
   ++pending_;
   c.queue.push_back(task);
-  // With a backlog in front nothing changes for this task: replies and grants move the queue on.
-  if (c.queue.size() == 1) {
+  // With a backlog in front nothing changes for this task: replies and grants move the queue on. Demand follows its growth in
+  // steps that double, not task by task.
+  size_t n = c.queue.size();
+  if (n == 1) {
     pump(c, now_us);
-  } else if ((c.queue.size() & 63) == 0) {
+  } else if ((n & (n - 1)) == 0 || (n & 255) == 0) {
     update_demand(c, now_us);
   }
 }
