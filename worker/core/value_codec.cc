@@ -100,9 +100,9 @@ size_t encoded_size(const ValueParts& parts, size_t packed_refs) {
   return end;
 }
 
-void plain_copy(uint8_t* to, const uint8_t* from, size_t n) { std::memcpy(to, from, n); }
+void plain_copy(uint8_t* to, const uint8_t* from, size_t n, size_t) { std::memcpy(to, from, n); }
 
-void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy) {
+void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy, size_t parallel_from) {
   std::memset(out, 0, kValueHeader);
   out[0] = static_cast<uint8_t>(parts.kind);
   uint32_t contained = packed_refs.size(), count = parts.buffers.size();
@@ -119,7 +119,7 @@ void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t
     uint64_t entry[2] = {align64(end), buffer.size()};
     std::memcpy(table, entry, 16);
     table += 16;
-    copy(out + entry[0], buffer.data(), buffer.size());
+    copy(out + entry[0], buffer.data(), buffer.size(), parallel_from);
     end = entry[0] + entry[1];
   }
 }

@@ -25,9 +25,10 @@ Result<std::vector<PackedRef>> unpack_refs(Bytes packed);
 
 size_t encoded_size(const ValueParts& parts, size_t packed_refs);
 // Header, references and in-band bytes go out at once; `copy` writes each buffer (a hook for parallel copies).
-using CopyFn = void (*)(uint8_t* to, const uint8_t* from, size_t n);
-void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy);
-void plain_copy(uint8_t* to, const uint8_t* from, size_t n);
+// `parallel_from`: passed on; from this size on a copy may use a second thread.
+using CopyFn = void (*)(uint8_t* to, const uint8_t* from, size_t n, size_t parallel_from);
+void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy, size_t parallel_from = 0);
+void plain_copy(uint8_t* to, const uint8_t* from, size_t n, size_t parallel_from);
 
 // Views into `encoded`. Peers' bytes: every offset is checked. `contained` is left to the caller (packed_refs).
 struct DecodedValue {

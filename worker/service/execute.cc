@@ -408,8 +408,6 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
       answer.mutable_failure()->set_creation_error(task.error_value());
       answer.mutable_failure()->set_pid(getpid());
       answer.mutable_failure()->set_ip(context.node_ip);
-    } else {
-      actor_ready = true;
     }
     refs->register_kept();
     if (actor_reply) actor_reply(answer);

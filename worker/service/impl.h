@@ -94,7 +94,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // Reads sockets until `done()` holds, the deadline passes or a signal arrives. Enters and leaves with the lock held.
   Waited wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done);
   void poll_once(Lock& lock);                                        // (L) without waiting, unless somebody else reads
-  void enter_wait();
   void leave_wait();
   void after_dispatch();                                             // (L) drains releases, flushes, wakes followers
   void schedule_tick(int64_t delay_us);                              // (L)
@@ -283,7 +282,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   int executing = 0;
   int64_t last_flush_us = 0;
   std::unique_ptr<proto::CreateActorRequest> actor;   // of the actor this process is
-  bool actor_ready = false;
   std::function<void()> early_start;             // an actor's start that came before this process was ready for it
   std::function<void(const proto::CreateActorReply&)> actor_reply;
   struct HeldReply {

@@ -89,13 +89,7 @@ Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const Obje
   if (!**answer) return (*answer)->error();
   store::Allocation allocation = ***answer;
   lock.unlock();
-  encode_value(parts, packed, allocation.memory.data(), [](uint8_t* to, const uint8_t* from, size_t n) {
-    if (n < (1u << 16)) {
-      std::memcpy(to, from, n);
-    } else {
-      store::copy_large(to, from, n, 4u << 20);
-    }
-  });
+  encode_value(parts, packed, allocation.memory.data(), store::copy_large, static_cast<size_t>(settings.parallel_copy_bytes));
   lock.lock();
   return Sealed{store->seal(id, allocation, owner), static_cast<int64_t>(size)};
 }
