@@ -25,12 +25,40 @@ pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_HAS_STD_INVOKE_RESULT SPDLOG_FMT_EXTERNAL)
 
+# Precompiled headers hold what others wrote, and what protoc generates; RT_PCH=OFF builds without, and shows a missing #include. A CMakeLists.txt says
+# which of them its targets use: set(RT_PCH_HEADERS base|proto|cpp). All targets share one way of generating code, so that they may share these.
+option(RT_PCH "use precompiled headers" ON)
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
+set(RT_PCH_HEADERS base)
+
+function(rt_precompiled name)
+  cmake_parse_arguments(A "" "" "HEADERS;DEPS;OPTIONS" ${ARGN})
+  if(RT_PCH)
+    file(WRITE ${CMAKE_BINARY_DIR}/pch/${name}.cc.new "// Only precompiles headers.\n")
+    file(COPY_FILE ${CMAKE_BINARY_DIR}/pch/${name}.cc.new ${CMAKE_BINARY_DIR}/pch/${name}.cc ONLY_IF_DIFFERENT)
+    add_library(rt_pch_${name} OBJECT ${CMAKE_BINARY_DIR}/pch/${name}.cc)
+    target_include_directories(rt_pch_${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+    target_link_libraries(rt_pch_${name} PRIVATE ${A_DEPS})
+    target_compile_options(rt_pch_${name} PRIVATE ${A_OPTIONS})
+    target_precompile_headers(rt_pch_${name} PRIVATE ${A_HEADERS})
+  endif()
+endfunction()
+
+function(rt_use_precompiled target name)
+  if(RT_PCH)
+    target_precompile_headers(${target} REUSE_FROM rt_pch_${name})
+    target_compile_options(${target} PRIVATE -Winvalid-pch)
+    target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
+  endif()
+endfunction()
+
 # rt_library(name SOURCES ... DEPS ... PRIVATE_DEPS ...): a static library of one directory.
 function(rt_library name)
   cmake_parse_arguments(A "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   add_library(${name} STATIC ${A_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PUBLIC ${A_DEPS} PRIVATE ${A_PRIVATE_DEPS})
+  rt_use_precompiled(${name} ${RT_PCH_HEADERS})
 endfunction()
 
 # rt_program(name SOURCES ... DEPS ...): an executable in build/bin.
@@ -39,14 +67,17 @@ function(rt_program name)
   add_executable(${name} ${A_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${A_DEPS})
+  rt_use_precompiled(${name} ${RT_PCH_HEADERS})
 endfunction()
 
-# rt_test(name SOURCES ... DEPS ...): a GoogleTest program known to ctest, label unit.
+# rt_test(name SOURCES ... DEPS ...): a GoogleTest program known to ctest, label unit. Compiled without optimisation: what it tests is optimised.
 function(rt_test name)
   cmake_parse_arguments(A "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${A_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_options(${name} PRIVATE -O0)
+  rt_use_precompiled(${name} test)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
