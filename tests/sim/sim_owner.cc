@@ -4,6 +4,7 @@
 
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
+#include "worker/core/lease_demand.h"
 
 namespace rt::sim {
 
@@ -203,15 +204,8 @@ void SimOwner::on_head_event(const proto::HeadEvent& event) {
 // ---- decisions of the submitter
 
 void SimOwner::send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
-  proto::LeaseDemand demand;
-  demand.set_class_id(c.id);
-  c.resources.to_proto(demand.mutable_resources());
-  demand.set_want(want);
-  demand.set_backlog(backlog);
+  proto::LeaseDemand demand = worker::lease_demand(node, c, want, backlog, what);
   demand.mutable_job()->set_job_id(job_.binary());
-  demand.set_strategy(c.strategy);
-  demand.set_what(what);
-  demand.set_no_spill(!node.is_nil());
   with_node(node, [demand](Result<ChannelPtr> channel) {
     if (channel) (*channel)->send("demand", [demand](Channel& at) { node_at(at).set_demand(at, demand); });
   });

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
+#include "worker/core/lease_demand.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -185,18 +186,9 @@ void Worker::Impl::connect_lease(Lease& lease) {
 }
 
 void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
-  proto::LeaseDemand demand;
-  demand.set_class_id(c.id);
-  c.resources.to_proto(demand.mutable_resources());
-  demand.set_want(want);
-  demand.set_backlog(backlog);
+  proto::LeaseDemand demand = lease_demand(node, c, want, backlog, what);
   *demand.mutable_job() = options.job_config;
   demand.mutable_job()->set_job_id(context.job_id.binary());
-  demand.set_strategy(c.strategy);
-  demand.set_runtime_env(c.runtime_env);
-  demand.set_what(what);
-  demand.set_language(c.language);
-  demand.set_no_spill(!node.is_nil());
   with_node(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {
       // Sent to a node that has just died: back to our own node-manager, which may not know yet, so not at once.

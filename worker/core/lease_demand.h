@@ -1,0 +1,26 @@
+// A class's demand for leases as it is told to a node-manager.
+#pragma once
+
+#include <string>
+
+#include "common/proto/node_manager.pb.h"
+#include "worker/core/submitter.h"
+
+namespace rt::worker {
+
+// Everything but the job, which the sender knows.
+inline proto::LeaseDemand lease_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
+  proto::LeaseDemand demand;
+  demand.set_class_id(c.id);
+  c.resources.to_proto(demand.mutable_resources());
+  demand.set_want(want);
+  demand.set_backlog(backlog);
+  demand.set_strategy(c.strategy);
+  demand.set_runtime_env(c.runtime_env);
+  demand.set_what(what);
+  demand.set_language(c.language);
+  demand.set_no_spill(!node.is_nil());   // redirected there: it shall not redirect back
+  return demand;
+}
+
+}  // namespace rt::worker
