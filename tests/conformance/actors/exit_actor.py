@@ -1,0 +1,25 @@
+# exit_actor(): the call itself and later ones fail, no restart; outside of an actor a TypeError.
+import ray
+from conform import show
+
+
+@ray.remote(max_restarts=5)
+class A:
+    def leave(self):
+        ray.actor.exit_actor()
+
+    def m(self):
+        return 1
+
+
+@ray.remote(max_retries=0)
+def task():
+    ray.actor.exit_actor()
+
+ray.init(num_cpus=1, include_dashboard=False)
+a = A.remote()
+show("before", lambda: ray.get(a.m.remote()))
+show("leave", lambda: ray.get(a.leave.remote(), timeout=20), "exit_actor")
+show("after", lambda: ray.get(a.m.remote(), timeout=20))
+show("driver", ray.actor.exit_actor)
+show("task", lambda: ray.get(task.remote(), timeout=20))

@@ -1,0 +1,24 @@
+# ray.kill: pending and later calls fail; killing again is allowed.
+import time
+import ray
+from conform import show
+
+
+@ray.remote(max_restarts=-1)
+class A:
+    def m(self):
+        return 1
+
+    def slow(self):
+        time.sleep(60)
+
+ray.init(num_cpus=1, include_dashboard=False)
+a = A.remote()
+print(ray.get(a.m.remote()))
+running, queued = a.slow.remote(), a.m.remote()
+time.sleep(0.2)
+show("kill", lambda: ray.kill(a))
+show("running", lambda: ray.get(running, timeout=20), "ray.kill")
+show("queued", lambda: ray.get(queued, timeout=20))
+show("later", lambda: ray.get(a.m.remote(), timeout=20), "ray.kill")
+show("kill again", lambda: ray.kill(a))

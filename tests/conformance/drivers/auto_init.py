@@ -1,0 +1,9 @@
+# The first .remote() initialises.
+import ray
+
+
+@ray.remote
+def f():
+    return 1
+
+print(ray.is_initialized(), ray.get(f.remote()), ray.is_initialized())

@@ -1,0 +1,6 @@
+# put, get_actor and wait initialise too.
+import ray
+from conform import show
+
+show("put", lambda: ray.get(ray.put(1)))
+print(ray.is_initialized())

@@ -1,0 +1,7 @@
+# A driver that ends with tasks running does not wait for them.
+import time
+import ray
+
+ray.init(num_cpus=1, include_dashboard=False)
+refs = [ray.remote(lambda: time.sleep(100)).remote() for _ in range(3)]
+print("end")

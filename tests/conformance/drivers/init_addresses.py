@@ -1,0 +1,9 @@
+# Addresses: auto without a cluster, unreachable, nonsense.
+import ray
+from conform import show
+
+show("auto", lambda: ray.init(address="auto"))
+show("nonsense", lambda: ray.init(address="not an address"))
+show("unknown scheme", lambda: ray.init(address="nosuchscheme://x"))
+show("empty port", lambda: ray.init(address="127.0.0.1"))
+print(ray.is_initialized())

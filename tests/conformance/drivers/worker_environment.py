@@ -1,0 +1,14 @@
+# What a worker finds in its environment and modules.
+import os
+import sys
+import ray
+
+
+@ray.remote
+def f():
+    return os.environ.get("RAY_JOB_ID") == ray.get_runtime_context().get_job_id(), os.environ.get("PYTHONBREAKPOINT"), ray.is_initialized(), \
+        ray._private.worker.global_worker.mode, os.getcwd() == cwd
+
+cwd = os.getcwd()
+ray.init(num_cpus=1, include_dashboard=False)
+print(ray.get(f.remote()), ray._private.worker.global_worker.mode)

@@ -1,0 +1,11 @@
+# A driver that does not catch: the exit code and the last line.
+import ray
+
+
+@ray.remote(max_retries=0)
+def f():
+    raise ValueError("nobody catches")
+
+ray.init(num_cpus=1, include_dashboard=False)
+print("before", flush=True)
+ray.get(f.remote())

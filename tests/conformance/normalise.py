@@ -1,0 +1,31 @@
+"""What two runs of one program may differ in. The rules, in order:
+
+1. ANSI colour codes go.
+2. Lines of the cluster about itself, `(raylet) ...` and `(autoscaler ...) ...`, go.
+3. `pid=123`, `ip=1.2.3.4`: `pid=PID`, `ip=IP`; any `1.2.3.4:5678` is ADDRESS, any other IPv4 address IP.
+4. Ids: hexadecimal words of 32, 36, 48 or 56 digits are `ID<digits>`; UUIDs are `UUID`; job ids (8 digits, the last 6 zero) stay.
+5. Addresses of objects, `0x7f...`: `0xN`.
+6. Paths: the run's temporary root is ROOT, this project PROJECT, site-packages (any) LIBRARY; `session_...` folders are SESSION.
+7. Dates with times are TIME.
+8. Blanks at the ends of lines, empty lines at the end go.
+"""
+import re
+
+_RULES = [
+    (r"\x1b\[[0-9;]*[A-Za-z]", ""),
+    (r"(?m)^\((?:raylet|autoscaler)[^)\n]*\).*\n?", ""),
+    (r"\bpid=\d+", "pid=PID"), (r"\bip=\d+\.\d+\.\d+\.\d+", "ip=IP"), (r"\b\d+\.\d+\.\d+\.\d+:\d+", "ADDRESS"), (r"\b\d+\.\d+\.\d+\.\d+\b", "IP"),
+    (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "UUID"),
+    (r"\b(?:[0-9a-f]{56}|[0-9a-f]{48}|[0-9a-f]{36}|[0-9a-f]{32})\b", lambda match: f"ID{len(match.group())}"),
+    (r"\b0x[0-9a-f]{6,}\b", "0xN"),
+    (r"\bsession_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d+_\d+", "SESSION"),
+    (r"[\w./-]*/(?:site|dist)-packages/", "LIBRARY/"),
+    (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?", "TIME"),
+]
+
+
+def normalise(text, root, project):
+    text = text.replace(str(root), "ROOT").replace(str(project / "build" / "python"), "LIBRARY").replace(str(project), "PROJECT")
+    for pattern, replacement in _RULES:
+        text = re.sub(pattern, replacement, text)
+    return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"

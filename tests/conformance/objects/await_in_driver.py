@@ -1,0 +1,33 @@
+# Awaiting refs in the driver: await, gather, wait_for, as_completed, errors.
+import asyncio
+import time
+import ray
+from conform import facts
+
+
+@ray.remote(max_retries=0)
+def f(x):
+    if x < 0:
+        raise ValueError("negative")
+    return x
+
+
+async def main():
+    print(await f.remote(1))
+    print(await asyncio.gather(f.remote(1), f.remote(2), ray.put(3)))
+    results = await asyncio.gather(f.remote(-1), f.remote(2), return_exceptions=True)
+    print(facts(results[0]), results[1])
+    try:
+        await asyncio.wait_for(slow.remote(), 0.2)
+    except asyncio.TimeoutError:
+        print("TimeoutError")
+    print(sorted([await r for r in asyncio.as_completed([f.remote(1).as_future(), f.remote(2).as_future()])]))
+    print(await asyncio.ensure_future(f.remote(5)))
+
+
+@ray.remote
+def slow():
+    time.sleep(20)
+
+ray.init(num_cpus=2, include_dashboard=False)
+asyncio.run(main())

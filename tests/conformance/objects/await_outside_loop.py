@@ -1,0 +1,9 @@
+# as_future() and await outside of an event loop.
+import ray
+from conform import show
+
+ray.init(num_cpus=1, include_dashboard=False)
+ref = ray.put(1)
+show("as_future", lambda: ref.as_future() and "made")
+show("awaitable", lambda: hasattr(ref, "__await__"))
+show("iterate", lambda: list(ref))

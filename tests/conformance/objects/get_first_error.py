@@ -1,0 +1,15 @@
+# The first error of a list is raised, by position; the others stay.
+import ray
+from conform import show
+
+ray.init(num_cpus=1, include_dashboard=False)
+
+
+@ray.remote(max_retries=0)
+def fail(kind):
+    raise kind("x")
+
+refs = [ray.put(1), fail.remote(ValueError), fail.remote(KeyError)]
+show("list", lambda: ray.get(refs))
+show("reversed", lambda: ray.get(refs[::-1]))
+show("again", lambda: ray.get(refs[1]))

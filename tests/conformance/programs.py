@@ -1,0 +1,127 @@
+"""Finding and running the programs. A program's first line says which behaviour it shows; lines `# word: value` after it are directives:
+
+    # compare: stderr      what the program writes there is compared too
+    # env: NAME=VALUE      for its environment
+    # timeout: SECONDS     instead of 60
+    # needs: extras        the packages of build/ray-extras (run.py installs them)
+"""
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from normalise import normalise
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROJECT = HERE.parent.parent
+GROUPS = ("tasks", "actors", "objects", "errors", "drivers", "util")
+EXTRAS = PROJECT / "build" / "ray-extras"
+sys.path.append(str(PROJECT / "bench"))
+import compare  # noqa: E402  (the virtual environment with Ray, and environments of runs, are the benchmark's)
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    name: str                   # "tasks/closures"
+    path: pathlib.Path
+    behaviour: str
+    stderr: bool = False
+    timeout_s: float = 60
+    extras: bool = False
+    env: tuple = ()
+
+    @property
+    def expected(self):
+        return HERE / "expected" / (self.name + ".txt")
+
+
+def discover(pattern=""):
+    """The programs whose name contains `pattern` (a regular expression), by name."""
+    found = []
+    for path in sorted(path for group in GROUPS for path in (HERE / group).glob("*.py")):
+        name = f"{path.parent.name}/{path.stem}"
+        if re.search(pattern, name):
+            found.append(_read(name, path))
+    return found
+
+
+def _read(name, path):
+    lines = path.read_text().split("\n")
+    directives = []
+    for line in lines[1:]:
+        match = re.fullmatch(r"# (compare|env|timeout|needs): (.*)", line)
+        if not match:
+            break
+        directives.append(match.groups())
+    values = dict(directives)
+    return Program(name, path, lines[0].lstrip("# "), stderr=values.get("compare") == "stderr", timeout_s=float(values.get("timeout", 60)),
+                   extras=values.get("needs") == "extras", env=tuple(value for word, value in directives if word == "env"))
+
+
+def execute(program, python, ours):
+    """Runs it with a temporary root of its own; returns (normalised output, raw stderr). No process of it is left."""
+    root = pathlib.Path(tempfile.mkdtemp(prefix="cf-", dir="/tmp"))        # short: it holds Unix sockets
+    try:
+        (root / "tmp").mkdir()
+        env = compare.environment(root, ours)
+        paths = [env.pop("PYTHONPATH", ""), str(HERE / "support"), str(EXTRAS) if program.extras else ""]
+        env.update(PYTHONPATH=":".join(path for path in paths if path), TMPDIR=str(root / "tmp"), PYTHONDONTWRITEBYTECODE="1", PYTHONHASHSEED="0")
+        env.update(value.split("=", 1) for value in program.env)
+        with open(root / "out", "w+") as out, open(root / "err", "w+") as err:
+            process = subprocess.Popen([python, str(program.path)], env=env, cwd=root, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+            try:
+                end = f"[exit {process.wait(program.timeout_s)}]\n"
+            except subprocess.TimeoutExpired:
+                end = "[timeout]\n"
+                process.kill()
+                process.wait()
+            left = _clear(root)
+        output = (root / "out").read_text(errors="replace")
+        errors = (root / "err").read_text(errors="replace")
+        if program.stderr:
+            output = output.rstrip("\n") + "\n--- stderr\n" + errors
+        if end != "[exit 0]\n":
+            output = output.rstrip("\n") + "\n" + end
+        if left and ours:
+            output = output.rstrip("\n") + "\n" + f"[processes left: {left}]\n"
+        return normalise(output, root, PROJECT).lstrip("\n"), errors
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _clear(root, patience_s=10.0):
+    """Ends what the program left behind (found by directory, command line and environment); returns how many processes did not leave by themselves."""
+    end = time.monotonic() + patience_s
+    while (left := _processes_of(str(root))) and time.monotonic() < end:
+        time.sleep(0.05)
+    names = len(left)
+    while left := _processes_of(str(root)):
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
+    return names
+
+
+def _processes_of(root):
+    found = []
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if open(f"/proc/{entry.name}/stat").read().rsplit(")", 1)[1].split()[0] == "Z":
+                continue
+            if os.readlink(f"/proc/{entry.name}/cwd").startswith(root) or any(
+                    root.encode() in open(f"/proc/{entry.name}/{file}", "rb").read() for file in ("cmdline", "environ")):
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found

@@ -1,0 +1,35 @@
+"""What the programs print with: one line per fact, without ids, times or addresses."""
+import ray
+
+_BUILTIN = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, AssertionError, TimeoutError, ConnectionError, OSError, ZeroDivisionError,
+            NotImplementedError, KeyboardInterrupt, SystemExit, StopIteration)
+
+
+def facts(error):
+    """The name of an error, the classes a program would catch it by, its cause."""
+    def caught_by(kind):
+        return isinstance(error, kind) and type(error).__name__ != kind.__name__
+    kinds = [kind.__name__ for kind in _BUILTIN if caught_by(kind)]
+    kinds += [name for name in sorted(dir(ray.exceptions)) if isinstance(getattr(ray.exceptions, name), type)
+              and issubclass(getattr(ray.exceptions, name), Exception) and caught_by(getattr(ray.exceptions, name)) and name != "RayError"]
+    text = type(error).__name__
+    if isinstance(error, ray.exceptions.RayError) and text != "RayError":
+        kinds.append("RayError")
+    kinds = list(dict.fromkeys(kinds))
+    if kinds:
+        text += " is " + " ".join(kinds)
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, BaseException):
+        text += f", cause {type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}"
+    return text
+
+
+def show(label, call, *words):
+    """Prints the value of call(), or the error it raises and whether the error's text has each of `words`."""
+    try:
+        value = call()
+    except BaseException as error:
+        has = "".join(f" [{word}: {'yes' if word in str(error) else 'no'}]" for word in words)
+        print(f"{label}: raises {facts(error)}{has}", flush=True)
+    else:
+        print(f"{label}: {value!r}", flush=True)

@@ -1,0 +1,8 @@
+# runtime_env env_vars of a task, and that they do not leak into others.
+import os
+import ray
+
+ray.init(num_cpus=1, include_dashboard=False)
+read = ray.remote(lambda: os.environ.get("COLOUR"))
+print(ray.get(read.options(runtime_env={"env_vars": {"COLOUR": "red"}}).remote()))
+print(ray.get(read.remote()))

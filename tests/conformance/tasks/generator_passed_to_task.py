@@ -1,0 +1,16 @@
+# A dynamic generator's refs can be passed on; its own ref as an argument becomes the generator.
+import ray
+from conform import show
+
+
+@ray.remote(num_returns="dynamic")
+def f():
+    yield from (1, 2, 3)
+
+
+@ray.remote
+def total(generator):
+    return sum(ray.get(list(generator)))
+
+ray.init(num_cpus=2, include_dashboard=False)
+show("sum", lambda: ray.get(total.remote(f.remote())))

@@ -1,0 +1,13 @@
+# num_returns=n of a generator that raises midway: what was yielded and what was not.
+import ray
+from conform import show
+
+
+@ray.remote(num_returns=3, max_retries=0)
+def f():
+    yield 1
+    raise KeyError("stop")
+
+ray.init(num_cpus=1, include_dashboard=False)
+for number, ref in enumerate(f.remote()):
+    show(str(number), lambda: ray.get(ref))

@@ -1,0 +1,21 @@
+# A task's name: the function's, or the option's; nested and class-made functions.
+import ray
+
+
+@ray.remote
+def f():
+    context = ray.get_runtime_context()
+    return context.get_task_name(), context.get_task_function_name()
+
+
+def outer():
+    @ray.remote
+    def inner():
+        context = ray.get_runtime_context()
+        return context.get_task_name(), context.get_task_function_name()
+    return inner
+
+ray.init(num_cpus=1, include_dashboard=False)
+print(ray.get(f.remote()))
+print(ray.get(f.options(name="mine").remote()))
+print(ray.get(outer().remote()))

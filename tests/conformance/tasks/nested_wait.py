@@ -1,0 +1,16 @@
+# ray.wait in a task gives the CPU back as ray.get does.
+import ray
+
+
+@ray.remote
+def inner():
+    return 1
+
+
+@ray.remote
+def outer():
+    ready, rest = ray.wait([inner.remote() for _ in range(3)], num_returns=3, timeout=30)
+    return len(ready), len(rest)
+
+ray.init(num_cpus=1, include_dashboard=False)
+print(ray.get(outer.remote()))

@@ -1,0 +1,7 @@
+# num_returns is checked by .options() as by the decorator.
+import ray
+from conform import show
+
+f = ray.remote(lambda: 1)
+for value in (-1, 1.5, "two", [1], "streaming", "dynamic", None, 0):
+    show(repr(value), lambda: f.options(num_returns=value) and "accepted")

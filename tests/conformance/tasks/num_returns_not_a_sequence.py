@@ -1,0 +1,11 @@
+# num_returns=2 and a value that has no length.
+import ray
+from conform import show
+
+ray.init(num_cpus=1, include_dashboard=False)
+f = ray.remote(num_returns=2)(lambda x: x)
+show("int", lambda: ray.get(f.remote(5)))
+show("none", lambda: ray.get(f.remote(None)))
+show("string", lambda: ray.get(f.remote("ab")))
+show("dict", lambda: ray.get(f.remote({"a": 1, "b": 2})))
+show("set", lambda: sorted(ray.get(f.remote({1, 2}))))

@@ -1,0 +1,13 @@
+# Without max_calls one worker runs task after task.
+import os
+import ray
+
+ray.init(num_cpus=1, include_dashboard=False)
+f = ray.remote(os.getpid)
+
+
+@ray.remote
+def pid():
+    return os.getpid()
+
+print(len({ray.get(pid.remote()) for _ in range(5)}))

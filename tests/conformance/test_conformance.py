@@ -1,0 +1,38 @@
+"""The programs on this project against the stored outputs of Ray (no Ray needed). `make conformance` runs both sides."""
+import concurrent.futures
+import difflib
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(__file__))
+import run  # noqa: E402
+from programs import EXTRAS, discover, execute  # noqa: E402
+
+PROCESSES = 2
+_listed = {**run.known_differences(), **run.explained()}
+_programs = [program for program in discover() if program.name not in _listed and program.expected.exists()]
+
+
+@pytest.fixture(scope="session")
+def outputs():
+    """Every program is started at once, a few at a time; the tests wait for theirs."""
+    with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
+        yield {program.name: pool.submit(execute, program, sys.executable, True) for program in _programs}
+
+
+@pytest.mark.parametrize("program", _programs, ids=lambda program: program.name)
+def test_program(outputs, program):
+    if program.extras and not EXTRAS.exists():
+        pytest.skip("needs the packages that `make conformance` installs")
+    output, errors = outputs[program.name].result()
+    expected = program.expected.read_text()
+    assert output == expected, "\n".join([program.behaviour, *difflib.unified_diff(expected.split("\n"), output.split("\n"), "ray", "ours", lineterm=""), errors[-3000:]])
+
+
+def test_lists_name_programs():
+    names = {program.name for program in discover()}
+    assert not set(_listed) - names
+    assert len(names) >= 200
+    assert not [name for name in names if name not in _listed and not (run.HERE / "expected" / f"{name}.txt").exists()]
