@@ -110,9 +110,8 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   return env;
 }
 
-}  // namespace
-
-uint64_t process_start_time(int pid) {
+// A number of /proc/PID/stat, counted as proc(5) does; 0 when there is no such process.
+uint64_t stat_field(int pid, int wanted) {
   if (pid <= 0) return 0;
   int fd = ::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -124,11 +123,20 @@ uint64_t process_start_time(int pid) {
   const char* at = std::strrchr(text, ')');   // the name before it may hold anything
   if (!at) return 0;
   ++at;
-  for (int field = 3; field < 22; ++field) {
+  for (int field = 3; field < wanted; ++field) {
     at = std::strchr(at + 1, ' ');
     if (!at) return 0;
   }
   return std::strtoull(at, nullptr, 10);
+}
+
+}  // namespace
+
+uint64_t process_start_time(int pid) { return stat_field(pid, 22); }
+
+bool process_is_ending(int pid) {
+  constexpr uint64_t kExiting = 0x4;   // PF_EXITING; set before a process closes anything, zombies keep it
+  return process_start_time(pid) == 0 || (stat_field(pid, 9) & kExiting);
 }
 
 Result<ProcessId> spawn_process(const SpawnOptions& options) {

@@ -19,6 +19,9 @@ struct ProcessId {
 // 0 when there is no such process.
 uint64_t process_start_time(int pid);
 
+// On its way out, or gone: its descriptors may be closed before it can be reaped.
+bool process_is_ending(int pid);
+
 struct SpawnOptions {
   std::vector<std::string> argv;             // argv[0] is an absolute path, or looked up in PATH
   std::map<std::string, std::string> env;    // added to (or replacing) this process's environment

@@ -84,7 +84,7 @@ class NodeManager final : public NodeSink {
     JobId job;                     // of a driver
     std::string socket_path;       // where the process listens; removed for those that cannot any more
   };
-  struct ExitWaiter {
+  struct ExitWaiter {           // of GetWorkerExit
     proto::WorkerExitReply* reply;
     google::protobuf::Closure* done;
     net::Loop::TimerId timer;
@@ -118,6 +118,7 @@ class NodeManager final : public NodeSink {
                      const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
   void fill_register_reply(proto::RegisterWorkerReply* reply);
   void answer_exit(const WorkerId& id);
+  void exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last);
 
   // cluster (node_manager.cc)
   void fill_node(proto::Node* node);

@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "common/base/log.h"
 #include "daemons/node_manager/service/node_manager.h"
 
@@ -9,6 +11,8 @@ namespace rt::node {
 namespace {
 constexpr int64_t kAddJobTimeoutUs = 30'000'000;
 constexpr int64_t kExitWaitUs = 2'000'000;
+// A process that closes its connections on its way out has ended by then, or is seen to be ending.
+constexpr int64_t kStillAliveUs = 200'000;
 constexpr size_t kMaxWaitingRegistrations = 10'000;
 }  // namespace
 
@@ -268,14 +272,26 @@ void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply, 
   }
   if (!core_->worker(id)) return done->Run();   // never heard of, or long forgotten
   ExitWaiter waiter{reply, done, 0};
-  waiter.timer = loop_.run_after(kExitWaitUs, [this, id, done] {
-    auto it = exit_waiters_.find(id);
-    if (it == exit_waiters_.end()) return;
-    std::erase_if(it->second, [&](const ExitWaiter& w) { return w.done == done; });
-    if (it->second.empty()) exit_waiters_.erase(it);
-    done->Run();   // still there
-  });
+  waiter.timer = loop_.run_after(kStillAliveUs, [this, id, done] { exit_not_seen(id, done, false); });
   exit_waiters_[id].push_back(waiter);
+}
+
+// Who asks has lost its connection to the worker. One that goes on working has lost nothing else.
+void NodeManager::exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last) {
+  auto it = exit_waiters_.find(id);
+  if (it == exit_waiters_.end()) return;
+  auto waiter = std::find_if(it->second.begin(), it->second.end(), [done](const ExitWaiter& w) { return w.done == done; });
+  if (waiter == it->second.end()) return;
+  const Worker* worker = core_->worker(id);
+  bool alive = worker && worker->connected && worker->state != WorkerState::kDying && !process_is_ending(worker->pid);
+  if (!alive && !last) {
+    waiter->timer = loop_.run_after(kExitWaitUs - kStillAliveUs, [this, id, done] { exit_not_seen(id, done, true); });
+    return;
+  }
+  if (alive) waiter->reply->mutable_info()->set_message(fmt::format("the connection to worker process {} on node {} broke, while the process goes on", worker->pid, options_.node_ip));
+  it->second.erase(waiter);
+  if (it->second.empty()) exit_waiters_.erase(it);
+  done->Run();
 }
 
 void NodeManager::answer_exit(const WorkerId& id) {

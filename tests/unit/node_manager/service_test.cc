@@ -274,6 +274,21 @@ TEST_F(NodeManagerTest, LeasesAWorkerAndReportsHowItDied) {
   worker->connection->close(make_error(Code::kUnavailable, "dead"));
 }
 
+TEST_F(NodeManagerTest, SaysThatAWorkerLives) {
+  start();
+  auto owner = connect("driver");
+  join_driver(*owner);
+  want(*owner, 1);
+  auto worker = join_worker();
+  ASSERT_TRUE(driver.run_until([&] { return owner->grants.size() == 1; }));
+  proto::WorkerExitRequest ask;
+  ask.set_worker_id(last_worker);
+  auto exit = call(*owner, &proto::NodeManagerService::Stub::GetWorkerExit, ask);
+  ASSERT_TRUE(exit);
+  EXPECT_FALSE(exit->exited());
+  EXPECT_NE(exit->info().message().find("goes on"), std::string::npos) << exit->info().message();
+}
+
 TEST_F(NodeManagerTest, ADriversEndEndsItsWorkers) {
   start();
   auto owner = connect("driver");
