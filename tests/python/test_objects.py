@@ -166,3 +166,27 @@ def test_threads():
     for thread in threads:
         thread.join(60)
     assert results == [1225] * 4
+
+
+def test_a_large_argument_given_again_is_stored_once():
+    @ray.remote
+    class Reader:
+        def place_and_first(self, array):
+            return array.__array_interface__["data"][0], array[0]
+
+        def another(self):
+            return np.ones(400_000)
+
+    reader, argument = Reader.remote(), np.arange(400_000.0)
+    ray.get(reader.place_and_first.remote(argument))
+    while True:
+        started = time.monotonic()
+        before, _ = ray.get(reader.place_and_first.remote(argument))
+        other = reader.another.remote()
+        ray.wait([other])       # would lie where the argument was
+        after, _ = ray.get(reader.place_and_first.remote(argument))
+        if time.monotonic() - started < 0.4:
+            break               # a stored argument is kept for half a second
+    assert after == before
+    argument[0] = 7
+    assert ray.get(reader.place_and_first.remote(argument))[1] == 7

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemons/object_store/client/store_client.h"
 #include "worker/service/content_hash_pieces.h"
 
 namespace rt::worker {
@@ -38,7 +39,10 @@ ContentHash content_hash(Bytes inband, std::span<const Bytes> buffers) {
     total += bytes.size();
   };
   add(inband);
-  for (Bytes buffer : buffers) add(buffer);
+  for (Bytes buffer : buffers) {
+    store::prefer_huge_pages(buffer.data(), buffer.size());
+    add(buffer);
+  }
   digests.resize(pieces.size() * 2);
   std::atomic<size_t> next{0};
   auto work = [&] {

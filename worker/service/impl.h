@@ -115,6 +115,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // ---- objects.cc
   Result<Ref> put(const ValueParts& parts, const ContentHash* content);   // null: a new object each time
   Result<Ref> put_once(const ValueParts& parts);
+  void keep_recent(const Ref& argument);                                         // (L) the large argument stored or found last
+  void drop_recent();                                                            // (L) unless it was used a moment ago
   Ref store_small(const ObjectId& id, const ValueParts& parts, const std::string& packed);     // (L)
   Result<Ref> store_large(Lock& lock, const ObjectId& id, const ValueParts& parts, const std::string& packed, size_t size);
   struct Sealed { OwnedBytes view; int64_t size; };
@@ -265,6 +267,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   };
   std::unordered_map<ContentHash, ObjectId, HashOfHash> put_by_content;
   std::unordered_map<ObjectId, ContentHash> content_of;
+  Ref recent_argument;                           // see keep_recent()
+  int64_t recent_until_us = 0;
+  bool recent_timer_set = false;
   std::vector<Ref> pinned_forever;               // packed out of band
   std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments, as long as the actor may restart
 

@@ -8,6 +8,8 @@ namespace rt::worker {
 
 namespace {
 
+constexpr int64_t kRecentArgumentUs = 500'000;
+
 store::Location to_store(const ObjectLocation& location, int64_t size) { return {location.node, location.ip, location.port, size}; }
 
 std::vector<store::Location> to_store(const ObjectEntry& entry) {
@@ -108,6 +110,26 @@ Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const Valu
   return ref;
 }
 
+// A task that is done before the next one with the same argument is submitted must not take the stored argument with it. One at most, and
+// not for long: it is room that others may wait for.
+void Worker::Impl::keep_recent(const Ref& argument) {
+  recent_argument = argument;
+  recent_until_us = steady_now_us() + kRecentArgumentUs;
+  if (recent_timer_set) return;
+  recent_timer_set = true;
+  loop->run_after(kRecentArgumentUs, [this] { drop_recent(); });
+}
+
+void Worker::Impl::drop_recent() {
+  int64_t left = recent_until_us - steady_now_us();
+  recent_timer_set = left > 0;
+  if (left > 0) {
+    loop->run_after(left, [this] { drop_recent(); });
+  } else {
+    recent_argument.reset();
+  }
+}
+
 Result<Ref> Worker::Impl::put_once(const ValueParts& parts) {
   // Outside of the lock: hashing large buffers is the point of this call.
   ContentHash hash = content_hash(parts.inband, parts.buffers);
@@ -121,18 +143,25 @@ Result<Ref> Worker::Impl::put(const ValueParts& parts, const ContentHash* conten
   refs->drain_releases();
   if (content && parts.contained.empty()) {
     if (auto it = put_by_content.find(*content); it != put_by_content.end()) {
-      if (ObjectEntry* entry = refs->find(it->second)) return Ref(entry);
+      if (ObjectEntry* entry = refs->find(it->second)) {
+        Ref ref(entry);
+        keep_recent(ref);
+        return ref;
+      }
     }
   }
   if (!parts.contained.empty()) packed = pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
   ObjectId id = next_put_id();
   if (static_cast<int64_t>(size) <= settings.max_inline_bytes) return store_small(id, parts, packed);
+  recent_argument.reset();
+  refs->drain_releases();
   auto ref = store_large(lock, id, parts, packed, size);
   loop->flush_all();
   if (ref && content && parts.contained.empty()) {
     put_by_content[*content] = id;
     content_of[id] = *content;
+    keep_recent(*ref);
   }
   return ref;
 }

@@ -24,7 +24,6 @@ namespace rt::store {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;            // threads take pieces of this size
-constexpr size_t kHugeSource = 4 << 20;       // as NumPy asks for its larger arrays
 constexpr size_t kStreamFrom = 256 * 1024;    // smaller copies stay in the cache, where a reader may find them
 
 using Copy = void (*)(uint8_t*, const uint8_t*, size_t);
@@ -74,15 +73,6 @@ void copy_block(uint8_t* to, const uint8_t* from, size_t n) {
   size_t head = (64 - reinterpret_cast<uintptr_t>(to) % 64) % 64;
   std::memcpy(to, from, head);
   stream(to + head, from + head, n - head);
-}
-
-// Arrays that were never written (np.zeros) are read page by page from the kernel's one zero page: 0.2 us a fault and 4 KiB. With huge
-// pages it is 500 times less. Newer NumPys ask for them themselves; elsewhere this changes nothing that is resident.
-void prefer_huge_pages(const uint8_t* from, size_t n) {
-  constexpr uintptr_t kHuge = 2 << 20;
-  uintptr_t start = (reinterpret_cast<uintptr_t>(from) + kHuge - 1) & ~(kHuge - 1);
-  uintptr_t end = (reinterpret_cast<uintptr_t>(from) + n) & ~(kHuge - 1);
-  if (start < end) (void)::madvise(reinterpret_cast<void*>(start), end - start, MADV_HUGEPAGE);
 }
 
 // A copy two threads work on: each takes the next piece until none is left.
@@ -183,9 +173,18 @@ Helper& helper() {
 
 }  // namespace
 
+void prefer_huge_pages(const uint8_t* from, size_t n) {
+  constexpr size_t kFrom = 4 << 20;             // as NumPy asks for its larger arrays
+  constexpr uintptr_t kHuge = 2 << 20;
+  if (n < kFrom) return;
+  uintptr_t start = (reinterpret_cast<uintptr_t>(from) + kHuge - 1) & ~(kHuge - 1);
+  uintptr_t end = (reinterpret_cast<uintptr_t>(from) + n) & ~(kHuge - 1);
+  if (start < end) (void)::madvise(reinterpret_cast<void*>(start), end - start, MADV_HUGEPAGE);
+}
+
 void copy_large(uint8_t* to, const uint8_t* from, size_t n, size_t parallel_from) {
   if (n == 0) return;
-  if (n >= kHugeSource) prefer_huge_pages(from, n);
+  prefer_huge_pages(from, n);
   Job job{to, from, n, {}};
   if (n < kStreamFrom) {
     std::memcpy(to, from, n);
