@@ -10,6 +10,7 @@ namespace rt::sim {
 namespace {
 
 constexpr int64_t kExitWaitUs = 2'000'000, kDeadBatchUs = 5'000;
+constexpr int64_t kStillAliveUs = 200'000;
 
 node::NodeIdentity identity(World& world, int host, const ResourceSet& total) {
   node::NodeIdentity me;
@@ -78,7 +79,7 @@ std::string SimNode::busy() const {
   for (const auto& [id, actor] : core_.actors()) held.add(actor.lifetime);
   held.add(core_.resources().available());
   if (!core_.leases().leases().empty()) return fmt::format("{} leases are out", core_.leases().leases().size());
-  if (!core_.leases().all().empty()) return "a demand waits";
+  if (!core_.leases().nobody_waits()) return "a demand waits";
   if (!(held == me_.total)) return fmt::format("{} of {} are accounted for", held.to_string(), me_.total.to_string());
   for (const auto& [id, worker] : processes_) {
     if (worker->load() > 0) return fmt::format("worker #{} works", worker->number());
@@ -208,6 +209,10 @@ void SimNode::await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answ
     if (!std::exchange(*once, true)) answer(std::move(r));
   };
   exit_waiters_[id].push_back(first);
+  after(kStillAliveUs, "exit awaited", [this, id, first] {
+    const node::Worker* worker = core_.worker(id);
+    if (worker && worker->connected && worker->state != node::WorkerState::kDying) first(proto::WorkerExitReply());   // it goes on
+  });
   after(kExitWaitUs, "exit awaited", [first] { first(proto::WorkerExitReply()); });   // it is still there
 }
 

@@ -142,7 +142,15 @@ worker::NodeKey SimOwner::node_of(const Channel& channel) const {
   return it == node_ids_.end() ? worker::NodeKey::nil() : it->second;
 }
 
+// No answer goes beyond what was asked for, also when it crosses a demand.
+void SimOwner::answered(const worker::NodeKey& node, uint64_t class_id, int leases) {
+  Asked& asked = asked_[{node, class_id}];
+  asked.answered += leases;
+  if (asked.answered > asked.allowed) violation(fmt::format("owner #{}: {} leases of class {} were granted or redirected, {} asked for", number(), asked.answered, class_id, asked.allowed));
+}
+
 void SimOwner::on_grant(Channel& from, const proto::LeaseGrant& grant) {
+  answered(node_of(from), grant.class_id(), 1);
   drive([&] { submitter_.lease_granted(node_of(from), grant.class_id(), grant.lease_id(), grant.worker(), grant.pid(), clock_.now_us()); });
 }
 
@@ -153,8 +161,9 @@ void SimOwner::on_revoke(Channel& from, const proto::LeaseRevoke& revoke) {
 
 void SimOwner::on_redirect(const proto::LeaseRedirect& redirect) {
   NodeId node = NodeId::from_binary(redirect.node().node_id());
+  answered(worker::NodeKey::nil(), redirect.class_id(), redirect.count());
   if (auto it = world_.nodes.find(node); it != world_.nodes.end()) node_hosts_[node] = it->second->host();   // its address
-  drive([&] { submitter_.redirected(redirect.class_id(), node, redirect.count(), clock_.now_us()); });
+  drive([&] { submitter_.redirected(redirect.class_id(), node, redirect.count(), redirect.answer(), clock_.now_us()); });
 }
 
 void SimOwner::on_notice(const proto::LeaseNotice& notice) {
@@ -203,9 +212,12 @@ void SimOwner::on_head_event(const proto::HeadEvent& event) {
 
 // ---- decisions of the submitter
 
-void SimOwner::send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
+void SimOwner::send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want, int64_t backlog, const std::string& what, uint64_t last_answer) {
   proto::LeaseDemand demand = worker::lease_demand(node, c, want, backlog, what);
   demand.mutable_job()->set_job_id(job_.binary());
+  demand.set_last_answer(last_answer);
+  Asked& asked = asked_[{node, c.id}];
+  asked.allowed = std::max(asked.allowed, asked.answered + want);
   with_node(node, [demand](Result<ChannelPtr> channel) {
     if (channel) (*channel)->send("demand", [demand](Channel& at) { node_at(at).set_demand(at, demand); });
   });

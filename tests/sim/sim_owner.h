@@ -59,7 +59,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   };
 
   // SubmitComm, ActorComm
-  void send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want, int64_t backlog, const std::string& what) override;
+  void send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want, int64_t backlog, const std::string& what, uint64_t last_answer) override;
   void connect_lease(worker::Lease& lease) override;
   void push_task(worker::Lease& lease, worker::Task& task) override;
   void take_back(worker::Lease& lease, int count) override;
@@ -97,6 +97,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   void query_actor(const ActorId& id);
   void register_actor(const proto::RegisterActorRequest& request);
   worker::NodeKey node_of(const Channel& channel) const;
+  void answered(const worker::NodeKey& node, uint64_t class_id, int leases);
 
   World& world_;
   SimNode& node_;
@@ -122,6 +123,11 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   std::set<ActorId> subscribed_, own_actors_;
   std::map<ActorId, proto::ExitInfo> dead_actors_;
   std::vector<std::string> notices_;
+  struct Asked {
+    int64_t answered = 0;           // leases granted here or moved elsewhere, in all
+    int64_t allowed = 0;            // and the most that demands asked for by then
+  };
+  std::map<std::pair<worker::NodeKey, uint64_t>, Asked> asked_;   // by class
 };
 
 inline SimOwner& owner_at(Channel& arrived) { return static_cast<SimOwner&>(*arrived.process()); }

@@ -144,7 +144,7 @@ void Submitter::update_demand(SchedulingClass& c, int64_t now_us) {
     int want = std::min(remote.want, needed);
     if (want != remote.want) {
       remote.want = want;
-      comm_.send_demand(node, c, want, 0, what);
+      send_demand(node, c, want, 0, what);
     }
     needed -= want;
   }
@@ -153,11 +153,23 @@ void Submitter::update_demand(SchedulingClass& c, int64_t now_us) {
   // A level that only shrinks a little under load is not worth a message: grants beyond the need are returned.
   if (needed != 0 && needed < c.local_want && c.local_want - needed < c.local_want / 4) return;
   c.local_want = needed;
-  comm_.send_demand(NodeKey::nil(), c, needed, static_cast<int64_t>(c.queue.size()), what);
+  send_demand(NodeKey::nil(), c, needed, static_cast<int64_t>(c.queue.size()), what);
+}
+
+void Submitter::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
+  auto last = last_answer_.find(node);
+  comm_.send_demand(node, c, want, backlog, what, last == last_answer_.end() ? 0 : last->second);
+}
+
+// Numbers grow; a node-manager's connection delivers them in order.
+void Submitter::answered(const NodeKey& node, uint64_t answer) {
+  uint64_t& last = last_answer_[node];
+  last = std::max(last, answer);
 }
 
 void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id, const proto::WorkerAddress& worker, int pid,
                               int64_t now_us) {
+  answered(node, lease_id);
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end()) return;
   SchedulingClass& c = *found->second;
@@ -345,7 +357,8 @@ void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>&
   }
 }
 
-void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, int64_t now_us) {
+void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, uint64_t answer, int64_t now_us) {
+  answered(NodeKey::nil(), answer);
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end() || count <= 0) return;
   SchedulingClass& c = *found->second;
@@ -355,7 +368,7 @@ void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, in
   SchedulingClass::Remote& remote = c.remotes[node];
   remote.want += moved;
   remote.until_us = now_us + 2'000'000;
-  comm_.send_demand(node, c, remote.want, static_cast<int64_t>(c.queue.size()), c.queue.empty() ? "" : c.queue.front()->function->spec.name());
+  send_demand(node, c, remote.want, static_cast<int64_t>(c.queue.size()), c.queue.empty() ? "" : c.queue.front()->function->spec.name());
   update_demand(c, now_us);
 }
 
@@ -436,7 +449,7 @@ int64_t Submitter::tick(int64_t now_us) {
     bool changed = false;
     for (auto it = c->remotes.begin(); it != c->remotes.end();) {
       if (it->second.until_us <= now_us) {
-        comm_.send_demand(it->first, *c, 0, 0, "");
+        send_demand(it->first, *c, 0, 0, "");
         it = c->remotes.erase(it);
         changed = true;
       } else {

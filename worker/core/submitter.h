@@ -62,7 +62,8 @@ struct Lease {
 class SubmitComm {
  public:
   virtual ~SubmitComm() = default;
-  virtual void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) = 0;
+  // `last_answer`: number of the last grant or redirect that had come from the node when this was decided.
+  virtual void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what, uint64_t last_answer) = 0;
   virtual void connect_lease(Lease& lease) = 0;                   // answered by lease_ready() or lease_broken()
   virtual void push_task(Lease& lease, Task& task) = 0;           // queued on the connection; flushed by the service
   virtual void take_back(Lease& lease, int count) = 0;            // answered by task_returned() for each
@@ -86,7 +87,8 @@ class Submitter {
   void lease_broken(uint64_t key, int64_t now_us);
   void worker_exit(uint64_t key, const proto::ExitInfo& info, int64_t now_us);
   void leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids, int64_t now_us);
-  void redirected(uint64_t class_id, const NodeKey& node, int count, int64_t now_us);
+  // By the local node-manager, its answer number `answer`.
+  void redirected(uint64_t class_id, const NodeKey& node, int count, uint64_t answer, int64_t now_us);
   void class_failed(uint64_t class_id, const std::string& message, int64_t now_us);
   // The local node-manager is gone for good: what is queued fails with this, and whatever is submitted from now on.
   void close(const Error& why, int64_t now_us);
@@ -122,6 +124,8 @@ class Submitter {
   void push(Lease& lease, Task* task);
   void remove_in_flight(Lease& lease, Task* task);
   void update_demand(SchedulingClass& c, int64_t now_us);
+  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what);
+  void answered(const NodeKey& node, uint64_t answer);
   int needed_leases(const SchedulingClass& c) const;
   void rebalance(SchedulingClass& c);
   void drop_lease(Lease& lease, bool failed);
@@ -135,6 +139,7 @@ class Submitter {
   std::unordered_map<uint64_t, SchedulingClass*> class_by_id_;
   std::unordered_map<uint64_t, std::unique_ptr<Lease>> leases_;
   std::unordered_map<uint64_t, std::vector<Task*>> awaiting_exit_;   // by lease key: in flight when it broke
+  std::map<NodeKey, uint64_t> last_answer_;                         // kept when a connection breaks: numbers grow as long as the node lives
   uint64_t next_class_ = 1, next_lease_ = 1;
   int64_t pending_ = 0;                                             // queued, in flight or awaiting a cause
 };

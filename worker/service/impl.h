@@ -151,7 +151,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void fail_with_blob(Task* task, const Blob& error);                            // (L) takes the task
   void drop_task(Task* task);                                                    // (L)
   // SubmitComm
-  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) override;
+  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what, uint64_t last_answer) override;
   void connect_lease(Lease& lease) override;
   void push_task(Lease& lease, Task& task) override;
   void take_back(Lease& lease, int count) override;

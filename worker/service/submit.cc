@@ -185,10 +185,11 @@ void Worker::Impl::connect_lease(Lease& lease) {
   });
 }
 
-void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
+void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what, uint64_t last_answer) {
   proto::LeaseDemand demand = lease_demand(node, c, want, backlog, what);
   *demand.mutable_job() = options.job_config;
   demand.mutable_job()->set_job_id(context.job_id.binary());
+  demand.set_last_answer(last_answer);
   with_node(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {
       // Sent to a node that has just died: back to our own node-manager, which may not know yet, so not at once.

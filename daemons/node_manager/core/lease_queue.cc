@@ -13,7 +13,11 @@ Demand* LeaseQueue::find(OwnerId owner, uint64_t class_id) {
 Demand* LeaseQueue::find_or_add(OwnerId owner, uint64_t class_id, size_t max_classes) {
   if (Demand* known = find(owner, class_id)) return known;
   auto from = demands_.lower_bound({owner, 0}), to = demands_.lower_bound({owner + 1, 0});
-  if (static_cast<size_t>(std::distance(from, to)) >= max_classes) return nullptr;
+  if (static_cast<size_t>(std::distance(from, to)) >= max_classes) {
+    std::erase_if(demands_, [owner](const auto& item) { return item.first.first == owner && item.second.want == 0 && item.second.leases == 0; });
+    from = demands_.lower_bound({owner, 0}), to = demands_.lower_bound({owner + 1, 0});
+    if (static_cast<size_t>(std::distance(from, to)) >= max_classes) return nullptr;
+  }
   Demand& added = demands_[{owner, class_id}];
   added.owner = owner;
   added.class_id = class_id;
@@ -33,8 +37,27 @@ void LeaseQueue::set_want(Demand& demand, int want, int64_t now_us) {
   }
 }
 
+uint64_t LeaseQueue::number_redirect(Demand& demand, int leases) {
+  demand.unseen.emplace_back(next_answer_, leases);
+  return next_answer_++;
+}
+
+void LeaseQueue::seen(OwnerId owner, uint64_t answer) {
+  for (auto it = demands_.lower_bound({owner, 0}); it != demands_.end() && it->first.first == owner;) {
+    Demand& demand = (it++)->second;
+    while (!demand.unseen.empty() && demand.unseen.front().first <= answer) demand.unseen.pop_front();
+    tidy(demand);
+  }
+}
+
+void LeaseQueue::restate(Demand& demand, int want, uint64_t last_answer, int64_t now_us) {
+  while (!demand.unseen.empty() && demand.unseen.front().first <= last_answer) demand.unseen.pop_front();
+  for (const auto& [number, leases] : demand.unseen) want -= leases;
+  set_want(demand, std::max(want, 0), now_us);
+}
+
 void LeaseQueue::tidy(Demand& demand) {
-  if (demand.want == 0 && demand.leases == 0) demands_.erase({demand.owner, demand.class_id});
+  if (demand.want == 0 && demand.leases == 0 && demand.unseen.empty()) demands_.erase({demand.owner, demand.class_id});
 }
 
 void LeaseQueue::erase_owner_demands(OwnerId owner) {
@@ -47,8 +70,9 @@ void LeaseQueue::erase_owner_demands(OwnerId owner) {
 }
 
 Lease& LeaseQueue::add_lease(Demand& demand, const WorkerId& worker, int64_t now_us) {
-  Lease& lease = leases_[next_lease_];
-  lease.id = next_lease_++;
+  Lease& lease = leases_[next_answer_];
+  lease.id = next_answer_++;
+  demand.unseen.emplace_back(lease.id, 1);
   lease.owner = demand.owner;
   lease.class_id = demand.class_id;
   lease.worker = worker;
@@ -113,7 +137,7 @@ void LeaseQueue::check_invariants() const {
   RT_CHECK(owners == owner_leases_);
   for (const auto& [key, demand] : demands_) {
     RT_CHECK(demand.want >= 0 && demand.leases >= 0);
-    RT_CHECK(demand.want > 0 || demand.leases > 0);
+    RT_CHECK(demand.want > 0 || demand.leases > 0 || !demand.unseen.empty());
     RT_CHECK((demand.want > 0) == waiting_.contains(key));
     auto it = leases.find(key);
     RT_CHECK(demand.leases == (it == leases.end() ? 0 : it->second));

@@ -46,6 +46,7 @@ class NodeCore::Round {
       message.set_class_id(key.second);
       *message.mutable_node() = peer->second.node;
       message.set_count(count);
+      message.set_answer(core_.queue_.number_redirect(*core_.queue_.find(key.first, key.second), count));
       core_.sink_.redirect(key.first, message);
     }
   }
@@ -78,7 +79,6 @@ void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& messa
 
 void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now now) {
   Demand* known = queue_.find(owner, message.class_id());
-  if (known && message.demand_seq() < known->seq) return;
   int want = std::clamp<int>(message.want(), 0, static_cast<int>(settings_.max_workers));
   if (want == 0 && !known) return;
   JobId job = JobId::from_binary(message.job().job_id());
@@ -101,10 +101,9 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
     demand->what = message.what();
     demand->no_spill = message.no_spill();
   }
-  demand->seq = message.demand_seq();
   demand->backlog = message.backlog();
   bool had = demand->want > 0;
-  queue_.set_want(*demand, want, now.steady_us);
+  queue_.restate(*demand, want, message.last_answer(), now.steady_us);
   queue_.tidy(*demand);
   pump(now);
   if (had || want > 0) sink_.resources_changed();
@@ -195,6 +194,7 @@ void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
 }
 
 void NodeCore::return_lease(OwnerId owner, LeaseId id, bool worker_failed, Now now) {
+  if (id < queue_.next_answer()) queue_.seen(owner, id);
   Lease* lease = queue_.find_lease(id);
   // Its worker died meanwhile, or the owner is mistaken.
   if (!lease || lease->owner != owner) return;

@@ -46,7 +46,9 @@ class NodeCoreTest : public testing::Test {
     d.set_what("f");
     return d;
   }
-  void want(OwnerId owner, const proto::LeaseDemand& d) {
+  // The owner has seen all that was answered before.
+  void want(OwnerId owner, proto::LeaseDemand d) {
+    d.set_last_answer(sink.last_answer);
     core->set_demand(owner, d, now());
     core->check_invariants();
   }

@@ -265,6 +265,47 @@ TEST_F(NodeCoreTest, RedirectsWhenAnotherNodeHasRoomAndThisOneHasNot) {
   EXPECT_EQ(sink.rest(), "");
 }
 
+TEST_F(NodeCoreTest, AnswersOnTheirWayCountAgainstADemandThatCrossesThem) {
+  make(4, 2);
+  start_workers(2);
+  want(1, demand(2));
+  auto first = take_grant(), second = take_grant();
+  // The owner has seen the first only, and wants three more: one of them is the second.
+  auto d = demand(3);
+  d.set_last_answer(first.message.lease_id());
+  core->set_demand(1, d, now());
+  start_workers(2);
+  take_grant(), take_grant();
+  pass(20 * kMs);
+  EXPECT_EQ(sink.rest(), "");
+  // Wanting nothing is not less than nothing.
+  d = demand(0);
+  d.set_last_answer(first.message.lease_id());
+  core->set_demand(1, d, now());
+  core->check_invariants();
+}
+
+TEST_F(NodeCoreTest, RedirectsOnTheirWayCountToo) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(1));
+  auto held = take_grant();
+  core->node_changed(peer(1, {{"CPU", 4}}, {{"CPU", 2}}));
+  want(1, demand(2, {{"CPU", 1}}, 2));
+  auto redirect = RecordingSink::take(sink.redirects);
+  EXPECT_EQ(redirect.message.count(), 2);
+  // Repeated before the redirect was read: both have somewhere to go.
+  auto d = demand(2, {{"CPU", 1}}, 2);
+  d.set_last_answer(held.message.lease_id());
+  core->set_demand(1, d, now());
+  give_back(held);
+  pass(20 * kMs);
+  EXPECT_EQ(sink.rest(), "");
+  // And once it has been read they are wanted here.
+  want(1, demand(1, {{"CPU", 1}}, 2));
+  take_grant();
+}
+
 TEST_F(NodeCoreTest, SpilledDemandsStay) {
   make(1, 1);
   start_workers(1);

@@ -21,9 +21,15 @@ class RecordingSink final : public NodeSink {
   struct Created { ActorId id; int64_t epoch; proto::CreateActorReply reply; };
   struct Died { WorkerId id; proto::ExitInfo info; };
 
-  void grant(OwnerId owner, const proto::LeaseGrant& m) override { grants.push_back({owner, m}); }
+  void grant(OwnerId owner, const proto::LeaseGrant& m) override {
+    last_answer = m.lease_id();
+    grants.push_back({owner, m});
+  }
   void revoke(OwnerId owner, const proto::LeaseRevoke& m) override { revokes.push_back({owner, {m.lease_ids().begin(), m.lease_ids().end()}}); }
-  void redirect(OwnerId owner, const proto::LeaseRedirect& m) override { redirects.push_back({owner, m}); }
+  void redirect(OwnerId owner, const proto::LeaseRedirect& m) override {
+    last_answer = m.answer();
+    redirects.push_back({owner, m});
+  }
   void notice(OwnerId owner, const proto::LeaseNotice& m) override { notices.push_back({owner, m}); }
   void spawn_worker(const WorkerId& id, const WorkerKind& kind) override { spawns.push_back({id, kind}); }
   void kill_worker(const WorkerId& id) override { kills.push_back(id); }
@@ -63,6 +69,7 @@ class RecordingSink final : public NodeSink {
   std::deque<proto::ActorDied> actor_deaths;
   std::deque<Died> deaths;
   int changes = 0;
+  uint64_t last_answer = 0;   // number of the last grant or redirect
 };
 
 }  // namespace rt::node

@@ -15,6 +15,7 @@ struct Recorder : SubmitComm {
     NodeKey node;
     uint64_t class_id;
     int want;
+    uint64_t last_answer;
   };
   std::vector<Demand> demands;
   std::vector<uint64_t> connecting, returned, exits_asked;
@@ -22,7 +23,7 @@ struct Recorder : SubmitComm {
   std::vector<std::pair<uint64_t, Task*>> pushed;
   std::vector<std::pair<Task*, proto::ErrorValue>> failed;
 
-  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t, const std::string&) override { demands.push_back({node, c.id, want}); }
+  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t, const std::string&, uint64_t last_answer) override { demands.push_back({node, c.id, want, last_answer}); }
   void connect_lease(Lease& lease) override { connecting.push_back(lease.key); }
   void push_task(Lease& lease, Task& task) override { pushed.push_back({lease.key, &task}); }
   void take_back(Lease& lease, int count) override { taken_back.push_back({lease.key, count}); }
@@ -115,7 +116,7 @@ TEST_F(SubmitterTest, DemandSentToANodeThatBringsNothingComesBackEvenWithoutLeas
   Task* task = submit();
   Rng rng(1);
   NodeKey other = NodeId::random(rng);
-  submitter.redirected(function.scheduling_class->id, other, 1, now);
+  submitter.redirected(function.scheduling_class->id, other, 1, 101, now);
   EXPECT_TRUE(submitter.needs_tick());
   comm.clear();
   submitter.tick(now + 3'000'000);
@@ -262,7 +263,7 @@ TEST_F(SubmitterTest, RedirectMovesDemandAndIsWithdrawnWhenNothingComes) {
   comm.clear();
   NodeId other;
   other.data()[0] = 1;
-  submitter.redirected(function.scheduling_class->id, other, 2, now);
+  submitter.redirected(function.scheduling_class->id, other, 2, 101, now);
   ASSERT_FALSE(comm.demands.empty());
   EXPECT_EQ(comm.demands[0].node, other);
   EXPECT_EQ(comm.demands[0].want, 2);
