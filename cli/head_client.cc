@@ -2,8 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <cstdlib>
-
+#include "common/base/environment.h"
 #include "common/launch/launch.h"
 #include "common/net/address.h"
 
@@ -11,11 +10,6 @@ namespace rt::cli {
 namespace {
 
 constexpr int64_t kConnectTimeoutUs = 5'000'000;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 }  // namespace
 

@@ -20,7 +20,7 @@ ALLOWED = [
     ("common/net/", ["common/base/"]),
     ("common/rpc/", ["common/base/", "common/net/", "common/proto/"]),
     ("common/api_json/", ["common/base/", "common/proto/", "common/resources/"]),
-    ("common/launch/", ["common/base/", "common/config/", "common/resources/", "common/net/address.h"]),
+    ("common/launch/", ["common/base/", "common/config/", "common/resources/", "common/net/address.h", "common/net/probe.h"]),
     ("common/", ["common/"]),
     ("daemons/object_store/client/", ["common/", "daemons/object_store/"]),
     ("daemons/", ["common/"]),

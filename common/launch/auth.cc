@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
+#include "common/base/environment.h"
+#include "common/base/fd.h"
 #include "common/base/ids.h"
 #include "common/launch/internal.h"
 #include "common/launch/launch.h"
@@ -44,7 +44,7 @@ Result<std::string> create_token(const std::string& path) {
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return errno_error("cannot make " + directory + " for the cluster token", errno);
   RT_ASSIGN(std::string token, random_hex());
   std::string draft = fmt::format("{}.{}.{}", path, getpid(), token.substr(0, 8));
-  UniqueFd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return errno_error("cannot make the token file " + path, errno);
   std::string line = token + "\n";
   bool written = write(fd.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(fd.get()) == 0;
@@ -62,13 +62,8 @@ Result<std::string> create_token(const std::string& path) {
 
 }  // namespace
 
-void UniqueFd::reset(int fd) {
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
-}
-
 std::optional<std::string> read_file(const std::string& path, size_t max_bytes) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return std::nullopt;
   std::string text;
   char buffer[16384];
@@ -83,7 +78,7 @@ std::optional<std::string> read_file(const std::string& path, size_t max_bytes) 
 
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
   std::string draft = fmt::format("{}.{}", path, getpid());
-  UniqueFd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
+  Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd.valid()) return errno_error("cannot write " + path, errno);
   if (write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) || rename(draft.c_str(), path.c_str()) != 0) {
     int error = errno;
@@ -98,11 +93,6 @@ std::string_view trimmed(std::string_view text) {
   size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
 }
 
 Result<std::string> auth_token(bool create) {

@@ -218,7 +218,7 @@ class NodeStarter {
     RT_TRY(spawn_one(node_manager_request()));
     RT_TRY(spawn_one(store_request()));
     // From here a daemon's end closes its socket, and clients that wait there learn of it.
-    for (UniqueFd* listener : {&head_listener_, &node_manager_listener_, &raylet_listener_, &store_listener_}) listener->reset();
+    for (Fd* listener : {&head_listener_, &node_manager_listener_, &raylet_listener_, &store_listener_}) listener->reset();
     return {};
   }
 
@@ -252,8 +252,8 @@ class NodeStarter {
   std::string token_;
   std::map<std::string, std::string> programs_;
   Session session_;
-  UniqueFd head_listener_, node_manager_listener_, raylet_listener_, store_listener_;
-  UniqueFd lifeline_, lifeline_kept_;
+  Fd head_listener_, node_manager_listener_, raylet_listener_, store_listener_;
+  Fd lifeline_, lifeline_kept_;
   std::optional<ReadySocket> ready_;
   StartedNode node_;
   bool published_ = false;

@@ -56,7 +56,7 @@ Result<StartedNode> restart_head(const StartedNode& node) {
   RT_ASSIGN(auto address, net::Address::parse(node.head_address));
   // The command line says --listen-fd kFirstInheritedFd.
   RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(listening_host(node.node_ip), address.port)));
-  UniqueFd listener(fd);
+  Fd listener(fd);
   RT_ASSIGN(ReadySocket ready, ReadySocket::create());
   RT_ASSIGN(SpawnRequest request, request_for(*ended, node, ready));
   request.inherit = {listener.get()};

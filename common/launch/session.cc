@@ -4,9 +4,6 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,9 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/clock.h"
+#include "common/base/fd.h"
 #include "common/launch/internal.h"
 #include "common/launch/spawn.h"
 #include "common/net/address.h"
+#include "common/net/probe.h"
 
 namespace rt::launch {
 namespace {
@@ -48,7 +47,7 @@ Status make_root(const std::string& root) {
 
 Status probe(const std::string& directory) {
   std::string path = directory + "/.probe";
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return cannot_use(directory, errno);
   int error = posix_fallocate(fd.get(), 0, kProbeBytes);
   unlink(path.c_str());
@@ -130,24 +129,6 @@ std::vector<StartedNode> all_records(const std::string& root) {
 
 std::string root_of(const std::string& session_dir) { return session_dir.substr(0, session_dir.rfind('/')); }
 
-// Whether something accepts connections there. Name or route trouble counts as yes: it is the connecting client's to report.
-bool is_listening(const net::Address& address) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0) return true;
-  UniqueFd fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  int result = connect(fd.get(), found->ai_addr, found->ai_addrlen);
-  int error = result == 0 ? 0 : errno;
-  freeaddrinfo(found);
-  if (error == EINPROGRESS) {
-    pollfd waiting{fd.get(), POLLOUT, 0};
-    if (poll(&waiting, 1, kReachTimeoutMs) <= 0) return true;
-    socklen_t size = sizeof(error);
-    getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  }
-  return error != ECONNREFUSED;
-}
-
 const char* kHowToStart = "start one with `rayctl start --head`, or name one with --address=HOST:PORT or RAY_ADDRESS";
 
 Result<std::string> address_from_file() {
@@ -159,7 +140,8 @@ Result<std::string> address_from_file() {
   if (!parsed || parsed->kind != net::Address::Kind::kTcp || parsed->port == 0) {
     return make_error(Code::kNotFound, fmt::format("{} does not name a cluster (it reads '{}'): remove it, then {}", path, address.substr(0, 80), kHowToStart));
   }
-  if (!is_listening(*parsed)) {
+  // Name or route trouble is the connecting client's to report.
+  if (net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kNo) {
     return make_error(Code::kNotFound, fmt::format("the cluster at {} that {} names has ended: {}", address, path, kHowToStart));
   }
   return address;

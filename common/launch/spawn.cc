@@ -72,7 +72,7 @@ void set_attributes(Actions& actions) {
   posix_spawnattr_setflags(&actions.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 }
 
-UniqueFd open_pidfd(int pid) { return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+Fd open_pidfd(int pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
 // The sender's process id when the message says READY=1, else 0.
 int receive_ready(int fd) {
@@ -103,7 +103,7 @@ Result<StartedProcess> spawn(const SpawnRequest& request) {
   posix_spawn_file_actions_addopen(&actions.files, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions.files, 1, request.output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&actions.files, 1, 2);
-  std::vector<UniqueFd> staged;
+  std::vector<Fd> staged;
   int number = kFirstInheritedFd;
   for (int fd : request.inherit) {
     staged.emplace_back(fcntl(fd, F_DUPFD_CLOEXEC, kStagingFd));
@@ -167,7 +167,7 @@ Result<ReadySocket> ReadySocket::create() {
 Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t timeout_us, std::string* culprit) {
   int64_t deadline_us = steady_now_us() + timeout_us;
   std::vector<StartedProcess> pending = processes;
-  std::vector<UniqueFd> watches;
+  std::vector<Fd> watches;
   std::vector<pollfd> polled = {{fd_.get(), POLLIN, 0}};
   for (const auto& process : processes) {
     watches.push_back(open_pidfd(process.pid));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/fd.h"
 #include "common/base/status.h"
 #include "common/launch/internal.h"
 #include "common/launch/launch.h"
@@ -36,7 +37,7 @@ class ReadySocket {
   Status wait(const std::vector<StartedProcess>& processes, int64_t timeout_us, std::string* culprit);
 
  private:
-  UniqueFd fd_;
+  Fd fd_;
   std::string name_;
 };
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "common/base/clock.h"
+#include "common/base/fd.h"
 #include "common/launch/internal.h"
 #include "common/launch/launch.h"
 #include "common/launch/spawn.h"
@@ -23,14 +24,14 @@ namespace fs = std::filesystem;
 // One process being ended. The pidfd is opened before the start time is compared, so a signal can only reach the process meant.
 struct Target {
   const StartedProcess* process;
-  UniqueFd pidfd;
+  Fd pidfd;
 };
 
 std::vector<Target> alive(const std::vector<const StartedProcess*>& processes) {
   std::vector<Target> targets;
   for (const auto* process : processes) {
     if (process->pid <= 0) continue;
-    UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process->pid, 0)));
+    Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process->pid, 0)));
     if (pidfd.valid() && process->start_time != 0 && process_start_time(process->pid) == process->start_time) targets.push_back({process, std::move(pidfd)});
   }
   return targets;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/net/address.h"
+#include "common/net/probe.h"
 #include "common/net/sockets.h"
 
 namespace rt::net {
@@ -42,20 +43,18 @@ Result<int> listen_tcp(const Address& address, int backlog) {
 
 enum class Occupant { kAlive, kStale, kNotASocket };
 
-Occupant probe(const SockAddr& address) {
+Occupant probe(const SockAddr& address, const std::string& path) {
   // lstat through sun_path: it is the reachable name also of long paths.
   struct stat info;
   const auto* un = reinterpret_cast<const sockaddr_un*>(&address.storage);
   if (::lstat(un->sun_path, &info) == 0 && !S_ISSOCK(info.st_mode)) return Occupant::kNotASocket;
-  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (::connect(fd.get(), address.get(), address.size) == 0) return Occupant::kAlive;
-  return errno == ECONNREFUSED || errno == ENOENT ? Occupant::kStale : Occupant::kAlive;
+  return is_listening(Address::unix_socket(path), 0) == Listening::kNo ? Occupant::kStale : Occupant::kAlive;
 }
 
 Status bind_unix(int fd, const SockAddr& address, const std::string& path) {
   if (::bind(fd, address.get(), address.size) == 0) return {};
   if (errno != EADDRINUSE) return errno_error("cannot listen on " + path, errno);
-  switch (probe(address)) {
+  switch (probe(address, path)) {
     case Occupant::kAlive:
       return make_error(Code::kIo, "socket " + path + " is in use: another process listens there; stop it or choose another path");
     case Occupant::kNotASocket:

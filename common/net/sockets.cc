@@ -21,11 +21,6 @@ constexpr int kKeepaliveProbes = 3;
 
 }  // namespace
 
-void Fd::reset(int fd) {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = fd;
-}
-
 Result<SockAddr> unix_sockaddr(const std::string& path) {
   SockAddr address;
   auto* un = reinterpret_cast<sockaddr_un*>(&address.storage);

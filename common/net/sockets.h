@@ -1,37 +1,16 @@
-// Private to common/net: sockaddr handling and socket options, shared by both loops.
+// sockaddr handling and socket options: what both loops stand on, and start-up code that has a bare descriptor.
 #pragma once
 
 #include <sys/socket.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "common/base/fd.h"
 #include "common/base/status.h"
 #include "common/net/address.h"
 
 namespace rt::net {
-
-// A descriptor that is closed with its owner.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept {
-    if (this != &other) reset(other.release());
-    return *this;
-  }
-  ~Fd() { reset(); }
-
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }
-  void reset(int fd = -1);
-
- private:
-  int fd_ = -1;
-};
 
 struct SockAddr {
   sockaddr_storage storage{};

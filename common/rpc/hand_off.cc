@@ -36,7 +36,7 @@ void refuse_socket(int fd, const Error& why) {
 }
 
 void hand_off(net::Loop& loop, const std::string& unix_path, int fd, std::function<void(Status)> done) {
-  auto passed = std::make_shared<net::Fd>(fd);   // shared: std::function copies
+  auto passed = std::make_shared<Fd>(fd);   // shared: std::function copies
   loop.connect(net::Address::unix_socket(unix_path), kConnectTimeoutUs,
                [passed, done = std::move(done)](Result<std::unique_ptr<net::Stream>> stream) {
                  Status status;

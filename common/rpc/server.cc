@@ -116,7 +116,7 @@ void Server::Impl::on_preamble(uint64_t id, Result<Preamble> preamble) {
 }
 
 void Server::Impl::on_handoff(Arriving entry) {
-  net::Fd fd(entry.arrival->release_passed_fd());
+  Fd fd(entry.arrival->release_passed_fd());
   struct stat info;
   int type = 0;
   socklen_t size = sizeof(type);

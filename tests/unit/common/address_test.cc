@@ -7,6 +7,8 @@
 
 #include <fstream>
 
+#include "common/base/fd.h"
+#include "common/net/probe.h"
 #include "tests/unit/common/loop_driver.h"
 
 namespace rt::net {
@@ -35,6 +37,27 @@ TEST(Address, NamesWhatIsWrong) {
     EXPECT_EQ(address.error().code, Code::kInvalid);
     EXPECT_NE(address.error().message.find(c.says), std::string::npos) << address.error().message;
   }
+}
+
+TEST(IsListening, ToldFromTheOutside) {
+  test::TempDir dir;
+  const std::string far = dir.path(std::string(120, 'x'));   // beyond what sockaddr_un holds
+  ASSERT_EQ(::mkdir(far.c_str(), 0700), 0);
+  for (const std::string& path : {dir.path("s"), far + "/s"}) {
+    Address address = Address::unix_socket(path);
+    EXPECT_EQ(is_listening(address, 0), Listening::kNo) << "no such file";
+    {
+      Fd listener(*listen_on(address));
+      EXPECT_EQ(is_listening(address, 0), Listening::kYes);
+    }
+    EXPECT_EQ(is_listening(address, 0), Listening::kNo) << "stale";
+  }
+  EXPECT_EQ(is_listening(Address::unix_socket(far + "/none/s"), 0), Listening::kNo) << "no such directory";
+  Fd listener(*listen_on(Address::tcp("127.0.0.1", 0)));
+  Address address = Address::tcp("127.0.0.1", *bound_port(listener.get()));
+  EXPECT_EQ(is_listening(address, 1000), Listening::kYes);
+  listener.reset();
+  EXPECT_EQ(is_listening(address, 1000), Listening::kNo);
 }
 
 TEST(ListenOn, ASecondListenerLearnsThePortAndTheRemedy) {

@@ -29,8 +29,8 @@ std::string preamble() { return rpc::encode_preamble({}); }
 class GarbageTest : public RpcTest {
  protected:
   // A bare client socket.
-  net::Fd raw(bool over_unix = false) {
-    net::Fd fd(::socket(over_unix ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Fd raw(bool over_unix = false) {
+    Fd fd(::socket(over_unix ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     net::SockAddr to;
     if (over_unix) {
       to = std::move(*net::unix_sockaddr(socket_path()));
@@ -99,7 +99,7 @@ TEST_P(GarbageTest, NonsenseBeforeAndInsteadOfAHelloIsCutOff) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
-    net::Fd fd = raw();
+    Fd fd = raw();
     std::string said = converse(fd.get(), c.bytes);
     if (c.error == nullptr) {
       EXPECT_TRUE(said.empty());
@@ -113,7 +113,7 @@ TEST_P(GarbageTest, NonsenseBeforeAndInsteadOfAHelloIsCutOff) {
 }
 
 TEST_P(GarbageTest, OddFramesOnAnOpenConnectionAreAnsweredOrIgnored) {
-  net::Fd fd = raw();
+  Fd fd = raw();
   uint32_t echo_hash = rpc::method_hash("rt.test.EchoService.Echo");
   std::string bytes = preamble() + hello();
   bytes += frame(rpc::FrameKind::kResponse, "an answer to nothing", 77);
@@ -142,7 +142,7 @@ TEST_P(GarbageTest, HalfOpenAndIdlePeersTimeOut) {
   for (bool over_unix : {false, true}) {
     for (const std::string& start : {std::string(), std::string("RAY1"), preamble().substr(0, 79), preamble(), preamble() + hello().substr(0, 10)}) {
       SCOPED_TRACE(start.size());
-      net::Fd fd = raw(over_unix);
+      Fd fd = raw(over_unix);
       converse(fd.get(), start);
       expect_alive();
     }
@@ -150,7 +150,7 @@ TEST_P(GarbageTest, HalfOpenAndIdlePeersTimeOut) {
   // Silent ones do not keep others out meanwhile.
   options.hello_timeout_us = 60'000'000;
   serve(options);
-  std::vector<net::Fd> silent;
+  std::vector<Fd> silent;
   for (int i = 0; i < 50; ++i) silent.push_back(raw());
   expect_alive();
 }
@@ -158,7 +158,7 @@ TEST_P(GarbageTest, HalfOpenAndIdlePeersTimeOut) {
 TEST_P(GarbageTest, APeerThatLeavesAtAnyByteLeaksNothing) {
   std::string bytes = preamble() + hello() + frame(rpc::FrameKind::kRequest, text("x").SerializeAsString(), 1, rpc::method_hash("rt.test.EchoService.Echo"));
   for (size_t n = 0; n < bytes.size(); n += 7) {
-    net::Fd fd = raw();
+    Fd fd = raw();
     ASSERT_EQ(::send(fd.get(), bytes.data(), n, 0), static_cast<ssize_t>(n));
   }
   expect_alive();
@@ -169,13 +169,13 @@ TEST_P(GarbageTest, APeerThatLeavesAtAnyByteLeaksNothing) {
 TEST_P(GarbageTest, AHandOverWithoutASocketIsRefused) {
   int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   for (int passed : {-1, file}) {
-    net::Fd fd = raw(true);
+    Fd fd = raw(true);
     ASSERT_TRUE(net::send_with_fds(fd.get(), rpc::encode_preamble({"handoff", ""}), &passed, passed < 0 ? 0 : 1));
     converse(fd.get(), "");
   }
   // Descriptors nobody asked for are closed, more than one too.
   int many[3] = {file, file, file};
-  net::Fd fd = raw(true);
+  Fd fd = raw(true);
   ASSERT_TRUE(net::send_with_fds(fd.get(), preamble() + "garbage behind it that is no frame", many, 3));
   converse(fd.get(), "");
   ::close(file);

@@ -1,0 +1,16 @@
+// Whether anything listens at an address: for start-up code. Blocks.
+#pragma once
+
+#include "common/net/address.h"
+
+namespace rt::net {
+
+enum class Listening {
+  kYes,
+  kNo,        // refused, or there is no such socket
+  kUnclear,   // no route, no such host, no permission, no answer within `timeout_ms`
+};
+// Connects, says nothing and closes.
+Listening is_listening(const Address& address, int timeout_ms);
+
+}  // namespace rt::net
