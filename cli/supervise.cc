@@ -4,14 +4,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -19,6 +16,7 @@
 
 #include "cli/output.h"
 #include "common/base/clock.h"
+#include "common/daemon/ready.h"
 
 namespace rt::cli {
 namespace {
@@ -31,21 +29,6 @@ sigset_t ending_signals() {
   sigemptyset(&set);
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
   return set;
-}
-
-// When systemd (Type=notify) runs the blocking command itself.
-void tell_service_manager() {
-  const char* name = std::getenv("NOTIFY_SOCKET");
-  sockaddr_un address{};
-  if (name == nullptr || std::strlen(name) >= sizeof(address.sun_path)) return;
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, name, std::strlen(name));
-  if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
-  int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(name));
-  constexpr std::string_view kReady = "READY=1";
-  sendto(fd, kReady.data(), kReady.size(), MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), size);
-  close(fd);
 }
 
 bool is_orderly(int status) {
@@ -83,7 +66,7 @@ int supervise(const launch::StartedNode& node) {
   const std::string record = node.session_dir + "/logs/ray_process_exit.log";
   fmt::print("\n--block: this command stays until the node ends; exits of its processes are recorded in {}.\n", record);
   std::fflush(stdout);
-  tell_service_manager();
+  daemon::ReadyNotice().send();   // when systemd (Type=notify) runs this command itself
   sigset_t set = ending_signals();
   int signals = signalfd(-1, &set, SFD_CLOEXEC);
   std::vector<pollfd> polled = {{signals, POLLIN, 0}};

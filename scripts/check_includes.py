@@ -19,6 +19,7 @@ ALLOWED = [
     ("common/events/", ["common/base/"]),
     ("common/net/", ["common/base/"]),
     ("common/rpc/", ["common/base/", "common/net/", "common/proto/"]),
+    ("common/daemon/", ["common/base/", "common/config/", "common/net/"]),
     ("common/api_json/", ["common/base/", "common/proto/", "common/resources/"]),
     ("common/launch/", ["common/base/", "common/config/", "common/resources/", "common/net/address.h", "common/net/probe.h"]),
     ("common/", ["common/"]),

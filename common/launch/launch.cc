@@ -68,10 +68,7 @@ std::string tail_of(const std::string& path) {
 std::string words_of(const std::string& session_dir, const std::string& name) {
   std::string said = tail_of(fmt::format("{}/logs/{}.err", session_dir, name));
   if (said.empty()) {
-    std::string log = name.substr(name.find('-') + 1);          // ray-node-manager -> node-manager.log or node_manager.log
-    said = tail_of(fmt::format("{}/logs/{}.log", session_dir, log));
-    std::replace(log.begin(), log.end(), '-', '_');
-    if (said.empty()) said = tail_of(fmt::format("{}/logs/{}.log", session_dir, log));
+    said = tail_of(fmt::format("{}/logs/{}.log", session_dir, name.substr(name.find('-') + 1)));   // ray-node-manager: node-manager.log
   }
   return said.empty() ? said : "It said:\n" + said;
 }

@@ -1,77 +1,65 @@
-// ray-node-manager: flags, settings, signals; everything else is in service/.
+// ray-node-manager: flags and settings; everything else is in service/. Flags in docs/daemon-flags.md.
 #include <fmt/core.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <boost/program_options.hpp>
-#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "common/net/asio_loop.h"
+#include "common/daemon/process.h"
+#include "common/daemon/ready.h"
 #include "daemons/node_manager/service/node_manager.h"
-
-namespace po = boost::program_options;
-namespace fs = std::filesystem;
 
 namespace rt::node {
 namespace {
 
-std::string dashed(std::string name) {
-  for (char& c : name) c = c == '_' ? '-' : c;
-  return name;
-}
+namespace fs = std::filesystem;
+namespace po = boost::program_options;
 
-po::options_description flag_table() {
-  po::options_description flags("ray-node-manager: leases, workers and actors of one node");
-  auto add = flags.add_options();
-  add("help", "show this text");
-  add("config", po::value<std::string>()->default_value(""), "settings as a JSON file");
-  add("port", po::value<int>()->default_value(0), "TCP port of the node; 0: any");
-  add("host", po::value<std::string>()->default_value(""), "TCP address to listen on; default: --node-ip");
-  add("listen-fd", po::value<int>()->default_value(-1), "inherited TCP listening socket");
-  add("unix-listen-fd", po::value<int>()->default_value(-1), "inherited Unix listening socket");
-  add("socket", po::value<std::string>()->default_value(""), "Unix socket; default: SESSION/sockets/raylet");
-  add("session-dir", po::value<std::string>()->default_value(""), "session directory");
-  add("log-file", po::value<std::string>()->default_value(""), "default: SESSION/logs/node-manager.log, or stderr");
-  add("lifeline-fd", po::value<int>()->default_value(-1), "end when this descriptor reaches end of file");
-  add("token-file", po::value<std::string>()->default_value(""), "file with the cluster token; default: $RAY_AUTH_TOKEN");
-  add("head-address", po::value<std::string>()->default_value(""), "HOST:PORT of the head");
-  add("store-socket", po::value<std::string>()->default_value(""), "the node's object store");
-  add("node-ip", po::value<std::string>()->default_value(""), "address other nodes reach this one by");
-  add("node-name", po::value<std::string>()->default_value(""), "name of the node; default: its address");
-  add("node-id", po::value<std::string>()->default_value(""), "hex id; default: random");
-  add("resources", po::value<std::string>()->default_value(""), "all totals as JSON, e.g. {\"CPU\": 2}; default: what the machine has");
-  add("labels", po::value<std::string>()->default_value(""), "labels as JSON");
-  add("is-head-node", po::bool_switch(), "this node runs beside the head");
-  add("python", po::value<std::string>()->default_value("/usr/bin/python3"), "interpreter of the workers");
-  add("python-path", po::value<std::string>()->default_value(""), "directory that holds the ray package");
-  for (const SettingInfo& setting : setting_table()) add(dashed(setting.name).c_str(), po::value<std::string>(), setting.meaning.c_str());
-  return flags;
-}
+struct Flags : daemon::Flags {
+  std::string host, socket, head_address, store_socket, node_ip, node_name, node_id, resources, labels, python = "/usr/bin/python3", python_path;
+  int port = 0, listen_fd = -1, unix_listen_fd = -1;
+  bool is_head_node = false;
+};
 
-Result<std::string> read_token(const std::string& file) {
-  if (file.empty()) {
-    const char* token = std::getenv("RAY_AUTH_TOKEN");
-    if (token && *token) return std::string(token);
-    const char* mode = std::getenv("RAY_AUTH_MODE");
-    if (mode && std::strcmp(mode, "disabled") == 0) return std::string();
-    return make_error(Code::kInvalid, "there is no cluster token: give --token-file FILE or RAY_AUTH_TOKEN, or RAY_AUTH_MODE=disabled to let everyone in");
+Status check(const Flags& flags) {
+  if (flags.head_address.empty()) return make_error(Code::kInvalid, "--head-address HOST:PORT is needed: the head of the cluster to join");
+  if (flags.session_dir.empty()) return make_error(Code::kInvalid, "--session-dir DIR is needed: logs and sockets go there");
+  if (!flags.node_id.empty() && !NodeId::is_valid(from_hex(flags.node_id))) {
+    return make_error(Code::kInvalid, fmt::format("--node-id '{}' is not an id of {} hex digits", flags.node_id, NodeId::kSize * 2));
   }
-  std::ifstream in(file);
-  std::string token;
-  if (!(in >> token)) return make_error(Code::kIo, fmt::format("the token file {} cannot be read or is empty", file));
-  return token;
+  return daemon::check_port(flags.port);
+}
+
+Result<std::optional<Flags>> parse(int argc, char** argv) {
+  Flags flags;
+  po::options_description own("ray-node-manager: leases, workers and actors of one node");
+  own.add_options()
+      ("port", po::value(&flags.port), "TCP port of the node (0: any free one)")
+      ("host", po::value(&flags.host), "TCP address to listen on (default: --node-ip)")
+      ("listen-fd", po::value(&flags.listen_fd), "inherited listening TCP socket instead")
+      ("unix-listen-fd", po::value(&flags.unix_listen_fd), "inherited listening Unix socket (its path: --socket)")
+      ("socket", po::value(&flags.socket), "Unix socket to listen on (default: SESSION/sockets/raylet)")
+      ("head-address", po::value(&flags.head_address), "HOST:PORT of the head")
+      ("store-socket", po::value(&flags.store_socket), "the node's object store")
+      ("node-ip", po::value(&flags.node_ip), "address other nodes reach this one by")
+      ("node-name", po::value(&flags.node_name), "name of the node (default: its address)")
+      ("node-id", po::value(&flags.node_id), "id of the node, hex (default: random)")
+      ("resources", po::value(&flags.resources), "all totals as JSON, e.g. {\"CPU\": 2} (default: what the machine has)")
+      ("labels", po::value(&flags.labels), "labels as JSON")
+      ("is-head-node", po::bool_switch(&flags.is_head_node), "this node runs beside the head")
+      ("python", po::value(&flags.python), "interpreter of the workers (default: /usr/bin/python3)")
+      ("python-path", po::value(&flags.python_path), "directory that holds the ray package (default: found beside this program)");
+  RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, own, flags));
+  if (!start) return std::optional<Flags>();
+  RT_TRY(check(flags));
+  flags.session_dir = fs::absolute(flags.session_dir).lexically_normal().string();
+  return std::optional<Flags>(std::move(flags));
 }
 
 Result<ResourceSet> parse_resources(const std::string& text, const std::string& node_ip, bool is_head) {
@@ -127,139 +115,70 @@ void fill_worker_env(const std::map<std::string, std::string>& setting_flags, No
   for (const auto& [name, value] : setting_flags) options.worker_env["RAY_" + name] = value;
 }
 
-Result<NodeManagerOptions> make_options(const po::variables_map& flags) {
+Result<NodeManagerOptions> make_options(const Flags& flags, const Settings& settings) {
   NodeManagerOptions options;
-  std::map<std::string, std::string> setting_flags;
-  for (const SettingInfo& setting : setting_table()) {
-    if (flags.count(dashed(setting.name))) setting_flags[setting.name] = flags[dashed(setting.name)].as<std::string>();
-  }
-  auto text = [&](const char* name) { return flags[name].as<std::string>(); };
-  RT_ASSIGN(options.settings, load_settings(text("config"), setting_flags));
-  if (text("head-address").empty()) return make_error(Code::kInvalid, "--head-address HOST:PORT is needed: the head of the cluster to join");
-  RT_ASSIGN(options.head, net::Address::parse(text("head-address")));
-  if (text("session-dir").empty()) return make_error(Code::kInvalid, "--session-dir DIR is needed: logs and sockets go there");
-  options.session_dir = fs::absolute(text("session-dir")).lexically_normal().string();
-  std::error_code ec;
-  for (const char* sub : {"/logs", "/sockets"}) {
-    fs::create_directories(options.session_dir + sub, ec);
-    if (ec) return make_error(Code::kIo, fmt::format("cannot create {}{}: {}", options.session_dir, sub, ec.message()));
-  }
-  options.socket_path = text("socket").empty() ? options.session_dir + "/sockets/raylet" : fs::absolute(text("socket")).lexically_normal().string();
-  options.unix_listen_fd = flags["unix-listen-fd"].as<int>();
-  options.tcp_listen_fd = flags["listen-fd"].as<int>();
-  options.store_socket = text("store-socket");
-  RT_ASSIGN(options.token, read_token(text("token-file")));
-  options.node_ip = text("node-ip");
+  options.settings = settings;
+  options.session_dir = flags.session_dir;
+  options.socket_path = flags.socket.empty() ? flags.session_dir + "/sockets/raylet" : fs::absolute(flags.socket).lexically_normal().string();
+  options.unix_listen_fd = flags.unix_listen_fd;
+  options.tcp_listen_fd = flags.listen_fd;
+  options.store_socket = flags.store_socket;
+  RT_ASSIGN(options.head, net::Address::parse(flags.head_address));
+  RT_ASSIGN(options.token, daemon::read_token(flags));
+  options.node_ip = flags.node_ip;
   if (options.node_ip.empty()) options.node_ip = options.head.host == "127.0.0.1" || options.head.host == "localhost" ? "127.0.0.1" : net::detect_node_ip();
-  int port = flags["port"].as<int>();
-  if (port < 0 || port > 65535) return make_error(Code::kInvalid, fmt::format("--port {}: 0 (any free port) to 65535", port));
-  options.tcp = net::Address::tcp(text("host").empty() ? options.node_ip : text("host"), port);
-  options.node_name = text("node-name");
+  options.tcp = net::Address::tcp(flags.host.empty() ? options.node_ip : flags.host, flags.port);
+  options.node_name = flags.node_name;
   Rng rng = Rng::from_system();
   options.seed = rng.next();
-  options.node_id = text("node-id").empty() ? NodeId::random(rng) : NodeId::from_hex(text("node-id"));
-  if (options.node_id.is_nil()) return make_error(Code::kInvalid, fmt::format("--node-id '{}' is not an id of {} hex digits", text("node-id"), NodeId::kSize * 2));
-  options.is_head_node = flags["is-head-node"].as<bool>();
-  RT_ASSIGN(options.total, parse_resources(text("resources"), options.node_ip, options.is_head_node));
-  RT_ASSIGN(options.labels, parse_labels(text("labels")));
+  options.node_id = flags.node_id.empty() ? NodeId::random(rng) : NodeId::from_hex(flags.node_id);
+  options.is_head_node = flags.is_head_node;
+  RT_ASSIGN(options.total, parse_resources(flags.resources, options.node_ip, options.is_head_node));
+  RT_ASSIGN(options.labels, parse_labels(flags.labels));
   options.labels.try_emplace("ray.io/node-id", options.node_id.hex());
-  options.python = text("python");
-  options.python_path = find_python_path(text("python-path"));
+  options.python = flags.python;
+  options.python_path = find_python_path(flags.python_path);
   options.cpp_worker = executable_dir() + "/ray-cpp-worker";
-  fill_worker_env(setting_flags, options);
+  fill_worker_env(flags.settings, options);
   return options;
 }
 
-// systemd's protocol; `path` is $NOTIFY_SOCKET.
-void notify_ready(const std::string& notify_socket) {
-  const char* path = notify_socket.c_str();
-  if (!*path) return;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  size_t length = std::strlen(path);
-  if (length >= sizeof address.sun_path) return;
-  std::memcpy(address.sun_path, path, length);
-  if (path[0] == '@') address.sun_path[0] = 0;   // an abstract name
-  int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return;
-  static constexpr char kReady[] = "READY=1";
-  socklen_t size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  if (::sendto(fd, kReady, sizeof kReady - 1, MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), size) < 0) {
-    RT_WARN("cannot tell NOTIFY_SOCKET {} that the node is ready: {}", path, std::strerror(errno));
+Status make_directories(const std::string& session_dir) {
+  for (const char* sub : {"/logs", "/sockets"}) {
+    std::error_code error;
+    fs::create_directories(session_dir + sub, error);
+    if (error) return make_error(Code::kIo, fmt::format("cannot create {}{}: {}", session_dir, sub, error.message()));
   }
-  ::close(fd);
+  return {};
 }
 
-int run(const po::variables_map& flags) {
-  auto options = make_options(flags);
-  if (!options) {
-    std::cerr << "ray-node-manager: " << options.error().message << "\n";
-    return 2;
-  }
-  LogOptions log;
-  log.component = "node-manager";
-  log.file = flags["log-file"].as<std::string>().empty() ? options->session_dir + "/logs/node-manager.log" : flags["log-file"].as<std::string>();
-  log.level = parse_log_level(options->settings.log_level, LogLevel::kInfo);
-  log.max_file_bytes = static_cast<size_t>(options->settings.log_rotation_bytes);
-  init_log(log);
-  ::signal(SIGPIPE, SIG_IGN);
+Status run(const Flags& flags) {
+  RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
+  RT_TRY(make_directories(flags.session_dir));
+  daemon::start_log(flags, settings, "node-manager");
+  daemon::ReadyNotice ready;
+  RT_ASSIGN(NodeManagerOptions options, make_options(flags, settings));
   become_subreaper();
-  // Not for the workers.
-  std::string notify = std::getenv("NOTIFY_SOCKET") ? std::getenv("NOTIFY_SOCKET") : "";
-  ::unsetenv("NOTIFY_SOCKET");
 
   net::AsioLoop loop;
-  int exit_code = 0;
-  int lifeline = flags["lifeline-fd"].as<int>();
+  Status outcome;
   NodeManager::Events events;
-  events.on_ready = [&] { notify_ready(notify); };
+  events.on_ready = [&] { ready.send(); };
   events.on_stopped = [&](int code, const std::string& why) {
-    exit_code = code;
-    if (code != 0) std::cerr << "ray-node-manager: " << why << "\n";
+    if (code != 0) outcome = make_error(Code::kUnavailable, why);
     loop.stop();
   };
-  auto node = std::make_unique<NodeManager>(loop, std::move(*options), std::move(events));
-  loop.on_signals({SIGTERM, SIGINT}, [&](int signal) {
-    node->stop({1, fmt::format("received signal {}", signal), 0, lifeline >= 0 ? kQuickStopUs : kGentleStopUs});
+  auto node = std::make_unique<NodeManager>(loop, std::move(options), std::move(events));
+  daemon::EndWatch ends(loop, flags.lifeline_fd, [&](const std::string& why) {
+    node->stop({1, why, 0, flags.lifeline_fd >= 0 ? kQuickStopUs : kGentleStopUs});
   });
-  std::unique_ptr<net::FdWatch> lifeline_watch;
-  if (lifeline >= 0) {
-    lifeline_watch = loop.watch_readable(lifeline, [&] {
-      char ignored[256];
-      ssize_t n = ::read(lifeline, ignored, sizeof ignored);
-      if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
-      loop.post([&] { lifeline_watch.reset(); });   // not from inside its own callback
-      node->stop({1, "the process this cluster belongs to ended", 0, kQuickStopUs});
-    });
-  }
-  Status started = node->start();
-  if (!started) {
-    RT_ERROR("{}", started.error().message);
-    std::cerr << "ray-node-manager: " << started.error().message << "\n";
-    return 1;
-  }
+  RT_TRY(node->start());
   loop.run();
   node.reset();
-  flush_log();
-  return exit_code;
+  return outcome;
 }
 
 }  // namespace
 }  // namespace rt::node
 
-int main(int argc, char** argv) {
-  po::options_description table = rt::node::flag_table();
-  po::variables_map flags;
-  try {
-    po::store(po::command_line_parser(argc, argv).options(table).positional({}).style(po::command_line_style::unix_style ^ po::command_line_style::allow_guessing).run(), flags);
-    po::notify(flags);
-  } catch (const po::error& error) {
-    std::cerr << "ray-node-manager: " << error.what() << " (see --help)\n";
-    return 2;
-  }
-  if (flags.count("help")) {
-    std::cout << table << "\n";
-    return 0;
-  }
-  return rt::node::run(flags);
-}
+int main(int argc, char** argv) { return rt::daemon::run_main("ray-node-manager", argc, argv, rt::node::parse, rt::node::run); }
