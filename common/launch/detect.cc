@@ -142,14 +142,6 @@ Status check_custom(const std::map<std::string, double>& resources) {
   return {};
 }
 
-int64_t default_object_store_memory(const std::string& directory, int64_t available, int64_t min) {
-  struct statvfs info;
-  if (statvfs(directory.c_str(), &info) != 0) return 0;
-  auto room = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) * kSharedMemoryShare;
-  auto bytes = static_cast<int64_t>(std::min(static_cast<double>(available) * kObjectStoreShare, room));
-  return bytes < min ? 0 : bytes;
-}
-
 }  // namespace
 
 int detect_cpus(const std::string& root, int affinity) {
@@ -171,6 +163,21 @@ int64_t detect_memory(const std::string& root) {
   return left == kNoLimit ? 0 : left;
 }
 
+int64_t detect_object_store_memory(const std::string& directory, int64_t min) {
+  struct statvfs info;
+  if (statvfs(directory.empty() ? "/dev/shm" : directory.c_str(), &info) != 0) return 0;
+  auto room = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) * kSharedMemoryShare;
+  auto bytes = static_cast<int64_t>(std::min(static_cast<double>(detect_memory()) * kObjectStoreShare, room));
+  return bytes < min ? 0 : bytes;
+}
+
+std::map<std::string, double> detect_totals(const std::string& node_ip, int64_t object_store_memory) {
+  std::map<std::string, double> totals = {{"CPU", detect_cpus()}, {"node:" + node_ip, 1}};
+  if (int64_t left = detect_memory() - object_store_memory; left > 0) totals["memory"] = static_cast<double>(left);
+  if (object_store_memory > 0) totals["object_store_memory"] = static_cast<double>(object_store_memory);
+  return totals;
+}
+
 Result<NodeResources> node_resources(const NodeOptions& options, const std::string& node_ip, int64_t min_store, int64_t configured_store) {
   RT_TRY(check_count("--num-cpus", options.num_cpus));
   RT_TRY(check_count("--num-gpus", options.num_gpus));
@@ -179,20 +186,13 @@ Result<NodeResources> node_resources(const NodeOptions& options, const std::stri
   RT_TRY(check_fits_memory(options.object_store_memory, options.plasma_directory));
   RT_TRY(check_custom(options.resources));
   NodeResources node;
-  int64_t available = detect_memory();
-  node.object_store_memory = configured_store;
-  if (options.object_store_memory) node.object_store_memory = *options.object_store_memory;
-  if (node.object_store_memory == 0) {
-    std::string directory = options.plasma_directory.empty() ? "/dev/shm" : options.plasma_directory;
-    node.object_store_memory = default_object_store_memory(directory, available, min_store);
-  }
-  node.totals = options.resources;
-  node.totals["CPU"] = options.num_cpus ? *options.num_cpus : detect_cpus();
+  node.object_store_memory = options.object_store_memory.value_or(configured_store);
+  if (node.object_store_memory == 0) node.object_store_memory = detect_object_store_memory(options.plasma_directory, min_store);
+  node.totals = detect_totals(node_ip, node.object_store_memory);
+  node.totals.insert(options.resources.begin(), options.resources.end());
+  if (options.num_cpus) node.totals["CPU"] = *options.num_cpus;
   if (options.num_gpus) node.totals["GPU"] = *options.num_gpus;
-  int64_t memory = options.memory ? *options.memory : std::max<int64_t>(0, available - node.object_store_memory);
-  node.totals["memory"] = static_cast<double>(memory);
-  if (node.object_store_memory > 0) node.totals["object_store_memory"] = static_cast<double>(node.object_store_memory);
-  node.totals["node:" + node_ip] = 1.0;
+  if (options.memory) node.totals["memory"] = static_cast<double>(*options.memory);
   std::erase_if(node.totals, [](const auto& entry) { return entry.second == 0; });
   // Sums and fractions must be exact: the same check every node-manager makes.
   if (auto set = ResourceSet::from_map(node.totals); !set) return set.error();

@@ -7,12 +7,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/daemon/process.h"
 #include "common/daemon/ready.h"
+#include "common/launch/detect.h"
 #include "daemons/node_manager/service/node_manager.h"
 
 namespace rt::node {
@@ -62,21 +62,31 @@ Result<std::optional<Flags>> parse(int argc, char** argv) {
   return std::optional<Flags>(std::move(flags));
 }
 
-Result<ResourceSet> parse_resources(const std::string& text, const std::string& node_ip, bool is_head) {
+Result<std::map<std::string, double>> parse_resources(const std::string& text) {
   std::map<std::string, double> amounts;
-  if (text.empty()) {
-    amounts["CPU"] = std::max(1u, std::thread::hardware_concurrency());
-    amounts["memory"] = static_cast<double>(::sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 2;
-  } else {
-    auto json = nlohmann::json::parse(text, nullptr, false);
-    if (!json.is_object()) return make_error(Code::kInvalid, fmt::format("--resources is not a JSON object: {}", text));
-    for (const auto& [name, value] : json.items()) {
-      if (!value.is_number()) return make_error(Code::kInvalid, fmt::format("--resources: '{}' must be a number, not {}", name, value.dump()));
-      amounts[name] = value.get<double>();
-    }
+  auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return make_error(Code::kInvalid, fmt::format("--resources is not a JSON object: {}", text));
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_number()) return make_error(Code::kInvalid, fmt::format("--resources: '{}' must be a number, not {}", name, value.dump()));
+    amounts[name] = value.get<double>();
   }
-  amounts.try_emplace("node:" + node_ip, 1);
-  if (is_head) amounts.try_emplace("node:__internal_head__", 1);
+  return amounts;
+}
+
+// What --resources says, else what the machine and the node's store have: the same as `rayctl start` finds.
+Result<ResourceSet> totals_of(const Flags& flags, const NodeManagerOptions& options) {
+  std::map<std::string, double> amounts;
+  if (!flags.resources.empty()) {
+    RT_ASSIGN(amounts, parse_resources(flags.resources));
+  } else {
+    int64_t store_bytes = 0;
+    if (!options.store_socket.empty()) {
+      RT_ASSIGN(store_bytes, ask_store_capacity(options));
+    }
+    amounts = launch::detect_totals(options.node_ip, store_bytes);
+  }
+  amounts.try_emplace("node:" + options.node_ip, 1);
+  if (options.is_head_node) amounts.try_emplace("node:__internal_head__", 1);
   return ResourceSet::from_map(amounts);
 }
 
@@ -133,7 +143,7 @@ Result<NodeManagerOptions> make_options(const Flags& flags, const Settings& sett
   options.seed = rng.next();
   options.node_id = flags.node_id.empty() ? NodeId::random(rng) : NodeId::from_hex(flags.node_id);
   options.is_head_node = flags.is_head_node;
-  RT_ASSIGN(options.total, parse_resources(flags.resources, options.node_ip, options.is_head_node));
+  RT_ASSIGN(options.total, totals_of(flags, options));
   RT_ASSIGN(options.labels, parse_labels(flags.labels));
   options.labels.try_emplace("ray.io/node-id", options.node_id.hex());
   options.python = flags.python;

@@ -9,6 +9,7 @@
 #include "common/base/rng.h"
 #include "common/daemon/process.h"
 #include "common/daemon/ready.h"
+#include "common/launch/detect.h"
 #include "daemons/object_store/service/store_service.h"
 
 namespace rt::store {
@@ -52,6 +53,7 @@ Result<std::unique_ptr<Arena>> make_arena(const Flags& flags, const Settings& se
   Arena::Options options;
   options.directory = flags.directory;
   options.capacity = flags.memory.value_or(settings.object_store_memory);
+  if (options.capacity == 0) options.capacity = launch::detect_object_store_memory(flags.directory, settings.min_object_store_memory);
   options.min_capacity = settings.min_object_store_memory;
   return Arena::create(options);
 }

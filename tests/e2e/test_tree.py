@@ -1,4 +1,5 @@
 """The tree itself: include directions, generated documents, example files, unit files."""
+import contextlib
 import glob
 import json
 import os
@@ -64,9 +65,9 @@ def unit_command(unit, variables):
     return [str(BIN / words[0]), *words[1:]]
 
 
-def test_units_start_daemons_that_say_ready(shell):
-    """What systemd would do: the three commands, each with a notification socket; then SIGTERM."""
-    port = free_port()
+@contextlib.contextmanager
+def units(shell, port, within=()):
+    """What systemd would do: the three commands, each with a notification socket; then SIGTERM. `within`: words before the node's two commands."""
     state, run = shell.scratch / "state", shell.scratch / "run"
     state.mkdir()
     run.mkdir()
@@ -80,9 +81,11 @@ def test_units_start_daemons_that_say_ready(shell):
                 notify.bind(path)
                 notify.settimeout(20)
                 command = [str(port) if word == "6379" else word for word in unit_command(unit, variables)]
+                if unit != "ray-head.service":
+                    command = [*within, *command]
                 started.append(subprocess.Popen(command, env={**env, "NOTIFY_SOCKET": path}, stderr=subprocess.PIPE, text=True))
                 assert b"READY=1" in notify.recv(1000), unit
-        shell.ok("health-check", "--address", f"127.0.0.1:{port}", RAY_AUTH_TOKEN="a" * 64)
+        yield
         for process in reversed(started):
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=20)
@@ -90,4 +93,46 @@ def test_units_start_daemons_that_say_ready(shell):
     finally:
         for process in started:
             process.kill()
-            process.wait()
+            process.communicate()
+
+
+def only_node(shell, address, **env):
+    (node,) = json.loads(shell.ok("nodes", "--address", address, "--format", "json", **env))
+    return node["Resources"]
+
+
+def test_units_start_daemons_that_say_ready(shell):
+    port = free_port()
+    with units(shell, port):
+        shell.ok("health-check", "--address", f"127.0.0.1:{port}", RAY_AUTH_TOKEN="a" * 64)
+
+
+def test_a_node_of_the_units_offers_what_rayctl_start_would(shell):
+    port, token = free_port(), {"RAY_AUTH_TOKEN": "a" * 64}
+    with units(shell, port):
+        by_units = only_node(shell, f"127.0.0.1:{port}", **token)
+    shell.ok("start", "--head", f"--port={port}", **token)
+    by_rayctl = only_node(shell, f"127.0.0.1:{port}", **token)
+    del by_rayctl["node:__internal_head__"]
+    assert set(by_units) == set(by_rayctl)
+    assert by_units["CPU"] == by_rayctl["CPU"]
+    for name in ("memory", "object_store_memory"):      # what is available changes from one moment to the next
+        assert by_units[name] == pytest.approx(by_rayctl[name], rel=0.5), name
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a mount of its own needs root")
+def test_a_node_of_the_units_keeps_within_its_control_group(shell):
+    group = shell.scratch / "cgroup"
+    group.mkdir()
+    (group / "cpu.max").write_text("100000 100000\n")
+    (group / "memory.max").write_text("1000000000\n")
+    (group / "memory.current").write_text("200000000\n")
+    within = ["unshare", "--mount", "sh", "-c", f'mount --bind {group} /sys/fs/cgroup && exec "$@"', "sh"]
+    if subprocess.run([*within, "true"], capture_output=True).returncode != 0:
+        pytest.skip("mounts are not allowed here")
+    port = free_port()
+    with units(shell, port, within):
+        resources = only_node(shell, f"127.0.0.1:{port}", RAY_AUTH_TOKEN="a" * 64)
+    assert resources["CPU"] == 1
+    assert resources["memory"] + resources["object_store_memory"] == 800_000_000
+    assert resources["object_store_memory"] == pytest.approx(240_000_000, abs=4096)

@@ -8,8 +8,12 @@
 #include "common/config/settings.h"
 #include "common/proto/object_store.pb.h"
 #include "common/rpc/client.h"
+#include "daemons/node_manager/service/options.h"
 
 namespace rt::node {
+
+// Bytes the node's store holds. Blocks: for main(), before there is a loop. The store may start at the same time: it is tried for connect_timeout_ms.
+Result<int64_t> ask_store_capacity(const NodeManagerOptions& options);
 
 class StoreLink {
  public:

@@ -12,10 +12,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <vector>
 
 #include "common/base/log.h"
+#include "common/launch/detect.h"
 
 namespace rt::store {
 
@@ -24,17 +24,6 @@ namespace {
 constexpr const char* kDefaultDirectory = "/dev/shm";
 constexpr int64_t kPageBytes = 4096;
 constexpr double kShareOfMemory = 0.3;
-
-int64_t available_memory() {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string key, unit;
-  int64_t kib = 0;
-  while (meminfo >> key >> kib) {
-    std::getline(meminfo, unit);
-    if (key == "MemAvailable:") return kib * 1024;
-  }
-  return int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-}
 
 Result<int64_t> free_space(const std::string& directory) {
   struct statvfs fs;
@@ -75,7 +64,7 @@ struct Plan {
 Result<Plan> plan(const Arena::Options& options) {
   Plan plan;
   plan.directory = options.directory.empty() ? kDefaultDirectory : options.directory;
-  int64_t memory = available_memory();
+  int64_t memory = launch::detect_memory();
   int64_t wanted = options.capacity > 0 ? options.capacity : static_cast<int64_t>(kShareOfMemory * static_cast<double>(memory));
   auto free = free_space(plan.directory);
   bool is_default = options.directory.empty();
