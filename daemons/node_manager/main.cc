@@ -111,7 +111,7 @@ std::string executable_dir() {
 std::string find_python_path(const std::string& given) {
   if (!given.empty()) return given;
   std::error_code ec;
-  for (const char* relative : {"/../python", "/../lib/ray-runtime/python"}) {
+  for (const char* relative : {"/../python", "/../" RT_PYTHON_INSTALL}) {
     fs::path candidate = fs::path(executable_dir() + relative).lexically_normal();
     if (fs::exists(candidate / "ray", ec)) return candidate.string();
   }
