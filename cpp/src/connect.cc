@@ -1,7 +1,5 @@
 // How a driver gets to a cluster: a running one by its address, else a private one on this machine.
 #include <fmt/core.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cluster_runtime.h"
+#include "common/base/environment.h"
 #include "common/base/log.h"
-#include "common/proto/head.pb.h"
-#include "common/rpc/client.h"
 #include "driver_output.h"
 #include "errors.h"
+#include "worker/find_node.h"
 
 namespace ray::internal {
 namespace {
@@ -25,48 +23,6 @@ template <class T>
 T value_or_throw(rt::Result<T> result) {
   if (!result) throw_error(result.error());
   return std::move(*result);
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-// ---- a running cluster
-
-bool answers(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) return !path.empty() && access(path.c_str(), W_OK) == 0;
-  path.copy(address.sun_path, path.size());
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  bool ok = fd >= 0 && connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  if (fd >= 0) close(fd);
-  return ok;
-}
-
-// The node-manager of this machine in the cluster: the head's node if it is here, else any.
-rt::Result<std::string> find_node_manager(const std::string& head_address) {
-  RT_ASSIGN(auto address, rt::net::Address::parse(head_address));
-  RT_ASSIGN(auto token, rt::launch::auth_token(false));
-  rt::rpc::Target target;
-  target.address = address;
-  rt::rpc::Identity me;
-  me.role = "client";
-  me.token = token;
-  RT_ASSIGN(auto client, rt::rpc::SyncClient::connect(target, me, kFindTimeoutUs));
-  rt::proto::GetNodesRequest request;
-  request.set_alive_only(true);
-  RT_ASSIGN(auto reply, client->call(&rt::proto::HeadService::Stub::GetNodes, request, kFindTimeoutUs));
-  const rt::proto::Node* found = nullptr;
-  for (const auto& node : reply.nodes()) {
-    if ((!found || (node.is_head() && !found->is_head())) && answers(node.node_manager_socket())) found = &node;
-  }
-  if (!found) {
-    return rt::make_error(rt::Code::kUnavailable, fmt::format("the cluster at {0} has no node on this machine: start one with `rayctl start --address={0}`",
-                                                              head_address));
-  }
-  return found->node_manager_socket();
 }
 
 // ---- a private cluster
@@ -121,7 +77,7 @@ rt::launch::StartedNode start_private_cluster(const InitOptions& options) {
   rt::launch::NodeOptions node;
   node.head = true;
   node.port = 0;
-  node.node_ip = environment("RAY_NODE_IP_ADDRESS");
+  node.node_ip = rt::environment("RAY_NODE_IP_ADDRESS");
   if (node.node_ip.empty()) node.node_ip = "127.0.0.1";
   node.private_to_parent = true;
   for (size_t i = 0; i < options.head_args.size(); ++i) {
@@ -160,10 +116,10 @@ rt::proto::JobConfig job_config(const InitOptions& options) {
   std::error_code ignored;
   job.set_cwd(std::filesystem::current_path(ignored).string());
   job.set_entrypoint(command_line());
-  std::string log = environment("RAY_LOG_TO_DRIVER");
+  std::string log = rt::environment("RAY_LOG_TO_DRIVER");
   job.set_log_to_driver(log != "0" && log != "false");
   auto submission = options.metadata.find("job_submission_id");
-  job.set_submission_id(!environment("RAY_JOB_SUBMISSION_ID").empty() ? environment("RAY_JOB_SUBMISSION_ID")
+  job.set_submission_id(!rt::environment("RAY_JOB_SUBMISSION_ID").empty() ? rt::environment("RAY_JOB_SUBMISSION_ID")
                         : submission != options.metadata.end()        ? submission->second
                                                                       : "");
   return job;
@@ -172,7 +128,7 @@ rt::proto::JobConfig job_config(const InitOptions& options) {
 }  // namespace
 
 std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
-  std::string address = options.address.empty() ? environment("RAY_ADDRESS") : options.address;
+  std::string address = options.address.empty() ? rt::environment("RAY_ADDRESS") : options.address;
   ClusterRuntime::Options runtime{options.detached_actors, options.ray_namespace, false, std::nullopt};
   rt::worker::Options worker;
   if (address.empty() || address == "local") {
@@ -180,9 +136,10 @@ std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
     worker.node_manager_socket = runtime.node->node_manager_socket;
   } else {
     if (address == "auto") address = value_or_throw(rt::launch::resolve_address(""));
-    auto socket = find_node_manager(address);
-    if (!socket) throw RayException(fmt::format("Could not connect to the cluster at {}: {}", address, socket.error().message));
-    worker.node_manager_socket = *socket;
+    const auto token = rt::launch::auth_token(false);
+    auto node = token ? rt::worker::find_local_node(address, *token, kFindTimeoutUs) : token.error();
+    if (!node) throw RayException(fmt::format("Could not connect to the cluster at {}: {}", address, node.error().message));
+    worker.node_manager_socket = node->node_manager_socket();
   }
   worker.is_driver = true;
   worker.language = rt::proto::LANGUAGE_CPP;
@@ -201,7 +158,7 @@ std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
   rt::LogOptions log;
   log.component = "driver";
   log.file = fmt::format("{}/logs/cpp-core-driver-{}_{}.log", context.session_dir, context.job_id.hex(), getpid());
-  log.level = rt::parse_log_level(environment("RAY_BACKEND_LOG_LEVEL"), rt::LogLevel::kInfo);
+  log.level = rt::parse_log_level(rt::environment("RAY_BACKEND_LOG_LEVEL"), rt::LogLevel::kInfo);
   rt::init_log(log);
   runtime.ray_namespace = context.ray_namespace;
   runtime.prints_output = logs;

@@ -1,17 +1,12 @@
 // Starting and finding clusters, and asking the head.
 #include "python/binding/cluster.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <map>
 
 #include "common/launch/launch.h"
-#include "common/proto/head.pb.h"
-#include "common/rpc/client.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
+#include "worker/find_node.h"
 
 namespace rt::python {
 namespace {
@@ -105,40 +100,6 @@ PyObject* stop_processes(PyObject*, PyObject* args) {
   return Py_BuildValue("(ii)", result.found, result.killed);
 }
 
-bool answers(const std::string& path) {
-  sockaddr_un address{.sun_family = AF_UNIX};
-  if (path.empty() || path.size() >= sizeof address.sun_path) return !path.empty() && access(path.c_str(), W_OK) == 0;
-  path.copy(address.sun_path, path.size());
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  bool ok = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  close(fd);
-  return ok;
-}
-
-// The node of this machine a driver should attach to: the head's if it is here, else any.
-Result<proto::Node> find_local_node(const std::string& head_address, int64_t timeout_us) {
-  RT_ASSIGN(auto address, net::Address::parse(head_address));
-  RT_ASSIGN(auto token, launch::auth_token(false));
-  rpc::Identity me;
-  me.role = "client";
-  me.token = token;
-  RT_ASSIGN(auto client, rpc::SyncClient::connect({.address = address}, me, timeout_us));
-  if (client->connection()->peer().role != "head") {
-    return make_error(Code::kUnavailable, head_address + " is not the head's address but that of another process of a cluster: give the one `rayctl start --head` printed");
-  }
-  proto::GetNodesRequest request;
-  request.set_alive_only(true);
-  RT_ASSIGN(auto reply, client->call(&proto::HeadService::Stub::GetNodes, request, timeout_us));
-  const proto::Node* found = nullptr;
-  for (const auto& node : reply.nodes()) {
-    if ((!found || (node.is_head() && !found->is_head())) && answers(node.node_manager_socket())) found = &node;
-  }
-  if (!found) {
-    return make_error(Code::kUnavailable, "the cluster at " + head_address + " has no node on this machine: start one with `rayctl start --address=" + head_address + "`");
-  }
-  return *found;
-}
-
 // find_node(head address, timeout in seconds) -> (node-manager socket, node dict)
 PyObject* find_node(PyObject*, PyObject* args) {
   const char* address;
@@ -147,7 +108,8 @@ PyObject* find_node(PyObject*, PyObject* args) {
   Result<proto::Node> node = Error{};
   {
     GilRelease release;
-    node = find_local_node(address, static_cast<int64_t>(timeout * 1e6));
+    auto token = launch::auth_token(false);
+    node = token ? worker::find_local_node(address, *token, static_cast<int64_t>(timeout * 1e6)) : token.error();
   }
   if (!node) return raise(node.error());
   return Py_BuildValue("(sN)", node->node_manager_socket().c_str(), node_to_dict(*node));
