@@ -153,6 +153,12 @@ PyObject* nodes(PyObject*, PyObject*) {
              });
 }
 
+PyObject* resources(PyObject*, PyObject* available) {
+  bool free = PyObject_IsTrue(available);
+  return ask([](worker::Worker& w) { return w.nodes(); },
+             [free](const std::vector<proto::Node>& nodes) { return summed_resources_to_dict(nodes, free); });
+}
+
 PyObject* list_actors(PyObject*, PyObject* all) {
   bool all_namespaces = PyObject_IsTrue(all);
   return ask([&](worker::Worker& w) { return w.list_actors(all_namespaces); },
@@ -223,6 +229,7 @@ PyMethodDef kFunctions[] = {
     {"resolve_address", resolve_address, METH_O, nullptr},
     {"auth_token", auth_token, METH_O, nullptr},
     {"nodes", nodes, METH_NOARGS, nullptr},
+    {"resources", resources, METH_O, "resources(available) -> amounts summed over alive nodes"},
     {"list_actors", list_actors, METH_O, nullptr},
     {"timeline", timeline, METH_NOARGS, "The Chrome trace as JSON text."},
     {"kv_put", kv_put, METH_VARARGS, "kv_put(namespace, key, value, overwrite) -> added"},

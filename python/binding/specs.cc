@@ -1,5 +1,6 @@
 #include "python/binding/specs.h"
 
+#include "common/api_json/node_json.h"
 #include "common/base/ids.h"
 #include "common/resources/resource_set.h"
 
@@ -64,6 +65,20 @@ bool list(PyObject* dict, const char* key, google::protobuf::RepeatedPtrField<st
     if (!to_string(PySequence_Fast_GET_ITEM(sequence.get(), i), out->Add())) return false;
   }
   return true;
+}
+
+// Of what api_json makes: objects of text, numbers and objects.
+PyObject* json_to_py(const api_json::Json& json) {
+  if (json.is_string()) return py_text(json.get_ref<const std::string&>());
+  if (json.is_boolean()) return PyBool_FromLong(json.get<bool>());
+  if (json.is_number_float()) return PyFloat_FromDouble(json.get<double>());
+  if (json.is_number()) return PyLong_FromLongLong(json.get<int64_t>());
+  if (!json.is_object()) return PyErr_Format(PyExc_SystemError, "no Python value for JSON %s", json.type_name());
+  PyPtr dict(PyDict_New());
+  for (const auto& [key, value] : json.items()) {
+    if (!dict || !set_item(dict.get(), key.c_str(), json_to_py(value))) return nullptr;
+  }
+  return dict.release();
 }
 
 bool function_from_dict(PyObject* dict, proto::FunctionDescriptor* out) {
@@ -159,31 +174,16 @@ PyObject* resources_to_dict(const proto::Resources& resources) {
 }
 
 PyObject* node_to_dict(const proto::Node& node) {
-  PyPtr dict(PyDict_New()), labels(PyDict_New());
-  if (!dict || !labels) return nullptr;
+  PyPtr dict(json_to_py(api_json::node_json(node)));
+  if (!dict) return nullptr;
   PyObject* d = dict.get();
-  for (const auto& [key, value] : node.labels()) set_item(labels.get(), key.c_str(), py_text(value));
-  set_item(d, "NodeID", py_text(to_hex(node.node_id())));
-  set_item(d, "Alive", PyBool_FromLong(node.alive()));
-  set_item(d, "NodeManagerAddress", py_text(node.ip()));
-  set_item(d, "NodeManagerHostname", py_text(node.hostname()));
-  set_item(d, "NodeManagerPort", PyLong_FromLong(node.port()));
-  set_item(d, "ObjectManagerPort", PyLong_FromLong(node.port()));
-  set_item(d, "ObjectStoreSocketName", py_text(node.object_store_socket()));
-  set_item(d, "RayletSocketName", py_text(node.node_manager_socket()));
-  for (const char* absent : {"MetricsExportPort", "MetricsAgentPort", "DashboardAgentListenPort", "RuntimeEnvAgentPort"}) {
-    set_item(d, absent, PyLong_FromLong(0));
-  }
-  set_item(d, "NodeName", py_text(node.name().empty() ? node.ip() : node.name()));
-  set_item(d, "DeathReason", PyLong_FromLong(node.death_reason()));
-  set_item(d, "DeathReasonMessage", py_text(node.death_message()));
-  set_item(d, "alive", PyBool_FromLong(node.alive()));
-  set_item(d, "Resources", node.alive() ? resources_to_dict(node.total()) : PyDict_New());
-  set_item(d, "Labels", labels.release());
-  set_item(d, "_available", resources_to_dict(node.available()));
-  set_item(d, "_is_head", PyBool_FromLong(node.is_head()));
+  set_item(d, "_available", json_to_py(api_json::amounts_json(node.available())));
   set_item(d, "_session_dir", py_text(node.session_dir()));
   return PyErr_Occurred() ? nullptr : dict.release();
+}
+
+PyObject* summed_resources_to_dict(const std::vector<proto::Node>& nodes, bool available) {
+  return json_to_py(api_json::resources_json(nodes, available ? api_json::Amount::kAvailable : api_json::Amount::kTotal));
 }
 
 PyObject* actor_info_to_dict(const proto::ActorInfo& info) {

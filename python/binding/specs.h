@@ -1,6 +1,8 @@
 // Protobuf messages from and to Python dicts: only start-up and slow paths.
 #pragma once
 
+#include <vector>
+
 #include "common/proto/common.pb.h"
 #include "python/binding/py.h"
 
@@ -13,6 +15,7 @@ bool job_config_from_dict(PyObject* dict, proto::JobConfig* out);
 
 PyObject* resources_to_dict(const proto::Resources& resources);     // amounts, not units
 PyObject* node_to_dict(const proto::Node& node);                    // as ray.nodes() entries
+PyObject* summed_resources_to_dict(const std::vector<proto::Node>& nodes, bool available);   // as ray.cluster_resources()
 PyObject* actor_info_to_dict(const proto::ActorInfo& info);
 
 // Typed reads of dict[key]; absent or None leaves `out` alone.

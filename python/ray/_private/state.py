@@ -17,25 +17,16 @@ def nodes() -> list[dict]:
     return [{key: value for key, value in node.items() if not key.startswith("_")} for node in _raylet.nodes()]
 
 
-def _sum(key: str) -> dict[str, float]:
-    _require()
-    total: dict[str, float] = {}
-    for node in _raylet.nodes():
-        if node["Alive"]:
-            for name, amount in node[key].items():
-                total[name] = total.get(name, 0.0) + amount
-    # Units are 1/10000: sums of floats are put back on that grid.
-    return {name: round(amount, 4) for name, amount in total.items() if amount > 0}
-
-
 def cluster_resources() -> dict[str, float]:
     """Amounts of every resource, summed over alive nodes."""
-    return _sum("Resources")
+    _require()
+    return _raylet.resources(False)
 
 
 def available_resources() -> dict[str, float]:
     """What no task or actor holds; a fully used resource is absent."""
-    return _sum("_available")
+    _require()
+    return _raylet.resources(True)
 
 
 def available_resources_per_node() -> dict[str, dict]:
