@@ -81,16 +81,21 @@ void StoreService::Seal(Controller* controller, const proto::SealRequest* reques
   done->Run();
 }
 
-void StoreService::Abort(Controller* controller, const proto::ReleaseRequest* request, proto::Empty*, Closure* done) {
+// Abort and Release: one-way, of objects of this client.
+void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& request, Closure* done, GiveUp event) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
-  auto ids = parse_ids<ObjectId>(request->object_ids());
+  auto ids = parse_ids<ObjectId>(request.object_ids());
   if (ids) {
-    on_core([&, id = client->id](StoreCore& core, Now now) { core.abort(id, *ids, now); });
+    on_core([&, id = client->id](StoreCore& core, Now now) { (core.*event)(id, *ids, now); });
   } else {
     close(*client, ids.error());
   }
   done->Run();
+}
+
+void StoreService::Abort(Controller* controller, const proto::ReleaseRequest* request, proto::Empty*, Closure* done) {
+  give_up(controller, *request, done, &StoreCore::abort);
 }
 
 void StoreService::Get(Controller* controller, const proto::GetRequest* request, proto::GetReply* reply, Closure* done) {
@@ -107,15 +112,7 @@ void StoreService::Get(Controller* controller, const proto::GetRequest* request,
 }
 
 void StoreService::Release(Controller* controller, const proto::ReleaseRequest* request, proto::Empty*, Closure* done) {
-  Client* client = admit(controller, Who::kAttached, done);
-  if (!client) return;
-  auto ids = parse_ids<ObjectId>(request->object_ids());
-  if (ids) {
-    on_core([&, id = client->id](StoreCore& core, Now now) { core.release(id, *ids, now); });
-  } else {
-    close(*client, ids.error());
-  }
-  done->Run();
+  give_up(controller, *request, done, &StoreCore::release);
 }
 
 void StoreService::Free(Controller* controller, const proto::FreeRequest* request, proto::Empty*, Closure* done) {

@@ -88,6 +88,8 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   bool on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix);
   // The caller when it may do this; otherwise the call is failed and finished.
   Client* admit(Controller* controller, Who who, Closure* done);
+  using GiveUp = void (StoreCore::*)(ClientId client, const std::vector<ObjectId>& ids, Now now);
+  void give_up(Controller* controller, const proto::ReleaseRequest& request, Closure* done, GiveUp event);
   void reject(Controller* controller, Closure* done, Error error);
   // A message whose one-way method broke the protocol: closes the connection.
   void close(Client& client, const Error& why);
