@@ -2,24 +2,32 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, TypeVar
 
 import ray
 
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
+
+V = TypeVar("V")
+
 
 class ActorPool:
-    """`fn(actor, value)` returns a reference; results come in order (map, get_next) or as they finish."""
+    """Hands values to free actors: `fn(actor, value)` makes a call and returns its reference. Results come in the order of
+    submission (map, get_next) or as they finish. For one thread at a time."""
 
-    def __init__(self, actors):
+    def __init__(self, actors: Iterable[ActorHandle]):
         self._idle = list(actors)
         self._all = set(self._idle)
-        self._waiting = deque()          # (fn, value) without an actor yet
-        self._actor_of = {}              # reference -> (index, actor)
-        self._ref_of = {}                # index -> reference
+        self._waiting: deque = deque()            # (fn, value) without an actor yet
+        self._actor_of: dict = {}                 # reference -> (index, actor)
+        self._ref_of: dict = {}                   # index -> reference
         self._next_submit = 0
         self._next_return = 0
         self._unordered_taken = False
 
-    def submit(self, fn, value):
+    def submit(self, fn: Callable[[ActorHandle, V], Any], value: V) -> None:
+        """Calls fn(actor, value) on a free actor, or as soon as one is free."""
         if not self._idle:
             self._waiting.append((fn, value))
             return
@@ -30,13 +38,19 @@ class ActorPool:
         self._next_submit += 1
 
     def has_next(self) -> bool:
+        """Whether a result is still to be taken."""
         return bool(self._actor_of)
 
     def has_free(self) -> bool:
+        """Whether an actor is free and nothing waits for one."""
         return bool(self._idle) and not self._waiting
 
-    def get_next(self, timeout=None, ignore_if_timedout=False):
-        """The next result in the order of submission."""
+    def get_next(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
+        """The next result in the order of submission; raises what its call raised.
+
+        StopIteration without work, TimeoutError after `timeout` seconds (with ignore_if_timedout that result is given up, and its
+        actor gets other work), ValueError after get_next_unordered() until the pool is drained.
+        """
         if not self.has_next():
             raise StopIteration("No more results to get")
         if self._unordered_taken:
@@ -45,72 +59,69 @@ class ActorPool:
         if timeout is not None and not ray.wait([ref], timeout=timeout)[0]:
             if not ignore_if_timedout:
                 raise TimeoutError("Timed out waiting for result")
-        del self._ref_of[self._next_return]
-        self._next_return += 1
+            self._release(ref)
+            raise TimeoutError(f"Timed out waiting for result. The task {ref} has been ignored.")
         self._release(ref)
         return ray.get(ref)
 
-    def get_next_unordered(self, timeout=None, ignore_if_timedout=False):
-        """Any finished result."""
+    def get_next_unordered(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
+        """Any finished result; raises what its call raised. StopIteration without work, TimeoutError after `timeout` seconds
+        (nothing is given up then: no result is the one that is late)."""
         if not self.has_next():
             raise StopIteration("No more results to get")
         ready, _ = ray.wait(list(self._actor_of), num_returns=1, timeout=timeout)
         if not ready:
-            if not ignore_if_timedout:
-                raise TimeoutError("Timed out waiting for result")
-            return None
+            raise TimeoutError("Timed out waiting for result")
         self._unordered_taken = True
-        del self._ref_of[self._actor_of[ready[0]][0]]
         self._release(ready[0])
-        self._next_return += 1
-        if not self.has_next():
-            self._unordered_taken = False
-            self._next_return = self._next_submit
         return ray.get(ready[0])
 
-    def _release(self, ref):
-        _, actor = self._actor_of.pop(ref)
+    def _release(self, ref) -> None:
+        """Forgets a call; its actor takes what waits."""
+        index, actor = self._actor_of.pop(ref)
+        del self._ref_of[index]
+        if index == self._next_return:
+            self._next_return += 1
+        self._make_idle(actor)
+        if not self._actor_of:
+            self._unordered_taken = False
+            self._next_return = self._next_submit
+
+    def _make_idle(self, actor: ActorHandle) -> None:
         self._idle.append(actor)
         if self._waiting:
             self.submit(*self._waiting.popleft())
 
-    def map(self, fn, values):
-        """Results of fn over values, in their order; submits at once, yields lazily."""
-        self._drop_results()
+    def map(self, fn: Callable[[ActorHandle, V], Any], values: Iterable[V]) -> Iterator[Any]:
+        """Results of fn over values, in their order. Submits at once, yields lazily; results not taken before are given up."""
+        return self._map(fn, values, self.get_next)
+
+    def map_unordered(self, fn: Callable[[ActorHandle, V], Any], values: Iterable[V]) -> Iterator[Any]:
+        """Results of fn over values, as they finish; otherwise as map."""
+        return self._map(fn, values, self.get_next_unordered)
+
+    def _map(self, fn, values, take) -> Iterator[Any]:
+        while self._actor_of:
+            self._release(next(iter(self._actor_of)))
         for value in values:
             self.submit(fn, value)
 
         def results():
             while self.has_next():
-                yield self.get_next()
+                yield take()
         return results()
 
-    def map_unordered(self, fn, values):
-        """Results of fn over values, as they finish."""
-        self._drop_results()
-        for value in values:
-            self.submit(fn, value)
+    def pop_idle(self) -> ActorHandle | None:
+        """Takes a free actor out of the pool; None when all are busy."""
+        if not self.has_free():
+            return None
+        actor = self._idle.pop()
+        self._all.discard(actor)
+        return actor
 
-        def results():
-            while self.has_next():
-                yield self.get_next_unordered()
-        return results()
-
-    def _drop_results(self):
-        while self.has_next():
-            self.get_next_unordered(timeout=None)
-
-    def pop_idle(self):
-        if self.has_free():
-            actor = self._idle.pop()
-            self._all.discard(actor)
-            return actor
-        return None
-
-    def push(self, actor):
+    def push(self, actor: ActorHandle) -> None:
+        """Adds an actor. ValueError when it is in the pool."""
         if actor in self._all:
             raise ValueError("Actor already belongs to current ActorPool")
         self._all.add(actor)
-        self._idle.append(actor)
-        if self._waiting:
-            self.submit(*self._waiting.popleft())
+        self._make_idle(actor)
