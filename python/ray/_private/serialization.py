@@ -1,6 +1,8 @@
 """What stands in the way of pickling an object: the report inside TypeErrors, and ray.util.inspect_serializability."""
 from __future__ import annotations
 
+import collections
+
 
 def _fails(obj) -> Exception | None:
     from ray import cloudpickle
@@ -57,14 +59,12 @@ def inspect_object(obj, name: str, depth: int, lines: list, failures: set, paren
     return False
 
 
-class FailureTuple:
-    """A member that cannot be pickled, its name, and what holds it."""
+class FailureTuple(collections.namedtuple("FailureTuple", ("obj", "name", "parent"))):
+    """A member that cannot be pickled, its name, and what holds it. Hashable whatever they are."""
+    __slots__ = ()
 
-    def __init__(self, obj, name, parent):
-        self.obj, self.name, self.parent = obj, name, parent
-
-    def __iter__(self):
-        return iter((self.obj, self.name, self.parent))
+    def __hash__(self):
+        return hash((id(self.obj), self.name))
 
     def __repr__(self):
         return f"FailTuple({self.name} [obj={self.obj!r}, parent={self.parent!r}])"

@@ -1,23 +1,48 @@
-"""Helpers on top of tasks and actors. What is not there yet says so by name."""
-from ray.util.actor_pool import ActorPool
-from ray.util.check_serialize import inspect_serializability
+"""Helpers on top of tasks and actors, each imported when first used. What is not there yet says so by name."""
+from __future__ import annotations
 
-__all__ = ["ActorPool", "get_node_ip_address", "inspect_serializability", "list_named_actors"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ray.util import accelerators
+    from ray.util.actor_pool import ActorPool
+    from ray.util.check_serialize import inspect_serializability
+    from ray.util.debug import disable_log_once_globally, enable_periodic_logging, log_once
+    from ray.util.results import as_completed, map_unordered
+    from ray.util.serialization import deregister_serializer, register_serializer
+
+__all__ = ["ActorPool", "accelerators", "as_completed", "deregister_serializer", "disable_log_once_globally", "enable_periodic_logging",
+           "get_node_instance_id", "get_node_ip_address", "inspect_serializability", "list_named_actors", "log_once", "map_unordered",
+           "register_serializer"]
+
+# Attribute -> module that has it.
+_LAZY = {
+    "ActorPool": "actor_pool", "inspect_serializability": "check_serialize",
+    "as_completed": "results", "map_unordered": "results",
+    "register_serializer": "serialization", "deregister_serializer": "serialization",
+    "log_once": "debug", "disable_log_once_globally": "debug", "enable_periodic_logging": "debug",
+}
+_MODULES = ("accelerators", "multiprocessing", "queue", "scheduling_strategies")
 
 _ABSENT = ("placement_group", "placement_group_table", "remove_placement_group", "get_placement_group", "get_current_placement_group",
-           "scheduling_strategies", "metrics", "queue", "multiprocessing", "joblib", "register_serializer", "deregister_serializer", "as_completed",
-           "map_unordered", "log_once", "disable_log_once_globally", "enable_periodic_logging", "get_node_instance_id", "pdb", "rpdb", "ray_debugpy",
-           "connect", "disconnect", "iter", "ActorGroup", "collective", "accelerators", "tracing", "state", "client", "dask", "spark")
+           "metrics", "pdb", "rpdb", "ray_debugpy", "collective", "tracing", "state", "dask", "spark",
+           "connect", "disconnect", "client", "iter", "ActorGroup")
 
 
-def get_node_ip_address(address=None) -> str:
-    """The address of the node this process runs on."""
-    from ray._private.worker import global_worker
-    global_worker.check_connected()
+def get_node_ip_address(address: str | None = None) -> str:
+    """The address of the node this process runs on; `address` is not used."""
+    from ray._private.worker import ensure_connected, global_worker
+    ensure_connected()
     return global_worker.context["node_ip"]
 
 
-def list_named_actors(all_namespaces: bool = False):
+def get_node_instance_id() -> str:
+    """The id a cloud gave this machine (RAY_CLOUD_INSTANCE_ID); '' when there is none."""
+    import os
+    return os.environ.get("RAY_CLOUD_INSTANCE_ID", "")
+
+
+def list_named_actors(all_namespaces: bool = False) -> list:
     """Names of living named actors of this namespace; of all: dicts with `namespace` and `name`."""
     from ray import _raylet
     from ray._private.worker import current_namespace, ensure_connected
@@ -29,7 +54,17 @@ def list_named_actors(all_namespaces: bool = False):
     return [a["name"] for a in actors if a["namespace"] == current_namespace()]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
+    import importlib
+    if name in _LAZY:
+        value = globals()[name] = getattr(importlib.import_module(f"ray.util.{_LAZY[name]}"), name)
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f"ray.util.{name}")
     if name in _ABSENT:
         raise NotImplementedError(f"ray.util.{name}: not in this release")
     raise AttributeError(f"module 'ray.util' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_MODULES})
