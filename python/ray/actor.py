@@ -138,7 +138,9 @@ class ActorMethod(_raylet.MethodBase):
         return ActorMethod(self._core, self._info, self._name, {**self._options, **options})
 
     def bind(self, *args, **kwargs):
-        raise not_in_release("ray.dag (method.bind)")
+        """The node of this call in a call graph (ray.dag)."""
+        from ray.dag.calls import bind_method
+        return bind_method(self, args, kwargs)
 
     def _remote(self, args=None, kwargs=None, **options):
         target = self.options(**options) if options else self
@@ -268,7 +270,9 @@ class ActorClass:
         return target.remote(*(args or ()), **(kwargs or {}))
 
     def bind(self, *args, **kwargs):
-        raise not_in_release("ray.dag (Class.bind)")
+        """The node of such an actor in a call graph (ray.dag)."""
+        from ray.dag.calls import ClassNode
+        return ClassNode(self, args, kwargs)
 
     def _spec(self, options: dict, worker) -> dict:
         """The fields of proto ActorSpec."""

@@ -43,7 +43,9 @@ class RemoteFunction(_raylet.FunctionBase):
         return RemoteFunction(self._function, merged, self._definition, self._signature)
 
     def bind(self, *args, **kwargs):
-        raise not_in_release("ray.dag (function.bind)")
+        """The node of this call in a call graph (ray.dag)."""
+        from ray.dag.calls import FunctionNode
+        return FunctionNode(self, args, kwargs)
 
     def _remote(self, args=None, kwargs=None, **options):
         target = self.options(**options) if options else self

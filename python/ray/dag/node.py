@@ -1,0 +1,129 @@
+"""What every node of a call graph does."""
+from __future__ import annotations
+
+import uuid
+from typing import Any, Callable, Iterator
+
+from ray._private.options import not_in_release
+from ray.dag.scan import nodes_in, replace_nodes
+
+
+class DAGNode:
+    """One value of a graph. Nodes do not change after bind(), so that graphs may share them."""
+
+    def __init__(self, args: tuple, kwargs: dict, options: dict | None = None):
+        self._args, self._kwargs, self._options = tuple(args), dict(kwargs), dict(options or {})
+        self._uuid = uuid.uuid4().hex
+
+    # ---- looking at a graph
+
+    def get_args(self) -> tuple:
+        return self._args
+
+    def get_kwargs(self) -> dict[str, Any]:
+        return self._kwargs.copy()
+
+    def get_options(self) -> dict[str, Any]:
+        """The options given with .options()."""
+        return self._options.copy()
+
+    def get_stable_uuid(self) -> str:
+        """32 hex digits; the same in copies of this node."""
+        return self._uuid
+
+    def _before(self) -> Iterator["DAGNode"]:
+        """The nodes whose values this one needs."""
+        yield from nodes_in(self._args)
+        yield from nodes_in(self._kwargs)
+
+    def _all(self) -> list["DAGNode"]:
+        """This node and everything before it, each once, in an order in which they can run."""
+        order: list[DAGNode] = []
+        seen: set[int] = set()
+        stack: list[tuple[DAGNode, bool]] = [(self, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                order.append(node)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack += [(earlier, False) for earlier in reversed(list(node._before()))]
+        return order
+
+    def apply_recursive(self, fn: Callable[["DAGNode"], Any]) -> Any:
+        """fn of every node, those it needs first (each once, replaced by fn's results in the copies fn sees); the result for this node."""
+        results: dict[int, Any] = {}
+        for node in self._all():
+            results[id(node)] = fn(node._with(lambda earlier: results[id(earlier)]))
+        return results[id(self)]
+
+    def _with(self, replace: Callable[["DAGNode"], Any]) -> "DAGNode":
+        """A copy with the nodes it needs replaced."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy._args, copy._kwargs = replace_nodes(self._args, replace), replace_nodes(self._kwargs, replace)
+        return copy
+
+    # ---- running it
+
+    def execute(self, *args: Any, _ray_cache_refs: bool = False, **kwargs: Any) -> Any:
+        """Makes the calls of the graph; returns this node's reference (a list of them for several returns and MultiOutputNode, a handle
+        for an actor). The arguments are what InputNode stands for."""
+        import warnings
+
+        from ray.dag.inputs import InputNode, input_of
+        warnings.warn("DAGNode.execute() is deprecated and will be removed in a future release.", DeprecationWarning, stacklevel=2)
+        order = self._all()
+        assert sum(isinstance(node, InputNode) for node in order) <= 1, "Each DAG should only have one unique InputNode."
+        given = input_of(args, kwargs)
+        values: dict[int, Any] = {}
+        for node in order:
+            values[id(node)] = node._run(lambda value: replace_nodes(value, lambda earlier: values[id(earlier)]), given)
+        return values[id(self)]
+
+    def _run(self, resolve: Callable[[Any], Any], given: Any) -> Any:
+        """This node's value. `resolve` puts values in the place of nodes; `given`: the input."""
+        raise NotImplementedError
+
+    def experimental_compile(self, _submit_timeout: float | None = None, _buffer_size_bytes: int | None = None, enable_asyncio: bool = False,
+                             _max_inflight_executions: int | None = None, _max_buffered_results: int | None = None,
+                             _overlap_gpu_communication: bool | None = None, _default_communicator: Any = "create"):
+        raise not_in_release("compiled graphs (DAGNode.experimental_compile)")
+
+    def with_tensor_transport(self, *args: Any, **kwargs: Any):
+        raise not_in_release("compiled graphs (DAGNode.with_tensor_transport)")
+
+    # ---- text
+
+    def _body(self) -> str:
+        return ""
+
+    def _text(self) -> str:
+        def items(lines: list[str]) -> str:
+            return "".join("\n        " + line.replace("\n", "\n        ") for line in lines) + ("\n    " if lines else "")
+
+        def shown(value: Any) -> str:
+            return value._text() if isinstance(value, DAGNode) else f"{value}"
+        args = items([f"{shown(value)}, " for value in self._args])
+        kwargs = items([f"{key}: {shown(value)}, " for key, value in self._kwargs.items()])
+        options = items([f"{key}: {value}" for key, value in self._options.items()])
+        return f"({type(self).__name__}, {self._uuid})(\n    body={self._body()}\n    args=[{args}]\n    kwargs={{{kwargs}}}\n    options={{{options}}}\n)"
+
+    def __str__(self) -> str:
+        return self._text()
+
+
+class MultiOutputNode(DAGNode):
+    """Several nodes as the result of one graph: execute() returns the list of their references."""
+
+    def __init__(self, args: list[DAGNode] | tuple[DAGNode, ...]):
+        if not isinstance(args, (list, tuple)):
+            raise ValueError(f"Invalid input type for `args`, {type(args)}.")
+        super().__init__(tuple(args), {})
+
+    def _run(self, resolve, given):
+        return list(resolve(self._args))
+
+    def _body(self) -> str:
+        return "__MultiOutputNode__"
