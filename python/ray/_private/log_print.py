@@ -113,6 +113,10 @@ class LogPrinter:
     def print(self, lines):
         now = time.monotonic()
         for line in lines:
+            if line[2].startswith("__ray_tqdm_magic_token__"):      # a progress bar's state
+                from ray.experimental.tqdm_ray import receive
+                if receive(line[2]):
+                    continue
             self.write(self.dedup.feed(line, now) if self.dedup and not line[5] else [(line, "")])
         if self.dedup:
             self.write(self.dedup.flush(now))

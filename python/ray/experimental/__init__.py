@@ -1,0 +1,24 @@
+"""Interfaces that may change: `internal_kv` (the head's key-value store), `tqdm_ray` (progress bars of workers). The rest says so by name."""
+from __future__ import annotations
+
+from typing import Any
+
+_MODULES = ("internal_kv", "tqdm_ray")
+_ABSENT = ("get_object_locations", "get_local_object_locations", "state", "channel", "compiled_dag_ref", "collective", "RDTManager", "array")
+
+
+def set_resource(resource_name: str, capacity: float, node_id: str | None = None) -> None:
+    """Raises DeprecationWarning: a node's resources are given when it starts."""
+    raise DeprecationWarning("Dynamic custom resources are deprecated. Consider using placement groups instead, or specify resources when a node starts, with "
+                             "the 'resources' option.")
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+    if name in _MODULES:
+        return importlib.import_module(f"ray.experimental.{name}")
+    if name == "queue":
+        return importlib.import_module("ray.util.queue")
+    if name in _ABSENT:
+        raise NotImplementedError(f"ray.experimental.{name}: not in this release")
+    raise AttributeError(f"module 'ray.experimental' has no attribute '{name}'")
