@@ -24,12 +24,12 @@ _LAZY = {
     "Language": ("ray._private.language", "Language"),
     **{name: ("ray._private.ids", name) for name in ("ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "NodeID", "PlacementGroupID",
                                                      "TaskID", "UniqueID", "WorkerID")},
-    **{name: (f"ray.{name}", None) for name in ("actor", "cloudpickle", "exceptions", "job_config", "remote_function", "runtime_context", "util")},
+    **{name: (f"ray.{name}", None) for name in ("actor", "cloudpickle", "cluster_utils", "dag", "exceptions", "experimental", "job_config",
+                                                    "remote_function", "runtime_context", "util")},
 }
 
 _ABSENT = ("ClientBuilder", "LoggingConfig", "autoscaler", "client", "cpp_function", "cross_language", "data", "internal", "java_actor_class",
-           "java_function", "widgets", "workflow", "dag", "train", "tune", "serve", "rllib", "air", "job_submission", "runtime_env", "cluster_utils",
-           "experimental", "llm")
+           "java_function", "widgets", "workflow", "train", "tune", "serve", "rllib", "air", "job_submission", "runtime_env", "llm")
 
 __all__ = ["__version__", "ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "Language", "NodeID", "ObjectID", "ObjectRef",
            "PlacementGroupID", "SCRIPT_MODE", "TaskID", "UniqueID", "WORKER_MODE", "WorkerID", "actor", "available_resources", "cancel",

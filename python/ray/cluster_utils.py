@@ -1,0 +1,282 @@
+"""ray.cluster_utils.Cluster: several nodes on this machine, each with daemons of its own. For tests of what happens between nodes."""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import time
+from typing import Any, Iterator
+
+import ray
+from ray import _raylet
+from ray._private.daemons import Daemon, start_again
+from ray._private.options import not_in_release
+
+_DEFAULTS: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 150 * 1024 * 1024}
+_STARTED = ("num_cpus", "num_gpus", "memory", "resources", "labels", "object_store_memory", "node_name", "plasma_directory")
+# What nodes are told elsewhere, and does not exist here: a value that asks for nothing is fine.
+_NOTHING = {"include_dashboard": (None, False), "dashboard_port": (None, 0), "dashboard_agent_listen_port": (None, 0), "metrics_export_port": (None, 0),
+            "object_spilling_directory": (None, "")}
+_IGNORED = ("min_worker_port", "max_worker_port", "worker_port_list", "dashboard_host", "node_manager_port", "object_manager_port")
+_NAMES = {"ray-head": "gcs_server", "ray-node-manager": "raylet", "ray-object-store": "plasma_store"}
+_GRACE_S = 5.0
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AutoscalingCluster":
+        raise not_in_release("autoscaling (ray.cluster_utils.AutoscalingCluster)")
+    raise AttributeError(f"module 'ray.cluster_utils' has no attribute '{name}'")
+
+
+class Node:
+    """One node of a Cluster: its addresses, and the means to break it. Processes are the daemons: gcs_server (of the head's node), raylet
+    and plasma_store."""
+
+    def __init__(self, started: dict, head: bool):
+        self._started = started
+        self._head = head
+        self._daemons = {_NAMES[name]: Daemon(pid, start_time) for name, pid, start_time in started["processes"]}
+        self._gcs = self._daemons.get("gcs_server")
+
+    node_id = property(lambda self: self._started["node_id"], doc="56 hex digits.")
+    session_name = property(lambda self: self._started["session_name"])
+    node_ip_address = property(lambda self: self._started["node_ip"])
+    raylet_socket_name = property(lambda self: self._started["node_manager_socket"])
+    plasma_store_socket_name = property(lambda self: self._started["object_store_socket"])
+    address = gcs_address = property(lambda self: self._started["head_address"], doc="IP:PORT of the cluster's head.")
+    node_manager_port = property(lambda self: self._started["node_manager_port"])
+    webui_url = property(lambda self: "", doc="Empty: no dashboard.")
+
+    @property
+    def unique_id(self) -> str:
+        return f"{self.node_ip_address}:{self.plasma_store_socket_name}"
+
+    @property
+    def address_info(self) -> dict[str, Any]:
+        """As ray.init().address_info."""
+        return {"node_ip_address": self.node_ip_address, "raylet_ip_address": self.node_ip_address, "redis_address": None,
+                "object_store_address": self.plasma_store_socket_name, "raylet_socket_name": self.raylet_socket_name, "webui_url": "",
+                "session_dir": self.get_session_dir_path(), "metrics_export_port": 0, "gcs_address": self.gcs_address, "address": self.address,
+                "dashboard_agent_listen_port": 0, "node_id": self.node_id}
+
+    def is_head(self) -> bool:
+        return self._head
+
+    def get_session_dir_path(self) -> str:
+        return self._started["session_dir"]
+
+    def get_logs_dir_path(self) -> str:
+        return os.path.join(self.get_session_dir_path(), "logs")
+
+    def live_processes(self) -> list[tuple[str, Daemon]]:
+        return [(name, daemon) for name, daemon in self._daemons.items() if daemon.poll() is None]
+
+    def dead_processes(self) -> list[tuple[str, Daemon]]:
+        """Those that ended without being told to by a method of this object."""
+        return [(name, daemon) for name, daemon in self._daemons.items() if daemon.poll() is not None]
+
+    def any_processes_alive(self) -> bool:
+        return bool(self.live_processes())
+
+    def remaining_processes_alive(self) -> bool:
+        return not self.dead_processes()
+
+    def kill_raylet(self) -> None:
+        """Kills the node's raylet with its store (SIGKILL), as if the machine had failed."""
+        self._kill("raylet", "plasma_store")
+
+    def kill_gcs_server(self) -> None:
+        """Kills the cluster's head (SIGKILL), when it is on this node."""
+        self._kill("gcs_server")
+
+    def _kill(self, *names: str) -> None:
+        for name in names:
+            daemon = self._daemons.pop(name, None)
+            if daemon:
+                daemon.kill()
+
+    def start_gcs_server(self) -> None:
+        """Starts the head again, on its address and with its durable state; returns when it answers. RuntimeError when this node never had
+        one, or has one now."""
+        if self._gcs is None or "gcs_server" in self._daemons:
+            raise RuntimeError("only the node of a head that was killed can start it again")
+        self._gcs = self._daemons["gcs_server"] = start_again(self._gcs, self.gcs_address, self._started["lifeline_fd"],
+                                                              os.path.join(self.get_logs_dir_path(), "ray-head.err"))
+
+    def _stop(self, graceful: bool) -> None:
+        daemons = list(self._daemons.values())
+        if graceful:
+            _raylet.stop_processes([("", daemon.pid, daemon.start_time) for daemon in daemons if daemon.poll() is None], _GRACE_S)
+        for daemon in daemons:
+            daemon.kill()
+        self._daemons.clear()
+        fd, self._started["lifeline_fd"] = self._started["lifeline_fd"], -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class Cluster:
+    """A head's node and others, added and removed at will. Everything ends with this process, however it ends (unless shutdown_at_exit is
+    false: then with shutdown() or `rayctl stop`).
+
+    initialize_head: starts the head's node, with head_node_args as for add_node(). connect: connects this process, RuntimeError
+    without initialize_head.
+    """
+
+    def __init__(self, initialize_head: bool = False, connect: bool = False, head_node_args: dict[str, Any] | None = None, shutdown_at_exit: bool = True):
+        self.head_node: Node | None = None
+        self.worker_nodes: set[Node] = set()
+        self.connected = False
+        self._at_exit = shutdown_at_exit
+        self._settings: dict[str, str] = {}
+        if connect and not initialize_head:
+            raise RuntimeError("Cannot connect to uninitialized cluster.")
+        if shutdown_at_exit:
+            atexit.register(self.shutdown)
+        if initialize_head:
+            self.add_node(**(head_node_args or {}))
+            if connect:
+                self.connect()
+
+    @property
+    def address(self) -> str | None:
+        """IP:PORT of the head; None without one."""
+        return self.head_node.address if self.head_node else None
+
+    gcs_address = address
+
+    @property
+    def webui_url(self) -> str | None:
+        return self.head_node.webui_url if self.head_node else None
+
+    def connect(self, namespace: str | None = None):
+        """Connects this process (ray.init())."""
+        assert self.address is not None, "the cluster has no head: call add_node() first"
+        assert not self.connected, "this process is connected to the cluster"
+        context = ray.init(namespace=namespace, ignore_reinit_error=True, address=self.address)
+        self.connected = True
+        return context
+
+    def add_node(self, wait: bool = True, **node_args: Any) -> Node:
+        """Starts a node, the first with the head; returns when it can take work.
+
+        node_args: num_cpus (1), num_gpus (0), memory and object_store_memory (bytes; 150 MiB), resources, labels, node_name,
+        node_ip_address, temp_dir, plasma_directory, env_vars, _system_config (what the head has, others have too). TypeError for other
+        names, NotImplementedError for features this release does not have, RuntimeError when a daemon does not start.
+        """
+        args = {**_DEFAULTS, **node_args}
+        options = {name: args.pop(name) for name in _STARTED if args.get(name) is not None}
+        settings = args.pop("_system_config", None) or {}
+        env = args.pop("env_vars", None) or {}
+        ip, temp_dir = args.pop("node_ip_address", None), args.pop("temp_dir", None)
+        _check_rest(args)
+        head = self.head_node is None
+        from ray._private.init import _setting, reap
+        reap()
+        settings = {**self._settings, **{name: _setting(value) for name, value in settings.items()}}
+        options.update(head=head, port=0, address=self.address or "", temp_dir=temp_dir, python_executable=sys.executable, system_config=settings,
+                       node_ip=ip or os.environ.get("RAY_NODE_IP_ADDRESS") or "127.0.0.1", private_to_parent=self._at_exit)
+        with _environment(env):
+            node = Node(_raylet.start_node(options), head)
+        if head:
+            self.head_node, self._settings = node, settings
+            self._publish(temp_dir)
+        else:
+            self.worker_nodes.add(node)
+        return node
+
+    def remove_node(self, node: Node, allow_graceful: bool = True) -> None:
+        """Ends a node's processes: told to (SIGTERM), or killed (SIGKILL). KeyError when it is not of this cluster. The node this process is
+        connected to stays: ray.shutdown() is called, and ValueError raised."""
+        from ray._private.worker import global_worker
+        if node is not self.head_node and node not in self.worker_nodes:
+            raise KeyError(node)
+        if global_worker.connected and global_worker.context.get("node_manager_socket") == node.raylet_socket_name:
+            ray.shutdown()
+            raise ValueError("Removing a node that is connected to this Ray client is not allowed because it will break the driver.")
+        node._stop(allow_graceful)
+        if node is self.head_node:
+            self.head_node = None
+            self._forget()
+        else:
+            self.worker_nodes.remove(node)
+
+    def _publish(self, temp_dir: str | None) -> None:
+        """ray.init(address="auto") of other programs finds the cluster."""
+        self._address_file = os.path.join(temp_dir or os.environ.get("RAY_TMPDIR") or "/tmp/ray", "ray_current_cluster")
+        self._published = self.address or ""
+        with open(self._address_file, "w") as file:
+            file.write(self._published)
+
+    def _forget(self) -> None:
+        try:
+            with open(self._address_file) as file:
+                ours = file.read().strip() == self._published
+            if ours:
+                os.unlink(self._address_file)
+        except OSError:
+            pass        # another cluster's end removed it
+
+    def wait_for_nodes(self, timeout: float = 30) -> None:
+        """Until the head counts as many living nodes as this cluster has. TimeoutError after `timeout` seconds."""
+        expected = len(self.list_all_nodes())
+        deadline = time.monotonic() + timeout
+        while True:
+            alive = self._count_alive()
+            if alive == expected:
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"Timed out while waiting for nodes: {expected} expected, {alive} alive.")
+            time.sleep(0.05)
+
+    def _count_alive(self) -> int:
+        from ray._private.worker import global_worker
+        if global_worker.connected and global_worker.context["head_address"] == self.address:
+            nodes = ray.nodes()
+        else:
+            import json
+            import subprocess
+            programs = self.head_node._gcs.directory if self.head_node and self.head_node._gcs else ""
+            asked = subprocess.run([os.path.join(programs, "rayctl"), "nodes", "--format", "json", f"--address={self.address}"], capture_output=True)
+            nodes = json.loads(asked.stdout) if asked.returncode == 0 else []
+        return sum(node["Alive"] for node in nodes)
+
+    def list_all_nodes(self) -> list[Node]:
+        """The head's node first."""
+        return ([self.head_node] if self.head_node else []) + list(self.worker_nodes)
+
+    def remaining_processes_alive(self) -> bool:
+        """Whether every process runs that was not told to end."""
+        return all(node.remaining_processes_alive() for node in self.list_all_nodes())
+
+    def shutdown(self) -> None:
+        """Disconnects this process and ends all nodes. May be called twice."""
+        if self.connected:
+            ray.shutdown()
+            self.connected = False
+        for node in [*self.worker_nodes, *([self.head_node] if self.head_node else [])]:
+            self.remove_node(node)
+        self._settings = {}
+        atexit.unregister(self.shutdown)
+
+
+def _check_rest(args: dict[str, Any]) -> None:
+    for name, value in args.items():
+        if name in _NOTHING:
+            if value not in _NOTHING[name]:
+                raise not_in_release(f"nodes with {name}={value!r}")
+        elif name not in _DEFAULTS and name not in _STARTED and name not in _IGNORED:
+            raise TypeError(f"add_node() got an unexpected keyword argument '{name}'")
+
+
+@contextlib.contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Variables for the processes started inside."""
+    saved = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
