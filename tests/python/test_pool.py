@@ -190,9 +190,9 @@ def test_initializer():
         os.environ["POOL_TEST"] = a + b
     with Pool(2, initializer=set_up, initargs=("x", "y")) as mine:
         assert mine.map(lambda _: os.environ["POOL_TEST"], range(4)) == ["xy"] * 4
-    with Pool(1, initializer=fail, initargs=(1,)) as mine:
-        with pytest.raises(ActorDiedError, match="KeyError"):
-            mine.apply(square, (1,))
+    for wrong in (fail, 3):
+        with pytest.raises(ActorDiedError, match="KeyError|not callable"):
+            Pool(1, initializer=wrong, initargs=(1,))
 
 
 def test_maxtasksperchild():

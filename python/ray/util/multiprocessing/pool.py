@@ -83,7 +83,7 @@ class Pool:
     """A pool of processes for the methods of multiprocessing.Pool, anywhere in the cluster.
 
     processes: how many; all CPUs of the cluster unless given. ValueError when not positive, or more than the cluster has CPUs.
-    initializer, initargs: called first in each process; when it fails, so do the calls given to that process (ActorDiedError).
+    Returns when they run. initializer, initargs: called first in each process; when it fails, so does this (ActorDiedError).
     maxtasksperchild: chunks after which a process is replaced. context is not used. ray_address: joins this cluster when not connected.
     ray_remote_args: options of the actors, which take no CPU by default.
     """
@@ -102,6 +102,7 @@ class Pool:
         actor_class = ray.remote(PoolActor).options(**{"num_cpus": 0, **(ray_remote_args or {})})
         initargs = tuple(initargs or ())
         self._processes = [_Process(lambda: actor_class.remote(initializer, initargs), maxtasksperchild or None) for _ in range(count)]
+        ray.get([process.actor.__ray_ready__.remote() for process in self._processes])
         self._next = 0
         self._iterators: weakref.WeakSet = weakref.WeakSet()
 
