@@ -130,7 +130,7 @@ def test_questions_before_init():
 
 
 def test_absent_features_say_so():
-    for name in ("data", "dag", "train", "client", "LoggingConfig"):
+    for name in ("data", "serve", "train", "client", "LoggingConfig"):
         with pytest.raises(NotImplementedError, match=name):
             getattr(ray, name)
     with pytest.raises(NotImplementedError, match="placement_group"):
