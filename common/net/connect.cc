@@ -98,7 +98,12 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
   void try_next(int error) {
     fd_.reset();
     if (++next_ < candidates_.size()) return attempt();
-    finish(make_error(Code::kUnavailable, fmt::format("cannot connect to {}: {}", address_.to_string(), explain(error))));
+    finish(make_error(no_answer(error) ? Code::kTimeout : Code::kUnavailable, fmt::format("cannot connect to {}: {}", address_.to_string(), explain(error))));
+  }
+
+  // The kernel gave up waiting for the other host, or knows no way to it.
+  static bool no_answer(int error) {
+    return error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT || error == EHOSTDOWN || error == ENETDOWN;
   }
 
   std::string explain(int error) const {

@@ -73,7 +73,8 @@ class Loop {
   virtual void cancel(TimerId id) = 0;                      // no-op for one that ran
   virtual void post(Task task) = 0;                         // any thread
 
-  // `done` is called once, never from inside connect(). kTimeout, kUnavailable name the address.
+  // `done` is called once, never from inside connect(). kTimeout: no answer from the host, or no way to it; kUnavailable: refused.
+  // Both name the address.
   virtual void connect(const Address& address, int64_t timeout_us, std::function<void(Result<std::unique_ptr<Stream>>)> done) = 0;
   // accept() gets raw connected descriptors (non-blocking, close-on-exec, TCP_NODELAY) and owns them; adopt() makes a Stream of one.
   virtual Result<std::unique_ptr<Listener>> listen(const Address& address, std::function<void(int fd)> accept) = 0;

@@ -159,6 +159,20 @@ void SimHead::kill_worker(const head::NodeLink& node, const proto::KillWorkerReq
 void SimHead::start_job(const head::NodeLink&, const proto::StartJobProcessRequest&) { violation("nobody submitted a job"); }
 void SimHead::stop_job(const head::NodeLink&, const std::string&) { violation("nobody submitted a job"); }
 
+void SimHead::probe(const NodeId& node, const std::string&, int) {
+  auto known = world_.nodes.find(node);
+  SimNode* to = known == world_.nodes.end() ? nullptr : known->second;   // null: killed; its host refuses
+  network_.connect(*this, to ? to->host() : kHeadHost, "probe", [to]() -> Process* { return to; }, [this, node](Result<ChannelPtr> channel) {
+    Status answer;
+    if (channel) {
+      (*channel)->close();
+    } else {
+      answer = channel.error();
+    }
+    drive([&](head::HeadCore& core, Now now) { core.probe_answered(node, answer, now); });
+  });
+}
+
 void SimHead::push(head::ConnId conn, const proto::HeadEvent& event) {
   Channel* to = channel(conn);
   if (!to) return;

@@ -181,6 +181,26 @@ TEST(Sim, APartitionHeals) {
   }
 }
 
+TEST(Sim, ANodeWhoseConnectionBreaksInAShortPartitionLosesNothing) {
+  FOR_SEEDS(6) {
+    Scenario s({.seed = seed, .nodes = 6});
+    SimOwner& owner = s.add_owner(*s.nodes()[0]);
+    s.wait_ready();
+    std::vector<ActorId> actors;
+    for (int i = 0; i < 6; ++i) actors.push_back(owner.create_actor(actor(0)));
+    s.run_until("all live", [&] { return std::all_of(actors.begin(), actors.end(), [&](const ActorId& a) { return !s.ledger().actor(a).living.empty(); }); });
+    auto nodes = s.nodes();
+    s.partition({nodes.begin() + 3, nodes.end()}, 1);
+    s.run_for(s.world().between(2 * kSecond, 4 * kSecond));
+    s.heal();
+    for (const ActorId& a : actors) owner.call(a, call(1000, -1));
+    s.finish();
+    EXPECT_EQ(s.nodes().size(), 6u);
+    EXPECT_EQ(s.ledger().totals().succeeded, 6);
+    for (const ActorId& a : actors) EXPECT_EQ(s.ledger().actor(a).starts.size(), 1u);
+  }
+}
+
 TEST(Sim, ActorsRestartAsOftenAsAllowed) {
   FOR_SEEDS(4) {
     Scenario s({.seed = seed, .nodes = 5});

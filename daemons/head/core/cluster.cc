@@ -13,11 +13,43 @@ void Cluster::recover(const proto::Node& node, Now now) {
   state.info = node;
   state.info.set_alive(true);
   state.total = ResourceSet::from_proto(node.total());
-  state.lost_at_us = now.steady_us;
   awaited_.insert(id);
+  await_return(state, "after the head restarted", now);
+}
+
+void Cluster::await_return(NodeState& node, const std::string& since, Now now) {
+  node.conn = 0;
+  node.lost_at_us = now.steady_us;
+  node.refused = false;
+  NodeId id = node.id;
   int64_t limit_ms = env_.options.settings.node_timeout_ms;
-  state.grace_timer = env_.timers.at(now.steady_us + limit_ms * 1000, [this, id, limit_ms](Now due) {
-    env_.on_node_lost(id, fmt::format("it did not come back within {} ms after the head restarted", limit_ms), due);
+  node.grace_timer = env_.timers.at(now.steady_us + limit_ms * 1000, [this, id, limit_ms, since](Now due) {
+    env_.on_node_lost(id, fmt::format("it did not come back within {} ms {}", limit_ms, since), due);
+  });
+  probe(node);
+}
+
+void Cluster::probe(NodeState& node) {
+  if (node.info.port() > 0) env_.sink.probe(node.id, node.info.ip(), node.info.port());
+}
+
+void Cluster::probe_answered(const NodeId& id, const Status& answer, Now now) {
+  NodeState* node = find(id);
+  if (!node || !node->alive() || node->conn != 0 || node->refused || node->probe_timer) return;
+  const Settings& settings = env_.options.settings;
+  if (answer || answer.error().code != Code::kUnavailable) {
+    node->probe_timer = env_.timers.at(now.steady_us + settings.heartbeat_interval_ms * 1000, [this, id](Now) {
+      NodeState* node = find(id);
+      node->probe_timer = 0;
+      probe(*node);
+    });
+    return;
+  }
+  node->refused = true;
+  env_.timers.cancel(node->grace_timer);
+  int64_t grace_ms = std::min(settings.node_reconnect_grace_ms, settings.node_timeout_ms);
+  node->grace_timer = env_.timers.at(std::max(now.steady_us, node->lost_at_us + grace_ms * 1000), [this, id, why = answer.error().message](Now due) {
+    env_.on_node_lost(id, fmt::format("its connection broke and its node-manager has ended: {}", why), due);
   });
 }
 
@@ -50,6 +82,7 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
     env_.sink.close(old, make_error(Code::kUnavailable, "the node registered over a newer connection"));
   }
   env_.timers.cancel(state.grace_timer);
+  env_.timers.cancel(state.probe_timer);
   int64_t start_ms = known ? known->info.start_time_ms() : 0;
   state.id = id;
   state.info = node;
@@ -93,13 +126,7 @@ bool Cluster::connection_closed(ConnId conn, Now now) {
   NodeState* node = on_connection(conn);
   if (!node) return false;
   by_conn_.erase(conn);
-  node->conn = 0;
-  node->lost_at_us = now.steady_us;
-  NodeId id = node->id;
-  int64_t grace_ms = env_.options.settings.node_reconnect_grace_ms;
-  node->grace_timer = env_.timers.at(now.steady_us + grace_ms * 1000, [this, id, grace_ms](Now due) {
-    env_.on_node_lost(id, fmt::format("its connection broke and it did not come back within {} ms", grace_ms), due);
-  });
+  await_return(*node, "after its connection broke", now);
   return true;
 }
 
@@ -152,6 +179,7 @@ void Cluster::bury(NodeState& node, int reason, const std::string& why, Now now)
   awaited_.erase(node.id);
   members_changed_.insert(node.id);
   resources_changed_.erase(node.id);
+  env_.timers.cancel(node.probe_timer);
   env_.journal.erase(table::kNodes, node.id.binary());
   dead_order_.push_back(node.id);
 }
@@ -281,7 +309,7 @@ void Cluster::check_invariants(Now) const {
     connected += node.conn != 0;
     if (node.conn) RT_CHECK(node.alive() && by_conn_.at(node.conn) == id);
     if (!node.alive()) RT_CHECK(node.reserved.empty() && node.actors == 0);
-    if (node.alive()) RT_CHECK(node.conn ? node.silence_timer != 0 && node.grace_timer == 0 : node.grace_timer != 0);
+    if (node.alive()) RT_CHECK(node.conn ? node.silence_timer != 0 && node.grace_timer == 0 && node.probe_timer == 0 : node.grace_timer != 0);
     ResourceSet sum;
     for (const auto& [actor, reservation] : node.reserved) sum.add(reservation.amount);
     RT_CHECK(sum == node.reserved_sum);

@@ -1,7 +1,9 @@
 // The nodes of the cluster and what is free on them.
 //
-// A node is alive from its registration until it leaves, stays silent for node_timeout_ms, or has had no connection for
-// node_reconnect_grace_ms (node_timeout_ms right after a restart of the head). A dead node id never comes back.
+// A node is alive from its registration until it leaves or stays silent for node_timeout_ms. Without a connection it has lost its
+// process or only the network: its front door is asked every heartbeat_interval_ms. Where that is refused the host lives and the
+// node-manager does not, and the node is dead node_reconnect_grace_ms after its connection broke; else it has until node_timeout_ms.
+// A dead node id never comes back.
 //
 // Resource view: `available` is what the node reported last. What was handed to it since is reserved until a report must include it:
 // one that came after the node's answer, or placement_settle_ms after the request. Actors' holdings are known exactly, at any time.
@@ -40,7 +42,8 @@ struct NodeState {
   int64_t last_heard_us = 0;
   int64_t lost_at_us = 0;         // when the connection broke
   int64_t refused_at_us = 0;      // said "no resources" and has not reported since; 0: did not
-  Timers::Id grace_timer = 0, silence_timer = 0;
+  bool refused = false;           // its front door was, since the connection broke
+  Timers::Id grace_timer = 0, silence_timer = 0, probe_timer = 0;
 
   bool alive() const { return info.alive(); }
   bool usable() const { return alive() && conn != 0; }
@@ -59,14 +62,16 @@ class Cluster {
   };
   explicit Cluster(Env env) : env_(std::move(env)) {}
 
-  // From a record of an earlier head: alive and awaited until node_timeout_ms.
+  // From a record of an earlier head: alive and awaited, as one whose connection has just broken.
   void recover(const proto::Node& node, Now now);
   // kInvalid: malformed; kNodeDied: this id was declared dead. On success the connection speaks for the node.
   Result<NodeState*> register_node(ConnId conn, const proto::Node& node, Now now);
   // The live node that speaks over this connection, or null.
   NodeState* on_connection(ConnId conn);
-  // Starts the grace period. False when the connection was no (current) node's.
+  // Its time without a connection begins. False when the connection was no (current) node's.
   bool connection_closed(ConnId conn, Now now);
+  // `answer`: success when something listens at the node's front door, kUnavailable when the host refuses, else none came.
+  void probe_answered(const NodeId& id, const Status& answer, Now now);
   // kNotFound: no such node on this connection; kInvalid. Old reports are ignored; true when it may have freed something.
   Result<bool> report(ConnId conn, const proto::ResourceReport& report, Now now);
   // The node is dead from now on.
@@ -100,6 +105,8 @@ class Cluster {
 
  private:
   Status validate(const proto::Node& node) const;
+  void await_return(NodeState& node, const std::string& since, Now now);
+  void probe(NodeState& node);
   void arm_silence_timer(NodeState& node, int64_t at_us);
   void drop_settled(NodeState& node, Now now);
   void persist(const NodeState& node);

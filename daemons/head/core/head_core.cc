@@ -191,6 +191,11 @@ void HeadCore::settle_if_complete(Now now) {
   }
 }
 
+void HeadCore::probe_answered(const NodeId& node, const Status& answer, Now now) {
+  Event event(*this, now);
+  cluster_.probe_answered(node, answer, now);
+}
+
 void HeadCore::connection_closed(ConnId conn, Now now) {
   Event event(*this, now);
   subscriptions_.remove(conn);

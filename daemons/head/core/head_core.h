@@ -34,6 +34,7 @@ class HeadCore {
   // ---- the sink's answers
   void persisted(uint64_t id, const Status& status, Now now);
   void timer(Now now);
+  void probe_answered(const NodeId& node, const Status& answer, Now now);
   void create_actor_answered(const NodeId& node, const ActorId& actor, int64_t epoch, const Result<proto::CreateActorReply>& reply, Now now);
   void start_job_answered(const std::string& submission_id, const NodeId& node, const Status& status, Now now);
   void stop_job_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply, Now now);

@@ -22,6 +22,9 @@ class HeadSink {
   virtual void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) = 0;
   virtual void stop_job(const NodeLink& node, const std::string& submission_id) = 0;
 
+  // Whether something listens there, at the node's front door. Answered by HeadCore::probe_answered().
+  virtual void probe(const NodeId& node, const std::string& ip, int port) = 0;
+
   virtual void push(ConnId conn, const proto::HeadEvent& event) = 0;
   virtual void close(ConnId conn, const Error& why) = 0;
   // HeadCore::timer() is due at this steady time; replaces the earlier wish.

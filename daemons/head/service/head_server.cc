@@ -15,6 +15,8 @@ namespace rt::head {
 namespace {
 
 constexpr int64_t kNodeCallTimeoutUs = 30'000'000;
+// Of an attempt to reach a node's front door: the kernel repeats a lost SYN after a second.
+constexpr int64_t kProbeTimeoutUs = 1'500'000;
 // A last answer reaches its peer before the connection is closed.
 constexpr int64_t kCloseDelayUs = 20'000;
 
@@ -180,6 +182,15 @@ void HeadServer::stop_job(const NodeLink& node, const std::string& submission_id
   request.set_submission_id(submission_id);
   call_node(node, &proto::NodeManagerService::Stub::StopJobProcess, request, kNodeCallTimeoutUs,
             [this, submission_id](Result<proto::StopJobReply> reply) { core_->stop_job_answered(submission_id, reply, now()); });
+}
+
+void HeadServer::probe(const NodeId& node, const std::string& ip, int port) {
+  loop_.connect(net::Address::tcp(ip, port), kProbeTimeoutUs, [this, node, alive = alive_](Result<std::unique_ptr<net::Stream>> stream) {
+    if (!*alive) return;
+    Status answer;
+    if (!stream) answer = stream.error();
+    core_->probe_answered(node, answer, now());
+  });
 }
 
 void HeadServer::log(const std::string& text) { RT_INFO("{}", text); }

@@ -49,6 +49,7 @@ class HeadServer final : public HeadSink {
   void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) override;
   void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) override;
   void stop_job(const NodeLink& node, const std::string& submission_id) override;
+  void probe(const NodeId& node, const std::string& ip, int port) override;
   void push(ConnId conn, const proto::HeadEvent& event) override;
   void close(ConnId conn, const Error& why) override;
   void set_timer(int64_t at_us) override;

@@ -52,6 +52,7 @@ TEST_F(ClusterTest, AfterTheGraceTheNodeIsDeadForGood) {
   add_node(1, {{"CPU", 4}});
   add_node(2, {{"CPU", 4}});
   core->connection_closed(conn_of(2), now);
+  answer_probes(refused());
   advance(1499);
   EXPECT_TRUE(alive(2));
   advance(2);
@@ -64,6 +65,45 @@ TEST_F(ClusterTest, AfterTheGraceTheNodeIsDeadForGood) {
   auto again = register_node(9, registration(2, {{"CPU", 4}}));
   EXPECT_EQ(again.error().code, Code::kNodeDied);
   EXPECT_EQ(core->cluster_status(now).recent_failures_size(), 1);
+}
+
+TEST_F(ClusterTest, ANodeThatCannotBeReachedHasUntilTheTimeout) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  core->connection_closed(conn_of(2), now);
+  auto asked = take(sink.probes);
+  EXPECT_EQ(asked.node, node_id(2));
+  EXPECT_EQ(asked.ip, "10.0.0.2");
+  EXPECT_EQ(asked.port, 7000);
+  core->probe_answered(node_id(2), make_error(Code::kTimeout, "no route"), now);
+  EXPECT_TRUE(sink.probes.empty());
+  advance_alive(options.settings.heartbeat_interval_ms, {1});
+  EXPECT_EQ(sink.probes.size(), 1u);   // asked again
+  answer_probes({});                   // something listens
+  advance_alive(5000, {1});
+  EXPECT_TRUE(alive(2));
+  EXPECT_TRUE(register_node(555, registration(2, {{"CPU", 4}})).ok());
+  drop_node_news();
+  // The second break is a life of its own: what was learnt about the first is forgotten.
+  core->connection_closed(555, now);
+  answer_probes(make_error(Code::kTimeout, "no route"));
+  advance_alive(9000, {1});
+  EXPECT_TRUE(alive(2));
+  advance_alive(1000, {1});
+  EXPECT_FALSE(alive(2));
+  drop_node_news();
+}
+
+TEST_F(ClusterTest, AHostThatRefusesAfterAWhileHasLostItsNodeManager) {
+  add_node(1, {{"CPU", 4}});
+  core->connection_closed(conn_of(1), now);
+  answer_probes(make_error(Code::kTimeout, "no route"));
+  advance(3000);
+  EXPECT_TRUE(alive(1));
+  answer_probes(refused());
+  advance(0);
+  EXPECT_FALSE(alive(1));
+  EXPECT_NE(core->cluster().find(node_id(1))->info.death_message().find("refused"), std::string::npos);
 }
 
 TEST_F(ClusterTest, ASilentNodeIsDeclaredDeadAndDisconnected) {
@@ -158,8 +198,7 @@ TEST_F(ClusterTest, SubscribersHearOfNodes) {
   request.set_nodes(true);
   EXPECT_TRUE(core->subscribe(7, request, now));
   EXPECT_EQ(take(sink.pushes).event.nodes_size(), 1);
-  core->connection_closed(conn_of(1), now);
-  advance(1500);
+  lose_node_keeping_news(1);
   auto push = take(sink.pushes);
   EXPECT_EQ(push.conn, 7u);
   EXPECT_FALSE(push.event.nodes(0).alive());

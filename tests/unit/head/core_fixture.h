@@ -17,6 +17,7 @@ struct RecordingSink final : HeadSink {
   struct Kill { NodeLink node; proto::KillWorkerRequest request; };
   struct Start { NodeLink node; proto::StartJobProcessRequest request; };
   struct Stop { NodeLink node; std::string submission_id; };
+  struct Probe { NodeId node; std::string ip; int port; };
   struct Push { ConnId conn; proto::HeadEvent event; };
   struct Close { ConnId conn; Error why; };
 
@@ -25,6 +26,7 @@ struct RecordingSink final : HeadSink {
   std::deque<Kill> kills;
   std::deque<Start> starts;
   std::deque<Stop> stops;
+  std::deque<Probe> probes;       // questions, repeated until answered: a test may leave them
   std::deque<Push> pushes;
   std::deque<Close> closes;
   int64_t timer_us = -1;
@@ -34,6 +36,7 @@ struct RecordingSink final : HeadSink {
   void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) override { kills.push_back({node, request}); }
   void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) override { starts.push_back({node, request}); }
   void stop_job(const NodeLink& node, const std::string& submission_id) override { stops.push_back({node, submission_id}); }
+  void probe(const NodeId& node, const std::string& ip, int port) override { probes.push_back({node, ip, port}); }
   void push(ConnId conn, const proto::HeadEvent& event) override { pushes.push_back({conn, event}); }
   void close(ConnId conn, const Error& why) override { closes.push_back({conn, why}); }
   void set_timer(int64_t at_us) override { timer_us = at_us; }
@@ -190,10 +193,21 @@ class HeadTest : public ::testing::Test {
   void drop_node_news() {
     std::erase_if(sink.pushes, [](const RecordingSink::Push& push) { return push.event.nodes_size() > 0 && push.event.actors_size() + push.event.finished_jobs_size() + push.event.dead_workers_size() == 0; });
   }
-  void lose_node(int n) {
+  // Answers every question for a front door that has been asked.
+  void answer_probes(const Status& answer) {
+    for (auto asked = std::exchange(sink.probes, {}); const auto& probe : asked) core->probe_answered(probe.node, answer, now);
+    commit();
+    core->check_invariants(now);
+  }
+  static Status refused() { return make_error(Code::kUnavailable, "connection refused"); }
+  void lose_node_keeping_news(int n) {
     core->connection_closed(conn_of(n), now);
     commit();
+    answer_probes(refused());
     advance(options.settings.node_reconnect_grace_ms);
+  }
+  void lose_node(int n) {
+    lose_node_keeping_news(n);
     drop_node_news();
   }
 

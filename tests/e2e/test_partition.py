@@ -1,0 +1,156 @@
+"""A node that cannot be reached for a few seconds. Two network namespaces with a cable between them, which takes root."""
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from cluster import alive, eventually, world
+
+HEAD, NODE = "10.213.7.1", "10.213.7.2"
+PORT = 6379
+
+
+def ip(*words):
+    return subprocess.run(["ip", *words], capture_output=True, text=True)
+
+
+def namespaces_work():
+    if os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("ss"):
+        return False
+    name = f"rt-try-{os.getpid()}"
+    made = ip("netns", "add", name).returncode == 0
+    works = made and ip("netns", "exec", name, "true").returncode == 0 and ip("-n", name, "link", "add", "wire", "type", "veth", "peer", "name", "other").returncode == 0
+    ip("netns", "del", name)
+    return works
+
+
+pytestmark = pytest.mark.skipif(not namespaces_work(), reason="network namespaces cannot be made here")
+
+
+class Hosts:
+    """Two hosts: `head` and `node`. What they start is the shell's."""
+
+    def __init__(self, shell):
+        self.shell = shell
+        self.head, self.node = (f"rt-{os.getpid()}-{name}" for name in ("h", "n"))
+        self.link("netns", "add", self.head)
+        self.link("netns", "add", self.node)
+        self.link("-n", self.head, "link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", self.node)
+        for host, address in ((self.head, HEAD), (self.node, NODE)):
+            self.link("-n", host, "addr", "add", f"{address}/24", "dev", "wire")
+            self.link("-n", host, "link", "set", "lo", "up")
+            self.link("-n", host, "link", "set", "wire", "up")
+
+    @staticmethod
+    def link(*words):
+        done = ip(*words)
+        assert done.returncode == 0, (words, done.stderr)
+
+    def remove(self):
+        for host in (self.head, self.node):
+            ip("netns", "del", host)
+
+    def environment(self, address):
+        return {**self.shell.env, "RAY_NODE_IP_ADDRESS": address, "RAY_ADDRESS": f"{HEAD}:{PORT}"}
+
+    def on(self, host, *words, **options):
+        return subprocess.Popen(["ip", "netns", "exec", host, *map(str, words)], env=self.environment(HEAD if host == self.head else NODE), cwd=self.shell.scratch,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+
+    def rayctl(self, host, *words):
+        process = self.on(host, *self.shell.command(*words))
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+        return said
+
+    def break_connections_to_head(self):
+        for host, ends in ((self.node, ("dport", "=", f":{PORT}")), (self.head, ("sport", "=", f":{PORT}", "and", "dst", NODE))):
+            assert self.on(host, "ss", "-K", *ends).wait(timeout=20) == 0
+
+    @contextlib.contextmanager
+    def unplugged(self):
+        self.link("-n", self.node, "link", "set", "wire", "down")
+        yield
+        self.link("-n", self.node, "link", "set", "wire", "up")
+
+
+@pytest.fixture
+def hosts():
+    with world() as shell:
+        made = Hosts(shell)
+        try:
+            made.rayctl(made.head, "start", "--head", f"--port={PORT}", "--num-cpus=1", "--object-store-memory=100000000")
+            made.rayctl(made.node, "start", f"--address={HEAD}:{PORT}", "--num-cpus=2", "--object-store-memory=100000000", "--resources", '{"there": 1}')
+            yield made
+        finally:
+            shell.run("stop")
+            made.remove()
+
+
+PROGRAM = textwrap.dedent("""
+    import os, sys, time, ray
+    ray.init(log_to_driver=False)
+    @ray.remote(resources={"there": 0.1}, num_cpus=0)
+    class Counter:
+        n = 0
+        def add(self):
+            self.n += 1
+            return self.n
+    @ray.remote(resources={"there": 0.1}, max_retries=3)
+    def slow(path):
+        with open(path, "a") as runs:
+            runs.write("x")
+        time.sleep(6)
+        return "slept"
+    counter = Counter.remote()
+    assert ray.get(counter.add.remote()) == 1
+    ref = slow.remote(sys.argv[1])
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.01)
+    before = {node["NodeID"] for node in ray.nodes()}
+    print("ready", flush=True)
+    sys.stdin.readline()
+    assert ray.get(ref, timeout=60) == "slept"
+    assert ray.get(counter.add.remote(), timeout=60) == 2
+    assert {node["NodeID"] for node in ray.nodes() if node["Alive"]} == before, ray.nodes()
+    assert os.path.getsize(sys.argv[1]) == 1
+    print("nothing was lost", flush=True)
+""")
+
+
+@pytest.mark.parametrize("broken", [False, True], ids=["silent", "with the connection to the head broken"])
+def test_a_short_partition_loses_nothing(hosts, broken):
+    driver = hosts.on(hosts.head, sys.executable, "-c", PROGRAM, hosts.shell.scratch / "runs", stdin=subprocess.PIPE)
+    assert driver.stdout.readline() == "ready\n"
+    with hosts.unplugged():
+        if broken:
+            hosts.break_connections_to_head()
+        time.sleep(3)
+    said, _ = driver.communicate("\n", timeout=100)
+    assert driver.returncode == 0 and "nothing was lost" in said, said
+
+
+def test_a_killed_node_manager_on_a_host_that_lives_is_not_waited_for(hosts):
+    """Long before node_timeout_ms: here that is an hour."""
+    hosts.rayctl(hosts.head, "stop")
+    hosts.rayctl(hosts.head, "start", "--head", f"--port={PORT}", "--num-cpus=1", "--object-store-memory=100000000", "--system-config", '{"node_timeout_ms": 3600000}')
+    hosts.rayctl(hosts.node, "start", f"--address={HEAD}:{PORT}", "--num-cpus=2", "--object-store-memory=100000000")
+    sessions = list(hosts.shell.root.glob("session_2*"))
+    daemons = [pid for pid, line in processes(hosts.shell) if "ray-node-manager" in line and f"--node-ip {NODE}" in line]
+    assert len(daemons) == 1 and sessions
+    os.kill(daemons[0], 9)
+    assert eventually(lambda: not alive(daemons[0]), 10)
+    assert eventually(lambda: "node-manager has ended" in hosts.rayctl(hosts.head, "status"), 60, every=0.2), hosts.rayctl(hosts.head, "status")
+
+
+def processes(shell):
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"RAY_TMPDIR={shell.root}\0".encode() in (entry / "environ").read_bytes():
+                yield int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
