@@ -208,13 +208,14 @@ Result<proto::ListActorsReply> ActorManager::list(const proto::ListActorsRequest
 
 std::optional<std::string> ActorManager::record(const std::string& key) const {
   const Actor* actor = ActorId::is_valid(key) ? directory_.find(ActorId::from_binary(key)) : nullptr;
-  if (!actor || actor->dead()) return std::nullopt;
+  if (!actor) return std::nullopt;
   return actor->info.SerializeAsString();
 }
 
 // ---- recovery
 
 void ActorManager::recover(proto::ActorInfo info, Now now) {
+  if (info.state() == proto::ACTOR_DEAD) return directory_.recover_dead(std::move(info));
   NodeState* node = env_.cluster.find(NodeId::from_binary(info.address().node_id()));
   bool was_alive = info.state() == proto::ACTOR_ALIVE;
   bool was_restarting = info.state() == proto::ACTOR_RESTARTING;
@@ -262,7 +263,7 @@ void ActorManager::end_event(Now now) {
     owners_dead(owners, now);
   }
   if (placement_wanted_) place(now);
-  directory_.forget_dead(env_.options.settings.dead_actors_kept);
+  for (const ActorId& id : directory_.forget_dead(env_.options.settings.dead_actors_kept)) env_.journal.erase(table::kActors, id.binary());
 }
 
 void ActorManager::persist(const Actor& actor) { env_.journal.put(table::kActors, actor.id.binary(), actor.info.SerializeAsString()); }

@@ -166,7 +166,7 @@ void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, 
   *actor.info.mutable_death() = std::move(death);
   actor.info.set_end_time_ms(now.wall_us / 1000);
   move(actor, Phase::kDead);
-  env_.journal.erase(table::kActors, actor.id.binary());
+  persist(actor);
   publish(actor);
   if (!env_.jobs.running(actor.job) && directory_.of_job(actor.job).empty()) orphaned_jobs_.insert(actor.job);
 }

@@ -148,11 +148,25 @@ void ActorDirectory::move(Actor& actor, Phase to, const NodeId& node) {
   enter(actor);
 }
 
-void ActorDirectory::forget_dead(size_t limit) {
+void ActorDirectory::recover_dead(proto::ActorInfo info) {
+  ActorId id = ActorId::from_binary(info.spec().actor_id());
+  auto [it, added] = actors_.try_emplace(id);
+  RT_CHECK(added);
+  it->second.id = id;
+  it->second.job = JobId::from_binary(info.spec().job_id());
+  it->second.info = std::move(info);
+  it->second.phase = Phase::kDead;
+  dead_order_.push_back(id);
+}
+
+std::vector<ActorId> ActorDirectory::forget_dead(size_t limit) {
+  std::vector<ActorId> forgotten;
   while (dead_order_.size() > limit) {
+    forgotten.push_back(dead_order_.front());
     actors_.erase(dead_order_.front());
     dead_order_.pop_front();
   }
+  return forgotten;
 }
 
 std::vector<Actor*> ActorDirectory::of_job(const JobId& job) {

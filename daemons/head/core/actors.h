@@ -76,8 +76,10 @@ class ActorDirectory {
   void remove(Actor& actor);
   // Checks the transition; keeps state, queue, name and indexes right. `node` for kStarting and kAlive.
   void move(Actor& actor, Actor::Phase to, const NodeId& node = NodeId::nil());
-  // Oldest dead ones beyond `limit` are forgotten.
-  void forget_dead(size_t limit);
+  // A record of one that is dead; the oldest first.
+  void recover_dead(proto::ActorInfo info);
+  // Oldest dead ones beyond `limit` are forgotten; returns which.
+  std::vector<ActorId> forget_dead(size_t limit);
 
   std::vector<Actor*> of_job(const JobId& job);          // not dead
   std::vector<Actor*> on_node(const NodeId& node);

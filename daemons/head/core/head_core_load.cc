@@ -1,6 +1,7 @@
 // What an earlier head left. See head_core.h.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "daemons/head/core/head_core.h"
@@ -69,12 +70,19 @@ Status HeadCore::load(const Tables& tables, Now now) {
     if (!JobId::is_valid(key) || job.job_id() != key) return damaged(table::kJobs, key, "names another job");
     jobs_.recover(job);
   }
+  std::vector<proto::ActorInfo> actors;
   for (const auto& [key, value] : table_of(tables, table::kActors)) {
     proto::ActorInfo actor;
     RT_TRY(parse(table::kActors, key, value, &actor));
     if (!ActorId::is_valid(key) || actor.spec().actor_id() != key || !JobId::is_valid(actor.spec().job_id())) return damaged(table::kActors, key, "names another actor");
-    actors_.recover(std::move(actor), now);
+    actors.push_back(std::move(actor));
   }
+  // The dead in the order of their ends, which is that of forgetting; then the living, whose names they do not hold.
+  std::stable_sort(actors.begin(), actors.end(), [](const auto& a, const auto& b) {
+    bool a_dead = a.state() == proto::ACTOR_DEAD, b_dead = b.state() == proto::ACTOR_DEAD;
+    return a_dead != b_dead ? a_dead : a_dead && a.end_time_ms() < b.end_time_ms();
+  });
+  for (auto& actor : actors) actors_.recover(std::move(actor), now);
   kv_.recover(table_of(tables, table::kKv), table_of(tables, table::kKvJobs));
   for (const auto& [key, value] : table_of(tables, table::kSubmittedJobs)) {
     proto::SubmittedJob job;

@@ -12,7 +12,7 @@ namespace table {
 inline constexpr char kMeta[] = "meta";                      // cluster_id, incarnation, next_job
 inline constexpr char kNodes[] = "nodes";                    // node id -> proto::Node
 inline constexpr char kJobs[] = "jobs";                      // job id -> proto::JobInfo
-inline constexpr char kActors[] = "actors";                  // actor id -> proto::ActorInfo; those not dead
+inline constexpr char kActors[] = "actors";                  // actor id -> proto::ActorInfo; the last dead_actors_kept dead ones, too
 inline constexpr char kKv[] = "kv";                          // kv_key() -> value
 inline constexpr char kKvJobs[] = "kv_jobs";                 // kv_key() -> ids of the jobs whose end frees it
 inline constexpr char kSubmittedJobs[] = "submitted_jobs";   // submission id -> proto::SubmittedJob

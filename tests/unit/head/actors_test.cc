@@ -83,7 +83,10 @@ TEST_F(ActorsTest, FollowersSeeEveryStepWithItsEpoch) {
   EXPECT_EQ(dead.state(), proto::ACTOR_DEAD);
   EXPECT_EQ(dead.death().kind(), proto::ExitInfo::EXITED);
   EXPECT_NE(dead.death().message().find("max_restarts=1"), std::string::npos);
-  EXPECT_TRUE(disk.tables["actors"].empty());
+  proto::ActorInfo record;
+  ASSERT_TRUE(record.ParseFromString(disk.tables["actors"][id.binary()]));
+  EXPECT_EQ(record.state(), proto::ACTOR_DEAD);
+  EXPECT_EQ(record.spec().args_size(), 0);
   follow(id, 8);   // latecomers get the state it is in
   EXPECT_EQ(next_news().state(), proto::ACTOR_DEAD);
 }

@@ -119,6 +119,47 @@ TEST_F(RecoveryTest, ActorsThatDiedMeanwhileAreRestartedOrDead) {
   answer_create(again, created(3));
 }
 
+TEST_F(RecoveryTest, TheLastDeadActorsAreKnownWithTheirCause) {
+  options.settings.dead_actors_kept = 2;
+  restart();
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job(1);
+  std::vector<ActorId> ended;
+  for (int n = 1; n <= 3; ++n) {
+    auto request = actor_request(job, {}, {});
+    request.mutable_spec()->set_name("its name is free again");
+    request.mutable_spec()->add_args()->set_inlined("large");
+    ended.push_back(alive_actor(request, n));
+    advance(10);
+    EXPECT_TRUE(died(1, ended.back(), 1, proto::ExitInfo::SIGNALED));
+  }
+  EXPECT_EQ(disk.tables["actors"].size(), 2u);
+  restart();
+  EXPECT_EQ(core->actors().find(ended[0]), nullptr);   // the oldest went first
+  for (int n : {1, 2}) {
+    EXPECT_EQ(state(ended[n]), proto::ACTOR_DEAD);
+    EXPECT_EQ(info(ended[n]).death().kind(), proto::ExitInfo::SIGNALED);
+    EXPECT_EQ(info(ended[n]).spec().args_size(), 0);
+  }
+  register_node(conn_of(1), back(1, {}, {job}));
+  auto request = actor_request(job, {}, {});
+  request.mutable_spec()->set_name("its name is free again");
+  ActorId next = create(request);
+  answer_create(take(sink.creates), created(9));
+  EXPECT_TRUE(died(1, next, 1, proto::ExitInfo::EXITED));
+  EXPECT_EQ(core->actors().find(ended[1]), nullptr);
+  EXPECT_EQ(disk.tables["actors"].size(), 2u);
+  drop_node_news();
+}
+
+TEST_F(RecoveryTest, ANodeWhoseHostRefusesIsNotAwaited) {
+  add_node(1, {{"CPU", 4}});
+  restart();
+  answer_probes(refused());
+  advance(options.settings.node_reconnect_grace_ms);
+  EXPECT_FALSE(core->cluster().find(node_id(1))->alive());
+}
+
 TEST_F(RecoveryTest, UnknownAndOutdatedActorsAreEnded) {
   add_node(1, {{"CPU", 4}});
   JobId job = add_job(1);
