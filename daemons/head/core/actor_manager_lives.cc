@@ -186,6 +186,7 @@ void ActorManager::node_registered(NodeState& node, const google::protobuf::Repe
     if (info.state() == proto::ACTOR_ALIVE) {
       alive(*actor, node, info.address(), info.pid(), now);
     } else if (actor->phase == Phase::kWaiting) {
+      env_.cluster.reserve(node, id, actor->placement);
       move(*actor, Phase::kStarting, &node);   // still in its constructor: ReportActorStarted follows
     }
     if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);

@@ -65,7 +65,7 @@ void ActorManager::place(Now now) {
 }
 
 void ActorManager::start(Actor& actor, NodeState& node, Now now) {
-  env_.cluster.reserve(node, actor.id, actor.placement, now);
+  env_.cluster.reserve(node, actor.id, actor.placement);
   move(actor, Phase::kStarting, &node);
   send_create(actor, node);
 }

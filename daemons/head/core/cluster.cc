@@ -92,6 +92,8 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   state.total = ResourceSet::from_proto(node.total());
   if (!node.has_available()) *state.info.mutable_available() = node.total();
   state.available = ResourceSet::from_proto(state.info.available());
+  drop_settled(state);
+  show_available(state);
   state.conn = conn;
   state.last_heard_us = now.steady_us;
   state.refused_at_us = 0;
@@ -130,13 +132,29 @@ bool Cluster::connection_closed(ConnId conn, Now now) {
   return true;
 }
 
-void Cluster::drop_settled(NodeState& node, Now now) {
-  int64_t settled_before = now.steady_us - env_.options.settings.placement_settle_ms * 1000;
+// The node has reported since it answered.
+void Cluster::drop_settled(NodeState& node) {
   std::erase_if(node.reserved, [&](const auto& entry) {
-    bool included = entry.second.answered || entry.second.since_us <= settled_before;
-    if (included) node.reserved_sum.subtract(entry.second.amount);
-    return included;
+    if (entry.second.answered) node.reserved_sum.subtract(entry.second.amount);
+    return entry.second.answered;
   });
+}
+
+// For people, and for node-managers that look where to send tasks.
+void Cluster::show_available(NodeState& node) {
+  ResourceSet free = free_now(node);
+  proto::Resources shown;
+  for (const auto& [name, units] : free.all()) {
+    if (units > 0) (*shown.mutable_units())[name] = units;
+  }
+  const auto& before = node.info.available().units();
+  bool same = before.size() == shown.units().size() && std::all_of(before.begin(), before.end(), [&](const auto& item) {
+    auto it = shown.units().find(item.first);
+    return it != shown.units().end() && it->second == item.second;
+  });
+  if (same) return;
+  *node.info.mutable_available() = std::move(shown);
+  resources_changed_.insert(node.id);
 }
 
 Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, Now now) {
@@ -149,12 +167,11 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   bool had_reserved = !node->reserved.empty() || node->refused_at_us;
   node->info.set_incarnation(report.incarnation());
   node->available = std::move(available);
-  node->available.to_proto(node->info.mutable_available());
   node->refused_at_us = 0;
-  drop_settled(*node, now);
+  drop_settled(*node);
+  show_available(*node);
   int kept = static_cast<int>(std::min<int64_t>(report.demands_size(), env_.options.settings.demands_per_node));
   node->demands.assign(report.demands().begin(), report.demands().begin() + kept);
-  if (changed) resources_changed_.insert(node->id);
   return changed || had_reserved;
 }
 
@@ -162,6 +179,7 @@ void Cluster::bury(NodeState& node, int reason, const std::string& why, Now now)
   RT_CHECK(node.alive());
   env_.timers.cancel(node.grace_timer);
   env_.timers.cancel(node.silence_timer);
+  env_.timers.cancel(node.probe_timer);
   if (node.conn) {
     by_conn_.erase(node.conn);
     env_.sink.close(node.conn, make_error(Code::kNodeDied, "the node was declared dead: " + why));
@@ -179,7 +197,6 @@ void Cluster::bury(NodeState& node, int reason, const std::string& why, Now now)
   awaited_.erase(node.id);
   members_changed_.insert(node.id);
   resources_changed_.erase(node.id);
-  env_.timers.cancel(node.probe_timer);
   env_.journal.erase(table::kNodes, node.id.binary());
   dead_order_.push_back(node.id);
 }
@@ -216,23 +233,20 @@ bool Cluster::infeasible(const ResourceSet& request) const {
   return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) { return entry.second.alive() && entry.second.total.contains(request); });
 }
 
-void Cluster::reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement, Now now) {
+void Cluster::reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement) {
   cancel_reservation(node, actor);
-  node.reserved[actor] = {placement, now.steady_us, false};
+  node.reserved[actor] = {placement, false};
   node.reserved_sum.add(placement);
+  show_available(node);
 }
 
 void Cluster::settle(NodeState& node, const ActorId& actor, const ResourceSet& held) {
-  auto it = node.reserved.find(actor);
-  if (it == node.reserved.end()) return;   // a report has included it already
-  node.reserved_sum.subtract(it->second.amount);
-  if (held.empty()) {
-    node.reserved.erase(it);
-    return;
-  }
-  it->second.amount = held;
-  it->second.answered = true;
+  if (!node.reserved.contains(actor)) return;
+  cancel_reservation(node, actor);
+  if (held.empty()) return;
+  node.reserved[actor] = {held, true};
   node.reserved_sum.add(held);
+  show_available(node);
 }
 
 void Cluster::cancel_reservation(NodeState& node, const ActorId& actor) {
@@ -240,6 +254,7 @@ void Cluster::cancel_reservation(NodeState& node, const ActorId& actor) {
   if (it == node.reserved.end()) return;
   node.reserved_sum.subtract(it->second.amount);
   node.reserved.erase(it);
+  show_available(node);
 }
 
 ResourceSet Cluster::free_now(const NodeState& node) {

@@ -5,8 +5,9 @@
 // node-manager does not, and the node is dead node_reconnect_grace_ms after its connection broke; else it has until node_timeout_ms.
 // A dead node id never comes back.
 //
-// Resource view: `available` is what the node reported last. What was handed to it since is reserved until a report must include it:
-// one that came after the node's answer, or placement_settle_ms after the request. Actors' holdings are known exactly, at any time.
+// Resource view: `available` is what the node reported last, without what starting actors take. That is reserved here from the request
+// to the node's answer, and what a started actor holds from then to the next report, which includes it. So an answer makes room for
+// the next actor at once. Actors' holdings are known exactly, at any time.
 #pragma once
 
 #include <deque>
@@ -24,13 +25,12 @@ namespace rt::head {
 
 struct Reservation {
   ResourceSet amount;
-  int64_t since_us = 0;
   bool answered = false;
 };
 
 struct NodeState {
   NodeId id;
-  proto::Node info;               // alive, total, available, death
+  proto::Node info;               // alive, total, available (less what is reserved), death
   ConnId conn = 0;                // 0: lost, or not back yet after a restart of the head
   ResourceSet total, available;
   std::map<ActorId, Reservation> reserved;
@@ -90,7 +90,7 @@ class Cluster {
   bool infeasible(const ResourceSet& request) const;
 
   // ---- accounting of actors
-  void reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement, Now now);
+  void reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement);
   // The node has answered: from now on it holds `held`, and the next report says so.
   void settle(NodeState& node, const ActorId& actor, const ResourceSet& held);
   void cancel_reservation(NodeState& node, const ActorId& actor);
@@ -108,7 +108,8 @@ class Cluster {
   void await_return(NodeState& node, const std::string& since, Now now);
   void probe(NodeState& node);
   void arm_silence_timer(NodeState& node, int64_t at_us);
-  void drop_settled(NodeState& node, Now now);
+  void drop_settled(NodeState& node);
+  void show_available(NodeState& node);
   void persist(const NodeState& node);
   int64_t fanout_interval_us() const;
 

@@ -83,7 +83,14 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   report->set_node_id(me_.id.binary());
   report->set_incarnation(resources_.version());
   auto& available = *report->mutable_available()->mutable_units();
-  for (const auto& [name, units] : resources_.available().all()) {
+  // Without what starting actors take: the head has set that aside since it chose this node, and knows first when it ends.
+  ResourceSet free = resources_.available();
+  for (const auto& [id, actor] : actors_) {
+    if (actor.state == HostedActor::State::kWaitingWorker) free.add(actor.placement);
+    const Worker* worker = actor.state == HostedActor::State::kStarting ? pool_.find(actor.worker) : nullptr;
+    if (worker && worker->state == WorkerState::kActor) free.add(lendable(*worker));
+  }
+  for (const auto& [name, units] : free.all()) {
     if (units > 0) available[name] = units;
   }
   std::map<std::pair<ResourceSet, bool>, proto::Demand> merged;

@@ -244,5 +244,27 @@ TEST_F(NodeCoreTest, TheBooksBalanceUnderRandomEvents) {
   sink = RecordingSink();
 }
 
+TEST_F(NodeCoreTest, WhatStartingActorsTakeIsTheHeadsToCount) {
+  make(2, 1);
+  start_workers(1);
+  auto request = actor(1, {{"CPU", 1}}, {});
+  auto lasting = actor(2, {{"CPU", 1}}, {{"CPU", 1}});
+  auto reported = [&] {
+    proto::ResourceReport report;
+    core->fill_report(&report);
+    return ResourceSet::from_proto(report.available()).get("CPU");
+  };
+  create(request);    // starting
+  create(lasting);    // waits for a process
+  EXPECT_EQ(free_cpus(), 0);
+  EXPECT_EQ(reported(), 2);
+  constructed(request);
+  EXPECT_EQ(reported(), 2);
+  start_worker();
+  constructed(lasting);
+  EXPECT_EQ(reported(), 1);
+  sink.starts.clear(), sink.created.clear(), sink.spawns.clear();
+}
+
 }  // namespace
 }  // namespace rt::node
