@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/head_client.h"
@@ -16,8 +17,9 @@ Status check_head(launch::NodeOptions& options) {
   return {};
 }
 
-void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions& options) {
+void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions& options, bool continues) {
   fmt::print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime started."));
+  if (continues) fmt::print("The cluster whose state is in {} goes on: its other nodes, named actors, jobs and functions.\n\n", options.state_dir);
   fmt::print("Next steps\n");
   auto token = launch::auth_token(false);
   bool secured = token && !token->empty();
@@ -29,6 +31,7 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
   }
   fmt::print("  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    {} status\n", program_name(), program_name());
   fmt::print("\nLogs: {}/logs\n", node.session_dir);
+  if (!options.state_dir.empty()) fmt::print("State: {}\n", options.state_dir);
   std::fflush(stdout);
 }
 
@@ -45,8 +48,9 @@ Result<int> start(launch::NodeOptions& options, bool block) {
   if (options.head) {
     if (auto node = launch::node_without_head(launch::temp_root(options.temp_dir), options.port)) return restart(*node, block);
   }
+  bool continues = !options.state_dir.empty() && access((options.state_dir + "/head.sqlite").c_str(), F_OK) == 0;
   RT_ASSIGN(auto node, launch::start_node(options));
-  print_next_steps(node, options);
+  print_next_steps(node, options, continues);
   return block ? supervise(node) : kExitOk;
 }
 

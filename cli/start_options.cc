@@ -46,7 +46,7 @@ Status check_supported(const CommandLine& line) {
     return {};
   }
   if (!line.has("address")) return make_error(Code::kUnsupported, "give --head to start a cluster, or --address=HOST:PORT to join one");
-  for (const char* name : {"port", "redis-shard-ports", "include-dashboard", "system-config"}) {
+  for (const char* name : {"port", "redis-shard-ports", "include-dashboard", "system-config", "state-dir"}) {
     if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is for --head only: a node that joins takes it from the head", name));
   }
   return {};
@@ -112,6 +112,7 @@ void declare_start_options(CommandLine& line) {
   line.flag("head", "start a cluster here")
       .option("address", "HOST:PORT", "join the cluster whose head is there (auto: the one last started on this machine)")
       .option("port", "N", "the head's port (default 6379; 0: any free one)")
+      .option("state-dir", "DIR", "keep the head's durable state there: --head with the same port and directory continues the cluster after the head's machine was lost (default: in the session directory)")
       .option("num-cpus", "N", "CPUs this node offers (default: those this process may use)")
       .option("num-gpus", "N", "GPUs this node offers (default 0)")
       .option("memory", "BYTES", "memory for tasks and actors (default: what is available, less the object store)")
@@ -154,6 +155,8 @@ Result<launch::NodeOptions> start_options(const CommandLine& line) {
   RT_TRY(read_resources(line, &options.resources));
   RT_TRY(read_labels(line, &options.labels));
   RT_TRY(read_settings(line, &options.system_config));
+  options.state_dir = line.get("state-dir");
+  if (line.has("state-dir") && options.state_dir.empty()) return make_error(Code::kUnsupported, "--state-dir is empty: it takes a directory");
   options.node_ip = line.get("node-ip-address");
   options.node_name = line.get("node-name");
   options.temp_dir = line.get("temp-dir");

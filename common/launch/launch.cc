@@ -176,6 +176,8 @@ class NodeStarter {
   SpawnRequest head_request() {
     SpawnRequest request = request_for("ray-head", {head_listener_.get()});
     add(request, {"--listen-fd", std::to_string(kFirstInheritedFd)});
+    std::error_code error;
+    if (!options_.state_dir.empty()) add(request, {"--state-dir", std::filesystem::absolute(options_.state_dir, error).string()});
     return request;
   }
 

@@ -16,6 +16,7 @@ struct NodeOptions {
   std::string address;                      // joining: HOST:PORT of the head
   std::string node_ip;                      // empty: RAY_NODE_IP_ADDRESS, else detected; ray.init() passes 127.0.0.1
   int node_manager_port = 0;
+  std::string state_dir;                    // head: where its durable state is, or will be; empty: the session directory
   std::string node_name;
   std::optional<double> num_cpus, num_gpus;
   std::optional<int64_t> memory, object_store_memory;      // bytes

@@ -1,0 +1,117 @@
+"""What the head keeps on disk: for a head that comes back on another session's ruins, and for those who ask late."""
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import ray
+from cluster import alive, cluster, eventually, lasting_port
+from ray import _raylet, exceptions
+
+
+@ray.remote
+class Counter:
+    def __init__(self):
+        self.n = 0
+
+    def add(self):
+        self.n += 1
+        return self.n
+
+    def pid(self):
+        return os.getpid()
+
+
+@ray.remote
+def late(counter):
+    return ray.get(counter.add.remote())
+
+
+def test_a_lost_head_node_is_started_again_with_its_state(tmp_path):
+    state = tmp_path / "state"
+    with cluster(cpus=2, connect=False, state_dir=state, resources={"here": 1}) as c:
+        other = c.join(cpus=2, resources={"there": 1})
+        environment = {"RAY_ADDRESS": c.address}
+        c.shell.ok("job", "submit", "--submission-id", "before", "--", sys.executable, "-c", "print('submitted before')", **environment)
+        driver = c.program('''
+            import ray
+            from ray import _raylet
+            ray.init(log_to_driver=False)
+            @ray.remote(max_restarts=-1, lifetime="detached", namespace="n")
+            class Kept:
+                n = 0
+                def add(self):
+                    self.n += 1
+                    return self.n
+            here = Kept.options(name="here", resources={"here": 0.1}).remote()
+            there = Kept.options(name="there", resources={"there": 0.1}).remote()
+            assert ray.get([here.add.remote(), there.add.remote()]) == [1, 1]
+            mortal = Kept.options(name="mortal", max_restarts=0).remote()
+            ray.get(mortal.add.remote())
+            ray.kill(mortal)
+            _raylet.kv_put("tests", "key", b"value", True)
+        ''')
+        said, _ = driver.communicate(timeout=60)
+        assert driver.returncode == 0, said
+        gone = [c.pid(c.head_node, name) for name in ("ray-head", "ray-node-manager", "ray-object-store")]
+        for pid in gone:                                               # as when its machine is switched off
+            os.kill(pid, signal.SIGKILL)
+        assert eventually(lambda: not any(alive(pid) for pid in gone), 10)
+
+        out = c.shell.ok("start", "--head", f"--port={c.port}", f"--state-dir={state}", "--num-cpus=2", "--object-store-memory=100000000", "--resources", '{"here": 1}')
+        assert "goes on" in out
+        ray.init(address=c.address, log_to_driver=False, namespace="n")
+        c.await_nodes(2)
+        assert c.state(c.node_id(other))["Alive"], "the other node is the same"
+        assert _raylet.kv_get("tests", "key") == b"value"
+        assert "SUCCEEDED" in c.shell.ok("job", "status", "before", **environment).upper()
+        assert ray.get(ray.get_actor("there").add.remote(), timeout=60) == 2
+        assert ray.get(ray.get_actor("here").add.remote(), timeout=60) == 1                   # restarted, its class is known
+
+
+def test_a_state_directory_that_cannot_be_used(tmp_path):
+    with cluster(connect=False, state_dir=tmp_path / "in use") as c:
+        def daemons():
+            return {pid for pid, line in c.processes().items() if line.split()[0].rpartition("/")[2] in ("ray-head", "ray-node-manager", "ray-object-store")}
+
+        def refused(directory):
+            before = daemons()
+            message = c.shell.fails("start", "--head", f"--port={lasting_port()}", f"--state-dir={directory}", "--object-store-memory=100000000")
+            assert eventually(lambda: daemons() == before, 10)
+            return message
+        assert "in use by another process" in refused(tmp_path / "in use")
+        (tmp_path / "file").write_text("")
+        assert str(tmp_path / "file" / "below") in refused(tmp_path / "file" / "below")
+        (tmp_path / "damaged").mkdir()
+        (tmp_path / "damaged" / "head.sqlite").write_bytes(b"no database" * 1000)
+        assert "damaged" in refused(tmp_path / "damaged")
+        read_only = tmp_path / "read-only"
+        read_only.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=1m", "none", read_only], capture_output=True).returncode == 0:
+            try:
+                assert "cannot be opened for writing" in refused(read_only)
+            finally:
+                subprocess.run(["umount", "-l", read_only], check=True)
+        assert "for --head only" in c.shell.fails("start", f"--address={c.address}", f"--state-dir={tmp_path}")
+        assert "--state-dir is empty" in c.shell.fails("start", "--head", "--state-dir", "")
+
+
+def test_a_late_caller_hears_why_an_actor_died_before_the_head_was_lost():
+    with cluster(cpus=2) as c:
+        counter = Counter.remote()
+        pid = ray.get(counter.pid.remote())
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(exceptions.ActorDiedError):
+            while True:
+                try:
+                    ray.get(counter.add.remote(), timeout=20)
+                except exceptions.ActorUnavailableError:
+                    pass
+        _raylet.kv_put("tests", "later", b"value", True)                                       # what came before is on disk, too
+        c.kill(c.head_node, "ray-head")
+        c.shell.ok("start", "--head", f"--port={c.port}")
+        with pytest.raises(exceptions.RayError) as caught:
+            ray.get(late.remote(counter), timeout=60)
+        assert "signal 9" in str(caught.value) and "not known" not in str(caught.value)
