@@ -268,7 +268,17 @@ def test_inside_a_task():
     assert ray.get(ray.remote(num_cpus=0)(nested).remote()) == [0, 1, 4]
 
 
-def test_a_process_that_dies_fails_its_calls():
+def test_a_process_that_dies_fails_its_calls_and_is_replaced():
     with Pool(1) as mine:
-        with pytest.raises(ActorDiedError):
-            mine.apply(os._exit, (3,))
+        for die in (lambda: mine.apply(os._exit, (3,)), lambda: mine.map(os._exit, [3]), lambda: next(mine.imap(os._exit, [3]))):
+            with pytest.raises(ActorDiedError):
+                die()
+            assert mine.apply(square, (3,)) == 9
+
+
+def test_results_that_were_taken_are_not_kept():
+    with Pool(2) as mine:
+        result = mine.map_async(bytes, [10**6] * 8, chunksize=1)
+        assert sum(map(len, result.get())) == 8 * 10**6
+        list(mine.imap(bytes, [10**6] * 8))
+        assert not any(process._pending for process in mine._processes)

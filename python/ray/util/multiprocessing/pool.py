@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+import threading
 import weakref
 from collections import deque
 from typing import Any, Callable, Iterable, Sequence
 
 import ray
+from ray.exceptions import RayActorError
 from ray.util.multiprocessing.results import AsyncResult, IMapIterator, OrderedIMapIterator, UnorderedIMapIterator
 
 __all__ = ["AsyncResult", "IMapIterator", "OrderedIMapIterator", "Pool", "PoolActor", "UnorderedIMapIterator"]
@@ -65,8 +67,11 @@ class _Process:
         if self._count == self._limit:
             self._retired = [old for old in self._retired if not ray.wait([old[1]], timeout=0)[0]]
             self._retired.append((self.actor, self.actor.__ray_terminate__.remote()))
-            self.actor, self._count = self._create(), 0
+            self.replace()
         return ref
+
+    def replace(self) -> None:
+        self.actor, self._count = self._create(), 0
 
     def finish(self) -> list[ray.ObjectRef]:
         """Lets every actor end after what it was given; the references of their ends."""
@@ -104,6 +109,7 @@ class Pool:
         self._processes = [_Process(lambda: actor_class.remote(initializer, initargs), maxtasksperchild or None) for _ in range(count)]
         ray.get([process.actor.__ray_ready__.remote() for process in self._processes])
         self._next = 0
+        self._lock = threading.RLock()      # of the processes: results are also taken by threads that call back
         self._iterators: weakref.WeakSet = weakref.WeakSet()
 
     # ---- calls
@@ -116,7 +122,7 @@ class Pool:
                     error_callback: Callable[[BaseException], None] | None = None) -> AsyncResult:
         """As apply(), without waiting. A callback is called in a thread of this process, with the result or the exception."""
         self._check_running()
-        return AsyncResult([self._submit(func, [(args or (), kwargs or {})])], callback, error_callback, self._prune, single_result=True)
+        return AsyncResult([self._submit(func, [(args or (), kwargs or {})])], callback, error_callback, self._taken, single_result=True)
 
     def map(self, func: Callable, iterable: Iterable, chunksize: int | None = None) -> list:
         """[func(item) for item in iterable]. Items travel in chunks: a quarter of a process's share unless chunksize is given."""
@@ -156,7 +162,7 @@ class Pool:
         _check_chunksize(chunksize)
         function = _sent(func) if len(calls) > chunksize else func
         refs = [self._submit(function, calls[at:at + chunksize]) for at in range(0, len(calls), chunksize)]
-        return AsyncResult(refs, callback, error_callback, self._prune)
+        return AsyncResult(refs, callback, error_callback, self._taken)
 
     def _imap(self, kind: type, func: Callable, iterable: Iterable, chunksize: int | None) -> Any:
         self._check_running()
@@ -165,23 +171,28 @@ class Pool:
             chunksize = max(1, math.ceil(len(iterable) / (4 * len(self._processes))))
         _check_chunksize(chunksize)
         function = _sent(func)
-        iterator = kind(iter(iterable), chunksize, lambda calls: self._submit(function, calls), 2 * len(self._processes))
+        iterator = kind(iter(iterable), chunksize, lambda calls: self._submit(function, calls), 2 * len(self._processes), self._taken)
         self._iterators.add(iterator)
         return iterator
 
     def _submit(self, function: Any, calls: Sequence) -> ray.ObjectRef:
         """Gives a chunk to the process with the least to do."""
-        if self._terminated:
-            raise ValueError("Pool not running")
-        count = len(self._processes)
-        order = [self._processes[(self._next + i) % count] for i in range(count)]
-        self._next = (self._next + 1) % count
-        return min(order, key=_Process.busy).submit(function, list(calls))
+        with self._lock:
+            if self._terminated:
+                raise ValueError("Pool not running")
+            count = len(self._processes)
+            order = [self._processes[(self._next + i) % count] for i in range(count)]
+            self._next = (self._next + 1) % count
+            return min(order, key=_Process.busy).submit(function, list(calls))
 
-    def _prune(self) -> None:
-        """Results that were taken are not to be kept here."""
-        for process in self._processes:
-            process.busy()
+    def _taken(self, error: Exception | None) -> None:
+        """Results are not to be kept here any longer. A process that died is replaced."""
+        lost = error.actor_id if isinstance(error, RayActorError) else None
+        with self._lock:
+            for process in self._processes:
+                process.busy()
+                if lost and not self._terminated and process.actor._actor_id.hex() == lost:
+                    process.replace()
 
     # ---- the end
 
@@ -192,10 +203,11 @@ class Pool:
     def terminate(self) -> None:
         """Ends the processes at once; results that are not there yet fail (ActorDiedError)."""
         self._closed = True
-        if not self._terminated:
-            self._terminated = True
-            for process in self._processes:
-                process.kill()
+        with self._lock:
+            if not self._terminated:
+                self._terminated = True
+                for process in self._processes:
+                    process.kill()
 
     def join(self) -> None:
         """Waits until the processes have done what they were given and ended. ValueError before close() or terminate()."""
@@ -205,8 +217,9 @@ class Pool:
             return
         for iterator in list(self._iterators):
             iterator.read_all()
-        self._terminated = True
-        ends = [end for process in self._processes for end in process.finish()]
+        with self._lock:
+            self._terminated = True
+            ends = [end for process in self._processes for end in process.finish()]
         ray.wait(ends, num_returns=len(ends), fetch_local=False)
 
     def __enter__(self) -> "Pool":

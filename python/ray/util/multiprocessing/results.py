@@ -15,7 +15,7 @@ class AsyncResult:
     """The result of apply_async, map_async and starmap_async."""
 
     def __init__(self, chunk_object_refs: list, callback: Callable | None = None, error_callback: Callable | None = None,
-                 on_taken: Callable[[], None] = lambda: None, single_result: bool = False):
+                 on_taken: Callable[[Any], None] = lambda error: None, single_result: bool = False):
         self._refs = list(chunk_object_refs)
         self._single = single_result
         self._on_taken = on_taken
@@ -73,7 +73,7 @@ class AsyncResult:
             except Exception as error:
                 self._outcome = False, error
             self._refs = []
-            self._on_taken()
+            self._on_taken(None if self._outcome[0] else self._outcome[1])
         return self._outcome
 
     def _call_back(self, callback: Callable | None, error_callback: Callable | None) -> None:
@@ -88,10 +88,11 @@ class AsyncResult:
 
 
 class IMapIterator:
-    """Results of imap() and imap_unordered(): `submit` makes a chunk of calls, of which `ahead` are under way while results are taken."""
+    """Results of imap() and imap_unordered(): `submit` makes a chunk of calls, of which `ahead` are under way while results are taken.
+    on_taken(exception or None): a chunk's results are here."""
 
-    def __init__(self, items: Iterator, chunksize: int, submit: Callable[[list], ray.ObjectRef], ahead: int):
-        self._items, self._chunksize, self._submit, self._ahead = items, chunksize, submit, ahead
+    def __init__(self, items: Iterator, chunksize: int, submit: Callable[[list], ray.ObjectRef], ahead: int, on_taken: Callable[[Any], None]):
+        self._items, self._chunksize, self._submit, self._ahead, self._on_taken = items, chunksize, submit, ahead, on_taken
         self._pending: list = []          # refs of chunks, oldest first
         self._results: Iterator = iter(())
         self._read_failure: Exception | None = None
@@ -139,8 +140,15 @@ class IMapIterator:
         if ref is None:
             raise TimeoutError
         self._pending.remove(ref)
+        failure: Exception | None = None
+        try:
+            self._results = iter(ray.get(ref))
+        except Exception as error:      # the process, not a call in it
+            failure = error
+        self._on_taken(failure)
         self._fill()
-        self._results = iter(ray.get(ref))
+        if failure is not None:
+            raise failure
         return self.next(timeout)
 
 
