@@ -194,6 +194,9 @@ def describe_error(error, instance, retry_types, proctitle: str):
     # A failure that came up from a task this one waited for keeps its first cause.
     cause = error.cause if isinstance(error, RayTaskError) else error
     kind = type(cause)
+    if os.environ.get("RAY_DEBUG_POST_MORTEM") == "1" and isinstance(cause, Exception) and not isinstance(cause, TaskCancelledError):
+        from ray.util.rpdb import post_mortem
+        post_mortem(_user_traceback(error))
     try:
         text = _format(error)
     except Exception:

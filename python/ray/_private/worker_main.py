@@ -78,6 +78,7 @@ def main(args: dict) -> int:
     signal.signal(signal.SIGINT, _on_interrupt)
     os.environ.setdefault("RAY_RAYLET_PID", str(executor.node_manager_pid))
     os.environ.setdefault("RAY_CLIENT_MODE", "0")
+    os.environ.setdefault("PYTHONBREAKPOINT", "ray.util.rpdb.set_trace")
     if os.environ.get("RAY_worker_faulthandler", "1") != "0":
         import faulthandler
         faulthandler.enable(2)

@@ -22,10 +22,10 @@ _LAZY = {
     "register_serializer": "serialization", "deregister_serializer": "serialization",
     "log_once": "debug", "disable_log_once_globally": "debug", "enable_periodic_logging": "debug",
 }
-_MODULES = ("accelerators", "multiprocessing", "queue", "scheduling_strategies")
+_MODULES = ("accelerators", "multiprocessing", "pdb", "queue", "ray_debugpy", "rpdb", "scheduling_strategies")
 
 _ABSENT = ("placement_group", "placement_group_table", "remove_placement_group", "get_placement_group", "get_current_placement_group",
-           "metrics", "pdb", "rpdb", "ray_debugpy", "collective", "tracing", "state", "dask", "spark",
+           "metrics", "collective", "tracing", "state", "dask", "spark",
            "connect", "disconnect", "client", "iter", "ActorGroup")
 
 

@@ -1,0 +1,4 @@
+"""ray.util.pdb.set_trace: see ray.util.rpdb."""
+from ray.util.rpdb import post_mortem, set_trace
+
+__all__ = ["post_mortem", "set_trace"]

@@ -1,0 +1,118 @@
+"""Breakpoints in tasks and actors: `breakpoint()` and ray.util.pdb.set_trace() there wait for somebody with a terminal.
+
+RAY_DEBUG in the worker's environment: `1` (default) debugpy where it is installed, `legacy` pdb over TCP, which needs `nc HOST PORT` only. With
+RAY_DEBUG_POST_MORTEM=1 a task that fails waits where it failed. The port is on the loopback interface, on the node's address with
+RAY_DEBUGGER_EXTERNAL=1: who can reach it can run code as this process.
+"""
+from __future__ import annotations
+
+import json
+import os
+import pdb
+import socket
+import sys
+import time
+import uuid
+from types import FrameType, TracebackType
+
+
+def set_trace(breakpoint_uuid: str | None = None) -> None:
+    """Stops the caller at its next line until a debugger lets it go on. On a driver: pdb on its terminal. `breakpoint_uuid`: the
+    name of this stop in the list of waiting ones."""
+    frame = sys._getframe().f_back
+    if not _in_worker():
+        pdb.Pdb().set_trace(frame)
+        return
+    if os.environ.get("RAY_DEBUG", "1") != "legacy":
+        from ray.util import ray_debugpy
+        if ray_debugpy.available():
+            ray_debugpy.stop(breakpoint_uuid)
+            return
+    _TcpPdb(_place(frame), breakpoint_uuid).set_trace(frame)
+
+
+def post_mortem(traceback: TracebackType | None) -> None:
+    """Waits for a debugger that looks at the end of a traceback."""
+    last = traceback
+    while last is not None and last.tb_next:
+        last = last.tb_next
+    if last is not None:
+        debugger = _TcpPdb(f"{last.tb_frame.f_code.co_filename}:{last.tb_lineno}", None)
+        debugger.reset()
+        debugger.interaction(None, traceback)
+        debugger.close()
+
+
+def _in_worker() -> bool:
+    from ray._private.worker import WORKER_MODE, global_worker
+    return global_worker.mode == WORKER_MODE
+
+
+def _place(frame: FrameType | None) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?"
+
+
+def host() -> str:
+    from ray._private.worker import global_worker
+    return global_worker.context["node_ip"] if os.environ.get("RAY_DEBUGGER_EXTERNAL") == "1" else "127.0.0.1"
+
+
+class Waiting:
+    """A stop that waits for a debugger: said in the worker's output, and listed in the head's key-value store (namespace `pdb`, keys
+    RAY_PDB_<uuid>) until removed."""
+
+    def __init__(self, place: str, address: str, kind: str, name: str | None):
+        from ray.experimental import internal_kv
+        self._key = f"RAY_PDB_{name or uuid.uuid4().hex}"
+        entry = {"place": place, "pdb_address": address, "kind": kind, "pid": os.getpid(), "timestamp": time.time()}
+        internal_kv._internal_kv_put(self._key, json.dumps(entry), namespace="pdb")
+
+    def remove(self) -> None:
+        from ray.experimental import internal_kv
+        internal_kv._internal_kv_del(self._key, namespace="pdb")
+
+
+class _TcpPdb(pdb.Pdb):
+    """pdb whose terminal is the first connection to a port. The constructor returns when it is there."""
+
+    def __init__(self, place: str, name: str | None):
+        with socket.create_server((host(), 0)) as server:
+            address = "{}:{}".format(*server.getsockname()[:2])
+            waiting = Waiting(place, address, "pdb", name)
+            try:
+                print(f"pdb waits at {place}. Connect with: nc {address.replace(':', ' ')}", file=sys.stderr, flush=True)
+                connection, _ = server.accept()
+            finally:
+                waiting.remove()
+        self._file = connection.makefile("rw", newline="\n")
+        connection.close()      # the file is the last user
+        super().__init__(stdin=self._file, stdout=self._file, nosigint=True, readrc=False)
+        self.use_rawinput = False
+        self.prompt = "(Pdb) "
+
+    def close(self) -> None:
+        try:
+            self._file.close()
+        except OSError:
+            pass        # nobody listens any more
+
+    def do_continue(self, arg):
+        result = super().do_continue(arg)
+        if not self.breaks:
+            self.close()
+        return result
+
+    do_c = do_cont = do_continue
+
+    def do_quit(self, arg):
+        """The task fails with bdb.BdbQuit; after a failure nothing changes."""
+        result = super().do_quit(arg)
+        self.close()
+        return result
+
+    do_q = do_exit = do_quit
+
+    def do_EOF(self, arg):
+        """The connection went: the program goes on."""
+        self.clear_all_breaks()
+        return self.do_continue(arg)
