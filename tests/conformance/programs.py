@@ -23,6 +23,8 @@ PROJECT = HERE.parent.parent
 GROUPS = ("tasks", "actors", "objects", "errors", "drivers", "util")
 EXTRAS = PROJECT / "build" / "ray-extras"
 sys.path.append(str(PROJECT / "bench"))
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:      # started in the background by a shell: the programs would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 import compare  # noqa: E402  (the virtual environment with Ray, and environments of runs, are the benchmark's)
 
 

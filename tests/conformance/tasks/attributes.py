@@ -9,8 +9,8 @@ def add(x: int, y: int = 2) -> int:
     return x + y
 
 show("name", lambda: add.__name__)
-show("doc", lambda: add.__doc__)
-show("module", lambda: add.__module__)
+show("doc", lambda: add.__doc__ == "Adds.")
+show("module", lambda: add.__module__ == __name__)
 show("type", lambda: type(add).__name__)
 show("is RemoteFunction", lambda: isinstance(add, ray.remote_function.RemoteFunction))
 show("has remote", lambda: callable(add.remote) and callable(add.options) and callable(add.bind))

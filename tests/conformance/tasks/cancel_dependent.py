@@ -6,7 +6,7 @@ from conform import show
 
 @ray.remote
 def slow():
-    time.sleep(30)
+    time.sleep(2)
 
 
 @ray.remote

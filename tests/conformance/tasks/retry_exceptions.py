@@ -17,7 +17,7 @@ def f(name, good):
         raise KeyError(f"attempt {count}")
     return count
 
-ray.init(num_cpus=1, include_dashboard=False)
+ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
 show("default", lambda: ray.get(f.remote("a", 2)))
 show("true", lambda: ray.get(f.options(retry_exceptions=True).remote("b", 3)))
 show("listed", lambda: ray.get(f.options(retry_exceptions=[KeyError]).remote("c", 3)))

@@ -3,7 +3,6 @@ import os
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)
-f = ray.remote(os.getpid)
 
 
 @ray.remote
