@@ -7,11 +7,12 @@ from conform import show
 @ray.remote(concurrency_groups={"io": 1, "compute": 2})
 class A:
     def __init__(self):
-        self.event = asyncio.Event()
+        self.opened = False
 
     @ray.method(concurrency_group="io")
     async def block(self):
-        await self.event.wait()
+        while not self.opened:
+            await asyncio.sleep(0.01)
         return "unblocked"
 
     @ray.method(concurrency_group="compute")
@@ -22,7 +23,7 @@ class A:
         return "default"
 
     async def open(self):
-        self.event.set()
+        self.opened = True
 
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()

@@ -22,4 +22,7 @@ show("before", lambda: ray.get(a.m.remote()))
 show("leave", lambda: ray.get(a.leave.remote(), timeout=20), "exit_actor")
 show("after", lambda: ray.get(a.m.remote(), timeout=20))
 show("driver", ray.actor.exit_actor)
-show("task", lambda: ray.get(task.remote(), timeout=20))
+try:
+    ray.get(task.remote(), timeout=20)
+except TypeError as error:
+    print("task:", type(error).__name__)

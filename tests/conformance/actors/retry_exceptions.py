@@ -24,7 +24,7 @@ class A:
         self.n += 1
         raise KeyError(self.n)
 
-ray.init(num_cpus=1, include_dashboard=False)
+ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
 show("works at third", lambda: ray.get(A.remote().listed.remote(3)))
 show("exhausted", lambda: ray.get(A.remote().listed.remote(9)))
 show("not asked", lambda: ray.get(A.remote().unlisted.remote()))

@@ -10,6 +10,7 @@ def fail(kind):
     raise kind("x")
 
 refs = [ray.put(1), fail.remote(ValueError), fail.remote(KeyError)]
+ray.wait(refs, num_returns=3)
 show("list", lambda: ray.get(refs))
 show("reversed", lambda: ray.get(refs[::-1]))
 show("again", lambda: ray.get(refs[1]))

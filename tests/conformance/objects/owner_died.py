@@ -1,4 +1,5 @@
 # The process that made an object dies: who reads it sees OwnerDiedError.
+import time
 import ray
 from conform import show
 
@@ -6,16 +7,20 @@ from conform import show
 @ray.remote
 class Maker:
     def make(self):
-        return [ray.put("made")]
+        return [ray.put(bytes(1_000_000))]
 
 ray.init(num_cpus=1, include_dashboard=False)
 maker = Maker.remote()
 ref, = ray.get(maker.make.remote())
-show("alive", lambda: ray.get(ref))
+show("alive", lambda: len(ray.get(ref)))
 ref, = ray.get(maker.make.remote())
 ray.kill(maker)
 try:
     ray.get(maker.make.remote())
 except ray.exceptions.RayActorError:
     pass
-show("dead", lambda: ray.get(ref, timeout=20))
+def dead():
+    for _ in range(40):
+        ray.get(ref, timeout=20)
+        time.sleep(0.25)
+show("dead", dead)

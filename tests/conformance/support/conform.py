@@ -19,7 +19,7 @@ def facts(error):
     if kinds:
         text += " is " + " ".join(kinds)
     cause = getattr(error, "cause", None)
-    if isinstance(cause, BaseException):
+    if isinstance(cause, BaseException) and isinstance(error, ray.exceptions.RayTaskError):
         text += f", cause {type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}"
     return text
 
