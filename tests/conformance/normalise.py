@@ -1,7 +1,7 @@
 """What two runs of one program may differ in. The rules, in order:
 
 1. ANSI colour codes go.
-2. Lines of the cluster about itself, `(raylet) ...` and `(autoscaler ...) ...`, go.
+2. Lines of the cluster about itself, `(raylet) ...` and `(autoscaler ...) ...`, go, with the indented lines that follow.
 3. `pid=123`, `ip=1.2.3.4`: `pid=PID`, `ip=IP`; any `1.2.3.4:5678` is ADDRESS, any other IPv4 address IP.
 4. Ids: hexadecimal words of 32, 36, 48 or 56 digits are `ID<digits>`; UUIDs are `UUID`; job ids (8 digits, the last 6 zero) stay.
 5. Addresses of objects, `0x7f...`: `0xN`.
@@ -13,7 +13,7 @@ import re
 
 _RULES = [
     (r"\x1b\[[0-9;]*[A-Za-z]", ""),
-    (r"(?m)^\((?:raylet|autoscaler)[^)\n]*\).*\n?", ""),
+    (r"(?m)^\((?:raylet|autoscaler)[^)\n]*\).*\n?(?:(?:[ \t].*)?\n)*", ""),
     (r"\bpid=\d+", "pid=PID"), (r"\bip=\d+\.\d+\.\d+\.\d+", "ip=IP"), (r"\b\d+\.\d+\.\d+\.\d+:\d+", "ADDRESS"), (r"\b\d+\.\d+\.\d+\.\d+\b", "IP"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "UUID"),
     (r"\b(?:[0-9a-f]{56}|[0-9a-f]{48}|[0-9a-f]{36}|[0-9a-f]{32})\b", lambda match: f"ID{len(match.group())}"),

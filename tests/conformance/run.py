@@ -40,14 +40,18 @@ def install(extras):
 
 def run_side(found, python, ours, jobs, note):
     outputs = {}
+    def finished(program, output, errors):
+        outputs[program.name] = output
+        note(f"{'ours' if ours else 'ray '} {program.name}")
+        if output.endswith(("[timeout]\n", "[exit 1]\n")):
+            note(errors[-1500:])
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(execute, program, python, ours): program for program in found}
+        futures = {pool.submit(execute, program, python, ours): program for program in found if not program.alone}
         for future in concurrent.futures.as_completed(futures):
-            program = futures[future]
-            outputs[program.name], errors = future.result()
-            note(f"{'ours' if ours else 'ray '} {program.name}")
-            if outputs[program.name].endswith(("[timeout]\n", "[exit 1]\n")):
-                note(errors[-1500:])
+            finished(futures[future], *future.result())
+    for program in found:
+        if program.alone:
+            finished(program, *execute(program, python, ours))
     return outputs
 
 

@@ -5,8 +5,9 @@ import ray
 from conform import show
 
 CHILD = """
+import sys
 import ray
-ray.init(address="auto", namespace="n", log_to_driver=False)
+ray.init(address=sys.argv[1], namespace="n", log_to_driver=False)
 @ray.remote(num_cpus=0)
 class A:
     def m(self):
@@ -14,8 +15,8 @@ class A:
 keep = [A.options(name="detached", lifetime="detached").remote(), A.options(name="attached").remote()]
 ray.get([a.m.remote() for a in keep])
 """
-ray.init(num_cpus=1, namespace="n", include_dashboard=False)
-subprocess.run([sys.executable, "-c", CHILD], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+context = ray.init(num_cpus=1, namespace="n", include_dashboard=False)
+subprocess.run([sys.executable, "-c", CHILD, context.address_info["address"]], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 show("detached", lambda: ray.get(ray.get_actor("detached").m.remote()))
 import time
 def attached():

@@ -6,7 +6,7 @@ from ray.cluster_utils import Cluster
 
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
 node = cluster.add_node(num_cpus=2, resources={"far": 1})
-ray.init(address=cluster.address, logging_level="error")
+ray.init(address=cluster.address, logging_level="error", log_to_driver=False)
 show("wait", lambda: cluster.wait_for_nodes())
 print(len(ray.nodes()), ray.cluster_resources()["CPU"])
 far = ray.remote(resources={"far": 1})(lambda: ray.get_runtime_context().get_node_id())

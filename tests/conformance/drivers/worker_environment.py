@@ -6,7 +6,7 @@ import ray
 
 @ray.remote
 def f():
-    return os.environ.get("RAY_JOB_ID") == ray.get_runtime_context().get_job_id(), os.environ.get("PYTHONBREAKPOINT"), ray.is_initialized(), \
+    return os.environ.get("PYTHONBREAKPOINT"), ray.is_initialized(), \
         ray._private.worker.global_worker.mode, os.getcwd() == cwd
 
 cwd = os.getcwd()

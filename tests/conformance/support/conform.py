@@ -1,4 +1,6 @@
 """What the programs print with: one line per fact, without ids, times or addresses."""
+import sys
+
 import ray
 
 _BUILTIN = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, AssertionError, TimeoutError, ConnectionError, OSError, ZeroDivisionError,
@@ -30,6 +32,6 @@ def show(label, call, *words):
         value = call()
     except BaseException as error:
         has = "".join(f" [{word}: {'yes' if word in str(error) else 'no'}]" for word in words)
-        print(f"{label}: raises {facts(error)}{has}", flush=True)
+        print(f"{label}: raises {facts(error)}{has}", file=sys.__stdout__, flush=True)
     else:
-        print(f"{label}: {value!r}", flush=True)
+        print(f"{label}: {value!r}", file=sys.__stdout__, flush=True)

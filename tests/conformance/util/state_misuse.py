@@ -1,5 +1,6 @@
 # ray.util.state: filters that are wrong, ids that do not exist.
 # needs: extras
+# timeout: 120
 import ray
 from conform import show
 

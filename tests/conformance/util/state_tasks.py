@@ -1,5 +1,6 @@
 # ray.util.state: tasks and actors with filters.
 # needs: extras
+# timeout: 120
 import time
 import ray
 from conform import show
