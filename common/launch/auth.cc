@@ -1,4 +1,4 @@
-// The cluster token, and small file helpers.
+// The cluster token.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
@@ -61,39 +61,6 @@ Result<std::string> create_token(const std::string& path) {
 }
 
 }  // namespace
-
-std::optional<std::string> read_file(const std::string& path, size_t max_bytes) {
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return std::nullopt;
-  std::string text;
-  char buffer[16384];
-  while (text.size() < max_bytes) {
-    ssize_t n = read(fd.get(), buffer, std::min(sizeof(buffer), max_bytes - text.size()));
-    if (n < 0) return std::nullopt;
-    if (n == 0) break;
-    text.append(buffer, static_cast<size_t>(n));
-  }
-  return text;
-}
-
-Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
-  std::string draft = fmt::format("{}.{}", path, getpid());
-  Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
-  if (!fd.valid()) return errno_error("cannot write " + path, errno);
-  if (write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) || rename(draft.c_str(), path.c_str()) != 0) {
-    int error = errno;
-    unlink(draft.c_str());
-    return errno_error("cannot write " + path, error);
-  }
-  return {};
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 Result<std::string> auth_token(bool create) {
   std::string mode = environment("RAY_AUTH_MODE");

@@ -75,6 +75,7 @@ std::vector<StartedNode> recorded_nodes(const std::string& temp_root);
 void forget_node(const StartedNode& node);  // removes its record, sockets, and the address file when it names this cluster
 void forget_dead_nodes(const std::string& temp_root);   // the same for every recorded node none of whose processes lives
 
+// `option`, RAY_TMPDIR, or /tmp/ray (/tmp/ray-<uid> when that is another user's).
 std::string temp_root(const std::string& option = "");
 // HOST:PORT from `option`, RAY_ADDRESS, or <temp root>/ray_current_cluster; kNotFound says how to start a cluster.
 Result<std::string> resolve_address(const std::string& option);

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kAddressFile = "/ray_current_cluster";
+constexpr const char* kDefaultRoot = "/tmp/ray";
 constexpr const char* kLatestLink = "/session_latest";
 // Logs and SQLite's first pages need this much at once; a place without it is as good as full.
 constexpr off_t kProbeBytes = 1 << 20;
@@ -36,13 +37,31 @@ Error cannot_use(const std::string& path, int errnum) {
                                 strerror(errnum), full ? "free some space there" : "make it writable"));
 }
 
-// Shared by the users of a machine, like /tmp: anyone may add a session, only its owner may remove it.
+// Anyone may add a session, like in /tmp, only its owner may remove it. Whoever owns the root can do as he likes with the sessions below it.
 Status make_root(const std::string& root) {
   std::error_code error;
   bool created = fs::create_directories(root, error);
   if (error) return cannot_use(root, error.value());
   if (created) chmod(root.c_str(), 01777);
+  struct stat info;
+  if (stat(root.c_str(), &info) != 0) return cannot_use(root, errno);
+  if (!trusted_owner(info.st_uid)) {
+    return make_error(Code::kIo, fmt::format("cannot use {} for the session's files: it belongs to another user (uid {}), who could replace them; choose another place with "
+                                             "--temp-dir or RAY_TMPDIR", root, info.st_uid));
+  }
+  bool sticky = (info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0;
+  if (!sticky && chmod(root.c_str(), (info.st_mode & 07777) | S_ISVTX) != 0) {
+    return make_error(Code::kIo, fmt::format("cannot use {} for the session's files: all users may remove files there; `chmod +t {}` or choose another place with --temp-dir or "
+                                             "RAY_TMPDIR", root, root));
+  }
   return {};
+}
+
+// A root without a name of its own is each user's own.
+std::string default_root() {
+  struct stat info;
+  bool usable = lstat(kDefaultRoot, &info) != 0 || info.st_uid == geteuid();
+  return usable ? kDefaultRoot : fmt::format("{}-{}", kDefaultRoot, geteuid());
 }
 
 Status probe(const std::string& directory) {
@@ -118,7 +137,7 @@ std::vector<StartedNode> all_records(const std::string& root) {
     for (const auto& entry : fs::directory_iterator(session.path(), error)) {
       std::string name = entry.path().filename();
       if (!name.starts_with("node_") || !name.ends_with(".json")) continue;
-      auto text = read_file(entry.path());
+      auto text = read_own_file(entry.path());
       auto node = text ? node_from(*text) : std::nullopt;
       // A copied record must not make us touch another session's files.
       if (node && fs::path(node->session_dir).filename() == session.path().filename()) nodes.push_back(std::move(*node));
@@ -133,7 +152,11 @@ const char* kHowToStart = "start one with `rayctl start --head`, or name one wit
 
 Result<std::string> address_from_file() {
   std::string path = temp_root() + kAddressFile;
-  auto text = read_file(path, 4096);
+  auto text = read_own_file(path, 4096);
+  if (!text && errno == EPERM) {
+    // Our token goes to whatever address we believe.
+    return make_error(Code::kNotFound, fmt::format("{} is no file of this user: name the cluster with --address=HOST:PORT or RAY_ADDRESS", path));
+  }
   if (!text) return make_error(Code::kNotFound, fmt::format("no cluster found on this machine ({} does not exist): {}", path, kHowToStart));
   std::string address(trimmed(*text));
   auto parsed = net::Address::parse(address);
@@ -151,7 +174,7 @@ Result<std::string> address_from_file() {
 
 std::string temp_root(const std::string& option) {
   std::string root = !option.empty() ? option : environment("RAY_TMPDIR");
-  if (root.empty()) root = "/tmp/ray";
+  if (root.empty()) root = default_root();
   while (root.size() > 1 && root.back() == '/') root.pop_back();
   return root;
 }
@@ -190,7 +213,11 @@ Session session_of(const StartedNode& node) { return {root_of(node.session_dir),
 
 Status record_node(const Session& session, const StartedNode& node) {
   RT_TRY(write_file_atomically(record_path(node), to_json(node).dump(1) + "\n", 0600));
-  return write_file_atomically(session.root + kAddressFile, node.head_address + "\n", 0644);
+  std::string path = session.root + kAddressFile;
+  struct stat info;
+  // Another user's in a place we share: the cluster is there all the same, and has to be named.
+  if (lstat(path.c_str(), &info) == 0 && info.st_uid != geteuid() && geteuid() != 0) return {};
+  return write_file_atomically(path, node.head_address + "\n", 0644);
 }
 
 void point_latest(const Session& session) {
@@ -217,7 +244,7 @@ void forget_node(const StartedNode& node) {
   fs::remove(record_path(node), ignored);
   fs::remove_all(node.session_dir + "/sockets", ignored);
   std::string path = root_of(node.session_dir) + kAddressFile;
-  auto text = read_file(path, 4096);
+  auto text = read_own_file(path, 4096);
   // A joined node that leaves a cluster which goes on elsewhere still makes the file wrong for this machine.
   if (text && trimmed(*text) == node.head_address) {
     if (is_head(node)) {

@@ -11,6 +11,7 @@ from typing import Any, Iterator
 import ray
 from ray import _raylet
 from ray._private.daemons import Daemon, start_again
+from ray._private.init import temp_root
 from ray._private.options import not_in_release
 
 _DEFAULTS: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 150 * 1024 * 1024}
@@ -204,10 +205,12 @@ class Cluster:
 
     def _publish(self, temp_dir: str | None) -> None:
         """ray.init(address="auto") of other programs finds the cluster."""
-        self._address_file = os.path.join(temp_dir or os.environ.get("RAY_TMPDIR") or "/tmp/ray", "ray_current_cluster")
+        self._address_file = os.path.join(temp_root(temp_dir), "ray_current_cluster")
         self._published = self.address or ""
-        with open(self._address_file, "w") as file:
+        draft = f"{self._address_file}.{os.getpid()}.{os.urandom(8).hex()}"
+        with open(draft, "x") as file:
             file.write(self._published)
+        os.replace(draft, self._address_file)       # never through a link somebody put there
 
     def _forget(self) -> None:
         try:

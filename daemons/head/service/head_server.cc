@@ -48,7 +48,8 @@ PostTask HeadServer::poster() {
 Status HeadServer::open_state() {
   const std::string& dir = options_.state_dir;
   std::error_code failed;
-  std::filesystem::create_directories(dir, failed);
+  bool made = std::filesystem::create_directories(dir, failed);
+  if (made) std::filesystem::permissions(dir, std::filesystem::perms::owner_all, failed);
   if (failed) return make_error(Code::kIo, fmt::format("the head's state directory {} cannot be made: {}. Give another --state-dir", dir, failed.message()));
   RT_ASSIGN(storage_, SqliteStorage::open(dir + "/head.sqlite", disk_, poster()));
   RT_ASSIGN(history_, SqliteHistory::open(dir + "/history.sqlite", options_.core.settings, disk_, poster()));

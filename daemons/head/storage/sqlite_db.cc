@@ -1,6 +1,8 @@
 #include "daemons/head/storage/sqlite_db.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -14,6 +16,8 @@ constexpr int kFormat = 1;
 
 Result<std::unique_ptr<SqliteDb>> SqliteDb::open(Options options) {
   std::unique_ptr<SqliteDb> db(new SqliteDb(std::move(options)));
+  // SQLite would make it readable for everybody, and its log with it.
+  if (int fd = ::open(db->options_.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); fd >= 0) ::close(fd);
   int rc = sqlite3_open_v2(db->options_.path.c_str(), &db->db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (rc != SQLITE_OK) return db->error(rc);
   sqlite3_extended_result_codes(db->db_, 1);

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import collections.abc
 import os
+import stat
 import sys
 
 from ray import _raylet
@@ -195,8 +196,20 @@ def _configure_logging(level, fmt):
 
 # ---- the cluster
 
+def temp_root(given: str | None) -> str:
+    """As in common/launch/session.cc: without a name of its own, each user's own."""
+    root = given or os.environ.get("RAY_TMPDIR")
+    if root:
+        return root
+    try:
+        ours = os.lstat("/tmp/ray").st_uid == os.geteuid()
+    except OSError:
+        ours = True
+    return "/tmp/ray" if ours else f"/tmp/ray-{os.geteuid()}"
+
+
 def _temp_root(hidden: dict) -> str:
-    return hidden.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or "/tmp/ray"
+    return temp_root(hidden.get("_temp_dir"))
 
 
 def _find(address: str, source: str, timeout_s: float) -> dict:
@@ -214,9 +227,14 @@ def _find(address: str, source: str, timeout_s: float) -> dict:
 
 
 def _recorded_address(hidden: dict) -> str | None:
+    """Not what another user left there: the token goes to this address. A FIFO must not hold us."""
     try:
-        with open(os.path.join(_temp_root(hidden), "ray_current_cluster")) as file:
-            return file.read().strip() or None
+        fd = os.open(os.path.join(_temp_root(hidden), "ray_current_cluster"), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(fd) as file:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode) or info.st_uid not in (os.geteuid(), 0):
+                return None
+            return file.read(4096).strip() or None
     except (OSError, UnicodeDecodeError):
         return None
 

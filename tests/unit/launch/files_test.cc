@@ -88,5 +88,61 @@ TEST_F(LaunchTest, ForeignRecordsAreSkipped) {
   EXPECT_TRUE(recorded_nodes(root() + "/nowhere").empty());
 }
 
+// What a node_<id>.json says of this very process, as its start would have written it.
+std::string record_of_us(const std::string& session) {
+  std::ifstream stat("/proc/self/stat");
+  std::string text((std::istreambuf_iterator<char>(stat)), {});
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  std::string start_time;
+  for (int field = 3; field <= 22; ++field) fields >> start_time;
+  return "{\"session_dir\": \"" + session + R"(", "session_name": "s", "head_address": "127.0.0.1:1", "node_ip": "127.0.0.1", "node_manager_port": 1, "node_manager_socket": "",
+    "object_store_socket": "", "node_id": "1", "processes": [{"name": "x", "pid": )" + std::to_string(getpid()) + R"(, "start_time": )" + start_time + "}]}";
+}
+
+TEST_F(LaunchTest, WhatOtherUsersPutIntoTheRootIsNotBelieved) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
+  constexpr uid_t kNobody = 65534;
+  std::string session = root() + "/session_x", record = session + "/node_1.json", address = root() + "/ray_current_cluster";
+  std::filesystem::create_directories(session);
+  std::ofstream(record) << record_of_us(session);
+  auto listener = net::listen_on(net::Address::tcp("127.0.0.1", 0));
+  std::ofstream(address) << "127.0.0.1:" << *net::bound_port(*listener);
+  EXPECT_EQ(recorded_nodes(root()).size(), 1u);
+  EXPECT_THAT(message_of(resolve_address("")), HasSubstr("no error"));
+  for (const auto& path : {record, address}) ASSERT_EQ(chown(path.c_str(), kNobody, kNobody), 0);
+  EXPECT_TRUE(recorded_nodes(root()).empty());
+  EXPECT_THAT(message_of(resolve_address("")), AllOf(HasSubstr("no file of this user"), HasSubstr("RAY_ADDRESS")));
+  close(*listener);
+  ASSERT_EQ(chown(root().c_str(), kNobody, kNobody), 0);
+  auto node = start(head());
+  ASSERT_FALSE(node);
+  EXPECT_THAT(node.error().message, AllOf(HasSubstr("belongs to another user (uid 65534)"), HasSubstr("RAY_TMPDIR")));
+}
+
+TEST_F(LaunchTest, FifosAndLinksInTheRootHoldNobody) {
+  std::filesystem::create_directories(root() + "/session_x");
+  ASSERT_EQ(mkfifo((root() + "/session_x/node_1.json").c_str(), 0600), 0);
+  std::ofstream(home() + "/elsewhere") << record_of_us(root() + "/session_x");
+  std::filesystem::create_symlink(home() + "/elsewhere", root() + "/session_x/node_2.json");
+  EXPECT_TRUE(recorded_nodes(root()).empty());
+  ASSERT_EQ(mkfifo((root() + "/ray_current_cluster").c_str(), 0600), 0);
+  EXPECT_THAT(message_of(resolve_address("")), HasSubstr("no file of this user"));
+}
+
+TEST_F(LaunchTest, ARootThatAllMayWriteToIsMadeSafe) {
+  std::filesystem::create_directory(root());
+  ASSERT_EQ(chmod(root().c_str(), 0777), 0);
+  ASSERT_TRUE(start(head()));
+  struct stat info;
+  ASSERT_EQ(stat(root().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 01777u);
+}
+
+TEST_F(LaunchTest, EachUserHasADefaultRoot) {
+  unsetenv("RAY_TMPDIR");
+  EXPECT_THAT(temp_root(), ::testing::AnyOf("/tmp/ray", "/tmp/ray-" + std::to_string(geteuid())));
+  EXPECT_EQ(temp_root("/given/"), "/given");
+}
+
 }  // namespace
 }  // namespace rt::launch
