@@ -8,7 +8,7 @@
 namespace rt::head {
 namespace {
 
-constexpr size_t kMaxIdBytes = 256;
+constexpr size_t kMaxIdBytes = 200;        // it becomes part of a file name on a node (process/job_processes.cc)
 constexpr size_t kMaxMessageBytes = 64 * 1024;
 constexpr char kStartError[] = "JOB_ENTRYPOINT_COMMAND_START_ERROR";
 constexpr char kNodeDied[] = "JOB_SUPERVISOR_ACTOR_DIED";
