@@ -169,18 +169,9 @@ Status Worker::submit(const Template* function, std::span<const Arg> args, std::
   return impl_->submit(function, args, returns);
 }
 
-Status Worker::cancel(const Ref& ref, bool, bool) {
-  Impl::Lock lock(impl_->mutex);
-  TaskId id = task_of(ref.id());
-  Task* task = impl_->submitter->cancel_queued(id);
-  if (!task) task = impl_->actors->cancel_queued(id);
-  if (task) {
-    impl_->fail_task(task, system_error(Code::kCancelled, "The task was cancelled before it started.", *task));
-    return {};
-  }
-  if (ref.entry()->ready) return {};
-  return make_error(Code::kUnsupported, "ray.cancel of a task that has been sent to a worker");
-}
+Status Worker::cancel(const Ref& ref, bool force, bool recursive) { return impl_->cancel(ref, force, recursive); }
+
+void submit_for(const TaskId& parent) { t_submit_for = parent; }
 
 Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> args) { return impl_->create_actor(std::move(options), args); }
 

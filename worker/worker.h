@@ -71,7 +71,7 @@ class Executor {
   virtual ~Executor() = default;
   // Must lead to exactly one task->finish() or task->fail(): before it returns, or later from any thread.
   virtual void execute(std::unique_ptr<ExecutingTask> task) = 0;
-  // Best effort, from another thread than the one that runs it.
+  // The task is cancelled() from now on: interrupts it if the language can. From any thread, with our mutex held: may not call us.
   virtual void cancel(const TaskId& id) = 0;
 };
 
@@ -95,7 +95,11 @@ class ExecutingTask {
   virtual void finish(std::span<const ValueParts> returns) = 0;
   // `error` is a kError value. `retry` says that the user's retry_exceptions allow another attempt.
   virtual void fail(const ValueParts& error, bool retry) = 0;
+  virtual bool cancelled() const = 0;                    // by the caller; any thread
 };
+
+// The tasks this thread submits are children of `parent` (nil: of none), unless Worker::run() executes one in it.
+void submit_for(const TaskId& parent);
 
 class Worker {
  public:
@@ -135,7 +139,8 @@ class Worker {
   const Template* make_template(proto::TaskTemplate spec);
   // `returns` gets spec.num_returns refs. Never waits. Errors: kInvalid, kObjectStoreFull (a large argument).
   Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns);
-  // Large functions and actor classes are exported to the head's key-value store under their content hash.
+  // What `ref` is the result of: queued, it never starts; running, it is interrupted if its language can, or its worker is ended (force); finished,
+  // nothing happens. recursive: also what it submitted. Sent to the owner of a borrowed ref. kInvalid: force on an actor's call.
   Status cancel(const Ref& ref, bool force, bool recursive);
 
   // ---- actors

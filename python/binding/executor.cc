@@ -19,8 +19,11 @@ thread_local worker::ExecutingTask* t_task = nullptr;
 
 class CurrentTask {
  public:
-  explicit CurrentTask(worker::ExecutingTask* task) : outer_(std::exchange(t_task, task)) {}
-  ~CurrentTask() { t_task = outer_; }
+  explicit CurrentTask(worker::ExecutingTask* task) : outer_(std::exchange(t_task, task)) { worker::submit_for(task->id()); }
+  ~CurrentTask() {
+    t_task = outer_;
+    worker::submit_for(TaskId::nil());
+  }
 
  private:
   worker::ExecutingTask* outer_;
@@ -84,6 +87,18 @@ std::unique_ptr<worker::ExecutingTask> CallQueue::wait_one() {
   return task;
 }
 
+void CallQueue::wake() {
+  std::lock_guard lock(mutex_);
+  cancel_news_ = true;
+  uint64_t one = 1;
+  (void)!write(fd_, &one, sizeof one);
+}
+
+bool CallQueue::take_cancel_news() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(cancel_news_, false);
+}
+
 // ---- PythonExecutor
 
 PythonExecutor::PythonExecutor(worker::Worker& worker) : worker_(worker), main_thread_(pthread_self()) {}
@@ -137,30 +152,41 @@ void PythonExecutor::run_thread() {
 }
 
 void PythonExecutor::run_here(std::unique_ptr<worker::ExecutingTask> task) {
-  {
-    std::lock_guard lock(running_mutex_);
-    running_ = task->id();
-  }
-  {
-    GilAcquire gil;
-    CurrentTask current(task.get());
-    PyPtr coroutine = begin(*task);
-  }
-  {
-    std::lock_guard lock(running_mutex_);
-    running_ = TaskId::nil();
-  }
+  GilAcquire gil;
+  CurrentTask current(task.get());
+  PyPtr coroutine = begin(*task);
   // The task goes last and without the GIL: its destructor sends the reply.
 }
 
+// A coroutine is cancelled by its loop, a plain task by KeyboardInterrupt. Methods of other actors look at is_canceled() themselves.
 void PythonExecutor::cancel(const TaskId& id) {
+  if (asyncio_) return queue_.wake();
   std::lock_guard lock(running_mutex_);
   if (running_ != id) return;
-  cancelled_ = true;
+  interrupt_ = true;
   pthread_kill(main_thread_, SIGINT);    // its Python handler raises KeyboardInterrupt (ray/_private/worker_main.py)
 }
 
+bool PythonExecutor::take_cancel() {
+  std::lock_guard lock(running_mutex_);
+  return std::exchange(interrupt_, false);
+}
+
+bool PythonExecutor::enter_user_code(const worker::ExecutingTask& task) {
+  std::lock_guard lock(running_mutex_);
+  running_ = task.id();
+  return !task.cancelled();
+}
+
+// What is signalled from now on comes too late.
+void PythonExecutor::leave_user_code() {
+  std::lock_guard lock(running_mutex_);
+  running_ = TaskId::nil();
+  interrupt_ = false;
+}
+
 PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
+  if (task.cancelled()) return fail_cancelled(task), PyPtr();
   FunctionSlot* slot = slot_of(task);
   if (!slot) return fail_with_exception(task), PyPtr();
   log_marker_ = slot->log_marker.get();
@@ -172,6 +198,7 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
     instance_ = std::move(result);
     result = PyPtr::borrow(Py_None);
   }
+  if (task.actor_spec() && task.cancelled()) return fail_cancelled(task), PyPtr();   // it could not be interrupted
   finish(task, result.get());
   return PyPtr();
 }
@@ -183,7 +210,17 @@ PyPtr PythonExecutor::call(worker::ExecutingTask& task, FunctionSlot& slot) {
   task.args().clear();
   if (!loaded) return PyPtr();
   task.started();
-  PyPtr result(PyObject_Call(slot.callable.get(), args.get(), kwargs.get()));
+  PyPtr result;
+  if (task.actor_spec()) {
+    result = PyPtr(PyObject_Call(slot.callable.get(), args.get(), kwargs.get()));
+  } else {
+    if (enter_user_code(task)) {
+      result = PyPtr(PyObject_Call(slot.callable.get(), args.get(), kwargs.get()));
+    } else {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+    leave_user_code();
+  }
   if (!asyncio_) task.executed();
   return result;
 }
@@ -237,6 +274,20 @@ bool PythonExecutor::handle_exit(worker::ExecutingTask& task, PyObject* exceptio
   return true;
 }
 
+void PythonExecutor::fail_cancelled(worker::ExecutingTask& task) {
+  task.args().clear();
+  proto::ErrorValue error;
+  error.set_code(static_cast<int>(Code::kCancelled));
+  error.set_message("Task " + task.spec().name() + " was cancelled.");
+  error.set_function_name(display_name(task));
+  error.set_task_id(task.id().binary());
+  std::string inband = error.SerializeAsString();
+  worker::ValueParts parts;
+  parts.kind = worker::ValueKind::kError;
+  parts.inband = as_bytes(inband);
+  task.fail(parts, false);
+}
+
 void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
@@ -257,7 +308,8 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
   if (const auto* spec = task.actor_spec()) error.set_actor_id(spec->actor_id());
   auto slot = static_cast<FunctionSlot*>(task.language_slot());
   PyObject* retry_types = slot && slot->retry_types ? slot->retry_types.get() : Py_None;
-  PyPtr args(Py_BuildValue("(OOOs)", exception.get(), instance_ ? instance_.get() : Py_None, retry_types, error.proctitle().c_str()));
+  PyPtr args(Py_BuildValue("(OOOsy#O)", exception.get(), instance_ ? instance_.get() : Py_None, retry_types, error.proctitle().c_str(), task.id().data(),
+                           static_cast<Py_ssize_t>(TaskId::kSize), task.cancelled() ? Py_True : Py_False));
   PyPtr fields = call_python("ray._private.executor", "describe_error", args.get());
   bool retriable = false;
   const char *message, *text, *cause_class, *repr, *cause;
@@ -269,7 +321,7 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
     error.set_cause_class(cause_class);
     error.set_cause(std::string(cause, cause_size));
     error.set_actor_repr(repr);
-    retriable = task.spec().retry_exceptions() && matches;
+    retriable = task.spec().retry_exceptions() && matches && !task.cancelled();
   } else {
     PyErr_Clear();
     error.set_message("the task raised an exception that could not be described");

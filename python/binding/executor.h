@@ -40,6 +40,8 @@ class CallQueue {
   bool push(std::unique_ptr<worker::ExecutingTask> task);
   std::vector<std::unique_ptr<worker::ExecutingTask>> take_all();     // does not wait; for the event loop
   std::unique_ptr<worker::ExecutingTask> wait_one();                  // for pool threads
+  void wake();                                                        // for what take_cancel_news() says
+  bool take_cancel_news();                                            // whether calls were cancelled since the last time
   int fd() const { return fd_; }                                      // readable when something was pushed
 
  private:
@@ -47,6 +49,7 @@ class CallQueue {
   std::condition_variable pushed_;
   std::deque<std::unique_ptr<worker::ExecutingTask>> tasks_;
   size_t idle_ = 0;
+  bool cancel_news_ = false;
   int fd_;
 };
 
@@ -56,7 +59,8 @@ class PythonExecutor final : public worker::Executor {
 
   void execute(std::unique_ptr<worker::ExecutingTask> task) override;
   void cancel(const TaskId& id) override;
-  bool take_cancel() { return cancelled_.exchange(false); }
+  // Whether the interrupt that just came to the executing thread is for what it runs. Once per cancellation.
+  bool take_cancel();
 
   CallQueue& queue() { return queue_; }
   // All below with the GIL. begin() returns a coroutine to be driven by the event loop, or null when the call is finished.
@@ -75,6 +79,9 @@ class PythonExecutor final : public worker::Executor {
   bool apply_job(const proto::JobConfig& job);
   bool set_omp(int threads);
   PyPtr call(worker::ExecutingTask& task, FunctionSlot& slot);
+  void fail_cancelled(worker::ExecutingTask& task);                   // before it ran, or in place of its result
+  bool enter_user_code(const worker::ExecutingTask& task);            // false: cancelled already
+  void leave_user_code();
   bool handle_exit(worker::ExecutingTask& task, PyObject* exception);
 
   worker::Worker& worker_;
@@ -92,12 +99,15 @@ class PythonExecutor final : public worker::Executor {
   std::atomic<int> threads_{0};
 
   std::mutex running_mutex_;
-  TaskId running_;                      // of the executing thread
-  std::atomic<bool> cancelled_{false};
+  TaskId running_;                      // whose user code the executing thread is in; nil: none that may be interrupted
+  bool interrupt_ = false;              // it is to be
 };
 
 // The task this thread executes, null outside of tasks and in coroutines.
 worker::ExecutingTask* current_task();
+
+// Tasks that the running coroutine submits are children of its call. In the event loop's thread only.
+void submit_for_coroutine();
 
 bool add_executor(PyObject* module);
 

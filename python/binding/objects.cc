@@ -312,6 +312,8 @@ PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
   return load_value(*value);
 }
 
+bool in_event_loop() { return t_in_event_loop; }
+
 bool add_objects(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
 
 }  // namespace rt::python

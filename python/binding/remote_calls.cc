@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "python/binding/call.h"
+#include "python/binding/executor.h"
+#include "python/binding/objects.h"
 #include "python/binding/object_ref.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
@@ -116,6 +118,7 @@ PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t posi
   CallArgs call;
   if (!call.build(worker, args, count, names)) return nullptr;
   std::vector<worker::Ref> returns;
+  if (in_event_loop()) submit_for_coroutine();
   auto submit = [&] { return worker.submit(prepared.value, call.args(), &returns); };
   Status status;
   {
@@ -296,6 +299,7 @@ PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positi
   worker::Worker& worker = *g_runtime.worker;
   CallArgs call;
   if (!call.build(worker, args, count, names)) return nullptr;
+  if (in_event_loop()) submit_for_coroutine();
   std::vector<worker::Ref> returns;
   Status status;
   {

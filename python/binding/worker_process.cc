@@ -40,6 +40,7 @@ PyObject* task_to_dict(const worker::ExecutingTask& task) {
 struct AsyncCallObject {
   PyObject_HEAD
   worker::ExecutingTask* task;     // owned; null when answered
+  bool cancel_taken;
 };
 
 AsyncCallObject* call_of(PyObject* object) { return reinterpret_cast<AsyncCallObject*>(object); }
@@ -61,7 +62,9 @@ bool pending(PyObject* self) {
 
 PyObject* call_begin(PyObject* self, PyObject*) {
   if (!pending(self)) return nullptr;
+  worker::submit_for(call_of(self)->task->id());
   PyPtr coroutine = g_executor->begin(*call_of(self)->task);
+  worker::submit_for(TaskId::nil());
   if (coroutine) return coroutine.release();
   answer(call_of(self));
   Py_RETURN_NONE;
@@ -82,6 +85,15 @@ PyObject* call_fail(PyObject* self, PyObject* exception) {
   Py_RETURN_NONE;
 }
 
+PyObject* call_cancelled(PyObject* self, PyObject*) { return PyBool_FromLong(call_of(self)->task && call_of(self)->task->cancelled()); }
+
+PyObject* call_take_cancel(PyObject* self, PyObject*) {
+  AsyncCallObject* call = call_of(self);
+  if (!call->task || call->cancel_taken || !call->task->cancelled()) Py_RETURN_FALSE;
+  call->cancel_taken = true;
+  Py_RETURN_TRUE;
+}
+
 PyObject* call_info(PyObject* self, PyObject*) {
   if (!pending(self)) return nullptr;
   return task_to_dict(*call_of(self)->task);
@@ -92,6 +104,8 @@ PyMethodDef kCallMethods[] = {
     {"finish", call_finish, METH_O, nullptr},
     {"fail", call_fail, METH_O, nullptr},
     {"info", call_info, METH_NOARGS, nullptr},
+    {"cancelled", call_cancelled, METH_NOARGS, "Whether its caller has cancelled it."},
+    {"take_cancel", call_take_cancel, METH_NOARGS, "The same, but true once."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject AsyncCallType = {
@@ -110,10 +124,13 @@ PyObject* take_calls(PyObject*, PyObject*) {
     auto* call = PyObject_New(AsyncCallObject, &AsyncCallType);
     if (!call) return nullptr;
     call->task = tasks[i].release();
+    call->cancel_taken = false;
     PyList_SET_ITEM(list.get(), i, reinterpret_cast<PyObject*>(call));
   }
   return list.release();
 }
+
+PyObject* take_cancel_news(PyObject*, PyObject*) { return PyBool_FromLong(g_executor->queue().take_cancel_news()); }
 
 PyObject* call_queue_fd(PyObject*, PyObject*) { return PyLong_FromLong(g_executor->queue().fd()); }
 
@@ -141,6 +158,8 @@ PyObject* log_marker(PyObject*, PyObject*) {
 
 PyObject* take_cancel(PyObject*, PyObject*) { return PyBool_FromLong(g_executor && g_executor->take_cancel()); }
 
+PyObject* task_cancelled(PyObject*, PyObject*) { return PyBool_FromLong(current_task() && current_task()->cancelled()); }
+
 PyObject* task_info(PyObject*, PyObject*) {
   if (!current_task()) Py_RETURN_NONE;
   return task_to_dict(*current_task());
@@ -150,13 +169,24 @@ PyMethodDef kFunctions[] = {
     {"run_worker", run_worker, METH_NOARGS, "Executes tasks until told to exit; returns the exit code."},
     {"run_pool_thread", run_pool_thread, METH_NOARGS, "The life of a thread of a threaded actor."},
     {"take_calls", take_calls, METH_NOARGS, "The waiting calls of the asyncio actor of this process."},
-    {"call_queue_fd", call_queue_fd, METH_NOARGS, "Readable when take_calls() has something."},
+    {"take_cancel_news", take_cancel_news, METH_NOARGS, "Whether calls were cancelled since the last time."},
+    {"call_queue_fd", call_queue_fd, METH_NOARGS, "Readable when take_calls() or take_cancel_news() has something."},
     {"log_marker", log_marker, METH_NOARGS, "The marker line of what ran last."},
     {"take_cancel", take_cancel, METH_NOARGS, "Whether ray.cancel asked for the interrupt that just came."},
+    {"task_cancelled", task_cancelled, METH_NOARGS, "Whether the task of this thread was cancelled."},
     {"task_info", task_info, METH_NOARGS, "The task of this thread as a dict; None outside of tasks."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+void submit_for_coroutine() {
+  static PyObject* current = import_attribute("ray._private.async_actor", "current_call").release();
+  PyObject* call = nullptr;
+  if (!current || PyContextVar_Get(current, nullptr, &call) < 0) PyErr_Clear();
+  PyPtr held(call);
+  bool known = held && Py_IS_TYPE(held.get(), &AsyncCallType) && call_of(held.get())->task;
+  worker::submit_for(known ? call_of(held.get())->task->id() : TaskId::nil());
+}
 
 bool add_executor(PyObject* module) { return PyType_Ready(&AsyncCallType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0; }
 

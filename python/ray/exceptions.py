@@ -33,9 +33,9 @@ class TaskCancelledError(RayError):
         super().__init__(task_id, error_message)
 
     def __str__(self):
-        if self.error_message:
-            return self.error_message
-        return "This task or its dependency was cancelled by ray.cancel" + (f": {self.task_id}" if self.task_id else "")
+        if self.task_id:
+            return f"Task: {self.task_id} was cancelled." + (f" {self.error_message}" if self.error_message else "")
+        return self.error_message or "This task or its dependency was cancelled by ray.cancel"
 
 
 class RayTaskError(RayError):

@@ -100,7 +100,13 @@ class RuntimeContext:
         return os.path.dirname(global_worker.context["session_dir"])
 
     def is_canceled(self) -> bool:
-        raise not_in_release("RuntimeContext.is_canceled")
+        """Whether ray.cancel was called on the running task. Methods of actors that are no coroutines are not interrupted: they may look here."""
+        if _raylet.task_cancelled():
+            return True
+        import sys
+        module = sys.modules.get("ray._private.async_actor")
+        call = module.current_call.get() if module else None
+        return call is not None and call.cancelled()
 
     @property
     def namespace(self) -> str:

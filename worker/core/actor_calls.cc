@@ -153,7 +153,9 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
   actor.in_flight.clear();
   std::vector<Task*> again;
   for (Task* task : uncertain) {
-    if (task->retries_left == 0) {
+    if (task->cancelled) {
+      comm_.fail_task(task, cancelled_error(*task));
+    } else if (task->retries_left == 0) {
       fail_unavailable(actor, task);
     } else {
       if (task->retries_left > 0) --task->retries_left;
@@ -205,16 +207,16 @@ void ActorCalls::retry(ActorLink& actor, Task* task) {
   pump(actor);
 }
 
-Task* ActorCalls::cancel_queued(const TaskId& id) {
-  for (auto& [actor_id, actor] : actors_) {
-    for (auto it = actor->queue.begin(); it != actor->queue.end(); ++it) {
-      if ((*it)->id != id) continue;
-      Task* task = *it;
-      actor->queue.erase(it);
-      return task;
-    }
+bool ActorCalls::cancel(ActorLink& actor, Task* task) {
+  if (auto queued = std::find(actor.queue.begin(), actor.queue.end(), task); queued != actor.queue.end()) {
+    actor.queue.erase(queued);
+    comm_.fail_task(task, cancelled_error(*task));
+    pump(actor);   // it may have been what the others waited for
+    return false;
   }
-  return nullptr;
+  if (std::find(actor.in_flight.begin(), actor.in_flight.end(), task) == actor.in_flight.end()) return false;
+  task->cancelled = true;
+  return actor.state == ActorLink::State::kAlive;
 }
 
 int64_t ActorCalls::pending() const {

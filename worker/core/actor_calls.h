@@ -62,7 +62,8 @@ class ActorCalls {
   Task* reply_of(ActorLink& actor, uint32_t seq);
   void finished(ActorLink& actor, Task* task);
   void retry(ActorLink& actor, Task* task);
-  Task* cancel_queued(const TaskId& id);
+  // A call that has not ended: a queued one fails as cancelled, one in flight never runs again. True when the actor's process is to be told.
+  bool cancel(ActorLink& actor, Task* task);
   int64_t pending() const;
   void check_invariants() const;
 

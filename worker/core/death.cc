@@ -43,6 +43,10 @@ proto::ErrorValue system_error(Code code, const std::string& message, const Task
   return error;
 }
 
+proto::ErrorValue cancelled_error(const Task& task) {
+  return system_error(Code::kCancelled, fmt::format("Task {} was cancelled.", task.function->spec.name()), task);
+}
+
 proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& info) {
   bool node = info.kind() == proto::ExitInfo::NODE_DIED;
   Code code = node ? Code::kNodeDied : info.kind() == proto::ExitInfo::OUT_OF_MEMORY ? Code::kOutOfMemory : Code::kWorkerCrashed;

@@ -37,6 +37,8 @@ enum class ObjectState : uint8_t {
   kInStore,      // sealed in the stores of `locations`
 };
 
+struct Task;
+
 struct ObjectEntry : RefEntry {
   bool owned = true;
   bool is_actor_handle = false;
@@ -47,6 +49,9 @@ struct ObjectEntry : RefEntry {
   bool registering = false;          // ... has been told, has not answered
   bool asked = false;                // GetObject is under way
   std::shared_ptr<const proto::WorkerAddress> owner;
+
+  // owned and pending: the task that makes it. Not looked at once the object is ready.
+  Task* producer = nullptr;
 
   // value
   Blob blob;

@@ -141,6 +141,7 @@ void RefTable::destroy(ObjectEntry* entry) {
   entry->is_actor_handle = entry->registered = entry->registering = entry->asked = entry->fetching = false;
   entry->state = ObjectState::kPending;
   entry->owner.reset();
+  entry->producer = nullptr;
   entry->blob = {};
   entry->size = 0;
   entry->locations.clear();

@@ -258,7 +258,18 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
   }
 }
 
-void Submitter::requeue(Task* task, SchedulingClass& c) { c.queue.push_front(task); }
+void Submitter::requeue(Task* task, SchedulingClass& c) {
+  if (task->cancelled) {
+    fail_cancelled(task);
+  } else {
+    c.queue.push_front(task);
+  }
+}
+
+void Submitter::fail_cancelled(Task* task) {
+  --pending_;
+  comm_.fail_task(task, cancelled_error(*task));
+}
 
 void Submitter::retry(uint64_t key, Task* task, int64_t now_us) {
   Lease* lease = find_lease(key);
@@ -326,7 +337,7 @@ void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, in
   for (Task* task : tasks) {
     if (task->retries_left == 0 || task->cancelled) {
       --pending_;
-      comm_.fail_task(task, worker_death_error(*task, info));
+      comm_.fail_task(task, task->cancelled ? cancelled_error(*task) : worker_death_error(*task, info));
       continue;
     }
     if (task->retries_left > 0) --task->retries_left;
@@ -405,25 +416,27 @@ void Submitter::node_gone(const NodeKey& node, int64_t now_us) {
   }
 }
 
-Task* Submitter::cancel_queued(const TaskId& id) {
-  for (auto& [key, c] : classes_) {
-    for (auto it = c->queue.begin(); it != c->queue.end(); ++it) {
-      if ((*it)->id != id) continue;
-      Task* task = *it;
-      c->queue.erase(it);
-      --pending_;
-      return task;
-    }
+Lease* Submitter::cancel(Task* task, bool* unknown, int64_t now_us) {
+  *unknown = false;
+  SchedulingClass& c = *task->function->scheduling_class;
+  if (auto queued = std::find(c.queue.begin(), c.queue.end(), task); queued != c.queue.end()) {
+    c.queue.erase(queued);
+    fail_cancelled(task);
+    pump(c, now_us);
+    return nullptr;
   }
-  return nullptr;
-}
-
-Lease* Submitter::lease_running(const TaskId& id) {
-  for (auto& [key, lease] : leases_) {
-    for (Task* task : lease->in_flight) {
-      if (task->id == id) return lease.get();
-    }
+  auto has = [task](const auto& tasks) { return std::find(tasks.begin(), tasks.end(), task) != tasks.end(); };
+  for (Lease* lease : c.leases) {
+    if (!has(lease->in_flight)) continue;
+    task->cancelled = true;
+    return lease;
   }
+  for (const auto& [key, tasks] : awaiting_exit_) {
+    if (!has(tasks)) continue;
+    task->cancelled = true;
+    return nullptr;
+  }
+  *unknown = true;
   return nullptr;
 }
 

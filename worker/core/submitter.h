@@ -102,9 +102,10 @@ class Submitter {
   void retry(uint64_t key, Task* task, int64_t now_us);           // user exception, retries left: back into the queue
   void task_returned(uint64_t key, Task* task, int64_t now_us);   // the worker had not started it
 
-  // Queued (not pushed) tasks of `id`: removed and returned, or null.
-  Task* cancel_queued(const TaskId& id);
-  Lease* lease_running(const TaskId& id);
+  // A task that this process submitted and that has not ended. Queued: it fails as cancelled. In flight: it never runs again, and the
+  // lease is returned whose worker is to be told; null when nothing more is to be done. `unknown` is set for a task that has not been
+  // submitted here yet (its arguments are not ready): it stays the caller's.
+  Lease* cancel(Task* task, bool* unknown, int64_t now_us);
   Lease* find_lease(uint64_t key);
 
   // Returns idle leases, withdraws stale redirects. Returns when to be called next (steady us), -1: not needed.
@@ -129,7 +130,8 @@ class Submitter {
   int needed_leases(const SchedulingClass& c) const;
   void rebalance(SchedulingClass& c);
   void drop_lease(Lease& lease, bool failed);
-  void requeue(Task* task, SchedulingClass& c);
+  void requeue(Task* task, SchedulingClass& c);   // fails it when it was cancelled meanwhile
+  void fail_cancelled(Task* task);
   void settle(std::vector<Task*> tasks, const proto::ExitInfo& info, int64_t now_us);
 
   SubmitComm& comm_;

@@ -30,6 +30,7 @@ struct Template {
 
 struct Task {
   TaskId id;
+  TaskId parent;              // the task that submitted it; nil: none
   const Template* function = nullptr;
   // Arguments in order: inline ones are slices of `inlined`, the others references.
   struct Arg {
@@ -45,7 +46,7 @@ struct Task {
   int32_t unready_args = 0;
   uint8_t attempt = 0;
   bool suspect = false;       // was in flight when its worker died: runs alone until it ends
-  bool cancelled = false;
+  bool cancelled = false;     // by the user: it never runs again
   uint32_t seq = 0;           // on the connection it was pushed over
   int64_t estimate_us = 0;    // of the time it was pushed
   uint32_t generation = 0;    // grows when the task is recycled: callbacks that outlive it compare

@@ -10,6 +10,8 @@
 //   u32 seq, u8 TaskStatus, u32 duration in us, u16 return count, then per return
 //                 u8 0: u32 length, encoded value         u8 1: i64 size (sealed in the store of the worker's node), u32 length, packed references
 // kTakeBack (owner -> worker): u32 count: return up to so many unstarted tasks, newest first, as kNotStarted replies.
+// kCancel (owner -> worker): u32 seq, u8 flags (1: end the process of a running task, 2: and the tasks it submitted). An unstarted task
+//   comes back as kNotStarted, a running one ends by its own reply or with the process, a finished one was answered already.
 #pragma once
 
 #include <cstring>
@@ -22,8 +24,9 @@
 
 namespace rt::worker::wire {
 
-inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3;
+inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3, kCancel = 4;
 inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2;
+inline constexpr uint8_t kCancelForce = 1, kCancelRecursive = 2;
 
 enum class TaskStatus : uint8_t { kOk = 0, kError = 1, kErrorRetry = 2, kNotStarted = 3 };
 

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
+#include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -186,6 +187,7 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
   refs->drain_releases();
   Task* task = tasks.take();
   task->id = make_task_id(++next_task_unique, actor);
+  task->parent = t_current_task ? t_current_task->id() : t_submit_for;
   task->function = method;
   task->retries_left = static_cast<int32_t>(method_options.max_task_retries);
   if (Status built = build_args(lock, *task, args); !built) {

@@ -8,6 +8,7 @@
 namespace rt::worker {
 
 thread_local ExecutingTaskImpl* t_current_task = nullptr;
+thread_local TaskId t_submit_for;
 
 ExecTemplate* Worker::Impl::exec_template(std::string_view serialized) {
   auto [it, added] = exec_templates.try_emplace(std::string(serialized));
@@ -202,18 +203,47 @@ void Worker::Impl::on_take_back(const std::shared_ptr<Link>& link, Bytes body) {
   give_back_unstarted(link.get(), reader.number<uint32_t>());
 }
 
+void Worker::Impl::return_unstarted(const IncomingTask& task) {
+  wire::Writer writer(task.link->connection->begin_flat(wire::kReplies));
+  writer.number(task.seq);
+  writer.number(wire::TaskStatus::kNotStarted);
+  writer.number(uint32_t{0});
+  writer.number(uint16_t{0});
+  task.link->connection->end_flat();
+}
+
+void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
+  wire::Reader reader(body);
+  auto seq = reader.number<uint32_t>();
+  auto flags = reader.number<uint8_t>();
+  auto waiting = std::find_if(incoming.begin(), incoming.end(), [&](const auto& t) { return t->link == link && t->seq == seq; });
+  if (waiting != incoming.end()) {
+    return_unstarted(**waiting);
+    incoming.erase(waiting);
+    link->connection->flush();
+    return;
+  }
+  for (ExecutingTaskImpl* task = running; task; task = task->next()) {
+    if (task->incoming().link != link || task->incoming().seq != seq) continue;
+    task->set_cancelled();
+    if (flags & wire::kCancelRecursive) cancel_children(task->id(), flags & wire::kCancelForce);
+    if ((flags & wire::kCancelForce) && !actor) {
+      flush_events();
+      loop->flush_all();   // answers of the tasks before it
+      _exit(1);
+    }
+    if (!actor) task->interrupt();
+    executor->cancel(task->id());
+    return;
+  }
+}
+
 void Worker::Impl::give_back_unstarted(Link* only, size_t limit) {
   if (actor) return;
   for (size_t i = incoming.size(); i-- > 0 && limit > 0;) {
     auto& task = incoming[i];
     if (!task->link || (only && task->link.get() != only)) continue;
-    std::string& out = task->link->connection->begin_flat(wire::kReplies);
-    wire::Writer writer(out);
-    writer.number(task->seq);
-    writer.number(wire::TaskStatus::kNotStarted);
-    writer.number(uint32_t{0});
-    writer.number(uint16_t{0});
-    task->link->connection->end_flat();
+    return_unstarted(*task);
     incoming.erase(incoming.begin() + static_cast<ptrdiff_t>(i));
     --limit;
   }
@@ -368,14 +398,14 @@ int Worker::Impl::run(Executor& the_executor) {
       continue;
     }
     ++executing;
-    auto running = std::make_unique<ExecutingTaskImpl>(*this, std::move(task));
+    auto started = std::make_unique<ExecutingTaskImpl>(*this, std::move(task));
     lock.unlock();
-    if (running->incoming().failed) {
-      running->fail_encoded();
-      running.reset();
+    if (started->incoming().failed) {
+      started->fail_encoded();
+      started.reset();
     } else {
-      running->make_current();
-      executor->execute(std::move(running));
+      started->make_current();
+      executor->execute(std::move(started));
       t_current_task = nullptr;
     }
     lock.lock();

@@ -7,7 +7,18 @@
 namespace rt::worker {
 
 ExecutingTaskImpl::ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task)
-    : impl_(impl), task_(std::move(task)), start_us_(wall_now_us()) {}
+    : impl_(impl), task_(std::move(task)), start_us_(wall_now_us()) {
+  next_ = impl.running;
+  if (next_) next_->previous_ = this;
+  impl.running = this;
+}
+
+void ExecutingTaskImpl::unlist() {
+  if (impl_.running == this) impl_.running = next_;
+  if (next_) next_->previous_ = previous_;
+  if (previous_) previous_->next_ = next_;
+  next_ = previous_ = nullptr;
+}
 
 ExecutingTaskImpl::~ExecutingTaskImpl() {
   if (!replied_) {
@@ -23,6 +34,7 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
   }
   Worker::Impl::Lock lock(impl_.mutex);
   if (!impl_.stopping) impl_.send_reply(*this);
+  unlist();
   // Dropped here, under no lock but ours: the refs only queue.
   task_->args.clear();
   returned_refs_.clear();

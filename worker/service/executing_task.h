@@ -28,10 +28,19 @@ class ExecutingTaskImpl final : public ExecutingTask {
   void executed() override;
   void finish(std::span<const ValueParts> returns) override;
   void fail(const ValueParts& error, bool retry) override;
+  bool cancelled() const override { return cancelled_.load(std::memory_order_acquire); }
 
   void make_current();
   // The reply is the failure the task arrived with (an argument that is an error).
   void fail_encoded();
+
+  // Of the list of running tasks; all (L).
+  ExecutingTaskImpl* next() const { return next_; }
+  void unlist();
+  void set_cancelled() { cancelled_.store(true, std::memory_order_release); }
+  // Wakes the executing thread out of a wait, once: the language's runtime has something to raise.
+  void interrupt() { interrupt_.store(true, std::memory_order_release); }
+  bool take_interrupt() { return interrupt_.load(std::memory_order_relaxed) && interrupt_.exchange(false); }
 
   IncomingTask& incoming() { return *task_; }
   const IncomingTask& incoming() const { return *task_; }
@@ -56,6 +65,8 @@ class ExecutingTaskImpl final : public ExecutingTask {
   std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>> third_party_;
   std::vector<Ref> returned_refs_;
   bool failed_ = false, replied_ = false;
+  std::atomic<bool> cancelled_{false}, interrupt_{false};
+  ExecutingTaskImpl *next_ = nullptr, *previous_ = nullptr;
   int64_t start_us_ = 0, started_us_ = 0, executed_us_ = 0, finished_us_ = 0;   // wall clock
 };
 

@@ -150,6 +150,11 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void complete(Task* task, const ObjectLocation& node, std::span<const struct Return> returns);   // (L)
   void fail_with_blob(Task* task, const Blob& error);                            // (L) takes the task
   void drop_task(Task* task);                                                    // (L)
+  Status cancel(const Ref& ref, bool force, bool recursive);
+  // (L) A pending task of this process. kInvalid: force on an actor's call.
+  Status cancel_task(Task* task, bool force, bool recursive);
+  void cancel_children(const TaskId& parent, bool force);                        // (L)
+  Task* producer_of(const ObjectEntry* entry) const;                             // (L) null: nothing is pending
   // SubmitComm
   void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what, uint64_t last_answer) override;
   void connect_lease(Lease& lease) override;
@@ -180,6 +185,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void adopt_job(const proto::JobConfig& job);                                   // (L)
   void on_tasks(const std::shared_ptr<Link>& link, Bytes body);                  // (L)
   void on_take_back(const std::shared_ptr<Link>& link, Bytes body);              // (L)
+  void on_cancel(const std::shared_ptr<Link>& link, Bytes body);                 // (L)
+  void return_unstarted(const IncomingTask& task);                               // (L) to the owner
   void give_back_unstarted(Link* only, size_t limit);                            // (L)
   bool read_args(IncomingTask& task, wire::Reader& reader, int count);           // (L)
   void fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, std::vector<store::Location> locations, proto::WorkerAddress owner);   // (L)
@@ -285,6 +292,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> exec_templates;
   std::unordered_map<std::string, std::unique_ptr<proto::JobConfig>> job_configs;
   int executing = 0;
+  ExecutingTaskImpl* running = nullptr;          // started and not answered: a list
   int64_t last_flush_us = 0;
   std::unique_ptr<proto::CreateActorRequest> actor;   // of the actor this process is
   std::function<void()> early_start;             // an actor's start that came before this process was ready for it
@@ -312,5 +320,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
 // The thread's running task, for Worker::current_task() and blocked reports.
 extern thread_local ExecutingTaskImpl* t_current_task;
+// Whose children the tasks are that this thread submits outside of t_current_task; see submit_for().
+extern thread_local TaskId t_submit_for;
 
 }  // namespace rt::worker

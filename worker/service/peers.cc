@@ -47,6 +47,7 @@ void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Byt
     case wire::kReplies: on_replies(link, body); break;
     case wire::kTasks: on_tasks(link, body); break;
     case wire::kTakeBack: on_take_back(link, body); break;
+    case wire::kCancel: on_cancel(link, body); break;
     default: link->connection->close(make_error(Code::kProtocol, fmt::format("unknown flat frame type {}", type)));
   }
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -25,6 +26,10 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us, const std::func
   for (;;) {
     refs->drain_releases();
     if (done()) break;
+    if (may_block && t_current_task->take_interrupt()) {
+      result = Waited::kInterrupted;
+      break;
+    }
     int64_t now = steady_now_us();
     if (deadline_us >= 0 && now >= deadline_us) {
       result = Waited::kTimeout;

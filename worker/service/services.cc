@@ -49,8 +49,13 @@ void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request
   done->Run();
 }
 
-void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask*, proto::CancelReply*, Closure* done) {
-  rpc::server_call(controller).fail(make_error(Code::kUnsupported, "ray.cancel of a running task is not part of this release"));
+void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request, proto::CancelReply* reply, Closure* done) {
+  // From a borrower of its result. All returns of a pending task are there.
+  Task* task = TaskId::is_valid(request->task_id()) ? impl_.producer_of(impl_.refs->find(make_object_id(TaskId::from_binary(request->task_id()), 1))) : nullptr;
+  reply->set_found(task != nullptr);
+  if (task) {
+    if (Status sent = impl_.cancel_task(task, request->force(), request->recursive()); !sent) rpc::server_call(controller).fail(sent.error());
+  }
   done->Run();
 }
 

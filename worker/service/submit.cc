@@ -3,6 +3,7 @@
 
 #include "worker/core/death.h"
 #include "worker/core/lease_demand.h"
+#include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -44,6 +45,7 @@ void Worker::Impl::make_returns(Task& task, std::vector<Ref>* returns) {
   int count = std::max(0, task.function->spec.num_returns());
   for (int i = 1; i <= count; ++i) {
     Ref ref(refs->create(make_object_id(task.id, i)));
+    static_cast<ObjectEntry*>(ref.entry())->producer = &task;
     task.returns.push_back(ref);
     returns->push_back(std::move(ref));
   }
@@ -55,6 +57,7 @@ Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
   refs->drain_releases();
   Task* task = tasks.take();
   task->id = make_task_id(++next_task_unique, context.job_id);
+  task->parent = t_current_task ? t_current_task->id() : t_submit_for;
   task->function = function;
   task->retries_left = function->spec.max_retries();
   if (Status built = build_args(lock, *task, args); !built) {
@@ -265,8 +268,13 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       link->connection->close(make_error(Code::kProtocol, fmt::format("a reply to task {} that is not in flight", seq)));
       return;
     }
-    if (status == wire::TaskStatus::kNotStarted && !actor) {
-      submitter->task_returned(link->lease_key, task, now);
+    if (status == wire::TaskStatus::kNotStarted) {
+      if (actor) {   // of an actor's calls only cancelled ones come back
+        actors->finished(*actor, task);
+        fail_task(task, cancelled_error(*task));
+      } else {
+        submitter->task_returned(link->lease_key, task, now);
+      }
       continue;
     }
     if (status == wire::TaskStatus::kErrorRetry && task->retries_left != 0 && !task->cancelled) {
@@ -317,5 +325,66 @@ void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
 void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) { fail_with_blob(task, copy_blob(as_bytes(encode_error(error)))); }
 
 void Worker::Impl::drop_task(Task* task) { tasks.give_back(task); }
+
+// ---- cancellation, the owner's side
+
+Task* Worker::Impl::producer_of(const ObjectEntry* entry) const { return entry && entry->owned && !entry->ready ? entry->producer : nullptr; }
+
+Status Worker::Impl::cancel(const Ref& ref, bool force, bool recursive) {
+  Lock lock(mutex);
+  auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+  Status status;
+  if (Task* task = producer_of(&entry)) {
+    status = cancel_task(task, force, recursive);
+  } else if (!entry.owned && !entry.ready) {
+    proto::CancelTask request;
+    request.set_task_id(task_of(entry.id).binary());
+    request.set_force(force);
+    request.set_recursive(recursive);
+    with_peer(*entry.owner, [request](Result<std::shared_ptr<Link>> link) {
+      if (link) rpc::call(*(*link)->connection, &proto::WorkerService::Stub::Cancel, request, 30'000'000, [](Result<proto::CancelReply>) {});
+    });
+  }
+  loop->flush_all();
+  // What failed just now may be what another thread waits for.
+  if (pumping) loop->wake();
+  if (followers > 0) follower_cv.notify_all();
+  return status;
+}
+
+Status Worker::Impl::cancel_task(Task* task, bool force, bool recursive) {
+  auto tell = [&](void* connection) {
+    if (!connection) return;
+    Link& link = *static_cast<Link*>(connection);
+    wire::Writer writer(link.connection->begin_flat(wire::kCancel));
+    writer.number(task->seq);
+    writer.number(static_cast<uint8_t>((force ? wire::kCancelForce : 0) | (recursive ? wire::kCancelRecursive : 0)));
+    link.connection->end_flat();
+    link.connection->flush();
+  };
+  if (!task->function->scheduling_class) {
+    if (force) return make_error(Code::kInvalid, "force=True is not supported for actor tasks: use ray.kill to end the actor");
+    ActorLink& actor = actors->link(actor_of(task->id));
+    if (actors->cancel(actor, task)) tell(actor.connection);
+    return {};
+  }
+  bool waits_for_args;
+  if (Lease* lease = submitter->cancel(task, &waits_for_args, steady_now_us())) tell(lease->state == Lease::State::kReady ? lease->connection : nullptr);
+  if (waits_for_args) fail_task(task, cancelled_error(*task));
+  return {};
+}
+
+void Worker::Impl::cancel_children(const TaskId& parent, bool force) {
+  std::vector<Ref> results;   // cancelling one may end others
+  refs->drain_releases();     // entries that nobody refers to any more name tasks that are gone
+  refs->for_each([&](ObjectEntry& entry) {
+    Task* task = producer_of(&entry);
+    if (task && task->parent == parent && task->returns.front().entry() == &entry) results.push_back(task->returns.front());
+  });
+  for (const Ref& ref : results) {
+    Task* task = producer_of(static_cast<ObjectEntry*>(ref.entry()));
+    if (task) (void)cancel_task(task, force && task->function->scheduling_class, true);
+  }
+}
 
 }  // namespace rt::worker

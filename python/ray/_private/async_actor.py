@@ -20,6 +20,7 @@ class ActorLoop:
         self.running = 0
         self.waiting: deque = deque()
         self.loop = asyncio.new_event_loop()
+        self.tasks: dict = {}     # call -> asyncio.Task
 
     def run(self):
         asyncio.set_event_loop(self.loop)
@@ -33,6 +34,10 @@ class ActorLoop:
                 self.waiting.append(call)
             else:
                 self.start(call)
+        if _raylet.take_cancel_news():
+            for call, task in list(self.tasks.items()):
+                if call.take_cancel():
+                    self.loop.call_soon(task.cancel)   # after its first step: one that never starts answers nobody
 
     def start(self, call):
         token = current_call.set(call)
@@ -40,7 +45,7 @@ class ActorLoop:
             coroutine = call.begin()
             if coroutine is not None:
                 self.running += 1
-                self.loop.create_task(self.drive(call, coroutine))
+                self.tasks[call] = self.loop.create_task(self.drive(call, coroutine))
         finally:
             current_call.reset(token)
 
@@ -52,6 +57,7 @@ class ActorLoop:
         else:
             call.finish(result)
             result = None
+        self.tasks.pop(call, None)
         self.running -= 1
         while self.waiting and self.running < self.limit:
             self.start(self.waiting.popleft())

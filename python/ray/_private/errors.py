@@ -75,7 +75,8 @@ def from_error_value(fields: dict) -> Exception:
     if code == ACTOR_UNAVAILABLE:
         return ex.ActorUnavailableError(message, fields["actor_id"] or None)
     if code == CANCELLED:
-        return ex.TaskCancelledError(fields["task_id"] or None, message or None)
+        from ray._private.ids import TaskID
+        return ex.TaskCancelledError(TaskID.from_hex(fields["task_id"]), None) if fields["task_id"] else ex.TaskCancelledError(None, message or None)
     if code in (OBJECT_LOST, OWNER_DIED):
         kind = ex.ObjectLostError if code == OBJECT_LOST else ex.OwnerDiedError
         return _with_detail(kind(fields["object_id"], None, ""), message)

@@ -24,7 +24,6 @@ _user_omp = _omp_set_by_user()
 _applied_env: dict[str, str | None] = {}
 _applied_path: list[str] = []
 current_job = ""              # hex id, for the log markers
-cancel_requested = False      # set by the SIGINT handler of worker_main
 
 
 class ActorExit(BaseException):
@@ -182,15 +181,19 @@ def _matches(error: BaseException, retry_types) -> bool:
     return isinstance(error, retry_types)
 
 
-def describe_error(error, instance, retry_types, proctitle: str):
+def _is_asyncio_cancel(error) -> bool:
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+
+
+def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes, cancelled: bool):
     """(message, traceback text, cause's class, pickled cause, actor's repr, whether retry_exceptions names it)"""
     from ray.exceptions import RayTaskError, TaskCancelledError
-    global cancel_requested
     if error is None:
         error = RuntimeError("the task failed without an exception")
-    if cancel_requested and isinstance(error, KeyboardInterrupt):
-        cancel_requested = False
-        error = TaskCancelledError()
+    if cancelled and isinstance(error, KeyboardInterrupt) or _is_asyncio_cancel(error):
+        from ray._private.ids import TaskID
+        error = TaskCancelledError(TaskID(task_id)).with_traceback(error.__traceback__)
     # A failure that came up from a task this one waited for keeps its first cause.
     cause = error.cause if isinstance(error, RayTaskError) else error
     kind = type(cause)

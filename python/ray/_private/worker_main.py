@@ -64,7 +64,6 @@ class MarkedStream(io.TextIOWrapper):
 
 def _on_interrupt(signum, frame):
     if _raylet.take_cancel():
-        executor.cancel_requested = True
         raise KeyboardInterrupt
 
 

@@ -86,6 +86,35 @@ TEST_F(ActorCallsTest, ACallWithoutItsArgumentsHoldsBackLaterOnes) {
   finish(later);
 }
 
+TEST_F(ActorCallsTest, ACancelledCallInTheQueueFailsAndThoseBehindItGoOn) {
+  ActorLink& actor = calls.link(id);
+  alive();
+  auto* waiting = new Task;
+  waiting->id = make_task_id(++next, id);
+  waiting->function = &method;
+  waiting->unready_args = 1;
+  calls.submit(id, waiting);
+  Task* later = call();
+  EXPECT_FALSE(calls.cancel(actor, waiting));
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, waiting);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
+  EXPECT_EQ(comm.pushed, std::vector<Task*>{later});
+  finish(later);
+}
+
+TEST_F(ActorCallsTest, ACancelledCallInFlightIsNotRetriedByTheNextLife) {
+  Task* task = call(-1);
+  alive();
+  EXPECT_TRUE(calls.cancel(*calls.find(id), task));
+  EXPECT_TRUE(comm.failed.empty());
+  calls.connection_lost(id);
+  update(proto::ACTOR_RESTARTING, 2);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
+  EXPECT_EQ(calls.pending(), 0);
+}
+
 TEST_F(ActorCallsTest, OutOfOrderActorsOvertake) {
   calls.link(id).out_of_order = true;
   alive();

@@ -93,6 +93,60 @@ TEST_F(SubmitterTest, FirstTaskAsksForOneLeaseAndIsPushedWhenGranted) {
   EXPECT_TRUE(comm.empty());
 }
 
+TEST_F(SubmitterTest, ACancelledTaskInTheQueueFailsAndTheOthersGoOn) {
+  Task* first = submit();
+  Task* second = submit();
+  bool unknown = true;
+  EXPECT_EQ(submitter.cancel(first, &unknown, now), nullptr);
+  EXPECT_FALSE(unknown);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, first);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
+  uint64_t key = grant(1);
+  ASSERT_EQ(comm.pushed.size(), 1u);
+  EXPECT_EQ(comm.pushed[0].second, second);
+  finish(key, second, 10);
+  EXPECT_EQ(submitter.pending(), 0);
+}
+
+TEST_F(SubmitterTest, ACancelledTaskInFlightIsItsWorkersAndComesBackAsCancelled) {
+  Task* task = submit();
+  uint64_t key = grant(1);
+  bool unknown = true;
+  Lease* lease = submitter.cancel(task, &unknown, now);
+  ASSERT_NE(lease, nullptr);
+  EXPECT_EQ(lease->key, key);
+  EXPECT_TRUE(comm.failed.empty());
+  submitter.task_returned(key, task, now);   // it had not started there
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
+  EXPECT_EQ(submitter.pending(), 0);
+}
+
+TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
+  Task* task = submit(-1);
+  uint64_t key = grant(1);
+  comm.clear();
+  submitter.lease_broken(key, now);
+  bool unknown = true;
+  EXPECT_EQ(submitter.cancel(task, &unknown, now), nullptr);   // while the cause is being asked for
+  EXPECT_FALSE(unknown);
+  submitter.worker_exit(key, {}, now);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, task);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
+  EXPECT_EQ(submitter.pending(), 0);
+}
+
+TEST_F(SubmitterTest, ATaskThatWasNotSubmittedYetStaysItsCallers) {
+  Task waiting;
+  waiting.function = &function;
+  bool unknown = false;
+  EXPECT_EQ(submitter.cancel(&waiting, &unknown, now), nullptr);
+  EXPECT_TRUE(unknown);
+  EXPECT_TRUE(comm.empty());
+}
+
 TEST_F(SubmitterTest, ClosedFailsWhatIsQueuedInFlightAndSubmittedLater) {
   Task* running = submit();
   Task* queued = submit();

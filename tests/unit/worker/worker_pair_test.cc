@@ -38,6 +38,45 @@ TEST(WorkerPair, RefsAsArgumentsBecomeValues) {
   EXPECT_EQ(pair.get(returns[0]), "a..b..");
 }
 
+TEST(WorkerPair, CancelReachesARunningTaskAndDoesNothingToAFinishedOne) {
+  std::atomic<bool> started{false};
+  WorkerPair pair(1, [&](worker::ExecutingTask& task) -> std::string {
+    if (as_view(task.args().at(0).inband) == "finish") return "finished";
+    started = true;
+    while (!task.cancelled()) std::this_thread::yield();
+    return "saw it";
+  });
+  worker::Ref running = pair.call("wait");
+  while (!started) std::this_thread::yield();
+  ASSERT_TRUE(pair.driver->cancel(running, false, true));
+  EXPECT_EQ(pair.get(running), "saw it");
+  worker::Ref finished = pair.call("finish");
+  EXPECT_EQ(pair.get(finished), "finished");
+  ASSERT_TRUE(pair.driver->cancel(finished, true, true));
+  EXPECT_EQ(pair.get(finished), "finished");
+}
+
+TEST(WorkerPair, ACancelledTaskThatWaitsForItsArgumentNeverRuns) {
+  std::atomic<bool> go{false};
+  WorkerPair pair(1, [&](worker::ExecutingTask&) -> std::string {
+    while (!go) std::this_thread::yield();
+    return "done";
+  });
+  worker::Ref first = pair.call("first");
+  worker::Arg arg;
+  arg.ref = &first;
+  std::vector<worker::Ref> dependent;
+  ASSERT_TRUE(pair.driver->submit(pair.function, {&arg, 1}, &dependent));
+  ASSERT_TRUE(pair.driver->cancel(dependent[0], false, true));
+  ASSERT_EQ(pair.driver->wait_all(dependent, -1), worker::Waited::kDone);
+  auto value = pair.driver->value_of(dependent[0]);
+  ASSERT_TRUE(value);
+  ASSERT_EQ(value->kind, worker::ValueKind::kError);
+  EXPECT_EQ(worker::decode_error(value->inband)->code(), static_cast<int>(Code::kCancelled));
+  go = true;
+  EXPECT_EQ(pair.get(first), "done");
+}
+
 TEST(WorkerPair, AnErrorReachesEveryDependent) {
   WorkerPair pair(1, [](worker::ExecutingTask&) -> std::string { throw std::runtime_error("boom"); });
   proto::TaskTemplate spec;

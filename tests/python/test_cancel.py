@@ -1,0 +1,296 @@
+"""ray.cancel: of queued, sent, running and finished tasks, of actors' calls, of children."""
+import asyncio
+import os
+import time
+
+import pytest
+
+import ray
+from ray.exceptions import RayTaskError, TaskCancelledError
+
+
+def wait_for(*paths):
+    while not all(os.path.exists(path) for path in paths):
+        time.sleep(0.01)
+
+
+def touch(path):
+    open(path, "w").close()
+
+
+def spin():
+    """Ends by an interrupt only."""
+    while True:
+        time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def own_cluster(cluster):
+    yield
+
+
+def test_queued_task_never_starts(tmp_path):
+    gate, ran = str(tmp_path / "gate"), str(tmp_path / "ran")
+    blocked = ray.remote(num_cpus=4)(wait_for).remote(gate)
+    queued = [ray.remote(num_cpus=4)(touch).remote(ran) for _ in range(20)]
+    for ref in queued:
+        assert ray.cancel(ref) is None
+    for ref in queued:
+        with pytest.raises(TaskCancelledError) as error:
+            ray.get(ref)
+        assert not isinstance(error.value, RayTaskError)
+        assert ref.task_id().hex() in str(error.value)
+    touch(gate)
+    ray.get(blocked)
+    assert not os.path.exists(ran)
+
+
+def test_waiting_for_an_argument(tmp_path):
+    gate = str(tmp_path / "gate")
+    first = ray.remote(wait_for).remote(gate)
+    second = ray.remote(lambda x: x).remote(first)
+    ray.cancel(second)
+    with pytest.raises(TaskCancelledError):
+        ray.get(second)
+    touch(gate)
+    assert ray.get(first) is None
+
+
+def test_sent_behind_another_task(tmp_path):
+    """Short tasks are sent to a worker before it is free: one of those comes back unstarted."""
+    gate, started, ran = (str(tmp_path / name) for name in ("gate", "started", "ran"))
+
+    @ray.remote(num_cpus=4)
+    def maybe(path, block):
+        if block:
+            touch(started)
+            wait_for(gate)
+        elif path:
+            touch(path)
+
+    ray.get([maybe.remote("", False) for _ in range(200)])     # its duration is known: many are sent ahead
+    blocker = maybe.remote("", True)
+    behind = [maybe.remote(ran, False) for _ in range(5)]
+    wait_for(started)
+    for ref in behind:
+        ray.cancel(ref)
+    for ref in behind:
+        with pytest.raises(TaskCancelledError):
+            ray.get(ref)
+    touch(gate)
+    ray.get(blocker)
+    assert not os.path.exists(ran)
+
+
+def test_running_task_sees_keyboard_interrupt_and_is_not_retried(tmp_path):
+    @ray.remote(max_retries=3, retry_exceptions=True)
+    def run():
+        touch(str(tmp_path / "started"))
+        try:
+            spin()
+        except BaseException as error:
+            touch(str(tmp_path / type(error).__name__))
+            raise
+
+    ref = run.remote()
+    wait_for(str(tmp_path / "started"))
+    ray.cancel(ref)
+    with pytest.raises(RayTaskError) as error:
+        ray.get(ref)
+    assert isinstance(error.value, TaskCancelledError)
+    assert type(error.value.cause) is TaskCancelledError and error.value.cause.task_id == ref.task_id()
+    assert sorted(os.listdir(tmp_path)) == ["KeyboardInterrupt", "started"]
+
+
+def test_interrupted_while_it_waits_in_get(tmp_path):
+    @ray.remote
+    def child():
+        wait_for(str(tmp_path / "gate"))
+
+    @ray.remote
+    def parent():
+        touch(str(tmp_path / "started"))
+        return ray.get(child.remote())
+
+    ref = parent.remote()
+    wait_for(str(tmp_path / "started"))
+    ray.cancel(ref, recursive=False)
+    with pytest.raises(TaskCancelledError):
+        ray.get(ref)
+    touch(str(tmp_path / "gate"))
+
+
+def test_swallowed_interrupt_and_the_worker_afterwards(tmp_path):
+    @ray.remote
+    def run():
+        touch(str(tmp_path / "started"))
+        try:
+            spin()
+        except KeyboardInterrupt:
+            return "survived"
+
+    ref = run.remote()
+    wait_for(str(tmp_path / "started"))
+    ray.cancel(ref)
+    assert ray.get(ref) == "survived"
+    assert ray.get([ray.remote(lambda: 1).remote() for _ in range(20)]) == [1] * 20
+
+
+def test_force_ends_the_worker(tmp_path):
+    @ray.remote(max_retries=-1)
+    def run():
+        touch(str(tmp_path / f"pid-{os.getpid()}"))
+        while True:
+            try:
+                time.sleep(100)
+            except BaseException:
+                pass
+
+    ref = run.remote()
+    while not os.listdir(tmp_path):
+        time.sleep(0.01)
+    ray.cancel(ref, force=True)
+    with pytest.raises(TaskCancelledError) as error:
+        ray.get(ref)
+    assert not isinstance(error.value, RayTaskError)
+    pid = int(os.listdir(tmp_path)[0][4:])
+    while os.path.exists(f"/proc/{pid}"):
+        time.sleep(0.01)
+    assert ray.get(ray.remote(lambda: 1).remote()) == 1
+
+
+def test_finished_task_is_left_alone():
+    ref = ray.remote(lambda: 1).remote()
+    assert ray.get(ref) == 1
+    assert ray.cancel(ref) is None and ray.cancel(ref, force=True) is None
+    assert ray.cancel(ray.put(1)) is None
+    assert ray.get(ref) == 1
+
+
+@pytest.mark.parametrize("recursive", [True, False])
+def test_children(tmp_path, recursive):
+    @ray.remote
+    def child():
+        touch(str(tmp_path / "started"))
+        try:
+            while not os.path.exists(tmp_path / "gate"):
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            touch(str(tmp_path / "cancelled"))
+            raise
+        touch(str(tmp_path / "finished"))
+
+    @ray.remote
+    def parent():
+        return ray.get(child.remote())
+
+    ref = parent.remote()
+    wait_for(str(tmp_path / "started"))
+    ray.cancel(ref, recursive=recursive)
+    with pytest.raises(TaskCancelledError):
+        ray.get(ref)
+    if not recursive:
+        touch(str(tmp_path / "gate"))
+    wait_for(str(tmp_path / ("cancelled" if recursive else "finished")))
+
+
+def test_by_a_borrower(tmp_path):
+    @ray.remote
+    def run():
+        touch(str(tmp_path / "started"))
+        spin()
+
+    ref = run.remote()
+    wait_for(str(tmp_path / "started"))
+    ray.get(ray.remote(lambda refs: ray.cancel(refs[0])).remote([ref]))
+    with pytest.raises(TaskCancelledError):
+        ray.get(ref)
+
+
+def test_coroutine_of_an_async_actor(tmp_path):
+    @ray.remote
+    def child():
+        touch(str(tmp_path / "child"))
+        try:
+            spin()
+        except KeyboardInterrupt:
+            touch(str(tmp_path / "child cancelled"))
+            raise
+
+    @ray.remote
+    class A:
+        async def wait(self):
+            try:
+                await child.remote()
+            except asyncio.CancelledError:
+                touch(str(tmp_path / "cancelled"))
+                raise
+
+        async def fine(self):
+            return 1
+
+    a = A.remote()
+    ref = a.wait.remote()
+    wait_for(str(tmp_path / "child"))
+    ray.cancel(ref)
+    with pytest.raises(RayTaskError) as error:
+        ray.get(ref)
+    assert isinstance(error.value, TaskCancelledError)
+    assert ray.get(a.fine.remote()) == 1
+    wait_for(str(tmp_path / "cancelled"), str(tmp_path / "child cancelled"))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_plain_actor_is_not_interrupted(tmp_path, threads):
+    @ray.remote(max_concurrency=threads)
+    class A:
+        def run(self):
+            touch(str(tmp_path / "started"))
+            while not ray.get_runtime_context().is_canceled():
+                time.sleep(0.01)
+            touch(str(tmp_path / "noticed"))
+            return "noticed"
+
+        def fine(self):
+            return ray.get_runtime_context().is_canceled()
+
+    a = A.remote()
+    ref = a.run.remote()
+    wait_for(str(tmp_path / "started"))
+    with pytest.raises(ValueError):
+        ray.cancel(ref, force=True)
+    ray.cancel(ref)
+    with pytest.raises(TaskCancelledError) as error:
+        ray.get(ref)
+    assert not isinstance(error.value, RayTaskError)
+    assert ray.get(a.fine.remote()) is False
+    assert os.path.exists(tmp_path / "noticed")
+
+
+def test_queued_call_of_an_actor(tmp_path):
+    @ray.remote
+    class A:
+        calls = 0
+
+        def block(self):
+            wait_for(str(tmp_path / "gate"))
+
+        def up(self):
+            self.calls += 1
+            return self.calls
+
+    a = A.remote()
+    assert ray.get(a.up.remote()) == 1
+    blocked, queued = a.block.remote(), a.up.remote()
+    ray.cancel(queued)
+    with pytest.raises(TaskCancelledError):
+        ray.get(queued)
+    touch(str(tmp_path / "gate"))
+    ray.get(blocked)
+    assert ray.get(a.up.remote()) == 2
+
+
+@pytest.mark.parametrize("value", [None, 3, "ref", []])
+def test_what_is_refused(value):
+    with pytest.raises(TypeError):
+        ray.cancel(value)
