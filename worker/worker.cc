@@ -159,6 +159,7 @@ const Template* Worker::make_template(proto::TaskTemplate spec) {
   made->serialized = std::move(bytes);
   // Methods of actors go where the actor is; all else is scheduled.
   if (spec.function().class_name().empty()) made->scheduling_class = impl_->submitter->scheduling_class(spec);
+  made->alone = spec.max_calls() > 0;
   made->spec = std::move(spec);
   slot = made.get();
   impl_->templates.push_back(std::move(made));

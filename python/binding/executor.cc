@@ -39,6 +39,13 @@ std::string display_name(const worker::ExecutingTask& task) {
   return dot == std::string::npos ? function.name() : function.name().substr(dot + 1);
 }
 
+worker::ValueParts error_parts(const std::string& encoded) {
+  worker::ValueParts parts;
+  parts.kind = worker::ValueKind::kError;
+  parts.inband = as_bytes(encoded);
+  return parts;
+}
+
 int omp_threads(const worker::ExecutingTask& task) {
   const auto& units = task.spec().resources().units();
   auto cpu = units.find("CPU");
@@ -236,13 +243,29 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
     return task.finish({&value.parts, 1});
   }
   PyPtr args(Py_BuildValue("(Oi)", result, count));
-  PyPtr list = call_python("ray._private.executor", "split_returns", args.get());
-  if (!list) return fail_with_exception(task);
+  // A generator's body runs here.
+  if (!task.actor_spec() && !enter_user_code(task)) PyErr_SetNone(PyExc_KeyboardInterrupt);
+  PyPtr split = PyErr_Occurred() ? PyPtr() : call_python("ray._private.executor", "split_returns", args.get());
+  if (!task.actor_spec()) leave_user_code();
+  if (!split) return fail_with_exception(task);
+  PyObject* list = PyTuple_GET_ITEM(split.get(), 0);
+  PyObject* failure = PyTuple_GET_ITEM(split.get(), 1);
+  std::string error;
+  if (failure != Py_None) {
+    bool retriable;
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(failure)), failure);
+    if (!describe_failure(task, &error, &retriable)) return;
+    if (retriable) return task.fail(error_parts(error), true);
+  }
   std::vector<Serialized> values(count);
   std::vector<worker::ValueParts> parts;
   bool large = false;
   for (int i = 0; i < count; ++i) {
-    if (!values[i].encode(PyList_GET_ITEM(list.get(), i))) return fail_with_exception(task);
+    if (i >= PyList_GET_SIZE(list)) {
+      parts.push_back(error_parts(error));
+      continue;
+    }
+    if (!values[i].encode(PyList_GET_ITEM(list, i))) return fail_with_exception(task);
     parts.push_back(values[i].parts);
     large |= values[i].is_large();
   }
@@ -282,13 +305,10 @@ void PythonExecutor::fail_cancelled(worker::ExecutingTask& task) {
   error.set_function_name(display_name(task));
   error.set_task_id(task.id().binary());
   std::string inband = error.SerializeAsString();
-  worker::ValueParts parts;
-  parts.kind = worker::ValueKind::kError;
-  parts.inband = as_bytes(inband);
-  task.fail(parts, false);
+  task.fail(error_parts(inband), false);
 }
 
-void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
+bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* encoded, bool* retriable) {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
@@ -296,7 +316,7 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
   task.args().clear();
   if (!exception) exception = PyPtr::borrow(Py_None);
   if (tb) PyException_SetTraceback(exception.get(), tb.get());
-  if (PyErr_GivenExceptionMatches(exception.get(), PyExc_BaseException) && handle_exit(task, exception.get())) return;
+  if (PyErr_GivenExceptionMatches(exception.get(), PyExc_BaseException) && handle_exit(task, exception.get())) return false;
 
   proto::ErrorValue error;
   error.set_code(kTaskRaised);
@@ -311,7 +331,7 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
   PyPtr args(Py_BuildValue("(OOOsy#O)", exception.get(), instance_ ? instance_.get() : Py_None, retry_types, error.proctitle().c_str(), task.id().data(),
                            static_cast<Py_ssize_t>(TaskId::kSize), task.cancelled() ? Py_True : Py_False));
   PyPtr fields = call_python("ray._private.executor", "describe_error", args.get());
-  bool retriable = false;
+  *retriable = false;
   const char *message, *text, *cause_class, *repr, *cause;
   Py_ssize_t cause_size;
   int matches;
@@ -321,16 +341,19 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
     error.set_cause_class(cause_class);
     error.set_cause(std::string(cause, cause_size));
     error.set_actor_repr(repr);
-    retriable = task.spec().retry_exceptions() && matches && !task.cancelled();
+    *retriable = task.spec().retry_exceptions() && matches && !task.cancelled();
   } else {
     PyErr_Clear();
     error.set_message("the task raised an exception that could not be described");
   }
-  std::string inband = error.SerializeAsString();
-  worker::ValueParts parts;
-  parts.kind = worker::ValueKind::kError;
-  parts.inband = as_bytes(inband);
-  task.fail(parts, retriable);
+  *encoded = error.SerializeAsString();
+  return true;
+}
+
+void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
+  std::string error;
+  bool retriable;
+  if (describe_failure(task, &error, &retriable)) task.fail(error_parts(error), retriable);
 }
 
 // ---- functions

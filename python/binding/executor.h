@@ -79,6 +79,8 @@ class PythonExecutor final : public worker::Executor {
   bool apply_job(const proto::JobConfig& job);
   bool set_omp(int threads);
   PyPtr call(worker::ExecutingTask& task, FunctionSlot& slot);
+  // Takes the current Python error as an encoded proto::ErrorValue. False: it ends the process, and the task is answered.
+  bool describe_failure(worker::ExecutingTask& task, std::string* error, bool* retriable);
   void fail_cancelled(worker::ExecutingTask& task);                   // before it ran, or in place of its result
   bool enter_user_code(const worker::ExecutingTask& task);            // false: cancelled already
   void leave_user_code();

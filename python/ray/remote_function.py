@@ -64,12 +64,16 @@ class RemoteFunction(_raylet.FunctionBase):
         retries = options.get("max_retries")
         if retries is None:
             retries = int(os.environ.get("RAY_TASK_MAX_RETRIES", "3"))
+        calls = options.get("max_calls")
+        if calls is None:
+            calls = 1 if options.get("num_gpus") else 0     # what a library holds of a GPU is given back by the end of its process only
         template = _raylet.make_template({
             **self._definition.describe("remote function"),
             "name": options.get("name") or self._function_name,
             "resources": resources_of(options, 1),
             "num_returns": 1 if returns is None else returns,
             "max_retries": retries,
+            "max_calls": calls,
             "scheduling_strategy": strategy_of(options),
             **retry_of(options),
         })

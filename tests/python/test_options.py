@@ -20,7 +20,7 @@ class Thing:
     ({"resources": {"a": -1}}, ValueError), ({"max_retries": -2}, ValueError), ({"num_returns": -1}, ValueError), ({"num_returns": "streaming"}, ValueError),
     ({"num_returns": "all"}, ValueError), ({"scheduling_strategy": "NEAR"}, ValueError), ({"object_store_memory": 1}, ValueError), ({"max_restarts": 1}, ValueError),
     ({"name": 3}, TypeError), ({"retry_exceptions": [1]}, TypeError),
-    ({"runtime_env": {"pip": ["x"]}}, NotImplementedError), ({"placement_group": object()}, NotImplementedError), ({"max_calls": 1}, NotImplementedError),
+    ({"runtime_env": {"pip": ["x"]}}, NotImplementedError), ({"placement_group": object()}, NotImplementedError), ({"max_calls": -1}, ValueError),
     ({"label_selector": {"a": "b"}}, NotImplementedError), ({"scheduling_strategy": object()}, NotImplementedError),
 ])
 def test_bad_task_options(options, error):

@@ -55,6 +55,7 @@ void Submitter::submit(Task* task, int64_t now_us) {
 bool Submitter::may_push(const Lease& lease, const Task& task) const {
   if (lease.state != Lease::State::kReady || lease.revoked) return false;
   if (lease.in_flight.empty()) return true;
+  if (task.function->alone || lease.in_flight.back()->function->alone) return false;
   // Alone: what must not be blamed for, or lost with, a neighbour's crash.
   if (task.suspect || task.retries_left == 0 || lease.in_flight.back()->suspect || lease.in_flight.back()->retries_left == 0) return false;
   int64_t average = task.function->average_us;
@@ -233,6 +234,10 @@ void Submitter::remove_in_flight(Lease& lease, Task* task) {
   if (!lease.in_flight.empty()) --lease.owner_class->unstarted_in_flight;
 }
 
+void Submitter::worker_leaves(uint64_t key) {
+  if (Lease* lease = find_lease(key)) lease->revoked = lease->leaving = true;
+}
+
 void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t now_us) {
   Lease* lease = find_lease(key);
   RT_CHECK(lease);
@@ -244,7 +249,7 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
   if (lease->in_flight.empty()) {
     lease->idle_since_us = now_us;
     if (lease->revoked) {
-      drop_lease(*lease, false);
+      drop_lease(*lease, lease->leaving);
       pump(c, now_us);
       return;
     }
@@ -276,7 +281,10 @@ void Submitter::retry(uint64_t key, Task* task, int64_t now_us) {
   RT_CHECK(lease);
   SchedulingClass& c = *lease->owner_class;
   remove_in_flight(*lease, task);
-  if (lease->in_flight.empty()) lease->idle_since_us = now_us;
+  if (lease->in_flight.empty()) {
+    lease->idle_since_us = now_us;
+    if (lease->leaving) drop_lease(*lease, true);
+  }
   ++task->attempt;
   if (task->retries_left > 0) --task->retries_left;
   requeue(task, c);

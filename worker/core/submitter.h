@@ -55,6 +55,7 @@ struct Lease {
   uint32_t next_seq = 1;
   int64_t idle_since_us = 0;
   bool revoked = false;
+  bool leaving = false;                    // revoked by its worker, which ends (max_calls)
   bool take_back_pending = false;
   void* connection = nullptr;              // the service's
 };
@@ -97,6 +98,8 @@ class Submitter {
 
   // A reply: the task of `seq` in flight on the lease, or null for one that is not there (a peer's mistake).
   Task* reply_of(uint64_t key, uint32_t seq);
+  // The reply being read is the worker's last: finished() or retry() come next.
+  void worker_leaves(uint64_t key);
   // After the caller took the results out of `task` (reply_of): the lease has room again.
   void finished(uint64_t key, Task* task, int64_t duration_us, int64_t now_us);
   void retry(uint64_t key, Task* task, int64_t now_us);           // user exception, retries left: back into the queue

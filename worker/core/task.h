@@ -23,6 +23,8 @@ struct Template {
   std::string serialized;
   SchedulingClass* scheduling_class = nullptr;   // null for actor methods
 
+  bool alone = false;         // max_calls: its worker may end after it, nothing is sent behind it
+
   // Measured by this owner: moving average of the execution time.
   int64_t average_us = -1;                       // -1: not known yet
   void measured(int64_t us) { average_us = average_us < 0 ? us : average_us + (us - average_us) / 4; }

@@ -7,7 +7,7 @@
 //                 u8 1: 28 bytes object id, i64 size, u16 location count, each (28 bytes node id, u16 length, ip, i32 port),
 //                       u16 length, proto::WorkerAddress of the owner
 // kReplies (worker -> owner): records
-//   u32 seq, u8 TaskStatus, u32 duration in us, u16 return count, then per return
+//   u32 seq, u8 TaskStatus (+ kLeaving: the worker ends after this reply, as max_calls asks), u32 duration in us, u16 return count, then per return
 //                 u8 0: u32 length, encoded value         u8 1: i64 size (sealed in the store of the worker's node), u32 length, packed references
 // kTakeBack (owner -> worker): u32 count: return up to so many unstarted tasks, newest first, as kNotStarted replies.
 // kCancel (owner -> worker): u32 seq, u8 flags (1: end the process of a running task, 2: and the tasks it submitted). An unstarted task
@@ -26,6 +26,7 @@ namespace rt::worker::wire {
 
 inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3, kCancel = 4;
 inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2;
+inline constexpr uint8_t kLeaving = 0x80;
 inline constexpr uint8_t kCancelForce = 1, kCancelRecursive = 2;
 
 enum class TaskStatus : uint8_t { kOk = 0, kError = 1, kErrorRetry = 2, kNotStarted = 3 };

@@ -422,6 +422,12 @@ int Worker::Impl::run(Executor& the_executor) {
   return exit_code;
 }
 
+// What its tasks put and somebody still refers to lives here: then the process stays until a later call.
+bool Worker::Impl::was_last_call(ExecTemplate& function) {
+  int max_calls = function.spec.max_calls();
+  return max_calls > 0 && ++function.calls >= max_calls && !actor && refs->owned() == 0;
+}
+
 // The reply leaves when every borrow it ends or begins is known to the owners concerned.
 void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   --executing;
@@ -444,6 +450,11 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     actor_reply = nullptr;
     if (pumping) loop->flush_all();
     return;
+  }
+  if (was_last_call(*incoming_task.function)) {
+    task.mark_leaving();
+    exit_when_idle = true;
+    flush_events();   // the owner ends the lease, and with it this process, when it has read the reply
   }
   int outstanding = 0;
   if (refs->has_unregistered()) {

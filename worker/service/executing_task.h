@@ -47,6 +47,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   void drop_args() { task_->args.clear(); }
   bool failed() const { return failed_; }
   const std::string& reply() const { return reply_; }
+  void mark_leaving() { reply_[sizeof(uint32_t)] = static_cast<char>(reply_[sizeof(uint32_t)] | wire::kLeaving); }   // after the sequence number
   const std::string& error_value() const { return error_; }
   const std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>& third_party_refs() const { return third_party_; }
   int64_t start_us() const { return start_us_; }

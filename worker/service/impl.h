@@ -58,6 +58,7 @@ struct ExecTemplate {
   proto::TaskTemplate spec;
   void* language_slot = nullptr;
   std::string display;                          // bare function name, or Class.method
+  int64_t calls = 0;                            // executed here, counted for max_calls
 };
 
 // A task that arrived and has not started.
@@ -192,6 +193,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, std::vector<store::Location> locations, proto::WorkerAddress owner);   // (L)
   void start_actor(const proto::CreateActorRequest& request, std::function<void(const proto::CreateActorReply&)> reply);   // (L)
   std::shared_ptr<IncomingTask> next_task();                                     // (L) null: nothing can run now
+  bool was_last_call(ExecTemplate& function);                                    // (L) max_calls is reached and this process may end
   void send_reply(ExecutingTaskImpl& task);                                      // (L)
   void flush_held_replies();                                                     // (L)
   void record_event(const ExecutingTaskImpl& task);                              // (L)

@@ -247,7 +247,8 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
   int64_t now = steady_now_us();
   while (!reader.at_end() && link->open) {
     auto seq = reader.number<uint32_t>();
-    auto status = static_cast<wire::TaskStatus>(reader.number<uint8_t>());
+    auto flags = reader.number<uint8_t>();
+    auto status = static_cast<wire::TaskStatus>(flags & ~wire::kLeaving);
     auto duration = reader.number<uint32_t>();
     auto count = reader.number<uint16_t>();
     Return inline_returns[4];
@@ -268,6 +269,7 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       link->connection->close(make_error(Code::kProtocol, fmt::format("a reply to task {} that is not in flight", seq)));
       return;
     }
+    if (flags & wire::kLeaving && !actor) submitter->worker_leaves(link->lease_key);
     if (status == wire::TaskStatus::kNotStarted) {
       if (actor) {   // of an actor's calls only cancelled ones come back
         actors->finished(*actor, task);

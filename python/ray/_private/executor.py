@@ -95,22 +95,25 @@ def start_pool_thread():
 
 # ---- results
 
-def split_returns(result, count: int) -> list:
-    """The values of a task with num_returns=count."""
+def split_returns(result, count: int) -> tuple:
+    """(values, failure) of a task with num_returns=count. What a generator yields before it fails or ends early are results all the same."""
     if hasattr(result, "__next__"):
         values = []
-        for value in result:
-            values.append(value)
-            if len(values) > count:
-                raise ValueError(f"Task returned more than num_returns={count} objects.")
-    else:
         try:
-            values = list(result)
-        except TypeError:
-            raise ValueError(f"Task returned a {type(result).__name__}, but num_returns={count}: a sequence of that length is needed.") from None
+            while len(values) < count:
+                values.append(next(result))
+        except StopIteration:
+            return values, ValueError(f"Task returned {len(values)} objects, but num_returns={count}.")
+        except BaseException as error:
+            return values, error
+        return values, None
+    try:
+        values = list(result)
+    except TypeError:
+        raise ValueError(f"Task returned a {type(result).__name__}, but num_returns={count}: a sequence of that length is needed.") from None
     if len(values) != count:
         raise ValueError(f"Task returned {len(values)} objects, but num_returns={count}.")
-    return values
+    return values, None
 
 
 # ---- failures

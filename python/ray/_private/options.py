@@ -45,7 +45,6 @@ _ABSENT = {
     "_labels": ((None, {}), "labels of tasks and actors"),
     "enable_task_events": ((True,), "switching task events off per task"),
     "_metadata": ((None, {}), "task metadata"),
-    "max_calls": ((None, 0), "max_calls"),
     "_generator_backpressure_num_objects": ((None, -1), "streaming generators"),
     "_num_objects_per_yield": ((None, 1), "streaming generators"),
     "_actor_generator_backpressure_num_objects": ((None, -1), "streaming generators"),
@@ -150,6 +149,9 @@ def validate(options: dict, table: dict, kind: str):
     _check_number("memory", options.get("memory"))
     check_resources(options.get("resources") or {})
     _minus_one_or_more(options, "max_retries", "max_restarts", "max_task_retries", "max_pending_calls")
+    calls = options.get("max_calls")
+    if calls is not None and not 0 <= calls <= _MAX_COUNT:
+        raise ValueError(f"The keyword 'max_calls' only accepts None, 0 or a positive integer up to {_MAX_COUNT}, got {_shown(calls)}")
     if "object_store_memory" in options and options["object_store_memory"] is not None:
         raise ValueError("Setting 'object_store_memory' is not implemented for tasks and actors.")
     returns = options.get("num_returns")

@@ -138,6 +138,28 @@ TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
   EXPECT_EQ(submitter.pending(), 0);
 }
 
+TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
+  function.alone = true;
+  Task* first = submit();
+  function.average_us = 1;                   // short: others would be sent behind it
+  Task* second = submit();
+  uint64_t key = grant(1);
+  ASSERT_EQ(comm.pushed.size(), 1u);
+  submitter.worker_leaves(key);
+  finish(key, first, 1);
+  EXPECT_EQ(comm.pushed.size(), 1u);
+  EXPECT_EQ(comm.returned, std::vector<uint64_t>{1});
+  key = grant(2);
+  ASSERT_EQ(comm.pushed.size(), 2u);
+  EXPECT_EQ(comm.pushed[1].second, second);
+  submitter.worker_leaves(key);
+  submitter.retry(key, second, now);         // it raised, and may run again: elsewhere
+  EXPECT_EQ(comm.returned, (std::vector<uint64_t>{1, 2}));
+  key = grant(3);
+  finish(key, second, 1);
+  EXPECT_EQ(submitter.pending(), 0);
+}
+
 TEST_F(SubmitterTest, ATaskThatWasNotSubmittedYetStaysItsCallers) {
   Task waiting;
   waiting.function = &function;

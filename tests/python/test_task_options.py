@@ -1,0 +1,102 @@
+"""Options of tasks beyond resources: max_calls, num_returns of generator functions."""
+import os
+import time
+
+import pytest
+
+import ray
+
+
+@pytest.fixture(autouse=True)
+def own_cluster(cluster):
+    yield
+
+
+def test_worker_ends_after_max_calls():
+    @ray.remote(max_calls=2, num_cpus=4)
+    def pid():
+        return os.getpid()
+
+    pids = [ray.get(pid.remote()) for _ in range(6)]
+    assert [pids.count(p) for p in pids] == [2] * 6
+    for p in set(pids):
+        while os.path.exists(f"/proc/{p}"):
+            time.sleep(0.01)
+
+
+def test_max_calls_under_load_loses_nothing():
+    @ray.remote(max_calls=1, max_retries=0)
+    def double(x):
+        return 2 * x, os.getpid()
+
+    results = ray.get([double.remote(x) for x in range(24)])
+    assert [value for value, _ in results] == [2 * x for x in range(24)]
+    assert len({p for _, p in results}) == 24
+
+
+def test_worker_with_objects_stays_until_they_are_gone():
+    @ray.remote(max_calls=1, num_cpus=4)
+    def keep():
+        return [ray.put("kept")], os.getpid()
+
+    refs, p = ray.get(keep.remote())
+    assert ray.get(refs[0]) == "kept"
+    assert os.path.exists(f"/proc/{p}")
+
+
+def test_max_calls_counts_failures(tmp_path):
+    @ray.remote(max_calls=1, max_retries=1, retry_exceptions=True)
+    def fail_once():
+        (tmp_path / str(os.getpid())).touch()
+        if len(os.listdir(tmp_path)) == 1:
+            raise ValueError("once")
+        return "second"
+
+    assert ray.get(fail_once.remote()) == "second"
+    assert len(os.listdir(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("value", [-1, 2**31])
+def test_max_calls_range(value):
+    with pytest.raises(ValueError):
+        ray.remote(max_calls=value)(lambda: 1)
+
+
+def test_generator_fills_the_returns():
+    @ray.remote(num_returns=3)
+    def f(n):
+        for i in range(n):
+            yield i * 10
+
+    assert ray.get(f.remote(3)) == [0, 10, 20]
+    assert ray.get(f.remote(4)) == [0, 10, 20]
+    first, second, third = f.remote(2)
+    assert ray.get([first, second]) == [0, 10]
+    with pytest.raises(ValueError, match="Task returned 2 objects, but num_returns=3"):
+        ray.get(third)
+
+
+def test_generator_fails_after_some_returns():
+    @ray.remote(num_returns=3)
+    def f():
+        yield 1
+        raise KeyError("stop")
+
+    first, second, third = f.remote()
+    assert ray.get(first) == 1
+    for ref in (second, third):
+        with pytest.raises(KeyError):
+            ray.get(ref)
+
+
+def test_generator_that_fails_is_retried(tmp_path):
+    @ray.remote(num_returns=2, retry_exceptions=[KeyError])
+    def f():
+        yield 1
+        (tmp_path / str(len(os.listdir(tmp_path)))).touch()
+        if len(os.listdir(tmp_path)) < 3:
+            raise KeyError("again")
+        yield 2
+
+    assert ray.get(f.remote()) == [1, 2]
+    assert len(os.listdir(tmp_path)) == 3
