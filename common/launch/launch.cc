@@ -38,7 +38,10 @@ Result<std::string> choose_node_ip(const NodeOptions& options) {
     ip = environment("RAY_NODE_IP_ADDRESS");
     source = "RAY_NODE_IP_ADDRESS";
   }
-  if (ip.empty()) return net::detect_node_ip();
+  if (ip.empty()) {
+    auto head = net::Address::parse(options.address);
+    return net::detect_node_ip(!options.head && head ? head->host : "");
+  }
   if (ip == "localhost") return std::string("127.0.0.1");
   in6_addr ignored;
   if (inet_pton(AF_INET, ip.c_str(), &ignored) != 1 && inet_pton(AF_INET6, ip.c_str(), &ignored) != 1) {

@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +17,34 @@ namespace {
 
 Error bad_address(std::string_view text, std::string_view why) {
   return make_error(Code::kInvalid, fmt::format("'{}' is not an address: {} (expected HOST:PORT, [IPV6]:PORT or unix:PATH)", text, why));
+}
+
+constexpr int kAnyPort = 53;
+
+bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1"; }
+
+// Connecting a datagram socket picks a route and thereby a source address; no packet leaves. Empty: there is no route.
+std::string source_address(const SockAddr& to) {
+  Fd fd(::socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid() || ::connect(fd.get(), to.get(), to.size) != 0) return {};
+  std::string host = local_address_of(fd.get()).host;
+  return host == "0.0.0.0" || host == "::" ? std::string() : host;
+}
+
+// The first IPv4 address of an interface that is up: a network without a way out has no default route.
+std::string interface_address() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  std::string host;
+  for (const ifaddrs* i = list; i != nullptr && host.empty(); i = i->ifa_next) {
+    constexpr unsigned kUp = IFF_UP | IFF_RUNNING;
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & (kUp | IFF_LOOPBACK)) != kUp) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text);
+    host = text;
+  }
+  ::freeifaddrs(list);
+  return host;
 }
 
 }  // namespace
@@ -51,16 +81,18 @@ std::string Address::to_string() const {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
-std::string detect_node_ip() {
-  // Connecting a datagram socket picks a route and thereby a source address; no packet leaves.
-  Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  SockAddr anywhere;
-  literal_sockaddr("8.8.8.8", 53, anywhere);
-  if (fd.valid() && ::connect(fd.get(), anywhere.get(), anywhere.size) == 0) {
-    std::string host = local_address_of(fd.get()).host;
-    if (!host.empty() && host != "0.0.0.0") return host;
+std::string detect_node_ip(const std::string& peer) {
+  // A head by loopback is on this machine and says nothing about how others come here.
+  if (!peer.empty()) {
+    auto addresses = resolve(peer, kAnyPort, /*passive=*/false);
+    std::string host = addresses && !addresses->empty() ? source_address(addresses->front()) : "";
+    if (!host.empty() && !is_loopback(host)) return host;
   }
-  return "127.0.0.1";
+  SockAddr anywhere;
+  literal_sockaddr("8.8.8.8", kAnyPort, anywhere);
+  std::string host = source_address(anywhere);
+  if (host.empty()) host = interface_address();
+  return host.empty() ? "127.0.0.1" : host;
 }
 
 Result<int> bound_port(int fd) {

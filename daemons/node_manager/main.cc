@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/base/environment.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/daemon/process.h"
@@ -47,7 +48,7 @@ Result<std::optional<Flags>> parse(int argc, char** argv) {
       ("socket", po::value(&flags.socket), "Unix socket to listen on (default: SESSION/sockets/raylet)")
       ("head-address", po::value(&flags.head_address), "HOST:PORT of the head")
       ("store-socket", po::value(&flags.store_socket), "the node's object store")
-      ("node-ip", po::value(&flags.node_ip), "address other nodes reach this one by")
+      ("node-ip", po::value(&flags.node_ip), "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)")
       ("node-name", po::value(&flags.node_name), "name of the node (default: its address)")
       ("node-id", po::value(&flags.node_id), "id of the node, hex (default: random)")
       ("resources", po::value(&flags.resources), "all totals as JSON, e.g. {\"CPU\": 2} (default: what the machine has)")
@@ -135,8 +136,8 @@ Result<NodeManagerOptions> make_options(const Flags& flags, const Settings& sett
   options.store_socket = flags.store_socket;
   RT_ASSIGN(options.head, net::Address::parse(flags.head_address));
   RT_ASSIGN(options.token, daemon::read_token(flags));
-  options.node_ip = flags.node_ip;
-  if (options.node_ip.empty()) options.node_ip = options.head.host == "127.0.0.1" || options.head.host == "localhost" ? "127.0.0.1" : net::detect_node_ip();
+  options.node_ip = !flags.node_ip.empty() ? flags.node_ip : environment("RAY_NODE_IP_ADDRESS");
+  if (options.node_ip.empty()) options.node_ip = net::detect_node_ip(options.head.host);
   options.tcp = net::Address::tcp(flags.host.empty() ? options.node_ip : flags.host, flags.port);
   options.node_name = flags.node_name;
   Rng rng = Rng::from_system();

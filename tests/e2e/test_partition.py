@@ -1,5 +1,6 @@
-"""A node that cannot be reached for a few seconds. Two network namespaces with a cable between them, which takes root."""
+"""Nodes on hosts of their own: the address each is known by, and a node that cannot be reached for a few seconds. Two network namespaces with a cable between them, which takes root."""
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -11,6 +12,7 @@ import time
 import pytest
 
 from cluster import alive, eventually, world
+from conftest import BIN
 
 HEAD, NODE = "10.213.7.1", "10.213.7.2"
 PORT = 6379
@@ -56,11 +58,13 @@ class Hosts:
         for host in (self.head, self.node):
             ip("netns", "del", host)
 
-    def environment(self, address):
-        return {**self.shell.env, "RAY_NODE_IP_ADDRESS": address, "RAY_ADDRESS": f"{HEAD}:{PORT}"}
+    def environment(self):
+        env = {**self.shell.env, "RAY_ADDRESS": f"{HEAD}:{PORT}"}
+        del env["RAY_NODE_IP_ADDRESS"]        # there is no default route: it is detected all the same
+        return env
 
     def on(self, host, *words, **options):
-        return subprocess.Popen(["ip", "netns", "exec", host, *map(str, words)], env=self.environment(HEAD if host == self.head else NODE), cwd=self.shell.scratch,
+        return subprocess.Popen(["ip", "netns", "exec", host, *map(str, words)], env=self.environment(), cwd=self.shell.scratch,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
 
     def rayctl(self, host, *words):
@@ -122,6 +126,40 @@ PROGRAM = textwrap.dedent("""
     assert os.path.getsize(sys.argv[1]) == 1
     print("nothing was lost", flush=True)
 """)
+
+
+def addresses(hosts):
+    return sorted(node["NodeManagerAddress"] for node in json.loads(hosts.rayctl(hosts.head, "nodes", "--format", "json")) if node["Alive"])
+
+
+def test_the_address_is_that_of_the_network_without_a_way_out(hosts):
+    assert addresses(hosts) == [HEAD, NODE]
+
+
+def test_a_node_with_several_networks_is_known_by_the_one_of_the_head(hosts):
+    hosts.link("-n", hosts.node, "link", "add", "elsewhere", "type", "veth", "peer", "name", "far")
+    hosts.link("-n", hosts.node, "link", "set", "far", "up")
+    hosts.link("-n", hosts.node, "addr", "add", "10.213.8.2/24", "dev", "elsewhere")
+    hosts.link("-n", hosts.node, "link", "set", "elsewhere", "up")
+    hosts.link("-n", hosts.node, "route", "add", "default", "dev", "elsewhere")
+    hosts.rayctl(hosts.node, "start", f"--address={HEAD}:{PORT}", "--num-cpus=1", "--object-store-memory=100000000")
+    assert addresses(hosts) == [HEAD, NODE, NODE]
+
+
+def test_a_node_manager_that_knows_its_head_by_loopback_is_known_by_the_hosts_address(hosts):
+    store, session, token = (hosts.shell.scratch / name for name in ("store", "alone", ".ray/auth_token"))
+    started = [hosts.on(hosts.head, BIN / "ray-object-store", "--token-file", token, "--socket", store, "--memory", 100_000_000)]
+    try:
+        assert eventually(store.exists)
+        started.append(hosts.on(hosts.head, BIN / "ray-node-manager", "--token-file", token, "--head-address", f"127.0.0.1:{PORT}", "--session-dir", session, "--socket", hosts.shell.scratch / "raylet",
+                                "--store-socket", store, "--resources", '{"CPU": 1}'))
+        assert eventually(lambda: len(addresses(hosts)) == 3)
+        assert addresses(hosts) == [HEAD, HEAD, NODE]
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.communicate(timeout=60)
 
 
 @pytest.mark.parametrize("broken", [False, True], ids=["silent", "with the connection to the head broken"])
