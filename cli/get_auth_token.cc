@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "common/launch/launch.h"
 
 namespace rt::cli {
@@ -14,7 +15,7 @@ int run_get_auth_token(const Words& words) {
   if (token->empty()) return failure(make_error(Code::kNotFound, "RAY_AUTH_MODE is disabled: there is no token"));
   // No newline on stdout, so that $(...) and files hold the token alone; one on stderr, for the terminal.
   fmt::print("{}", *token);
-  std::fflush(stdout);
+  if (auto written = flush_output(); !written) return failure(written.error());
   fmt::print(stderr, "\n");
   return kExitOk;
 }

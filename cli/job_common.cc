@@ -67,7 +67,7 @@ Result<proto::SubmittedJob> copy_log(Head& head, const std::string& submission_i
     }
     if (!reply) return reply.error();
     std::fwrite(reply->data().data(), 1, reply->data().size(), stdout);
-    std::fflush(stdout);
+    RT_TRY(flush_output());
     bool progressed = !reply->data().empty();
     request.set_offset(reply->next_offset());
     // The record in an answer is older than its data: only an empty answer of an ended job is the end.

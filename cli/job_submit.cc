@@ -45,7 +45,7 @@ Result<int> submit(const CommandLine& line) {
   fmt::print("Next steps\n  Its output:\n    {0} job logs {1}\n  How it is doing:\n    {0} job status {1}\n  To end it:\n    {0} job stop {1}\n\n", program_name(), id);
   if (line.has("no-wait")) return kExitOk;
   fmt::print("Tailing logs until the job exits (disable with --no-wait):\n");
-  std::fflush(stdout);
+  RT_TRY(flush_output());
   RT_ASSIGN(auto job, copy_log(head, id, /*follow=*/true));
   fmt::print("\n");
   print_status(job);

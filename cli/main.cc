@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 
 namespace rt::cli {
 namespace {
@@ -58,5 +59,6 @@ int dispatch(const Words& words) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);     // a lost head is an error to report, not a reason to vanish
   rt::cli::set_program_name(std::filesystem::path(argv[0]).filename());
-  return rt::cli::dispatch(rt::cli::Words(argv + 1, argv + argc));
+  int code = rt::cli::dispatch(rt::cli::Words(argv + 1, argv + argc));
+  return code == rt::cli::kExitOk ? rt::cli::finish(rt::cli::flush_output()) : code;
 }

@@ -4,7 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
+#include <cstring>
 
 namespace rt::cli {
 namespace {
@@ -68,6 +71,17 @@ void print_resources(const api_json::Json& resources, bool as_json) {
     rows.push_back({name, amount(value.get<double>()), bytes ? "(" + binary_bytes(value.get<double>()) + ")" : ""});
   }
   fmt::print("{}", table(rows));
+}
+
+Status flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  int error = errno;
+  if (error == EPIPE) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  return make_error(Code::kIo, fmt::format("cannot write the output: {}", error != 0 ? strerror(error) : "writing failed"));
 }
 
 }  // namespace rt::cli

@@ -7,6 +7,7 @@
 
 #include "cli/command_line.h"
 #include "common/api_json/node_json.h"
+#include "common/base/status.h"
 
 namespace rt::cli {
 
@@ -21,5 +22,7 @@ std::string file_time(int64_t wall_ms);             // 2024-01-31_12-34-56
 std::string amount(double value);
 void print_json(const api_json::Json& json);
 void print_resources(const api_json::Json& resources, bool as_json);
+// What was printed has left this process; kIo says why it could not. Where nobody reads any more this process ends, by SIGPIPE as others do.
+Status flush_output();
 
 }  // namespace rt::cli

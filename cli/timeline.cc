@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -67,7 +68,8 @@ Status run(const CommandLine& line) {
   bool intact = std::fflush(file.get()) == 0 && std::ferror(file.get()) == 0;
   int error = errno;
   if (!written || !intact) {
-    std::remove(path.c_str());
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored)) std::remove(path.c_str());     // half a trace; never a device
     return written ? errno_error("cannot write " + path, error) : written.error();
   }
   if (*written == 0) fmt::print(stderr, "Warning: no task has been recorded yet; the trace is empty.\n");

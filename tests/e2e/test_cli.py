@@ -255,3 +255,34 @@ def test_without_authentication(shell):
     shell.ok("start", "--head", "--port=0", RAY_AUTH_MODE="disabled")
     shell.ok("status", RAY_AUTH_MODE="disabled")
     assert not pathlib.Path(shell.scratch / ".ray").exists()
+
+
+# ---- where the output goes
+
+def test_output_that_cannot_be_written_is_an_error(shell):
+    shell.ok("start", "--head", "--port=0", "--num-cpus=1")
+    for words in (["nodes", "--format", "json"], ["status"], ["get-auth-token"], ["job", "submit", "--", "echo", "hello"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(shell.command(*words), env=shell.env, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 1 and done.stderr == "Error: cannot write the output: No space left on device\n", (words, done)
+
+
+def test_following_a_job_ends_with_its_reader(shell):
+    shell.ok("start", "--head", "--port=0", "--num-cpus=1")
+    following = subprocess.Popen(shell.command("job", "submit", "--submission-id=endless", "--", "sh", "-c", "while echo line; do sleep 0.01; done"), env=shell.env,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while following.stdout.readline() != b"line\n":
+        assert following.poll() is None
+    following.stdout.close()
+    assert following.wait(timeout=30) == -signal.SIGPIPE and following.stderr.read() == b""
+    following.stderr.close()
+    assert "RUNNING" in shell.ok("job", "status", "endless")
+    shell.ok("job", "stop", "endless")
+
+
+def test_a_trace_that_cannot_be_written_removes_no_device(shell):
+    shell.ok("start", "--head", "--port=0", "--num-cpus=1")
+    full = shell.scratch / "full"
+    full.symlink_to("/dev/full")
+    assert "No space left on device" in shell.fails("timeline", "-o", full)
+    assert full.is_char_device()
