@@ -195,15 +195,9 @@ void Worker::set_log_sink(std::function<void(const std::vector<DriverLine>&)> si
 
 int Worker::run(Executor& executor) { return impl_->run(executor); }
 
-void Worker::exit_actor() {
+void Worker::exit_actor(const std::string& why) {
   Impl::Lock lock(impl_->mutex);
-  proto::KillWorkerRequest request;
-  request.set_worker_id(impl_->context.worker_id.binary());
-  request.set_why(proto::ExitInfo::INTENTIONAL);
-  request.set_graceful(true);
-  if (impl_->actor) request.set_actor_id(impl_->actor->spec().actor_id());
-  if (impl_->node_manager) rpc::notify(*impl_->node_manager, &proto::NodeManagerService::Stub::KillWorker, request);
-  impl_->loop->flush_all();
+  impl_->exit_actor(why);
 }
 
 const ExecutingTask* Worker::current_task() const { return t_current_task; }

@@ -170,8 +170,9 @@ class Worker {
   // ---- execution (workers)
   // Executes tasks until the node-manager says to exit or disappears; returns the process exit code.
   int run(Executor& executor);
-  // The actor calls exit_actor(): no restart, pending and later calls fail with ActorDied.
-  void exit_actor();
+  // The actor calls exit_actor(): no restart. Calls that have started are finished and answered; no other call starts, they fail with
+  // ActorDied when the process has ended. The executor destroys what it still holds unstarted: such a task sends no reply.
+  void exit_actor(const std::string& why = "exit_actor() was called");
   // What the running task is (thread-local for the thread that called execute()).
   const ExecutingTask* current_task() const;
 

@@ -10,6 +10,7 @@
 #include "python/binding/call.h"
 #include "python/binding/runtime.h"
 #include "python/binding/serialize.h"
+#include "worker/core/death.h"
 
 namespace rt::python {
 namespace {
@@ -29,15 +30,9 @@ class CurrentTask {
   worker::ExecutingTask* outer_;
 };
 
-bool concurrent(const proto::ActorSpec& spec) { return spec.asyncio() || spec.max_concurrency() > 1; }
+bool concurrent(const proto::ActorSpec& spec) { return spec.asyncio() || spec.max_concurrency() > 1 || spec.concurrency_groups_size() > 0; }
 
-std::string display_name(const worker::ExecutingTask& task) {
-  const auto& function = task.spec().function();
-  if (!function.class_name().empty()) return function.class_name() + "." + function.name();
-  // A nested function's qualified name ends in the name people know.
-  size_t dot = function.name().rfind('.');
-  return dot == std::string::npos ? function.name() : function.name().substr(dot + 1);
-}
+std::string display_name(const worker::ExecutingTask& task) { return worker::display_name(task.spec().function()); }
 
 worker::ValueParts error_parts(const std::string& encoded) {
   worker::ValueParts parts;
@@ -59,51 +54,77 @@ worker::ExecutingTask* current_task() { return t_task; }
 // ---- CallQueue
 
 CallQueue::CallQueue() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-CallQueue::~CallQueue() { close(fd_); }
+CallQueue::~CallQueue() { ::close(fd_); }
+
+void CallQueue::configure(const proto::ActorSpec& spec) {
+  std::lock_guard lock(mutex_);
+  groups_.configure(spec.max_concurrency(), {spec.concurrency_groups().begin(), spec.concurrency_groups().end()});
+}
+
+// With the mutex.
+void CallQueue::signal() {
+  if (std::exchange(signalled_, true)) return;
+  uint64_t one = 1;
+  (void)!write(fd_, &one, sizeof one);
+}
 
 bool CallQueue::push(std::unique_ptr<worker::ExecutingTask> task) {
-  bool first, served;
+  bool served;
   {
     std::lock_guard lock(mutex_);
-    first = tasks_.empty();
-    tasks_.push_back(std::move(task));
-    served = tasks_.size() <= idle_;
+    if (closed_) return true;
+    int group = groups_.find(task->spec().concurrency_group());
+    groups_.add(std::max(0, group), std::move(task));
+    size_t startable = groups_.startable();
+    served = startable <= idle_;
+    if (startable > 0) signal();
   }
   pushed_.notify_one();
-  uint64_t one = 1;
-  if (first) (void)!write(fd_, &one, sizeof one);
   return served;
 }
 
-std::vector<std::unique_ptr<worker::ExecutingTask>> CallQueue::take_all() {
+std::vector<CallQueue::Started> CallQueue::take_all() {
+  std::lock_guard lock(mutex_);
   uint64_t count;
   (void)!read(fd_, &count, sizeof count);
-  std::lock_guard lock(mutex_);
-  std::vector<std::unique_ptr<worker::ExecutingTask>> taken(std::make_move_iterator(tasks_.begin()), std::make_move_iterator(tasks_.end()));
-  tasks_.clear();
+  signalled_ = false;
+  std::vector<Started> taken;
+  while (auto started = groups_.next()) taken.push_back(std::move(*started));
   return taken;
 }
 
-std::unique_ptr<worker::ExecutingTask> CallQueue::wait_one() {
+CallQueue::Started CallQueue::wait_one(int finished_group) {
   std::unique_lock lock(mutex_);
+  if (finished_group >= 0) groups_.done(finished_group);
+  std::optional<Started> started;
   ++idle_;
-  pushed_.wait(lock, [&] { return !tasks_.empty(); });
+  pushed_.wait(lock, [&] { return (started = groups_.next()).has_value(); });
   --idle_;
-  auto task = std::move(tasks_.front());
-  tasks_.pop_front();
-  return task;
+  return std::move(*started);
+}
+
+void CallQueue::done(int group) {
+  std::lock_guard lock(mutex_);
+  groups_.done(group);
+  if (groups_.startable() > 0) signal();
 }
 
 void CallQueue::wake() {
   std::lock_guard lock(mutex_);
   cancel_news_ = true;
-  uint64_t one = 1;
-  (void)!write(fd_, &one, sizeof one);
+  signal();
 }
 
 bool CallQueue::take_cancel_news() {
   std::lock_guard lock(mutex_);
   return std::exchange(cancel_news_, false);
+}
+
+void CallQueue::close() {
+  std::vector<std::unique_ptr<worker::ExecutingTask>> dropped;   // destroyed without the mutex
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  dropped = groups_.take_waiting();
 }
 
 // ---- PythonExecutor
@@ -127,9 +148,10 @@ void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
 void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
   asyncio_ = spec.asyncio();
   threaded_ = !asyncio_;
-  max_threads_ = spec.max_concurrency();
+  queue_.configure(spec);
+  max_threads_ = queue_.capacity();
   if (!asyncio_) return;
-  PyPtr args(Py_BuildValue("(i)", spec.max_concurrency() > 0 ? spec.max_concurrency() : 1000));
+  PyPtr args(PyTuple_New(0));
   if (!call_python("ray._private.async_actor", "start", args.get())) PyErr_Print();
 }
 
@@ -143,18 +165,20 @@ void PythonExecutor::grow_pool() {
 }
 
 void PythonExecutor::run_thread() {
+  int finished = -1;
   for (;;) {
-    std::unique_ptr<worker::ExecutingTask> task;
+    CallQueue::Started started;
     {
       GilRelease release;
-      task = queue_.wait_one();
+      started = queue_.wait_one(finished);
     }
     {
-      CurrentTask current(task.get());
-      PyPtr coroutine = begin(*task);
+      CurrentTask current(started.call.get());
+      PyPtr coroutine = begin(*started.call);
     }
+    finished = started.group;
     GilRelease release;
-    task.reset();
+    started.call.reset();
   }
 }
 
@@ -281,14 +305,18 @@ bool PythonExecutor::handle_exit(worker::ExecutingTask& task, PyObject* exceptio
   if (text.get() == Py_None) return false;
   std::string message;
   (void)to_string(text.get(), &message);
-  worker_.exit_actor();
-  proto::ErrorValue error;
-  error.set_code(static_cast<int>(Code::kActorDied));
-  error.set_message(message);
+  worker_.exit_actor(message);
+  queue_.close();
+  proto::ActorInfo actor;
+  if (const auto* spec = task.actor_spec()) *actor.mutable_spec() = *spec;
+  actor.set_pid(getpid());
+  proto::ExitInfo exit;
+  exit.set_kind(proto::ExitInfo::INTENTIONAL);
+  exit.set_message(message);
+  exit.set_ip(worker_.context().node_ip);
+  proto::ErrorValue error = worker::actor_death_error(nullptr, ActorId::from_binary(actor.spec().actor_id()), &actor, exit);
   error.set_function_name(display_name(task));
   error.set_task_id(task.id().binary());
-  if (const auto* spec = task.actor_spec()) error.set_actor_id(spec->actor_id());
-  error.mutable_exit()->set_kind(proto::ExitInfo::INTENTIONAL);
   std::string inband = error.SerializeAsString();
   worker::ValueParts parts;
   parts.kind = worker::ValueKind::kError;

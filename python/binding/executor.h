@@ -11,13 +11,13 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "python/binding/py.h"
+#include "worker/core/call_groups.h"
 #include "worker/worker.h"
 
 namespace rt::python {
@@ -31,25 +31,34 @@ struct FunctionSlot {
   int omp_threads = 1;
 };
 
-// Where the calls of threaded and asyncio actors wait for a thread. Bounded by the callers' actor_max_in_flight.
+// Where the calls of threaded and asyncio actors wait for their turn (worker/core/call_groups.h). Bounded by the callers' actor_max_in_flight.
 class CallQueue {
  public:
+  using Groups = worker::CallGroups<std::unique_ptr<worker::ExecutingTask>>;
+  using Started = Groups::Started;     // to be followed by done() or the next wait_one()
+
   CallQueue();
   ~CallQueue();
-  // False: more calls wait than threads are in wait_one().
+  void configure(const proto::ActorSpec& spec);
+  int capacity() const { return groups_.capacity(); }
+  // False: more calls could start than threads are in wait_one().
   bool push(std::unique_ptr<worker::ExecutingTask> task);
-  std::vector<std::unique_ptr<worker::ExecutingTask>> take_all();     // does not wait; for the event loop
-  std::unique_ptr<worker::ExecutingTask> wait_one();                  // for pool threads
-  void wake();                                                        // for what take_cancel_news() says
-  bool take_cancel_news();                                            // whether calls were cancelled since the last time
-  int fd() const { return fd_; }                                      // readable when something was pushed
+  std::vector<Started> take_all();                 // does not wait; for the event loop
+  Started wait_one(int finished_group);            // for pool threads; -1: none finished
+  void done(int group);
+  void wake();                                     // for what take_cancel_news() says
+  bool take_cancel_news();                         // whether calls were cancelled since the last time
+  void close();                                    // drops what waits and what comes later
+  int fd() const { return fd_; }                   // readable when take_all() has something
 
  private:
+  void signal();
+
   std::mutex mutex_;
   std::condition_variable pushed_;
-  std::deque<std::unique_ptr<worker::ExecutingTask>> tasks_;
+  Groups groups_;
   size_t idle_ = 0;
-  bool cancel_news_ = false;
+  bool signalled_ = false, closed_ = false, cancel_news_ = false;
   int fd_;
 };
 

@@ -56,6 +56,15 @@ bool strings(PyObject* dict, const char* key, google::protobuf::Map<std::string,
   return each_item(dict, key, [&](const std::string& name, PyObject* value) { return to_string(value, &(*out)[name]); });
 }
 
+bool numbers(PyObject* dict, const char* key, google::protobuf::Map<std::string, int32_t>* out) {
+  return each_item(dict, key, [&](const std::string& name, PyObject* value) {
+    long number = PyLong_AsLong(value);
+    if (number == -1 && PyErr_Occurred()) return false;
+    (*out)[name] = static_cast<int32_t>(number);
+    return true;
+  });
+}
+
 bool list(PyObject* dict, const char* key, google::protobuf::RepeatedPtrField<std::string>* out) {
   PyObject* values = item(dict, key);
   if (!values) return true;
@@ -132,6 +141,7 @@ bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
          field<bool>(dict, "retry_exceptions", [&](bool v) { out->set_retry_exceptions(v); }) &&
          field<std::string>(dict, "retry_exception_types", [&](std::string v) { out->set_retry_exception_types(std::move(v)); }) &&
          field<std::string>(dict, "call_site", [&](std::string v) { out->set_call_site(std::move(v)); }) &&
+         field<std::string>(dict, "concurrency_group", [&](std::string v) { out->set_concurrency_group(std::move(v)); }) &&
          field<int32_t>(dict, "max_calls", [&](int32_t v) { out->set_max_calls(v); }) &&
          field<std::string>(dict, "scheduling_strategy", [&](std::string v) { out->set_scheduling_strategy(std::move(v)); }) &&
          field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); });
@@ -146,6 +156,7 @@ bool actor_from_dict(PyObject* dict, proto::ActorSpec* out) {
          field<int64_t>(dict, "max_restarts", [&](int64_t v) { out->set_max_restarts(v); }) &&
          field<int64_t>(dict, "max_task_retries", [&](int64_t v) { out->set_max_task_retries(v); }) &&
          field<int32_t>(dict, "max_concurrency", [&](int32_t v) { out->set_max_concurrency(v); }) &&
+         numbers(dict, "concurrency_groups", out->mutable_concurrency_groups()) &&
          field<bool>(dict, "asyncio", [&](bool v) { out->set_asyncio(v); }) &&
          field<bool>(dict, "out_of_order", [&](bool v) { out->set_out_of_order(v); }) &&
          field<std::string>(dict, "handle_blob", [&](std::string v) { out->set_handle_blob(std::move(v)); }) &&

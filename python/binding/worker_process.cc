@@ -40,13 +40,16 @@ PyObject* task_to_dict(const worker::ExecutingTask& task) {
 struct AsyncCallObject {
   PyObject_HEAD
   worker::ExecutingTask* task;     // owned; null when answered
+  int group;                       // whose limit it counts against until then
   bool cancel_taken;
 };
 
 AsyncCallObject* call_of(PyObject* object) { return reinterpret_cast<AsyncCallObject*>(object); }
 
 void answer(AsyncCallObject* call) {
+  if (!call->task) return;
   delete std::exchange(call->task, nullptr);
+  g_executor->queue().done(call->group);
 }
 
 void call_dealloc(PyObject* self) {
@@ -118,12 +121,13 @@ PyTypeObject AsyncCallType = {
 };
 
 PyObject* take_calls(PyObject*, PyObject*) {
-  auto tasks = g_executor->queue().take_all();
-  PyPtr list(PyList_New(tasks.size()));
-  for (size_t i = 0; list && i < tasks.size(); ++i) {
+  auto started = g_executor->queue().take_all();
+  PyPtr list(PyList_New(started.size()));
+  for (size_t i = 0; list && i < started.size(); ++i) {
     auto* call = PyObject_New(AsyncCallObject, &AsyncCallType);
     if (!call) return nullptr;
-    call->task = tasks[i].release();
+    call->task = started[i].call.release();
+    call->group = started[i].group;
     call->cancel_taken = false;
     PyList_SET_ITEM(list.get(), i, reinterpret_cast<PyObject*>(call));
   }
@@ -168,7 +172,7 @@ PyObject* task_info(PyObject*, PyObject*) {
 PyMethodDef kFunctions[] = {
     {"run_worker", run_worker, METH_NOARGS, "Executes tasks until told to exit; returns the exit code."},
     {"run_pool_thread", run_pool_thread, METH_NOARGS, "The life of a thread of a threaded actor."},
-    {"take_calls", take_calls, METH_NOARGS, "The waiting calls of the asyncio actor of this process."},
+    {"take_calls", take_calls, METH_NOARGS, "The calls that the asyncio actor of this process is to start now."},
     {"take_cancel_news", take_cancel_news, METH_NOARGS, "Whether calls were cancelled since the last time."},
     {"call_queue_fd", call_queue_fd, METH_NOARGS, "Readable when take_calls() or take_cancel_news() has something."},
     {"log_marker", log_marker, METH_NOARGS, "The marker line of what ran last."},

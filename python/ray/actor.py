@@ -5,7 +5,7 @@ import pickle
 
 from ray import _raylet
 from ray._private.export import Definition
-from ray._private.options import METHOD_DECORATOR, not_in_release, resources_of, retry_of, strategy_of, validate_actor, validate_method
+from ray._private.options import METHOD_DECORATOR, groups_of, not_in_release, resources_of, retry_of, strategy_of, validate_actor, validate_method
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 _BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
@@ -16,7 +16,7 @@ class ActorClassInheritanceException(TypeError):
 
 
 def method(*args, **options):
-    """Options of an actor's method: @ray.method(num_returns=2), max_task_retries, retry_exceptions."""
+    """Options of an actor's method: @ray.method(num_returns=2), concurrency_group, max_task_retries, retry_exceptions."""
     def decorate(function):
         function.__ray_method_options__ = options
         return function
@@ -105,7 +105,7 @@ class HandleInfo:
                 return known[1]
         template = _raylet.make_template({
             "module": self.module, "function_name": name, "class_name": self.class_name, "name": merged.get("name") or name,
-            "num_returns": 1 if returns is None else returns, "max_retries": self.retries(merged), **retry_of(merged),
+            "num_returns": 1 if returns is None else returns, "concurrency_group": merged.get("concurrency_group") or "", "max_retries": self.retries(merged), **retry_of(merged),
         })
         if simple:
             self._templates[name] = (session, template)
@@ -299,6 +299,7 @@ class ActorClass:
             "max_restarts": options.get("max_restarts") or 0,
             "max_task_retries": options.get("max_task_retries") or 0,
             "max_concurrency": concurrency,
+            "concurrency_groups": groups_of(options),
             "asyncio": self._is_async,
             "out_of_order": out_of_order,
             "handle_blob": blob,

@@ -5,6 +5,47 @@
 
 namespace rt::worker {
 
+namespace {
+
+constexpr size_t kMaxDependencyText = 64 * 1024;   // of a chain of tasks that all failed by the first one's error
+
+// What str() of the error shows; ray/_private/errors.py puts the same line in front.
+std::string shown(const proto::ErrorValue& error) {
+  std::string title = error.proctitle().empty() ? "ray::" + error.function_name() : error.proctitle();
+  std::string where = fmt::format("pid={}, ip={}", error.pid(), error.ip());
+  if (!error.actor_id().empty()) where += ", actor_id=" + ActorId::from_binary(error.actor_id()).hex();
+  if (!error.actor_repr().empty()) where += ", repr=" + error.actor_repr();
+  return fmt::format("\x1b[36m{}()\x1b[39m ({})\n{}", title, where, error.traceback());
+}
+
+}  // namespace
+
+std::string display_name(const proto::FunctionDescriptor& function) {
+  if (!function.class_name().empty()) return function.class_name() + "." + function.name();
+  size_t dot = function.name().rfind('.');
+  return dot == std::string::npos ? function.name() : function.name().substr(dot + 1);
+}
+
+proto::ErrorValue dependency_error(const proto::ErrorValue& cause, const Receiver& at) {
+  if (cause.code() != kTaskRaised || cause.traceback().size() > kMaxDependencyText) return cause;
+  proto::ErrorValue error = cause;
+  error.set_function_name(display_name(at.function));
+  error.set_proctitle("ray::" + error.function_name());
+  error.set_traceback("  At least one of the input arguments for this task could not be computed:\nray.exceptions.RayTaskError: " + shown(cause));
+  error.set_pid(at.pid);
+  error.set_ip(at.ip);
+  error.set_actor_id(at.actor_id);
+  error.clear_actor_repr();
+  error.set_task_id(at.task.binary());
+  return error;
+}
+
+std::string encoded_dependency_error(Bytes encoded, const Receiver& at) {
+  auto value = decode_value(encoded);
+  auto cause = value ? decode_error(value->inband) : Result<proto::ErrorValue>(value.error());
+  return cause ? encode_error(dependency_error(*cause, at)) : std::string(as_view(encoded));
+}
+
 std::string describe_exit(const proto::ExitInfo& info) {
   std::string text;
   switch (info.kind()) {
@@ -15,7 +56,7 @@ std::string describe_exit(const proto::ExitInfo& info) {
     case proto::ExitInfo::NODE_DIED: text = fmt::format("its node ({}) died", info.ip().empty() ? "unknown" : info.ip()); break;
     case proto::ExitInfo::KILLED_BY_USER: text = "it was killed by ray.kill"; break;
     case proto::ExitInfo::OUT_OF_SCOPE: text = "all references to the actor were removed"; break;
-    case proto::ExitInfo::INTENTIONAL: text = "it exited by exit_actor()"; break;
+    case proto::ExitInfo::INTENTIONAL: text = "it exited intentionally"; break;
     case proto::ExitInfo::INIT_FAILED: text = "its constructor raised an exception"; break;
     case proto::ExitInfo::OUT_OF_MEMORY: text = "it was ended because the node ran out of memory"; break;
     case proto::ExitInfo::JOB_FINISHED: text = "its job finished"; break;

@@ -4,10 +4,27 @@
 #include "common/base/status.h"
 #include "common/proto/common.pb.h"
 #include "worker/core/task.h"
+#include "worker/core/value_codec.h"
 
 namespace rt::worker {
 
 inline constexpr int kTaskRaised = 100;   // proto::ErrorValue.code of an exception from user code
+
+// The name people know: "f", or "Class.method". A nested function's qualified name ends in it.
+std::string display_name(const proto::FunctionDescriptor& function);
+
+// The error of a task that does not run because of an argument's error. What user code raised stays the cause, and the text says
+// whose argument it was; errors of the system are passed on as they are.
+struct Receiver {
+  const proto::FunctionDescriptor& function;
+  TaskId task;
+  std::string actor_id;      // binary; empty for plain tasks
+  int pid = 0;
+  std::string ip;
+};
+proto::ErrorValue dependency_error(const proto::ErrorValue& cause, const Receiver& at);
+// The same for an encoded value.
+std::string encoded_dependency_error(Bytes encoded, const Receiver& at);
 
 std::string describe_exit(const proto::ExitInfo& info);
 // ray.cancel before the task ran, or by force.

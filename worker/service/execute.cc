@@ -18,13 +18,7 @@ ExecTemplate* Worker::Impl::exec_template(std::string_view serialized) {
     exec_templates.erase(it);
     return nullptr;
   }
-  const auto& function = made->spec.function();
-  std::string_view name = function.name();
-  if (!function.class_name().empty()) {
-    made->display = function.class_name() + "." + function.name();
-  } else {
-    made->display = std::string(name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1));
-  }
+  made->display = display_name(made->spec.function());
   it->second = std::move(made);
   return it->second.get();
 }
@@ -145,6 +139,7 @@ void Worker::Impl::adopt_job(const proto::JobConfig& job) {
 }
 
 void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
+  if (refusing) return;
   wire::Reader reader(body);
   if (link->job_config) adopt_job(*link->job_config);
   auto refuse = [&](const char* what) { link->connection->close(make_error(Code::kProtocol, what)); };
@@ -355,10 +350,28 @@ bool Worker::Impl::may_leave() const {
   return actor || refs->owned() == 0;
 }
 
+void Worker::Impl::leave_if_idle() {
+  if (exit_when_idle && !exiting && may_leave()) request_exit(0);
+}
+
+void Worker::Impl::exit_actor(const std::string& why) {
+  refusing = true;
+  incoming.clear();
+  proto::KillWorkerRequest request;
+  request.set_worker_id(context.worker_id.binary());
+  request.set_why(proto::ExitInfo::INTENTIONAL);
+  request.set_message(why);
+  request.set_graceful(true);
+  if (actor) request.set_actor_id(actor->spec().actor_id());
+  // Its Exit is the answer: then the cause of the death is known there.
+  if (node_manager) rpc::notify(*node_manager, &proto::NodeManagerService::Stub::KillWorker, request);
+  loop->flush_all();
+}
+
 void Worker::Impl::leave(bool graceful) {
   if (graceful) {
     exit_when_idle = true;
-    if (may_leave()) request_exit(0);
+    leave_if_idle();
     return;
   }
   flush_events();
@@ -382,6 +395,13 @@ void Worker::Impl::set_blocked(bool blocked) {
   node_manager->flush();
 }
 
+// A caller that names a group the actor does not have ends it, as in Ray: it holds another class than the one that runs here.
+void Worker::Impl::require_group(const std::string& name) const {
+  if (name.empty() || actor->spec().concurrency_groups().contains(name)) return;
+  fmt::print(stderr, "A call named the concurrency group \"{}\", and the actor {} has none of that name.\n", name, actor->spec().class_name());
+  _exit(1);
+}
+
 int Worker::Impl::run(Executor& the_executor) {
   executor = &the_executor;
   Lock lock(mutex);
@@ -397,6 +417,7 @@ int Worker::Impl::run(Executor& the_executor) {
       last_flush_us = 0;
       continue;
     }
+    if (actor) require_group(task->function->spec.concurrency_group());
     ++executing;
     auto started = std::make_unique<ExecutingTaskImpl>(*this, std::move(task));
     lock.unlock();
@@ -431,6 +452,7 @@ bool Worker::Impl::was_last_call(ExecTemplate& function) {
 // The reply leaves when every borrow it ends or begins is known to the owners concerned.
 void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   --executing;
+  if (!task.replied()) return leave_if_idle();   // not started, and never will be: see exit_actor()
   record_event(task);
   auto& incoming_task = task.incoming();
   if (!incoming_task.link) {
@@ -461,14 +483,14 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     task.drop_args();
     outstanding = refs->register_kept();
   }
-  if (!incoming_task.link->open) return;
+  if (!incoming_task.link->open) return leave_if_idle();
   auto third_party = task.third_party_refs();
   if (outstanding == 0 && third_party.empty() && held_replies.empty()) {
     std::string& out = incoming_task.link->connection->begin_flat(wire::kReplies);
     out.append(task.reply());
     incoming_task.link->connection->end_flat();
     if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task) incoming_task.link->connection->flush();
-    return;
+    return leave_if_idle();
   }
   auto held = std::make_shared<HeldReply>();
   held->link = incoming_task.link;
@@ -503,6 +525,7 @@ void Worker::Impl::flush_held_replies() {
     held->link->connection->end_flat();
   }
   loop->flush_all();
+  leave_if_idle();
 }
 
 }  // namespace rt::worker

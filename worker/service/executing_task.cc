@@ -1,6 +1,7 @@
 #include "worker/service/executing_task.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "worker/core/death.h"
 
@@ -21,7 +22,8 @@ void ExecutingTaskImpl::unlist() {
 }
 
 ExecutingTaskImpl::~ExecutingTaskImpl() {
-  if (!replied_) {
+  Worker::Impl::Lock lock(impl_.mutex);
+  if (!replied_ && !impl_.refusing) {
     // A binding that lost the task is a bug of ours; the caller must not wait for ever.
     std::string error = encode_error(system_error(Code::kInternal, "the worker finished the task without a result"));
     failed_ = true;
@@ -32,7 +34,6 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
     writer.number(static_cast<uint32_t>(error.size()));
     writer.bytes(error);
   }
-  Worker::Impl::Lock lock(impl_.mutex);
   if (!impl_.stopping) impl_.send_reply(*this);
   unlist();
   // Dropped here, under no lock but ours: the refs only queue.
@@ -142,7 +143,8 @@ void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {
 
 void ExecutingTaskImpl::fail_encoded() {
   failed_ = true;
-  error_ = task_->failure;
+  error_ = encoded_dependency_error(as_bytes(task_->failure), {spec().function(), task_->id, impl_.actor ? impl_.actor->spec().actor_id() : "", getpid(),
+                                                               impl_.context.node_ip});
   begin_reply(wire::TaskStatus::kError, 1);
   wire::Writer writer(reply_);
   writer.number(uint8_t{0});

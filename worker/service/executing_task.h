@@ -46,6 +46,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   const IncomingTask& incoming() const { return *task_; }
   void drop_args() { task_->args.clear(); }
   bool failed() const { return failed_; }
+  bool replied() const { return replied_; }
   const std::string& reply() const { return reply_; }
   void mark_leaving() { reply_[sizeof(uint32_t)] = static_cast<char>(reply_[sizeof(uint32_t)] | wire::kLeaving); }   // after the sequence number
   const std::string& error_value() const { return error_; }

@@ -193,6 +193,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, std::vector<store::Location> locations, proto::WorkerAddress owner);   // (L)
   void start_actor(const proto::CreateActorRequest& request, std::function<void(const proto::CreateActorReply&)> reply);   // (L)
   std::shared_ptr<IncomingTask> next_task();                                     // (L) null: nothing can run now
+  void require_group(const std::string& name) const;                             // (L) ends the process when there is none
   bool was_last_call(ExecTemplate& function);                                    // (L) max_calls is reached and this process may end
   void send_reply(ExecutingTaskImpl& task);                                      // (L)
   void flush_held_replies();                                                     // (L)
@@ -201,7 +202,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void request_exit(int code);                                                   // (L)
   // (L) The node-manager wants this worker gone: graceful once its queued work is done and nobody needs its objects, else at once.
   void leave(bool graceful);
+  void exit_actor(const std::string& why);                                       // (L) by its own wish: nothing that waits starts any more
   bool may_leave() const;                                                        // (L)
+  void leave_if_idle();                                                          // (L) after the last of what a graceful exit waited for
   ExecTemplate* exec_template(std::string_view serialized);                      // (L)
 
   // ---- cluster.cc
@@ -289,6 +292,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // execution
   Executor* executor = nullptr;
   bool exiting = false, exit_when_idle = false;
+  bool refusing = false;                         // exit_actor() was called: calls are neither started nor answered
   int exit_code = 0;
   std::deque<std::shared_ptr<IncomingTask>> incoming;
   std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> exec_templates;

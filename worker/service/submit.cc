@@ -1,5 +1,6 @@
 // Tasks out, replies in.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "worker/core/death.h"
 #include "worker/core/lease_demand.h"
@@ -95,8 +96,9 @@ bool Worker::Impl::args_failed(Task* task) {
     if (!arg.ref) continue;
     auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
     if (entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) {
-      Blob error = entry.blob;
-      fail_with_blob(task, error);
+      Receiver receiver{task->function->spec.function(), task->id, {}, getpid(), context.node_ip};
+      std::string error = encoded_dependency_error(entry.blob.bytes(), receiver);
+      fail_with_blob(task, copy_blob(as_bytes(error)));
       return true;
     }
   }

@@ -4,7 +4,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections import deque
 
 from ray import _raylet
 
@@ -13,12 +12,9 @@ _warned = False
 
 
 class ActorLoop:
-    """Runs in its own thread until the process ends. `limit`: coroutines that run at the same time (max_concurrency)."""
+    """Runs in its own thread until the process ends. How many coroutines run at a time is the queue's affair (worker/core/call_groups.h)."""
 
-    def __init__(self, limit: int):
-        self.limit = limit
-        self.running = 0
-        self.waiting: deque = deque()
+    def __init__(self):
         self.loop = asyncio.new_event_loop()
         self.tasks: dict = {}     # call -> asyncio.Task
 
@@ -30,10 +26,7 @@ class ActorLoop:
 
     def drain(self):
         for call in _raylet.take_calls():
-            if self.running >= self.limit:
-                self.waiting.append(call)
-            else:
-                self.start(call)
+            self.start(call)
         if _raylet.take_cancel_news():
             for call, task in list(self.tasks.items()):
                 if call.take_cancel():
@@ -44,7 +37,6 @@ class ActorLoop:
         try:
             coroutine = call.begin()
             if coroutine is not None:
-                self.running += 1
                 self.tasks[call] = self.loop.create_task(self.drive(call, coroutine))
         finally:
             current_call.reset(token)
@@ -58,13 +50,10 @@ class ActorLoop:
             call.finish(result)
             result = None
         self.tasks.pop(call, None)
-        self.running -= 1
-        while self.waiting and self.running < self.limit:
-            self.start(self.waiting.popleft())
 
 
-def start(limit: int):
-    threading.Thread(target=ActorLoop(limit).run, name="ray_asyncio", daemon=True).start()
+def start():
+    threading.Thread(target=ActorLoop().run, name="ray_asyncio", daemon=True).start()
 
 
 def warn_blocking_get():

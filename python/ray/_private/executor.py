@@ -135,7 +135,7 @@ def exit_reason(error: BaseException, is_actor: bool):
         reason = "sys.exit() was called"
     else:
         return None
-    return f"The actor died unexpectedly before finishing this task.\nThe actor is dead because it exited intentionally: {reason}."
+    return reason
 
 
 def _user_traceback(error: BaseException):

@@ -48,8 +48,6 @@ _ABSENT = {
     "_generator_backpressure_num_objects": ((None, -1), "streaming generators"),
     "_num_objects_per_yield": ((None, 1), "streaming generators"),
     "_actor_generator_backpressure_num_objects": ((None, -1), "streaming generators"),
-    "concurrency_groups": ((None, {}, []), "concurrency groups"),
-    "concurrency_group": ((None,), "concurrency groups"),
     "enable_tensor_transport": ((None, False), "tensor transports"),
     "tensor_transport": ((None, "object_store", "OBJECT_STORE"), "tensor transports"),
 }
@@ -188,8 +186,26 @@ def validate_actor(options: dict):
     concurrency = options.get("max_concurrency")
     if concurrency is not None and not 0 < concurrency <= _MAX_COUNT:
         raise ValueError(f"max_concurrency must be from 1 to {_MAX_COUNT}, got {_shown(concurrency)}")
+    groups_of(options)
     if options.get("max_pending_calls") == 0:
         raise ValueError("The keyword 'max_pending_calls' only accepts None, -1 or a positive integer, got 0")
+
+
+def groups_of(options: dict) -> dict:
+    """Calls at a time by concurrency group. As a dict, or as a list of {"name": ..., "max_concurrency": ...}."""
+    given = options.get("concurrency_groups") or {}
+    if isinstance(given, list):
+        if not all(isinstance(group, dict) and group.keys() == {"name", "max_concurrency"} for group in given):
+            raise ValueError("concurrency_groups: a list holds dicts of 'name' and 'max_concurrency'")
+        given = {group["name"]: group["max_concurrency"] for group in given}
+    for name, limit in given.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"concurrency_groups: names are non-empty strings, got {name!r}")
+        if isinstance(limit, bool) or not isinstance(limit, int):
+            raise TypeError(f"concurrency_groups[{name!r}]: expected an int, got {type(limit).__name__}")
+        if not 0 < limit <= _MAX_COUNT:
+            raise ValueError(f"concurrency_groups[{name!r}] must be from 1 to {_MAX_COUNT}, got {_shown(limit)}")
+    return given
 
 
 def resources_of(options: dict, default_cpus: float) -> dict:

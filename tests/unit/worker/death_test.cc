@@ -1,0 +1,72 @@
+// The texts of errors that the system gives to tasks.
+#include "worker/core/death.h"
+
+#include <gtest/gtest.h>
+
+namespace rt::worker {
+namespace {
+
+proto::FunctionDescriptor function(const std::string& name, const std::string& class_name = "") {
+  proto::FunctionDescriptor descriptor;
+  descriptor.set_name(name);
+  descriptor.set_class_name(class_name);
+  return descriptor;
+}
+
+proto::ErrorValue raised() {
+  proto::ErrorValue error;
+  error.set_code(kTaskRaised);
+  error.set_function_name("bad");
+  error.set_proctitle("ray::bad");
+  error.set_pid(7);
+  error.set_ip("1.2.3.4");
+  error.set_traceback("  File \"x.py\", line 1, in bad\nValueError: boom");
+  error.set_message("ValueError: boom");
+  error.set_cause("pickled");
+  return error;
+}
+
+TEST(Death, ATaskWhoseArgumentRaisedSaysSoAndKeepsTheCause) {
+  auto once = dependency_error(raised(), {function("outer.<locals>.after"), TaskId::nil(), "", 8, "5.6.7.8"});
+  EXPECT_EQ(once.function_name(), "after");
+  EXPECT_EQ(once.proctitle(), "ray::after");
+  EXPECT_EQ(once.pid(), 8);
+  EXPECT_EQ(once.cause(), "pickled");
+  EXPECT_EQ(once.message(), "ValueError: boom");
+  EXPECT_EQ(once.traceback(), "  At least one of the input arguments for this task could not be computed:\n"
+                              "ray.exceptions.RayTaskError: \x1b[36mray::bad()\x1b[39m (pid=7, ip=1.2.3.4)\n"
+                              "  File \"x.py\", line 1, in bad\nValueError: boom");
+  std::string actor(ActorId::kSize, 'a');
+  auto twice = dependency_error(once, {function("m", "A"), TaskId::nil(), actor, 9, "5.6.7.8"});
+  EXPECT_EQ(twice.function_name(), "A.m");
+  EXPECT_EQ(twice.actor_id(), actor);
+  EXPECT_NE(twice.traceback().find("ray::after()\x1b[39m (pid=8, ip=5.6.7.8)\n  At least one of"), std::string::npos);
+}
+
+TEST(Death, LongChainsOfFailedArgumentsDoNotGrowForEver) {
+  auto error = raised();
+  for (int i = 0; i < 5000; ++i) error = dependency_error(error, {function("after"), TaskId::nil(), "", 8, "5.6.7.8"});
+  EXPECT_LT(error.traceback().size(), 70'000u);
+  EXPECT_NE(error.traceback().find("ValueError: boom"), std::string::npos);
+}
+
+TEST(Death, ErrorsOfTheSystemArePassedOn) {
+  proto::ErrorValue error = system_error(Code::kWorkerCrashed, "its worker died");
+  EXPECT_EQ(dependency_error(error, {function("after"), TaskId::nil(), "", 8, ""}).SerializeAsString(), error.SerializeAsString());
+}
+
+TEST(Death, AnActorThatLeftSaysWhatItWasAndWhy) {
+  proto::ActorInfo info;
+  info.mutable_spec()->set_class_name("A");
+  info.mutable_spec()->set_name("n");
+  info.set_pid(7);
+  proto::ExitInfo exit;
+  exit.set_kind(proto::ExitInfo::INTENTIONAL);
+  exit.set_message("exit_actor() was called");
+  auto error = actor_death_error(nullptr, ActorId::nil(), &info, exit);
+  EXPECT_EQ(error.message(), "The actor died unexpectedly before finishing this task.\n\tclass_name: A\n\tactor_id: " + ActorId::nil().hex() +
+                                 "\n\tpid: 7\n\tname: n\nThe actor is dead because it exited intentionally: exit_actor() was called.");
+}
+
+}  // namespace
+}  // namespace rt::worker
