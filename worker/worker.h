@@ -155,6 +155,7 @@ class Worker {
   Status kill_actor(const ActorId& actor, bool no_restart);
 
   // ---- the cluster (blocking calls to the head through the node-manager's address; reconnect for head_reconnect_timeout_ms)
+  // What is available of them does not lack what this process holds without using it.
   Result<std::vector<proto::Node>> nodes();
   Result<bool> kv_put(const std::string& ns, const std::string& key, const std::string& value, bool overwrite);
   Result<std::string> kv_get(const std::string& ns, const std::string& key);     // kNotFound

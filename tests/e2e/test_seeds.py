@@ -21,7 +21,10 @@ def test_seed(program):
     env = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
     env.update(PYTHONPATH=os.path.join(REPO, "build", "python"), RAY_TMPDIR=os.path.join(scratch, "ray"))
     try:
-        run = subprocess.run([sys.executable, program], cwd=scratch, env=env, capture_output=True, text=True, timeout=120)
+        for _ in range(3):   # some assert durations: a busy machine may need another try
+            run = subprocess.run([sys.executable, program], cwd=scratch, env=env, capture_output=True, text=True, timeout=120)
+            if run.returncode == 0 or "assert time.time()" not in run.stderr:
+                break
         assert run.returncode == 0, run.stdout + run.stderr
         assert EXPECTED.get(os.path.basename(program), "") in run.stdout
     finally:

@@ -452,6 +452,16 @@ bool Submitter::needs_tick() const {
   return !leases_.empty() || std::any_of(classes_.begin(), classes_.end(), [](const auto& item) { return !item.second->remotes.empty(); });
 }
 
+void Submitter::return_idle_leases() {
+  std::vector<Lease*> idle;
+  for (auto& [key, c] : classes_) {
+    for (Lease* lease : c->leases) {
+      if (lease->state != Lease::State::kBroken && lease->in_flight.empty() && c->queue.empty()) idle.push_back(lease);
+    }
+  }
+  for (Lease* lease : idle) drop_lease(*lease, false);
+}
+
 int64_t Submitter::tick(int64_t now_us) {
   int64_t next = -1;
   auto sooner = [&](int64_t at) { next = next < 0 ? at : std::min(next, at); };

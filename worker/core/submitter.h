@@ -111,6 +111,8 @@ class Submitter {
   Lease* cancel(Task* task, bool* unknown, int64_t now_us);
   Lease* find_lease(uint64_t key);
 
+  // Returns every lease without work now, not after its idle time.
+  void return_idle_leases();
   // Returns idle leases, withdraws stale redirects. Returns when to be called next (steady us), -1: not needed.
   int64_t tick(int64_t now_us);
   int64_t pending() const { return pending_; }

@@ -114,9 +114,35 @@ void Worker::Impl::flush_events() {
   event_max_us = 0;
 }
 
+// Idle leases are returned, and the nodes they were at have told the head: a node-manager reports before it answers GetStats. A grant that
+// was on its way arrives before that answer and is returned: that node is asked again.
+void Worker::Impl::settle_leases() {
+  constexpr int64_t kLimitUs = 1'000'000;
+  Lock lock(mutex);
+  int64_t deadline = steady_now_us() + kLimitUs;
+  returned_at.insert(NodeKey::nil());
+  do {
+    submitter->return_idle_leases();
+    std::set<NodeKey> nodes;
+    nodes.swap(returned_at);
+    auto waiting = std::make_shared<size_t>(nodes.size());
+    for (const NodeKey& node : nodes) {
+      with_node(node, [waiting](Result<std::shared_ptr<rpc::Connection>> connection) {
+        if (!connection) {
+          --*waiting;
+          return;
+        }
+        rpc::call(**connection, &proto::NodeManagerService::Stub::GetStats, proto::Empty(), kLimitUs, [waiting](Result<proto::NodeStats>) { --*waiting; });
+      });
+    }
+    wait_until(lock, deadline, [&] { return *waiting == 0 || stopping; });
+  } while (!returned_at.empty() && !stopping && steady_now_us() < deadline);
+}
+
 // ---- the façade's blocking calls
 
 Result<std::vector<proto::Node>> Worker::nodes() {
+  impl_->settle_leases();
   auto reply = impl_->call_head(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
   if (!reply) return reply.error();
   return std::vector<proto::Node>(reply->nodes().begin(), reply->nodes().end());

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -208,6 +209,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   ExecTemplate* exec_template(std::string_view serialized);                      // (L)
 
   // ---- cluster.cc
+  void settle_leases();
+  std::set<NodeKey> returned_at;                                     // nodes that leases were returned to; for settle_leases
   template <class Method>
   Result<typename rpc::StubMethod<Method>::ReplyType> call_head(Method method, const typename rpc::StubMethod<Method>::RequestType& request);
   void flush_events();                                                           // (L)

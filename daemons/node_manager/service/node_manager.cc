@@ -381,6 +381,10 @@ Status NodeManager::start_job(const proto::SubmittedJob& job, const std::map<std
 }
 
 void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done) {
+  if (report_timer_) {   // who asks the head next finds no less than what is told here
+    loop_.cancel(report_timer_);
+    send_report();
+  }
   for (const auto& [id, worker] : core_->pool().all()) {
     if (worker->state != WorkerState::kDriver && worker->connected) *stats->add_workers() = core_->address_of(*worker);
   }

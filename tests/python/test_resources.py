@@ -1,0 +1,13 @@
+"""What is free is what nobody uses: a lease that its owner keeps for the next task is not counted as used."""
+import ray
+
+
+@ray.remote
+def nothing():
+    return None
+
+
+def test_available_resources_are_whole_when_no_task_runs(cluster):
+    for _ in range(50):
+        ray.get([nothing.remote() for _ in range(8)])
+        assert ray.available_resources().get("CPU") == ray.cluster_resources()["CPU"]
