@@ -5,7 +5,8 @@ import pickle
 
 from ray import _raylet
 from ray._private.export import Definition
-from ray._private.options import METHOD_DECORATOR, groups_of, not_in_release, resources_of, retry_of, strategy_of, validate_actor, validate_method
+from ray._private.options import (METHOD_DECORATOR, check_creation, groups_of, not_in_release, pending_limit, resources_of, retry_of, strategy_of, validate_actor,
+                                  validate_method)
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 _BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
@@ -17,17 +18,17 @@ class ActorClassInheritanceException(TypeError):
 
 def method(*args, **options):
     """Options of an actor's method: @ray.method(num_returns=2), concurrency_group, max_task_retries, retry_exceptions."""
-    def decorate(function):
+    def annotate_method(function):
         function.__ray_method_options__ = options
         return function
 
     if len(args) == 1 and not options and callable(args[0]):
-        return decorate(args[0])
-    assert not args and options, "The @ray.method decorator must be applied using at least one keyword argument, e.g. '@ray.method(num_returns=2)'."
+        return annotate_method(args[0])
+    assert not args, "The @ray.method decorator takes keyword arguments only, e.g. '@ray.method(num_returns=2)'."
     for key in options:
         assert key in METHOD_DECORATOR, f"The @ray.method decorator accepts {METHOD_DECORATOR}, got {key!r}."
     validate_method(options)
-    return decorate
+    return annotate_method
 
 
 def exit_actor():
@@ -261,6 +262,7 @@ class ActorClass:
         elif args or kwargs:
             raise TypeError(f"{self.__name__}() takes no arguments")
         options = self._options
+        check_creation(options)
         spec = self._spec(options, global_worker)
         core = _raylet.create_actor(spec, bool(options.get("get_if_exists")), args, kwargs)
         return ActorHandle(core, HandleInfo.of(spec["handle_blob"]))
@@ -286,9 +288,9 @@ class ActorClass:
         others = options.get("num_gpus") or options.get("resources") or options.get("accelerator_type")
         held = resources_of(options, 1 if others else 0)
         placement = resources_of(options, 1)
-        pending = options.get("max_pending_calls")
+        pending = pending_limit(options)
         blob = pickle.dumps((self.__module__, self.__name__, [info.pack() for info in self._methods.values()], options.get("max_task_retries") or 0,
-                             -1 if pending is None else pending, out_of_order, self._is_async), protocol=5)
+                             pending, out_of_order, self._is_async), protocol=5)
         return {
             "name": options.get("name") or "",
             "ray_namespace": options.get("namespace") or worker.namespace,
@@ -304,7 +306,7 @@ class ActorClass:
             "out_of_order": out_of_order,
             "handle_blob": blob,
             "class_name": self.__name__,
-            "max_pending_calls": -1 if pending is None else pending,
+            "max_pending_calls": pending,
         }
 
     def __repr__(self):

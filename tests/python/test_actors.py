@@ -78,12 +78,26 @@ def test_misuse():
         counter.add.remote(1, 2)
     with pytest.raises(TypeError):
         Counter.remote(1, 2)
-    with pytest.raises(ValueError):
+    with pytest.raises(TypeError):
         counter.add.options(colour="red")
+    with pytest.raises(TypeError):
+        counter.add.options(num_cpus=1)
     with pytest.raises(ValueError):
         ray.kill("actor")
     with pytest.raises(TypeError):
         ray.actor.exit_actor()
+
+
+@pytest.mark.parametrize("options", [{"name": ""}, {"namespace": ""}, {"num_gpus": 1.5}])
+def test_options_refused_when_an_actor_is_created(options):
+    accepted = Counter.options(**options)
+    with pytest.raises(ValueError):
+        accepted.remote()
+
+
+def test_zero_stands_for_the_default():
+    actor = Counter.options(max_concurrency=0, max_pending_calls=0).remote()
+    assert ray.get([actor.__ray_ready__.remote() for _ in range(10)]) == [True] * 10
 
 
 def test_errors_leave_the_actor_alive():

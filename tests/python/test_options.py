@@ -29,8 +29,8 @@ def test_bad_task_options(options, error):
 
 
 @pytest.mark.parametrize("options, error", [
-    ({"max_retries": 1}, ValueError), ({"max_concurrency": 0}, ValueError), ({"lifetime": "forever"}, ValueError), ({"name": ""}, ValueError),
-    ({"namespace": ""}, ValueError), ({"get_if_exists": True}, ValueError), ({"max_pending_calls": 0}, ValueError), ({"max_restarts": "1"}, TypeError),
+    ({"max_retries": 1}, ValueError), ({"max_concurrency": -1}, ValueError), ({"lifetime": "forever"}, ValueError), ({"name": 3}, TypeError),
+    ({"namespace": 3}, TypeError), ({"get_if_exists": True}, ValueError), ({"max_pending_calls": -2}, ValueError), ({"max_restarts": "1"}, TypeError),
     ({"concurrency_groups": {"io": 2}}, ValueError),
 ])
 def test_bad_actor_options(options, error):

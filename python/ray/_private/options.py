@@ -143,7 +143,7 @@ def validate(options: dict, table: dict, kind: str):
     """ValueError for unknown options and bad values, TypeError for wrong types, NotImplementedError for what is absent."""
     _check_types(options, table, kind)
     _check_number("num_cpus", options.get("num_cpus"))
-    _check_number("num_gpus", options.get("num_gpus"), whole=True)
+    _check_number("num_gpus", options.get("num_gpus"), whole=table is TASK)   # of actors: when one is created
     _check_number("memory", options.get("memory"))
     check_resources(options.get("resources") or {})
     _minus_one_or_more(options, "max_retries", "max_restarts", "max_task_retries", "max_pending_calls")
@@ -162,6 +162,10 @@ def validate(options: dict, table: dict, kind: str):
 
 
 def validate_method(options: dict):
+    """Of @ray.method and of `.options()` of an actor's method, where an unknown option is like an unknown argument: TypeError."""
+    for key in options:
+        if key not in METHOD:
+            raise TypeError(f"Actor methods have no option {key!r}. The options are {sorted(METHOD)}.")
     _check_types(options, METHOD, "actor methods")
     check_returns_range(options.get("num_returns"))
     _minus_one_or_more(options, "max_task_retries")
@@ -177,18 +181,26 @@ def validate_actor(options: dict):
     validate(options, ACTOR, "actors")
     if options.get("get_if_exists") and not options.get("name"):
         raise ValueError("The actor name must be specified to use `get_if_exists`.")
+    if options.get("lifetime") not in (None, "detached", "non_detached"):
+        raise ValueError("actor `lifetime` argument must be one of None, 'detached' and 'non_detached'")
+    concurrency = options.get("max_concurrency")
+    if concurrency is not None and not 0 <= concurrency <= _MAX_COUNT:
+        raise ValueError(f"max_concurrency must be from 0 (the default) to {_MAX_COUNT}, got {_shown(concurrency)}")
+    groups_of(options)
+
+
+def check_creation(options: dict):
+    """What is refused when an actor is created, not where its options are given."""
     if options.get("name") == "":
         raise ValueError("Actor name cannot be an empty string.")
     if options.get("namespace") == "":
         raise ValueError('`""` is not a valid namespace. Pass None to not specify a namespace.')
-    if options.get("lifetime") not in (None, "detached", "non_detached"):
-        raise ValueError("actor `lifetime` argument must be one of None, 'detached' and 'non_detached'")
-    concurrency = options.get("max_concurrency")
-    if concurrency is not None and not 0 < concurrency <= _MAX_COUNT:
-        raise ValueError(f"max_concurrency must be from 1 to {_MAX_COUNT}, got {_shown(concurrency)}")
-    groups_of(options)
-    if options.get("max_pending_calls") == 0:
-        raise ValueError("The keyword 'max_pending_calls' only accepts None, -1 or a positive integer, got 0")
+    _check_number("num_gpus", options.get("num_gpus"), whole=True)
+
+
+def pending_limit(options: dict) -> int:
+    """max_pending_calls; None and 0 stand for no limit, too."""
+    return options.get("max_pending_calls") or -1
 
 
 def groups_of(options: dict) -> dict:
