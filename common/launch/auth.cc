@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "common/base/environment.h"
 #include "common/base/fd.h"
 #include "common/base/ids.h"
@@ -41,7 +43,10 @@ Result<std::string> random_hex() {
 // Written beside and linked into place: link() fails when the file exists, and whoever sees the file sees a whole token.
 Result<std::string> create_token(const std::string& path) {
   std::string directory = path.substr(0, path.rfind('/'));
-  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return errno_error("cannot make " + directory + " for the cluster token", errno);
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return make_error(Code::kIo, fmt::format("cannot make {} for the cluster token: {}; set HOME to a directory of yours, or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH", directory,
+                                             strerror(errno)));
+  }
   RT_ASSIGN(std::string token, random_hex());
   std::string draft = fmt::format("{}.{}.{}", path, getpid(), token.substr(0, 8));
   Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

@@ -286,3 +286,8 @@ def test_a_trace_that_cannot_be_written_removes_no_device(shell):
     full.symlink_to("/dev/full")
     assert "No space left on device" in shell.fails("timeline", "-o", full)
     assert full.is_char_device()
+
+
+def test_a_user_without_a_home_directory_is_told_where_the_token_may_be(shell):
+    said = shell.fails("start", "--head", "--port=0", HOME="/nonexistent/home")
+    assert "/nonexistent/home/.ray" in said and "RAY_AUTH_TOKEN" in said and "RAY_AUTH_TOKEN_PATH" in said
