@@ -1,6 +1,7 @@
 """ray.cluster_utils.Cluster: several nodes here."""
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import textwrap
@@ -9,10 +10,12 @@ import time
 import pytest
 
 import ray
+from ray._private.daemons import Daemon
 from ray.cluster_utils import Cluster
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 SMALL = {"object_store_memory": 80 * 1024 * 1024}
+_EXIT = {"x86_64": 60}.get(platform.machine(), 93)       # the system call that ends one thread
 
 
 @pytest.fixture
@@ -130,6 +133,19 @@ def test_the_head_is_killed_and_started_again(nodes):
     assert ray.get(where.options(resources={"far": 1}).remote()) == node.node_id
     with pytest.raises(RuntimeError):
         node.start_gcs_server()
+
+
+def test_a_daemon_has_ended_when_its_last_thread_has():
+    """Its main thread is a zombie before the others have closed the descriptors they share with it."""
+    program = "import ctypes, threading; threading.Thread(target=input).start(); print(flush=True); ctypes.CDLL(None).syscall(%d, 0)" % _EXIT
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        daemon = Daemon(process.pid, 0)
+        process.stdout.readline()
+        while alive(process.pid):
+            time.sleep(0.001)
+        assert daemon.poll() is None
+        daemon.kill()
+        assert daemon.poll() == 0
 
 
 def test_variables_and_settings(no_cluster):

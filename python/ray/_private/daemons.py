@@ -13,13 +13,15 @@ _FIRST_FREE_FD = 100        # above the numbers a daemon finds its descriptors a
 
 
 def _start_time(pid: int) -> int:
-    """Clock ticks since boot; 0 when there is no such process or it is a zombie."""
+    """Clock ticks since boot; 0 when there is no such process or all of it has ended. A main thread that is a zombie is not enough: until
+    the last thread has ended the process holds its descriptors, and so its ports."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             fields = stat.read().rsplit(b") ", 1)[1].split()
     except OSError:
         return 0
-    return 0 if fields[0] in b"ZX" else int(fields[19])
+    threads = int(fields[17])
+    return 0 if fields[0] in b"ZX" and threads <= 1 else int(fields[19])
 
 
 def _read(path: str) -> bytes:
