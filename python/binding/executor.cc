@@ -129,7 +129,7 @@ void CallQueue::close() {
 
 // ---- PythonExecutor
 
-PythonExecutor::PythonExecutor(worker::Worker& worker) : worker_(worker), main_thread_(pthread_self()) {}
+PythonExecutor::PythonExecutor(worker::Worker& worker) : worker_(worker), main_thread_(pthread_self()) { title_.set(idle_title_); }
 
 void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
   if (task->is_actor_creation() && concurrent(*task->actor_spec())) {
@@ -149,6 +149,7 @@ void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
   asyncio_ = spec.asyncio();
   threaded_ = !asyncio_;
   queue_.configure(spec);
+  title_.set("ray::" + spec.class_name());   // its calls overlap
   max_threads_ = queue_.capacity();
   if (!asyncio_) return;
   PyPtr args(PyTuple_New(0));
@@ -186,6 +187,8 @@ void PythonExecutor::run_here(std::unique_ptr<worker::ExecutingTask> task) {
   GilAcquire gil;
   CurrentTask current(task.get());
   PyPtr coroutine = begin(*task);
+  if (task->is_actor_creation()) idle_title_ = "ray::" + task->actor_spec()->class_name();
+  title_.set(idle_title_);
   // The task goes last and without the GIL: its destructor sends the reply.
 }
 
@@ -221,6 +224,7 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   FunctionSlot* slot = slot_of(task);
   if (!slot) return fail_with_exception(task), PyPtr();
   log_marker_ = slot->log_marker.get();
+  if (!asyncio_ && !threaded_) title_.set(slot->title);
   if (!set_omp(slot->omp_threads)) return fail_with_exception(task), PyPtr();
   PyPtr result = call(task, *slot);
   if (!result) return fail_with_exception(task), PyPtr();
@@ -396,10 +400,10 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
   if (!apply_job(task.job_config())) return nullptr;
   const proto::TaskTemplate& spec = task.spec();
   auto slot = std::make_unique<FunctionSlot>();
-  slot->display = display_name(task);
+  slot->title = "ray::" + display_name(task);
   slot->omp_threads = omp_threads(task);
   const auto* actor = task.actor_spec();
-  std::string marker = actor ? ":actor_name:" + actor->class_name() : ":task_name:" + slot->display;
+  std::string marker = actor ? ":actor_name:" + actor->class_name() : ":task_name:" + display_name(task);
   slot->log_marker = PyPtr(py_text(marker));
   const auto& function = spec.function();
   if (actor && !task.is_actor_creation()) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "python/binding/process_title.h"
 #include "python/binding/py.h"
 #include "worker/core/call_groups.h"
 #include "worker/worker.h"
@@ -27,7 +28,7 @@ struct FunctionSlot {
   PyPtr callable;            // function, class, or method of the actor
   PyPtr log_marker;          // ":task_name:f" - printed before the first output of this function
   PyPtr retry_types;         // tuple of classes; null: all
-  std::string display;       // "f" or "Class.method"
+  std::string title;         // "ray::f" or "ray::Class.method"
   int omp_threads = 1;
 };
 
@@ -98,6 +99,8 @@ class PythonExecutor final : public worker::Executor {
   worker::Worker& worker_;
   const pthread_t main_thread_;
   CallQueue queue_;
+  ProcessTitle title_;                  // of the executing thread
+  std::string idle_title_ = "ray::IDLE";
 
   // Guarded by the GIL.
   PyPtr instance_;                      // of an actor process
