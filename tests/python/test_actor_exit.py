@@ -86,3 +86,40 @@ def test_calls_that_run_are_answered(kind):
     assert ray.get(running, timeout=60) == "held"
     with pytest.raises(ActorDiedError):
         ray.get(later, timeout=60)
+
+
+@pytest.mark.parametrize("end, why", [("leave", "exit_actor"), ("__ray_terminate__", "__ray_terminate__")])
+def test_every_caller_hears_who_left_and_why(end, why):
+    actor = KINDS["plain"].options(name=f"leaver {end}").remote()
+    pid = ray.get(actor.__ray_call__.remote(lambda self: __import__("os").getpid()))
+    for ref in (getattr(actor, end).remote(), actor.m.remote()):
+        with pytest.raises(ActorDiedError) as error:
+            ray.get(ref, timeout=60)
+        text = str(error.value)
+        for part in ("class_name: Plain", f"actor_id: {actor._actor_id.hex()}", f"pid: {pid}", f"name: leaver {end}", "namespace: ", "ip: ", why):
+            assert part in text
+        assert error.value.actor_id == actor._actor_id.hex()
+
+
+def test_a_failed_argument_of_a_call_says_whose_it_was():
+    @ray.remote
+    def source():
+        raise KeyError("the source")
+
+    class Taker:
+        def __init__(self, given=None):
+            pass
+
+        def take(self, given):
+            return given
+
+    taker = ray.remote(Taker)
+    actor = taker.remote()
+    for ref, names in ((actor.take.remote(source.remote()), ("ray::Taker.take()", "ray::source()")),
+                       (taker.remote(source.remote()).take.remote(1), ("ray::Taker.__init__()", "ray::source()"))):
+        with pytest.raises((KeyError, ActorDiedError)) as error:
+            ray.get(ref, timeout=60)
+        text = str(error.value)
+        at = [text.index(name) for name in names]
+        assert at == sorted(at) and "At least one of the input arguments for this task could not be computed:" in text and "the source" in text
+    assert ray.get(actor.take.remote(2), timeout=60) == 2
