@@ -50,6 +50,7 @@ Result<int> start(launch::NodeOptions& options, bool block) {
   }
   bool continues = !options.state_dir.empty() && access((options.state_dir + "/head.sqlite").c_str(), F_OK) == 0;
   RT_ASSIGN(auto node, launch::start_node(options));
+  for (const auto& warning : node.warnings) fmt::print(stderr, "Warning: {}.\n", warning);
   print_next_steps(node, options, continues);
   return block ? supervise(node) : kExitOk;
 }

@@ -19,12 +19,14 @@
 #include "common/launch/session.h"
 #include "common/launch/spawn.h"
 #include "common/net/address.h"
+#include "common/net/probe.h"
 
 namespace rt::launch {
 namespace {
 
 constexpr int64_t kReadyTimeoutUs = 30'000'000;
 constexpr int64_t kCleanupGraceUs = 2'000'000;
+constexpr int kOwnAddressTimeoutMs = 1500;
 constexpr size_t kLogTailBytes = 2000;
 
 Status check_port(std::string_view option, int port) {
@@ -48,6 +50,19 @@ Result<std::string> choose_node_ip(const NodeOptions& options) {
     return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes an IP address such as 10.0.0.5", source, ip));
   }
   return ip;
+}
+
+// `port` is bound by us. Behind network address translation no interface has the address, but others get here by it.
+Status check_node_ip(const std::string& ip, int port, std::vector<std::string>* warnings) {
+  if (net::is_of_this_machine(ip)) return {};
+  net::Address here = net::Address::tcp(ip, port);
+  if (net::is_listening(here, kOwnAddressTimeoutMs) != net::Listening::kYes) {
+    return make_error(Code::kInvalid, fmt::format("the node's address {0} is on no interface of this machine, and {1} cannot be reached from here: other nodes could not send this one anything. "
+                                                  "Correct --node-ip-address (or RAY_NODE_IP_ADDRESS); without it {2} is used",
+                                                  ip, here.to_string(), net::detect_node_ip()));
+  }
+  warnings->push_back(fmt::format("the node's address {} is on no interface of this machine; it is used because {} can be reached", ip, here.to_string()));
+  return {};
 }
 
 std::string flag_of(const std::string& setting) {
@@ -135,7 +150,7 @@ class NodeStarter {
     RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(host, options_.node_manager_port)));
     node_manager_listener_.reset(fd);
     RT_ASSIGN(node_.node_manager_port, net::bound_port(fd));
-    return {};
+    return check_node_ip(node_.node_ip, node_.node_manager_port, &node_.warnings);
   }
 
   Status bind_unix() {

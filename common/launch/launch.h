@@ -46,6 +46,7 @@ struct StartedNode {
   std::string node_manager_socket, object_store_socket;
   std::string node_id_hex;
   std::vector<StartedProcess> processes;
+  std::vector<std::string> warnings;        // for the user; not recorded
   int lifeline_fd = -1;                     // private_to_parent: closing it ends the node
 };
 

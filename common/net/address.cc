@@ -95,6 +95,14 @@ std::string detect_node_ip(const std::string& peer) {
   return host.empty() ? "127.0.0.1" : host;
 }
 
+bool is_of_this_machine(const std::string& ip) {
+  SockAddr address;
+  if (!literal_sockaddr(ip, 0, address)) return false;
+  // The kernel knows more than the list of interfaces: all of 127.0.0.0/8, routes of type local.
+  Fd fd(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return fd.valid() && (::bind(fd.get(), address.get(), address.size) == 0 || errno != EADDRNOTAVAIL);
+}
+
 Result<int> bound_port(int fd) {
   Address address = local_address_of(fd);
   if (address.kind != Address::Kind::kTcp || address.port == 0) {

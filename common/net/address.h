@@ -28,6 +28,8 @@ struct Address {
 // The address other machines reach this one by: the source address of the route to `peer` (the head to join; asks the resolver where it is a name),
 // of the default route when that is none or loopback, that of an interface that is up, else 127.0.0.1. Connects to nothing.
 std::string detect_node_ip(const std::string& peer = "");
+// False when no interface of this machine has the IP literal.
+bool is_of_this_machine(const std::string& ip);
 
 // Blocking helpers for start-up code. The returned descriptors are close-on-exec and belong to the caller.
 Result<int> listen_on(const Address& address, int backlog = 1024);   // kIo "port 6379 is in use ..." names the cause and remedy

@@ -189,6 +189,7 @@ def test_jobs_that_do_not_exist(running):
     (["start", "--head", "--object-store-memory", "1000"], 2, "78643200"),
     (["start", "--head", "--port", "99999"], 2, "--port is '99999'"),
     (["start", "--head", "--node-ip-address", "nonsense"], 2, "--node-ip-address is 'nonsense'"),
+    (["start", "--head", "--node-ip-address", "240.9.9.9"], 2, "240.9.9.9 is on no interface"),
     (["start", "--head", "--system-config", '{"no_such": 1}'], 2, "no_such"),
     (["start", "--head", "--config", "/nonexistent.json"], 2, "/nonexistent.json"),
     (["start", "--head", "--temp-dir", "relative"], 2, "absolute path"),

@@ -78,6 +78,12 @@ TEST(ListenOn, RefusesAddressesOfOtherMachines) {
   EXPECT_NE(result.error().message.find("not an address of this machine"), std::string::npos) << result.error().message;
 }
 
+TEST(IsOfThisMachine, EveryLoopbackAddressAndTheDetectedOne) {
+  for (const char* ip : {"127.0.0.1", "127.8.9.10"}) EXPECT_TRUE(is_of_this_machine(ip)) << ip;
+  EXPECT_TRUE(is_of_this_machine(detect_node_ip()));
+  for (const char* ip : {"240.9.9.9", "2001:db8::77", "nonsense"}) EXPECT_FALSE(is_of_this_machine(ip)) << ip;
+}
+
 TEST(ListenOn, ReplacesStaleUnixSocketsOnly) {
   test::TempDir dir;
   std::string path = dir.path("s");

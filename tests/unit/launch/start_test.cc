@@ -149,6 +149,16 @@ TEST_F(LaunchTest, ABusyPortIsOneErrorAndLeavesNothing) {
   close(*busy);
 }
 
+TEST_F(LaunchTest, AnAddressNobodyReachesThisMachineByIsRefused) {
+  NodeOptions options = head();
+  options.node_ip = "240.9.9.9";      // reserved: on no interface, and nowhere else
+  auto node = start(options);
+  ASSERT_FALSE(node);
+  EXPECT_EQ(node.error().code, Code::kInvalid);
+  EXPECT_THAT(error_of(node), AllOf(HasSubstr("240.9.9.9 is on no interface"), HasSubstr("--node-ip-address")));
+  EXPECT_THAT(left_behind(), IsEmpty());
+}
+
 TEST_F(LaunchTest, ADaemonThatFailsIsNamedWithItsLastWords) {
   set("FAKE_FAIL", "ray-object-store");
   auto node = start(head());
