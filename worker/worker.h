@@ -89,7 +89,8 @@ class ExecutingTask {
   virtual const proto::ActorSpec* actor_spec() const = 0; // of the actor this process is (being) made, else null
   virtual int64_t actor_restarts() const = 0;
   virtual const proto::JobConfig& job_config() const = 0; // of the job the task belongs to
-  virtual void started() = 0;                            // arguments are deserialised, user code starts: for the timeline
+  // Arguments are deserialised, user code starts. False: its caller cancelled it meanwhile and has its answer, nothing is to run.
+  virtual bool started() = 0;
   virtual void executed() = 0;                           // user code returned, results are being stored
   // One value per return. Large ones go to shared memory here.
   virtual void finish(std::span<const ValueParts> returns) = 0;

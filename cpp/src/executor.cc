@@ -78,7 +78,7 @@ void CppExecutor::run(w::ExecutingTask& task) {
     set_output_marker(&function.marker);
     Arguments args = arguments_of(task);
     CallContext context{task.actor_spec() != nullptr, task.actor_restarts() > 0, &ray_namespace_};
-    task.started();
+    if (!task.started()) return;             // cancelled, and answered
     result = run_call(*function.entry, instance_.get(), args, context, &failure, &failed);
   } catch (const RayException& e) {        // before user code ran
     failure.type = DemangledName(typeid(e).name());

@@ -244,7 +244,7 @@ PyPtr PythonExecutor::call(worker::ExecutingTask& task, FunctionSlot& slot) {
   bool loaded = load_call(task.args(), &args, &kwargs);
   task.args().clear();
   if (!loaded) return PyPtr();
-  task.started();
+  if (!task.started()) return PyErr_SetNone(PyExc_KeyboardInterrupt), PyPtr();
   PyPtr result;
   if (task.actor_spec()) {
     result = PyPtr(PyObject_Call(slot.callable.get(), args.get(), kwargs.get()));

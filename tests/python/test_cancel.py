@@ -290,6 +290,48 @@ def test_queued_call_of_an_actor(tmp_path):
     assert ray.get(a.up.remote()) == 2
 
 
+@pytest.mark.parametrize("is_async", [True, False])
+def test_call_that_waits_for_its_turn_is_answered_at_once(tmp_path, is_async):
+    gate = str(tmp_path / "gate")
+
+    @ray.remote(max_concurrency=2, concurrency_groups={"other": 1})
+    class Threaded:
+        @ray.method(concurrency_group="other")
+        def other(self):
+            pass
+
+        def block(self):
+            wait_for(gate)
+
+        def mark(self):
+            touch(str(tmp_path / "ran"))
+
+    @ray.remote(max_concurrency=2, concurrency_groups={"other": 1})
+    class Async:
+        @ray.method(concurrency_group="other")
+        async def other(self):
+            pass
+
+        async def block(self):
+            while not os.path.exists(gate):
+                await asyncio.sleep(0.01)
+
+        async def mark(self):
+            touch(str(tmp_path / "ran"))
+
+    a = (Async if is_async else Threaded).remote()
+    blocked = [a.block.remote(), a.block.remote()]
+    queued = a.mark.remote()
+    ray.get(a.other.remote())     # what was sent before it has arrived
+    ray.cancel(queued)
+    with pytest.raises(TaskCancelledError):
+        ray.get(queued)
+    touch(gate)
+    ray.get(blocked)
+    ray.get(a.other.remote())
+    assert not os.path.exists(tmp_path / "ran")
+
+
 @pytest.mark.parametrize("value", [None, 3, "ref", []])
 def test_what_is_refused(value):
     with pytest.raises(TypeError):

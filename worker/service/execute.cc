@@ -221,6 +221,11 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {
     if (task->incoming().link != link || task->incoming().seq != seq) continue;
     task->set_cancelled();
+    if (task->take_back()) {   // it waits for a thread or its turn in the executor
+      return_unstarted(task->incoming());
+      link->connection->flush();
+      return;
+    }
     if (flags & wire::kCancelRecursive) cancel_children(task->id(), flags & wire::kCancelForce);
     if ((flags & wire::kCancelForce) && !actor) {
       flush_events();
@@ -452,7 +457,7 @@ bool Worker::Impl::was_last_call(ExecTemplate& function) {
 // The reply leaves when every borrow it ends or begins is known to the owners concerned.
 void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   --executing;
-  if (!task.replied()) return leave_if_idle();   // not started, and never will be: see exit_actor()
+  if (!task.replied() || task.taken_back()) return leave_if_idle();   // not started, and never will be: see exit_actor()
   record_event(task);
   auto& incoming_task = task.incoming();
   if (!incoming_task.link) {

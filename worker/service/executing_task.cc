@@ -50,7 +50,11 @@ const proto::JobConfig& ExecutingTaskImpl::job_config() const {
   return impl_.options.job_config;
 }
 
-void ExecutingTaskImpl::started() { started_us_ = wall_now_us(); }
+bool ExecutingTaskImpl::started() {
+  started_us_ = wall_now_us();
+  Stage waiting = Stage::kWaiting;
+  return stage_.compare_exchange_strong(waiting, Stage::kStarted) || waiting == Stage::kStarted;
+}
 void ExecutingTaskImpl::executed() { executed_us_ = wall_now_us(); }
 
 void ExecutingTaskImpl::begin_reply(wire::TaskStatus status, size_t count) {

@@ -24,7 +24,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   const proto::ActorSpec* actor_spec() const override { return impl_.actor ? &impl_.actor->spec() : nullptr; }
   int64_t actor_restarts() const override { return impl_.actor ? impl_.actor->num_restarts() : 0; }
   const proto::JobConfig& job_config() const override;
-  void started() override;
+  bool started() override;
   void executed() override;
   void finish(std::span<const ValueParts> returns) override;
   void fail(const ValueParts& error, bool retry) override;
@@ -37,6 +37,12 @@ class ExecutingTaskImpl final : public ExecutingTask {
   // Of the list of running tasks; all (L).
   ExecutingTaskImpl* next() const { return next_; }
   void unlist();
+  // (L) True when user code has not started: it never will, and no reply is sent for it.
+  bool take_back() {
+    Stage waiting = Stage::kWaiting;
+    return stage_.compare_exchange_strong(waiting, Stage::kTakenBack);
+  }
+  bool taken_back() const { return stage_.load() == Stage::kTakenBack; }
   void set_cancelled() { cancelled_.store(true, std::memory_order_release); }
   // Wakes the executing thread out of a wait, once: the language's runtime has something to raise.
   void interrupt() { interrupt_.store(true, std::memory_order_release); }
@@ -67,6 +73,8 @@ class ExecutingTaskImpl final : public ExecutingTask {
   std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>> third_party_;
   std::vector<Ref> returned_refs_;
   bool failed_ = false, replied_ = false;
+  enum class Stage : uint8_t { kWaiting, kStarted, kTakenBack };
+  std::atomic<Stage> stage_{Stage::kWaiting};
   std::atomic<bool> cancelled_{false}, interrupt_{false};
   ExecutingTaskImpl *next_ = nullptr, *previous_ = nullptr;
   int64_t start_us_ = 0, started_us_ = 0, executed_us_ = 0, finished_us_ = 0;   // wall clock
