@@ -67,7 +67,7 @@ class RayTaskError(RayError):
 
     def as_instanceof_cause(self) -> "RayTaskError":
         cause = self.cause
-        if cause is None or isinstance(cause, RayTaskError) or not isinstance(cause, Exception):
+        if cause is None or isinstance(cause, RayTaskError) or not isinstance(cause, Exception) or type(cause) is RayError:
             return self
         try:
             return self.make_dual_exception_instance()

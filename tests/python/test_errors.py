@@ -87,8 +87,10 @@ def test_exceptions_that_cannot_be_pickled():
         error.lock = threading.Lock()
         raise error
 
-    with pytest.raises(RayTaskError, match="has a lock"):
+    with pytest.raises(RayTaskError, match="has a lock") as error:
         ray.get(unpicklable.remote())
+    assert type(error.value) is RayTaskError and type(error.value.cause) is ray.exceptions.RayError
+    assert "ValueError isn't serializable" in str(error.value.cause)
 
     @ray.remote
     def broken_constructor():
@@ -97,7 +99,7 @@ def test_exceptions_that_cannot_be_pickled():
                 super().__init__("only one")
         raise Odd(1, 2)
 
-    with pytest.raises(RayTaskError, match="only one"):
+    with pytest.raises(ray.exceptions.UnserializableException, match="only one"):
         ray.get(broken_constructor.remote())
 
 

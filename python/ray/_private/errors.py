@@ -46,7 +46,7 @@ def _task_error(fields: dict) -> Exception:
         try:
             cause = pickle.loads(fields["cause"])
         except Exception:
-            cause = ex.UnserializableException(text)
+            return ex.UnserializableException(text)
     elif fields["language"] != 0:
         cause = ex.CrossLanguageError(fields["message"])
     if cause is None:

@@ -160,13 +160,10 @@ def _pickled(cause: BaseException) -> bytes:
     from ray import cloudpickle
     try:
         return cloudpickle.dumps(cause)
-    except Exception:
-        pass
-    # Its text survives in an exception that says what it was.
-    try:
-        return cloudpickle.dumps(RuntimeError(f"{type(cause).__name__} (not picklable): {cause}"))
-    except Exception:
-        return b""
+    except Exception as why:
+        # The traceback's text holds what it said.
+        from ray.exceptions import RayError
+        return cloudpickle.dumps(RayError(f"Exception {type(cause).__module__}.{type(cause).__qualname__} isn't serializable: {why}."))
 
 
 def _actor_repr(instance) -> str:
