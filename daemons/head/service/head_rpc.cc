@@ -1,5 +1,7 @@
 #include "daemons/head/service/head_rpc.h"
 
+#include <fmt/core.h>
+
 #include "common/base/log.h"
 #include "daemons/head/service/head_server.h"
 #include "daemons/head/service/job_logs.h"
@@ -25,6 +27,13 @@ void answer(google::protobuf::RpcController* call, google::protobuf::Closure* do
   done->Run();
 }
 
+// Such a node would be given work it never hears of.
+Error unreachable(const std::string& ip, int port, const Error& why) {
+  return make_error(Code::kInvalid, fmt::format("the head's machine cannot reach it at {} ({}): give --node-ip-address an address others reach it by, "
+                                                "and let its port through (--node-manager-port fixes which)",
+                                                net::Address::tcp(ip, port).to_string(), why.message));
+}
+
 }  // namespace
 
 // The boilerplate of a method: where it came from, and when.
@@ -38,14 +47,22 @@ void answer(google::protobuf::RpcController* call, google::protobuf::Closure* do
 METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
   ConnId conn = CONN;
   std::string ip = request->node().ip(), id = to_hex(request->node().node_id());
-  auto deliver = answer(call, reply, done);
-  CORE.register_node(conn, *request, NOW, [deliver, ip, id](Result<proto::RegisterNodeReply> result) {
+  int port = request->node().port();
+  auto deliver = [deliver = answer(call, reply, done), ip, id](Result<proto::RegisterNodeReply> result) {
     if (result) {
       RT_INFO("node {} ({}) registered", ip, id);
     } else {
       RT_WARN("node {} ({}) refused: {}", ip, id, result.error().message);
     }
     deliver(std::move(result));
+  };
+  // One that comes back was reached before, and the network may just be mending.
+  bool known = NodeId::is_valid(request->node().node_id()) && CORE.cluster().find(NodeId::from_binary(request->node().node_id()));
+  if (known || ip.empty() || port <= 0 || port > 65535) return CORE.register_node(conn, *request, NOW, deliver);
+  server_.try_address(ip, port, [this, conn, request, ip, port, deliver](const Status& reached) {
+    if (!server_.connection(conn)) return deliver(make_error(Code::kUnavailable, "the connection that registered broke"));
+    if (!reached) return deliver(unreachable(ip, port, reached.error()));
+    CORE.register_node(conn, *request, NOW, deliver);
   });
 }
 METHOD(ReportResources, ResourceReport, Empty) { answer(call, done, CORE.report_resources(CONN, *request, NOW)); }

@@ -186,11 +186,15 @@ void HeadServer::stop_job(const NodeLink& node, const std::string& submission_id
 }
 
 void HeadServer::probe(const NodeId& node, const std::string& ip, int port) {
-  loop_.connect(net::Address::tcp(ip, port), kProbeTimeoutUs, [this, node, alive = alive_](Result<std::unique_ptr<net::Stream>> stream) {
+  try_address(ip, port, [this, node](const Status& answer) { core_->probe_answered(node, answer, now()); });
+}
+
+void HeadServer::try_address(const std::string& ip, int port, std::function<void(Status)> done) {
+  loop_.connect(net::Address::tcp(ip, port), kProbeTimeoutUs, [alive = alive_, done = std::move(done)](Result<std::unique_ptr<net::Stream>> stream) {
     if (!*alive) return;
     Status answer;
     if (!stream) answer = stream.error();
-    core_->probe_answered(node, answer, now());
+    done(answer);
   });
 }
 

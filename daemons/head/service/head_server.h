@@ -42,6 +42,8 @@ class HeadServer final : public HeadSink {
   ConnId id_of(const rpc::Connection& connection) const;
   std::shared_ptr<rpc::Connection> connection(ConnId id) const;
   void stop_requested();
+  // Connects and says nothing. `done` has the error of the connection; it is dropped when this ends.
+  void try_address(const std::string& ip, int port, std::function<void(Status)> done);
 
   // HeadSink
   void persist(uint64_t id, Batch batch) override;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/base/fd.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/client.h"
 
@@ -34,7 +35,7 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     proto::RegisterNodeRequest request;
     request.mutable_node()->set_node_id(id_);
     request.mutable_node()->set_ip("127.0.0.1");
-    request.mutable_node()->set_port(7001);
+    request.mutable_node()->set_port(*net::bound_port(door_.get()));
     request.mutable_node()->set_is_head(true);
     (*request.mutable_node()->mutable_total()->mutable_units())["CPU"] = 40000;
     return request;
@@ -99,6 +100,7 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
 
  private:
   std::string id_;
+  Fd door_{*net::listen_on(net::Address::tcp("127.0.0.1", 0))};   // the head looks whether it can be reached
 };
 
 }  // namespace rt::head

@@ -1,4 +1,5 @@
 // The RPC interface over loopback: a HeadServer in a thread of its own, clients and a fake node-manager in the test's.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@ namespace rt::head {
 namespace {
 
 using Head = proto::HeadService::Stub;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class ServiceTest : public ::testing::Test {
  protected:
@@ -136,16 +139,27 @@ TEST_F(ServiceTest, AnActorFromRegistrationToDeath) {
   EXPECT_FALSE(driver.client->call(&Head::GetActor, get)->found());
 }
 
+TEST_F(ServiceTest, ANodeThatCannotBeReachedIsRefused) {
+  FakeNode node(port, "secret");
+  auto request = node.registration();
+  int taken = net::listen_on(net::Address::tcp("127.0.0.1", 0)).value();
+  std::string nowhere = "127.0.0.1:" + std::to_string(*net::bound_port(taken));
+  request.mutable_node()->set_port(*net::bound_port(taken));
+  close(taken);
+  auto refused = node.client->call(&Head::RegisterNode, request);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalid);
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr(nowhere), HasSubstr("--node-ip-address")));
+  EXPECT_EQ(node.client->call(&Head::GetNodes, proto::GetNodesRequest())->nodes_size(), 0);
+  EXPECT_TRUE(node.join());
+}
+
 TEST_F(ServiceTest, ALostNodeIsSeenAsSuch) {
   auto node = std::make_unique<FakeNode>(port, "secret");
   ASSERT_TRUE(node->join());
   auto job = node->add_job();
   FakeNode other(port, "secret", std::string(28, 'o'));
-  auto joined = other.client->call(&Head::RegisterNode, [&] {
-    auto request = other.registration();
-    request.mutable_node()->set_port(7002);
-    return request;
-  }());
+  auto joined = other.join();
   ASSERT_TRUE(joined);
   EXPECT_EQ(joined->nodes_size(), 2);
   node.reset();
