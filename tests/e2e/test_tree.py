@@ -3,6 +3,7 @@ import contextlib
 import glob
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -55,6 +56,25 @@ def test_example_files_are_accepted(shell, path):
 def test_units_verify():
     done = subprocess.run(["systemd-analyze", "verify", *UNITS], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr.strip(), done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+def test_installed_units_find_the_programs_below_any_prefix(tmp_path):
+    """`PREFIX/bin` with what systemd and sed give a meaning; the tools are stand-ins, so that only the script itself is at work."""
+    tools, prefix = tmp_path / "tools", '/opt/our ray 100% & "new"|x'
+    tools.mkdir()
+    units = pathlib.Path(f"{tmp_path}/root{prefix}/lib/systemd/system")
+    units.mkdir(parents=True)
+    for unit in UNITS:
+        shutil.copy(unit, units)
+    (tools / "cmake").write_text("#!/bin/sh\n")
+    (tools / "cmake").chmod(0o755)
+    subprocess.run([REPO / "scripts" / "install", prefix], check=True, env={**os.environ, "DESTDIR": str(tmp_path / "root"), "PATH": f"{tools}:{os.environ['PATH']}"})
+    installed = sorted(units.glob("*.service"))
+    done = subprocess.run(["systemd-analyze", "verify", *installed], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr.strip(), done.stderr
+    for unit in installed:
+        assert 'Environment="PATH=/opt/our ray 100%% & \\"new\\"|x/bin:/usr/bin:/bin"' in unit.read_text().splitlines()
 
 
 def unit_command(unit, variables):
