@@ -89,6 +89,7 @@ void Connection::Impl::finish(const Error& why, bool linger) {
 void Connection::Impl::end_linger() {
   if (linger_timer != 0) loop.cancel(std::exchange(linger_timer, 0));
   stream->close();
+  if (auto lingered = std::exchange(on_lingered, nullptr)) lingered();
 }
 
 void Connection::Impl::refuse(const Error& why) {

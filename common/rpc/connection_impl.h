@@ -99,6 +99,7 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   // Of the connector or the server.
   std::function<void(const FrameHeader&, Bytes message)> on_greeting;
   std::function<void(const Error&)> on_gone;
+  std::function<void()> on_lingered;   // the socket that stayed open behind on_gone is closed
 };
 
 }  // namespace rt::rpc

@@ -1,10 +1,14 @@
 #include "common/rpc/server.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <limits>
+#include <map>
 #include <unordered_map>
 
 #include "common/base/log.h"
@@ -17,49 +21,73 @@
 
 namespace rt::rpc {
 
-// A peer is an arrival (preamble being read), then greeted (hello expected), then a connection. One time limit covers both first stages.
+namespace {
+
+// A newcomer's hello follows its connection within a round trip, so this many at once are a whole cluster that reconnects, or strangers.
+constexpr size_t kMaxNewcomers = 1024;
+// Of the descriptors, so that strangers never have more than a quarter (TCP and Unix) and this process keeps some for its own ends.
+constexpr size_t kNewcomerShare = 8;
+constexpr size_t kReserveShare = 8;
+constexpr size_t kMaxReserve = 1024;
+constexpr int64_t kDropLogIntervalUs = 1'000'000;
+
+size_t descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<int32_t>::max();
+  return static_cast<size_t>(limit.rlim_cur);
+}
+
+}  // namespace
+
+// A peer is a newcomer - its preamble is being read, then its hello is expected - and then a connection. One time limit covers both
+// first stages. Newcomers have bounds of their own, TCP and Unix apart: who never introduces itself takes the place of others like it
+// and of nobody else. The oldest goes first: an honest one is the quickest to leave.
 struct Server::Impl {
-  Impl(net::Loop& l, ServerOptions o) : loop(l), options(std::move(o)) {}
+  Impl(net::Loop& l, ServerOptions o) : loop(l), options(std::move(o)), descriptors(descriptor_limit()) {
+    max_newcomers = std::clamp<size_t>(descriptors / kNewcomerShare, 1, kMaxNewcomers);
+    size_t others = 2 * max_newcomers + std::min(descriptors / kReserveShare, kMaxReserve);
+    max_admitted = std::min(static_cast<size_t>(std::max(options.max_connections, 1)), descriptors > others ? descriptors - others : 1);
+  }
   ~Impl();
 
-  struct Arriving {
-    std::unique_ptr<Arrival> arrival;
+  struct Newcomer {
+    std::unique_ptr<Arrival> arrival;         // while its preamble is read; then
+    std::shared_ptr<Connection> connection;   // shared with the connection's own callbacks
     net::Loop::TimerId timer;
     int64_t deadline_us;
   };
-  struct Greeted {
-    std::shared_ptr<Connection> connection;   // shared with the connection's own callbacks
-    net::Loop::TimerId timer;
-  };
+  using Newcomers = std::map<uint64_t, Newcomer>;   // the oldest first
 
+  // Makes room for one more.
+  Newcomers::iterator add_newcomer(Newcomers& newcomers, int64_t deadline_us);
+  void drop(Newcomer& newcomer, const char* why);
   void accept(int fd);
-  void on_preamble(uint64_t id, Result<Preamble> preamble);
-  void on_handoff(Arriving arriving);
-  void greet(int fd, int64_t deadline_us);
-  void on_hello(Connection* connection, const FrameHeader& header, Bytes message);
-  void admit(Greeted greeted, const proto::Hello& hello);
+  void on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble);
+  void on_handoff(Newcomer from);
+  void greet(Newcomers& newcomers, Newcomers::iterator it, int fd);
+  void on_hello(Newcomers& newcomers, uint64_t id, const FrameHeader& header, Bytes message);
+  void on_newcomer_gone(Newcomers& newcomers, uint64_t id, const Error& why);
+  Status may_enter(const proto::Hello& hello, bool is_unix) const;
+  void admit(Newcomer newcomer, const proto::Hello& hello);
   void forget(Connection* connection);
-  size_t load() const { return arriving.size() + greeted.size() + connections.size(); }
 
   net::Loop& loop;
   ServerOptions options;
+  const size_t descriptors;
+  size_t max_newcomers, max_admitted;
   std::vector<std::unique_ptr<net::Listener>> listeners;
-  std::unordered_map<uint64_t, Arriving> arriving;
-  uint64_t next_arrival = 1;
-  std::unordered_map<Connection*, Greeted> greeted;
+  Newcomers strangers, locals;         // over TCP; over Unix sockets: this user's
+  uint64_t next_newcomer = 1;
+  size_t dropped = 0;                  // newcomers, since the last line about it
+  int64_t drop_log_due_us = 0;
   std::vector<std::shared_ptr<Connection>> connections;   // shared with whoever calls over them
   std::unordered_map<Connection*, size_t> positions;      // in `connections`
 };
 
 Server::Impl::~Impl() {
   listeners.clear();
-  for (auto& [id, entry] : arriving) loop.cancel(entry.timer);
-  auto unfinished = std::move(greeted);
-  greeted.clear();
-  for (auto& [raw, entry] : unfinished) {
-    loop.cancel(entry.timer);
-    raw->impl_->on_gone = nullptr;
-    raw->close(make_error(Code::kUnavailable, "the server stops"));
+  for (Newcomers* newcomers : {&strangers, &locals}) {
+    for (auto& [id, newcomer] : *newcomers) drop(newcomer, "the server stops");
   }
   auto open = std::move(connections);
   connections.clear();
@@ -68,29 +96,51 @@ Server::Impl::~Impl() {
   for (auto& connection : open) connection->close(make_error(Code::kUnavailable, "the server stops"));
 }
 
-void Server::Impl::accept(int fd) {
-  if (load() >= static_cast<size_t>(options.max_connections)) {
-    std::string name = net::peer_name_of(fd);
-    RT_WARN("refused a connection from {}: {} are open, the limit is max_connections = {}", name, load(), options.max_connections);
-    refuse_socket(fd, make_error(Code::kResourceExhausted, fmt::format("{} connections are open here, which is the limit (max_connections)", load())));
-    return;
-  }
-  uint64_t id = next_arrival++;
-  Arriving entry;
-  entry.deadline_us = loop.now_us() + options.hello_timeout_us;
-  entry.timer = loop.run_after(options.hello_timeout_us, [this, id] {
-    RT_WARN("closed a connection from {}: it did not introduce itself within {} ms", arriving.at(id).arrival->peer_name(), options.hello_timeout_us / 1000);
-    arriving.erase(id);
-  });
-  entry.arrival = std::make_unique<Arrival>(loop, fd, [this, id](Result<Preamble> preamble) { on_preamble(id, std::move(preamble)); });
-  arriving.emplace(id, std::move(entry));
+void Server::Impl::drop(Newcomer& newcomer, const char* why) {
+  loop.cancel(newcomer.timer);
+  newcomer.arrival.reset();
+  if (!newcomer.connection) return;
+  Connection::Impl& impl = *newcomer.connection->impl_;
+  impl.on_gone = nullptr;
+  impl.on_lingered = nullptr;
+  newcomer.connection->close(make_error(Code::kUnavailable, why));
+  impl.end_linger();
 }
 
-void Server::Impl::on_preamble(uint64_t id, Result<Preamble> preamble) {
-  auto node = arriving.extract(id);
-  Arriving entry = std::move(node.mapped());
-  Arrival& arrival = *entry.arrival;
-  loop.cancel(entry.timer);
+Server::Impl::Newcomers::iterator Server::Impl::add_newcomer(Newcomers& newcomers, int64_t deadline_us) {
+  if (newcomers.size() >= max_newcomers) {
+    ++dropped;
+    if (loop.now_us() >= drop_log_due_us) {
+      RT_WARN("dropped {} connections that had not introduced themselves yet: {} are the limit", dropped, max_newcomers);
+      dropped = 0;
+      drop_log_due_us = loop.now_us() + kDropLogIntervalUs;
+    }
+    auto oldest = newcomers.extract(newcomers.begin());
+    drop(oldest.mapped(), "too many others arrive");
+  }
+  return newcomers.emplace_hint(newcomers.end(), next_newcomer++, Newcomer{nullptr, nullptr, 0, deadline_us});
+}
+
+void Server::Impl::accept(int fd) {
+  Newcomers& newcomers = net::is_unix_socket(fd) ? locals : strangers;
+  auto it = add_newcomer(newcomers, loop.now_us() + options.hello_timeout_us);
+  uint64_t id = it->first;
+  it->second.timer = loop.run_after(options.hello_timeout_us, [this, &newcomers, id] {
+    RT_WARN("closed a connection from {}: it did not introduce itself within {} ms", newcomers.at(id).arrival->peer_name(), options.hello_timeout_us / 1000);
+    newcomers.erase(id);
+  });
+  it->second.arrival = std::make_unique<Arrival>(loop, fd, [this, &newcomers, id](Result<Preamble> preamble) { on_preamble(newcomers, id, std::move(preamble)); });
+}
+
+void Server::Impl::on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble) {
+  auto it = newcomers.find(id);
+  loop.cancel(it->second.timer);
+  auto arrived = std::move(it->second.arrival);   // runs this
+  Arrival& arrival = *arrived;
+  if (preamble && preamble->target == "self") return greet(newcomers, it, arrival.release_fd());
+  Newcomer newcomer = std::move(it->second);
+  newcomers.erase(it);
+  newcomer.arrival = std::move(arrived);
   if (!preamble) {
     // Whoever only looks whether somebody listens (rayctl, ray.init(), port scanners) leaves without a word.
     if (preamble.error().code == Code::kUnavailable) {
@@ -100,13 +150,12 @@ void Server::Impl::on_preamble(uint64_t id, Result<Preamble> preamble) {
     RT_WARN("closed a connection from {}: {}", arrival.peer_name(), preamble.error().message);
     return;
   }
-  if (preamble->target == "self") return greet(arrival.release_fd(), entry.deadline_us);
   bool local_only = preamble->target == "handoff" || preamble->target == "arena";
   if (local_only && !arrival.is_unix()) {
     RT_WARN("closed a connection from {}: preamble '{}' is for Unix sockets only", arrival.peer_name(), preamble->target);
     return refuse_socket(arrival.release_fd(), make_error(Code::kProtocol, "preamble '" + preamble->target + "' is for Unix sockets only"));
   }
-  if (preamble->target == "handoff") return on_handoff(std::move(entry));
+  if (preamble->target == "handoff") return on_handoff(std::move(newcomer));
   bool is_unix = arrival.is_unix();
   int fd = arrival.release_fd();
   if (options.on_foreign && options.on_foreign(*preamble, fd, is_unix)) return;
@@ -115,8 +164,8 @@ void Server::Impl::on_preamble(uint64_t id, Result<Preamble> preamble) {
                                                             preamble->id.empty() ? "" : " ", preamble->id)));
 }
 
-void Server::Impl::on_handoff(Arriving entry) {
-  Fd fd(entry.arrival->release_passed_fd());
+void Server::Impl::on_handoff(Newcomer from) {
+  Fd fd(from.arrival->release_passed_fd());
   struct stat info;
   int type = 0;
   socklen_t size = sizeof(type);
@@ -126,34 +175,49 @@ void Server::Impl::on_handoff(Arriving entry) {
     RT_WARN("a hand-over brought no connected socket");
     return;
   }
-  if (load() >= static_cast<size_t>(options.max_connections)) {
-    return refuse_socket(fd.release(), make_error(Code::kResourceExhausted, "too many connections are open here (max_connections)"));
-  }
-  greet(fd.release(), loop.now_us() + options.hello_timeout_us);
+  Newcomers& newcomers = net::is_unix_socket(fd.get()) ? locals : strangers;
+  greet(newcomers, add_newcomer(newcomers, loop.now_us() + options.hello_timeout_us), fd.release());
 }
 
-void Server::Impl::greet(int fd, int64_t deadline_us) {
-  auto connection = Connection::Impl::make(loop, loop.adopt(fd));
-  Connection* raw = connection.get();
-  raw->impl_->on_greeting = [this, raw](const FrameHeader& header, Bytes message) { on_hello(raw, header, message); };
-  raw->impl_->on_gone = [this, raw](const Error& why) {
-    RT_DEBUG("a connection from {} ended before its hello: {}", raw->impl_->peer.name, why.message);
-    auto it = greeted.find(raw);
-    if (it == greeted.end()) return;
-    loop.cancel(it->second.timer);
-    greeted.erase(it);
-  };
-  auto timer = loop.run_after(std::max<int64_t>(0, deadline_us - loop.now_us()), [this, raw] {
-    auto keep = greeted.at(raw).connection;
-    RT_WARN("closed a connection from {}: no hello within {} ms", raw->impl_->peer.name, options.hello_timeout_us / 1000);
-    raw->impl_->refuse(make_error(Code::kTimeout, fmt::format("no hello within {} ms", options.hello_timeout_us / 1000)));
+void Server::Impl::greet(Newcomers& newcomers, Newcomers::iterator it, int fd) {
+  uint64_t id = it->first;
+  Newcomer& newcomer = it->second;
+  newcomer.connection = Connection::Impl::make(loop, loop.adopt(fd));
+  Connection::Impl& impl = *newcomer.connection->impl_;
+  impl.on_greeting = [this, &newcomers, id](const FrameHeader& header, Bytes message) { on_hello(newcomers, id, header, message); };
+  impl.on_gone = [this, &newcomers, id](const Error& why) { on_newcomer_gone(newcomers, id, why); };
+  newcomer.timer = loop.run_after(std::max<int64_t>(0, newcomer.deadline_us - loop.now_us()), [this, &newcomers, id] {
+    auto keep = newcomers.at(id).connection;
+    RT_WARN("closed a connection from {}: no hello within {} ms", keep->impl_->peer.name, options.hello_timeout_us / 1000);
+    keep->impl_->refuse(make_error(Code::kTimeout, fmt::format("no hello within {} ms", options.hello_timeout_us / 1000)));
   });
-  greeted.emplace(raw, Greeted{std::move(connection), timer});
 }
 
-void Server::Impl::on_hello(Connection* raw, const FrameHeader& header, Bytes message) {
-  auto it = greeted.find(raw);
+// One that was refused counts until its socket is closed: it has a moment to read why.
+void Server::Impl::on_newcomer_gone(Newcomers& newcomers, uint64_t id, const Error& why) {
+  auto it = newcomers.find(id);
+  if (it == newcomers.end()) return;
+  Connection::Impl& impl = *it->second.connection->impl_;
+  RT_DEBUG("a connection from {} ended before its hello: {}", impl.peer.name, why.message);
+  loop.cancel(it->second.timer);
+  if (impl.linger_timer == 0) {
+    newcomers.erase(it);
+  } else {
+    impl.on_lingered = [&newcomers, id] { newcomers.erase(id); };
+  }
+}
+
+Status Server::Impl::may_enter(const proto::Hello& hello, bool is_unix) const {
+  RT_TRY(check_hello(options.identity, hello, is_unix));
+  if (connections.size() < max_admitted) return {};
+  return make_error(Code::kResourceExhausted, fmt::format("{} connections are open here, which is the limit (max_connections = {}, descriptors = {})",
+                                                          connections.size(), options.max_connections, descriptors));
+}
+
+void Server::Impl::on_hello(Newcomers& newcomers, uint64_t id, const FrameHeader& header, Bytes message) {
+  auto it = newcomers.find(id);
   auto keep = it->second.connection;
+  Connection::Impl& impl = *keep->impl_;
   proto::Hello hello;
   Status status;
   if (header.kind != FrameKind::kHello) {
@@ -161,19 +225,19 @@ void Server::Impl::on_hello(Connection* raw, const FrameHeader& header, Bytes me
   } else if (!hello.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
     status = make_error(Code::kProtocol, "the hello cannot be parsed");
   } else {
-    status = check_hello(options.identity, hello, raw->impl_->peer.is_unix);
+    status = may_enter(hello, impl.peer.is_unix);
   }
   if (!status) {
-    RT_WARN("refused {} {}: {}", hello.role().empty() ? "a peer" : hello.role(), raw->impl_->peer.name, status.error().message);
-    raw->impl_->refuse(status.error());
+    RT_WARN("refused {} {}: {}", hello.role().empty() ? "a peer" : hello.role(), impl.peer.name, status.error().message);
+    impl.refuse(status.error());
     return;
   }
-  Greeted entry = std::move(it->second);
-  greeted.erase(it);
-  admit(std::move(entry), hello);
+  Newcomer newcomer = std::move(it->second);
+  newcomers.erase(it);
+  admit(std::move(newcomer), hello);
 }
 
-void Server::Impl::admit(Greeted entry, const proto::Hello& hello) {
+void Server::Impl::admit(Newcomer entry, const proto::Hello& hello) {
   loop.cancel(entry.timer);
   Connection* raw = entry.connection.get();
   Connection::Impl& impl = *raw->impl_;
@@ -219,7 +283,10 @@ Status Server::listen_fd(int fd) {
   return {};
 }
 
-void Server::adopt(int fd) { impl_->greet(fd, impl_->loop.now_us() + impl_->options.hello_timeout_us); }
+void Server::adopt(int fd) {
+  Impl::Newcomers& newcomers = net::is_unix_socket(fd) ? impl_->locals : impl_->strangers;
+  impl_->greet(newcomers, impl_->add_newcomer(newcomers, impl_->loop.now_us() + impl_->options.hello_timeout_us), fd);
+}
 void Server::set_identity(Identity identity) { impl_->options.identity = std::move(identity); }
 const Identity& Server::identity() const { return impl_->options.identity; }
 

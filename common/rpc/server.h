@@ -13,7 +13,7 @@ namespace rt::rpc {
 struct ServerOptions {
   Identity identity;                          // ours: role, id, cluster, token demanded on TCP (Unix sockets: file modes guard them, no token asked)
   int64_t hello_timeout_us = 10'000'000;      // a connection without preamble and hello by then is closed
-  int max_connections = 20'000;
+  int max_connections = 20'000;               // admitted ones; fewer when the process may not open so many descriptors
   // A new peer whose hello was accepted: add services and handlers here.
   std::function<void(const std::shared_ptr<Connection>&)> on_connection;
   // A preamble for someone else ("store", "worker", "arena"): take the descriptor (true) or leave it to be refused (false).

@@ -1,6 +1,15 @@
 // Hellos: who is let in, who is not and what he is told, hand-over from a front door.
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "common/base/fd.h"
+#include "common/net/sockets.h"
+#include "common/rpc/frame.h"
 #include "common/rpc/hello.h"
 #include "tests/unit/common/rpc_fixture.h"
 
@@ -92,6 +101,103 @@ TEST_P(GreetingTest, TooManyConnectionsAreRefusedWithTheLimit) {
   a->close(make_error(Code::kCancelled, ""));
   ASSERT_TRUE(driver.run_until([&] { return server->connections().size() == 1; }));
   expect_alive();
+}
+
+// What a server made meanwhile takes for the limit of its process.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(rlim_t descriptors) {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &old_), 0);
+    rlimit lowered{descriptors, old_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
+  }
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &old_); }
+
+ private:
+  rlimit old_{};
+};
+
+class CrowdTest : public GreetingTest {
+ protected:
+  void serve_with_descriptors(rlim_t descriptors) {
+    DescriptorLimit limit(descriptors);
+    serve(options);
+  }
+  static Fd open_raw(const net::Address& address, std::string_view bytes) {
+    bool is_unix = address.kind == net::Address::Kind::kUnix;
+    net::SockAddr where;
+    if (is_unix) {
+      where = std::move(*net::unix_sockaddr(address.path));
+    } else {
+      EXPECT_TRUE(net::literal_sockaddr(address.host, address.port, where));
+    }
+    Fd fd(::socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(fd.get(), where.get(), where.size), 0);
+    EXPECT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    return fd;
+  }
+  static std::string frame(rpc::FrameKind kind, const google::protobuf::MessageLite& message, std::string_view method = {}, uint32_t call = 0) {
+    std::string body = message.SerializeAsString();
+    auto size = static_cast<uint32_t>(body.size());
+    rpc::FrameHeader header{.body_bytes = size, .message_bytes = size, .method = rpc::method_hash(method), .call = call, .kind = kind};
+    uint8_t encoded[rpc::kHeaderBytes];
+    rpc::encode_header(header, encoded);
+    return std::string(reinterpret_cast<const char*>(encoded), sizeof(encoded)) + body;
+  }
+  static bool ended(const Fd& fd) {
+    char byte;
+    return ::recv(fd.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+  }
+  static bool readable(const Fd& fd) {
+    pollfd poll{fd.get(), POLLIN, 0};
+    return ::poll(&poll, 1, 0) == 1;
+  }
+  static size_t open_descriptors() {
+    auto entries = std::filesystem::directory_iterator("/proc/self/fd");
+    return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+  }
+  static constexpr size_t kCrowd = 150;
+};
+INSTANTIATE_TEST_SUITE_P(Loops, CrowdTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return loop_name(info.param); });
+
+TEST_P(CrowdTest, StrangersWhoSayNothingTakeEachOthersPlace) {
+  serve_with_descriptors(256);   // 32 newcomers
+  Fd local = open_raw(unix_target().address, "RAY1 ");
+  auto admitted = connect(tcp_target());
+  std::vector<Fd> crowd;
+  for (size_t i = 0; i < kCrowd; ++i) crowd.push_back(open_raw(tcp_target().address, i % 2 ? rpc::encode_preamble({"self", {}}) : "RAY1 "));
+  auto left = [&] { return std::count_if(crowd.begin(), crowd.end(), [](const Fd& fd) { return !ended(fd); }); };
+  ASSERT_TRUE(driver.run_until([&] { return left() <= 32; }));
+  EXPECT_EQ(left(), 32);
+  EXPECT_TRUE(ended(crowd.front())) << "the oldest goes first";
+  EXPECT_FALSE(ended(crowd.back()));
+  EXPECT_FALSE(ended(local)) << "peers on this machine have places of their own";
+  EXPECT_TRUE(admitted->is_open());
+  expect_alive();
+  EXPECT_TRUE(connect(unix_target()));
+}
+
+TEST_P(CrowdTest, WhoIsRefusedCountsUntilHisSocketIsClosed) {
+  serve_with_descriptors(256);
+  std::string bytes = rpc::encode_preamble({"self", {}}) + frame(rpc::FrameKind::kHello, rpc::make_hello({"driver", "", "", "wrong", ""}));
+  size_t before = open_descriptors();
+  std::vector<Fd> crowd;
+  for (size_t i = 0; i < kCrowd; ++i) {
+    crowd.push_back(open_raw(tcp_target().address, bytes));
+    ASSERT_TRUE(driver.run_until([&] { return readable(crowd.back()); }));   // it was told why
+  }
+  EXPECT_LE(open_descriptors(), before + kCrowd + 32 + 1);
+  expect_alive();
+}
+
+TEST_P(CrowdTest, AdmittedPeersLeaveDescriptorsForTheProcess) {
+  serve_with_descriptors(64);   // 8 newcomers of each kind and 8 for the process itself
+  std::vector<std::shared_ptr<rpc::Connection>> admitted;
+  for (int i = 0; i < 40; ++i) admitted.push_back(connect(tcp_target()));
+  auto refused = try_connect(tcp_target(), {"driver", "", "", "secret", ""});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+  EXPECT_NE(refused.error().message.find("descriptors = 64"), std::string::npos) << refused.error().message;
 }
 
 TEST_P(GreetingTest, AnUnknownTargetIsRefusedByName) {

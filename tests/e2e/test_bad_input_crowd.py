@@ -1,0 +1,56 @@
+"""More connections than a process has descriptors, from strangers: a cluster works on."""
+import contextlib
+import json
+import pathlib
+import resource
+
+import pytest
+
+import raw_rpc as raw
+from conftest import Shell, free_port
+from driver import Driver
+
+DESCRIPTORS = 256
+STRANGERS = 2000
+
+
+@contextlib.contextmanager
+def descriptors(limit):
+    """For this process and those it starts meanwhile."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture
+def small():
+    """A head and its node, each with few descriptors; strangers never run into the hello limit."""
+    shell = Shell()
+    port = free_port()
+    with descriptors(DESCRIPTORS):
+        shell.ok("start", "--head", f"--port={port}", "--num-cpus=2", "--object-store-memory=100000000", "--system-config", json.dumps({"hello_timeout_ms": 600_000}))
+    record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
+    shell.daemons = {process["name"]: process["pid"] for process in record["processes"]}
+    shell.address, shell.door = ("127.0.0.1", port), ("127.0.0.1", record["node_manager_port"])
+    yield shell
+    shell.stop()
+
+
+@pytest.mark.parametrize("beginning", [b"RAY1 ", raw.preamble(), raw.preamble() + raw.hello("x" * 100)[:-1]], ids=["preamble begun", "no hello", "hello begun"])
+def test_strangers_keep_nobody_out(small, beginning):
+    assert f"Max open files {DESCRIPTORS}" in " ".join(pathlib.Path(f"/proc/{small.daemons['ray-head']}/limits").read_text().split())
+    driver = Driver(small, RAY_ADDRESS="%s:%d" % small.address)
+    with descriptors(STRANGERS * 2 + 500), contextlib.ExitStack() as stack:
+        stack.callback(driver.close)
+        for listener in (small.address, small.door):
+            for _ in range(STRANGERS):
+                stranger = stack.enter_context(contextlib.closing(raw.open_socket(listener)))
+                with contextlib.suppress(ConnectionError):
+                    stranger.sendall(beginning)
+        assert "Node" in small.ok("status", "--address", "%s:%d" % small.address)
+        assert driver.works()
+        for name in ("ray-head", "ray-node-manager"):
+            assert len(list(pathlib.Path(f"/proc/{small.daemons[name]}/fd").iterdir())) < DESCRIPTORS // 2
