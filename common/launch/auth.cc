@@ -88,4 +88,10 @@ Result<std::string> auth_token(bool create) {
                     fmt::format("no cluster token: copy {} from the head's machine, or set RAY_AUTH_TOKEN (`rayctl get-auth-token` prints it there)", path));
 }
 
+Result<std::string> private_token() {
+  auto kept = auth_token(/*create=*/true);
+  if (kept || kept.error().code == Code::kInvalid) return kept;
+  return random_hex();
+}
+
 }  // namespace rt::launch

@@ -122,7 +122,7 @@ class NodeStarter {
     RT_ASSIGN(settings_, load_settings(options_.config_file, options_.system_config));
     RT_ASSIGN(node_.node_ip, choose_node_ip(options_));
     RT_ASSIGN(resources_, node_resources(options_, node_.node_ip, settings_.min_object_store_memory, settings_.object_store_memory));
-    RT_ASSIGN(token_, auth_token(/*create=*/options_.head));
+    RT_ASSIGN(token_, options_.head && options_.private_to_parent ? private_token() : auth_token(/*create=*/options_.head));
     if (!options_.head) {
       RT_ASSIGN(auto head, net::Address::parse(options_.address));
       if (head.kind != net::Address::Kind::kTcp || head.port == 0) {

@@ -123,6 +123,22 @@ TEST_F(LaunchTest, APrivateNodeStartsFastAndEndsWithItsLifeline) {
   for (const auto& process : node->processes) EXPECT_EQ(waitpid(process.pid, nullptr, 0), process.pid);
 }
 
+TEST_F(LaunchTest, APrivateClusterNeedsNoPlaceForItsToken) {
+  set("HOME", home() + "/nowhere");
+  EXPECT_THAT(error_of(start(head())), HasSubstr("RAY_AUTH_TOKEN_PATH")) << "others would have to find the token";
+  NodeOptions options = head();
+  options.private_to_parent = true;
+  auto node = start(options);
+  ASSERT_TRUE(node) << node.error().message;
+  std::string seen = content(node->session_dir + "/logs/ray-head.args");
+  size_t at = seen.find("token=");
+  ASSERT_NE(at, std::string::npos);
+  std::string token = seen.substr(at, 70);
+  EXPECT_THAT(token, ::testing::MatchesRegex("token=[0-9a-f]+"));
+  EXPECT_THAT(content(node->session_dir + "/logs/ray-node-manager.args"), HasSubstr(token));
+  EXPECT_FALSE(std::filesystem::exists(home() + "/nowhere"));
+}
+
 TEST_F(LaunchTest, ANodeJoinsAndLeavesTheAddressFileToTheHead) {
   auto first = start(head());
   ASSERT_TRUE(first);
