@@ -10,6 +10,8 @@ import threading
 
 import pytest
 
+from conftest import free_port
+
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 
@@ -87,6 +89,16 @@ def test_an_address_of_another_user_gets_no_token(open_shell, how):
         assert "ConnectionError" in done.stderr
     listener.server.close()
     assert not any(token.encode() in heard for heard in listener.heard)
+
+
+def test_a_node_of_another_user_is_called_that(open_shell):
+    shell = open_shell
+    port = free_port()
+    shell.ok("start", "--head", f"--port={port}", "--num-cpus=1", "--object-store-memory=100000000")
+    own = {"RAY_TMPDIR": str(shell.scratch / "own"), "RAY_AUTH_TOKEN": shell.ok("get-auth-token").strip()}
+    done = subprocess.run([sys.executable, "-c", f"import ray; ray.init(address='127.0.0.1:{port}')"], env={**shell.env, **own}, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
+                          capture_output=True, text=True, timeout=60)
+    assert "is another user's" in done.stderr and f"rayctl start --address=127.0.0.1:{port}" in done.stderr, done.stderr
 
 
 def test_a_root_of_another_user_is_refused(open_shell):

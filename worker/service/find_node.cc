@@ -1,6 +1,9 @@
 #include "worker/find_node.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "common/net/probe.h"
 #include "common/proto/head.pb.h"
@@ -12,6 +15,19 @@ namespace {
 // Of this machine: its socket is here, and somebody listens on it.
 bool is_local(const proto::Node& node) {
   return !node.node_manager_socket().empty() && net::is_listening(net::Address::unix_socket(node.node_manager_socket()), 0) == net::Listening::kYes;
+}
+
+// A node of another user, or one of another machine where that user has the same directory.
+bool is_denied(const proto::Node& node) { return !node.node_manager_socket().empty() && access(node.node_manager_socket().c_str(), W_OK) != 0 && errno == EACCES; }
+
+Error no_node(const std::string& head_address, const proto::GetNodesReply& reply) {
+  for (const auto& node : reply.nodes()) {
+    if (!is_denied(node)) continue;
+    return make_error(Code::kUnavailable, fmt::format("the cluster at {0} has no node on this machine that this user may use: {1} is another user's (permission denied). "
+                                                      "Start a node of your own with `rayctl start --address={0}`, or work as that user",
+                                                      head_address, node.node_manager_socket()));
+  }
+  return make_error(Code::kUnavailable, fmt::format("the cluster at {0} has no node on this machine: start one with `rayctl start --address={0}`", head_address));
 }
 
 }  // namespace
@@ -33,9 +49,7 @@ Result<proto::Node> find_local_node(const std::string& head_address, const std::
   for (const auto& node : reply.nodes()) {
     if ((!found || (node.is_head() && !found->is_head())) && is_local(node)) found = &node;
   }
-  if (!found) {
-    return make_error(Code::kUnavailable, fmt::format("the cluster at {0} has no node on this machine: start one with `rayctl start --address={0}`", head_address));
-  }
+  if (!found) return no_node(head_address, reply);
   return *found;
 }
 
