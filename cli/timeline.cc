@@ -56,11 +56,20 @@ Result<int64_t> write_trace(Head& head, std::FILE* file, int64_t* dropped) {
   return written;
 }
 
+// A second trace of the same second gets a name of its own.
+File create_default(std::string* path) {
+  std::string stem = fmt::format("{}/ray-timeline-{}", launch::temp_root(), file_time(wall_now_us() / 1000));
+  for (int n = 1;; ++n) {
+    *path = n == 1 ? stem + ".json" : fmt::format("{}_{}.json", stem, n);
+    File file(std::fopen(path->c_str(), "wx"));
+    if (file || errno != EEXIST) return file;
+  }
+}
+
 Status run(const CommandLine& line) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   std::string path = line.get("output");
-  if (path.empty()) path = fmt::format("{}/ray-timeline-{}.json", launch::temp_root(), file_time(wall_now_us() / 1000));
-  File file(std::fopen(path.c_str(), "w"));
+  File file = path.empty() ? create_default(&path) : File(std::fopen(path.c_str(), "w"));
   if (!file) return errno_error("cannot write " + path, errno);
   std::this_thread::sleep_for(kEventsTravel);
   int64_t dropped = 0;

@@ -1,4 +1,5 @@
 """rayctl from the shell: start, join, ask, submit, stop - and one clear message for whatever is wrong."""
+import contextlib
 import json
 import os
 import pathlib
@@ -117,6 +118,16 @@ def test_python_says_the_same(running):
     assert nodes == json.loads(running.ok("nodes", "--format", "json"))
     assert total == json.loads(running.ok("cluster-resources", "--format", "json"))
     assert available == total
+
+
+def test_traces_of_the_same_second_are_kept_apart(running):
+    with contextlib.ExitStack() as stack:
+        started = [stack.enter_context(subprocess.Popen([BIN / "rayctl", "timeline"], env=running.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)) for _ in range(8)]
+        written = [re.match(r"Trace file written to (\S+) \(", process.communicate()[0]).group(1) for process in started]
+    assert len(set(written)) == len(started)
+    for path in written:
+        assert isinstance(json.loads(pathlib.Path(path).read_text()), list)
+        assert re.fullmatch(r"ray-timeline-\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(_\d+)?\.json", pathlib.Path(path).name)
 
 
 def test_timeline_of_a_job(running):
