@@ -66,6 +66,22 @@ Status Cluster::validate(const proto::Node& node) const {
   return {};
 }
 
+// A node that comes back has the id and the address it had, and its old connection may still look sound here. Any other claim to the id
+// or the address of a node that was heard just now is a mistake.
+Status Cluster::check_claims(ConnId conn, const NodeId& id, const proto::Node& node, Now now) const {
+  constexpr int64_t kHeartbeatsOfALivingNode = 3;
+  int64_t since_us = now.steady_us - kHeartbeatsOfALivingNode * env_.options.settings.heartbeat_interval_ms * 1000;
+  for (const auto& [other_id, other] : nodes_) {
+    if (!other.usable() || other.conn == conn || other.last_heard_us < since_us) continue;
+    bool same_address = other.info.ip() == node.ip() && other.info.port() == node.port();
+    if (other_id == id && !same_address)
+      return make_error(Code::kAlreadyExists, fmt::format("node {} lives at {}:{} already; start this one with an id of its own", id.hex(), other.info.ip(), other.info.port()));
+    if (other_id != id && same_address && node.port() != 0)
+      return make_error(Code::kAlreadyExists, fmt::format("{}:{} is the address of node {}, which lives; give this one an address of its own", node.ip(), node.port(), other_id.hex()));
+  }
+  return {};
+}
+
 Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, Now now) {
   RT_TRY(validate(node));
   NodeId id = NodeId::from_binary(node.node_id());
@@ -74,6 +90,7 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   NodeState* known = find(id);
   if (known && !known->alive())
     return make_error(Code::kNodeDied, fmt::format("node {} was declared dead ({}); start it again as a new node", id.hex(), known->info.death_message()));
+  RT_TRY(check_claims(conn, id, node, now));
 
   NodeState& state = known ? *known : nodes_[id];
   if (state.conn != 0 && state.conn != conn) {

@@ -64,7 +64,7 @@ class Cluster {
 
   // From a record of an earlier head: alive and awaited, as one whose connection has just broken.
   void recover(const proto::Node& node, Now now);
-  // kInvalid: malformed; kNodeDied: this id was declared dead. On success the connection speaks for the node.
+  // kInvalid: malformed; kNodeDied: this id was declared dead; kAlreadyExists: the id or the address is a living node's. On success the connection speaks for the node.
   Result<NodeState*> register_node(ConnId conn, const proto::Node& node, Now now);
   // The live node that speaks over this connection, or null.
   NodeState* on_connection(ConnId conn);
@@ -105,6 +105,7 @@ class Cluster {
 
  private:
   Status validate(const proto::Node& node) const;
+  Status check_claims(ConnId conn, const NodeId& id, const proto::Node& node, Now now) const;
   void await_return(NodeState& node, const std::string& since, Now now);
   void probe(NodeState& node);
   void arm_silence_timer(NodeState& node, int64_t at_us);

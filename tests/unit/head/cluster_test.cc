@@ -192,6 +192,45 @@ TEST_F(ClusterTest, ANewNodeManagerAtTheAddressOfALostOneEndsTheWait) {
   drop_node_news();
 }
 
+TEST_F(ClusterTest, TheIdOfALivingNodeIsRefusedFromElsewhere) {
+  add_node(1, {{"CPU", 4}});
+  for (bool other_ip : {true, false}) {
+    auto impostor = registration(1, {{"CPU", 64}});
+    if (other_ip) impostor.mutable_node()->set_ip("10.0.0.9");
+    if (!other_ip) impostor.mutable_node()->set_port(7001);
+    Error refused = register_node(900, impostor).error();
+    EXPECT_EQ(refused.code, Code::kAlreadyExists);
+    EXPECT_NE(refused.message.find("lives at 10.0.0.1:7000"), std::string::npos) << refused.message;
+  }
+  EXPECT_TRUE(sink.closes.empty());
+  EXPECT_EQ(core->cluster().find(node_id(1))->conn, conn_of(1));
+  EXPECT_TRUE(register_node(conn_of(1), registration(1, {{"CPU", 4}})).ok());
+  drop_node_news();
+}
+
+TEST_F(ClusterTest, TheAddressOfALivingNodeIsRefusedToAnother) {
+  add_node(1, {{"CPU", 4}});
+  auto second = registration(2, {{"CPU", 4}});
+  second.mutable_node()->set_ip("10.0.0.1");
+  Error refused = register_node(conn_of(2), second).error();
+  EXPECT_EQ(refused.code, Code::kAlreadyExists);
+  EXPECT_NE(refused.message.find("10.0.0.1:7000 is the address of node " + node_id(1).hex()), std::string::npos) << refused.message;
+  EXPECT_TRUE(alive(1));
+  second.mutable_node()->set_port(7001);
+  EXPECT_TRUE(register_node(conn_of(2), second).ok());
+  drop_node_news();
+}
+
+TEST_F(ClusterTest, SilenceIsNoClaim) {
+  add_node(1, {{"CPU", 4}});
+  advance(options.settings.heartbeat_interval_ms * 4);   // its connection has not broken, but nobody speaks
+  auto moved = registration(1, {{"CPU", 4}});
+  moved.mutable_node()->set_ip("10.0.0.9");
+  EXPECT_TRUE(register_node(900, moved).ok());
+  EXPECT_EQ(take(sink.closes).conn, conn_of(1));
+  drop_node_news();
+}
+
 TEST_F(ClusterTest, SubscribersHearOfNodes) {
   add_node(1, {{"CPU", 4}});
   proto::SubscribeRequest request;
