@@ -1,4 +1,4 @@
-"""Nodes on hosts of their own: the address each is known by, and a node that cannot be reached for a few seconds. Two network namespaces with a cable between them, which takes root."""
+"""Nodes on hosts of their own: the address each is known by, one it cannot be reached by, and a node that is away for a few seconds. Two network namespaces with a cable between them, which takes root."""
 import contextlib
 import json
 import os
@@ -160,6 +160,58 @@ def test_a_node_manager_that_knows_its_head_by_loopback_is_known_by_the_hosts_ad
             process.terminate()
         for process in started:
             process.communicate(timeout=60)
+
+
+PUBLIC, DOOR = "10.213.7.9", 17805
+START = ["start", f"--address={HEAD}:{PORT}", "--num-cpus=1", "--object-store-memory=100000000", f"--node-manager-port={DOOR}"]
+# Address translation for one port, as a router does it: what comes to PUBLIC goes on to the node.
+ROUTER = textwrap.dedent("""
+    import socket, sys, threading
+    def copy(source, target):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    public, node, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    server = socket.create_server((public, port))
+    print("ready", flush=True)
+    while True:
+        outside, _ = server.accept()
+        inside = socket.create_connection((node, port))
+        for pair in ((outside, inside), (inside, outside)):
+            threading.Thread(target=copy, args=pair, daemon=True).start()
+""")
+ASK_THERE = textwrap.dedent("""
+    import ray
+    ray.init(log_to_driver=False)
+    there = ray.remote(resources={"node:%s": 0.1}, num_cpus=0)
+    print(ray.get(there(lambda: "x" * 1_000_000).remote(), timeout=60)[:3])
+""" % PUBLIC)
+
+
+def test_a_translated_address_is_used_with_a_warning_while_it_leads_here(hosts):
+    refused = hosts.on(hosts.node, *hosts.shell.command(*START, "--node-ip-address", PUBLIC))
+    said, _ = refused.communicate(timeout=60)
+    assert refused.returncode == 2 and f"{PUBLIC} is on no interface of this machine" in said and f"{NODE} is used" in said, said
+    hosts.link("-n", hosts.head, "addr", "add", f"{PUBLIC}/24", "dev", "wire")
+    router = hosts.on(hosts.head, sys.executable, "-c", ROUTER, PUBLIC, NODE, DOOR)
+    try:
+        assert router.stdout.readline() == "ready\n"
+        said = hosts.rayctl(hosts.node, *START, "--node-ip-address", PUBLIC)
+        assert said.startswith("Warning: ") and f"{PUBLIC}:{DOOR} can be reached" in said, said
+        assert addresses(hosts) == [HEAD, NODE, PUBLIC]
+        driver = hosts.on(hosts.head, sys.executable, "-c", ASK_THERE)
+        assert driver.communicate(timeout=100)[0] == "xxx\n"
+    finally:
+        router.kill()
+        router.communicate(timeout=60)
+
+
+def test_an_address_the_heads_machine_has_no_way_to_is_refused(hosts):
+    hosts.link("-n", hosts.node, "addr", "add", "10.214.0.1/24", "dev", "lo")
+    node = hosts.on(hosts.node, *hosts.shell.command(*START, "--node-ip-address", "10.214.0.1"))
+    said, _ = node.communicate(timeout=60)
+    assert node.returncode == 1 and f"the head's machine cannot reach it at 10.214.0.1:{DOOR}" in said and said.count("Error: ") == 1, said
+    assert addresses(hosts) == [HEAD, NODE]
 
 
 @pytest.mark.parametrize("broken", [False, True], ids=["silent", "with the connection to the head broken"])
