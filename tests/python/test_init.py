@@ -95,6 +95,11 @@ def run(code, **env):
     return subprocess.run([sys.executable, "-c", code], env=merged, capture_output=True, text=True, timeout=60)
 
 
+def test_a_cluster_of_ones_own_needs_no_home_directory():
+    alone = run("import ray; ray.init(num_cpus=1); f = ray.remote(lambda: 'ran'); print(ray.get(f.remote()), len(ray.nodes()))", HOME="/nonexistent/home", RAY_AUTH_TOKEN="", RAY_ADDRESS="")
+    assert alone.returncode == 0 and "ran 1" in alone.stdout, alone.stderr
+
+
 def test_drivers_join_by_address():
     context = ray.init(num_cpus=2, namespace="shared")
 
