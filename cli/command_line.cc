@@ -131,9 +131,17 @@ std::optional<int> CommandLine::parse(const Words& words) {
     if (required && !has(name)) return usage_error(command_, fmt::format("{} is missing", name));
   }
   if (has("format") && get("format") != "table" && get("format") != "json") {
-    return usage_error(command_, fmt::format("--format is '{}': it takes table or json", get("format")));
+    return usage_error(command_, fmt::format("--format is '{}': it takes table or json", echoed(get("format"))));
   }
   return std::nullopt;
+}
+
+std::string echoed(const std::string& text) {
+  constexpr size_t kMostBytes = 200;
+  if (text.size() <= kMostBytes) return text;
+  size_t end = kMostBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return fmt::format("{}... ({} bytes)", text.substr(0, end), text.size());
 }
 
 std::string CommandLine::get(const std::string& name, const std::string& fallback) const {
@@ -146,7 +154,7 @@ Result<std::optional<int64_t>> CommandLine::whole(const std::string& name, int64
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
-    return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a whole number from {} to {}", name, text, min, max));
+    return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a whole number from {} to {}", name, echoed(text), min, max));
   }
   return std::optional<int64_t>(value);
 }

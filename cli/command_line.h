@@ -57,6 +57,9 @@ int failure(const Error& error);
 inline int finish(const Status& status) { return status ? kExitOk : failure(status.error()); }
 inline int finish(const Result<int>& code) { return code ? *code : failure(code.error()); }
 
+// As much of what the user typed as a message needs: the beginning of a long text, cut between characters, and its size.
+std::string echoed(const std::string& text);
+
 // `rayctl` or `ray`: what the user typed.
 const std::string& program_name();
 void set_program_name(std::string name);

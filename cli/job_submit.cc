@@ -23,8 +23,18 @@ Status fill_metadata(const CommandLine& line, proto::SubmitJobRequest* request) 
       (*request->mutable_metadata())[name] = value.get<std::string>();
     }
   }
-  if (!json.is_object()) return make_error(Code::kInvalid, fmt::format("--metadata-json is '{}': it takes a JSON object of strings", line.get("metadata-json")));
+  if (!json.is_object()) return make_error(Code::kInvalid, fmt::format("--metadata-json is '{}': it takes a JSON object of strings", echoed(line.get("metadata-json"))));
   return {};
+}
+
+// Jobs are stored, listed and sent as text.
+Status check_text(const char* what, const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return {};
+  } catch (const nlohmann::json::type_error&) {
+    return make_error(Code::kUnsupported, fmt::format("{} is not valid UTF-8: jobs take text only; let the program read such bytes from a file", what));
+  }
 }
 
 Result<int> submit(const CommandLine& line) {
@@ -37,6 +47,9 @@ Result<int> submit(const CommandLine& line) {
   RT_TRY(fill_metadata(line, &request));
   std::error_code unreadable;
   request.set_cwd(std::filesystem::current_path(unreadable).string());
+  RT_TRY(check_text("the command", request.entrypoint()));
+  RT_TRY(check_text("the submission id", request.submission_id()));
+  RT_TRY(check_text("the name of the current directory", request.cwd()));
   RT_ASSIGN(Head head, connect_job_head(line));
   fmt::print("Job submission server address: {}\n", head.address);
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::SubmitJob, request));

@@ -53,7 +53,7 @@ Status check_supported(const CommandLine& line) {
 }
 
 Error bad_json(const char* option, const std::string& text, const char* accepted) {
-  return make_error(Code::kUnsupported, fmt::format("--{} is '{}': it takes {}", option, text, accepted));
+  return make_error(Code::kUnsupported, fmt::format("--{} is '{}': it takes {}", option, echoed(text), accepted));
 }
 
 Status read_resources(const CommandLine& line, std::map<std::string, double>* out) {

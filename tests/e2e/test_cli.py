@@ -190,6 +190,8 @@ def test_jobs_that_do_not_exist(running):
     (["status", "--nope"], 2, "no such option: --nope"),
     (["job", "frobnicate"], 2, "no such command: job frobnicate"),
     (["job", "submit"], 2, "command to run is missing"),
+    (["job", "submit", "--", "echo", "\udcff"], 1, "the command is not valid UTF-8"),
+    (["job", "submit", "--submission-id", "\udcff", "--", "true"], 1, "the submission id is not valid UTF-8"),
     (["job", "status"], 2, "ID is missing"),
     (["start"], 1, "--head to start a cluster"),
     (["start", "--head", "--resources", "{bad"], 1, "--resources is '{bad'"),

@@ -21,6 +21,15 @@ std::string start_error(const Words& words) {
   return options ? "none" : options.error().message;
 }
 
+TEST(CommandLine, LongTextIsEchoedInPart) {
+  EXPECT_EQ(echoed("short"), "short");
+  EXPECT_EQ(echoed(std::string(100'000, 'x')), std::string(200, 'x') + "... (100000 bytes)");
+  std::string umlauts = "x";
+  for (int i = 0; i < 200; ++i) umlauts += "\u00e4";
+  EXPECT_EQ(echoed(umlauts), umlauts.substr(0, 199) + "... (401 bytes)") << "no character is cut in two";
+  EXPECT_LT(start_error({"--head", "--resources", std::string(100'000, '[')}).size(), 500u);
+}
+
 TEST(CommandLine, OptionsPositionsAndTheRest) {
   CommandLine line("x", "");
   line.option("size,s", "N", "").flag("fast", "").positional("ID", true).rest("COMMAND");
