@@ -29,8 +29,8 @@ void answer(google::protobuf::RpcController* call, google::protobuf::Closure* do
 
 // Such a node would be given work it never hears of.
 Error unreachable(const std::string& ip, int port, const Error& why) {
-  return make_error(Code::kInvalid, fmt::format("the head's machine cannot reach it at {} ({}): give --node-ip-address an address others reach it by, "
-                                                "and let its port through (--node-manager-port fixes which)",
+  return make_error(Code::kInvalid, fmt::format("the head's machine cannot reach it at {} ({}): give --node-ip-address (ray-node-manager: --node-ip) an address others reach it by, "
+                                                "and let its port through (--node-manager-port or --port fixes which)",
                                                 net::Address::tcp(ip, port).to_string(), why.message));
 }
 
