@@ -119,9 +119,26 @@ MutableBytes Connection::read_buffer() { return impl_->reader.buffer(); }
 void Connection::on_read(size_t n) {
   auto alive = shared_from_this();
   Status status = impl_->reader.commit(n);
-  if (status) return;
-  if (!impl_->caller_reports) RT_WARN("closing the connection with {} {}: {}", impl_->peer.role.empty() ? "an unknown peer" : impl_->peer.role, impl_->peer.name, status.error().message);
-  impl_->refuse(status.error());
+  if (status && impl_->reader.kept_bytes() > kMaxKeptBytes) {
+    status = make_error(Code::kResourceExhausted, fmt::format("it sends requests and does not read: {} bytes are queued for it", queued_bytes()));
+  }
+  if (status) {
+    // Drained while it was read: a handler pumped the loop.
+    if (impl_->reader.kept_bytes() > 0 && !impl_->can_wait()) impl_->loop.post([alive] { alive->impl_->resume(); });
+    return;
+  }
+  impl_->fail_reading(status.error());
+}
+
+void Connection::Impl::resume() {
+  if (reader.busy() || can_wait() || state != State::kOpen) return;
+  Status status = reader.resume();
+  if (!status) fail_reading(status.error());
+}
+
+void Connection::Impl::fail_reading(const Error& why) {
+  if (!caller_reports) RT_WARN("closing the connection with {} {}: {}", peer.role.empty() ? "an unknown peer" : peer.role, peer.name, why.message);
+  refuse(why);
 }
 
 void Connection::on_closed(const Error& why) {
@@ -135,6 +152,7 @@ void Connection::on_closed(const Error& why) {
 
 void Connection::on_drained() {
   auto alive = shared_from_this();
+  impl_->resume();
   if (impl_->drained_handler) impl_->drained_handler();
 }
 

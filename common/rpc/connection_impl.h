@@ -14,6 +14,11 @@ namespace rt::rpc {
 
 // What a connection may have queued for a peer that does not read, and unanswered calls of a peer.
 inline constexpr size_t kMaxQueuedBytes = size_t{1} << 30;
+// From here on an accepted connection keeps what its peer sends unhandled, until the peer has read what it was sent; the peer may send
+// kMaxKeptBytes more, room for the largest frame. Only the accepting side waits: who connected goes on reading, so the two never wait for each other. Not where flat
+// frames are served: workers send and answer them without a call to count, and much of both at once.
+inline constexpr size_t kMaxUnreadBytes = size_t{32} << 20;
+inline constexpr size_t kMaxKeptBytes = kMaxFrameBytes + (size_t{64} << 20);
 inline constexpr size_t kMaxServedCalls = 100'000;
 
 struct Connection::Impl final : FrameReader::Sink, AnswerSink {
@@ -70,6 +75,9 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   MutableBytes on_direct_begin(const FrameHeader& header, Bytes message) override;
   void on_direct_end(const FrameHeader& header) override;
   bool wants_more() const override { return state != State::kClosed; }
+  bool can_wait() const override { return accepted && state == State::kOpen && !flat_handler && stream->queued_bytes() > kMaxUnreadBytes; }
+  void resume();                     // with what was kept
+  void fail_reading(const Error& why);
 
   net::Loop& loop;
   std::unique_ptr<net::Stream> stream;
@@ -94,6 +102,7 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   std::string discarded;             // flat frames for a closed connection are built here
   net::Loop::TimerId linger_timer = 0;
 
+  bool accepted = false;             // by a server
   bool caller_reports = false;       // of a connector: whoever asked for the connection tells why it failed
 
   // Of the connector or the server.

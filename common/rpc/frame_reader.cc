@@ -60,21 +60,31 @@ Status FrameReader::commit(size_t n) {
     status = make_error(Code::kOutOfMemory, "no memory for a frame that is being received");
   } else {
     own_.end += n;
-    Result<size_t> used = parse({own_.data.get() + own_.begin, own_.pending()});
-    if (used) {
-      own_.begin += *used;
-      if (own_.pending() == 0) own_ = {};
-    } else {
-      status = std::move(used).error();
-    }
+    status = parse_own();
   }
   parsing_ = false;
   return status;
 }
 
+Status FrameReader::resume() {
+  if (!kept_) return {};
+  parsing_ = true;
+  Status status = parse_own();
+  parsing_ = false;
+  return status;
+}
+
+Status FrameReader::parse_own() {
+  RT_ASSIGN(size_t used, parse({own_.data.get() + own_.begin, own_.pending()}));
+  own_.begin += used;
+  if (own_.pending() == 0) own_ = {};
+  return {};
+}
+
 Result<size_t> FrameReader::parse(Bytes data) {
   size_t at = 0;
   need_ = kHeaderBytes;
+  kept_ = false;
   while (sink_.wants_more()) {
     Bytes rest = data.subspan(at);
     if (skip_ > 0) {
@@ -94,6 +104,11 @@ Result<size_t> FrameReader::parse(Bytes data) {
     }
     need_ = kHeaderBytes + (route == Route::kDirect ? header.message_bytes : header.body_bytes);
     if (rest.size() < need_) return at;
+    if (sink_.can_wait()) {
+      kept_ = true;
+      need_ = rest.size() * 2;   // room grows in few steps
+      return at;
+    }
     if (route == Route::kDirect) {
       at += begin_direct(header, rest);
       if (!direct_.empty()) return at;

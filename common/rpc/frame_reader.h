@@ -24,6 +24,7 @@ class FrameReader {
     virtual MutableBytes on_direct_begin(const FrameHeader& header, Bytes message) = 0;
     virtual void on_direct_end(const FrameHeader& header) = 0;
     virtual bool wants_more() const = 0;   // false: everything else that arrives is dropped
+    virtual bool can_wait() const { return false; }   // true: frames are kept until resume()
   };
 
   FrameReader(Sink& sink, uint32_t max_body) : sink_(sink), max_body_(max_body) {}
@@ -33,6 +34,10 @@ class FrameReader {
   MutableBytes buffer();
   // `n` bytes were read there. An error ends the connection: kProtocol, kOutOfMemory.
   Status commit(size_t n);
+  // Goes on with what was kept; to be called when can_wait() no longer says so. Errors as commit().
+  Status resume();
+  bool busy() const { return parsing_; }        // a sink is being called
+  size_t kept_bytes() const { return kept_ ? own_.pending() : 0; }
   // The memory given by on_direct_begin() goes away: the rest of its attachment is dropped.
   void abandon_direct();
 
@@ -43,6 +48,7 @@ class FrameReader {
     size_t pending() const { return end - begin; }
   };
   Result<size_t> parse(Bytes data);
+  Status parse_own();
   size_t begin_direct(const FrameHeader& header, Bytes rest);
   Status keep(Bytes rest);
   bool make_room();
@@ -53,6 +59,7 @@ class FrameReader {
   Buffer own_;
   bool shared_ = false;              // the last buffer() was the thread's
   bool parsing_ = false;
+  bool kept_ = false;                // whole frames may be in own_: the sink could wait
   size_t need_ = kHeaderBytes;       // bytes the incomplete frame needs to make progress
   size_t skip_ = 0;                  // bytes still to be dropped
   MutableBytes direct_;              // what is still to be read of an attachment

@@ -250,6 +250,7 @@ void Server::Impl::admit(Newcomer entry, const proto::Hello& hello) {
   positions[raw] = connections.size();
   connections.push_back(entry.connection);
   (void)impl.write_frame({.kind = FrameKind::kHelloReply}, make_hello_reply(options.identity), {});
+  impl.accepted = true;
   // Last: becoming open drops the callback that called this.
   auto on_connection = options.on_connection;
   impl.become_open();

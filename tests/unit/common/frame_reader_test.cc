@@ -38,11 +38,12 @@ class Recorder : public FrameReader::Sink {
     seen.push_back(std::to_string(h.call) + ":" + begun.back() + "|" + std::string(target.begin(), target.end()));
   }
   bool wants_more() const override { return !stopped; }
+  bool can_wait() const override { return waiting; }
 
   std::vector<std::string> seen, begun;
   std::vector<uint8_t> target;
   uint32_t stop_at = 0;
-  bool stopped = false, refuse_direct = false;
+  bool stopped = false, refuse_direct = false, waiting = false;
 };
 
 // Feeds `bytes` in pieces of at most `piece`, as a socket would.
@@ -74,6 +75,36 @@ TEST(FrameReader, CutsFramesWhateverThePieces) {
     FrameReader reader(recorder, kMaxFrameBytes);
     ASSERT_TRUE(feed(reader, stream, piece));
     EXPECT_TRUE(recorder.seen == expected) << "pieces of " << piece;
+  }
+}
+
+TEST(FrameReader, FramesThatCanWaitAreKept) {
+  std::string bytes;
+  std::vector<std::string> expected;
+  for (uint32_t call = 1; call <= 300; ++call) {
+    std::string message(call * 7, static_cast<char>('a' + call % 26));
+    bytes += frame(FrameKind::kRequest, call, message);
+    expected.push_back(std::to_string(call) + ":" + message + "|");
+  }
+  for (size_t piece : {size_t{1}, size_t{1000}, bytes.size()}) {
+    for (size_t handled : {size_t{0}, bytes.size() / 3}) {
+      Recorder recorder;
+      FrameReader reader(recorder, kMaxFrameBytes);
+      ASSERT_TRUE(feed(reader, std::string_view(bytes).substr(0, handled), piece));
+      size_t before = recorder.seen.size();
+      recorder.waiting = true;
+      ASSERT_TRUE(feed(reader, std::string_view(bytes).substr(handled), piece));
+      EXPECT_EQ(recorder.seen.size(), before);
+      EXPECT_GT(reader.kept_bytes(), bytes.size() - handled - 1);
+      ASSERT_TRUE(reader.resume());
+      EXPECT_EQ(recorder.seen.size(), before) << "it still waits";
+      recorder.waiting = false;
+      ASSERT_TRUE(reader.resume());
+      EXPECT_EQ(recorder.seen, expected);
+      EXPECT_EQ(reader.kept_bytes(), 0u);
+      ASSERT_TRUE(feed(reader, frame(FrameKind::kRequest, 5, "on"), piece));
+      EXPECT_EQ(recorder.seen.back(), "5:on|");
+    }
   }
 }
 

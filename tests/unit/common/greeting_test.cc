@@ -200,6 +200,31 @@ TEST_P(CrowdTest, AdmittedPeersLeaveDescriptorsForTheProcess) {
   EXPECT_NE(refused.error().message.find("descriptors = 64"), std::string::npos) << refused.error().message;
 }
 
+// Requests of a peer that reads nothing wait once enough is queued for it; all are answered when it reads.
+TEST_P(CrowdTest, WhoReadsNothingIsAnsweredNoMore) {
+  constexpr uint32_t kCalls = 40;
+  constexpr size_t kBlock = 4 << 20;
+  Fd peer = open_raw(tcp_target().address, rpc::encode_preamble({"self", {}}) + frame(rpc::FrameKind::kHello, rpc::make_hello({"driver", "", "", "secret", ""})));
+  ASSERT_TRUE(driver.run_until([&] { return !peers.empty() && readable(peer); }));
+  Text request;
+  request.set_number(kBlock);
+  std::string calls;
+  for (uint32_t call = 1; call <= kCalls; ++call) calls += frame(rpc::FrameKind::kRequest, request, EchoService::descriptor()->FindMethodByName("Block")->full_name(), call);
+  ASSERT_EQ(::send(peer.get(), calls.data(), calls.size(), MSG_NOSIGNAL), static_cast<ssize_t>(calls.size()));
+  size_t most = 0, received = 0;
+  ASSERT_TRUE(driver.run_until([&] { return (most = std::max(most, peers[0]->queued_bytes())) > kBlock; }));
+  expect_alive();
+  most = std::max(most, peers[0]->queued_bytes());
+  EXPECT_LE(most, (size_t{32} << 20) + 2 * kBlock);
+  std::vector<char> buffer(1 << 20);
+  ASSERT_TRUE(driver.run_until([&] {
+    ssize_t n = ::recv(peer.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (n > 0) received += static_cast<size_t>(n);
+    return received > kCalls * kBlock;
+  }));
+  EXPECT_TRUE(peers[0]->is_open());
+}
+
 TEST_P(GreetingTest, AnUnknownTargetIsRefusedByName) {
   auto refused = try_connect({tcp_target().address, "worker", "abcd"}, {"driver", "", "", "secret", ""});
   ASSERT_FALSE(refused);
