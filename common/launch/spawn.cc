@@ -118,18 +118,19 @@ Result<StartedProcess> spawn(const SpawnRequest& request) {
   pid_t pid = 0;
   int error = posix_spawn(&pid, request.executable.c_str(), &actions.files, &actions.attributes, pointers(arguments).data(), pointers(variables).data());
   if (error != 0) return errno_error(fmt::format("cannot start {} ({})", request.name, request.executable), error);
-  return StartedProcess{request.name, pid, process_start_time(pid), std::move(arguments)};
+  return StartedProcess{request.name, pid, unreaped_start_time(pid), std::move(arguments)};
 }
 
-uint64_t process_start_time(int pid) {
+namespace {
+// The start time (clock ticks since boot) and the state of a process; 0 when there is none.
+uint64_t start_time_and_state(int pid, char* state) {
   auto stat = read_file(fmt::format("/proc/{}/stat", pid), 4096);
   if (!stat) return 0;
   // The name in parentheses may hold anything; fields count from behind it: state is the 3rd, start time the 22nd.
   size_t close = stat->rfind(')');
   if (close == std::string::npos || close + 2 >= stat->size()) return 0;
-  char state = (*stat)[close + 2];
-  if (state == 'Z' || state == 'X') return 0;
   size_t at = close + 2;
+  *state = (*stat)[at];
   for (int field = 3; field < 22 && at != std::string::npos; ++field) {
     at = stat->find(' ', at);
     if (at != std::string::npos) ++at;
@@ -137,6 +138,18 @@ uint64_t process_start_time(int pid) {
   uint64_t ticks = 0;
   if (at != std::string::npos) std::from_chars(stat->data() + at, stat->data() + stat->size(), ticks);
   return ticks;
+}
+}  // namespace
+
+uint64_t process_start_time(int pid) {
+  char state = 0;
+  uint64_t start = start_time_and_state(pid, &state);
+  return state == 'Z' || state == 'X' ? 0 : start;
+}
+
+uint64_t unreaped_start_time(int pid) {
+  char state = 0;
+  return start_time_and_state(pid, &state);
 }
 
 std::string how_it_ended(int pid) {

@@ -27,6 +27,8 @@ Result<StartedProcess> spawn(const SpawnRequest& request);
 
 // In clock ticks since boot, as in /proc/PID/stat; 0 when there is no such process or it is a zombie.
 uint64_t process_start_time(int pid);
+// The same, a zombie's too: which process a number means as long as nobody has reaped it.
+uint64_t unreaped_start_time(int pid);
 
 // systemd's notification protocol, for the daemons we start ourselves. The kernel names the sender of each message.
 class ReadySocket {

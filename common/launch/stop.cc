@@ -27,12 +27,19 @@ struct Target {
   Fd pidfd;
 };
 
+// Those of the processes that live; reaps the others that were our children.
 std::vector<Target> alive(const std::vector<const StartedProcess*>& processes) {
   std::vector<Target> targets;
   for (const auto* process : processes) {
     if (process->pid <= 0) continue;
     Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process->pid, 0)));
-    if (pidfd.valid() && process->start_time != 0 && process_start_time(process->pid) == process->start_time) targets.push_back({process, std::move(pidfd)});
+    if (!pidfd.valid() || process->start_time == 0 || unreaped_start_time(process->pid) != process->start_time) continue;
+    pollfd ended{pidfd.get(), POLLIN, 0};   // readable when the last thread has ended
+    if (poll(&ended, 1, 0) == 1) {
+      waitpid(process->pid, nullptr, WNOHANG);
+    } else {
+      targets.push_back({process, std::move(pidfd)});
+    }
   }
   return targets;
 }

@@ -8,9 +8,15 @@ namespace {
 
 constexpr int kTaskRaised = 100;   // proto::ErrorValue.code: user code threw
 
+std::string own_traceback(const rt::proto::ErrorValue& error) { return fmt::format("C++ exception in {}: {}", error.function_name(), error.message()); }
+
 std::string task_text(const rt::proto::ErrorValue& error) {
   std::string where = error.pid() ? fmt::format(" (pid={}, ip={})", error.pid(), error.ip()) : "";
-  if (error.language() == rt::proto::LANGUAGE_CPP) return fmt::format("C++ exception in {}{}: {}", error.function_name(), where, error.message());
+  if (error.language() == rt::proto::LANGUAGE_CPP) {
+    // Of a task whose argument failed, the traceback names the tasks on the way.
+    std::string way = error.traceback().empty() || error.traceback() == own_traceback(error) ? "" : "\n" + error.traceback();
+    return fmt::format("C++ exception in {}{}: {}{}", error.function_name(), where, error.message(), way);
+  }
   return fmt::format("{}{}: {}", error.function_name(), where, error.traceback().empty() ? error.message() : error.traceback());
 }
 
@@ -54,7 +60,7 @@ rt::proto::ErrorValue call_error(const rt::worker::ExecutingTask& task, const rt
   error.set_code(kTaskRaised);
   error.set_message(fmt::format("{}: {}", failure.type, failure.message));
   error.set_cause_class(failure.type);
-  error.set_traceback(fmt::format("C++ exception in {}: {}", error.function_name(), error.message()));
+  error.set_traceback(own_traceback(error));
   return error;
 }
 
