@@ -115,7 +115,8 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
       break;
     case proto::ACTOR_ALIVE:
       if (same_life && (actor.state == ActorLink::State::kAlive || actor.state == ActorLink::State::kConnecting)) break;
-      settle_uncertain(actor);
+      // In the same life only the connection broke, or the head has not heard of the death yet: what is uncertain waits for the next answer.
+      if (!same_life) settle_uncertain(actor);
       actor.state = ActorLink::State::kConnecting;
       comm_.connect_actor(actor);
       break;
@@ -128,6 +129,7 @@ void ActorCalls::connected(const ActorId& id) {
   if (!actor || actor->state != ActorLink::State::kConnecting) return;
   actor->state = ActorLink::State::kAlive;
   actor->connect_failures = 0;
+  settle_uncertain(*actor);
   pump(*actor);
 }
 
