@@ -191,6 +191,19 @@ TEST_F(ActorCallsTest, ABrokenConnectionToALiveActorIsMadeAgain) {
   EXPECT_EQ(comm.connecting.size(), 1u);
 }
 
+TEST_F(ActorCallsTest, WhatWasInFlightWaitsForTheHeadToKnowOfTheDeath) {
+  calls.link(id);
+  alive();
+  Task* task = call(0);
+  calls.connection_lost(id);
+  update(proto::ACTOR_ALIVE, 1);   // not yet heard of it
+  EXPECT_TRUE(comm.failed.empty());
+  update(proto::ACTOR_DEAD, 1);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, task);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kActorDied));
+}
+
 TEST_F(ActorCallsTest, ClosedFailsEveryActorsCallsAndLaterOnes) {
   call();
   proto::ExitInfo why;
