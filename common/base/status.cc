@@ -13,7 +13,7 @@ std::string_view code_name(Code code) {
       "wrong version", "wrong cluster", "protocol error", "object store full", "out of disk",
       "object lost", "owner died", "worker crashed", "node died", "actor died", "actor unavailable",
       "cancelled", "I/O error", "internal error", "unsupported", "limit reached", "out of memory",
-      "unschedulable", "local node died"};
+      "unschedulable", "local node died", "runtime environment failed", "reconstruction failed"};
   auto index = static_cast<size_t>(code);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }

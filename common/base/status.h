@@ -36,6 +36,8 @@ enum class Code : int {
   kOutOfMemory = 23,
   kUnschedulable = 24,
   kLocalNodeDied = 25,     // the node-manager of the process that asked is gone
+  kRuntimeEnvSetup = 26,   // a runtime environment could not be made
+  kReconstructionFailed = 27, // a lost object cannot be computed again
 };
 
 std::string_view code_name(Code code);
