@@ -3,6 +3,7 @@
 Importing this is cheap on purpose: what a program does not use (pickling by value, asyncio, logging, NumPy) is imported when needed.
 """
 from ray._raylet import ObjectRef, get, wait
+from ray._private.absent import install as _install_absent, raise_missing
 from ray._private.worker import (RESTORE_WORKER_MODE, SCRIPT_MODE, SPILL_WORKER_MODE, WORKER_MODE, cancel, get_actor, get_gpu_ids, is_initialized,
                                  kill, put, remote, shutdown)
 
@@ -10,6 +11,7 @@ __version__ = "2.60.0"      # of the interface
 __commit__ = "independent-implementation"
 
 ObjectID = ObjectRef
+_install_absent()
 
 # Attribute -> (module, name there); name None: the module itself.
 _LAZY = {
@@ -27,9 +29,8 @@ _LAZY = {
     **{name: (f"ray.{name}", None) for name in ("actor", "cloudpickle", "cluster_utils", "dag", "exceptions", "experimental", "job_config",
                                                     "remote_function", "runtime_context", "util")},
 }
-
-_ABSENT = ("ClientBuilder", "LoggingConfig", "autoscaler", "client", "cpp_function", "cross_language", "data", "internal", "java_actor_class",
-           "java_function", "widgets", "workflow", "train", "tune", "serve", "rllib", "air", "job_submission", "runtime_env", "llm")
+# Old names of private modules, which warn when they are used.
+_PRIVATE = {name: f"ray._private.{name}" for name in ("worker", "state", "ray_constants", "serialization")}
 
 __all__ = ["__version__", "ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "Language", "NodeID", "ObjectID", "ObjectRef",
            "PlacementGroupID", "SCRIPT_MODE", "TaskID", "UniqueID", "WORKER_MODE", "WorkerID", "actor", "available_resources", "cancel",
@@ -45,10 +46,12 @@ def __getattr__(name):
         value = module if lazy[1] is None else getattr(module, lazy[1])
         globals()[name] = value
         return value
-    if name in _ABSENT:
-        raise NotImplementedError(f"ray.{name}: not in this release")
-    raise AttributeError(f"module 'ray' has no attribute '{name}'")
+    if name in _PRIVATE:
+        from ray._private.old_names import OldName
+        value = globals()[name] = OldName(name, _PRIVATE[name])
+        return value
+    raise_missing("ray", name)
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_PRIVATE})

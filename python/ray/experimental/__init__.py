@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 _MODULES = ("internal_kv", "tqdm_ray")
-_ABSENT = ("get_object_locations", "get_local_object_locations", "state", "channel", "compiled_dag_ref", "collective", "RDTManager", "array")
 
 
 def set_resource(resource_name: str, capacity: float, node_id: str | None = None) -> None:
@@ -19,6 +18,5 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"ray.experimental.{name}")
     if name == "queue":
         return importlib.import_module("ray.util.queue")
-    if name in _ABSENT:
-        raise NotImplementedError(f"ray.experimental.{name}: not in this release")
-    raise AttributeError(f"module 'ray.experimental' has no attribute '{name}'")
+    from ray._private.absent import raise_missing
+    raise_missing("ray.experimental", name)

@@ -24,10 +24,6 @@ _LAZY = {
 }
 _MODULES = ("accelerators", "multiprocessing", "pdb", "queue", "ray_debugpy", "rpdb", "scheduling_strategies")
 
-_ABSENT = ("placement_group", "placement_group_table", "remove_placement_group", "get_placement_group", "get_current_placement_group",
-           "metrics", "collective", "tracing", "state", "dask", "spark",
-           "connect", "disconnect", "client", "iter", "ActorGroup")
-
 
 def get_node_ip_address(address: str | None = None) -> str:
     """The address of the node this process runs on; `address` is not used."""
@@ -61,9 +57,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _MODULES:
         return importlib.import_module(f"ray.util.{name}")
-    if name in _ABSENT:
-        raise NotImplementedError(f"ray.util.{name}: not in this release")
-    raise AttributeError(f"module 'ray.util' has no attribute '{name}'")
+    from ray._private.absent import raise_missing
+    raise_missing("ray.util", name)
 
 
 def __dir__() -> list[str]:

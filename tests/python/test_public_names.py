@@ -1,0 +1,76 @@
+"""Names at the top: there, or absent with an error that names the feature and that probing programs expect."""
+import importlib
+import importlib.util
+import logging
+
+import pytest
+
+import ray
+import ray.experimental
+import ray.util
+from ray._private.absent import ABSENT
+
+# Of python-api.md: ray.__all__, and what is reachable beside it.
+TOP = """__version__ get_runtime_context autoscaler available_resources cancel client ClientBuilder cluster_resources get get_actor get_gpu_ids init is_initialized
+java_actor_class java_function cpp_function kill Language method nodes put remote shutdown timeline wait SCRIPT_MODE WORKER_MODE LoggingConfig actor data internal util widgets
+workflow ActorClassID ActorID FunctionID JobID NodeID ObjectID ObjectRef PlacementGroupID TaskID UniqueID WorkerID __commit__ exceptions remote_function runtime_context cross_language
+RESTORE_WORKER_MODE SPILL_WORKER_MODE ClusterID worker state ray_constants serialization ObjectRefGenerator DynamicObjectRefGenerator train tune serve rllib air job_submission
+runtime_env job_config cluster_utils dag experimental cloudpickle""".split()
+UTIL = """ActorPool queue multiprocessing joblib placement_group remove_placement_group get_placement_group get_current_placement_group placement_group_table scheduling_strategies
+list_named_actors metrics inspect_serializability register_serializer deregister_serializer as_completed map_unordered get_node_ip_address get_node_instance_id log_once
+disable_log_once_globally enable_periodic_logging pdb rpdb ray_debugpy connect disconnect iter ActorGroup collective accelerators tracing state""".split()
+
+
+@pytest.mark.parametrize("package, name", [(ray, name) for name in TOP] + [(ray.util, name) for name in UTIL])
+def test_every_name_is_there_or_named(package, name):
+    try:
+        getattr(package, name)
+    except AttributeError as error:
+        if isinstance(error, NotImplementedError):
+            assert f"{package.__name__}.{name}: not in this release" in str(error)
+        else:
+            importlib.import_module(f"{package.__name__}.{name}")     # a module that is imported by name
+    assert name in dir(package) or not hasattr(package, name) or importlib.util.find_spec(f"{package.__name__}.{name}")
+
+
+ABSENT_NOW = [(package, name) for package, names in ABSENT.items() for name in names if not hasattr(importlib.import_module(package), name)]
+
+
+@pytest.mark.parametrize("package, name", ABSENT_NOW)
+def test_absent_names_are_probed_as_absent_and_imported_with_a_reason(package, name):
+    if importlib.util.find_spec(f"{package}.{name}"):
+        pytest.skip("a module by now")
+    with pytest.raises(AttributeError, match=f"{package}.{name}: not in this release"):
+        getattr(importlib.import_module(package), name)
+    with pytest.raises(ModuleNotFoundError, match=f"{package}.{name}: not in this release"):
+        importlib.import_module(f"{package}.{name}.below")
+    with pytest.raises(ImportError, match=f"{package}.{name}: not in this release"):
+        exec(f"from {package} import {name}")
+
+
+def test_names_nobody_knows():
+    for package in (ray, ray.util, ray.experimental):
+        with pytest.raises(AttributeError, match="no_such_thing") as error:
+            package.no_such_thing
+        assert not isinstance(error.value, NotImplementedError)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'ray.no_such_thing'"):
+        importlib.import_module("ray.no_such_thing")
+
+
+def test_old_names_of_private_modules(caplog):
+    logging.getLogger("ray").propagate = True
+    with caplog.at_level(logging.WARNING, "ray"):
+        assert ray.worker.global_worker is ray._private.worker.global_worker
+        assert ray.worker.global_worker is not None
+        assert ray.ray_constants.DEFAULT_PORT == 6379
+    assert [record.getMessage().split(" is ")[0] for record in caplog.records] == ["DeprecationWarning: `ray.worker.global_worker`",
+                                                                                  "DeprecationWarning: `ray.ray_constants.DEFAULT_PORT`"]
+    with pytest.raises(AttributeError):
+        ray.state.no_such_thing
+    assert callable(ray.state.nodes) and callable(ray.serialization.raise_unserializable)
+
+
+def test_everything_listed_is_importable():
+    for package in (ray, ray.util):
+        for name in package.__all__:
+            assert getattr(package, name) is not None
