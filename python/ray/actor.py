@@ -106,7 +106,7 @@ class HandleInfo:
                 return known[1]
         template = _raylet.make_template({
             "module": self.module, "function_name": name, "class_name": self.class_name, "name": merged.get("name") or name,
-            "num_returns": 1 if returns is None else returns, "concurrency_group": merged.get("concurrency_group") or "", "max_retries": self.retries(merged), **retry_of(merged),
+            "num_returns": 1 if returns is None else int(returns), "concurrency_group": merged.get("concurrency_group") or "", "max_retries": self.retries(merged), **retry_of(merged),
         })
         if simple:
             self._templates[name] = (session, template)

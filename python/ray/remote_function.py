@@ -5,7 +5,7 @@ import os
 
 from ray import _raylet
 from ray._private.export import Definition
-from ray._private.options import not_in_release, resources_of, retry_of, strategy_of, validate_task
+from ray._private.options import check_use, not_in_release, resources_of, retry_of, strategy_of, validate_task
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 
@@ -58,6 +58,7 @@ class RemoteFunction(_raylet.FunctionBase):
         from ray._private.worker import ensure_connected
         ensure_connected()
         options = self._options
+        check_use(options)
         returns = options.get("num_returns")
         if isinstance(returns, str) or (returns is None and is_generator(self._function)):
             raise not_in_release("streaming generators (num_returns='streaming' or 'dynamic', and generator functions without num_returns)")
@@ -71,7 +72,7 @@ class RemoteFunction(_raylet.FunctionBase):
             **self._definition.describe("remote function"),
             "name": options.get("name") or self._function_name,
             "resources": resources_of(options, 1),
-            "num_returns": 1 if returns is None else returns,
+            "num_returns": 1 if returns is None else int(returns),
             "max_retries": retries,
             "max_calls": calls,
             "scheduling_strategy": strategy_of(options),

@@ -100,7 +100,9 @@ class RuntimeContext:
         return os.path.dirname(global_worker.context["session_dir"])
 
     def is_canceled(self) -> bool:
-        """Whether ray.cancel was called on the running task. Methods of actors that are no coroutines are not interrupted: they may look here."""
+        """Whether ray.cancel was called on the running task; RuntimeError on a driver. Methods of actors that are no coroutines are not interrupted: they may look here."""
+        if global_worker.mode != WORKER_MODE:
+            raise RuntimeError("This method is only available in a worker: there is no task on a driver that could be cancelled.")
         if _raylet.task_cancelled():
             return True
         import sys
@@ -129,9 +131,10 @@ class RuntimeContext:
 
     @property
     def was_current_actor_reconstructed(self) -> bool:
+        """Whether this actor has been restarted. AssertionError outside actors, as in Ray."""
         task = current_task_info()
         if not task or "actor_id" not in task:
-            raise RuntimeError("This method is only available in an actor.")
+            raise AssertionError("This method is only available in an actor.")
         return task["actor_restarts"] > 0
 
     @property

@@ -101,16 +101,25 @@ def test_an_ignored_result_is_given_up_and_its_actor_works_on():
     actor.open.remote()
 
 
-def test_ordered_after_unordered_only_when_drained(actors):
-    pool = ActorPool(actors)
-    pool.submit(double, 1)
+def test_ordered_after_unordered_that_overtook_only_when_drained(actors):
+    gates = [Worker.options(max_concurrency=2).remote() for _ in range(2)]
+    pool = ActorPool(gates)
+    pool.submit(wait, 1)
     pool.submit(double, 2)
-    first = pool.get_next_unordered()
+    assert pool.get_next_unordered() == 4
     with pytest.raises(ValueError):
         pool.get_next()
-    assert {first, pool.get_next_unordered()} == {2, 4}
+    ray.get([gate.open.remote() for gate in gates])
+    assert pool.get_next_unordered() == 1
     pool.submit(double, 3)
     assert pool.get_next() == 6
+
+
+def test_ordered_after_unordered_in_order(actors):
+    pool = ActorPool(actors[:1])
+    pool.submit(double, 1)
+    pool.submit(double, 2)
+    assert pool.get_next_unordered() == 2 and pool.get_next() == 4
 
 
 def test_errors_come_out_and_the_pool_goes_on(actors):

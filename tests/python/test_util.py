@@ -230,7 +230,7 @@ def test_named_strategies():
     for strategy in ("DEFAULT", "SPREAD", None):
         assert ray.get(same.options(scheduling_strategy=strategy).remote(1)) == 1
     with pytest.raises(ValueError):
-        same.options(scheduling_strategy="NEAR")
+        same.options(scheduling_strategy="NEAR").remote(1)
 
 
 # ---- joblib

@@ -163,8 +163,8 @@ def _check_labels(labels):
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError("labels: keys and values are strings")
         prefix, _, name = key.rpartition("/")
-        if key.startswith("ray.io/"):
-            raise ValueError(f"labels: keys of the form ray.io/... are reserved, got {key!r}")
+        if key == "ray.io/node-id":
+            raise ValueError(f"labels: {key!r} is given by the cluster")
         if not word.fullmatch(name) or len(prefix) > 253 or (value and not word.fullmatch(value)):
             raise ValueError(f"labels: {key!r}={value!r}: at most 63 letters, digits, '-', '_' and '.', first and last alphanumeric")
 
@@ -255,7 +255,9 @@ def _join(given: dict) -> dict | None:
         address, explicit = "auto", None
     if explicit and "://" in explicit:
         scheme = explicit.split("://")[0]
-        raise not_in_release("the Ray client (ray://)" if scheme == "ray" else f"addresses of the form {scheme}://")
+        if scheme == "ray":
+            raise not_in_release("the Ray client (ray://)")
+        raise RuntimeError(f"address {explicit!r}: nothing here serves {scheme}:// addresses; give HOST:PORT, 'auto' or 'local'")
     found = explicit or _recorded_address(hidden)
     if not found:
         if address == "auto":
@@ -269,7 +271,8 @@ def _join(given: dict) -> dict | None:
             raise
         return None         # a crashed cluster's address file must not stop the next one
     for key in _NEW_CLUSTER_ONLY:
-        if given.get(key) is not None or hidden.get(key) is not None:
+        value = given.get(key, hidden.get(key))
+        if value is not None and value != {}:
             raise ValueError(f"When connecting to an existing cluster, {key} must not be provided. The one at {found} was found; address='local' starts another.")
     return node
 

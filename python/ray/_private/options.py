@@ -37,8 +37,6 @@ METHOD = {
 # Option -> (values that ask for nothing, the feature's name).
 _ABSENT = {
     "placement_group": ((None, "default"), "placement groups"),
-    "placement_group_bundle_index": ((-1,), "placement groups"),
-    "placement_group_capture_child_tasks": ((None, False), "placement groups"),
     "runtime_env": ((None, {}), "runtime environments of tasks and actors"),
     "label_selector": ((None, {}), "label selectors"),
     "fallback_strategy": ((None, []), "fallback strategies"),
@@ -87,8 +85,6 @@ def check_resources(resources: dict, where: str = "resources"):
             raise ValueError(f"{where}: names are non-empty strings, got {name!r}")
         if name in ("CPU", "GPU"):
             raise ValueError(f"Use the 'num_{name.lower()}s' keyword instead of '{name}' in 'resources' keyword")
-        if name in ("memory", "object_store_memory"):
-            raise ValueError(f"Use the '{name}' keyword instead of '{name}' in 'resources' keyword")
         if isinstance(amount, bool) or not isinstance(amount, (int, float)):
             raise TypeError(f"{where}[{name!r}]: expected a number, got {type(amount).__name__}")
         _check_number(f'{where}["{name}"]', amount)
@@ -100,7 +96,9 @@ def _shown(number) -> str:
     return text
 
 
-def check_returns_range(returns):
+def check_returns(returns):
+    if isinstance(returns, str) and returns not in ("streaming", "dynamic"):
+        raise TypeError(f"num_returns: a number, 'streaming' or 'dynamic', got {returns!r}")
     if isinstance(returns, int) and returns < 0:
         raise ValueError(f"The keyword 'num_returns' only accepts None, a non-negative integer, 'streaming' or 'dynamic', got {returns}")
     if isinstance(returns, int) and returns > _MAX_RETURNS:
@@ -117,10 +115,12 @@ def _minus_one_or_more(options: dict, *names: str):
 
 
 def _check_strategy(value):
-    if value is None or value in ("DEFAULT", "SPREAD"):
-        return
-    if isinstance(value, str):
-        raise ValueError(f"Invalid scheduling strategy {value!r}: 'DEFAULT' and 'SPREAD' are known")
+    if value is None or isinstance(value, str):
+        return          # which string: where it is used
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy, PlacementGroupSchedulingStrategy
+    kinds = (PlacementGroupSchedulingStrategy, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy)
+    if not isinstance(value, kinds):
+        raise TypeError(f"The type of keyword 'scheduling_strategy' must be {['None', 'str', *(kind.__name__ for kind in kinds)]}, but received type {type(value).__name__}")
     raise not_in_release(f"scheduling strategy {type(value).__name__}")
 
 
@@ -129,21 +129,28 @@ def _check_types(options: dict, table: dict, kind: str):
         types = table.get(key)
         if types is None:
             raise ValueError(f"Invalid option keyword {key} for {kind}. Valid ones are {sorted(table)}.")
-        if object not in types and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types)):
+        if object not in types and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types and key != "num_returns")):
             names = [t.__name__ if t is not _NONE else "None" for t in types]
             raise TypeError(f"The type of keyword '{key}' must be {names}, but received type {type(value).__name__}")
 
 
-def _check_retry_exceptions(retry):
+def _check_retry_exceptions(retry, error: type[Exception]):
     if isinstance(retry, (list, tuple)) and not all(isinstance(c, type) and issubclass(c, BaseException) for c in retry):
-        raise TypeError("retry_exceptions must be a bool or a list of exception classes")
+        raise error("retry_exceptions must be a bool or a list of exception classes")
+
+
+def _check_backpressure(options: dict):
+    for name in ("_generator_backpressure_num_objects", "_actor_generator_backpressure_num_objects"):
+        value = options.get(name)
+        if value is not None and value < 1 and value != -1:
+            raise ValueError(f"The keyword '{name}' accepts None, -1 (off) and positive integers, got {value}")
 
 
 def validate(options: dict, table: dict, kind: str):
     """ValueError for unknown options and bad values, TypeError for wrong types, NotImplementedError for what is absent."""
     _check_types(options, table, kind)
     _check_number("num_cpus", options.get("num_cpus"))
-    _check_number("num_gpus", options.get("num_gpus"), whole=table is TASK)   # of actors: when one is created
+    _check_number("num_gpus", options.get("num_gpus"))
     _check_number("memory", options.get("memory"))
     check_resources(options.get("resources") or {})
     _minus_one_or_more(options, "max_retries", "max_restarts", "max_task_retries", "max_pending_calls")
@@ -152,12 +159,10 @@ def validate(options: dict, table: dict, kind: str):
         raise ValueError(f"The keyword 'max_calls' only accepts None, 0 or a positive integer up to {_MAX_COUNT}, got {_shown(calls)}")
     if "object_store_memory" in options and options["object_store_memory"] is not None:
         raise ValueError("Setting 'object_store_memory' is not implemented for tasks and actors.")
-    returns = options.get("num_returns")
-    if isinstance(returns, str) and returns not in ("streaming", "dynamic"):
-        raise ValueError(f"num_returns: a number, 'streaming' or 'dynamic', got {returns!r}")
-    check_returns_range(returns)
-    _check_retry_exceptions(options.get("retry_exceptions"))
+    check_returns(options.get("num_returns"))
+    _check_retry_exceptions(options.get("retry_exceptions"), ValueError)
     _check_strategy(options.get("scheduling_strategy"))
+    _check_backpressure(options)
     require_present(options)
 
 
@@ -167,9 +172,10 @@ def validate_method(options: dict):
         if key not in METHOD:
             raise TypeError(f"Actor methods have no option {key!r}. The options are {sorted(METHOD)}.")
     _check_types(options, METHOD, "actor methods")
-    check_returns_range(options.get("num_returns"))
+    check_returns(options.get("num_returns"))
     _minus_one_or_more(options, "max_task_retries")
-    _check_retry_exceptions(options.get("retry_exceptions"))
+    _check_retry_exceptions(options.get("retry_exceptions"), TypeError)
+    _check_backpressure(options)
     require_present(options)
 
 
@@ -189,13 +195,21 @@ def validate_actor(options: dict):
     groups_of(options)
 
 
+def check_use(options: dict):
+    """What is refused when a task is submitted or an actor is created, not where its options are given."""
+    _check_number("num_gpus", options.get("num_gpus"), whole=True)
+    strategy = options.get("scheduling_strategy")
+    if isinstance(strategy, str) and strategy not in ("DEFAULT", "SPREAD"):
+        raise ValueError(f"Invalid scheduling strategy {strategy!r}: 'DEFAULT' and 'SPREAD' are known")
+
+
 def check_creation(options: dict):
     """What is refused when an actor is created, not where its options are given."""
+    check_use(options)
     if options.get("name") == "":
         raise ValueError("Actor name cannot be an empty string.")
     if options.get("namespace") == "":
         raise ValueError('`""` is not a valid namespace. Pass None to not specify a namespace.')
-    _check_number("num_gpus", options.get("num_gpus"), whole=True)
 
 
 def pending_limit(options: dict) -> int:
@@ -226,7 +240,8 @@ def resources_of(options: dict, default_cpus: float) -> dict:
     cpus = options.get("num_cpus")
     amounts["CPU"] = default_cpus if cpus is None else cpus
     amounts["GPU"] = options.get("num_gpus") or 0
-    amounts["memory"] = options.get("memory") or 0
+    if options.get("memory") is not None:
+        amounts["memory"] = options["memory"]
     if options.get("accelerator_type"):
         amounts[f"accelerator_type:{options['accelerator_type']}"] = 0.001
     return {name: float(amount) for name, amount in amounts.items() if amount}

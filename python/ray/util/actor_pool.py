@@ -24,7 +24,7 @@ class ActorPool:
         self._ref_of: dict = {}                   # index -> reference
         self._next_submit = 0
         self._next_return = 0
-        self._unordered_taken = False
+        self._skipped = False
 
     def submit(self, fn: Callable[[ActorHandle, V], Any], value: V) -> None:
         """Calls fn(actor, value) on a free actor, or as soon as one is free."""
@@ -49,11 +49,11 @@ class ActorPool:
         """The next result in the order of submission; raises what its call raised.
 
         StopIteration without work, TimeoutError after `timeout` seconds (with ignore_if_timedout that result is given up, and its
-        actor gets other work), ValueError after get_next_unordered() until the pool is drained.
+        actor gets other work), ValueError after get_next_unordered() took one out of that order, until the pool is drained.
         """
         if not self.has_next():
             raise StopIteration("No more results to get")
-        if self._unordered_taken:
+        if self._skipped:
             raise ValueError("It is not allowed to call get_next() after get_next_unordered().")
         ref = self._ref_of[self._next_return]
         if timeout is not None and not ray.wait([ref], timeout=timeout)[0]:
@@ -72,7 +72,7 @@ class ActorPool:
         ready, _ = ray.wait(list(self._actor_of), num_returns=1, timeout=timeout)
         if not ready:
             raise TimeoutError("Timed out waiting for result")
-        self._unordered_taken = True
+        self._skipped = self._skipped or self._actor_of[ready[0]][0] != self._next_return
         self._release(ready[0])
         return ray.get(ready[0])
 
@@ -84,7 +84,7 @@ class ActorPool:
             self._next_return += 1
         self._make_idle(actor)
         if not self._actor_of:
-            self._unordered_taken = False
+            self._skipped = False
             self._next_return = self._next_submit
 
     def _make_idle(self, actor: ActorHandle) -> None:

@@ -25,7 +25,8 @@ class NodeAffinitySchedulingStrategy:
     def __init__(self, node_id: Union[str, NodeID], soft: bool, _spill_on_unavailable: bool = False, _fail_on_unavailable: bool = False):
         text = node_id.hex() if isinstance(node_id, NodeID) else node_id
         try:
-            NodeID.from_hex(text)
+            if NodeID.from_hex(text).is_nil():
+                raise ValueError
         except (TypeError, ValueError):
             raise ValueError(f"Invalid node_id '{text}'. Node ID must be a valid hex string. To get a list of all nodes and their IDs in your cluster, use ray.nodes().") from None
         if _spill_on_unavailable and not soft:
