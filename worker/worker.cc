@@ -57,10 +57,11 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
     impl_->resolve(entry);
     impl_->fetch(entry);
   }
-  return impl_->wait_until(lock, deadline_us, [&] {
+  uint64_t errors_seen = 0;
+  bool failed = false;
+  auto all_local = [&] {
     for (; next < refs.size(); ++next) {
       auto& entry = *static_cast<ObjectEntry*>(refs[next].entry());
-      if (impl_->stopping) return true;
       if (!at_hand(refs[next])) return false;
       if (!impl_->is_local(entry)) {
         impl_->fetch(entry);
@@ -68,7 +69,23 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
       }
     }
     return true;
+  };
+  Waited result = impl_->wait_until(lock, deadline_us, [&] {
+    if (impl_->stopping || all_local()) return true;
+    // Looked for only when there are new ones in this process.
+    if (errors_seen == impl_->errors_stored) return false;
+    errors_seen = impl_->errors_stored;
+    return failed = first_failed(refs) < refs.size();
   });
+  return failed && result == Waited::kDone ? Waited::kFailed : result;
+}
+
+size_t Worker::first_failed(std::span<const Ref> refs) {
+  for (size_t i = 0; i < refs.size(); ++i) {
+    auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
+    if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) return i;
+  }
+  return refs.size();
 }
 
 Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us, bool fetch_local, std::vector<bool>* ready) {

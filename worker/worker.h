@@ -60,7 +60,8 @@ struct Actor {
   Ref handle;                           // empty for weak handles (get_actor)
 };
 
-enum class Waited { kDone, kTimeout, kInterrupted };   // kInterrupted: a signal arrived; run its handlers and call again
+// kFailed: the value of one is an error, and others are not ready. kInterrupted: a signal arrived; run its handlers and call again.
+enum class Waited { kDone, kFailed, kTimeout, kInterrupted };
 
 class ExecutingTask;
 
@@ -116,8 +117,10 @@ class Worker {
   Result<Ref> put(const ValueParts& value);
   // The same bytes put before and still alive give the same object (content hash): for large arguments passed by value.
   Result<Ref> put_once(const ValueParts& value);
-  // Waits until every ref is ready (value or error). deadline_us on the steady clock; -1: none.
+  // Waits until every ref is ready (value or error) or the first error is there. deadline_us on the steady clock; -1: none.
   Waited wait_all(std::span<const Ref> refs, int64_t deadline_us);
+  // The first of the refs whose value is known to be an error; refs.size(): none.
+  static size_t first_failed(std::span<const Ref> refs);
   // Waits until `count` are ready; (*ready)[i] says which - all that are ready, not only `count`.
   // fetch_local: ready means on this node, else anywhere.
   Waited wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us, bool fetch_local, std::vector<bool>* ready);

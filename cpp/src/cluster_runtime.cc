@@ -174,6 +174,7 @@ std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objec
   } while (waited == w::Waited::kInterrupted);
   if (waited == w::Waited::kTimeout)
     throw RayTimeoutException(fmt::format("Get timed out: not all of the {} objects are ready after {} ms.", refs.size(), timeout_ms));
+  if (waited == w::Waited::kFailed) refs = {refs[w::Worker::first_failed(refs)]};   // its error is thrown below
   std::vector<StoredValue> values;
   values.reserve(refs.size());
   for (const w::Ref& ref : refs) {

@@ -43,20 +43,19 @@ bool deadline_of(PyObject* timeout, int64_t* deadline_us) {
 
 // Waits with the GIL released; signal handlers run in between.
 template <class Wait>
-bool wait_with_signals(Wait wait, bool* timed_out) {
+bool wait_with_signals(Wait wait, Waited* waited) {
   for (;;) {
-    Waited waited;
     {
       GilRelease release;
-      waited = wait();
+      *waited = wait();
     }
-    *timed_out = waited == Waited::kTimeout;
-    if (waited != Waited::kInterrupted) return true;
+    if (*waited != Waited::kInterrupted) return true;
     if (PyErr_CheckSignals() < 0) return false;
   }
 }
 
-bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout) {
+// All are ready afterwards; or one has failed, and others are not ready.
+bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout, bool* failed) {
   int64_t deadline;
   if (!deadline_of(timeout, &deadline)) return false;
   bool ready = true;
@@ -67,10 +66,11 @@ bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* tim
     PyPtr warned = call_python("ray._private.async_actor", "warn_blocking_get", args.get());
     if (!warned) return false;
   }
-  bool timed_out = false;
+  Waited waited;
   WorkerHold hold = hold_worker();
-  if (!wait_with_signals([&] { return worker.wait_all(refs, deadline); }, &timed_out)) return false;
-  return !timed_out || get_timeout();
+  if (!wait_with_signals([&] { return worker.wait_all(refs, deadline); }, &waited)) return false;
+  *failed = waited == Waited::kFailed;
+  return waited != Waited::kTimeout || get_timeout();
 }
 
 bool check_ref(PyObject* object) {
@@ -91,7 +91,9 @@ PyObject* get_list(worker::Worker& worker, PyObject* list, PyObject* timeout) {
     if (!check_ref(item)) return nullptr;
     refs.push_back(as_object_ref(item)->ref);
   }
-  if (!wait_ready(worker, refs, timeout)) return nullptr;
+  bool failed = false;
+  if (!wait_ready(worker, refs, timeout, &failed)) return nullptr;
+  if (failed) return value_object(worker, refs[worker::Worker::first_failed(refs)]);   // raises
   PyPtr values(PyList_New(count));
   if (!values) return nullptr;
   for (size_t i = 0; i < count; ++i) {
@@ -127,7 +129,8 @@ PyObject* get(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject*
   if (is_object_ref(refs)) {
     if (!check_ref(refs)) return nullptr;
     Ref ref = as_object_ref(refs)->ref;
-    if (!wait_ready(*worker, {&ref, 1}, timeout)) return nullptr;
+    bool failed = false;
+    if (!wait_ready(*worker, {&ref, 1}, timeout, &failed)) return nullptr;
     return value_object(*worker, ref);
   }
   if (PyList_Check(refs)) return get_list(*worker, refs, timeout);
@@ -236,9 +239,9 @@ PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
     refs.push_back(as_object_ref(items.back())->ref);
   }
   std::vector<bool> ready(wait.count);
-  bool timed_out = false;
+  Waited waited;
   WorkerHold hold = hold_worker();
-  if (!wait_with_signals([&] { return worker.wait_some(refs, wait.num_returns, wait.deadline_us, wait.fetch_local, &ready); }, &timed_out)) return nullptr;
+  if (!wait_with_signals([&] { return worker.wait_some(refs, wait.num_returns, wait.deadline_us, wait.fetch_local, &ready); }, &waited)) return nullptr;
   ready.resize(wait.count);
   return split(wait, items, std::count(ready.begin(), ready.end(), true), [&](Py_ssize_t i) { return ready[i]; });
 }

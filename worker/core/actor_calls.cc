@@ -51,10 +51,12 @@ void ActorCalls::submit(const ActorId& id, Task* task) {
     comm_.fail_task(task, actor_death_error(task, id, &actor.info, actor.info.death()));
     return;
   }
-  bool gap = actor.state == ActorLink::State::kRestarting || actor.state == ActorLink::State::kInterrupted;
-  if (gap && task->retries_left == 0) {
-    fail_unavailable(actor, task);
-    return;
+  if (task->retries_left == 0) {
+    if (actor.state == ActorLink::State::kRestarting) {
+      fail_unavailable(actor, task);
+      return;
+    }
+    task->in_gap = actor.state == ActorLink::State::kInterrupted;
   }
   actor.queue.push_back(task);
   pump(actor);
@@ -129,6 +131,7 @@ void ActorCalls::connected(const ActorId& id) {
   if (!actor || actor->state != ActorLink::State::kConnecting) return;
   actor->state = ActorLink::State::kAlive;
   actor->connect_failures = 0;
+  for (Task* task : actor->queue) task->in_gap = false;
   settle_uncertain(*actor);
   pump(*actor);
 }
@@ -165,6 +168,10 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
       again.push_back(task);
     }
   }
+  // The life they were meant for is over.
+  std::vector<Task*> gap;
+  std::erase_if(actor.queue, [&](Task* task) { return task->in_gap && (gap.push_back(task), true); });
+  for (Task* task : gap) fail_unavailable(actor, task);
   actor.queue.insert(actor.queue.begin(), again.begin(), again.end());
 }
 

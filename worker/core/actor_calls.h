@@ -3,7 +3,8 @@
 //   unknown -> connecting -> alive -> interrupted -> (alive again | restarting -> connecting ... | dead)
 //
 // Interrupted: the connection broke and the head has not said yet what happened. Calls in flight then are uncertain: once the
-// head says restarting they run again as often as max_task_retries allows, else they fail with kActorUnavailable.
+// head says restarting they run again as often as max_task_retries allows, else they fail with kActorUnavailable. So do calls
+// without retries that were made meanwhile; if the actor is alive as before, they run.
 //
 // Pure: events in, decisions out through ActorComm. Guarded by the worker's mutex.
 #pragma once

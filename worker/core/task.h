@@ -49,6 +49,7 @@ struct Task {
   uint8_t attempt = 0;
   bool suspect = false;       // was in flight when its worker died: runs alone until it ends
   bool cancelled = false;     // by the user: it never runs again
+  bool in_gap = false;        // an actor's call without retries, made while nobody knew whether the actor lives
   uint32_t seq = 0;           // on the connection it was pushed over
   int64_t estimate_us = 0;    // of the time it was pushed
   uint32_t generation = 0;    // grows when the task is recycled: callbacks that outlive it compare
@@ -76,7 +77,7 @@ class TaskPool {
     task->actor_handle.reset();
     task->unready_args = 0;
     task->attempt = 0;
-    task->suspect = task->cancelled = false;
+    task->suspect = task->cancelled = task->in_gap = false;
     ++task->generation;
     free_.push_back(task);
   }

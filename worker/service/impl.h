@@ -285,6 +285,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   Ref recent_argument;                           // see keep_recent()
   int64_t recent_until_us = 0;
   bool recent_timer_set = false;
+  uint64_t errors_stored = 0;                    // values that became errors; see Worker::wait_all()
   std::vector<Ref> pinned_forever;               // packed out of band
   std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments, as long as the actor may restart
 

@@ -65,7 +65,10 @@ void Worker::Impl::set_blob(ObjectEntry& entry, Blob blob) {
   mark_ready(entry);
 }
 
-void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error) { set_blob(entry, copy_blob(as_bytes(encode_error(error)))); }
+void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error) {
+  ++errors_stored;
+  set_blob(entry, copy_blob(as_bytes(encode_error(error))));
+}
 
 Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts, const std::string& packed) {
   size_t size = encoded_size(parts, packed.size());
@@ -210,7 +213,10 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
         return;
       }
       switch (status->state()) {
-        case proto::ObjectStatus::READY_INLINE: set_blob(entry, copy_blob(as_bytes(status->value()))); break;
+        case proto::ObjectStatus::READY_INLINE:
+          if (is_error(as_bytes(status->value()))) ++errors_stored;
+          set_blob(entry, copy_blob(as_bytes(status->value())));
+          break;
         case proto::ObjectStatus::READY_IN_STORE: {
           entry.state = ObjectState::kInStore;
           entry.size = status->size();

@@ -310,6 +310,7 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
     if (!r->in_store) {
       auto decoded = decode_value(r->value);
       if (decoded && !decoded->packed_refs.empty()) entry.contained = take_refs(decoded->packed_refs, true, false);
+      if (decoded && decoded->kind == ValueKind::kError) ++errors_stored;
       set_blob(entry, copy_blob(r->value));
       continue;
     }
@@ -323,6 +324,7 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
 }
 
 void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
+  ++errors_stored;
   for (Ref& ref : task->returns) set_blob(*static_cast<ObjectEntry*>(ref.entry()), error);
   drop_task(task);
 }

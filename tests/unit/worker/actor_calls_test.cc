@@ -146,16 +146,60 @@ TEST_F(ActorCallsTest, RestartRunsUncertainCallsAgainOnlyWithRetries) {
   finish(again);
 }
 
-TEST_F(ActorCallsTest, CallsInTheGapFailWithoutRetries) {
+TEST_F(ActorCallsTest, CallsInTheGapFailWithoutRetriesWhenTheActorRestarts) {
   calls.link(id);
   alive();
   calls.connection_lost(id);
   Task* gap = call(0);
+  Task* patient = call(-1);
+  EXPECT_TRUE(comm.failed.empty());
+  update(proto::ACTOR_RESTARTING, 2);
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].first, gap);
-  call(-1);
-  EXPECT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kActorUnavailable));
+  Task* later = call(0);   // known to be restarting: at once
+  ASSERT_EQ(comm.failed.size(), 2u);
+  EXPECT_EQ(comm.failed[1].first, later);
   EXPECT_EQ(calls.pending(), 1);
+  alive(2);
+  EXPECT_EQ(comm.pushed, std::vector<Task*>{patient});
+  finish(patient);
+}
+
+TEST_F(ActorCallsTest, CallsInTheGapFailWithoutRetriesWhenTheNextLifeIsThere) {
+  calls.link(id);
+  alive();
+  calls.connection_lost(id);
+  Task* gap = call(0);
+  alive(2);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, gap);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kActorUnavailable));
+  EXPECT_TRUE(comm.pushed.empty());
+}
+
+TEST_F(ActorCallsTest, CallsInTheGapRunWhenOnlyTheConnectionBroke) {
+  calls.link(id);
+  alive();
+  calls.connection_lost(id);
+  Task* gap = call(0);
+  alive();
+  EXPECT_EQ(comm.pushed, std::vector<Task*>{gap});
+  finish(gap);
+}
+
+TEST_F(ActorCallsTest, CallsInTheGapOfADeadActorLearnOfItsDeath) {
+  calls.link(id);
+  alive();
+  calls.connection_lost(id);
+  Task* gap = call(0);
+  update(proto::ACTOR_ALIVE, 1);   // not yet heard of it
+  calls.connection_lost(id);
+  EXPECT_TRUE(comm.failed.empty());
+  update(proto::ACTOR_DEAD, 1);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, gap);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kActorDied));
 }
 
 TEST_F(ActorCallsTest, DeathFailsEverythingAndLaterCallsWithTheCause) {

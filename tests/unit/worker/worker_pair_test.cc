@@ -7,6 +7,14 @@
 namespace rt::test {
 namespace {
 
+proto::TaskTemplate once() {
+  proto::TaskTemplate spec;
+  spec.set_name("once");
+  spec.set_num_returns(1);
+  (*spec.mutable_resources()->mutable_units())["CPU"] = 10000;
+  return spec;
+}
+
 std::string echo(worker::ExecutingTask& task) { return std::string(as_view(task.args().at(0).inband)); }
 
 TEST(WorkerPair, OneTask) {
@@ -118,6 +126,27 @@ TEST(WorkerPair, WaitTimesOut) {
   EXPECT_FALSE(ready[0]);
   go = true;
   EXPECT_EQ(pair.get(slow), "done");
+}
+
+TEST(WorkerPair, WaitingForAllEndsWithTheFirstFailure) {
+  std::atomic<bool> go{false};
+  WorkerPair pair(2, [&](worker::ExecutingTask& task) -> std::string {
+    if (as_view(task.args().at(0).inband) == "fail") throw std::runtime_error("failed");
+    while (!go) std::this_thread::yield();
+    return "done";
+  });
+  const worker::Template* failing = pair.driver->make_template(once());
+  worker::Ref slow = pair.call("wait");
+  std::vector<worker::Ref> refs{slow, pair.call("fail", failing)};
+  EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kFailed);
+  EXPECT_EQ(worker::Worker::first_failed(refs), 1u);
+  EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kFailed);   // it had failed before
+  EXPECT_EQ(worker::Worker::first_failed({&slow, 1}), 1u);
+  std::vector<worker::Ref> reversed{pair.call("fail", failing), slow};
+  EXPECT_EQ(pair.driver->wait_all(reversed, -1), worker::Waited::kFailed);
+  go = true;
+  EXPECT_EQ(pair.get(slow), "done");
+  EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kDone);
 }
 
 TEST(WorkerPair, ManyThreadsGet) {
