@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build setup test check chaos conformance bench bench-compare demo docs install clean
+.PHONY: build setup test check chaos conformance bench bench-compare demo docs install wheel clean
 build: setup
 	scripts/build
 
@@ -43,5 +43,9 @@ docs: build
 install: build
 	scripts/install "$(PREFIX)"
 
+# For $(PYTHON), from build/ when that was built for it; `pip install .` does the same (python/packaging).
+wheel: build
+	$(PYTHON) python/packaging/backend.py build/dist
+
 clean:
-	rm -rf build
+	rm -rf build build-wheel

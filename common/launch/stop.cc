@@ -79,9 +79,10 @@ void stop_wave(const std::vector<const StartedProcess*>& processes, int64_t grac
   if (!targets.empty()) wait_for_end(targets, kKillTakesUs);
 }
 
+// Of the binding or the C++ library this is part of. Of a program its name is argv[0], which is a path only when it begins with one.
 std::string directory_of_library() {
   Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(&directory_of_library), &info) == 0 || info.dli_fname == nullptr) return {};
+  if (dladdr(reinterpret_cast<void*>(&directory_of_library), &info) == 0 || info.dli_fname == nullptr || info.dli_fname[0] != '/') return {};
   std::error_code error;
   return fs::weakly_canonical(info.dli_fname, error).parent_path();
 }
@@ -109,19 +110,21 @@ Result<std::string> daemon_path(const std::string& name) {
   std::vector<std::string> candidates;
   if (std::string given = environment("RAY_BIN"); !given.empty()) candidates.push_back(given + "/" + name);
   std::error_code error;
-  candidates.push_back(fs::read_symlink("/proc/self/exe", error).parent_path() / name);
-  // A binding sits somewhere below the prefix: build/python/ray, PREFIX/lib/python3/dist-packages/ray, ...
+  const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
+  // A binding sits somewhere below the prefix (build/python/ray, PREFIX/lib/ray-runtime/python/ray) or above the programs (a wheel's ray/bin).
   constexpr int kLevels = 6;
-  fs::path directory = directory_of_library();
+  const fs::path library = directory_of_library();
+  fs::path directory = library;
   for (int level = 0; level < kLevels && directory.has_relative_path(); ++level, directory = directory.parent_path()) {
     candidates.push_back(directory / name);
     candidates.push_back(directory / "bin" / name);
   }
+  candidates.push_back(own / name);     // last: the interpreter's directory may hold the programs of another installation
   for (const auto& candidate : candidates) {
     if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate, error)) return candidate;
   }
   return make_error(Code::kNotFound, fmt::format("the program {} is not next to this one ({}): build it with `make`, or set RAY_BIN to its directory", name,
-                                                 fs::path(candidates[candidates.size() > 1 && !environment("RAY_BIN").empty() ? 1 : 0]).parent_path().string()));
+                                                 (library.empty() ? own : library).string()));
 }
 
 }  // namespace rt::launch

@@ -108,7 +108,7 @@ std::string executable_dir() {
   return fs::read_symlink("/proc/self/exe", ec).parent_path().string();
 }
 
-// The directory with the `ray` package: of a build tree, or an installation.
+// The directory with the `ray` package: of a build tree, an installation, or the one a wheel's programs are part of.
 std::string find_python_path(const std::string& given) {
   if (!given.empty()) return given;
   std::error_code ec;
@@ -116,6 +116,8 @@ std::string find_python_path(const std::string& given) {
     fs::path candidate = fs::path(executable_dir() + relative).lexically_normal();
     if (fs::exists(candidate / "ray", ec)) return candidate.string();
   }
+  fs::path package = fs::path(executable_dir()).parent_path();
+  if (package.filename() == "ray" && fs::exists(package / "__init__.py", ec)) return package.parent_path().string();
   return fs::path(executable_dir() + "/../python").lexically_normal().string();
 }
 

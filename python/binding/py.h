@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "python/binding/compat.h"
+
 namespace rt::python {
 
 // An owned Python reference. Used with the GIL held, also for destruction.

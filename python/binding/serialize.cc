@@ -116,14 +116,16 @@ class PlainCheck {
   }
   bool set(PyObject* object) {
     if (++depth_ > 50) return false;
-    PyObject* key;
-    Py_hash_t hash;
-    Py_ssize_t at = 0;
-    while (_PySet_NextEntry(object, &at, &key, &hash)) {
-      if (!plain(key)) return false;
+    PyPtr iterator(PyObject_GetIter(object));
+    while (iterator) {
+      PyPtr key(PyIter_Next(iterator.get()));
+      if (!key) break;
+      if (!plain(key.get())) return false;
     }
     --depth_;
-    return true;
+    if (!PyErr_Occurred()) return true;
+    PyErr_Clear();
+    return false;
   }
 
   int budget_ = 1'000'000;

@@ -31,7 +31,9 @@ Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& r
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return errno_error("cannot make a socket pair for the fork server", errno);
   SpawnOptions spawn;
   spawn.argv = {options.python, "-c",
-                fmt::format("import sys; sys.path.insert(0, {}); from ray._private.fork_server import main; main()", python_literal(options.python_path)),
+                // What is in site-packages keeps its place there, behind the standard library.
+                fmt::format("import sys; p = {}; p in sys.path or sys.path.insert(0, p); from ray._private.fork_server import main; main()",
+                            python_literal(options.python_path)),
                 "3"};
   spawn.env = options.env;
   spawn.stdout_path = spawn.stderr_path = options.log_path;

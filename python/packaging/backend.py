@@ -1,0 +1,156 @@
+"""PEP 517 and PEP 660 hooks: builds with CMake, then packs what was built (wheel.py).
+
+    backend.py DIRECTORY        builds a wheel for this interpreter into DIRECTORY and prints its size
+"""
+from __future__ import annotations
+
+import fcntl
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+import wheel
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGETS = ("raylet", "ray-head", "ray-node-manager", "ray-object-store", "rayctl", "ray_api", "ray-cpp-worker")
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
+# Of the C and C++ runtimes, which every system with the interpreter has; manylinux counts on them, too.
+SYSTEM_LIBRARIES = ("linux-vdso.so", "ld-linux", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "libz.so")
+
+
+class BuildError(Exception):
+    """Why no wheel can be built; the text says what to do."""
+
+
+def get_requires_for_build_wheel(config_settings=None) -> list[str]:
+    return []
+
+
+get_requires_for_build_editable = get_requires_for_build_sdist = get_requires_for_build_wheel
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings=None) -> str:
+    return wheel.write_metadata(ROOT, metadata_directory)
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
+
+
+def build_sdist(sdist_directory: str, config_settings=None) -> str:
+    raise BuildError("there is no source distribution: build from a checkout, with `pip install .` or `pip wheel .`")
+
+
+def build_wheel(wheel_directory: str, config_settings=None, metadata_directory=None) -> str:
+    """Builds, packs and returns the file's name in `wheel_directory`."""
+    build = _build(config_settings)
+    with tempfile.TemporaryDirectory(prefix="ray-wheel-") as scratch:
+        stage, package = pathlib.Path(scratch, "stage"), pathlib.Path(scratch, "ray")
+        _run(["cmake", "--install", str(build), "--prefix", str(stage), "--strip"])
+        _arrange(stage, package)
+        path = wheel.write(ROOT, wheel_directory, wheel.tree(package, "ray"))
+    print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, {wheel.unpacked_size(path) / 1e6:.1f} MB installed")
+    return path.name
+
+
+def build_editable(wheel_directory: str, config_settings=None, metadata_directory=None) -> str:
+    """A wheel that puts the build directory's package, links to the sources, on the import path."""
+    build = _build(config_settings)
+    return wheel.write(ROOT, wheel_directory, [("ray-editable.pth", f"{build / 'python'}\n".encode(), False)]).name
+
+
+def _build_dir(config_settings) -> pathlib.Path:
+    settings = dict(config_settings or {})
+    given = settings.pop("build-dir", None)
+    settings.pop("editable_mode", None)      # setuptools' own
+    if settings:
+        raise BuildError(f"unknown setting {', '.join(settings)}: there is build-dir=DIRECTORY")
+    if given:
+        return (ROOT / given).resolve()
+    common = ROOT / "build"
+    return common if _configured_for_this(common) else ROOT / "build-wheel"
+
+
+def _configured_for_this(build: pathlib.Path) -> bool:
+    try:
+        return f"python/ray/_raylet{SUFFIX}" in (build / "build.ninja").read_text()
+    except OSError:
+        return False
+
+
+def _build(config_settings) -> pathlib.Path:
+    _check_tools()
+    build = _build_dir(config_settings)
+    build.mkdir(parents=True, exist_ok=True)
+    with open(build / ".lock", "w") as lock:        # as scripts/build: one build at a time
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _configured_for_this(build):
+            if build == ROOT / "build" and (build / "CMakeCache.txt").exists():
+                raise BuildError("build/ is configured for another interpreter: leave build-dir out, or name another directory")
+            _run(["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", f"-DRT_PYTHON={sys.executable}", "-DRT_TESTS=OFF"])
+        _run(["ninja", "-C", str(build), *TARGETS])
+    return build
+
+
+def _check_tools() -> None:
+    missing = [tool for tool in ("cmake", "ninja", "c++", "strip", "ldd") if not shutil.which(tool)]
+    if missing:
+        raise BuildError(f"{', '.join(missing)} not found: scripts/setup installs what building needs (Debian 12)")
+    header = pathlib.Path(sysconfig.get_paths()["include"], "Python.h")
+    if not header.exists():
+        raise BuildError(f"{header} is missing: install the development files of {sys.executable} (Debian: python3-dev)")
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    if done.returncode != 0:
+        raise BuildError(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout[-4000:]}")
+
+
+def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
+    """From the layout of an installation to that of the package."""
+    shutil.copytree(stage / "lib" / "ray-runtime" / "python" / "ray", package)
+    for other in package.glob("_raylet*.so"):
+        if other.name != f"_raylet{SUFFIX}":
+            other.unlink()
+    (package / "bin").mkdir()
+    for program in (stage / "bin").iterdir():
+        if not program.is_symlink():
+            shutil.copy2(program, package / "bin")
+    (package / "lib").mkdir()
+    library = (stage / "lib" / "libray_api.so").resolve()
+    soname = (stage / "lib" / "libray_api.so.0").name
+    shutil.copy2(library, package / "lib" / soname)          # a wheel has no symbolic links: the one name that programs ask for
+    shutil.copytree(stage / "lib" / "cmake", package / "lib" / "cmake")
+    for targets in (package / "lib" / "cmake" / "ray").glob("rayTargets*.cmake"):
+        targets.write_text(targets.read_text().replace(library.name, soname))
+    shutil.copytree(stage / "include", package / "include")
+    programs = [package / f"_raylet{SUFFIX}", package / "lib" / soname, *(package / "bin").iterdir()]
+    for path in _third_party(programs):
+        shutil.copy(path, package / "lib" / pathlib.Path(path).name)
+
+
+def _third_party(programs) -> list[str]:
+    """What the programs load beyond the C and C++ runtimes, by the names they ask for."""
+    found = {}
+    for program in programs:
+        for line in subprocess.run(["ldd", str(program)], check=True, capture_output=True, text=True).stdout.splitlines():
+            name, _, rest = line.strip().partition(" => ")
+            if name.startswith(SYSTEM_LIBRARIES) or not rest or name.startswith("libray_api"):
+                continue
+            if rest.startswith("not found"):
+                raise BuildError(f"{program.name} needs {name}, which is not on this machine")
+            found[name] = rest.rsplit(" (", 1)[0]
+    return sorted(found.values())
+
+
+if __name__ == "__main__":
+    target = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/dist")
+    target.mkdir(parents=True, exist_ok=True)
+    try:
+        print(target / build_wheel(str(target)))
+    except BuildError as error:
+        sys.exit(f"no wheel: {error}")
