@@ -232,6 +232,9 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   if (task.is_actor_creation()) {
     instance_ = std::move(result);
     result = PyPtr::borrow(Py_None);
+    PyPtr args(PyTuple_Pack(1, instance_.get()));
+    actor_marker_ = call_python("ray._private.executor", "actor_marker", args.get());
+    if (!actor_marker_) return fail_with_exception(task), PyPtr();
   }
   if (task.actor_spec() && task.cancelled()) return fail_cancelled(task), PyPtr();   // it could not be interrupted
   finish(task, result.get());
@@ -360,8 +363,8 @@ bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* 
   if (const auto* spec = task.actor_spec()) error.set_actor_id(spec->actor_id());
   auto slot = static_cast<FunctionSlot*>(task.language_slot());
   PyObject* retry_types = slot && slot->retry_types ? slot->retry_types.get() : Py_None;
-  PyPtr args(Py_BuildValue("(OOOsy#O)", exception.get(), instance_ ? instance_.get() : Py_None, retry_types, error.proctitle().c_str(), task.id().data(),
-                           static_cast<Py_ssize_t>(TaskId::kSize), task.cancelled() ? Py_True : Py_False));
+  PyPtr args(Py_BuildValue("(OOOsy#)", exception.get(), instance_ ? instance_.get() : Py_None, retry_types, error.proctitle().c_str(), task.id().data(),
+                           static_cast<Py_ssize_t>(TaskId::kSize)));
   PyPtr fields = call_python("ray._private.executor", "describe_error", args.get());
   *retriable = false;
   const char *message, *text, *cause_class, *repr, *cause;
@@ -400,11 +403,12 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
   if (!apply_job(task.job_config())) return nullptr;
   const proto::TaskTemplate& spec = task.spec();
   auto slot = std::make_unique<FunctionSlot>();
-  slot->title = "ray::" + display_name(task);
+  std::string name = worker::task_name(spec);
+  slot->title = "ray::" + name;
   slot->omp_threads = omp_threads(task);
   const auto* actor = task.actor_spec();
-  std::string marker = actor ? ":actor_name:" + actor->class_name() : ":task_name:" + display_name(task);
-  slot->log_marker = PyPtr(py_text(marker));
+  std::replace(name.begin(), name.end(), '\n', ' ');
+  slot->log_marker = actor_marker_ ? PyPtr::borrow(actor_marker_.get()) : PyPtr(py_text(actor ? ":actor_name:" + actor->class_name() : ":task_name:" + name));
   const auto& function = spec.function();
   if (actor && !task.is_actor_creation()) {
     if (!instance_) return PyErr_SetString(PyExc_RuntimeError, "the actor's constructor has not finished"), nullptr;

@@ -104,6 +104,7 @@ class PythonExecutor final : public worker::Executor {
 
   // Guarded by the GIL.
   PyPtr instance_;                      // of an actor process
+  PyPtr actor_marker_;                  // its log marker, once it is made
   std::string job_id_;                  // whose sys.path and environment are in effect
   PyObject* log_marker_ = nullptr;      // of what ran last; belongs to its slot
   int omp_threads_ = -1;

@@ -321,11 +321,28 @@ bool Serialized::take_buffers(PyObject* list) {
   return true;
 }
 
+// In place of what unpickling raised, unless that is not about the value.
+static PyObject* raise_load_failure() {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+  PyObject *type, *error, *traceback;
+  PyErr_Fetch(&type, &error, &traceback);
+  PyErr_NormalizeException(&type, &error, &traceback);
+  PyPtr kind(type), cause(error), frames(traceback);
+  if (frames) PyException_SetTraceback(cause.get(), frames.get());
+  PyPtr args(PyTuple_Pack(1, cause.get()));
+  PyPtr failure = call_python("ray._private.errors", "load_failure", args.get());
+  if (failure) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(failure.get())), failure.get());
+  return nullptr;
+}
+
 PyObject* load_value(worker::Value& value) {
   switch (value.kind) {
     case ValueKind::kNone: Py_RETURN_NONE;
     case ValueKind::kRaw: return py_bytes(as_view(value.inband));
-    case ValueKind::kPickle: return load_pickle(value);
+    case ValueKind::kPickle: {
+      PyObject* loaded = load_pickle(value);
+      return loaded ? loaded : raise_load_failure();
+    }
     case ValueKind::kError: return raise_error_value(value.inband);
     case ValueKind::kMsgpack:
       PyErr_SetString(PyExc_NotImplementedError, "values of C++ tasks (cross-language calls) are not in this release");

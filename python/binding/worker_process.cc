@@ -4,6 +4,7 @@
 #include "python/binding/executor.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
+#include "worker/core/death.h"
 
 namespace rt::python {
 namespace {
@@ -17,6 +18,7 @@ PyObject* task_to_dict(const worker::ExecutingTask& task) {
   const auto& spec = task.spec();
   set_item(d, "task_id", py_bytes(task.id().view()));
   set_item(d, "name", py_text(spec.name()));
+  set_item(d, "task_name", py_text(worker::task_name(spec)));
   set_item(d, "module", py_text(spec.function().module()));
   set_item(d, "function_name", py_text(spec.function().name()));
   set_item(d, "class_name", py_text(spec.function().class_name()));

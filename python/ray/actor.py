@@ -4,7 +4,7 @@ from __future__ import annotations
 import pickle
 
 from ray import _raylet
-from ray._private.export import Definition
+from ray._private.export import Definition, shown_module
 from ray._private.options import (METHOD_DECORATOR, check_creation, groups_of, not_in_release, pending_limit, resources_of, retry_of, strategy_of, validate_actor,
                                   validate_method)
 from ray._private.signature import Signature, is_coroutine, is_generator
@@ -289,7 +289,7 @@ class ActorClass:
         held = resources_of(options, 1 if others else 0)
         placement = resources_of(options, 1)
         pending = pending_limit(options)
-        blob = pickle.dumps((self.__module__, self.__name__, [info.pack() for info in self._methods.values()], options.get("max_task_retries") or 0,
+        blob = pickle.dumps((shown_module(self.__module__), self.__name__, [info.pack() for info in self._methods.values()], options.get("max_task_retries") or 0,
                              pending, out_of_order, self._is_async), protocol=5)
         return {
             "name": options.get("name") or "",

@@ -30,12 +30,10 @@ class TaskCancelledError(RayError):
     def __init__(self, task_id=None, error_message=None):
         self.task_id = task_id
         self.error_message = error_message
-        super().__init__(task_id, error_message)
 
     def __str__(self):
-        if self.task_id:
-            return f"Task: {self.task_id} was cancelled." + (f" {self.error_message}" if self.error_message else "")
-        return self.error_message or "This task or its dependency was cancelled by ray.cancel"
+        message = self.error_message or ""
+        return f"Task: {self.task_id} was cancelled. {message}" if self.task_id else message
 
 
 class RayTaskError(RayError):
@@ -67,7 +65,7 @@ class RayTaskError(RayError):
 
     def as_instanceof_cause(self) -> "RayTaskError":
         cause = self.cause
-        if cause is None or isinstance(cause, RayTaskError) or not isinstance(cause, Exception) or type(cause) is RayError:
+        if cause is None or isinstance(cause, RayTaskError) or type(cause) is RayError:
             return self
         try:
             return self.make_dual_exception_instance()
@@ -117,7 +115,7 @@ def _dual_class(cause_class):
         # Attributes of ours win over the cause's; everything else is looked up on the cause.
         for name in ("proctitle", "pid", "ip", "actor_repr", "actor_id", "function_name", "traceback_str", "cause"):
             object.__setattr__(self, name, getattr(error, name))
-        self.args = (cause,)
+        BaseException.args.__set__(self, (cause,))      # also when the cause's class has an `args` of its own
 
     def __getattr__(self, name):
         if name.startswith("__") or name == "cause":
@@ -152,7 +150,7 @@ class WorkerCrashedError(RayError):
     """The worker process of a task died and no retry is left."""
 
     def __str__(self):
-        return super().__str__() or "The worker died unexpectedly while executing this task."
+        return super().__str__() or "The worker died unexpectedly while executing this task. Check the worker-*.err files of its node for more information."
 
 
 class RayActorError(RayError):
@@ -197,11 +195,12 @@ class ActorUnavailableError(RayActorError):
     """The actor cannot be reached now; the call may or may not have run."""
 
     def __init__(self, error_message, actor_id):
-        super().__init__(actor_id, f"The actor is temporarily unavailable: {error_message}. The task may or may not have been executed on the actor.")
+        shown = actor_id.hex() if isinstance(actor_id, bytes) else actor_id
+        super().__init__(actor_id, f"The actor {shown} is unavailable: {error_message}. The task may or may not have been executed on the actor.")
         self._given = error_message
 
     def __reduce__(self):
-        return type(self), (self._given, self.actor_id)
+        return type(self), (self._given, self.actor_id), self.__dict__
 
 
 class RaySystemError(RayError):
@@ -338,9 +337,15 @@ class RuntimeEnvSetupError(RayError):
 class TaskPlacementGroupRemoved(RayError):
     """The placement group of a waiting task was removed."""
 
+    def __str__(self):
+        return super().__str__() or "The placement group corresponding to this task has been removed."
+
 
 class ActorPlacementGroupRemoved(RayError):
     """The placement group of a waiting actor was removed."""
+
+    def __str__(self):
+        return super().__str__() or "The placement group corresponding to this Actor has been removed."
 
 
 class PendingCallsLimitExceeded(RayError):

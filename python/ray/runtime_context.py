@@ -50,18 +50,14 @@ class RuntimeContext:
 
     def get_task_name(self) -> str | None:
         task = self._task("task name")
-        if not task:
-            return None
-        if task["class_name"] and task["name"] == task["function_name"]:
-            return f"{task['class_name']}.{task['name']}"
-        return task["name"]
+        return task["task_name"] if task else None
 
     def get_task_function_name(self) -> str | None:
         task = self._task("task function name")
         if not task:
             return None
-        name = f"{task['class_name']}.{task['function_name']}" if task["class_name"] else task["function_name"]
-        return f"{task['module']}.{name}"
+        name = task["function_name"].rpartition(".")[2]
+        return f"{task['module']}.{task['class_name']}.{name}" if task["class_name"] else f"{task['module']}.{name}"
 
     def get_placement_group_id(self) -> str | None:
         return None

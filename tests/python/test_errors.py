@@ -61,9 +61,44 @@ def test_errors_of_nested_gets_keep_their_cause():
 
 
 def test_base_exceptions():
+    import asyncio
     with pytest.raises(RayTaskError) as caught:
         ray.get(fail.remote(KeyboardInterrupt()))
-    assert type(caught.value) is RayTaskError
+    assert isinstance(caught.value, ray.exceptions.TaskCancelledError) and caught.value.cause.task_id is not None
+    for kind in (GeneratorExit, asyncio.CancelledError):
+        with pytest.raises(kind) as caught:
+            ray.get(fail.remote(kind("why")))
+        assert isinstance(caught.value, RayTaskError) and isinstance(caught.value, Exception) and caught.value.args[0].args == ("why",)
+
+
+def test_errors_of_the_system_reach_dependent_tasks_as_causes():
+    @ray.remote(max_retries=0)
+    def crash():
+        import os
+        os._exit(3)
+
+    crashed = crash.remote()
+    with pytest.raises(WorkerCrashedError) as first:
+        ray.get(crashed, timeout=60)
+    assert type(first.value) is WorkerCrashedError and str(first.value).count("exited with code 3") == 1
+    with pytest.raises(WorkerCrashedError) as caught:
+        ray.get(pass_on.remote(pass_on.remote(crashed)), timeout=60)
+    assert isinstance(caught.value, RayTaskError) and type(caught.value.cause) is WorkerCrashedError and str(caught.value.cause) == str(first.value)
+    assert str(caught.value).count("At least one of the input arguments") == 2 and "ray.exceptions.WorkerCrashedError: The worker died" in str(caught.value)
+
+
+class Bomb:
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def test_values_that_cannot_be_loaded():
+    with pytest.raises(ray.exceptions.RaySystemError, match="no number") as caught:
+        ray.get(ray.put(Bomb()))
+    assert type(caught.value) is ray.exceptions.RaySystemError and type(caught.value.client_exc) is ValueError
+    with pytest.raises(ray.exceptions.RaySystemError, match="no number") as caught:
+        ray.get(pass_on.remote(Bomb()))
+    assert isinstance(caught.value, RayTaskError) and not isinstance(caught.value, ValueError)
 
 
 def test_chained_exceptions():

@@ -59,7 +59,9 @@ def test_groups_and_base_exceptions():
             raise group
         except* KeyError:
             pass
-    assert type(make(KeyboardInterrupt()).as_instanceof_cause()) is ex.RayTaskError
+    interrupted = make(KeyboardInterrupt("by hand")).as_instanceof_cause()
+    assert isinstance(interrupted, KeyboardInterrupt) and isinstance(interrupted, Exception) and type(interrupted).__name__ == "RayTaskError(KeyboardInterrupt)"
+    assert make(SystemExit(3)).as_instanceof_cause().code == 3
 
 
 def test_causes_that_cannot_be_combined():

@@ -40,7 +40,7 @@ def test_a_task_is_named_while_it_runs():
     pid, while_running = ray.get(a_task.remote())
     assert while_running == "ray::a_task"
     assert title(pid) == "ray::IDLE"
-    assert ray.get(a_task.options(name="another").remote())[1] == "ray::a_task"
+    assert ray.get(a_task.options(name="another").remote())[1] == "ray::another"
 
 
 def test_actors():

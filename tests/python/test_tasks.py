@@ -234,6 +234,6 @@ def test_context():
     ref = facts.remote()
     task, actor, name, function, resources, job, worker = ray.get(ref)
     assert task == ref.task_id().hex() and actor is None and resources == {"CPU": 1.0} and job == ray.get_runtime_context().get_job_id()
-    assert name == function and function.endswith("test_context.<locals>.facts") and worker != ray.get_runtime_context().get_worker_id()
+    assert name == "facts" and function == "test_tasks.facts" and worker != ray.get_runtime_context().get_worker_id()
     assert ray.get(facts.options(name="other", num_cpus=0).remote())[2::2][:2] == ("other", {})
     assert ray.get_runtime_context().get_task_id() is None

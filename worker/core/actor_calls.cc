@@ -147,8 +147,8 @@ void ActorCalls::connection_lost(const ActorId& id) {
 
 void ActorCalls::fail_unavailable(ActorLink& actor, Task* task) {
   auto error = system_error(Code::kActorUnavailable,
-                            fmt::format("The actor {} is unavailable: the connection to its process broke while it was restarting or dying. "
-                                        "The call may or may not have run; allow retries with max_task_retries.", actor.id.hex()), *task);
+                            fmt::format("The actor {} is unavailable: the connection to its process broke while it was restarting or dying. The task may or "
+                                        "may not have been executed on the actor; allow retries with max_task_retries.", actor.id.hex()), *task);
   error.set_actor_id(actor.id.binary());
   comm_.fail_task(task, error);
 }

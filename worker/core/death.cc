@@ -7,6 +7,7 @@ namespace rt::worker {
 
 namespace {
 
+const std::string kDependencyFailed = "  At least one of the input arguments for this task could not be computed:\n";
 constexpr size_t kMaxDependencyText = 64 * 1024;   // of a chain of tasks that all failed by the first one's error
 
 // What str() of the error shows; ray/_private/errors.py puts the same line in front.
@@ -18,6 +19,38 @@ std::string shown(const proto::ErrorValue& error) {
   return fmt::format("\x1b[36m{}()\x1b[39m ({})\n{}", title, where, error.traceback());
 }
 
+// The exception of ours that stands for the code; ray/_private/errors.py makes it.
+const char* exception_name(int code) {
+  switch (static_cast<Code>(code)) {
+    case Code::kObjectStoreFull: return "ObjectStoreFullError";
+    case Code::kOutOfDisk: return "OutOfDiskError";
+    case Code::kObjectLost: return "ObjectLostError";
+    case Code::kOwnerDied: return "OwnerDiedError";
+    case Code::kWorkerCrashed: return "WorkerCrashedError";
+    case Code::kNodeDied: return "NodeDiedError";
+    case Code::kActorDied: return "ActorDiedError";
+    case Code::kActorUnavailable: return "ActorUnavailableError";
+    case Code::kCancelled: return "TaskCancelledError";
+    case Code::kOutOfMemory: return "OutOfMemoryError";
+    case Code::kUnschedulable: return "TaskUnschedulableError";
+    case Code::kLocalNodeDied: return "LocalRayletDiedError";
+    case Code::kRuntimeEnvSetup: return "RuntimeEnvSetupError";
+    case Code::kReconstructionFailed: return "ObjectReconstructionFailedError";
+    default: return "RaySystemError";
+  }
+}
+
+// One of the system becomes the cause: readers get it back from its encoded form.
+proto::ErrorValue as_cause(const proto::ErrorValue& error) {
+  proto::ErrorValue wrapped;
+  wrapped.set_code(kTaskRaised);
+  wrapped.set_message(error.message());
+  wrapped.set_cause_class(std::string("ray.exceptions.") + exception_name(error.code()));
+  wrapped.set_cause(encode_error(error));
+  if (error.has_exit()) *wrapped.mutable_exit() = error.exit();
+  return wrapped;
+}
+
 }  // namespace
 
 std::string display_name(const proto::FunctionDescriptor& function) {
@@ -26,12 +59,21 @@ std::string display_name(const proto::FunctionDescriptor& function) {
   return dot == std::string::npos ? function.name() : function.name().substr(dot + 1);
 }
 
+std::string task_name(const proto::TaskTemplate& spec) {
+  const auto& function = spec.function();
+  // A script's module is __main__ to its functions and has the script's name for everybody else.
+  bool unnamed = function.class_name().empty() ? spec.name() == function.module() + "." + function.name() || spec.name() == "__main__." + function.name()
+                                               : spec.name() == function.name();
+  return unnamed || spec.name().empty() ? display_name(function) : spec.name();
+}
+
 proto::ErrorValue dependency_error(const proto::ErrorValue& cause, const Receiver& at) {
-  if (cause.code() != kTaskRaised || cause.traceback().size() > kMaxDependencyText) return cause;
-  proto::ErrorValue error = cause;
+  if (cause.traceback().size() > kMaxDependencyText) return cause;
+  bool raised = cause.code() == kTaskRaised;
+  proto::ErrorValue error = raised ? cause : as_cause(cause);
   error.set_function_name(display_name(at.function));
   error.set_proctitle("ray::" + error.function_name());
-  error.set_traceback("  At least one of the input arguments for this task could not be computed:\nray.exceptions.RayTaskError: " + shown(cause));
+  error.set_traceback(kDependencyFailed + (raised ? "ray.exceptions.RayTaskError: " + shown(cause) : error.cause_class() + ": " + cause.message()));
   error.set_pid(at.pid);
   error.set_ip(at.ip);
   error.set_actor_id(at.actor_id);
@@ -49,10 +91,13 @@ std::string encoded_dependency_error(Bytes encoded, const Receiver& at) {
 std::string describe_exit(const proto::ExitInfo& info) {
   std::string text;
   switch (info.kind()) {
+    // The message of who saw the process end names the code or the signal.
     case proto::ExitInfo::SIGNALED:
-      text = fmt::format("it was ended by signal {} ({})", info.signal(), strsignal(info.signal()));
+      if (info.message().empty()) text = fmt::format("it was killed by signal {} ({})", info.signal(), strsignal(info.signal()));
       break;
-    case proto::ExitInfo::EXITED: text = fmt::format("it exited with code {}", info.exit_code()); break;
+    case proto::ExitInfo::EXITED:
+      if (info.message().empty()) text = fmt::format("it exited with code {}", info.exit_code());
+      break;
     case proto::ExitInfo::NODE_DIED: text = fmt::format("its node ({}) died", info.ip().empty() ? "unknown" : info.ip()); break;
     case proto::ExitInfo::KILLED_BY_USER: text = "it was killed by ray.kill"; break;
     case proto::ExitInfo::OUT_OF_SCOPE: text = "all references to the actor were removed"; break;
@@ -66,6 +111,7 @@ std::string describe_exit(const proto::ExitInfo& info) {
       if (info.message().empty()) text = "the cause is not known";
   }
   if (!info.message().empty()) text += (text.empty() ? "" : ": ") + info.message();
+  text += '.';
   if (!info.log_tail().empty()) text += "\nLast lines of its log:\n" + info.log_tail();
   return text;
 }
@@ -91,8 +137,9 @@ proto::ErrorValue cancelled_error(const Task& task) {
 proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& info) {
   bool node = info.kind() == proto::ExitInfo::NODE_DIED;
   Code code = node ? Code::kNodeDied : info.kind() == proto::ExitInfo::OUT_OF_MEMORY ? Code::kOutOfMemory : Code::kWorkerCrashed;
-  std::string where = info.pid() ? fmt::format(" (pid={}, ip={})", info.pid(), info.ip()) : "";
-  auto error = system_error(code, fmt::format("The worker{} of task {} died before it finished: {}.", where, task.function->spec.name(), describe_exit(info)), task);
+  std::string where = info.pid() && info.message().empty() ? fmt::format(" (pid={}, ip={})", info.pid(), info.ip()) : "";
+  auto error = system_error(code, fmt::format("The worker{} died unexpectedly while executing this task. Task {} failed because {}", where,
+                                              task.function->spec.name(), describe_exit(info)), task);
   *error.mutable_exit() = info;
   return error;
 }
@@ -105,7 +152,7 @@ proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor, cons
   if (info && !info->spec().name().empty()) text += "\tname: " + info->spec().name() + "\n";
   if (info && !info->spec().ray_namespace().empty()) text += "\tnamespace: " + info->spec().ray_namespace() + "\n";
   if (!exit.ip().empty()) text += "\tip: " + exit.ip() + "\n";
-  text += "The actor is dead because " + describe_exit(exit) + ".";
+  text += "The actor is dead because " + describe_exit(exit);
   auto error = system_error(Code::kActorDied, text);
   error.set_actor_id(actor.binary());
   if (task) {

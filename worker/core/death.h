@@ -12,9 +12,11 @@ inline constexpr int kTaskRaised = 100;   // proto::ErrorValue.code of an except
 
 // The name people know: "f", or "Class.method". A nested function's qualified name ends in it.
 std::string display_name(const proto::FunctionDescriptor& function);
+// The name= option, or the same. What a template is called without one is "module.f", or "method".
+std::string task_name(const proto::TaskTemplate& spec);
 
-// The error of a task that does not run because of an argument's error. What user code raised stays the cause, and the text says
-// whose argument it was; errors of the system are passed on as they are.
+// The error of a task that does not run because of an argument's error. What user code raised stays the cause, and an error of the
+// system becomes it (`cause` is then its encoded value); the text says whose argument it was.
 struct Receiver {
   const proto::FunctionDescriptor& function;
   TaskId task;
@@ -26,6 +28,7 @@ proto::ErrorValue dependency_error(const proto::ErrorValue& cause, const Receive
 // The same for an encoded value.
 std::string encoded_dependency_error(Bytes encoded, const Receiver& at);
 
+// A clause with its full stop, then the last lines of the log.
 std::string describe_exit(const proto::ExitInfo& info);
 // ray.cancel before the task ran, or by force.
 proto::ErrorValue cancelled_error(const Task& task);

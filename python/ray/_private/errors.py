@@ -23,7 +23,7 @@ def system_exception(code: int, message: str) -> Exception:
         WORKER_CRASHED: ex.WorkerCrashedError, NODE_DIED: ex.NodeDiedError, CANCELLED: lambda text: ex.TaskCancelledError(None, text),
         UNSUPPORTED: NotImplementedError, RESOURCE_EXHAUSTED: ex.PendingCallsLimitExceeded, OUT_OF_MEMORY: ex.OutOfMemoryError,
         UNSCHEDULABLE: ex.TaskUnschedulableError, LOCAL_NODE_DIED: ex.LocalRayletDiedError, ACTOR_DIED: ex.ActorDiedError,
-        ACTOR_UNAVAILABLE: lambda text: ex.ActorUnavailableError(text, None),
+        ACTOR_UNAVAILABLE: lambda text: _actor_unavailable(text, None),
         OBJECT_LOST: lambda text: _with_detail(ex.ObjectLostError("", None, ""), text),
         OWNER_DIED: lambda text: _with_detail(ex.OwnerDiedError("", None, ""), text),
     }
@@ -41,7 +41,11 @@ def _task_error(fields: dict) -> Exception:
     title = fields["proctitle"] or "ray::" + fields["function_name"]
     text = f"\x1b[36m{title}()\x1b[39m ({where})\n{fields['traceback']}".rstrip("\n")
     cause = None
-    if fields["cause"]:
+    if fields["cause"] and fields["cause"][:1] != b"\x80":      # no pickle: the value of an argument that is an error of ours
+        cause = _raylet_error(fields["cause"])
+        if isinstance(cause, ex.TaskCancelledError):
+            cause = ex.TaskCancelledError()
+    elif fields["cause"]:
         import pickle
         try:
             cause = pickle.loads(fields["cause"])
@@ -56,10 +60,28 @@ def _task_error(fields: dict) -> Exception:
     return error.as_instanceof_cause()
 
 
+def _raylet_error(encoded: bytes):
+    from ray import _raylet
+    return _raylet.encoded_error(encoded)
+
+
+def load_failure(error: Exception) -> Exception:
+    """What stands for the exception that loading a value raised."""
+    if isinstance(error, ex.RayError):
+        return error
+    import traceback
+    return ex.RaySystemError(error, "".join(traceback.format_exception(type(error), error, error.__traceback__)))
+
+
+def _actor_unavailable(message: str, actor_id: str | None) -> Exception:
+    error = ex.ActorUnavailableError(message, actor_id)
+    error.error_msg = message        # it says all of it
+    return error
+
+
 def _actor_died(fields: dict) -> Exception:
     if fields.get("creation_error"):
-        from ray import _raylet
-        cause = _raylet.encoded_error(fields["creation_error"])
+        cause = _raylet_error(fields["creation_error"])
         if isinstance(cause, ex.RayTaskError):
             return ex.ActorDiedError(cause, fields["actor_id"] or None)
     return ex.ActorDiedError(fields["message"], fields["actor_id"] or None)
@@ -73,7 +95,7 @@ def from_error_value(fields: dict) -> Exception:
     if code == ACTOR_DIED:
         return _actor_died(fields)
     if code == ACTOR_UNAVAILABLE:
-        return ex.ActorUnavailableError(message, fields["actor_id"] or None)
+        return _actor_unavailable(message, fields["actor_id"] or None)
     if code == CANCELLED:
         from ray._private.ids import TaskID
         return ex.TaskCancelledError(TaskID.from_hex(fields["task_id"]), None) if fields["task_id"] else ex.TaskCancelledError(None, message or None)

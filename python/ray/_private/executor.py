@@ -107,13 +107,10 @@ def split_returns(result, count: int) -> tuple:
         except BaseException as error:
             return values, error
         return values, None
-    try:
-        values = list(result)
-    except TypeError:
-        raise ValueError(f"Task returned a {type(result).__name__}, but num_returns={count}: a sequence of that length is needed.") from None
-    if len(values) != count:
-        raise ValueError(f"Task returned {len(values)} objects, but num_returns={count}.")
-    return values, None
+    length = len(result)
+    if length != count:
+        raise ValueError(f"Task returned {length} objects, but num_returns={count}.")
+    return list(result), None
 
 
 # ---- failures
@@ -175,23 +172,31 @@ def _actor_repr(instance) -> str:
         return object.__repr__(instance)
 
 
+def actor_marker(instance) -> str:
+    """The log marker of an actor's methods: its repr when its class has one."""
+    name = type(instance).__name__ if type(instance).__repr__ is object.__repr__ else _actor_repr(instance)
+    return ":actor_name:" + str(name).replace("\n", " ")
+
+
 def _matches(error: BaseException, retry_types) -> bool:
     if retry_types is None:
         return isinstance(error, Exception)
     return isinstance(error, retry_types)
 
 
-def _is_asyncio_cancel(error) -> bool:
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+def _means_cancelled(error) -> bool:
+    """KeyboardInterrupt, and the end of a coroutine of an asyncio actor: by ray.cancel or by hand, they are the same."""
+    if isinstance(error, KeyboardInterrupt):
+        return True
+    return "ray._private.async_actor" in sys.modules and isinstance(error, sys.modules["asyncio"].CancelledError)
 
 
-def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes, cancelled: bool):
+def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes):
     """(message, traceback text, cause's class, pickled cause, actor's repr, whether retry_exceptions names it)"""
     from ray.exceptions import RayTaskError, TaskCancelledError
     if error is None:
         error = RuntimeError("the task failed without an exception")
-    if cancelled and isinstance(error, KeyboardInterrupt) or _is_asyncio_cancel(error):
+    if _means_cancelled(error):
         from ray._private.ids import TaskID
         error = TaskCancelledError(TaskID(task_id)).with_traceback(error.__traceback__)
     # A failure that came up from a task this one waited for keeps its first cause.

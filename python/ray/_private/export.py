@@ -10,6 +10,15 @@ _INLINE = 256 * 1024
 _WARN = 10 * 1024 * 1024
 
 
+def shown_module(module: str) -> str:
+    """A script's module is called by its file outside of it."""
+    if module != "__main__":
+        return module
+    import sys
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.splitext(os.path.basename(file))[0] if file else module
+
+
 class Definition:
     """One function or class. Pickled on first use, stored once per session."""
 
@@ -29,7 +38,7 @@ class Definition:
         if large and self._stored_in != _raylet.session():
             _raylet.kv_put("fun", self._key.hex(), self._blob, False)
             self._stored_in = _raylet.session()
-        return {"module": self.module, "function_name": self.name, "key": self._key, "blob": b"" if large else self._blob}
+        return {"module": shown_module(self.module), "function_name": self.name, "key": self._key, "blob": b"" if large else self._blob}
 
     def _pickle(self, kind: str):
         from _blake2 import blake2b

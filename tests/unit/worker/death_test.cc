@@ -43,6 +43,23 @@ TEST(Death, ATaskWhoseArgumentRaisedSaysSoAndKeepsTheCause) {
   EXPECT_NE(twice.traceback().find("ray::after()\x1b[39m (pid=8, ip=5.6.7.8)\n  At least one of"), std::string::npos);
 }
 
+TEST(Death, ATaskIsNamedByItsOptionOrItsFunction) {
+  proto::TaskTemplate spec;
+  *spec.mutable_function() = function("outer.<locals>.f");
+  spec.mutable_function()->set_module("script");
+  for (const char* name : {"", "script.outer.<locals>.f", "__main__.outer.<locals>.f"}) {
+    spec.set_name(name);
+    EXPECT_EQ(task_name(spec), "f");
+  }
+  spec.set_name("other.f");
+  EXPECT_EQ(task_name(spec), "other.f");
+  *spec.mutable_function() = function("m", "A");
+  spec.set_name("m");
+  EXPECT_EQ(task_name(spec), "A.m");
+  spec.set_name("mine");
+  EXPECT_EQ(task_name(spec), "mine");
+}
+
 TEST(Death, LongChainsOfFailedArgumentsDoNotGrowForEver) {
   auto error = raised();
   for (int i = 0; i < 5000; ++i) error = dependency_error(error, {function("after"), TaskId::nil(), "", 8, "5.6.7.8"});
@@ -50,9 +67,36 @@ TEST(Death, LongChainsOfFailedArgumentsDoNotGrowForEver) {
   EXPECT_NE(error.traceback().find("ValueError: boom"), std::string::npos);
 }
 
-TEST(Death, ErrorsOfTheSystemArePassedOn) {
+TEST(Death, AnErrorOfTheSystemBecomesTheCause) {
   proto::ErrorValue error = system_error(Code::kWorkerCrashed, "its worker died");
-  EXPECT_EQ(dependency_error(error, {function("after"), TaskId::nil(), "", 8, ""}).SerializeAsString(), error.SerializeAsString());
+  auto once = dependency_error(error, {function("after"), TaskId::nil(), "", 8, "5.6.7.8"});
+  EXPECT_EQ(once.code(), kTaskRaised);
+  EXPECT_EQ(once.cause_class(), "ray.exceptions.WorkerCrashedError");
+  EXPECT_EQ(once.traceback(), "  At least one of the input arguments for this task could not be computed:\nray.exceptions.WorkerCrashedError: its worker died");
+  auto cause = decode_value(as_bytes(once.cause()));
+  ASSERT_TRUE(cause);
+  ASSERT_TRUE(decode_error(cause->inband));
+  EXPECT_EQ(decode_error(cause->inband)->SerializeAsString(), error.SerializeAsString());
+  auto twice = dependency_error(once, {function("last"), TaskId::nil(), "", 9, "5.6.7.8"});
+  EXPECT_EQ(twice.cause(), once.cause());
+  EXPECT_NE(twice.traceback().find("ray.exceptions.RayTaskError: \x1b[36mray::after()"), std::string::npos);
+}
+
+TEST(Death, HowAProcessEndedIsSaidOnce) {
+  proto::ExitInfo info;
+  info.set_kind(proto::ExitInfo::EXITED);
+  info.set_exit_code(3);
+  info.set_pid(7);
+  EXPECT_EQ(describe_exit(info), "it exited with code 3.");
+  info.set_message("worker process 7 on node 1.2.3.4 exited with code 3");
+  info.set_log_tail("a line\nanother");
+  EXPECT_EQ(describe_exit(info), "worker process 7 on node 1.2.3.4 exited with code 3.\nLast lines of its log:\na line\nanother");
+  Template function;
+  function.spec.set_name("f");
+  Task task;
+  task.function = &function;
+  EXPECT_EQ(worker_death_error(task, info).message(), "The worker died unexpectedly while executing this task. Task f failed because worker process 7 on node "
+                                                      "1.2.3.4 exited with code 3.\nLast lines of its log:\na line\nanother");
 }
 
 TEST(Death, AnActorThatLeftSaysWhatItWasAndWhy) {
