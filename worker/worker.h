@@ -98,6 +98,11 @@ class ExecutingTask {
   // `error` is a kError value. `retry` says that the user's retry_exceptions allow another attempt.
   virtual void fail(const ValueParts& error, bool retry) = 0;
   virtual bool cancelled() const = 0;                    // by the caller; any thread
+  // Generators (num_returns < 0), once per item and in order, before finish() or fail(). An error may be the last item.
+  virtual bool skip_item() = 0;                          // true: its caller has the item from an earlier attempt, it need not be made a value
+  virtual Status item(const ValueParts& value) = 0;      // sent at once. kUnavailable: nobody is there to take it, the generator may end
+  // After an item: returns when the next one is wanted, or the task is cancelled(). kInterrupted: see Waited.
+  virtual Waited wait_for_room() = 0;
 };
 
 // The tasks this thread submits are children of `parent` (nil: of none), unless Worker::run() executes one in it.
@@ -141,11 +146,19 @@ class Worker {
 
   // ---- tasks
   const Template* make_template(proto::TaskTemplate spec);
-  // `returns` gets spec.num_returns refs. Never waits. Errors: kInvalid, kObjectStoreFull (a large argument).
+  // `returns` gets spec.num_returns refs. Never waits. num_returns -2, a generator: the consumer's end of its items and the task's
+  // result; -1: the result, with the items inside. Errors: kInvalid, kObjectStoreFull (a large argument).
   Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns);
   // What `ref` is the result of: queued, it never starts; running, it is interrupted if its language can, or its worker is ended (force); finished,
   // nothing happens. recursive: also what it submitted. Sent to the owner of a borrowed ref. kInvalid: force on an actor's call.
   Status cancel(const Ref& ref, bool force, bool recursive);
+
+  // ---- generators: `stream` is the consumer's end that submit() gave
+  // Takes the next item, waiting for it. kDone with an empty ref: there are no more.
+  Waited next_item(const Ref& stream, int64_t deadline_us, Ref* item);
+  // Looks at it. kPending: `item` becomes ready when next_item() need not wait.
+  enum class ItemState { kHere, kPending, kEnd };
+  ItemState peek_item(const Ref& stream, Ref* item);
 
   // ---- actors
   Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);

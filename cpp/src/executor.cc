@@ -74,6 +74,9 @@ void CppExecutor::run(w::ExecutingTask& task) {
   }
   try {
     adopt_job(task.job_config());
+    if (task.num_returns() < 0) {
+      throw RayException("num_returns=\"streaming\" and \"dynamic\" need a generator, which C++ functions are not: call " + task.spec().name() + " without num_returns");
+    }
     Function& function = function_of(task);
     set_output_marker(&function.marker);
     Arguments args = arguments_of(task);

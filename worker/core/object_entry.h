@@ -41,7 +41,8 @@ struct Task;
 
 struct ObjectEntry : RefEntry {
   bool owned = true;
-  bool is_actor_handle = false;
+  enum class Kind : uint8_t { kObject, kActorHandle, kStream };
+  Kind kind = Kind::kObject;         // the others hold no value: their last reference ends an actor, or the consumer's end of a generator
   std::atomic<ObjectState> state{ObjectState::kPending};   // kInMemory is stored after the blob: readers without the mutex look here first
 
   // borrowed

@@ -127,10 +127,12 @@ void RefTable::destroy(ObjectEntry* entry) {
   entries_.erase(entry->id);
   if (entry->owned) {
     --owned_;
-    if (entry->is_actor_handle) {
+    if (entry->kind == ObjectEntry::Kind::kObject) {
+      comm_.free_object(*entry);
+    } else if (entry->kind == ObjectEntry::Kind::kActorHandle) {
       comm_.actor_out_of_scope(actor_of(task_of(entry->id)));
     } else {
-      comm_.free_object(*entry);
+      comm_.stream_dropped(task_of(entry->id));
     }
   }
   // Back to how allocate() found a new one. Members that own memory are swapped out first: dropping them may re-enter
@@ -138,7 +140,8 @@ void RefTable::destroy(ObjectEntry* entry) {
   std::vector<Ref> contained = std::move(entry->contained);
   entry->contained.clear();
   entry->owned = true;
-  entry->is_actor_handle = entry->registered = entry->registering = entry->asked = entry->fetching = false;
+  entry->kind = ObjectEntry::Kind::kObject;
+  entry->registered = entry->registering = entry->asked = entry->fetching = false;
   entry->state = ObjectState::kPending;
   entry->owner.reset();
   entry->producer = nullptr;

@@ -27,6 +27,8 @@ class RefComm {
   // An owned object is gone: free its copies.
   virtual void free_object(ObjectEntry& entry) = 0;
   virtual void actor_out_of_scope(const ActorId& actor) = 0;
+  // Nobody takes items of this task's generator any more.
+  virtual void stream_dropped(const TaskId& task) = 0;
 };
 
 class RefTable {

@@ -2,7 +2,8 @@
 //
 // kTasks (owner -> worker): records, each a tag byte and
 //   1 template: u32 id, u32 length, proto::TaskTemplate            - before the first task that uses it on this connection
-//   2 task:     u32 seq, u32 template, 24 bytes task id, u8 attempt, u16 argument count, then per argument
+//   2 task:     u32 seq, u32 template, 24 bytes task id, u8 attempt, [repeated attempt of a generator: u32 items its owner has,
+//                 u32 of them taken,] u16 argument count, then per argument
 //                 u8 0: u32 length, encoded value
 //                 u8 1: 28 bytes object id, i64 size, u16 location count, each (28 bytes node id, u16 length, ip, i32 port),
 //                       u16 length, proto::WorkerAddress of the owner
@@ -12,6 +13,9 @@
 // kTakeBack (owner -> worker): u32 count: return up to so many unstarted tasks, newest first, as kNotStarted replies.
 // kCancel (owner -> worker): u32 seq, u8 flags (1: end the process of a running task, 2: and the tasks it submitted). An unstarted task
 //   comes back as kNotStarted, a running one ends by its own reply or with the process, a finished one was answered already.
+// kItems (worker -> owner): what running generators yield, each before the reply that ends it: u32 seq, u32 number (from 0, one after the other),
+//   then a return as in kReplies; its object id has the index number + 2.
+// kItemsTaken (owner -> worker): u32 seq, u32 items taken (UINT32_MAX: all there will be). For generators with a limit on how far they may be ahead.
 #pragma once
 
 #include <cstring>
@@ -24,7 +28,7 @@
 
 namespace rt::worker::wire {
 
-inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3, kCancel = 4;
+inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3, kCancel = 4, kItems = 5, kItemsTaken = 6;
 inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2;
 inline constexpr uint8_t kLeaving = 0x80;
 inline constexpr uint8_t kCancelForce = 1, kCancelRecursive = 2;

@@ -118,7 +118,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   Actor actor{id, {}};
   if (!spec.detached()) {
     ObjectEntry* handle = refs->create(handle_object_of(id));
-    handle->is_actor_handle = true;
+    handle->kind = ObjectEntry::Kind::kActorHandle;
     handle->state = ObjectState::kInMemory;
     actor.handle = Ref(handle);
   }
@@ -168,13 +168,13 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   }
   if (!**answer) {
     actor_args.erase(id);
-    if (actor.handle) static_cast<ObjectEntry*>(actor.handle.entry())->is_actor_handle = false;
+    if (actor.handle) static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
     return (*answer)->error();
   }
   const proto::RegisterActorReply& reply = ***answer;
   if (reply.existed()) {
     actor_args.erase(id);
-    if (actor.handle) static_cast<ObjectEntry*>(actor.handle.entry())->is_actor_handle = false;
+    if (actor.handle) static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
     return Actor{ActorId::from_binary(reply.actor_id()), {}};
   }
   return actor;
@@ -195,14 +195,13 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
     return built;
   }
   if (ObjectEntry* handle = refs->find(handle_object_of(actor))) task->actor_handle = Ref(handle);
-  make_returns(*task, returns);
   ActorLink& link = actors->link(actor);
   link.out_of_order = method_options.out_of_order;
   if (Status admitted = actors->admit(actor, method_options.max_pending_calls); !admitted) {
-    returns->clear();
     tasks.give_back(task);
     return admitted;
   }
+  make_returns(*task, returns);
   // An argument that is an error travels like any value: the worker answers with it when the call's turn has come.
   wait_for_args(task, [this, actor] { actors->args_ready(actor); });
   actors->submit(actor, task);

@@ -160,6 +160,10 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     auto found = link->templates.find(reader.number<uint32_t>());
     task->id = TaskId::from_binary(as_view(reader.take(TaskId::kSize)));
     task->attempt = reader.number<uint8_t>();
+    if (task->attempt > 0 && found != link->templates.end() && found->second->spec.num_returns() < 0) {
+      task->items_known = reader.number<uint32_t>();
+      task->items_taken = reader.number<uint32_t>();
+    }
     int count = reader.number<uint16_t>();
     if (!reader.ok() || found == link->templates.end()) return refuse("malformed task");
     task->function = found->second;
@@ -489,23 +493,27 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     outstanding = refs->register_kept();
   }
   if (!incoming_task.link->open) return leave_if_idle();
-  auto third_party = task.third_party_refs();
+  send_held(incoming_task.link, wire::kReplies, task.reply(), task.third_party_refs(), outstanding);
+  if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task) incoming_task.link->connection->flush();
+  leave_if_idle();
+}
+
+void Worker::Impl::send_held(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body, const ThirdParty& third_party, int outstanding) {
   if (outstanding == 0 && third_party.empty() && held_replies.empty()) {
-    std::string& out = incoming_task.link->connection->begin_flat(wire::kReplies);
-    out.append(task.reply());
-    incoming_task.link->connection->end_flat();
-    if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task) incoming_task.link->connection->flush();
-    return leave_if_idle();
+    link->connection->begin_flat(type).append(body);
+    link->connection->end_flat();
+    return;
   }
   auto held = std::make_shared<HeldReply>();
-  held->link = incoming_task.link;
-  held->body = task.reply();
+  held->link = link;
+  held->type = type;
+  held->body = body;
   held_replies.push_back(held);
   for (auto& [owner, ids] : third_party) {
     ++held->waiting;
     proto::BorrowRequest request;
     for (const ObjectId& id : ids) request.add_object_ids(id.binary());
-    request.mutable_borrower()->set_worker_id(incoming_task.link->peer.binary());
+    request.mutable_borrower()->set_worker_id(link->peer.binary());
     with_peer(owner, [this, held, request](Result<std::shared_ptr<Link>> link) {
       auto done = [this, held](Result<proto::BorrowReply>) {
         --held->waiting;
@@ -525,8 +533,7 @@ void Worker::Impl::flush_held_replies() {
     auto held = held_replies.front();
     held_replies.pop_front();
     if (!held->link->open) continue;
-    std::string& out = held->link->connection->begin_flat(wire::kReplies);
-    out.append(held->body);
+    held->link->connection->begin_flat(held->type).append(held->body);
     held->link->connection->end_flat();
   }
   loop->flush_all();

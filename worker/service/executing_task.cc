@@ -88,10 +88,10 @@ void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
   }
 }
 
-void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, const ValueParts& parts, uint32_t index) {
+void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out, const ValueParts& parts, uint32_t index) {
   std::string packed = parts.contained.empty() ? std::string() : impl_.pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
-  wire::Writer writer(reply_);
+  wire::Writer writer(out);
   auto inline_value = [&](std::string_view encoded) {
     writer.number(uint8_t{0});
     writer.number(static_cast<uint32_t>(encoded.size()));
@@ -101,9 +101,9 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, const ValueParts
     hold_for_receiver(parts.contained);
     writer.number(uint8_t{0});
     writer.number(static_cast<uint32_t>(size));
-    size_t at = reply_.size();
-    reply_.resize(at + size);
-    encode_value(parts, packed, reinterpret_cast<uint8_t*>(reply_.data()) + at, plain_copy);
+    size_t at = out.size();
+    out.resize(at + size);
+    encode_value(parts, packed, reinterpret_cast<uint8_t*>(out.data()) + at, plain_copy);
     return;
   }
   const WorkerId owner = task_->link ? task_->link->peer : impl_.context.worker_id;
@@ -130,7 +130,7 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
   Worker::Impl::Lock lock(impl_.mutex, std::defer_lock);
   if (!plain) lock.lock();   // small results without references need nothing of ours
   uint32_t index = 1;
-  for (const ValueParts& parts : returns) append_return(lock, parts, index++);
+  for (const ValueParts& parts : returns) append_return(lock, reply_, parts, index++);
   finished_us_ = wall_now_us();
 }
 

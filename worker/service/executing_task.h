@@ -29,6 +29,9 @@ class ExecutingTaskImpl final : public ExecutingTask {
   void finish(std::span<const ValueParts> returns) override;
   void fail(const ValueParts& error, bool retry) override;
   bool cancelled() const override { return cancelled_.load(std::memory_order_acquire); }
+  bool skip_item() override;
+  Status item(const ValueParts& value) override;
+  Waited wait_for_room() override;
 
   void make_current();
   // The reply is the failure the task arrived with (an argument that is an error).
@@ -44,6 +47,9 @@ class ExecutingTaskImpl final : public ExecutingTask {
   }
   bool taken_back() const { return stage_.load() == Stage::kTakenBack; }
   void set_cancelled() { cancelled_.store(true, std::memory_order_release); }
+  // (L) Of a generator: items yielded and not taken by its consumer.
+  int64_t items_ahead() const { return std::max<int64_t>(0, static_cast<int64_t>(items_yielded_) - task_->items_taken); }
+  void set_items_taken(uint32_t taken) { task_->items_taken = std::max(task_->items_taken, taken); }
   // Wakes the executing thread out of a wait, once: the language's runtime has something to raise.
   void interrupt() { interrupt_.store(true, std::memory_order_release); }
   bool take_interrupt() { return interrupt_.load(std::memory_order_relaxed) && interrupt_.exchange(false); }
@@ -64,7 +70,8 @@ class ExecutingTaskImpl final : public ExecutingTask {
 
  private:
   void begin_reply(wire::TaskStatus status, size_t count);
-  void append_return(Worker::Impl::Lock& lock, const ValueParts& parts, uint32_t index);
+  void append_return(Worker::Impl::Lock& lock, std::string& out, const ValueParts& parts, uint32_t index);
+  bool has_room() const;
   void hold_for_receiver(std::span<const Ref> contained);
 
   Worker::Impl& impl_;
@@ -73,6 +80,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>> third_party_;
   std::vector<Ref> returned_refs_;
   bool failed_ = false, replied_ = false;
+  uint32_t items_yielded_ = 0;
   enum class Stage : uint8_t { kWaiting, kStarted, kTakenBack };
   std::atomic<Stage> stage_{Stage::kWaiting};
   std::atomic<bool> cancelled_{false}, interrupt_{false};

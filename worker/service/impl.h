@@ -2,7 +2,8 @@
 //   startup.cc  start, registration, the background thread, stop       pump.cc     who reads the sockets, and when
 //   peers.cc    connections to workers, node-managers, the head        objects.cc  put, get, wait, serving values to borrowers
 //   submit.cc   tasks out, replies in                                  actors.cc   actors' lives as their callers see them
-//   execute.cc  tasks in, replies out                                  cluster.cc  blocking calls to the head, logs, timeline
+//   execute.cc  tasks in, replies out                                  streams.cc  what generators yield, on all sides
+//   cluster.cc  blocking calls to the head, logs, timeline
 //
 // Threads: everything marked (L) needs `mutex`. Callbacks of the loop run under it.
 #pragma once
@@ -29,6 +30,7 @@
 #include "common/rpc/server.h"
 #include "daemons/object_store/client/store_client.h"
 #include "worker/core/actor_calls.h"
+#include "worker/core/generator_stream.h"
 #include "worker/service/content_hash.h"
 #include "worker/core/ref_table.h"
 #include "worker/core/submitter.h"
@@ -62,6 +64,14 @@ struct ExecTemplate {
   int64_t calls = 0;                            // executed here, counted for max_calls
 };
 
+// A return of a reply, or an item of a generator, as read from the wire.
+struct Return {
+  bool in_store = false;
+  Bytes value;          // or, in the store, its packed references
+  int64_t size = 0;
+};
+Return read_return(wire::Reader& reader);
+
 // A task that arrived and has not started.
 struct IncomingTask {
   std::shared_ptr<Link> link;                   // null: actor creation (reply goes to the node-manager)
@@ -69,6 +79,7 @@ struct IncomingTask {
   ExecTemplate* function = nullptr;
   TaskId id;
   int attempt = 0;
+  uint32_t items_known = 0, items_taken = 0;    // of a generator, from earlier attempts
   std::vector<Value> args;
   int unready = 0;
   bool failed = false;                          // an argument could not be had: `failure` is the reply
@@ -149,7 +160,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool args_failed(Task* task);                                                  // (L) an argument is an error: fails the task with it
   void write_task(Link& link, const Task& task);                                 // (L)
   void on_replies(const std::shared_ptr<Link>& link, Bytes body);                // (L)
-  void complete(Task* task, const ObjectLocation& node, std::span<const struct Return> returns);   // (L)
+  Task* task_in_flight(Link& link, uint32_t seq);                                // (L) null: no such one
+  ObjectLocation location_of(const Link& link);                                  // (L) of what its worker sealed
+  void complete(Task* task, const ObjectLocation& node, std::span<const Return> returns, wire::TaskStatus status);   // (L)
+  void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node);   // (L) and ready
   void fail_with_blob(Task* task, const Blob& error);                            // (L) takes the task
   void drop_task(Task* task);                                                    // (L)
   Status cancel(const Ref& ref, bool force, bool recursive);
@@ -165,6 +179,18 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void return_lease(Lease& lease, bool worker_failed) override;
   void ask_exit(Lease& lease) override;
   void fail_task(Task* task, const proto::ErrorValue& error) override;           // also ActorComm's
+
+  // ---- streams.cc
+  void open_stream(Task& task, std::vector<Ref>* returns);                       // (L)
+  void on_items(const std::shared_ptr<Link>& link, Bytes body);                  // (L)
+  void acknowledge_items(GeneratorStream& stream);                               // (L) tells the producer, when it is time
+  void end_stream(Task* task, const Blob* error);                                // (L)
+  void complete_stream(Task* task, std::span<const Return> returns, bool failed);   // (L)
+  static Blob none_blob();
+  void stream_dropped(const TaskId& task) override;                              // RefComm
+  void on_items_taken(const std::shared_ptr<Link>& link, Bytes body);            // (L)
+  void flush_items(Link& link);                                                  // (L)
+  int64_t items_ahead() const;                                                   // (L) of all generators that run here
 
   // ---- actors.cc
   void subscribe_actor(const ActorId& id) override;
@@ -197,6 +223,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void require_group(const std::string& name) const;                             // (L) ends the process when there is none
   bool was_last_call(ExecTemplate& function);                                    // (L) max_calls is reached and this process may end
   void send_reply(ExecutingTaskImpl& task);                                      // (L)
+  // (L) At once, or after what is held already and once the owners of `third_party` know of the borrower at the other end.
+  using ThirdParty = std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>;
+  void send_held(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body, const ThirdParty& third_party, int outstanding = 0);
   void flush_held_replies();                                                     // (L)
   void record_event(const ExecutingTaskImpl& task);                              // (L)
   void set_blocked(bool blocked);                                                // (L)
@@ -267,6 +296,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   // cores
   std::unique_ptr<RefTable> refs;
+  std::unique_ptr<GeneratorStreams> streams;
   std::unique_ptr<Submitter> submitter;
   std::unique_ptr<ActorCalls> actors;
   TaskPool tasks;
@@ -303,12 +333,14 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unordered_map<std::string, std::unique_ptr<proto::JobConfig>> job_configs;
   int executing = 0;
   ExecutingTaskImpl* running = nullptr;          // started and not answered: a list
-  int64_t last_flush_us = 0;
+  int64_t last_flush_us = 0, last_item_flush_us = 0;
+  bool item_flush_timer_set = false;
   std::unique_ptr<proto::CreateActorRequest> actor;   // of the actor this process is
   std::function<void()> early_start;             // an actor's start that came before this process was ready for it
   std::function<void(const proto::CreateActorReply&)> actor_reply;
   struct HeldReply {
     std::shared_ptr<Link> link;
+    uint32_t type;
     std::string body;
     int waiting = 0;                             // acknowledgements on behalf of the receiver still out
   };

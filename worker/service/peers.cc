@@ -48,6 +48,8 @@ void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Byt
     case wire::kTasks: on_tasks(link, body); break;
     case wire::kTakeBack: on_take_back(link, body); break;
     case wire::kCancel: on_cancel(link, body); break;
+    case wire::kItems: on_items(link, body); break;
+    case wire::kItemsTaken: on_items_taken(link, body); break;
     default: link->connection->close(make_error(Code::kProtocol, fmt::format("unknown flat frame type {}", type)));
   }
 }

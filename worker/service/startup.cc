@@ -31,6 +31,7 @@ Status Worker::Impl::start() {
   node_client = std::make_unique<NodeClient>(*this);
   worker_rpc = std::make_unique<WorkerRpc>(*this);
   refs = std::make_unique<RefTable>(*this, options.worker_id);   // made anew once a driver knows its id
+  streams = std::make_unique<GeneratorStreams>(*refs);
   submitter = std::make_unique<Submitter>(*this, settings);
   actors = std::make_unique<ActorCalls>(*this, settings);
   context.worker_id = options.worker_id;
@@ -96,6 +97,7 @@ Status Worker::Impl::start() {
   self_address.set_port(context.node_manager_port);
   self_address.set_socket_path(socket_path);
   refs = std::make_unique<RefTable>(*this, context.worker_id);
+  streams = std::make_unique<GeneratorStreams>(*refs);
   next_task_unique = rng.next();
   put_task = options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
 

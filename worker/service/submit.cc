@@ -9,13 +9,6 @@
 
 namespace rt::worker {
 
-// One return of a reply, as read from the wire.
-struct Return {
-  bool in_store = false;
-  Bytes value;          // or, in the store, its packed references
-  int64_t size = 0;
-};
-
 Status Worker::Impl::build_args(Lock& lock, Task& task, std::span<const Arg> args) {
   for (const Arg& arg : args) {
     Task::Arg out;
@@ -43,7 +36,11 @@ Status Worker::Impl::build_args(Lock& lock, Task& task, std::span<const Arg> arg
 }
 
 void Worker::Impl::make_returns(Task& task, std::vector<Ref>* returns) {
-  int count = std::max(0, task.function->spec.num_returns());
+  int count = task.function->spec.num_returns();
+  if (count < 0) {
+    open_stream(task, returns);
+    count = 1;
+  }
   for (int i = 1; i <= count; ++i) {
     Ref ref(refs->create(make_object_id(task.id, i)));
     static_cast<ObjectEntry*>(ref.entry())->producer = &task;
@@ -127,6 +124,11 @@ void Worker::Impl::write_task(Link& link, const Task& task) {
   writer.number(id);
   writer.bytes(task.id.view());
   writer.number(task.attempt);
+  if (task.attempt > 0 && task.function->spec.num_returns() < 0) {
+    GeneratorStream* stream = streams->find(task.id);
+    writer.number(stream ? stream->received() : 0);
+    writer.number(stream ? stream->taken() : kAllItems);
+  }
   writer.number(static_cast<uint16_t>(task.args.size()));
   for (const Task::Arg& arg : task.args) {
     if (!arg.ref) {
@@ -261,11 +263,7 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       many.resize(count);
       returns = many.data();
     }
-    for (int i = 0; i < count && reader.ok(); ++i) {
-      returns[i].in_store = reader.number<uint8_t>() == 1;
-      if (returns[i].in_store) returns[i].size = reader.number<int64_t>();
-      returns[i].value = reader.take(reader.number<uint32_t>());
-    }
+    for (int i = 0; i < count && reader.ok(); ++i) returns[i] = read_return(reader);
     ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
     Task* task = !reader.ok() ? nullptr : actor ? actors->reply_of(*actor, seq) : submitter->reply_of(link->lease_key, seq);
     if (!task) {
@@ -287,18 +285,54 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       continue;
     }
     ObjectLocation node;
-    if (std::any_of(returns, returns + count, [](const Return& r) { return r.in_store; })) {
-      const proto::WorkerAddress& worker = actor ? actor->info.address() : submitter->find_lease(link->lease_key)->worker;
-      node = {NodeId::from_binary(worker.node_id()), worker.ip(), worker.port()};
-    }
+    if (std::any_of(returns, returns + count, [](const Return& r) { return r.in_store; })) node = location_of(*link);
     // The lease first: its next task may go out while this one's results are stored. It may be gone afterwards.
     actor ? actors->finished(*actor, task) : submitter->finished(link->lease_key, task, duration, now);
-    complete(task, node, {returns, count});
+    complete(task, node, {returns, count}, status);
   }
   if (!reader.ok()) link->connection->close(make_error(Code::kProtocol, "malformed reply"));
 }
 
-void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<const Return> returns) {
+Return read_return(wire::Reader& reader) {
+  Return out;
+  out.in_store = reader.number<uint8_t>() == 1;
+  if (out.in_store) out.size = reader.number<int64_t>();
+  out.value = reader.take(reader.number<uint32_t>());
+  return out;
+}
+
+Task* Worker::Impl::task_in_flight(Link& link, uint32_t seq) {
+  if (link.actor.is_nil()) return submitter->reply_of(link.lease_key, seq);
+  ActorLink* actor = actors->find(link.actor);
+  return actor ? actors->reply_of(*actor, seq) : nullptr;
+}
+
+ObjectLocation Worker::Impl::location_of(const Link& link) {
+  ActorLink* actor = link.actor.is_nil() ? nullptr : actors->find(link.actor);
+  const proto::WorkerAddress& worker = actor ? actor->info.address() : submitter->find_lease(link.lease_key)->worker;
+  return {NodeId::from_binary(worker.node_id()), worker.ip(), worker.port()};
+}
+
+void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node) {
+  if (!value.in_store) {
+    auto decoded = decode_value(value.value);
+    if (decoded && !decoded->packed_refs.empty()) entry.contained = take_refs(decoded->packed_refs, true, false);
+    if (decoded && decoded->kind == ValueKind::kError) ++errors_stored;
+    set_blob(entry, copy_blob(value.value));
+    return;
+  }
+  if (!value.value.empty()) entry.contained = take_refs(value.value, true, false);
+  entry.state = ObjectState::kInStore;
+  entry.size = value.size;
+  entry.locations.push_back(node);
+  mark_ready(entry);
+}
+
+void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<const Return> returns, wire::TaskStatus status) {
+  if (task->function->spec.num_returns() < 0) {
+    complete_stream(task, returns, status != wire::TaskStatus::kOk);
+    return drop_task(task);
+  }
   for (size_t i = 0; i < task->returns.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(task->returns[i].entry());
     // An error stands for all returns.
@@ -307,24 +341,14 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
       set_error(entry, system_error(Code::kInternal, "the worker's reply holds no value", *task));
       continue;
     }
-    if (!r->in_store) {
-      auto decoded = decode_value(r->value);
-      if (decoded && !decoded->packed_refs.empty()) entry.contained = take_refs(decoded->packed_refs, true, false);
-      if (decoded && decoded->kind == ValueKind::kError) ++errors_stored;
-      set_blob(entry, copy_blob(r->value));
-      continue;
-    }
-    if (!r->value.empty()) entry.contained = take_refs(r->value, true, false);
-    entry.state = ObjectState::kInStore;
-    entry.size = r->size;
-    entry.locations.push_back(node);
-    mark_ready(entry);
+    store_return(entry, *r, node);
   }
   drop_task(task);
 }
 
 void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
   ++errors_stored;
+  if (task->function->spec.num_returns() < 0) end_stream(task, &error);
   for (Ref& ref : task->returns) set_blob(*static_cast<ObjectEntry*>(ref.entry()), error);
   drop_task(task);
 }
@@ -369,6 +393,7 @@ Status Worker::Impl::cancel_task(Task* task, bool force, bool recursive) {
     link.connection->end_flat();
     link.connection->flush();
   };
+  if (GeneratorStream* stream = streams->find(task->id)) stream->cancel();
   if (!task->function->scheduling_class) {
     if (force) return make_error(Code::kInvalid, "force=True is not supported for actor tasks: use ray.kill to end the actor");
     ActorLink& actor = actors->link(actor_of(task->id));

@@ -11,12 +11,14 @@ namespace {
 struct Recorder : RefComm {
   std::vector<ObjectId> freed, registered, returned;
   std::vector<ActorId> out_of_scope;
+  std::vector<TaskId> dropped_streams;
   void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>& ids, const WorkerId&) override {
     registered.insert(registered.end(), ids.begin(), ids.end());
   }
   void remove_borrower(const proto::WorkerAddress&, const ObjectId& id) override { returned.push_back(id); }
   void free_object(ObjectEntry& entry) override { freed.push_back(entry.id); }
   void actor_out_of_scope(const ActorId& actor) override { out_of_scope.push_back(actor); }
+  void stream_dropped(const TaskId& task) override { dropped_streams.push_back(task); }
 };
 
 class RefTableTest : public ::testing::Test {
@@ -114,7 +116,7 @@ TEST_F(RefTableTest, ContainedReferencesGoWithTheirContainer) {
 TEST_F(RefTableTest, ActorHandlesEndTheirActor) {
   ActorId actor = make_actor_id(job_id_from_int(1), 5, 6);
   ObjectEntry* handle = table->create(handle_object_of(actor));
-  handle->is_actor_handle = true;
+  handle->kind = ObjectEntry::Kind::kActorHandle;
   { Ref r(handle); }
   table->drain_releases();
   EXPECT_EQ(comm.out_of_scope, std::vector<ActorId>{actor});

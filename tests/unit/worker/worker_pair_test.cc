@@ -1,8 +1,12 @@
 // The worker library end to end over sockets: a driver, executing workers and a fake node-manager in one process.
 #include <gtest/gtest.h>
 
+#include "common/net/poll_loop.h"
+#include "common/rpc/client.h"
 #include "tests/support/worker_pair.h"
+#include "worker/core/generator_stream.h"
 #include "worker/core/value_codec.h"
+#include "worker/core/wire.h"
 
 namespace rt::test {
 namespace {
@@ -190,6 +194,117 @@ TEST(WorkerPair, ATaskNobodyWaitsForRuns) {
   int64_t limit = steady_now_us() + 5'000'000;
   while (runs < 10 && steady_now_us() < limit) std::this_thread::yield();
   EXPECT_EQ(runs, 10);
+}
+
+// ---- generators
+
+const worker::Template* generator_of(WorkerPair& pair, int64_t limit = 0) {
+  proto::TaskTemplate spec;
+  spec.set_name("g");
+  spec.set_num_returns(worker::kStreamingReturns);
+  spec.set_max_retries(3);
+  spec.set_generator_backpressure(limit);
+  (*spec.mutable_resources()->mutable_units())["CPU"] = 10000;
+  return pair.driver->make_template(spec);
+}
+
+void yield(worker::ExecutingTask& task, const std::string& text) {
+  worker::ValueParts parts;
+  parts.kind = worker::ValueKind::kRaw;
+  parts.inband = as_bytes(text);
+  RT_CHECK(task.skip_item() || task.item(parts));
+}
+
+// Everything the stream still gives.
+std::vector<std::string> drain(WorkerPair& pair, const worker::Ref& stream) {
+  std::vector<std::string> all;
+  for (worker::Ref item; pair.driver->next_item(stream, -1, &item) == worker::Waited::kDone && item;) all.push_back(pair.get(item));
+  return all;
+}
+
+TEST(WorkerPair, AGeneratorsItemsComeOneByOne) {
+  std::atomic<int> go{0};
+  WorkerPair pair(1, [&](worker::ExecutingTask& task) -> std::string {
+    for (int i = 0; i < 3; ++i) {
+      while (go < i) std::this_thread::yield();
+      yield(task, std::to_string(i));
+    }
+    while (go < 3) std::this_thread::yield();
+    return "";
+  });
+  worker::Ref stream = pair.call("", generator_of(pair));
+  for (int i = 0; i < 3; ++i) {
+    worker::Ref item;
+    ASSERT_EQ(pair.driver->next_item(stream, -1, &item), worker::Waited::kDone);
+    EXPECT_EQ(pair.get(item), std::to_string(i));
+    EXPECT_EQ(pair.driver->next_item(stream, 0, &item), worker::Waited::kTimeout);
+    go = i + 1;
+  }
+  EXPECT_TRUE(drain(pair, stream).empty());
+}
+
+TEST(WorkerPair, ARepeatedAttemptSendsWhatIsMissing) {
+  WorkerPair pair(1, [&](worker::ExecutingTask& task) -> std::string {
+    for (int i = 0; i < 2 + 2 * task.attempt(); ++i) yield(task, std::to_string(task.attempt()) + "." + std::to_string(i));
+    if (task.attempt() < 2) throw std::runtime_error("again");
+    return "";
+  });
+  worker::Ref stream = pair.call("", generator_of(pair));
+  EXPECT_EQ(drain(pair, stream), (std::vector<std::string>{"0.0", "0.1", "1.2", "1.3", "2.4", "2.5"}));
+}
+
+TEST(WorkerPair, AProducerStaysWithinItsLimit) {
+  std::atomic<int> yielded{0}, taken{0};
+  std::atomic<bool> beyond{false};
+  WorkerPair pair(1, [&](worker::ExecutingTask& task) -> std::string {
+    for (int i = 0; i < 200; ++i) {
+      if (yielded - taken >= 5) beyond = true;
+      ++yielded;
+      yield(task, std::to_string(i));
+      EXPECT_EQ(task.wait_for_room(), worker::Waited::kDone);
+    }
+    return "";
+  });
+  worker::Ref stream = pair.call("", generator_of(pair, 5));
+  for (int i = 0; i < 200; ++i) {
+    worker::Ref item;
+    ++taken;   // before: the producer may hear of it before we are told
+    ASSERT_EQ(pair.driver->next_item(stream, -1, &item), worker::Waited::kDone);
+    ASSERT_EQ(pair.get(item), std::to_string(i));
+  }
+  EXPECT_TRUE(drain(pair, stream).empty());
+  EXPECT_FALSE(beyond);
+}
+
+TEST(WorkerPair, ItemsOfATaskThatIsNotInFlightCloseTheConnectionAndDoNothingElse) {
+  WorkerPair pair(1, [&](worker::ExecutingTask& task) -> std::string {
+    yield(task, "item");
+    return "";
+  });
+  worker::Ref stream = pair.call("", generator_of(pair));
+  worker::Ref put = pair.driver->put({}).value();
+  net::PollLoop loop;
+  rpc::Identity stranger;
+  stranger.role = "worker";
+  Rng rng(7);
+  stranger.id = WorkerId::random(rng).binary();
+  std::shared_ptr<rpc::Connection> connection;
+  bool closed = false;
+  auto until = [&](auto done) {
+    for (net::PollLoop::Ready ready; !done(); loop.dispatch(ready)) loop.wait(ready = {}, 100'000);
+  };
+  rpc::connect(loop, {net::Address::unix_socket(pair.driver->owner_of(put).socket_path()), "self", ""}, stranger, 5'000'000, [&](auto result) { connection = result.value(); });
+  until([&] { return connection != nullptr; });
+  connection->set_closed_handler([&](const Error&) { closed = true; });
+  worker::wire::Writer writer(connection->begin_flat(worker::wire::kItems));
+  writer.number(uint32_t{1});
+  writer.number(uint32_t{0});
+  writer.number(uint8_t{0});
+  writer.number(uint32_t{0});
+  connection->end_flat();
+  connection->flush();
+  until([&] { return closed; });
+  EXPECT_EQ(drain(pair, stream), std::vector<std::string>{"item"});
 }
 
 }  // namespace

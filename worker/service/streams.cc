@@ -1,0 +1,232 @@
+// Generators: items in (owner), how far they may be ahead (both sides), what the consumer takes.
+#include <fmt/core.h>
+
+#include "worker/core/death.h"
+#include "worker/service/executing_task.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+// ---- the owner's side
+
+void Worker::Impl::open_stream(Task& task, std::vector<Ref>* returns) {
+  const proto::TaskTemplate& spec = task.function->spec;
+  streams->open(task.id, spec.generator_backpressure());
+  if (spec.num_returns() != kStreamingReturns) return;
+  ObjectEntry* consumer = refs->create(make_object_id(task.id, kStreamIndex));
+  consumer->kind = ObjectEntry::Kind::kStream;
+  consumer->state = ObjectState::kInMemory;
+  returns->emplace_back(consumer);
+}
+
+void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
+  wire::Reader reader(body);
+  while (!reader.at_end() && link->open) {
+    auto seq = reader.number<uint32_t>();
+    auto number = reader.number<uint32_t>();
+    Return value = read_return(reader);
+    Task* task = reader.ok() ? task_in_flight(*link, seq) : nullptr;
+    GeneratorStream* stream = task ? streams->find(task->id) : nullptr;
+    Ref item;
+    auto arrival = stream ? stream->arrive(number, &item) : GeneratorStream::Arrival::kRefused;
+    if (arrival == GeneratorStream::Arrival::kRefused) {
+      link->connection->close(make_error(Code::kProtocol, fmt::format("item {} of task {}: not the next one of a generator in flight", number, seq)));
+      return;
+    }
+    ObjectLocation node = value.in_store ? location_of(*link) : ObjectLocation{};
+    if (arrival == GeneratorStream::Arrival::kUnwanted) {
+      // The references inside are counted for us, the copy in the store is ours: both go.
+      Bytes packed = value.value;
+      if (!value.in_store) {
+        auto decoded = decode_value(value.value);
+        packed = decoded ? decoded->packed_refs : Bytes{};
+      }
+      if (!packed.empty()) (void)take_refs(packed, true, false);
+      if (value.in_store && store) store->free({make_object_id(task->id, kFirstItemIndex + number)}, {{node.node, node.ip, node.port, value.size}});
+    } else {
+      if (stream->producer.lock() != link) stream->producer = link;
+      stream->seq = seq;
+      store_return(*static_cast<ObjectEntry*>(item.entry()), value, node);
+    }
+    acknowledge_items(*stream);
+  }
+  if (!reader.ok()) link->connection->close(make_error(Code::kProtocol, "malformed item of a generator"));
+}
+
+void Worker::Impl::acknowledge_items(GeneratorStream& stream) {
+  auto link = stream.producer.lock();
+  if (!link || !link->open) return;
+  auto taken = stream.acknowledge();
+  if (!taken) return;
+  wire::Writer writer(link->connection->begin_flat(wire::kItemsTaken));
+  writer.number(stream.seq);
+  writer.number(*taken);
+  link->connection->end_flat();
+  link->connection->flush();
+}
+
+// The task is over; `error` is its last item.
+void Worker::Impl::end_stream(Task* task, const Blob* error) {
+  GeneratorStream* stream = streams->find(task->id);
+  if (!stream) return;
+  bool streaming = task->function->spec.num_returns() == kStreamingReturns;
+  Ref last = error && streaming ? stream->end_with_error() : stream->end();
+  streams->ended(task->id, streaming);
+  if (!last) return;
+  ++errors_stored;
+  // Waited for, and never to come: whoever waits looks again.
+  set_blob(*static_cast<ObjectEntry*>(last.entry()), error ? *error : copy_blob(as_bytes(encode_error(system_error(Code::kNotFound, "the generator has ended")))));
+}
+
+void Worker::Impl::complete_stream(Task* task, std::span<const Return> returns, bool failed) {
+  bool usable = returns.size() == 1 && !returns[0].in_store;
+  Blob value = copy_blob(usable ? returns[0].value : as_bytes(encode_error(system_error(Code::kInternal, "the worker's reply holds no value", *task))));
+  failed |= !usable;
+  auto& result = *static_cast<ObjectEntry*>(task->returns[0].entry());
+  GeneratorStream* stream = streams->find(task->id);
+  if (task->function->spec.num_returns() == kStreamingReturns) {
+    // What the generator raised is in its last item; that it was cancelled is said here, too.
+    end_stream(task, failed ? &value : nullptr);
+    set_blob(result, failed && !task->cancelled ? none_blob() : value);
+    return;
+  }
+  std::vector<Ref> items = stream ? stream->take_all() : std::vector<Ref>{};
+  end_stream(task, nullptr);
+  auto decoded = decode_value(value.bytes());
+  if (failed || !decoded) return set_blob(result, value);
+  // The executor's value, with the items as the references inside it.
+  ValueParts parts;
+  parts.kind = decoded->kind;
+  parts.inband = decoded->inband;
+  parts.contained = items;
+  std::string packed = pack(items);
+  size_t size = encoded_size(parts, packed.size());
+  auto data = std::make_shared_for_overwrite<uint8_t[]>(size);
+  encode_value(parts, packed, data.get(), plain_copy);
+  result.contained = std::move(items);
+  set_blob(result, {std::move(data), size});
+}
+
+Blob Worker::Impl::none_blob() {
+  ValueParts none;
+  none.kind = ValueKind::kNone;
+  std::string encoded(encoded_size(none, 0), '\0');
+  encode_value(none, {}, reinterpret_cast<uint8_t*>(encoded.data()), plain_copy);
+  return copy_blob(as_bytes(encoded));
+}
+
+void Worker::Impl::stream_dropped(const TaskId& task) {
+  if (stopping) return;
+  GeneratorStream* stream = streams->find(task);
+  if (!stream) return;
+  bool running = !stream->ended();
+  streams->drop(task);
+  if (running) acknowledge_items(*stream);
+}
+
+// ---- the consumer's
+
+Waited Worker::next_item(const Ref& stream_ref, int64_t deadline_us, Ref* item) {
+  Impl::Lock lock(impl_->mutex);
+  GeneratorStream* stream = impl_->streams->find(task_of(stream_ref.id()));
+  item->reset();
+  if (!stream) return Waited::kDone;
+  if (!stream->has_item() && !stream->ended()) {
+    Waited waited = impl_->wait_until(lock, deadline_us, [&] { return stream->has_item() || stream->ended() || impl_->stopping; });
+    if (waited != Waited::kDone) return waited;
+  }
+  if (stream->take(item) == GeneratorStream::Next::kItem) impl_->acknowledge_items(*stream);
+  return Waited::kDone;
+}
+
+Worker::ItemState Worker::peek_item(const Ref& stream_ref, Ref* item) {
+  Impl::Lock lock(impl_->mutex);
+  GeneratorStream* stream = impl_->streams->find(task_of(stream_ref.id()));
+  item->reset();
+  if (!stream) return ItemState::kEnd;
+  switch (stream->peek(item)) {
+    case GeneratorStream::Next::kItem: return ItemState::kHere;
+    case GeneratorStream::Next::kPending: return ItemState::kPending;
+    default: return ItemState::kEnd;
+  }
+}
+
+// ---- the executor's
+
+bool ExecutingTaskImpl::skip_item() {
+  if (items_yielded_ >= task_->items_known) return false;
+  ++items_yielded_;
+  return true;
+}
+
+Status ExecutingTaskImpl::item(const ValueParts& value) {
+  if (items_yielded_ >= kMaxItems) return make_error(Code::kResourceExhausted, fmt::format("a generator yields at most {} items", kMaxItems));
+  Worker::Impl::Lock lock(impl_.mutex);
+  if (!task_->link || !task_->link->open) return make_error(Code::kUnavailable, "the caller of this generator is gone");
+  if (value.kind == ValueKind::kError) {
+    failed_ = true;
+    error_.resize(encoded_size(value, 0));
+    encode_value(value, {}, reinterpret_cast<uint8_t*>(error_.data()), plain_copy);
+  }
+  std::string body;
+  wire::Writer writer(body);
+  writer.number(task_->seq);
+  writer.number(items_yielded_);
+  append_return(lock, body, value, kFirstItemIndex + items_yielded_);
+  ++items_yielded_;
+  impl_.send_held(task_->link, wire::kItems, body, third_party_);
+  // What was borrowed for the receiver is its own from here on.
+  third_party_.clear();
+  returned_refs_.clear();
+  impl_.flush_items(*task_->link);
+  return {};
+}
+
+bool ExecutingTaskImpl::has_room() const {
+  int64_t limit = task_->function->spec.generator_backpressure();
+  if (limit > 0 && items_ahead() >= limit) return false;
+  // A stream whose consumer waits for it goes on, whatever the others of its actor have left untaken: nobody waits in a circle.
+  return limit != kSharedLimit || !impl_.actor || items_ahead() == 0 || impl_.items_ahead() < impl_.actor->spec().creation().generator_backpressure();
+}
+
+Waited ExecutingTaskImpl::wait_for_room() {
+  if (task_->function->spec.generator_backpressure() == 0) return Waited::kDone;
+  Worker::Impl::Lock lock(impl_.mutex);
+  if (has_room()) return Waited::kDone;
+  return impl_.wait_until(lock, -1, [this] { return has_room() || cancelled() || !task_->link->open || impl_.stopping; });
+}
+
+// Of the streams that run; what an ended one has left to its consumer is not held against the others.
+int64_t Worker::Impl::items_ahead() const {
+  int64_t ahead = 0;
+  for (const ExecutingTaskImpl* task = running; task; task = task->next()) ahead += task->items_ahead();
+  return ahead;
+}
+
+void Worker::Impl::on_items_taken(const std::shared_ptr<Link>& link, Bytes body) {
+  wire::Reader reader(body);
+  auto seq = reader.number<uint32_t>();
+  auto taken = reader.number<uint32_t>();
+  if (!reader.ok()) return link->connection->close(make_error(Code::kProtocol, "malformed count of items taken"));
+  for (ExecutingTaskImpl* task = running; task; task = task->next()) {
+    if (task->incoming().link == link && task->incoming().seq == seq) task->set_items_taken(taken);
+  }
+}
+
+// The first item leaves at once, the next ones of a fast generator share its successor's message.
+void Worker::Impl::flush_items(Link& link) {
+  int64_t now = steady_now_us();
+  if (now - last_item_flush_us >= settings.reply_flush_us || link.connection->queued_bytes() > 16384) {
+    last_item_flush_us = now;
+    link.connection->flush();
+    return;
+  }
+  if (item_flush_timer_set) return;
+  item_flush_timer_set = true;
+  loop->run_after(settings.reply_flush_us, [this] {   // what was dispatched is followed by flush_all()
+    item_flush_timer_set = false;
+    last_item_flush_us = steady_now_us();
+  });
+}
+
+}  // namespace rt::worker
