@@ -11,6 +11,7 @@
 #include "python/binding/runtime.h"
 #include "python/binding/serialize.h"
 #include "worker/core/death.h"
+#include "worker/core/generator_stream.h"
 
 namespace rt::python {
 namespace {
@@ -229,6 +230,7 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   PyPtr result = call(task, *slot);
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
+  if (asyncio_ && task.num_returns() == worker::kStreamingReturns && PyAsyncGen_CheckExact(result.get())) return result;
   if (task.is_actor_creation()) {
     instance_ = std::move(result);
     result = PyPtr::borrow(Py_None);
@@ -265,6 +267,7 @@ PyPtr PythonExecutor::call(worker::ExecutingTask& task, FunctionSlot& slot) {
 
 void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
   int count = task.num_returns();
+  if (count < 0) return yield_all(task, result);
   if (asyncio_) task.executed();
   if (count == 0 || task.is_actor_creation()) return task.finish({});
   if (count == 1) {

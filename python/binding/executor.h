@@ -73,10 +73,13 @@ class PythonExecutor final : public worker::Executor {
   bool take_cancel();
 
   CallQueue& queue() { return queue_; }
-  // All below with the GIL. begin() returns a coroutine to be driven by the event loop, or null when the call is finished.
+  // All below with the GIL. begin() returns a coroutine or an async generator to be driven by the event loop, or null when the call is finished.
   PyPtr begin(worker::ExecutingTask& task);
   void finish(worker::ExecutingTask& task, PyObject* result);
   void fail_with_exception(worker::ExecutingTask& task);              // the current Python error
+  // Of a generator that the event loop drives: one item, then the end. False with a Python error.
+  bool yield_item(worker::ExecutingTask& task, PyObject* item);
+  void end_of_items(worker::ExecutingTask& task);
   void run_thread();                                                  // a pool thread's life
   PyObject* log_marker() const { return log_marker_; }
 
@@ -91,6 +94,8 @@ class PythonExecutor final : public worker::Executor {
   PyPtr call(worker::ExecutingTask& task, FunctionSlot& slot);
   // Takes the current Python error as an encoded proto::ErrorValue. False: it ends the process, and the task is answered.
   bool describe_failure(worker::ExecutingTask& task, std::string* error, bool* retriable);
+  void yield_all(worker::ExecutingTask& task, PyObject* generator);
+  bool wait_for_room(worker::ExecutingTask& task);
   void fail_cancelled(worker::ExecutingTask& task);                   // before it ran, or in place of its result
   bool enter_user_code(const worker::ExecutingTask& task);            // false: cancelled already
   void leave_user_code();

@@ -4,6 +4,7 @@
 #include "python/binding/completions.h"
 #include "python/binding/executor.h"
 #include "python/binding/object_ref.h"
+#include "python/binding/object_ref_generator.h"
 #include "python/binding/objects.h"
 #include "python/binding/py.h"
 #include "python/binding/runtime.h"
@@ -25,7 +26,7 @@ PyMODINIT_FUNC PyInit__raylet() {
   PyPtr module(PyModule_Create(&g_definition));
   if (!module) return nullptr;
   PyObject* m = module.get();
-  bool ok = add_runtime(m) && add_object_ref(m) && add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) && add_completions(m) &&
+  bool ok = add_runtime(m) && add_object_ref(m) && add_object_ref_generator(m) && add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) && add_completions(m) &&
             add_executor(m);
 #ifdef __OPTIMIZE__
   constexpr bool optimized = true;

@@ -92,7 +92,7 @@ PyObject* from_hex_text(PyObject*, PyObject* text) {
   if (!ObjectId::is_valid(bytes)) return PyErr_Format(PyExc_ValueError, "ObjectRef.from_hex: expected %zu hex digits", 2 * ObjectId::kSize);
   return from_id(ObjectId::from_binary(bytes));
 }
-PyObject* nil(PyObject*, PyObject*) { return from_id(ObjectId::nil()); }
+PyObject* nil(PyObject*, PyObject*) { return nil_object_ref(); }
 PyObject* from_random(PyObject*, PyObject*) {
   PyPtr args(Py_BuildValue("(n)", static_cast<Py_ssize_t>(ObjectId::kSize)));
   PyPtr bytes = call_python("os", "urandom", args.get());
@@ -200,6 +200,8 @@ PyObject* new_object_ref(worker::Ref ref) {
   if (self) as_object_ref(self)->ref = std::move(ref);
   return self;
 }
+
+PyObject* nil_object_ref() { return from_id(ObjectId::nil()); }
 
 CollectRefs::CollectRefs(std::vector<worker::Ref>* into) : outer_(std::exchange(t_collecting, into)) {}
 CollectRefs::~CollectRefs() { t_collecting = outer_; }

@@ -21,6 +21,7 @@ extern PyTypeObject ObjectRefType;
 inline bool is_object_ref(PyObject* object) { return Py_TYPE(object) == &ObjectRefType; }
 inline ObjectRefObject* as_object_ref(PyObject* object) { return reinterpret_cast<ObjectRefObject*>(object); }
 PyObject* new_object_ref(worker::Ref ref);
+PyObject* nil_object_ref();
 
 // While a value is being pickled in this thread, references met go to a list and are pickled as their index in it. The list
 // becomes ValueParts.contained; unpickling looks the index up in Value.contained. Nests.

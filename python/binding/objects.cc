@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "python/binding/object_ref.h"
+#include "python/binding/object_ref_generator.h"
 #include "python/binding/runtime.h"
 #include "python/binding/serialize.h"
 #include "worker/core/object_entry.h"
@@ -28,30 +29,6 @@ PyObject* get_timeout() {
   PyPtr type = import_attribute("ray.exceptions", "GetTimeoutError");
   if (type) PyErr_SetString(type.get(), "Get timed out: some object(s) not ready.");
   return nullptr;
-}
-
-// A timeout in seconds as a deadline on the steady clock: None and -1 are none. False with a Python error.
-bool deadline_of(PyObject* timeout, int64_t* deadline_us) {
-  *deadline_us = -1;
-  if (!timeout || timeout == Py_None) return true;
-  double seconds = PyFloat_AsDouble(timeout);
-  if (seconds == -1.0) return !PyErr_Occurred();
-  if (!(seconds >= 0)) return PyErr_Format(PyExc_ValueError, "timeout must not be negative") != nullptr;
-  if (seconds < 1e9) *deadline_us = steady_now_us() + static_cast<int64_t>(seconds * 1e6);
-  return true;
-}
-
-// Waits with the GIL released; signal handlers run in between.
-template <class Wait>
-bool wait_with_signals(Wait wait, Waited* waited) {
-  for (;;) {
-    {
-      GilRelease release;
-      *waited = wait();
-    }
-    if (*waited != Waited::kInterrupted) return true;
-    if (PyErr_CheckSignals() < 0) return false;
-  }
 }
 
 // All are ready afterwards; or one has failed, and others are not ready.
@@ -133,6 +110,7 @@ PyObject* get(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject*
     if (!wait_ready(*worker, {&ref, 1}, timeout, &failed)) return nullptr;
     return value_object(*worker, ref);
   }
+  if (is_object_ref_generator(refs)) return Py_NewRef(refs);
   if (PyList_Check(refs)) return get_list(*worker, refs, timeout);
   return PyErr_Format(PyExc_ValueError, "Invalid type of object refs, %s, is given. 'object_refs' must either be a list of ObjectRefs or a single ObjectRef.",
                       Py_TYPE(refs)->tp_name);
@@ -164,6 +142,7 @@ struct WaitArgs {
   Py_ssize_t num_returns = 1;
   int64_t deadline_us = -1;
   bool fetch_local = true;
+  bool has_generators = false;
 };
 
 std::atomic<uint64_t> g_wait_serial{0};
@@ -194,15 +173,17 @@ bool parse_wait(PyObject* args, PyObject* kwargs, WaitArgs* out) {
   return deadline_of(timeout, &out->deadline_us);
 }
 
-bool check_wait(const WaitArgs& wait) {
+bool check_wait(WaitArgs& wait) {
   uint64_t serial = ++g_wait_serial;
   for (Py_ssize_t i = 0; i < wait.count; ++i) {
     PyObject* item = PyList_GET_ITEM(wait.list, i);
-    if (!is_object_ref(item)) {
+    bool generator = is_object_ref_generator(item);
+    if (!is_object_ref(item) && !generator) {
       return PyErr_Format(PyExc_TypeError, "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing %s", Py_TYPE(item)->tp_name) != nullptr;
     }
-    if (!check_ref(item)) return false;
-    worker::RefEntry* entry = as_object_ref(item)->ref.entry();
+    if (!generator && !check_ref(item)) return false;
+    wait.has_generators |= generator;
+    worker::RefEntry* entry = generator ? as_object_ref_generator(item)->stream.entry() : as_object_ref(item)->ref.entry();
     if (entry->mark == serial) return PyErr_Format(PyExc_ValueError, "Wait requires a list of unique ray_waitables.") != nullptr;
     entry->mark = serial;
   }
@@ -236,7 +217,11 @@ PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
   for (Py_ssize_t i = 0; i < wait.count; ++i) {
     items.push_back(PyList_GET_ITEM(wait.list, i));
     owners.push_back(PyPtr::borrow(items.back()));
-    refs.push_back(as_object_ref(items.back())->ref);
+    if (is_object_ref(items.back())) {
+      refs.push_back(as_object_ref(items.back())->ref);
+    } else if (!waitable_of(worker, items.back(), &refs.emplace_back())) {
+      return nullptr;
+    }
   }
   std::vector<bool> ready(wait.count);
   Waited waited;
@@ -251,6 +236,7 @@ PyObject* wait(PyObject*, PyObject* args, PyObject* kwargs) {
   worker::Worker* worker = connected();
   if (!worker || !parse_wait(args, kwargs, &wait) || !check_wait(wait)) return nullptr;
   if (wait.count == 0) return Py_BuildValue("([][])");
+  if (wait.has_generators) return wait_slow(*worker, wait);
   // Enough of them already here: no need to ask the worker. What it knows arrives without us reading.
   Py_ssize_t here = 0;
   for (Py_ssize_t i = 0; i < wait.count && here < wait.num_returns; ++i) here += in_memory(as_object_ref(PyList_GET_ITEM(wait.list, i))->ref);
@@ -301,6 +287,16 @@ PyMethodDef kFunctions[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+bool deadline_of(PyObject* timeout, int64_t* deadline_us) {
+  *deadline_us = -1;
+  if (!timeout || timeout == Py_None) return true;
+  double seconds = PyFloat_AsDouble(timeout);
+  if (seconds == -1.0) return !PyErr_Occurred();
+  if (!(seconds >= 0)) return PyErr_Format(PyExc_ValueError, "timeout must not be negative") != nullptr;
+  if (seconds < 1e9) *deadline_us = steady_now_us() + static_cast<int64_t>(seconds * 1e6);
+  return true;
+}
 
 PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
   Result<worker::Value> value = Error{};

@@ -9,6 +9,22 @@ namespace rt::python {
 // The Python value of a ready reference; null with the task's exception (or ours).
 PyObject* value_object(worker::Worker& worker, const worker::Ref& ref);
 
+// A timeout in seconds as a deadline on the steady clock: None and -1 are none. False with a Python error.
+bool deadline_of(PyObject* timeout, int64_t* deadline_us);
+
+// Waits with the GIL released; signal handlers run in between. False with a Python error.
+template <class Wait>
+bool wait_with_signals(Wait wait, worker::Waited* waited) {
+  for (;;) {
+    {
+      GilRelease release;
+      *waited = wait();
+    }
+    if (*waited != worker::Waited::kInterrupted) return true;
+    if (PyErr_CheckSignals() < 0) return false;
+  }
+}
+
 // Whether this thread runs an actor's event loop.
 bool in_event_loop();
 

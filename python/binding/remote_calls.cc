@@ -9,8 +9,10 @@
 #include "python/binding/executor.h"
 #include "python/binding/objects.h"
 #include "python/binding/object_ref.h"
+#include "python/binding/object_ref_generator.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
+#include "worker/core/generator_stream.h"
 
 namespace rt::python {
 namespace {
@@ -21,6 +23,7 @@ struct TemplateObject {
   PyObject_HEAD
   const worker::Template* value;
   uint64_t session;
+  bool streaming;
 };
 
 PyTypeObject TemplateType = {
@@ -43,6 +46,7 @@ PyObject* make_template(PyObject*, PyObject* dict) {
   proto::TaskTemplate spec;
   if (!worker || !template_from_dict(dict, &spec)) return nullptr;
   if (g_templates.session != g_runtime.session) g_templates = {g_runtime.session, {}};
+  bool streaming = spec.num_returns() == worker::kStreamingReturns;
   std::string key = spec.SerializeAsString();
   auto [at, added] = g_templates.by_spec.try_emplace(std::move(key), nullptr);
   if (added) at->second = worker->make_template(std::move(spec));
@@ -50,6 +54,7 @@ PyObject* make_template(PyObject*, PyObject* dict) {
   if (!object) return nullptr;
   object->value = at->second;
   object->session = g_runtime.session;
+  object->streaming = streaming;
   return reinterpret_cast<PyObject*>(object);
 }
 
@@ -57,6 +62,7 @@ PyObject* make_template(PyObject*, PyObject* dict) {
 struct Prepared {
   const worker::Template* value;
   uint64_t session;
+  bool streaming;                  // calls return an ObjectRefGenerator
   int min_args, max_args;          // max_args -1: any number. min_args > max_args >= 0: always ask _check_arguments()
 };
 
@@ -95,6 +101,7 @@ bool bind(Prepared* prepared, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!ii", &TemplateType, &object, &prepared->min_args, &prepared->max_args)) return false;
   prepared->value = reinterpret_cast<TemplateObject*>(object)->value;
   prepared->session = reinterpret_cast<TemplateObject*>(object)->session;
+  prepared->streaming = reinterpret_cast<TemplateObject*>(object)->streaming;
   return true;
 }
 
@@ -126,7 +133,7 @@ PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t posi
     status = submit();
   }
   if (!status) return raise(status.error());
-  return refs_of_returns(returns);
+  return prepared.streaming ? new_object_ref_generator(returns) : refs_of_returns(returns);
 }
 
 PyMethodDef kFunctionMethods[] = {
@@ -307,7 +314,7 @@ PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positi
     status = worker.submit_method(core_of(method->core)->actor.id, method->prepared.value, method->options, call.args(), &returns);
   }
   if (!status) return raise(status.error());
-  return refs_of_returns(returns);
+  return method->prepared.streaming ? new_object_ref_generator(returns) : refs_of_returns(returns);
 }
 
 PyMethodDef kMethodMethods[] = {

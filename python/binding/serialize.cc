@@ -160,9 +160,16 @@ PyObject* load_ref_list(const std::vector<worker::Ref>& refs) {
   return list;
 }
 
+PyObject* load_ref_generator(const std::vector<worker::Ref>& refs) {
+  PyPtr list(load_ref_list(refs));
+  PyPtr args(list ? PyTuple_Pack(1, list.get()) : nullptr);
+  return args ? call_python("ray._private.generators", "DynamicObjectRefGenerator", args.get()).release() : nullptr;
+}
+
 PyObject* load_pickle(worker::Value& value) {
   if (value.buffers.empty() && !value.inband.empty()) {
     if (value.inband[0] == kRefList) return load_ref_list(value.contained);
+    if (value.inband[0] == kRefGenerator) return load_ref_generator(value.contained);
     if (value.inband.size() <= 512) {
       if (PyObject* object = mini_unpickle(value.inband)) return object;
     }

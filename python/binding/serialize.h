@@ -11,6 +11,7 @@
 namespace rt::python {
 
 inline constexpr uint8_t kRefList = 0x01;
+inline constexpr uint8_t kRefGenerator = 0x02;          // the result of a task with num_returns="dynamic": nothing but references, too
 inline constexpr size_t kLargeBytes = 100 * 1024;       // larger buffers become objects of their own
 inline constexpr size_t kReleaseGilBytes = 256 * 1024;  // copies larger than this run without the GIL
 

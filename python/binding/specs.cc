@@ -137,6 +137,7 @@ bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
          field<std::string>(dict, "name", [&](std::string v) { out->set_name(std::move(v)); }) &&
          resources(dict, "resources", out->mutable_resources()) &&
          field<int32_t>(dict, "num_returns", [&](int32_t v) { out->set_num_returns(v); }) &&
+         field<int64_t>(dict, "generator_backpressure", [&](int64_t v) { out->set_generator_backpressure(v); }) &&
          field<int32_t>(dict, "max_retries", [&](int32_t v) { out->set_max_retries(v); }) &&
          field<bool>(dict, "retry_exceptions", [&](bool v) { out->set_retry_exceptions(v); }) &&
          field<std::string>(dict, "retry_exception_types", [&](std::string v) { out->set_retry_exception_types(std::move(v)); }) &&

@@ -90,6 +90,19 @@ PyObject* call_fail(PyObject* self, PyObject* exception) {
   Py_RETURN_NONE;
 }
 
+PyObject* call_item(PyObject* self, PyObject* item) {
+  if (!pending(self) || !g_executor->yield_item(*call_of(self)->task, item)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyObject* call_end(PyObject* self, PyObject*) {
+  if (!pending(self)) return nullptr;
+  call_of(self)->task->executed();
+  g_executor->end_of_items(*call_of(self)->task);
+  answer(call_of(self));
+  Py_RETURN_NONE;
+}
+
 PyObject* call_cancelled(PyObject* self, PyObject*) { return PyBool_FromLong(call_of(self)->task && call_of(self)->task->cancelled()); }
 
 PyObject* call_take_cancel(PyObject* self, PyObject*) {
@@ -105,9 +118,11 @@ PyObject* call_info(PyObject* self, PyObject*) {
 }
 
 PyMethodDef kCallMethods[] = {
-    {"begin", call_begin, METH_NOARGS, "Calls the method: a coroutine to run, or None when the call is answered."},
+    {"begin", call_begin, METH_NOARGS, "Calls the method: a coroutine or async generator to run, or None when the call is answered."},
     {"finish", call_finish, METH_O, nullptr},
     {"fail", call_fail, METH_O, nullptr},
+    {"item", call_item, METH_O, "Sends what its generator yielded."},
+    {"end", call_end, METH_NOARGS, "Its generator has ended."},
     {"info", call_info, METH_NOARGS, nullptr},
     {"cancelled", call_cancelled, METH_NOARGS, "Whether its caller has cancelled it."},
     {"take_cancel", call_take_cancel, METH_NOARGS, "The same, but true once."},

@@ -2,7 +2,7 @@
 
 Importing this is cheap on purpose: what a program does not use (pickling by value, asyncio, logging, NumPy) is imported when needed.
 """
-from ray._raylet import ObjectRef, get, wait
+from ray._raylet import ObjectRef, ObjectRefGenerator, get, wait
 from ray._private.absent import install as _install_absent, raise_missing
 from ray._private.worker import (RESTORE_WORKER_MODE, SCRIPT_MODE, SPILL_WORKER_MODE, WORKER_MODE, cancel, get_actor, get_gpu_ids, is_initialized,
                                  kill, put, remote, shutdown)
@@ -22,6 +22,7 @@ _LAZY = {
     "timeline": ("ray._private.state", "timeline"),
     "get_runtime_context": ("ray.runtime_context", "get_runtime_context"),
     "method": ("ray.actor", "method"),
+    "DynamicObjectRefGenerator": ("ray._private.generators", "DynamicObjectRefGenerator"),
     "JobConfig": ("ray.job_config", "JobConfig"),
     "Language": ("ray._private.language", "Language"),
     **{name: ("ray._private.ids", name) for name in ("ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "NodeID", "PlacementGroupID",

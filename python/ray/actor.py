@@ -5,7 +5,8 @@ import pickle
 
 from ray import _raylet
 from ray._private.export import Definition, shown_module
-from ray._private.options import (METHOD_DECORATOR, check_creation, groups_of, not_in_release, pending_limit, resources_of, retry_of, strategy_of, validate_actor,
+from ray._private.generators import check_generator, limit_of, returns_of, shared_limit_of
+from ray._private.options import (METHOD_DECORATOR, check_creation, groups_of, pending_limit, resources_of, retry_of, strategy_of, validate_actor,
                                   validate_method)
 from ray._private.signature import Signature, is_coroutine, is_generator
 
@@ -80,7 +81,7 @@ class HandleInfo:
     def __init__(self, blob: bytes):
         self.blob = blob
         fields = pickle.loads(blob)
-        (self.module, self.class_name, methods, self.max_task_retries, self.max_pending_calls, self.out_of_order, self.is_async) = fields
+        (self.module, self.class_name, methods, self.max_task_retries, self.max_pending_calls, self.out_of_order, self.is_async, self.shared_limit) = fields
         self.methods = {info[0]: MethodInfo(*info) for info in methods}
         self._templates: dict = {}
 
@@ -96,9 +97,6 @@ class HandleInfo:
         session = _raylet.session()
         method = self.methods[name]
         merged = {**method.options, **options}
-        returns = merged.get("num_returns")
-        if isinstance(returns, str) or (returns is None and method.generator):
-            raise not_in_release("streaming generators (num_returns='streaming' or 'dynamic', and generator methods without num_returns)")
         simple = not options
         if simple:
             known = self._templates.get(name)
@@ -106,7 +104,8 @@ class HandleInfo:
                 return known[1]
         template = _raylet.make_template({
             "module": self.module, "function_name": name, "class_name": self.class_name, "name": merged.get("name") or name,
-            "num_returns": 1 if returns is None else int(returns), "concurrency_group": merged.get("concurrency_group") or "", "max_retries": self.retries(merged), **retry_of(merged),
+            "num_returns": returns_of(merged.get("num_returns"), method.generator), "generator_backpressure": limit_of(merged, self.shared_limit),
+            "concurrency_group": merged.get("concurrency_group") or "", "max_retries": self.retries(merged), **retry_of(merged),
         })
         if simple:
             self._templates[name] = (session, template)
@@ -134,8 +133,7 @@ class ActorMethod(_raylet.MethodBase):
     def options(self, **options) -> "ActorMethod":
         """The same method with other options for its calls."""
         validate_method(options)
-        if isinstance(options.get("num_returns"), str) and not self._info.methods[self._name].generator:
-            raise ValueError(f"num_returns={options['num_returns']!r} is for generator methods only")
+        check_generator(options.get("num_returns"), self._info.methods[self._name].generator)
         return ActorMethod(self._core, self._info, self._name, {**self._options, **options})
 
     def bind(self, *args, **kwargs):
@@ -290,13 +288,13 @@ class ActorClass:
         placement = resources_of(options, 1)
         pending = pending_limit(options)
         blob = pickle.dumps((shown_module(self.__module__), self.__name__, [info.pack() for info in self._methods.values()], options.get("max_task_retries") or 0,
-                             pending, out_of_order, self._is_async), protocol=5)
+                             pending, out_of_order, self._is_async, shared_limit_of(options)), protocol=5)
         return {
             "name": options.get("name") or "",
             "ray_namespace": options.get("namespace") or worker.namespace,
             "detached": options.get("lifetime") == "detached" or (options.get("lifetime") is None and worker.default_actor_lifetime == "detached"),
             "creation": {**self._definition.describe("actor class"), "function_name": "__init__", "class_name": self.__name__, "name": "__init__",
-                         "resources": held, "scheduling_strategy": strategy_of(options), "num_returns": 0},
+                         "resources": held, "scheduling_strategy": strategy_of(options), "num_returns": 0, "generator_backpressure": shared_limit_of(options)},
             "placement": placement,
             "max_restarts": options.get("max_restarts") or 0,
             "max_task_retries": options.get("max_task_retries") or 0,

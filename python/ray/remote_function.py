@@ -5,7 +5,8 @@ import os
 
 from ray import _raylet
 from ray._private.export import Definition
-from ray._private.options import check_use, not_in_release, resources_of, retry_of, strategy_of, validate_task
+from ray._private.generators import check_generator, limit_of, returns_of
+from ray._private.options import check_use, resources_of, retry_of, strategy_of, validate_task
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 
@@ -39,7 +40,7 @@ class RemoteFunction(_raylet.FunctionBase):
             raise ValueError("Setting '_num_objects_per_yield' is not supported in '.options()'.")
         validate_task(options)
         merged = {**self._options, **options}
-        check_returns(self._function, merged)
+        check_generator(merged.get("num_returns"), is_generator(self._function))
         return RemoteFunction(self._function, merged, self._definition, self._signature)
 
     def bind(self, *args, **kwargs):
@@ -59,9 +60,6 @@ class RemoteFunction(_raylet.FunctionBase):
         ensure_connected()
         options = self._options
         check_use(options)
-        returns = options.get("num_returns")
-        if isinstance(returns, str) or (returns is None and is_generator(self._function)):
-            raise not_in_release("streaming generators (num_returns='streaming' or 'dynamic', and generator functions without num_returns)")
         retries = options.get("max_retries")
         if retries is None:
             retries = int(os.environ.get("RAY_TASK_MAX_RETRIES", "3"))
@@ -72,7 +70,8 @@ class RemoteFunction(_raylet.FunctionBase):
             **self._definition.describe("remote function"),
             "name": options.get("name") or self._function_name,
             "resources": resources_of(options, 1),
-            "num_returns": 1 if returns is None else int(returns),
+            "num_returns": returns_of(options.get("num_returns"), is_generator(self._function)),
+            "generator_backpressure": limit_of(options),
             "max_retries": retries,
             "max_calls": calls,
             "scheduling_strategy": strategy_of(options),
@@ -84,14 +83,9 @@ class RemoteFunction(_raylet.FunctionBase):
         return RemoteFunction, (self._function, self._options)
 
 
-def check_returns(function, options: dict):
-    if isinstance(options.get("num_returns"), str) and not is_generator(function):
-        raise ValueError(f"num_returns={options['num_returns']!r} is for generator functions only")
-
-
 def make_remote_function(function, options: dict) -> RemoteFunction:
     if is_coroutine(function):
         raise ValueError("'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`, or use async actors.")
     validate_task(options)
-    check_returns(function, options)
+    check_generator(options.get("num_returns"), is_generator(function))
     return RemoteFunction(function, options)

@@ -65,15 +65,6 @@ def test_num_returns():
             ray.get(ref)
 
 
-def test_streaming_says_so():
-    @ray.remote
-    def generator():
-        yield 1
-
-    with pytest.raises(NotImplementedError, match="streaming"):
-        generator.remote()
-
-
 def test_signature_is_checked_here():
     for call in (lambda: add.remote(), lambda: add.remote(1, 2, 3), lambda: add.remote(1, z=3), lambda: add.remote(1, x=2)):
         with pytest.raises(TypeError):

@@ -82,6 +82,7 @@ void Worker::Impl::complete_stream(Task* task, std::span<const Return> returns, 
   bool usable = returns.size() == 1 && !returns[0].in_store;
   Blob value = copy_blob(usable ? returns[0].value : as_bytes(encode_error(system_error(Code::kInternal, "the worker's reply holds no value", *task))));
   failed |= !usable;
+  errors_stored += failed;
   auto& result = *static_cast<ObjectEntry*>(task->returns[0].entry());
   GeneratorStream* stream = streams->find(task->id);
   if (task->function->spec.num_returns() == kStreamingReturns) {

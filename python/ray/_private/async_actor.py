@@ -37,7 +37,8 @@ class ActorLoop:
         try:
             coroutine = call.begin()
             if coroutine is not None:
-                self.tasks[call] = self.loop.create_task(self.drive(call, coroutine))
+                drive = self.stream if hasattr(coroutine, "__anext__") else self.drive
+                self.tasks[call] = self.loop.create_task(drive(call, coroutine))
         finally:
             current_call.reset(token)
 
@@ -49,6 +50,21 @@ class ActorLoop:
         else:
             call.finish(result)
             result = None
+        self.tasks.pop(call, None)
+
+    async def stream(self, call, generator):
+        try:
+            try:
+                async for item in generator:
+                    call.item(item)
+                    item = None
+                    await asyncio.sleep(0)      # a generator that never waits leaves the loop to others
+            finally:
+                await generator.aclose()
+        except BaseException as error:
+            call.fail(error)
+        else:
+            call.end()
         self.tasks.pop(call, None)
 
 

@@ -21,14 +21,15 @@ class _LoopCompletions:
         for token in self.queue.take():
             entry = self.waiting.pop(token, None)
             if entry:
-                settle(*entry)
+                ref, future, then = entry
+                then(ref, future)
 
-    def watch(self, ref, future):
+    def watch(self, ref, future, then):
         token = next(_tokens)
-        self.waiting[token] = (ref, future)
+        self.waiting[token] = (ref, future, then)
         if not self.queue.add(ref, token):
             del self.waiting[token]
-            settle(ref, future)
+            then(ref, future)
 
 
 def settle(ref, future):
@@ -41,6 +42,11 @@ def settle(ref, future):
         future.set_exception(error)
     else:
         future.set_result(value)
+
+
+def _note(ref, future):
+    if not future.done():
+        future.set_result(None)
 
 
 _loops = None
@@ -64,7 +70,14 @@ def asyncio_future(ref):
     except RuntimeError:
         loop = asyncio.get_event_loop()
     future = loop.create_future()
-    _completions_of(loop).watch(ref, future)
+    _completions_of(loop).watch(ref, future, settle)
+    return future
+
+
+def readiness(ref, loop):
+    """A future of `loop` that is done when `ref` is ready; it does not read the value."""
+    future = loop.create_future()
+    _completions_of(loop).watch(ref, future, _note)
     return future
 
 

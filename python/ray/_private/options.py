@@ -43,9 +43,7 @@ _ABSENT = {
     "_labels": ((None, {}), "labels of tasks and actors"),
     "enable_task_events": ((True,), "switching task events off per task"),
     "_metadata": ((None, {}), "task metadata"),
-    "_generator_backpressure_num_objects": ((None, -1), "streaming generators"),
-    "_num_objects_per_yield": ((None, 1), "streaming generators"),
-    "_actor_generator_backpressure_num_objects": ((None, -1), "streaming generators"),
+    "_num_objects_per_yield": ((None, 1), "several objects per yield"),
     "enable_tensor_transport": ((None, False), "tensor transports"),
     "tensor_transport": ((None, "object_store", "OBJECT_STORE"), "tensor transports"),
 }
@@ -140,10 +138,11 @@ def _check_retry_exceptions(retry, error: type[Exception]):
 
 
 def _check_backpressure(options: dict):
-    for name in ("_generator_backpressure_num_objects", "_actor_generator_backpressure_num_objects"):
-        value = options.get(name)
-        if value is not None and value < 1 and value != -1:
-            raise ValueError(f"The keyword '{name}' accepts None, -1 (off) and positive integers, got {value}")
+    if options.get("_generator_backpressure_num_objects") == 0:
+        raise ValueError("_generator_backpressure_num_objects=0 is not allowed: a positive number is how many items may wait for their consumer, -1 is no limit")
+    shared = options.get("_actor_generator_backpressure_num_objects")
+    if shared is not None and shared != -1 and shared <= 0:
+        raise ValueError(f"_actor_generator_backpressure_num_objects accepts None, -1 (off) and positive numbers, got {shared}")
 
 
 def validate(options: dict, table: dict, kind: str):

@@ -167,6 +167,8 @@ def kill(actor, *, no_restart: bool = True):
 
 def cancel(ref, *, force: bool = False, recursive: bool = True):
     """Cancels a task: a queued one never starts, a running one gets KeyboardInterrupt (its worker is killed with force=True)."""
+    if isinstance(ref, _raylet.ObjectRefGenerator):
+        ref = ref.completed()
     if not isinstance(ref, _raylet.ObjectRef):
         raise TypeError(f"ray.cancel() only supported for object refs. Got: {type(ref)}.")
     if force and not ref.task_id().actor_id().binary().startswith(b"\xff" * 12):

@@ -1,0 +1,80 @@
+// Generators in workers: what they yield is sent item by item.
+#include "python/binding/executor.h"
+#include "python/binding/runtime.h"
+#include "python/binding/serialize.h"
+#include "worker/core/generator_stream.h"
+
+namespace rt::python {
+
+// The item is sent and the next one is wanted. False with a Python error.
+bool PythonExecutor::yield_item(worker::ExecutingTask& task, PyObject* item) {
+  if (!task.skip_item()) {
+    Serialized value;
+    if (!value.encode(item)) return false;
+    Status sent;
+    {
+      GilRelease release(value.is_large());
+      sent = task.item(value.parts);
+    }
+    if (!sent) return raise(sent.error()) != nullptr;
+  }
+  return true;
+}
+
+// False with KeyboardInterrupt when the task was cancelled.
+bool PythonExecutor::wait_for_room(worker::ExecutingTask& task) {
+  for (;;) {
+    worker::Waited waited = worker::Waited::kDone;
+    if (task.spec().generator_backpressure() != 0) {
+      GilRelease release;
+      waited = task.wait_for_room();
+    }
+    if (task.cancelled()) return PyErr_SetNone(PyExc_KeyboardInterrupt), false;
+    if (waited == worker::Waited::kDone) return true;
+    if (PyErr_CheckSignals() < 0) return false;
+  }
+}
+
+void PythonExecutor::yield_all(worker::ExecutingTask& task, PyObject* generator) {
+  const bool interruptible = !task.actor_spec();
+  if (!PyIter_Check(generator)) {
+    const char* kind = task.num_returns() == worker::kDynamicReturns ? "dynamic" : "streaming";
+    PyErr_Format(PyExc_ValueError, "Functions with num_returns=\"%s\" must return a generator, and this one returned a %s.", kind, Py_TYPE(generator)->tp_name);
+    return fail_with_exception(task);
+  }
+  for (bool more = true; more;) {
+    PyPtr item;
+    if (!interruptible || enter_user_code(task)) {
+      item = PyPtr(PyIter_Next(generator));
+    } else {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+    if (interruptible) leave_user_code();
+    more = item && yield_item(task, item.get());
+    item.reset();
+    more = more && wait_for_room(task);
+  }
+  task.executed();
+  end_of_items(task);
+}
+
+// The current Python error, if there is one, is how it ended.
+void PythonExecutor::end_of_items(worker::ExecutingTask& task) {
+  const bool dynamic = task.num_returns() == worker::kDynamicReturns;
+  if (PyErr_Occurred()) {
+    std::string error;
+    bool retriable;
+    if (!describe_failure(task, &error, &retriable)) return;
+    worker::ValueParts parts;
+    parts.kind = worker::ValueKind::kError;
+    parts.inband = as_bytes(error);
+    if (!dynamic || retriable || task.cancelled()) return task.fail(parts, retriable);
+    if (Status sent = task.item(parts); !sent) return task.fail(parts, false);
+  }
+  worker::ValueParts parts;
+  parts.kind = dynamic ? worker::ValueKind::kPickle : worker::ValueKind::kNone;
+  if (dynamic) parts.inband = {&kRefGenerator, 1};
+  task.finish({&parts, 1});
+}
+
+}  // namespace rt::python

@@ -1,0 +1,83 @@
+"""Items of generators leave the object store with their last reference: more goes through than fits."""
+import os
+import time
+
+import numpy as np
+import pytest
+
+import ray
+
+ITEM = 10_000_000     # bytes; the store holds seven
+
+
+@pytest.fixture(autouse=True)
+def small_store(no_cluster):
+    ray.init(num_cpus=2, object_store_memory=80_000_000)
+    yield
+
+
+def touch(path):
+    open(path, "w").close()
+
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
+
+
+@ray.remote
+def items(n, made=None):
+    for i in range(n):
+        yield np.full(ITEM, i, dtype=np.uint8)
+    if made:
+        touch(made)
+
+
+def test_taken_items():
+    for i, ref in enumerate(items.options(_generator_backpressure_num_objects=3).remote(40)):
+        assert ray.get(ref)[0] == i
+
+
+def test_items_nobody_takes(tmp_path):
+    kept = []
+    for round in range(10):
+        made = str(tmp_path / str(round))
+        generator = items.remote(4, made)
+        first = next(generator)
+        if round == 0:
+            kept.append(first)
+        wait_for(made)
+        del generator, first
+    assert ray.get(kept[0])[0] == 0
+
+
+def test_a_dropped_generator_that_goes_on(tmp_path):
+    made = str(tmp_path / "made")
+    next(items.remote(40, made))
+    wait_for(made)
+    assert ray.get(ray.put(np.ones(5 * ITEM, dtype=np.uint8)))[0] == 1
+
+
+def test_items_of_a_cancelled_generator(tmp_path):
+    for round in range(6):
+        made = str(tmp_path / str(round))
+
+        @ray.remote
+        def f():
+            for i in range(4):
+                yield np.full(ITEM, i, dtype=np.uint8)
+            touch(made)
+            while True:
+                time.sleep(0.01)
+
+        generator = f.remote()
+        wait_for(made)
+        ray.cancel(generator)
+        with pytest.raises(ray.exceptions.TaskCancelledError):
+            ray.get(next(generator))
+
+
+def test_dynamic_items():
+    for _ in range(10):
+        generator = ray.get(items.options(num_returns="dynamic").remote(4))
+        assert [ray.get(ref)[0] for ref in generator] == [0, 1, 2, 3]
