@@ -19,7 +19,7 @@ Name: ray
 Version: {version}
 Summary: A cluster runtime in C++ for programs written for Ray's public interface
 Requires-Python: >=3.9
-Requires-Dist: cloudpickle>=2.0
+Requires-Dist: cloudpickle>=2.2
 Description-Content-Type: text/markdown
 
 """
