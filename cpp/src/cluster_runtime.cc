@@ -8,6 +8,7 @@
 #include "common/resources/resource_set.h"
 #include "driver_output.h"
 #include "errors.h"
+#include "plain_pickle.h"
 
 namespace ray::internal {
 namespace {
@@ -51,8 +52,14 @@ void fill_resources(const std::unordered_map<std::string, double>& amounts, prot
   set->to_proto(out);
 }
 
-void fill_template(const std::string& text, bool method, const CallOptions& options, proto::TaskTemplate* out) {
-  proto::FunctionDescriptor& function = *out->mutable_function();
+// Neither definition nor key: its worker imports the module.
+void name_python_function(const std::string& text, const CallOptions& options, proto::FunctionDescriptor& function) {
+  function.set_language(proto::LANGUAGE_PYTHON);
+  function.set_module(options.module);
+  function.set_name(text);
+}
+
+void name_function(const std::string& text, bool method, proto::FunctionDescriptor& function) {
   function.set_language(proto::LANGUAGE_CPP);
   function.set_name(text);
   if (method) {
@@ -63,6 +70,15 @@ void fill_template(const std::string& text, bool method, const CallOptions& opti
   XXH128_canonical_t key;
   XXH128_canonicalFromHash(&key, XXH3_128bits(text.data(), text.size()));
   function.set_key(key.digest, sizeof key.digest);
+}
+
+void fill_template(const std::string& text, bool method, const CallOptions& options, proto::TaskTemplate* out) {
+  proto::FunctionDescriptor& function = *out->mutable_function();
+  if (options.python) {
+    name_python_function(text, options, function);
+  } else {
+    name_function(text, method, function);
+  }
   out->set_name(options.name.empty() ? display_name(function) : options.name);
   fill_resources(options.resources, out->mutable_resources());
   out->set_num_returns(1);
@@ -82,7 +98,15 @@ StoredValue stored_value(const w::Value& value, std::shared_ptr<const void> keep
     case w::ValueKind::kNone: out.format = ValueFormat::kNone; break;
     case w::ValueKind::kRaw: out.format = ValueFormat::kRaw; break;
     case w::ValueKind::kMsgpack: out.format = ValueFormat::kMsgpack; break;
-    default: throw RayException("The value was stored by another language: calls between languages are not available in this release.");
+    case w::ValueKind::kPickle: {
+      if (!value.buffers.empty()) throw RayException("The value was stored by Python and holds arrays or other buffers, which C++ cannot read: pass bytes.");
+      auto packed = std::make_shared<const std::string>(msgpack_of_pickle(rt::as_view(value.inband)));
+      out.data = packed->data();
+      out.size = packed->size();
+      out.keepalive = std::move(packed);
+      out.format = ValueFormat::kMsgpack;
+      break;
+    }
   }
   return out;
 }
@@ -90,10 +114,14 @@ StoredValue stored_value(const w::Value& value, std::shared_ptr<const void> keep
 // Arguments as the worker takes them: views into what the caller passed.
 class ClusterRuntime::PackedArgs {
  public:
-  PackedArgs(const ClusterRuntime& runtime, const std::vector<CallArg>& args) {
+  PackedArgs(const ClusterRuntime& runtime, const std::vector<CallArg>& args, bool python) {
     contained_.reserve(args.size());
-    values_.reserve(args.size());
-    args_.reserve(args.size());
+    values_.reserve(args.size() + 1);
+    args_.reserve(args.size() + 1);
+    if (python) {   // the first argument says so (python/binding/call.h)
+      values_.emplace_back().kind = w::ValueKind::kMsgpack;
+      args_.push_back({.value = &values_.back(), .ref = nullptr});
+    }
     for (const CallArg& arg : args) {
       w::Arg out;
       if (arg.ref) {
@@ -206,6 +234,7 @@ ObjectPtr ClusterRuntime::FindObject(const std::string& id) {
 const w::Template* ClusterRuntime::template_for(const std::string& text, bool method, const CallOptions& options) {
   std::string key = text;
   key += method ? '&' : ' ';
+  if (options.python) key += options.module + '\n';
   key += options.file;
   key += std::to_string(options.line);
   key += options.name;
@@ -223,7 +252,7 @@ const w::Template* ClusterRuntime::template_for(const std::string& text, bool me
 }
 
 ObjectPtr ClusterRuntime::CallFunction(const std::string& function, const CallOptions& options, std::vector<CallArg> args) {
-  PackedArgs packed(*this, args);
+  PackedArgs packed(*this, args, options.python);
   std::vector<w::Ref> returns;
   if (auto done = worker_->submit(template_for(function, false, options), packed.get(), &returns); !done) throw_error(done.error());
   return object_of(std::move(returns.at(0)));
@@ -236,7 +265,11 @@ ActorPtr ClusterRuntime::CreateActor(const std::string& factory, const ActorOpti
   proto::ActorSpec& spec = actor.spec;
   CallOptions creation = options.call;
   creation.name.clear();
-  fill_template(factory, false, creation, spec.mutable_creation());
+  fill_template(creation.python ? "__init__" : factory, false, creation, spec.mutable_creation());
+  if (creation.python) {
+    spec.mutable_creation()->mutable_function()->set_class_name(factory);
+    spec.mutable_creation()->set_num_returns(0);
+  }
   *spec.mutable_placement() = spec.creation().resources();
   spec.set_name(options.call.name);
   spec.set_ray_namespace(options.ray_namespace.empty() ? Namespace() : options.ray_namespace);
@@ -244,15 +277,15 @@ ActorPtr ClusterRuntime::CreateActor(const std::string& factory, const ActorOpti
   spec.set_max_restarts(options.max_restarts);
   spec.set_max_concurrency(options.max_concurrency);
   spec.set_max_pending_calls(-1);
-  spec.set_class_name(class_of_factory(factory));
-  PackedArgs packed(*this, args);
+  spec.set_class_name(creation.python ? factory : class_of_factory(factory));
+  PackedArgs packed(*this, args, creation.python);
   auto made = worker_->create_actor(std::move(actor), packed.get());
   if (!made) throw_error(made.error());
   return std::make_shared<const ClusterActor>(std::move(*made), this);
 }
 
 ObjectPtr ClusterRuntime::CallMethod(const ActorPtr& actor, const std::string& method, const CallOptions& options, std::vector<CallArg> args) {
-  PackedArgs packed(*this, args);
+  PackedArgs packed(*this, args, options.python);
   std::vector<w::Ref> returns;
   auto done = worker_->submit_method(actor_of(actor).id, template_for(method, true, options), {}, packed.get(), &returns);
   if (!done) throw_error(done.error());

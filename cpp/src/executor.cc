@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <msgpack.hpp>
+
 #include "errors.h"
 #include "worker_output.h"
 
@@ -9,6 +11,23 @@ namespace ray::internal {
 namespace {
 
 namespace w = rt::worker;
+
+// The encoded elements of a msgpack array; nothing when it is none.
+std::vector<std::string_view> array_items(std::string_view bytes) {
+  std::vector<std::string_view> items;
+  if (bytes.empty()) return items;   // void
+  msgpack::object_handle whole = msgpack::unpack(bytes.data(), bytes.size());
+  if (whole->type != msgpack::type::ARRAY) return items;
+  // After the head of 1, 3 or 5 bytes the elements follow, each an encoding of its own.
+  auto head = static_cast<uint8_t>(bytes[0]);
+  size_t at = head == 0xdc ? 3 : head == 0xdd ? 5 : 1;
+  for (uint32_t i = 0; i < whole->via.array.size; ++i) {
+    size_t begin = at;
+    msgpack::unpack(bytes.data(), bytes.size(), at);
+    items.push_back(bytes.substr(begin, at - begin));
+  }
+  return items;
+}
 
 // The arguments as invokers take them: views into the task, which outlives the call.
 Arguments arguments_of(w::ExecutingTask& task) {
@@ -106,7 +125,23 @@ void CppExecutor::finish(w::ExecutingTask& task, CallResult result) {
   parts.kind = result.value.is_void ? w::ValueKind::kNone : w::ValueKind::kMsgpack;
   parts.inband = rt::as_bytes(result.value.bytes);
   parts.contained = contained;
-  task.finish({&parts, 1});
+  if (task.num_returns() == 1) return task.finish({&parts, 1});
+  finish_split(task, parts);
+}
+
+// num_returns of a Python caller: the elements of one array. Each holds all the references among them.
+void CppExecutor::finish_split(w::ExecutingTask& task, const w::ValueParts& whole) {
+  auto count = static_cast<size_t>(task.num_returns());
+  std::vector<std::string_view> items = array_items(rt::as_view(whole.inband));
+  if (count > 0 && items.size() != count) {
+    CallFailure failure;
+    failure.type = "ray::internal::RayException";
+    failure.message = fmt::format("The task has num_returns={}, and the function returned no array of {} elements.", count, count);
+    return fail(task, failure);
+  }
+  std::vector<w::ValueParts> parts(count, whole);
+  for (size_t i = 0; i < count; ++i) parts[i].inband = rt::as_bytes(items[i]);
+  task.finish(parts);
 }
 
 void CppExecutor::fail(w::ExecutingTask& task, const CallFailure& failure) {
@@ -115,7 +150,8 @@ void CppExecutor::fail(w::ExecutingTask& task, const CallFailure& failure) {
   w::ValueParts parts;
   parts.kind = w::ValueKind::kError;
   parts.inband = rt::as_bytes(inband);
-  task.fail(parts, false);
+  // Of what a Python caller may ask; classes of exceptions are Python's.
+  task.fail(parts, task.spec().retry_exceptions() && !failure.exit_actor && !task.cancelled());
 }
 
 void CppExecutor::adopt_job(const rt::proto::JobConfig& job) {
@@ -144,10 +180,11 @@ CppExecutor::Function& CppExecutor::function_of(w::ExecutingTask& task) {
 
 const FunctionEntry& CppExecutor::find(const w::ExecutingTask& task) {
   const auto& function = task.spec().function();
-  if (function.language() != rt::proto::LANGUAGE_CPP) throw RayException("Calls between languages are not available in this release.");
   const bool method = task.actor_spec() && !task.is_actor_creation();
   const FunctionEntry* entry = method ? Registry::Instance().Find(join_method(function.class_name(), function.name())) : nullptr;
   if (!entry) entry = Registry::Instance().Find(function.name());
+  // A caller of another language may not know the class, or know a derived one.
+  if (!entry && method) entry = Registry::Instance().FindMethod(function.name());
   if (!entry) {
     throw RayFunctionNotFound(fmt::format("The function {} is not registered in any library this worker loaded. Functions that run in the cluster must be "
                                           "registered with RAY_REMOTE in a shared library of the code search path; those of the program itself are not "

@@ -42,6 +42,7 @@ class CppExecutor final : public rt::worker::Executor {
   const FunctionEntry& find(const rt::worker::ExecutingTask& task);
   void adopt_job(const rt::proto::JobConfig& job);
   void finish(rt::worker::ExecutingTask& task, CallResult result);
+  void finish_split(rt::worker::ExecutingTask& task, const rt::worker::ValueParts& whole);
   void fail(rt::worker::ExecutingTask& task, const CallFailure& failure);
   void start_threads(int count);
   void run_thread();

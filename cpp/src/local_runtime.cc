@@ -37,6 +37,10 @@ bool wait_until(LocalState& state, std::unique_lock<std::mutex>& lock, int timeo
   return true;
 }
 
+void refuse_python(const CallOptions& options) {
+  if (options.python) throw RayException("Local mode runs C++ only: Python functions and actors need a cluster.");
+}
+
 // While one lives, Shutdown() waits: user code, destructors included, is running.
 class Active {
  public:
@@ -313,7 +317,8 @@ ObjectPtr LocalRuntime::FindObject(const std::string& id) {
   return object;
 }
 
-ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOptions&, std::vector<CallArg> args) {
+ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOptions& options, std::vector<CallArg> args) {
+  refuse_python(options);
   check(args);
   auto result = new_object();
   auto call = std::make_shared<const std::vector<CallArg>>(std::move(args));
@@ -348,6 +353,7 @@ ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOpti
 }
 
 ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOptions& options, std::vector<CallArg> args) {
+  refuse_python(options.call);
   if (options.max_concurrency < 1) throw RayException("SetMaxConcurrency needs 1 or more.");
   if (options.max_restarts < -1) throw RayException("SetMaxRestarts needs 0 or more, or -1 for no limit.");
   check(args);

@@ -104,6 +104,17 @@ const FunctionEntry* Registry::Find(std::type_index type, const std::string& poi
   return it == impl_->by_pointer.end() ? nullptr : it->second;
 }
 
+const FunctionEntry* Registry::FindMethod(const std::string& name) const {
+  std::shared_lock lock(impl_->mutex);
+  const FunctionEntry* found = nullptr;
+  for (const auto& [text, entry] : impl_->by_text) {
+    if (!entry.is_method || !text.starts_with('&') || !text.ends_with("::" + name)) continue;
+    if (found) return nullptr;
+    found = &entry;
+  }
+  return found;
+}
+
 void Registry::BeginLoading() {
   std::unique_lock lock(impl_->mutex);
   impl_->loading = true;

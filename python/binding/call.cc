@@ -105,6 +105,20 @@ bool place(PyObject* args, PyObject* kwargs, PyObject* at, PyObject* value) {
 
 }  // namespace
 
+namespace {
+
+bool load_positional(std::vector<worker::Value>& values, PyPtr* args) {
+  *args = PyPtr(PyTuple_New(static_cast<Py_ssize_t>(values.size()) - 1));
+  for (size_t i = 1; *args && i < values.size(); ++i) {
+    PyObject* value = load_value(values[i]);
+    if (!value) return false;
+    PyTuple_SET_ITEM(args->get(), i - 1, value);
+  }
+  return static_cast<bool>(*args);
+}
+
+}  // namespace
+
 bool load_call(std::vector<worker::Value>& values, PyPtr* args, PyPtr* kwargs) {
   for (size_t i = 1; i < values.size(); ++i) {
     if (values[i].kind == worker::ValueKind::kError) return load_value(values[i]) != nullptr;
@@ -113,6 +127,7 @@ bool load_call(std::vector<worker::Value>& values, PyPtr* args, PyPtr* kwargs) {
     *args = PyPtr(PyTuple_New(0));
     return static_cast<bool>(*args);
   }
+  if (values[0].kind == worker::ValueKind::kMsgpack) return load_positional(values, args);
   PyPtr call(load_value(values[0]));
   if (!call) return false;
   if (PyTuple_CheckExact(call.get())) {

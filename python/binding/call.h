@@ -4,6 +4,7 @@
 //   kNone                          no arguments
 //   pickle of a tuple              positional arguments only
 //   pickle of [args, kwargs, at]   `at[i]` is where reference i belongs: an index or a keyword; None stands there meanwhile
+//   kMsgpack                       a caller of another language: the arguments after it are the positional ones, whatever their kind
 #pragma once
 
 #include <boost/container/small_vector.hpp>

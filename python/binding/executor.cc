@@ -413,7 +413,11 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
   std::replace(name.begin(), name.end(), '\n', ' ');
   slot->log_marker = actor_marker_ ? PyPtr::borrow(actor_marker_.get()) : PyPtr(py_text(actor ? ":actor_name:" + actor->class_name() : ":task_name:" + name));
   const auto& function = spec.function();
-  if (actor && !task.is_actor_creation()) {
+  const bool foreign = !task.args().empty() && task.args()[0].kind == worker::ValueKind::kMsgpack;   // its caller is of another language (call.h)
+  if (foreign) {
+    PyPtr args(Py_BuildValue("(Osss)", instance_ ? instance_.get() : Py_None, function.module().c_str(), function.class_name().c_str(), function.name().c_str()));
+    slot->callable = call_python("ray._private.foreign", "callable_for", args.get());
+  } else if (actor && !task.is_actor_creation()) {
     if (!instance_) return PyErr_SetString(PyExc_RuntimeError, "the actor's constructor has not finished"), nullptr;
     PyPtr args(Py_BuildValue("(Os)", instance_.get(), function.name().c_str()));
     slot->callable = call_python("ray._private.executor", "actor_method", args.get());
@@ -433,7 +437,7 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
 
 bool PythonExecutor::apply_job(const proto::JobConfig& job) {
   if (job.job_id() == job_id_) return true;
-  PyPtr path(PyList_New(0)), env(PyDict_New());
+  PyPtr path(PyList_New(0)), env(PyDict_New()), code(PyList_New(0));
   for (const std::string& entry : job.sys_path()) {
     PyPtr text(py_text(entry));
     if (!text || PyList_Append(path.get(), text.get()) < 0) return false;
@@ -442,7 +446,11 @@ bool PythonExecutor::apply_job(const proto::JobConfig& job) {
     if (!set_item(env.get(), name.c_str(), py_text(value))) return false;
   }
   PyPtr id(py_text(to_hex(job.job_id())));
-  PyPtr args(PyTuple_Pack(3, id.get(), path.get(), env.get()));
+  for (const std::string& entry : job.code_search_path()) {
+    PyPtr text(py_text(entry));
+    if (!text || PyList_Append(code.get(), text.get()) < 0) return false;
+  }
+  PyPtr args(PyTuple_Pack(4, id.get(), path.get(), env.get(), code.get()));
   if (!call_python("ray._private.executor", "apply_job_config", args.get())) return false;
   job_id_ = job.job_id();
   return true;

@@ -6,6 +6,7 @@
 #include "python/binding/object_ref.h"
 #include "python/binding/object_ref_generator.h"
 #include "python/binding/objects.h"
+#include "python/binding/plain_values.h"
 #include "python/binding/py.h"
 #include "python/binding/runtime.h"
 #include "python/binding/serialize.h"
@@ -27,7 +28,7 @@ PyMODINIT_FUNC PyInit__raylet() {
   if (!module) return nullptr;
   PyObject* m = module.get();
   bool ok = add_runtime(m) && add_object_ref(m) && add_object_ref_generator(m) && add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) && add_completions(m) &&
-            add_executor(m);
+            add_executor(m) && add_plain_values(m);
 #ifdef __OPTIMIZE__
   constexpr bool optimized = true;
 #else

@@ -10,6 +10,7 @@
 #include "python/binding/objects.h"
 #include "python/binding/object_ref.h"
 #include "python/binding/object_ref_generator.h"
+#include "python/binding/plain_values.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
 #include "worker/core/generator_stream.h"
@@ -117,12 +118,13 @@ PyObject* function_bind(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+template <class Arguments>
 PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
   Prepared& prepared = reinterpret_cast<FunctionObject*>(self)->prepared;
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   if (!prepare(self, prepared) || !check_arguments(self, prepared, args, count, names)) return nullptr;
   worker::Worker& worker = *g_runtime.worker;
-  CallArgs call;
+  Arguments call;
   if (!call.build(worker, args, count, names)) return nullptr;
   std::vector<worker::Ref> returns;
   if (in_event_loop()) submit_for_coroutine();
@@ -137,7 +139,7 @@ PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t posi
 }
 
 PyMethodDef kFunctionMethods[] = {
-    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function_remote)), METH_FASTCALL | METH_KEYWORDS,
+    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function_remote<CallArgs>)), METH_FASTCALL | METH_KEYWORDS,
      "Submits a task that calls the function with these arguments; returns its ObjectRef (a list of them for num_returns > 1)."},
     {"_bind", function_bind, METH_VARARGS, "_bind(template, min_args, max_args)"},
     {nullptr, nullptr, 0, nullptr}};
@@ -149,6 +151,20 @@ PyTypeObject FunctionType = {
     .tp_doc = "The submitting half of a RemoteFunction.",
     .tp_methods = kFunctionMethods,
     .tp_new = PyType_GenericNew,
+};
+
+PyMethodDef kForeignFunctionMethods[] = {
+    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function_remote<PlainCallArgs>)), METH_FASTCALL | METH_KEYWORDS,
+     "Submits a task that calls the function of another language; returns its ObjectRef."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyTypeObject ForeignFunctionType = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "ray._raylet.ForeignFunctionBase",
+    .tp_basicsize = sizeof(FunctionObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_doc = "The submitting half of a function of another language.",
+    .tp_methods = kForeignFunctionMethods,
+    .tp_base = &FunctionType,
 };
 
 // ---- ActorCore: a counted hold on an actor, shared by a handle and its methods
@@ -227,6 +243,19 @@ PyTypeObject ActorCoreType = {
     .tp_new = core_new,
 };
 
+template <class Arguments>
+PyObject* create_with(worker::Worker& worker, worker::ActorOptions options, PyObject* args, PyObject* kwargs) {
+  Arguments call;
+  if (!call.build(worker, args, kwargs)) return nullptr;
+  Result<worker::Actor> actor = Error{};
+  {
+    GilRelease release;
+    actor = worker.create_actor(std::move(options), call.args());
+  }
+  if (!actor) return raise(actor.error());
+  return new_core(std::move(*actor));
+}
+
 // create_actor(spec, get_if_exists, args, kwargs) -> ActorCore
 PyObject* create_actor(PyObject*, PyObject* tuple) {
   PyObject *spec, *args, *kwargs;
@@ -236,15 +265,8 @@ PyObject* create_actor(PyObject*, PyObject* tuple) {
   worker::ActorOptions options;
   options.get_if_exists = get_if_exists;
   if (!worker || !actor_from_dict(spec, &options.spec)) return nullptr;
-  CallArgs call;
-  if (!call.build(*worker, args, kwargs)) return nullptr;
-  Result<worker::Actor> actor = Error{};
-  {
-    GilRelease release;
-    actor = worker->create_actor(std::move(options), call.args());
-  }
-  if (!actor) return raise(actor.error());
-  return new_core(std::move(*actor));
+  if (options.spec.creation().function().language() == proto::LANGUAGE_PYTHON) return create_with<CallArgs>(*worker, std::move(options), args, kwargs);
+  return create_with<PlainCallArgs>(*worker, std::move(options), args, kwargs);
 }
 
 // get_actor(name, namespace) -> (ActorCore, info dict); ValueError is the caller's to word
@@ -298,13 +320,14 @@ PyObject* method_target(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+template <class Arguments>
 PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
   MethodObject* method = method_of(self);
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   if (!method->core) return PyErr_Format(PyExc_RuntimeError, "the method belongs to no actor");
   if (!prepare(self, method->prepared) || !check_arguments(self, method->prepared, args, count, names)) return nullptr;
   worker::Worker& worker = *g_runtime.worker;
-  CallArgs call;
+  Arguments call;
   if (!call.build(worker, args, count, names)) return nullptr;
   if (in_event_loop()) submit_for_coroutine();
   std::vector<worker::Ref> returns;
@@ -318,7 +341,7 @@ PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positi
 }
 
 PyMethodDef kMethodMethods[] = {
-    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_remote)), METH_FASTCALL | METH_KEYWORDS,
+    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_remote<CallArgs>)), METH_FASTCALL | METH_KEYWORDS,
      "Calls the method on the actor; returns the result's ObjectRef (a list of them for num_returns > 1)."},
     {"_bind", method_bind, METH_VARARGS, nullptr},
     {"_target", method_target, METH_VARARGS, nullptr},
@@ -334,6 +357,20 @@ PyTypeObject MethodType = {
     .tp_new = PyType_GenericNew,
 };
 
+PyMethodDef kForeignMethodMethods[] = {
+    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_remote<PlainCallArgs>)), METH_FASTCALL | METH_KEYWORDS,
+     "Calls the method on an actor of another language; returns the result's ObjectRef."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyTypeObject ForeignMethodType = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "ray._raylet.ForeignMethodBase",
+    .tp_basicsize = sizeof(MethodObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_doc = "The submitting half of a method of an actor of another language.",
+    .tp_methods = kForeignMethodMethods,
+    .tp_base = &MethodType,
+};
+
 PyMethodDef kFunctions[] = {
     {"make_template", make_template, METH_O, "The Template of a dict of proto TaskTemplate fields."},
     {"create_actor", create_actor, METH_VARARGS, nullptr},
@@ -343,7 +380,7 @@ PyMethodDef kFunctions[] = {
 }  // namespace
 
 bool add_calls(PyObject* module) {
-  for (PyTypeObject* type : {&TemplateType, &FunctionType, &ActorCoreType, &MethodType}) {
+  for (PyTypeObject* type : {&TemplateType, &FunctionType, &ForeignFunctionType, &ActorCoreType, &MethodType, &ForeignMethodType}) {
     if (PyType_Ready(type) < 0 || PyModule_AddType(module, type) < 0) return false;
   }
   return PyModule_AddFunctions(module, kFunctions) == 0;

@@ -5,6 +5,7 @@
 
 #include "python/binding/mini_pickle.h"
 #include "python/binding/object_ref.h"
+#include "python/binding/plain_values.h"
 #include "python/binding/runtime.h"
 #include "worker/core/value_codec.h"
 
@@ -279,6 +280,13 @@ bool Serialized::encode(PyObject* object) {
   MiniPickler mini(inline_, sizeof inline_);
   if (mini.value(object)) return use_inline(mini.finish()), true;
   if (PyList_CheckExact(object) && PyList_GET_SIZE(object) > 0 && encode_ref_list(object)) return true;
+  if (Py_IS_TYPE(object, &PlainResultType)) {
+    inband_ = PyPtr::borrow(object);
+    const PlainValue& value = *reinterpret_cast<PlainResultObject*>(object)->value;
+    parts = value.parts;
+    bytes_ = value.bytes.size();
+    return true;
+  }
   PlainCheck check;
   bool plain = check.plain(object);
   return encode_pickle(object, plain, !plain || check.has_buffers());
@@ -351,9 +359,7 @@ PyObject* load_value(worker::Value& value) {
       return loaded ? loaded : raise_load_failure();
     }
     case ValueKind::kError: return raise_error_value(value.inband);
-    case ValueKind::kMsgpack:
-      PyErr_SetString(PyExc_NotImplementedError, "values of C++ tasks (cross-language calls) are not in this release");
-      return nullptr;
+    case ValueKind::kMsgpack: return load_plain_value(value);
   }
   return raise(make_error(Code::kInternal, "a value of unknown kind"));
 }

@@ -91,7 +91,8 @@ PyObject* json_to_py(const api_json::Json& json) {
 }
 
 bool function_from_dict(PyObject* dict, proto::FunctionDescriptor* out) {
-  return field<std::string>(dict, "module", [&](std::string v) { out->set_module(std::move(v)); }) &&
+  return field<int32_t>(dict, "language", [&](int32_t v) { out->set_language(static_cast<proto::Language>(v)); }) &&
+         field<std::string>(dict, "module", [&](std::string v) { out->set_module(std::move(v)); }) &&
          field<std::string>(dict, "function_name", [&](std::string v) { out->set_name(std::move(v)); }) &&
          field<std::string>(dict, "key", [&](std::string v) { out->set_key(std::move(v)); }) &&
          field<std::string>(dict, "blob", [&](std::string v) { out->set_blob(std::move(v)); }) &&
@@ -207,6 +208,7 @@ PyObject* actor_info_to_dict(const proto::ActorInfo& info) {
   set_item(d, "name", py_text(info.spec().name()));
   set_item(d, "namespace", py_text(info.spec().ray_namespace()));
   set_item(d, "class_name", py_text(info.spec().class_name()));
+  set_item(d, "language", PyLong_FromLong(info.spec().creation().function().language()));
   set_item(d, "detached", PyBool_FromLong(info.spec().detached()));
   set_item(d, "handle_blob", py_bytes(info.spec().handle_blob()));
   set_item(d, "state", PyLong_FromLong(info.state()));

@@ -23,11 +23,13 @@ _LAZY = {
     "get_runtime_context": ("ray.runtime_context", "get_runtime_context"),
     "method": ("ray.actor", "method"),
     "DynamicObjectRefGenerator": ("ray._private.generators", "DynamicObjectRefGenerator"),
+    "java_function": ("ray.cross_language", "java_function"),
+    "java_actor_class": ("ray.cross_language", "java_actor_class"),
     "JobConfig": ("ray.job_config", "JobConfig"),
     "Language": ("ray._private.language", "Language"),
     **{name: ("ray._private.ids", name) for name in ("ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "NodeID", "PlacementGroupID",
                                                      "TaskID", "UniqueID", "WorkerID")},
-    **{name: (f"ray.{name}", None) for name in ("actor", "cloudpickle", "cluster_utils", "dag", "exceptions", "experimental", "job_config",
+    **{name: (f"ray.{name}", None) for name in ("actor", "cloudpickle", "cluster_utils", "cross_language", "dag", "exceptions", "experimental", "job_config",
                                                     "remote_function", "runtime_context", "util")},
 }
 # Old names of private modules, which warn when they are used.

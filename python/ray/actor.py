@@ -77,6 +77,7 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
 class HandleInfo:
     """What every handle to the actors of one class with one set of options shares; travels as bytes inside pickled handles."""
     _known: dict[bytes, "HandleInfo"] = {}
+    language = 0              # common.proto Language
 
     def __init__(self, blob: bytes):
         self.blob = blob
@@ -89,8 +90,13 @@ class HandleInfo:
     def of(cls, blob: bytes) -> "HandleInfo":
         info = cls._known.get(blob)
         if info is None:
-            info = cls._known[blob] = HandleInfo(blob)
+            info = cls._known[blob] = cls._foreign(blob) if blob.startswith(b"foreign:") else HandleInfo(blob)
         return info
+
+    @staticmethod
+    def _foreign(blob: bytes) -> "HandleInfo":
+        from ray._private.foreign import ForeignHandleInfo
+        return ForeignHandleInfo(blob)
 
     def template(self, name: str, options: dict):
         """The template of a method with these options, made once per session."""
@@ -103,7 +109,7 @@ class HandleInfo:
             if known and known[0] == session:
                 return known[1]
         template = _raylet.make_template({
-            "module": self.module, "function_name": name, "class_name": self.class_name, "name": merged.get("name") or name,
+            "language": self.language, "module": self.module, "function_name": name, "class_name": self.class_name, "name": merged.get("name") or name,
             "num_returns": returns_of(merged.get("num_returns"), method.generator), "generator_backpressure": limit_of(merged, self.shared_limit),
             "concurrency_group": merged.get("concurrency_group") or "", "max_retries": self.retries(merged), **retry_of(merged),
         })
@@ -134,7 +140,7 @@ class ActorMethod(_raylet.MethodBase):
         """The same method with other options for its calls."""
         validate_method(options)
         check_generator(options.get("num_returns"), self._info.methods[self._name].generator)
-        return ActorMethod(self._core, self._info, self._name, {**self._options, **options})
+        return type(self)(self._core, self._info, self._name, {**self._options, **options})
 
     def bind(self, *args, **kwargs):
         """The node of this call in a call graph (ray.dag)."""
@@ -165,7 +171,10 @@ class ActorMethod(_raylet.MethodBase):
 
 
 def _rebuild_method(handle: "ActorHandle", name: str, options: dict) -> ActorMethod:
-    return ActorMethod(handle._core, handle._info, name, options)
+    return handle._info.method_type(handle._core, handle._info, name, options)
+
+
+HandleInfo.method_type = ActorMethod
 
 
 class ActorHandle:
@@ -188,7 +197,7 @@ class ActorHandle:
         if name.startswith("_ray_") or name not in self._info.methods:
             raise AttributeError(f"'{self._info.class_name}' object has no attribute '{name}'")
         # Kept in the instance: the next access does not come here. The method holds the actor, not this handle: no cycle.
-        value = self.__dict__[name] = ActorMethod(self._core, self._info, name)
+        value = self.__dict__[name] = self._info.method_type(self._core, self._info, name)
         return value
 
     def __dir__(self):
@@ -248,7 +257,10 @@ class ActorClass:
             raise ValueError("Setting 'concurrency_groups' is not supported in '.options()'.")
         merged = {**self._options, **options}
         validate_actor(merged)
-        return ActorClass(self._cls, merged, self._definition, self._methods)
+        return self._with(merged)
+
+    def _with(self, options: dict) -> "ActorClass":
+        return ActorClass(self._cls, options, self._definition, self._methods)
 
     def remote(self, *args, **kwargs) -> ActorHandle:
         """Creates an actor with these constructor arguments; returns its handle at once."""

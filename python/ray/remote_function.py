@@ -41,7 +41,10 @@ class RemoteFunction(_raylet.FunctionBase):
         validate_task(options)
         merged = {**self._options, **options}
         check_generator(merged.get("num_returns"), is_generator(self._function))
-        return RemoteFunction(self._function, merged, self._definition, self._signature)
+        return self._with(merged)
+
+    def _with(self, options: dict) -> "RemoteFunction":
+        return RemoteFunction(self._function, options, self._definition, self._signature)
 
     def bind(self, *args, **kwargs):
         """The node of this call in a call graph (ray.dag)."""

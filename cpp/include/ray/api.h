@@ -17,6 +17,7 @@
 #include "ray/api/actor_handle.h"
 #include "ray/api/callers.h"
 #include "ray/api/config.h"
+#include "ray/api/cross_language.h"
 #include "ray/api/exceptions.h"
 #include "ray/api/logging.h"
 #include "ray/api/object_ref.h"
@@ -101,6 +102,17 @@ internal::ActorCreator<F> Actor(F factory, const char *file = __builtin_FILE(), 
   return internal::ActorCreator<F>(factory, file, line);
 }
 
+// A call of a Python function: Task(PyFunction<int>{"module", "function"}).Remote(args...).
+template <class R>
+internal::PyTaskCaller<R> Task(PyFunction<R> function, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return internal::PyTaskCaller<R>(std::move(function), file, line);
+}
+
+// An actor of a Python class: Actor(PyActorClass{"module", "Class"}).Remote(args...).
+inline internal::PyActorCreator Actor(PyActorClass actor_class, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return internal::PyActorCreator(std::move(actor_class), file, line);
+}
+
 // A named actor; empty when there is none. An empty namespace is the job's own.
 template <class T>
 boost::optional<ActorHandle<T>> GetActor(const std::string &name, const std::string &ray_namespace) {
@@ -112,6 +124,14 @@ boost::optional<ActorHandle<T>> GetActor(const std::string &name, const std::str
 template <class T>
 boost::optional<ActorHandle<T>> GetActor(const std::string &name) {
   return GetActor<T>(name, "");
+}
+
+// A named actor of Python.
+inline boost::optional<ActorHandleXlang> GetActor(const std::string &name, const std::string &ray_namespace = "") {
+  if (name.empty()) return {};
+  internal::ActorPtr actor = internal::CurrentRuntime().GetActor(name, ray_namespace);
+  if (!actor) return {};
+  return ActorHandleXlang(std::move(actor));
 }
 
 }  // namespace ray

@@ -64,8 +64,12 @@ def _terminate():
     raise ActorExit("__ray_terminate__() was called")
 
 
-def apply_job_config(job_id: str, sys_path: list, env: dict):
+def apply_job_config(job_id: str, sys_path: list, env: dict, code_search_path: list):
     """Makes the driver's modules importable and its environment current, in place of the previous job's."""
+    from ray._private.worker import global_worker
+    global_worker.code_search_path = code_search_path
+    # Python modules beside the libraries: what a C++ program calls by name.
+    sys_path = [*sys_path, *(entry if os.path.isdir(entry) else os.path.dirname(entry) for entry in code_search_path)]
     global current_job, _applied_path
     current_job = job_id
     for entry in _applied_path:

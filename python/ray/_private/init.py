@@ -369,6 +369,7 @@ def _connect(node: dict, job: dict, given: dict):
     settings = {key: _setting(value) for key, value in (given["kwargs"].get("_system_config") or {}).items()}
     worker.start({"is_driver": True, "node_manager_socket": node["node_manager_socket"], "job_config": job, "settings": settings,
                   "log": job["log_to_driver"]})
+    worker.code_search_path = job["code_search_path"]
     worker.node = node if node.get("started") else None
     context = worker.context
     ip, head = context["node_ip"], context["head_address"]

@@ -19,6 +19,7 @@ class Worker:
         self.mode = None
         self.namespace = ""
         self.default_actor_lifetime = None
+        self.code_search_path: list = []    # of this process's job
         self.log_printer = None
         self.node: dict | None = None       # started by us
         self.address_info: dict = {}
@@ -145,6 +146,9 @@ def get_actor(name: str, namespace: str | None = None):
         raise ValueError(f"Failed to look up actor with name '{name}'. This could because 1. You are trying to look up a named actor you didn't create. "
                          "2. The named actor died. 3. You did not use a namespace matching the namespace of the actor.")
     core, info = found
+    if not info["handle_blob"]:
+        from ray._private.foreign import handle_blob_of
+        return ActorHandle(core, HandleInfo.of(handle_blob_of(info["language"], info["class_name"])))
     return ActorHandle(core, HandleInfo.of(info["handle_blob"]))
 
 

@@ -10,7 +10,7 @@
 
 namespace ray {
 
-template <class T>
+template <class T, bool kIsXlang>
 class ActorHandle {
  public:
   ActorHandle() = default;

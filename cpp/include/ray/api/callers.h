@@ -14,7 +14,7 @@
 
 namespace ray {
 
-template <class T>
+template <class T, bool kIsXlang = false>
 class ActorHandle;
 
 namespace internal {
@@ -61,10 +61,10 @@ std::vector<CallArg> PackCall(Actuals &&...actuals) {
 }
 
 // Setters that all builders have; Derived is the builder.
-template <class Derived, class F>
-class CallerBase {
+template <class Derived>
+class OptionSetters {
  public:
-  CallerBase(F function, const char *file, int line) : function_(function) {
+  OptionSetters(const char *file, int line) {
     options_.file = file;
     options_.line = line;
   }
@@ -86,15 +86,24 @@ class CallerBase {
 
  protected:
   Derived &self() { return static_cast<Derived &>(*this); }
+  CallOptions options_;
+};
+
+// The same of calls of registered functions.
+template <class Derived, class F>
+class CallerBase : public OptionSetters<Derived> {
+ public:
+  CallerBase(F function, const char *file, int line) : OptionSetters<Derived>(file, line), function_(function) {}
+
+ protected:
   std::string Text() const {
     std::string text = RegisteredText(function_);
     if (text.empty()) ThrowNotRegistered(typeid(F).name());
-    CheckResources(options_.resources);
+    CheckResources(this->options_.resources);
     return text;
   }
 
   F function_;
-  CallOptions options_;
 };
 
 template <class F>

@@ -85,6 +85,8 @@ class RAY_API Registry {
   // Null: not registered. Entries live as long as the process.
   const FunctionEntry *Find(const std::string &text) const;
   const FunctionEntry *Find(std::type_index type, const std::string &pointer) const;
+  // The method "&Class::name" of whichever class; null when there is none or more than one.
+  const FunctionEntry *FindMethod(const std::string &name) const;
 
   // Around dlopen(), through which no exception can pass.
   void BeginLoading();

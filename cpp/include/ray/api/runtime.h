@@ -68,6 +68,8 @@ struct CallArg {
 
 struct CallOptions {
   std::string name;
+  bool python = false;       // the function, class or method is Python's; functions and classes are of `module`
+  std::string module;
   std::unordered_map<std::string, double> resources;
   const char *file = "";     // the call site; string literals
   int line = 0;
@@ -111,7 +113,7 @@ class RAY_API Runtime {
   // Throws when this process does not know the object.
   virtual ObjectPtr FindObject(const std::string &id) = 0;
 
-  // Functions are named by their text in RAY_REMOTE.
+  // Functions are named by their text in RAY_REMOTE, Python's by their qualified name.
   virtual ObjectPtr CallFunction(const std::string &function, const CallOptions &options, std::vector<CallArg> args) = 0;
   virtual ActorPtr CreateActor(const std::string &factory, const ActorOptions &options, std::vector<CallArg> args) = 0;
   virtual ObjectPtr CallMethod(const ActorPtr &actor, const std::string &method, const CallOptions &options, std::vector<CallArg> args) = 0;

@@ -1,0 +1,173 @@
+// Python functions and actors as C++ calls them: by the name of their module, which workers import from the job's code search path.
+//
+// Arguments and results are what msgpack and Python both know: nothing, bool, integers, floating point numbers, strings, byte vectors, sequences,
+// maps, and ObjectRefs, which are replaced by their values. What Python raises is a RayTaskException with its traceback.
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "ray/api/actor_handle.h"
+#include "ray/api/callers.h"
+#include "ray/api/object_ref.h"
+
+namespace ray {
+
+// R: the C++ type the result is read as.
+template <class R>
+struct PyFunction {
+  std::string module_name;
+  std::string function_name;
+};
+
+struct PyActorClass {
+  std::string module_name;
+  std::string class_name;
+  std::string function_name = "__init__";
+};
+
+template <class R>
+struct PyActorMethod {
+  std::string function_name;
+};
+
+namespace internal {
+
+template <class Actual>
+CallArg MakePyArg(Actual &&actual) {
+  using A = std::decay_t<Actual>;
+  CallArg arg;
+  if constexpr (ObjectRefElement<A>::kIsRef) {
+    if (!actual.record()) throw RayException("An ObjectRef that refers to nothing (default constructed or moved from) is an argument.");
+    arg.ref = actual.record();
+  } else {
+    arg.value = Encode<A>(actual);
+  }
+  return arg;
+}
+
+template <class... Actuals>
+std::vector<CallArg> MakePyArgs(Actuals &&...actuals) {
+  std::vector<CallArg> args;
+  args.reserve(sizeof...(Actuals));
+  (args.push_back(MakePyArg(std::forward<Actuals>(actuals))), ...);
+  return args;
+}
+
+template <class R>
+class PyTaskCaller : public OptionSetters<PyTaskCaller<R>> {
+ public:
+  PyTaskCaller(PyFunction<R> function, const char *file, int line) : OptionSetters<PyTaskCaller<R>>(file, line), function_(std::move(function)) {
+    this->options_.python = true;
+    this->options_.module = function_.module_name;
+  }
+
+  template <class... Args>
+  ObjectRef<R> Remote(Args &&...args) {
+    CheckResources(this->options_.resources);
+    return ObjectRef<R>(CurrentRuntime().CallFunction(function_.function_name, this->options_, MakePyArgs(std::forward<Args>(args)...)));
+  }
+
+ private:
+  PyFunction<R> function_;
+};
+
+template <class R>
+class PyActorTaskCaller : public OptionSetters<PyActorTaskCaller<R>> {
+ public:
+  PyActorTaskCaller(ActorPtr actor, PyActorMethod<R> method, const char *file, int line)
+      : OptionSetters<PyActorTaskCaller<R>>(file, line), actor_(std::move(actor)), method_(std::move(method)) {
+    this->options_.python = true;
+  }
+
+  template <class... Args>
+  ObjectRef<R> Remote(Args &&...args) {
+    CheckResources(this->options_.resources);
+    return ObjectRef<R>(CurrentRuntime().CallMethod(actor_, method_.function_name, this->options_, MakePyArgs(std::forward<Args>(args)...)));
+  }
+
+ private:
+  ActorPtr actor_;
+  PyActorMethod<R> method_;
+};
+
+}  // namespace internal
+
+// A handle to an actor of Python.
+template <>
+class ActorHandle<void, true> {
+ public:
+  ActorHandle() = default;
+  explicit ActorHandle(internal::ActorPtr record) : record_(std::move(record)) {}
+
+  const std::string &ID() const {
+    static const std::string empty;
+    return record_ ? record_->id() : empty;
+  }
+  static constexpr bool IsActorHandle() { return true; }
+
+  template <class R>
+  internal::PyActorTaskCaller<R> Task(PyActorMethod<R> method, const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    return internal::PyActorTaskCaller<R>(Checked(), std::move(method), file, line);
+  }
+
+  // Ends the actor's process at once. With no_restart = false it is started again, if it has restarts left.
+  void Kill() { Kill(true); }
+  void Kill(bool no_restart) { internal::CurrentRuntime().KillActor(Checked(), no_restart); }
+
+ private:
+  const internal::ActorPtr &Checked() const {
+    if (!record_) throw internal::RayException("An ActorHandle that refers to nothing (default constructed or moved from) was used.");
+    return record_;
+  }
+
+  internal::ActorPtr record_;
+};
+
+using ActorHandleXlang = ActorHandle<void, true>;
+
+namespace internal {
+
+class PyActorCreator : public OptionSetters<PyActorCreator> {
+ public:
+  PyActorCreator(PyActorClass actor_class, const char *file, int line) : OptionSetters<PyActorCreator>(file, line), class_(std::move(actor_class)) {
+    options_.python = true;
+    options_.module = class_.module_name;
+  }
+  using OptionSetters<PyActorCreator>::SetName;
+
+  // Unique in its namespace; the job's own unless given.
+  PyActorCreator &SetName(std::string name, std::string ray_namespace) {
+    options_.name = std::move(name);
+    ray_namespace_ = std::move(ray_namespace);
+    return *this;
+  }
+  // -1: without limit.
+  PyActorCreator &SetMaxRestarts(int max_restarts) {
+    max_restarts_ = max_restarts;
+    return *this;
+  }
+  // Above 1: methods run in that many threads.
+  PyActorCreator &SetMaxConcurrency(int max_concurrency) {
+    max_concurrency_ = max_concurrency;
+    return *this;
+  }
+
+  template <class... Args>
+  ActorHandleXlang Remote(Args &&...args) {
+    CheckResources(options_.resources);
+    ActorOptions options{options_, ray_namespace_, max_restarts_, max_concurrency_};
+    return ActorHandleXlang(CurrentRuntime().CreateActor(class_.class_name, options, MakePyArgs(std::forward<Args>(args)...)));
+  }
+
+ private:
+  PyActorClass class_;
+  std::string ray_namespace_;
+  int max_restarts_ = 0;
+  int max_concurrency_ = 1;
+};
+
+}  // namespace internal
+}  // namespace ray
