@@ -17,7 +17,7 @@ from typing import Any
 
 from ray import _raylet
 from ray._private.foreign import CPP, handle_blob_of
-from ray._private.options import check_returns_range, not_in_release, validate_actor, validate_task
+from ray._private.options import not_in_release, validate_actor, validate_task
 from ray._private.signature import Signature
 from ray.actor import ActorClass, ActorHandle, MethodInfo
 from ray.remote_function import RemoteFunction
@@ -95,7 +95,6 @@ class CppFunction(_raylet.ForeignFunctionBase, RemoteFunction):
 def _check_retries(options: dict) -> None:
     if isinstance(options.get("retry_exceptions"), (list, tuple)) and options["retry_exceptions"]:
         raise ValueError("retry_exceptions of a C++ function is True or False: classes of exceptions are Python's")
-    check_returns_range(options.get("num_returns"))
 
 
 class CppActorClass(ActorClass):
