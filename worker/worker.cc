@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
+#include "worker/core/runtime_env.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
@@ -173,9 +174,13 @@ const Template* Worker::make_template(proto::TaskTemplate spec) {
   if (slot) return slot;
   auto made = std::make_unique<Template>();
   made->id = static_cast<uint32_t>(impl_->templates.size());
-  made->serialized = std::move(bytes);
+  made->serialized = bytes;
   // Methods of actors go where the actor is; all else is scheduled.
-  if (spec.function().class_name().empty()) made->scheduling_class = impl_->submitter->scheduling_class(spec);
+  if (spec.function().class_name().empty()) {
+    spec.set_runtime_env(merge_runtime_env(impl_->runtime_env(), spec.runtime_env()));
+    made->serialized = spec.SerializeAsString();
+    made->scheduling_class = impl_->submitter->scheduling_class(spec);
+  }
   made->alone = spec.max_calls() > 0;
   made->spec = std::move(spec);
   slot = made.get();

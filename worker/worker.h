@@ -26,6 +26,7 @@ struct Options {
   proto::JobConfig job_config;          // drivers: job_id empty = a new job
   WorkerId worker_id;                   // workers: given by the node-manager; drivers: nil
   proto::Language language = proto::LANGUAGE_PYTHON;
+  std::string runtime_env;              // workers: JSON of what the process was started for. Drivers: that of their job_config
   Settings settings;
   int64_t connect_timeout_us = 30'000'000;
 };
@@ -145,6 +146,7 @@ class Worker {
   proto::WorkerAddress owner_of(const Ref& ref) const;
 
   // ---- tasks
+  // spec.runtime_env is merged with this process's own; so is that of an actor (core/runtime_env.h).
   const Template* make_template(proto::TaskTemplate spec);
   // `returns` gets spec.num_returns refs. Never waits. num_returns -2, a generator: the consumer's end of its items and the task's
   // result; -1: the result, with the items inside. Errors: kInvalid, kObjectStoreFull (a large argument).

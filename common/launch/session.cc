@@ -242,7 +242,7 @@ void forget_dead_nodes(const std::string& root) {
 void forget_node(const StartedNode& node) {
   std::error_code ignored;
   fs::remove(record_path(node), ignored);
-  fs::remove_all(node.session_dir + "/sockets", ignored);
+  for (const char* sub : {"/sockets", "/runtime_resources"}) fs::remove_all(node.session_dir + sub, ignored);
   std::string path = root_of(node.session_dir) + kAddressFile;
   auto text = read_own_file(path, 4096);
   // A joined node that leaves a cluster which goes on elsewhere still makes the file wrong for this machine.

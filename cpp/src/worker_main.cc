@@ -46,6 +46,7 @@ int WorkerMain(int argc, char** argv) {
   options.language = rt::proto::LANGUAGE_CPP;
   options.node_manager_socket = flags["node-manager-socket"];
   options.worker_id = rt::WorkerId::from_hex(flags["worker-id"]);
+  options.runtime_env = flags["runtime-env"];   // its env_vars are in our environment already; what it starts inherits it
   if (options.node_manager_socket.empty() || options.worker_id.is_nil()) return refuse("--worker-id and --node-manager-socket are needed");
   auto settings = rt::load_settings("", {});
   if (!settings) return refuse(settings.error().message);

@@ -7,6 +7,7 @@
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
 #include "worker/find_node.h"
+#include "worker/setup.h"
 
 namespace rt::python {
 namespace {
@@ -202,6 +203,29 @@ PyObject* kv_get(PyObject*, PyObject* args) {
       [](const std::optional<std::string>& value) { return value ? py_bytes(*value) : Py_NewRef(Py_None); });
 }
 
+// fetch_value(head address, token, namespace, key) -> bytes; of a process that is not connected
+PyObject* fetch_value(PyObject*, PyObject* args) {
+  const char *head, *token, *ns, *key;
+  if (!PyArg_ParseTuple(args, "ssss", &head, &token, &ns, &key)) return nullptr;
+  Result<std::string> value = Error{};
+  {
+    GilRelease release;
+    value = worker::fetch_value(head, token, ns, key);
+  }
+  return value ? py_bytes(*value) : raise(value.error());
+}
+
+// report_setup_failure(node-manager socket, worker id, message)
+PyObject* report_setup_failure(PyObject*, PyObject* args) {
+  const char* socket;
+  PyObject *id, *message;
+  std::string worker, text;
+  if (!PyArg_ParseTuple(args, "sOO", &socket, &id, &message) || !to_string(id, &worker) || !to_string(message, &text)) return nullptr;
+  Status told = worker::report_setup_failure(socket, WorkerId::from_binary(worker), text);
+  if (!told) return raise(told.error());
+  Py_RETURN_NONE;
+}
+
 PyObject* kv_delete(PyObject*, PyObject* args) {
   std::string ns, key;
   if (!two_strings(args, &ns, &key)) return nullptr;
@@ -234,6 +258,8 @@ PyMethodDef kFunctions[] = {
     {"timeline", timeline, METH_NOARGS, "The Chrome trace as JSON text."},
     {"kv_put", kv_put, METH_VARARGS, "kv_put(namespace, key, value, overwrite) -> added"},
     {"kv_get", kv_get, METH_VARARGS, "kv_get(namespace, key) -> bytes or None"},
+    {"fetch_value", fetch_value, METH_VARARGS, "fetch_value(head address, token, namespace, key) -> bytes, before this process is connected"},
+    {"report_setup_failure", report_setup_failure, METH_VARARGS, "report_setup_failure(node-manager socket, worker id, message)"},
     {"kv_delete", kv_delete, METH_VARARGS, nullptr},
     {"kv_list", kv_list, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};

@@ -437,20 +437,17 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
 
 bool PythonExecutor::apply_job(const proto::JobConfig& job) {
   if (job.job_id() == job_id_) return true;
-  PyPtr path(PyList_New(0)), env(PyDict_New()), code(PyList_New(0));
+  PyPtr path(PyList_New(0)), code(PyList_New(0));
   for (const std::string& entry : job.sys_path()) {
     PyPtr text(py_text(entry));
     if (!text || PyList_Append(path.get(), text.get()) < 0) return false;
-  }
-  for (const auto& [name, value] : job.env()) {
-    if (!set_item(env.get(), name.c_str(), py_text(value))) return false;
   }
   PyPtr id(py_text(to_hex(job.job_id())));
   for (const std::string& entry : job.code_search_path()) {
     PyPtr text(py_text(entry));
     if (!text || PyList_Append(code.get(), text.get()) < 0) return false;
   }
-  PyPtr args(PyTuple_Pack(4, id.get(), path.get(), env.get(), code.get()));
+  PyPtr args(PyTuple_Pack(3, id.get(), path.get(), code.get()));
   if (!call_python("ray._private.executor", "apply_job_config", args.get())) return false;
   job_id_ = job.job_id();
   return true;

@@ -145,6 +145,7 @@ bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
          field<std::string>(dict, "call_site", [&](std::string v) { out->set_call_site(std::move(v)); }) &&
          field<std::string>(dict, "concurrency_group", [&](std::string v) { out->set_concurrency_group(std::move(v)); }) &&
          field<int32_t>(dict, "max_calls", [&](int32_t v) { out->set_max_calls(v); }) &&
+         field<std::string>(dict, "runtime_env", [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
          field<std::string>(dict, "scheduling_strategy", [&](std::string v) { out->set_scheduling_strategy(std::move(v)); }) &&
          field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); });
 }
@@ -171,8 +172,9 @@ bool job_config_from_dict(PyObject* dict, proto::JobConfig* out) {
   return field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); }) &&
          field<std::string>(dict, "python_executable", [&](std::string v) { out->set_python_executable(std::move(v)); }) &&
          list(dict, "sys_path", out->mutable_sys_path()) && list(dict, "code_search_path", out->mutable_code_search_path()) &&
-         strings(dict, "env", out->mutable_env()) && field<std::string>(dict, "cwd", [&](std::string v) { out->set_cwd(std::move(v)); }) &&
+         field<std::string>(dict, "cwd", [&](std::string v) { out->set_cwd(std::move(v)); }) &&
          field<std::string>(dict, "entrypoint", [&](std::string v) { out->set_entrypoint(std::move(v)); }) &&
+         field<std::string>(dict, "runtime_env", [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
          strings(dict, "metadata", out->mutable_metadata()) &&
          field<bool>(dict, "log_to_driver", [&](bool v) { out->set_log_to_driver(v); }) &&
          field<std::string>(dict, "submission_id", [&](std::string v) { out->set_submission_id(std::move(v)); });

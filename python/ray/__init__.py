@@ -30,7 +30,7 @@ _LAZY = {
     **{name: ("ray._private.ids", name) for name in ("ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "NodeID", "PlacementGroupID",
                                                      "TaskID", "UniqueID", "WorkerID")},
     **{name: (f"ray.{name}", None) for name in ("actor", "cloudpickle", "cluster_utils", "cross_language", "dag", "exceptions", "experimental", "job_config",
-                                                    "remote_function", "runtime_context", "util")},
+                                                    "remote_function", "runtime_context", "runtime_env", "util")},
 }
 # Old names of private modules, which warn when they are used.
 _PRIVATE = {name: f"ray._private.{name}" for name in ("worker", "state", "ray_constants", "serialization")}

@@ -6,7 +6,7 @@ import pickle
 from ray import _raylet
 from ray._private.export import Definition, shown_module
 from ray._private.generators import check_generator, limit_of, returns_of, shared_limit_of
-from ray._private.options import (METHOD_DECORATOR, check_creation, groups_of, pending_limit, resources_of, retry_of, strategy_of, validate_actor,
+from ray._private.options import (METHOD_DECORATOR, check_creation, groups_of, pending_limit, resources_of, retry_of, runtime_env_of, strategy_of, validate_actor,
                                   validate_method)
 from ray._private.signature import Signature, is_coroutine, is_generator
 
@@ -306,7 +306,7 @@ class ActorClass:
             "ray_namespace": options.get("namespace") or worker.namespace,
             "detached": options.get("lifetime") == "detached" or (options.get("lifetime") is None and worker.default_actor_lifetime == "detached"),
             "creation": {**self._definition.describe("actor class"), "function_name": "__init__", "class_name": self.__name__, "name": "__init__",
-                         "resources": held, "scheduling_strategy": strategy_of(options), "num_returns": 0, "generator_backpressure": shared_limit_of(options)},
+                         "resources": held, "scheduling_strategy": strategy_of(options), "runtime_env": runtime_env_of(options), "num_returns": 0, "generator_backpressure": shared_limit_of(options)},
             "placement": placement,
             "max_restarts": options.get("max_restarts") or 0,
             "max_task_retries": options.get("max_task_retries") or 0,

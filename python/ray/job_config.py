@@ -5,7 +5,7 @@ from ray._private.options import not_in_release
 
 
 class JobConfig:
-    """Metadata, namespace, environment variables and the default lifetime of actors of one job."""
+    """Metadata, namespace, runtime environment and the default lifetime of actors of one job."""
 
     def __init__(self, jvm_options=None, code_search_path=None, runtime_env=None, metadata=None, ray_namespace=None, default_actor_lifetime="non_detached"):
         if jvm_options:
@@ -32,14 +32,11 @@ class JobConfig:
         self.default_actor_lifetime = default_actor_lifetime
 
     def set_runtime_env(self, runtime_env, validate: bool = False):
-        runtime_env = dict(runtime_env or {})
-        extra = [key for key in runtime_env if key != "env_vars"]
-        if extra:
-            raise not_in_release(f"runtime environments (runtime_env field {extra[0]!r})")
-        self.runtime_env = runtime_env
-
-    def env_vars(self) -> dict:
-        return self.runtime_env.get("env_vars") or {}
+        """The environment of the job's workers; `validate`: TypeError and ValueError now, not in ray.init()."""
+        if validate and runtime_env is not None:
+            from ray.runtime_env import RuntimeEnv
+            runtime_env = RuntimeEnv(**runtime_env)
+        self.runtime_env = runtime_env if runtime_env is not None else {}
 
     @classmethod
     def from_json(cls, fields: dict) -> "JobConfig":

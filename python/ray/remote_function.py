@@ -6,7 +6,7 @@ import os
 from ray import _raylet
 from ray._private.export import Definition
 from ray._private.generators import check_generator, limit_of, returns_of
-from ray._private.options import check_use, resources_of, retry_of, strategy_of, validate_task
+from ray._private.options import check_use, resources_of, retry_of, runtime_env_of, strategy_of, validate_task
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 
@@ -78,6 +78,7 @@ class RemoteFunction(_raylet.FunctionBase):
             "max_retries": retries,
             "max_calls": calls,
             "scheduling_strategy": strategy_of(options),
+            "runtime_env": runtime_env_of(options),
             **retry_of(options),
         })
         self._bind(template, *self._signature.limits())

@@ -1,9 +1,14 @@
 """ray.get_runtime_context(): where this code runs."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ray import _raylet
 from ray._private.options import not_in_release
 from ray._private.worker import WORKER_MODE, current_task_info, global_worker
+
+if TYPE_CHECKING:
+    from ray.runtime_env import RuntimeEnv
 
 _ACCELERATORS = ("GPU", "TPU", "HPU", "NPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU")
 
@@ -76,11 +81,15 @@ class RuntimeContext:
         return {name: [] for name in _ACCELERATORS}
 
     def get_runtime_env_string(self) -> str:
-        return "{}"
+        """The runtime environment of this driver's job, or of the running task or actor, as JSON."""
+        global_worker.check_connected()
+        return global_worker.runtime_env or "{}"
 
     @property
-    def runtime_env(self):
-        raise not_in_release("ray.runtime_env.RuntimeEnv")
+    def runtime_env(self) -> RuntimeEnv:
+        """The same as a ray.runtime_env.RuntimeEnv."""
+        from ray.runtime_env import RuntimeEnv
+        return RuntimeEnv.deserialize(self.get_runtime_env_string())
 
     def get_node_labels(self) -> dict[str, str]:
         node_id = self.get_node_id()

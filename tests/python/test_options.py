@@ -20,7 +20,7 @@ class Thing:
     ({"resources": {"a": -1}}, ValueError), ({"max_retries": -2}, ValueError), ({"num_returns": -1}, ValueError), ({"num_returns": "streaming"}, ValueError),
     ({"num_returns": "all"}, TypeError), ({"object_store_memory": 1}, ValueError), ({"max_restarts": 1}, ValueError),
     ({"name": 3}, TypeError), ({"retry_exceptions": [1]}, ValueError),
-    ({"runtime_env": {"pip": ["x"]}}, NotImplementedError), ({"placement_group": object()}, NotImplementedError), ({"max_calls": -1}, ValueError),
+    ({"runtime_env": {"pip": 1}}, TypeError), ({"runtime_env": {"working_dir": "."}}, ValueError), ({"placement_group": object()}, NotImplementedError), ({"max_calls": -1}, ValueError),
     ({"label_selector": {"a": "b"}}, NotImplementedError), ({"scheduling_strategy": object()}, TypeError),
 ])
 def test_bad_task_options(options, error):
@@ -102,7 +102,7 @@ def test_good_signatures():
     ({"_system_config": [1]}, TypeError), ({"num_cpus": -1}, ValueError), ({"num_cpus": 1.5}, ValueError), ({"num_cpus": "1"}, TypeError),
     ({"resources": {"CPU": 1}}, ValueError), ({"resources": 3}, TypeError), ({"labels": {"ray.io/node-id": "y"}}, ValueError), ({"address": "nosuchscheme://x"}, RuntimeError), ({"labels": {"a": "b!"}}, ValueError),
     ({"namespace": ""}, ValueError), ({"namespace": 3}, TypeError), ({"object_store_memory": -1}, ValueError),
-    ({"runtime_env": {"pip": ["x"]}}, NotImplementedError), ({"runtime_env": {"env_vars": {"A": 1}}}, TypeError), ({"include_dashboard": True}, NotImplementedError),
+    ({"runtime_env": {"pip": ["x"], "conda": "y"}}, ValueError), ({"runtime_env": {"env_vars": {"A": 1}}}, TypeError), ({"include_dashboard": True}, NotImplementedError),
     ({"address": "ray://host:1"}, NotImplementedError), ({"enable_resource_isolation": True}, NotImplementedError),
 ])
 def test_bad_init_arguments(options, error):

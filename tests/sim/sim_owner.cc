@@ -168,7 +168,7 @@ void SimOwner::on_redirect(const proto::LeaseRedirect& redirect) {
 
 void SimOwner::on_notice(const proto::LeaseNotice& notice) {
   notices_.push_back(notice.message());
-  if (notice.fatal()) drive([&] { submitter_.class_failed(notice.class_id(), notice.message(), clock_.now_us()); });
+  if (notice.fatal()) drive([&] { submitter_.class_failed(notice.class_id(), make_error(static_cast<Code>(notice.code()), notice.message()), clock_.now_us()); });
 }
 
 void SimOwner::on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t duration_us) {

@@ -145,6 +145,12 @@ proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& in
 }
 
 proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor, const proto::ActorInfo* info, const proto::ExitInfo& exit) {
+  if (exit.kind() == proto::ExitInfo::INIT_FAILED && exit.exit_code() == static_cast<int>(Code::kRuntimeEnvSetup)) {
+    auto error = system_error(Code::kRuntimeEnvSetup, exit.message());
+    error.set_actor_id(actor.binary());
+    *error.mutable_exit() = exit;
+    return error;
+  }
   std::string text = "The actor died unexpectedly before finishing this task.\n";
   if (info) text += "\tclass_name: " + info->spec().class_name() + "\n";
   text += "\tactor_id: " + actor.hex() + "\n";

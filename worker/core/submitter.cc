@@ -391,11 +391,11 @@ void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, ui
   update_demand(c, now_us);
 }
 
-void Submitter::class_failed(uint64_t class_id, const std::string& message, int64_t now_us) {
+void Submitter::class_failed(uint64_t class_id, const Error& why, int64_t now_us) {
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end()) return;
   SchedulingClass& c = *found->second;
-  fail_queue(c, make_error(Code::kInternal, message));
+  fail_queue(c, why);
   update_demand(c, now_us);
 }
 

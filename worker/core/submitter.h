@@ -90,7 +90,7 @@ class Submitter {
   void leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids, int64_t now_us);
   // By the local node-manager, its answer number `answer`.
   void redirected(uint64_t class_id, const NodeKey& node, int count, uint64_t answer, int64_t now_us);
-  void class_failed(uint64_t class_id, const std::string& message, int64_t now_us);
+  void class_failed(uint64_t class_id, const Error& why, int64_t now_us);
   // The local node-manager is gone for good: what is queued fails with this, and whatever is submitted from now on.
   void close(const Error& why, int64_t now_us);
   // The node-manager's connection broke: its leases end as lease_broken() one by one; its demand is forgotten.

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
+#include "worker/core/runtime_env.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
@@ -91,6 +92,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   spec.set_actor_id(id.binary());
   spec.set_job_id(context.job_id.binary());
   if (spec.ray_namespace().empty()) spec.set_ray_namespace(context.ray_namespace);
+  spec.mutable_creation()->set_runtime_env(merge_runtime_env(runtime_env(), spec.creation().runtime_env()));
   *spec.mutable_owner() = self_address;
   *spec.mutable_job_config() = options.job_config;
   spec.mutable_job_config()->set_job_id(context.job_id.binary());

@@ -98,6 +98,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   // ---- startup.cc
   Status start();
+  const std::string& runtime_env() const { return options.is_driver ? options.job_config.runtime_env() : options.runtime_env; }
   Status finish_start();                                             // (L)
   void stop();
   void background();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "daemons/node_manager/core/runtime_env.h"
+
 namespace rt::node {
 namespace {
 constexpr int64_t kTickUs = 20'000;
@@ -57,7 +59,11 @@ void NodeCore::reap_overdue(Now now) {
   std::vector<WorkerId> late, lost, stubborn;
   for (const auto& [id, worker] : pool_.all()) {
     int64_t age = now.steady_us - worker->since_us;
-    if (worker->state == WorkerState::kStarting && age > settings_.worker_register_timeout_ms * 1000) late.push_back(id);
+    if (worker->state == WorkerState::kStarting && age > settings_.worker_register_timeout_ms * 1000) {
+      // One that makes a runtime environment first has more time, and says itself when that was not enough.
+      int64_t more = worker->kind.runtime_env.empty() ? 0 : setup_timeout_us(worker->kind.runtime_env);
+      if (more >= 0 && age > settings_.worker_register_timeout_ms * 1000 + more) late.push_back(id);
+    }
     if (worker->state == WorkerState::kDying && worker->forced && age > kReapGraceUs) lost.push_back(id);
     if (worker->state == WorkerState::kDying && worker->dismissed && !worker->forced && age > kDismissGraceUs) stubborn.push_back(id);
   }

@@ -73,6 +73,8 @@ class NodeCore {
   void worker_start_failed(const WorkerId& id, const std::string& why, Now now);
   // kNotFound: no worker of ours; kInvalid: it is not one that is expected to register.
   Status worker_registered(const WorkerId& id, int pid, const std::string& socket_path, Now now);
+  // It cannot make the runtime environment it was started for, and leaves: whoever waits for such a worker fails with `why`.
+  void worker_setup_failed(const WorkerId& id, const std::string& why, Now now);
   Status add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path, Now now);
   void worker_disconnected(const WorkerId& id, Now now);
   void worker_exited(const WorkerId& id, const ProcessEnd& end, Now now);
@@ -119,7 +121,7 @@ class NodeCore {
   void revoke_for_waiting(Now now);
   void revoke_for(const ResourceSet& request, int own_leases, const Demand* waiter);
   void end_lease(LeaseId id, bool worker_stays, Now now);
-  void refuse(OwnerId owner, uint64_t class_id, const std::string& message);
+  void refuse(OwnerId owner, uint64_t class_id, const std::string& message, Code code = Code::kInternal);
   ResourceSet lendable(const Worker& worker) const;  // what its death or return would free now
 
   // processes
@@ -128,7 +130,7 @@ class NodeCore {
   void start_workers(Now now);
   bool start_one(const WorkerKind& kind, Now now);
   void start_trouble(const WorkerKind& kind, const std::string& why, Now now);
-  void give_up_on(const WorkerKind& kind, const std::string& why, Now now);
+  void give_up_on(const WorkerKind& kind, const std::string& message, Code code, Now now);
   void release_held(Worker& worker);
   // Leaves whatever it was doing: lease, actor, resources. Its end is reported once the process is reaped.
   void begin_dying(Worker& worker, Now now);

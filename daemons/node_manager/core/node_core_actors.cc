@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "daemons/node_manager/core/node_core.h"
+#include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
 
@@ -18,6 +19,8 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   };
   JobId job = JobId::from_binary(request.spec().job_id());
   if (id.is_nil() || job.is_nil()) return refuse_with(proto::ExitInfo::UNKNOWN, "the actor's specification has no valid actor and job id");
+  if (request.spec().creation().runtime_env().size() > kMaxRuntimeEnvBytes)
+    return refuse_with(proto::ExitInfo::INIT_FAILED, fmt::format("a runtime environment of {} bytes is too large: {} are accepted", request.spec().creation().runtime_env().size(), kMaxRuntimeEnvBytes));
   if (stopping_) return refuse_with(proto::ExitInfo::NODE_DIED, "the node is leaving the cluster");
   if (finished_jobs_.contains(job) && !request.spec().detached()) return refuse_with(proto::ExitInfo::JOB_FINISHED, "its job finished");
   if (auto known = actors_.find(id); known != actors_.end()) {
@@ -45,7 +48,7 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   actor.id = id;
   actor.job = job;
   proto::Language language = request.spec().creation().function().language();
-  actor.kind = {language, language == proto::LANGUAGE_PYTHON ? request.spec().job_config().python_executable() : ""};
+  actor.kind = {language, language == proto::LANGUAGE_PYTHON ? request.spec().job_config().python_executable() : "", request.spec().creation().runtime_env()};
   actor.lifetime = ResourceSet::from_proto(request.spec().creation().resources());
   actor.placement = ResourceSet::from_proto(request.spec().placement());
   // Never less than what it holds afterwards.

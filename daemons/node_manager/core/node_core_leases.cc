@@ -6,6 +6,7 @@
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/core/policy/hybrid_policy.h"
 #include "daemons/node_manager/core/policy/spread_policy.h"
+#include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
 namespace {
@@ -69,11 +70,12 @@ class NodeCore::Round {
   std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;   // by key, not address: the order of messages is the same in every run
 };
 
-void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& message) {
+void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& message, Code code) {
   proto::LeaseNotice notice;
   notice.set_class_id(class_id);
   notice.set_fatal(true);
   notice.set_message(message);
+  notice.set_code(static_cast<int>(code));
   sink_.notice(owner, notice);
 }
 
@@ -87,15 +89,15 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
     if (finished_jobs_.contains(job)) return refuse(owner, message.class_id(), "the job of this task has finished");
     if (!message.strategy().empty() && message.strategy() != "DEFAULT" && message.strategy() != "SPREAD")
       return refuse(owner, message.class_id(), fmt::format("the scheduling strategy '{}' is not part of this release", message.strategy()));
-    if (!message.runtime_env().empty() && message.runtime_env() != "{}")
-      return refuse(owner, message.class_id(), "runtime_env is not part of this release");
   }
+  if (message.runtime_env().size() > kMaxRuntimeEnvBytes)
+    return refuse(owner, message.class_id(), fmt::format("a runtime environment of {} bytes is too large: {} are accepted", message.runtime_env().size(), kMaxRuntimeEnvBytes), Code::kRuntimeEnvSetup);
   Demand* demand = queue_.find_or_add(owner, message.class_id(), settings_.max_lease_classes);
   if (!demand)
     return refuse(owner, message.class_id(), fmt::format("more than {} kinds of tasks wait in one process (setting max_lease_classes)", settings_.max_lease_classes));
   if (want > 0) {
     demand->resources = ResourceSet::from_proto(message.resources());
-    demand->kind = {message.language(), message.language() == proto::LANGUAGE_PYTHON ? message.job().python_executable() : ""};
+    demand->kind = {message.language(), message.language() == proto::LANGUAGE_PYTHON ? message.job().python_executable() : "", message.runtime_env()};
     demand->job = job;
     demand->strategy = message.strategy() == "SPREAD" ? "SPREAD" : "";
     demand->what = message.what();

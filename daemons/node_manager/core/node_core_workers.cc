@@ -81,12 +81,12 @@ void NodeCore::start_trouble(const WorkerKind& kind, const std::string& why, Now
   trouble.last = why;
   int64_t backoff = std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(trouble.failures - 1, 10));
   trouble.not_before_us = now.steady_us + backoff;
-  if (trouble.failures > settings_.worker_start_retries) give_up_on(kind, why, now);
+  if (trouble.failures <= settings_.worker_start_retries) return;
+  give_up_on(kind, fmt::format("no worker process can be started on node {}: {}", me_.ip, why), kind.runtime_env.empty() ? Code::kInternal : Code::kRuntimeEnvSetup, now);
 }
 
 // Whoever waits for such a worker is told instead of left waiting; a later demand tries again.
-void NodeCore::give_up_on(const WorkerKind& kind, const std::string& why, Now now) {
-  std::string message = fmt::format("no worker process can be started on node {}: {}", me_.ip, why);
+void NodeCore::give_up_on(const WorkerKind& kind, const std::string& message, Code code, Now now) {
   std::vector<LeaseQueue::Key> waiting;
   for (const auto& [key, demand] : queue_.all()) {
     if (demand.want > 0 && demand.kind == kind) waiting.push_back(key);
@@ -95,7 +95,7 @@ void NodeCore::give_up_on(const WorkerKind& kind, const std::string& why, Now no
     Demand& demand = *queue_.find(owner, class_id);
     queue_.set_want(demand, 0, now.steady_us);
     queue_.tidy(demand);
-    refuse(owner, class_id, message);
+    refuse(owner, class_id, message, code);
   }
   std::vector<ActorId> actors(waiting_actors_.begin(), waiting_actors_.end());
   for (const ActorId& id : actors) {
@@ -105,8 +105,21 @@ void NodeCore::give_up_on(const WorkerKind& kind, const std::string& why, Now no
     info.set_message(message);
     info.set_node_id(me_.id.binary());
     info.set_ip(me_.ip);
+    if (code == Code::kRuntimeEnvSetup) {   // as if its constructor had raised that: another start would end the same way
+      info.set_kind(proto::ExitInfo::INIT_FAILED);
+      info.set_exit_code(static_cast<int>(code));
+    }
     fail_creation(actor, info, false, now);
   }
+}
+
+void NodeCore::worker_setup_failed(const WorkerId& id, const std::string& why, Now now) {
+  Worker* worker = pool_.find(id);
+  if (!worker || worker->state != WorkerState::kStarting || worker->kind.runtime_env.empty()) return;
+  WorkerKind kind = worker->kind;
+  end_worker(*worker, proto::ExitInfo::INIT_FAILED, "its runtime environment could not be made", now);
+  give_up_on(kind, fmt::format("{} (on node {})", why, me_.ip), Code::kRuntimeEnvSetup, now);
+  pump(now);
 }
 
 Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::string& socket_path, Now now) {

@@ -18,6 +18,7 @@ using LeaseId = uint64_t;
 struct WorkerKind {
   proto::Language language = proto::LANGUAGE_PYTHON;
   std::string python;   // interpreter; empty: the node's own
+  std::string runtime_env;   // JSON the process was started for; empty: none
   friend auto operator<=>(const WorkerKind&, const WorkerKind&) = default;
 };
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "common/base/log.h"
+#include "daemons/node_manager/process/env_vars.h"
 
 namespace rt::node {
 namespace {
@@ -164,13 +165,13 @@ void WorkerStarter::fail_later(const WorkerId& id, const std::string& why) {
 
 void WorkerStarter::spawn(const WorkerId& id, const WorkerKind& kind) {
   if (kind.language == proto::LANGUAGE_CPP) {
-    spawn_cpp(id);
+    spawn_cpp(id, kind.runtime_env);
   } else {
-    spawn_python(id, kind.python.empty() ? options_.python : kind.python);
+    spawn_python(id, kind.python.empty() ? options_.python : kind.python, kind.runtime_env);
   }
 }
 
-void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python) {
+void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python, const std::string& runtime_env) {
   std::string why;
   Server* server = server_for(python, &why);
   if (!server) return fail_later(id, why);
@@ -180,16 +181,29 @@ void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python) 
   request.stdout_path = log_path(id, 0, false);
   request.stderr_path = log_path(id, 0, true);
   request.args = worker_args(id);
+  if (!runtime_env.empty()) {
+    request.args["runtime_env"] = runtime_env;
+    request.args["python_path"] = options_.python_path;
+    request.args["head_address"] = options_.head_address;
+    request.args["token"] = options_.token;   // over the fork server's socket, not on a command line
+  }
   request.env = options_.env;
   server->server->fork(request);
 }
 
-void WorkerStarter::spawn_cpp(const WorkerId& id) {
+void WorkerStarter::spawn_cpp(const WorkerId& id, const std::string& runtime_env) {
   if (options_.cpp_worker.empty() || ::access(options_.cpp_worker.c_str(), X_OK) != 0) {
     return fail_later(id, fmt::format("the C++ worker program {} is not installed on this node", options_.cpp_worker.empty() ? "ray-cpp-worker" : options_.cpp_worker));
   }
   SpawnOptions spawn;
   spawn.argv = {options_.cpp_worker};
+  spawn.env = options_.env;
+  if (!runtime_env.empty()) {
+    auto variables = env_vars_of(runtime_env, options_.env);
+    if (!variables) return fail_later(id, variables.error().message);
+    for (const auto& [name, value] : *variables) spawn.env[name] = value;
+    spawn.argv.insert(spawn.argv.end(), {"--runtime-env", runtime_env});
+  }
   for (const auto& [name, value] : worker_args(id)) {
     std::string flag = "--" + name;
     std::replace(flag.begin(), flag.end(), '_', '-');
@@ -198,7 +212,6 @@ void WorkerStarter::spawn_cpp(const WorkerId& id) {
   }
   spawn.stdout_path = log_path(id, 0, false);
   spawn.stderr_path = log_path(id, 0, true);
-  spawn.env = options_.env;
   auto process = spawn_process(spawn);
   if (!process) return fail_later(id, process.error().message);
   workers_[id].process = *process;

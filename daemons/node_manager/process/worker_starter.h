@@ -23,6 +23,7 @@ struct WorkerStarterOptions {
   std::string cpp_worker;                    // program; empty: none installed
   std::string session_dir, socket_path, node_id_hex;
   std::map<std::string, std::string> env;    // of every worker
+  std::string head_address, token;           // for those that fetch their runtime environment from the head before they register
 };
 
 struct WorkerStarterEvents {
@@ -62,8 +63,8 @@ class WorkerStarter {
   Server* server_for(const std::string& python, std::string* why);
   void launch(const std::string& python, Server& entry);
   void server_died(const std::string& python, const std::string& why);
-  void spawn_python(const WorkerId& id, const std::string& python);
-  void spawn_cpp(const WorkerId& id);
+  void spawn_python(const WorkerId& id, const std::string& python, const std::string& runtime_env);
+  void spawn_cpp(const WorkerId& id, const std::string& runtime_env);
   void forked(const WorkerId& id, ProcessId process);
   void exited(int pid, int status);
   void fail_later(const WorkerId& id, const std::string& why);

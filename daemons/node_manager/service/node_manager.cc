@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "common/base/log.h"
 
@@ -79,6 +80,8 @@ Status NodeManager::start() {
   starter.socket_path = options_.socket_path;
   starter.node_id_hex = options_.node_id.hex();
   starter.env = options_.worker_env;
+  starter.head_address = options_.head.to_string();
+  starter.token = options_.token;
   starter_ = std::make_unique<WorkerStarter>(loop_, *reaper_, std::move(starter),
       WorkerStarterEvents{
           [this](const WorkerId& id, ProcessId process) {
@@ -449,6 +452,8 @@ void NodeManager::wait_for_processes(int64_t deadline_us) {
 
 void NodeManager::finish_stop() {
   stop_timer_ = 0;
+  std::error_code ignored;
+  std::filesystem::remove_all(options_.session_dir + "/runtime_resources", ignored);   // packages its workers unpacked
   if (options_.unix_listen_fd >= 0) ::unlink(options_.socket_path.c_str());   // bound for us: nobody else removes it
   loop_.post([this, alive = alive_] {
     if (*alive) events_.on_stopped(stop_reason_.exit_code, stop_reason_.message);

@@ -52,6 +52,7 @@ class NodeManager final : public NodeSink {
   void set_demand(const rpc::Connection& owner, const proto::LeaseDemand& demand);
   void return_lease(const rpc::Connection& owner, const proto::LeaseReturn& request);
   void set_blocked(const rpc::Connection& worker, bool blocked);
+  void worker_setup_failed(const rpc::Connection& worker, const proto::WorkerSetupFailure& failure);
   void await_exit(const WorkerId& id, proto::WorkerExitReply* reply, google::protobuf::Closure* done);
   void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply, google::protobuf::Closure* done);
   void kill_worker_by_request(const proto::KillWorkerRequest& request);

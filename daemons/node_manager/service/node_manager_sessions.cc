@@ -250,6 +250,13 @@ void NodeManager::set_blocked(const rpc::Connection& from, bool blocked) {
   drive([&](NodeCore& core, Now now) { core.set_blocked(session->worker, blocked, now); });
 }
 
+// Said by a process that is not registered yet: processes of this user on this node can say it.
+void NodeManager::worker_setup_failed(const rpc::Connection& from, const proto::WorkerSetupFailure& failure) {
+  if (stopping_ || !from.peer().is_unix || !WorkerId::is_valid(failure.worker_id())) return;
+  RT_WARN("worker process {} could not make its runtime environment: {}", failure.pid(), failure.message());
+  drive([&](NodeCore& core, Now now) { core.worker_setup_failed(WorkerId::from_binary(failure.worker_id()), failure.message(), now); });
+}
+
 void NodeManager::create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply,
                                google::protobuf::Closure* done) {
   proto::CreateActorRequest mine = request;

@@ -9,6 +9,11 @@ void NodeRpc::RegisterWorker(Controller* controller, const proto::RegisterWorker
   node_.register_process(rpc::server_call(controller), *request, reply, done);
 }
 
+void NodeRpc::WorkerSetupFailed(Controller* controller, const proto::WorkerSetupFailure* request, proto::Empty*, Closure* done) {
+  node_.worker_setup_failed(*rpc::server_call(controller).connection(), *request);
+  done->Run();
+}
+
 void NodeRpc::SetLeaseDemand(Controller* controller, const proto::LeaseDemand* request, proto::Empty*, Closure* done) {
   node_.set_demand(*rpc::server_call(controller).connection(), *request);
   done->Run();

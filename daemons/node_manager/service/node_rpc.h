@@ -13,6 +13,7 @@ class NodeRpc final : public proto::NodeManagerService {
   using Closure = google::protobuf::Closure;
   explicit NodeRpc(NodeManager& node) : node_(node) {}
 
+  void WorkerSetupFailed(Controller*, const proto::WorkerSetupFailure*, proto::Empty*, Closure*) override;
   void RegisterWorker(Controller*, const proto::RegisterWorkerRequest*, proto::RegisterWorkerReply*, Closure*) override;
   void SetLeaseDemand(Controller*, const proto::LeaseDemand*, proto::Empty*, Closure*) override;
   void ReturnLease(Controller*, const proto::LeaseReturn*, proto::Empty*, Closure*) override;

@@ -8,7 +8,7 @@ from typing import NoReturn
 # Package -> names in it, modules and attributes alike. A name that gets built is found before it is looked up here.
 ABSENT = {
     "ray": ("ClientBuilder", "DynamicObjectRefGenerator", "LoggingConfig", "ObjectRefGenerator", "air", "autoscaler", "client", "client_builder", "cpp_function", "dashboard", "data",
-            "internal", "job_submission", "llm", "rllib", "runtime_env", "serve", "train", "tune", "widgets", "workflow"),
+            "internal", "job_submission", "llm", "rllib", "serve", "train", "tune", "widgets", "workflow"),
     "ray.experimental": ("RDTManager", "array", "channel", "collective", "compiled_dag_ref", "get_local_object_locations", "get_object_locations", "locations", "state"),
     "ray.util": ("ActorGroup", "actor_group", "client", "client_connect", "collective", "connect", "dask", "disconnect", "get_current_placement_group",
                  "get_placement_group", "iter", "lightgbm", "metrics", "placement_group", "placement_group_table", "remove_placement_group", "spark", "state", "tpu", "tracing",

@@ -7,7 +7,7 @@ TASK_RAISED = 100
 # common/base/status.h
 (INVALID, NOT_FOUND, ALREADY_EXISTS, TIMEOUT, UNAVAILABLE, UNAUTHENTICATED, WRONG_VERSION, WRONG_CLUSTER, PROTOCOL, OBJECT_STORE_FULL,
  OUT_OF_DISK, OBJECT_LOST, OWNER_DIED, WORKER_CRASHED, NODE_DIED, ACTOR_DIED, ACTOR_UNAVAILABLE, CANCELLED, IO, INTERNAL, UNSUPPORTED,
- RESOURCE_EXHAUSTED, OUT_OF_MEMORY, UNSCHEDULABLE, LOCAL_NODE_DIED) = range(1, 26)
+ RESOURCE_EXHAUSTED, OUT_OF_MEMORY, UNSCHEDULABLE, LOCAL_NODE_DIED, RUNTIME_ENV_SETUP) = range(1, 27)
 
 
 def _with_detail(error, detail):
@@ -23,6 +23,7 @@ def system_exception(code: int, message: str) -> Exception:
         WORKER_CRASHED: ex.WorkerCrashedError, NODE_DIED: ex.NodeDiedError, CANCELLED: lambda text: ex.TaskCancelledError(None, text),
         UNSUPPORTED: NotImplementedError, RESOURCE_EXHAUSTED: ex.PendingCallsLimitExceeded, OUT_OF_MEMORY: ex.OutOfMemoryError,
         UNSCHEDULABLE: ex.TaskUnschedulableError, LOCAL_NODE_DIED: ex.LocalRayletDiedError, ACTOR_DIED: ex.ActorDiedError,
+        RUNTIME_ENV_SETUP: ex.RuntimeEnvSetupError,
         ACTOR_UNAVAILABLE: lambda text: _actor_unavailable(text, None),
         OBJECT_LOST: lambda text: _with_detail(ex.ObjectLostError("", None, ""), text),
         OWNER_DIED: lambda text: _with_detail(ex.OwnerDiedError("", None, ""), text),

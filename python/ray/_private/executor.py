@@ -8,7 +8,7 @@ from ray import _raylet
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _functions: dict[bytes, object] = {}
-node_manager_pid = os.getppid()   # this module is imported in the fork server, a child of the node-manager
+node_manager_pid = int(os.environ.get("RAY_RAYLET_PID") or os.getppid())   # given by the node-manager, for whom the fork server imports this
 
 
 def _omp_set_by_user() -> bool:
@@ -21,8 +21,8 @@ def _omp_set_by_user() -> bool:
 
 
 _user_omp = _omp_set_by_user()
-_applied_env: dict[str, str | None] = {}
 _applied_path: list[str] = []
+environment_path: list[str] = []   # of the runtime environment: comes first
 current_job = ""              # hex id, for the log markers
 
 
@@ -64,8 +64,8 @@ def _terminate():
     raise ActorExit("__ray_terminate__() was called")
 
 
-def apply_job_config(job_id: str, sys_path: list, env: dict, code_search_path: list):
-    """Makes the driver's modules importable and its environment current, in place of the previous job's."""
+def apply_job_config(job_id: str, sys_path: list, code_search_path: list):
+    """Makes the driver's modules importable, in place of the previous job's."""
     from ray._private.worker import global_worker
     global_worker.code_search_path = code_search_path
     # Python modules beside the libraries: what a C++ program calls by name.
@@ -76,13 +76,8 @@ def apply_job_config(job_id: str, sys_path: list, env: dict, code_search_path: l
         if entry in sys.path:
             sys.path.remove(entry)
     _applied_path = [entry for entry in sys_path if entry not in sys.path]
-    sys.path[0:0] = _applied_path
-    for name, old in _applied_env.items():
-        os.environ.pop(name, None) if old is None else os.environ.__setitem__(name, old)
-    _applied_env.clear()
-    for name, value in env.items():
-        _applied_env[name] = os.environ.get(name)
-        os.environ[name] = value
+    first = len(environment_path)
+    sys.path[first:first] = _applied_path
     os.environ["RAY_JOB_ID"] = job_id
 
 
@@ -90,6 +85,12 @@ def set_omp_threads(threads: int):
     """Math libraries use the CPUs the task asked for, unless the user said otherwise."""
     if not _user_omp:
         os.environ["OMP_NUM_THREADS"] = str(threads)
+
+
+def keep_omp_threads():
+    """The runtime environment says how many."""
+    global _user_omp
+    _user_omp = True
 
 
 def start_pool_thread():

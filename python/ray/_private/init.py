@@ -5,11 +5,15 @@ import collections.abc
 import os
 import stat
 import sys
+from typing import TYPE_CHECKING
 
 from ray import _raylet
 from ray._private import worker as worker_module
 from ray._private.errors import IO, NOT_FOUND, PROTOCOL, TIMEOUT, UNAVAILABLE, WRONG_CLUSTER, WRONG_VERSION
 from ray._private.options import _check_number, check_resources, not_in_release
+
+if TYPE_CHECKING:
+    from ray._private.runtime_env.submit import JobEnv
 
 _HIDDEN = ("_enable_object_reconstruction", "_plasma_directory", "object_spilling_directory", "_node_ip_address", "_driver_object_store_memory",
            "_memory", "_redis_username", "_redis_password", "_temp_dir", "_metrics_export_port", "_system_config", "_tracing_startup_hook",
@@ -75,11 +79,16 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
         if configure_logging:
             _configure_logging(logging_level, logging_format)
         job = _job_config(given)
-        node = _join(given) or _start(given)
+        node = {}
         try:
+            node = _join(given) or _start(given)
             _connect(node, job, given)
+            given["job_env"].send()
         except BaseException:
-            if node.get("started"):
+            given["job_env"].discard()
+            if worker_module.is_initialized():
+                worker_module.shutdown()
+            elif node.get("started"):
                 stop_cluster(node, False)
             raise
         return RayContext(worker_module.global_worker.address_info)
@@ -143,15 +152,8 @@ def _check_absent(given: dict, hidden: dict):
         if hidden.get(key):
             raise not_in_release(f"{feature} ({key})")
     env = given["runtime_env"]
-    if env is not None:
-        if not isinstance(env, dict):
-            raise TypeError(f"runtime_env: expected a dict, got {type(env).__name__}")
-        extra = [key for key in env if key != "env_vars"]
-        if extra:
-            raise not_in_release(f"runtime environments (runtime_env field {extra[0]!r})")
-        variables = env.get("env_vars") or {}
-        if not isinstance(variables, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in variables.items()):
-            raise TypeError("runtime_env['env_vars'] must be of type Dict[str, str]")
+    if env is not None and not isinstance(env, dict):
+        raise AttributeError(f"runtime_env: {type(env).__name__!r} object has no fields: a dict or ray.runtime_env.RuntimeEnv is needed")
 
 
 def _check_labels(labels):
@@ -321,16 +323,31 @@ def _random_namespace() -> str:
     return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
 
 
-def _driver_sys_path() -> list[str]:
+def _driver_sys_path(has_working_dir: bool) -> list[str]:
     """Where workers find the driver's modules: its script's directory, its directory, and what PYTHONPATH and the program put on
     sys.path. Not the interpreter's own directories: workers have theirs."""
     main = sys.modules.get("__main__")
-    entries = [os.path.dirname(os.path.abspath(main.__file__))] if getattr(main, "__file__", None) else []
-    entries.append(os.getcwd())
+    here = [os.path.dirname(os.path.abspath(main.__file__))] if getattr(main, "__file__", None) else []
+    here.append(os.getcwd())
+    entries = list(here)
     entries += [os.path.abspath(entry) for entry in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path) if entry]
     own = tuple(os.path.join(prefix, "lib") for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, "/usr/local"})
     ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    return [entry for entry in dict.fromkeys(entries) if os.path.realpath(entry) != ours and not entry.startswith(own)]
+    left_out = here if has_working_dir else []      # its files take their place
+    return [entry for entry in dict.fromkeys(entries) if os.path.realpath(entry) != ours and not entry.startswith(own) and entry not in left_out]
+
+
+def _job_env(given: dict, config, submitted: dict) -> JobEnv:
+    """The job's runtime environment: the argument's fields before those of the JobConfig."""
+    from ray._private.runtime_env.submit import JobEnv, merge_with_submitted, run_hook
+    env = dict((config.runtime_env if config is not None else None) or {})
+    own = given["runtime_env"] or {}
+    if env.get("env_vars") and own.get("env_vars") and isinstance(own["env_vars"], dict):
+        own = {**own, "env_vars": {**env["env_vars"], **own["env_vars"]}}
+    env.update(own)
+    if not given["kwargs"].get("_skip_env_hook"):
+        env = run_hook(env)
+    return JobEnv(merge_with_submitted(env, submitted))
 
 
 def _job_config(given: dict) -> dict:
@@ -342,21 +359,21 @@ def _job_config(given: dict) -> dict:
     if os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
         import json
         submitted = json.loads(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"])
-    env = dict(((given["runtime_env"] or {}).get("env_vars")) or {})
     metadata = {str(k): str(v) for k, v in (submitted.get("metadata") or {}).items()}
     worker_module.global_worker.default_actor_lifetime = None
     namespace = given["namespace"]
     if config is not None:
         metadata.update(config.metadata)
-        env = {**config.env_vars(), **env}
         namespace = namespace or config.ray_namespace
         worker_module.global_worker.default_actor_lifetime = config.default_actor_lifetime
     log = given["log_to_driver"]
     if log is None:
         log = os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
     given["log_to_driver"] = log
+    given["job_env"] = env = _job_env(given, config, submitted.get("runtime_env") or {})
     return {
-        "ray_namespace": namespace or _random_namespace(), "python_executable": sys.executable, "sys_path": _driver_sys_path(), "env": env,
+        "ray_namespace": namespace or _random_namespace(), "python_executable": sys.executable, "runtime_env": env.json,
+        "sys_path": _driver_sys_path(bool(env.fields.get("working_dir"))),
         "cwd": os.getcwd(), "entrypoint": " ".join(sys.argv) or "python", "metadata": metadata, "log_to_driver": bool(log),
         "submission_id": os.environ.get("RAY_JOB_SUBMISSION_ID") or metadata.get("job_submission_id") or "",
         "code_search_path": list(config.code_search_path) if config is not None else [],
@@ -371,6 +388,7 @@ def _connect(node: dict, job: dict, given: dict):
                   "log": job["log_to_driver"]})
     worker.code_search_path = job["code_search_path"]
     worker.node = node if node.get("started") else None
+    worker.runtime_env = job["runtime_env"]
     context = worker.context
     ip, head = context["node_ip"], context["head_address"]
     worker.address_info = {

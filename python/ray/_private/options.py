@@ -37,7 +37,6 @@ METHOD = {
 # Option -> (values that ask for nothing, the feature's name).
 _ABSENT = {
     "placement_group": ((None, "default"), "placement groups"),
-    "runtime_env": ((None, {}), "runtime environments of tasks and actors"),
     "label_selector": ((None, {}), "label selectors"),
     "fallback_strategy": ((None, []), "fallback strategies"),
     "_labels": ((None, {}), "labels of tasks and actors"),
@@ -162,6 +161,9 @@ def validate(options: dict, table: dict, kind: str):
     _check_retry_exceptions(options.get("retry_exceptions"), ValueError)
     _check_strategy(options.get("scheduling_strategy"))
     _check_backpressure(options)
+    if options.get("runtime_env"):
+        from ray._private.runtime_env.submit import check_task_env
+        check_task_env(options["runtime_env"])
     require_present(options)
 
 
@@ -249,6 +251,14 @@ def resources_of(options: dict, default_cpus: float) -> dict:
 def strategy_of(options: dict) -> str:
     value = options.get("scheduling_strategy")
     return value if isinstance(value, str) else ""
+
+
+def runtime_env_of(options: dict) -> str:
+    """The task's or actor's own environment as JSON; the submitter's is merged in later."""
+    if not options.get("runtime_env"):
+        return ""
+    from ray._private.runtime_env.submit import task_env
+    return task_env(options["runtime_env"])
 
 
 def retry_of(options: dict) -> dict:

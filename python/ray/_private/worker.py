@@ -20,6 +20,7 @@ class Worker:
         self.namespace = ""
         self.default_actor_lifetime = None
         self.code_search_path: list = []    # of this process's job
+        self.runtime_env = ""               # JSON of the job (drivers), or of what this process was started for
         self.log_printer = None
         self.node: dict | None = None       # started by us
         self.address_info: dict = {}

@@ -70,7 +70,8 @@ def _on_interrupt(signum, frame):
 def main(args: dict) -> int:
     """Runs a worker until its node-manager ends it; returns the exit code.
 
-    args: worker_id (hex), node_manager_socket, session_dir, node_id.
+    args: worker_id (hex), node_manager_socket, session_dir, node_id; runtime_env (JSON), python_path, head_address and token for those that are
+    to make an environment first.
     """
     sys.stdout = sys.__stdout__ = MarkedStream(1)
     sys.stderr = sys.__stderr__ = MarkedStream(2)
@@ -81,8 +82,13 @@ def main(args: dict) -> int:
     if os.environ.get("RAY_worker_faulthandler", "1") != "0":
         import faulthandler
         faulthandler.enable(2)
+    if args.get("runtime_env"):
+        from ray._private.runtime_env.setup import enter
+        enter(args)
+        worker.global_worker.runtime_env = args["runtime_env"]
     worker.global_worker.start({
         "is_driver": False,
+        "runtime_env": args.get("runtime_env"),
         "worker_id": bytes.fromhex(args["worker_id"]),
         "node_manager_socket": args["node_manager_socket"],
     })

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "common/base/rng.h"
+#include "daemons/node_manager/process/env_vars.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/worker_starter.h"
 #include "process_fixture.h"
@@ -214,6 +215,15 @@ TEST_F(JobProcessesTest, BadRequestsAreRefused) {
   auto with_env = job("true");
   with_env.set_runtime_env_json("{\"pip\": []}");
   EXPECT_EQ(jobs->start(with_env, {}).error().code, Code::kUnsupported);
+}
+
+TEST(EnvVars, MayReferToTheEnvironment) {
+  std::map<std::string, std::string> env = {{"GIVEN", "here"}};
+  EXPECT_EQ(expand_variables("a ${GIVEN} b ${NO_SUCH_VARIABLE}c ${open", env), "a here b c ${open");
+  EXPECT_EQ((*env_vars_of(R"({"env_vars":{"X":"${GIVEN}:more"},"config":{}})", env))["X"], "here:more");
+  EXPECT_NE(env_vars_of(R"({"working_dir":"gcs://a.zip"})", env).error().message.find("working_dir"), std::string::npos);
+  EXPECT_EQ(env_vars_of("rubbish", env).error().code, Code::kInvalid);
+  EXPECT_EQ(env_vars_of(R"({"env_vars":{"X":1}})", env).error().code, Code::kInvalid);
 }
 
 // ---- plain processes

@@ -375,9 +375,10 @@ TEST_F(SubmitterTest, AReplyForNothingIsRecognised) {
 TEST_F(SubmitterTest, FatalNoticeFailsTheQueue) {
   submit();
   submit();
-  submitter.class_failed(function.scheduling_class->id, "no worker can be started: exec: no such file", now);
+  submitter.class_failed(function.scheduling_class->id, make_error(Code::kRuntimeEnvSetup, "no worker can be started: exec: no such file"), now);
   ASSERT_EQ(comm.failed.size(), 2u);
   EXPECT_NE(comm.failed[0].second.message().find("no such file"), std::string::npos);
+  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kRuntimeEnvSetup));
   EXPECT_EQ(submitter.pending(), 0);
 }
 

@@ -1,0 +1,292 @@
+"""Packages on a node: fetched once per URI, kept in <session>/runtime_resources, used by many workers.
+
+NAME.lock beside the folder NAME: workers that use it hold a shared lock for life, making and removing it takes an exclusive one. A folder is
+made under another name and renamed: one that is there is whole.
+"""
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import stat
+import tarfile
+import urllib.parse
+import urllib.request
+import zipfile
+
+from ray import _raylet
+from ray._private.runtime_env.packaging import NAMESPACE, SCHEME, scheme_of
+
+_held: dict[str, int] = {}                      # folder -> descriptor of its lock, kept for life
+_MAX_UNPACKED = 64 << 30
+_MAX_ENTRIES = 1_000_000
+_HTTP_TIMEOUT_S = 60
+
+
+class SetupError(Exception):
+    """The environment cannot be made; the text says which part and why."""
+
+
+class Source:
+    """Where packages come from: the head's key-value store, before this process is connected."""
+
+    def __init__(self, head_address: str, token: str):
+        self._head, self._token = head_address, token
+
+    def get(self, key: str) -> bytes:
+        return _raylet.fetch_value(self._head, self._token, NAMESPACE, key)
+
+    def exists(self, name: str) -> bool:
+        try:
+            self.get(name)
+            return True
+        except ValueError:
+            return False
+
+    def write(self, name: str, path: str):
+        """The uploaded file `name` to `path`. SetupError when it is not there, or not whole."""
+        try:
+            manifest = json.loads(self.get(name))
+            with open(path, "wb") as file:
+                for i in range(manifest["chunks"]):
+                    file.write(self.get(f"{name}#{i}"))
+                size = file.tell()
+        except ValueError as error:
+            raise SetupError(f"the package {SCHEME}{name} is not in the cluster: has the job that uploaded it ended? ({error})") from None
+        if size != manifest["size"]:
+            raise SetupError(f"the package {SCHEME}{name} has {size} bytes instead of {manifest['size']}")
+
+    def read(self, name: str) -> bytes:
+        try:
+            return b"".join(self.get(f"{name}#{i}") for i in range(json.loads(self.get(name))["chunks"]))
+        except ValueError:
+            raise SetupError(f"{name} is not in the cluster: has the job that uploaded it ended?") from None
+
+
+# ---- archives: nothing they name may lie outside of where they are unpacked
+
+def _checked_target(root: str, name: str) -> str:
+    parts = name.replace("\\", "/").split("/")
+    if name.startswith(("/", "\\")) or ".." in parts or "\0" in name or (parts and ":" in parts[0] and len(parts[0]) == 2):
+        raise SetupError(f"the archive holds {name!r}, which lies outside of it: it is refused")
+    return os.path.join(root, *[part for part in parts if part not in ("", ".")])
+
+
+class _Budget:
+    def __init__(self):
+        self.entries, self.size = 0, 0
+
+    def add(self, size: int):
+        self.entries += 1
+        self.size += size
+        if self.entries > _MAX_ENTRIES or self.size > _MAX_UNPACKED:
+            raise SetupError(f"the archive is too large: more than {_MAX_ENTRIES} entries or {_MAX_UNPACKED >> 30} GiB")
+
+
+def _write(source, target: str, mode: int, budget: _Budget):
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with open(target, "wb") as out:
+        while block := source.read(1 << 20):
+            budget.add(len(block))
+            budget.entries -= 1
+            out.write(block)
+    os.chmod(target, mode)
+
+
+def _unpack_zip(path: str, root: str, budget: _Budget):
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            target, kind = _checked_target(root, info.filename), stat.S_IFMT(info.external_attr >> 16)
+            budget.add(0)
+            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise SetupError(f"the archive holds {info.filename!r}, which is a link or device: packages hold files and folders only")
+            if info.is_dir():
+                os.makedirs(target, exist_ok=True)
+                continue
+            with archive.open(info) as source:
+                _write(source, target, 0o755 if (info.external_attr >> 16) & 0o111 else 0o644, budget)
+
+
+def _unpack_tar(path: str, root: str, budget: _Budget):
+    with tarfile.open(path) as archive:
+        for info in archive:
+            target = _checked_target(root, info.name)
+            budget.add(0)
+            if info.isdir():
+                os.makedirs(target, exist_ok=True)
+            elif info.isfile():
+                _write(archive.extractfile(info), target, 0o755 if info.mode & 0o111 else 0o644, budget)
+            else:
+                raise SetupError(f"the archive holds {info.name!r}, which is a link or device: packages hold files and folders only")
+
+
+def unpack(path: str, root: str, name: str):
+    """SetupError for what is no archive, and for archives that would write elsewhere."""
+    os.makedirs(root)
+    try:
+        if name.lower().endswith((".zip", ".whl")):
+            _unpack_zip(path, root, _Budget())
+        else:
+            _unpack_tar(path, root, _Budget())
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError, UnicodeError) as error:
+        raise SetupError(f"{name} cannot be unpacked: {error}") from None
+
+
+def _only_folder(root: str) -> str | None:
+    entries = os.listdir(root)
+    path = os.path.join(root, entries[0]) if len(entries) == 1 else ""
+    return path if path and os.path.isdir(path) else None
+
+
+# ---- the node's cache
+
+def held_locks() -> list[int]:
+    """Descriptors: whoever inherits them goes on using the folders."""
+    return list(_held.values())
+
+
+def _lock(path: str, operation: int) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, operation)
+            # Removed by a sweep between the two: nobody else will see this one.
+            if os.stat(path).st_ino == os.fstat(descriptor).st_ino:
+                return descriptor
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+class Cache:
+    """Folders made once per node. `make(path)` fills one that is not there."""
+
+    def __init__(self, session_dir: str):
+        self.root = os.path.join(session_dir, "runtime_resources")
+        os.makedirs(self.root, mode=0o700, exist_ok=True)
+
+    def folder(self, name: str, make, in_place: bool = False) -> tuple[str, bool]:
+        """(path, whether it was made now). It stays while this process lives. `in_place`: what cannot be renamed is made anew unless marked whole."""
+        path = os.path.join(self.root, name)
+        if path in _held:
+            return path, False
+        made = False
+        while True:
+            descriptor = _lock(path + ".lock", fcntl.LOCK_SH)
+            if os.path.isdir(path) and (not in_place or os.path.exists(os.path.join(path, ".complete"))):
+                _held[path] = descriptor
+                os.utime(path + ".lock")
+                return path, made
+            os.close(descriptor)
+            descriptor = _lock(path + ".lock", fcntl.LOCK_EX)
+            try:
+                if in_place and not os.path.exists(os.path.join(path, ".complete")):
+                    shutil.rmtree(path, ignore_errors=True)
+                    make(path)
+                    open(os.path.join(path, ".complete"), "w").close()
+                    made = True
+                elif not os.path.isdir(path):
+                    self._make_and_rename(path, make)
+                    made = True
+            finally:
+                os.close(descriptor)
+
+    @staticmethod
+    def _make_and_rename(path: str, make):
+        unfinished = f"{path}.new"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        try:
+            make(unfinished)
+            os.rename(unfinished, path)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+
+    def sweep(self, wanted):
+        """Removes what no live worker uses and `wanted(name)` does not speak for, and the oldest of the rest beyond RAY_RUNTIME_ENV_CACHE_SIZE_GB (10)."""
+        limit = float(os.environ.get("RAY_RUNTIME_ENV_CACHE_SIZE_GB", 10)) * (1 << 30)
+        names = [entry[:-5] for entry in os.listdir(self.root) if entry.endswith(".lock")]
+        ages = {name: os.stat(os.path.join(self.root, name + ".lock")).st_mtime for name in names if os.path.exists(os.path.join(self.root, name + ".lock"))}
+        total = 0
+        for name in sorted(ages, key=ages.get, reverse=True):
+            path = os.path.join(self.root, name)
+            total += _size_of(path)
+            if path not in _held and (total > limit or not wanted(name)):
+                self._remove_unused(path)
+
+    @staticmethod
+    def _remove_unused(path: str):
+        try:
+            descriptor = os.open(path + ".lock", os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+            os.unlink(path + ".lock")
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        finally:
+            os.close(descriptor)
+
+
+def _size_of(path: str) -> int:
+    total = 0
+    for folder, _, files in os.walk(path):
+        for file in files:
+            try:
+                total += os.lstat(os.path.join(folder, file)).st_size
+            except OSError:
+                continue
+    return total
+
+
+def _download(uri: str, source: Source, path: str) -> None:
+    scheme = scheme_of(uri)
+    if scheme == "gcs":
+        source.write(uri[len(SCHEME):], path)
+    elif scheme in ("http", "https"):
+        try:
+            with urllib.request.urlopen(uri, timeout=_HTTP_TIMEOUT_S) as response, open(path, "wb") as file:
+                shutil.copyfileobj(response, file)
+        except OSError as error:
+            raise SetupError(f"{uri} cannot be fetched: {error}") from None
+    else:
+        raise SetupError(f"packages at {scheme}:// are not in this release: put the archive behind http(s):// or file://")
+
+
+def fetch(uri: str, cache: Cache, source: Source) -> str:
+    """The folder with the package's content on this node."""
+    local = urllib.parse.unquote(urllib.parse.urlsplit(uri).path) if scheme_of(uri) == "file" else None
+    identity = uri
+    if local:
+        try:
+            info = os.stat(local)
+        except OSError as error:
+            raise SetupError(f"{uri} cannot be read on this node: {error.strerror}") from None
+        identity = f"{uri} {info.st_mtime_ns} {info.st_size}"       # another content is another package
+    name = uri[len(SCHEME):] if uri.startswith(SCHEME) else "uri_" + hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
+    if os.path.basename(name) != name or name.startswith("."):
+        raise SetupError(f"{uri} is no name of a package")
+
+    def make(path: str):
+        archive = local or path + ".archive"
+        try:
+            if not local:
+                _download(uri, source, archive)
+            unpack(archive, path, urllib.parse.urlsplit(uri).path if not uri.startswith(SCHEME) else name)
+        finally:
+            if not local and os.path.exists(archive):
+                os.unlink(archive)
+
+    path, made = cache.folder(name, make)
+    if made:
+        cache.sweep(lambda other: not other.startswith("_ray_pkg_") or source.exists(other))
+    # Archives made elsewhere often hold one folder with everything in it.
+    inner = None if uri.startswith(SCHEME) else _only_folder(path)
+    return inner if inner and not os.path.exists(os.path.join(inner, "__init__.py")) else path

@@ -1,0 +1,183 @@
+"""A worker process makes the runtime environment it was started for: before user code, before it registers.
+
+It was forked with everything imported. Most fields are applied as it is: variables to os.environ, packages to sys.path, the working directory.
+What only the start of a program honours takes an exec of the interpreter, a tenth of a second or two: another interpreter (py_executable, pip), and
+variables the loader or the interpreter read (LD_*, PYTHON* but PYTHONPATH, MALLOC_*, GLIBC_TUNABLES; those of math libraries when NumPy is loaded).
+The process stays the same: its id, logs and parent.
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import sys
+
+from ray import _raylet
+from ray._private.runtime_env.packages import Cache, SetupError, Source, fetch
+
+EXIT_CODE = 26                     # base/status.h kRuntimeEnvSetup
+DEFAULT_TIMEOUT_S = 600
+_NOT_BUILT = {"conda": "conda environments", "uv": "uv environments", "container": "containers", "image_uri": "container images", "java_jars": "Java",
+              "_nsight": "Nsight profiling", "_rocprof_sys": "rocprof-sys profiling"}
+_LOADER_READS = ("LD_", "MALLOC_", "GLIBC_TUNABLES")
+_LIBRARIES_READ = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "BLIS_")
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+
+
+def expand(value: str) -> str:
+    """`value` with each ${NAME} replaced by what the environment has, by nothing when it has none."""
+    return _VARIABLE.sub(lambda match: os.environ.get(match[1], ""), value)
+
+
+def _needs_exec(names) -> bool:
+    def read_at_start(name: str) -> bool:
+        return (name.startswith(_LOADER_READS) or (name.startswith("PYTHON") and name not in ("PYTHONPATH", "PYTHONBREAKPOINT"))
+                or (name.startswith(_LIBRARIES_READ) and "numpy" in sys.modules))
+    return any(map(read_at_start, names))
+
+
+def _apply_variables(variables: dict):
+    # All are expanded with the environment as it was: their order means nothing.
+    os.environ.update({name: expand(value) for name, value in variables.items()})
+    if "TZ" in variables:
+        import time
+        time.tzset()
+
+
+def _exec(command: list[str], args: dict):
+    """This process goes on as `command`, with the same arguments (in memory: they hold the token)."""
+    code = (f"import sys; sys.path.insert(0, {args['python_path']!r}); "
+            "from ray._private.runtime_env.setup import resume; resume(int(sys.argv[1]))")
+    descriptor = os.memfd_create("ray_worker_args", 0)
+    os.set_inheritable(descriptor, True)
+    os.write(descriptor, json.dumps({**args, "executed": "1"}).encode())
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvp(command[0], [*command, "-c", code, str(descriptor)])
+    except OSError as error:
+        raise SetupError(f"py_executable: {shlex.join(command)} cannot be started: {error.strerror}") from None
+
+
+def resume(descriptor: int):
+    """The main program after _exec()."""
+    import ctypes
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    with os.fdopen(descriptor, "rb") as file:
+        args = json.load(file)
+    ctypes.CDLL(None).prctl(15, b"ray::IDLE", 0, 0, 0)
+    from ray._private import worker_main
+    code = worker_main.main(args)
+    os._exit(code & 0xFF if isinstance(code, int) else 0)
+
+
+def _add_paths(paths: list[str]):
+    from ray._private import executor
+    executor.environment_path = paths
+    sys.path[:] = [*paths, *(entry for entry in sys.path if entry not in paths)]
+    inherited = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry not in paths]
+    if paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *inherited])     # programs the tasks start find the same modules
+
+
+def _run_hook(hook: str, source: Source):
+    from ray._private.runtime_env.submit import HOOK_SCHEME
+    if hook.startswith(HOOK_SCHEME):
+        import pickle
+        driver_path, blob = pickle.loads(source.read(hook[len(HOOK_SCHEME):]))
+        added = [entry for entry in driver_path if entry and entry not in sys.path]
+        sys.path.extend(added)
+        try:
+            pickle.loads(blob)()
+        finally:
+            sys.path[:] = [entry for entry in sys.path if entry not in added]
+        return
+    import importlib
+    module, _, name = hook.rpartition(".")
+    if not module:
+        raise SetupError(f"worker_process_setup_hook: {hook!r} names no function of a module ('module.function')")
+    getattr(importlib.import_module(module), name)()
+
+
+def not_built(env: dict):
+    """SetupError for fields this release cannot make."""
+    for field, what in _NOT_BUILT.items():
+        if env.get(field):
+            raise SetupError(f"runtime_env field {field!r}: {what} are not in this release")
+
+
+def _make(env: dict, args: dict):
+    """Applies every field. Returns in the process that becomes the worker; an exec happens on the way when one is needed."""
+    not_built(env)
+    cache = Cache(args["session_dir"])
+    source = Source(args["head_address"], args["token"])
+    if os.environ.get("RAY_RUNTIME_ENV_PLUGINS") and not args.get("executed"):
+        from ray._private.runtime_env.plugin import apply_plugins
+        context = apply_plugins(env)
+        if context:
+            env = {**env, "env_vars": context.env_vars, "py_executable": context.py_executable}
+    variables = env.get("env_vars") or {}
+    python_path = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    if not args.get("executed"):
+        _apply_variables(variables)
+    command = shlex.split(env.get("py_executable") or "")
+    if env.get("pip"):
+        from ray._private.runtime_env.pip import make_environment
+        command = [make_environment(env["pip"], cache, command[0] if command else sys.executable)]
+    if not args.get("executed") and (command or _needs_exec(variables)):
+        _exec(command or [sys.executable], args)
+    if "PYTHONPATH" in variables and not args.get("executed"):
+        added = [entry for entry in os.environ["PYTHONPATH"].split(os.pathsep) if entry and entry not in python_path]
+        sys.path[:0] = [entry for entry in added if entry not in sys.path]
+    if any(name.startswith("OMP_NUM_THREADS") for name in variables):
+        from ray._private import executor
+        executor.keep_omp_threads()
+    paths = []
+    if env.get("working_dir"):
+        paths.append(fetch(env["working_dir"], cache, source))
+        os.chdir(paths[0])
+    paths += [fetch(uri, cache, source) for uri in env.get("py_modules") or []]
+    _add_paths(paths)
+    if env.get("worker_process_setup_hook"):
+        _run_hook(env["worker_process_setup_hook"], source)
+
+
+def _timeout_of(env: dict) -> int:
+    seconds = (env.get("config") or {}).get("setup_timeout_seconds", DEFAULT_TIMEOUT_S)
+    return seconds if isinstance(seconds, int) and seconds > 0 else 0
+
+
+def _on_timeout(signum, frame):
+    raise SetupError("it was not ready within config.setup_timeout_seconds")
+
+
+def _describe(error: BaseException, env: dict) -> str:
+    if isinstance(error, SetupError):
+        return str(error)
+    import traceback
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip()
+
+
+def enter(args: dict):
+    """Makes the environment of args["runtime_env"]; a process that cannot tells the node-manager why and ends."""
+    env = {}
+    try:
+        env = json.loads(args["runtime_env"])
+        if not isinstance(env, dict):
+            raise SetupError("the runtime environment is no JSON object")
+        signal.signal(signal.SIGALRM, _on_timeout)
+        signal.setitimer(signal.ITIMER_REAL, _timeout_of(env))
+        _make(env, args)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    except BaseException as error:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        text = _describe(error, env)
+        print(f"The runtime environment could not be made: {text}", file=sys.stderr, flush=True)
+        try:
+            _raylet.report_setup_failure(args["node_manager_socket"], bytes.fromhex(args["worker_id"]), text)
+        finally:
+            os._exit(EXIT_CODE)

@@ -1,0 +1,138 @@
+"""The submitting side: checked fields become the JSON that tasks, actors and jobs carry, and the uploads it refers to."""
+from __future__ import annotations
+
+import json
+import logging
+import os
+
+from ray._private.runtime_env.packaging import NAMESPACE, SCHEME, Upload, py_module_upload, scheme_of, working_dir_upload
+from ray.runtime_env import RuntimeEnv
+
+HOOK_SCHEME = "pickle://"           # of a worker_process_setup_hook that was a callable
+_MAX_JSON = 250_000                 # a node-manager accepts 256 KiB (node_manager/core/runtime_env.h)
+_warned: set[str] = set()
+
+
+def checked(env: dict) -> RuntimeEnv:
+    """The environment with its fields checked; a warning, once, for those nobody here knows."""
+    made = RuntimeEnv(**{name: value for name, value in dict(env).items()})
+    for name, _ in made.plugins():
+        if name not in _warned and not os.environ.get("RAY_RUNTIME_ENV_PLUGINS"):
+            _warned.add(name)
+            logging.getLogger("ray").warning("runtime_env field %s is not recognized by Ray and will be ignored, unless a plugin of the nodes (RAY_RUNTIME_ENV_PLUGINS) has this name.", name)
+    return made
+
+
+def check_task_env(env: dict):
+    """What is refused where a task's or actor's options are written: bad fields, and local paths, which jobs alone upload."""
+    made = checked(env)
+    places = [("working_dir", made.get("working_dir")), *(("py_modules", module) for module in made.py_modules())]
+    for field, value in places:
+        if value and (not isinstance(value, str) or not scheme_of(value)):
+            raise ValueError(f"{field}: {value!r} is not a URI. Local directories and modules can only be given for the whole job, in ray.init(runtime_env=...); "
+                             "tasks and actors take URIs such as that of a job's package.")
+    if made.get("excludes"):
+        raise ValueError("excludes: nothing is uploaded for a task or actor: give it in ray.init(runtime_env=...)")
+
+
+def _to_json(fields: dict) -> str:
+    try:
+        text = json.dumps(fields, sort_keys=True)
+    except TypeError as error:
+        raise TypeError(f"runtime_env: {error}: its fields must be values of JSON") from None
+    if len(text) > _MAX_JSON:
+        raise ValueError(f"runtime_env has {len(text)} bytes as JSON, more than the {_MAX_JSON} that are accepted: put large data into a file of the working_dir")
+    return "" if text == "{}" else text
+
+
+def _hook_upload(hook) -> Upload:
+    import sys
+    from _blake2 import blake2b
+
+    from ray import cloudpickle
+    # Workers that run it have no job yet, whose import paths it may need.
+    data = cloudpickle.dumps((list(sys.path), cloudpickle.dumps(hook)))
+    return Upload(f"_ray_hook_{blake2b(data, digest_size=16).hexdigest()}", data=data)
+
+
+def _resolve(env: RuntimeEnv, uploads: list[Upload]) -> dict:
+    fields = env.to_dict()
+    excludes = fields.pop("excludes", None) or []
+
+    def uri(upload: Upload) -> str:
+        uploads.append(upload)
+        return SCHEME + upload.name
+
+    directory = fields.get("working_dir")
+    if directory and not scheme_of(directory):
+        fields["working_dir"] = uri(working_dir_upload(directory, excludes))
+    if fields.get("py_modules"):
+        fields["py_modules"] = [module if isinstance(module, str) and scheme_of(module) else uri(py_module_upload(module, excludes)) for module in fields["py_modules"]]
+    hook = fields.get("worker_process_setup_hook")
+    if callable(hook):
+        upload = _hook_upload(hook)
+        uploads.append(upload)
+        fields["worker_process_setup_hook"] = HOOK_SCHEME + upload.name
+    return fields
+
+
+def task_env(env: dict | None) -> str:
+    """JSON of a task's or actor's own environment, "" when it has none. Uploads a hook that is a callable: this process is connected."""
+    if not env:
+        return ""
+    uploads: list[Upload] = []
+    text = _to_json(_resolve(checked(env), uploads))
+    for upload in uploads:
+        upload.send()
+    return text
+
+
+class JobEnv:
+    """The environment of a job that is about to start: `json` at once, the packages when the driver is connected."""
+
+    def __init__(self, env: dict | None):
+        self.uploads: list[Upload] = []
+        try:
+            self.fields = _resolve(checked(env or {}), self.uploads)
+            self.json = _to_json(self.fields)
+        except BaseException:
+            self.discard()
+            raise
+
+    def send(self):
+        for upload in self.uploads:
+            upload.send()
+        self.uploads = []
+
+    def discard(self):
+        for upload in self.uploads:
+            upload.discard()
+
+
+def merge_with_submitted(env: dict, submitted: dict) -> dict:
+    """What a driver asks for beside what its submitted job was given. ValueError when both name the same, unless RAY_OVERRIDE_JOB_RUNTIME_ENV=1."""
+    if not submitted:
+        return env
+    variables, given = dict(submitted.get("env_vars") or {}), dict(env.get("env_vars") or {})
+    clash = [name for name in env if name in submitted and name != "env_vars"]
+    if not clash and set(variables) & set(given):
+        clash = [f"env_vars[{name!r}]" for name in sorted(set(variables) & set(given))]
+    if clash and os.environ.get("RAY_OVERRIDE_JOB_RUNTIME_ENV") != "1":
+        raise ValueError(f"Failed to merge the Job's runtime env {submitted} with a ray.init's runtime env {env} because of a conflict in {', '.join(clash)}. Specifying the same "
+                         "runtime_env fields or the same environment variable keys is not allowed. Set RAY_OVERRIDE_JOB_RUNTIME_ENV=1 to instruct Ray to combine them, the driver's first.")
+    merged = {**submitted, **env}
+    if variables or given:
+        merged["env_vars"] = {**variables, **given}
+    return merged
+
+
+def run_hook(env: dict) -> dict:
+    """What RAY_RUNTIME_ENV_HOOK (module.function) makes of the driver's environment."""
+    name = os.environ.get("RAY_RUNTIME_ENV_HOOK")
+    if not name:
+        return env
+    import importlib
+    module, _, function = name.rpartition(".")
+    if not module:
+        raise ValueError(f"RAY_RUNTIME_ENV_HOOK is {name!r}: the name of a function is needed, such as my_module.my_function")
+    return getattr(importlib.import_module(module), function)(env or {}) or {}

@@ -1,0 +1,135 @@
+// Workers that are started for one runtime environment.
+#include "core_fixture.h"
+#include "daemons/node_manager/core/runtime_env.h"
+
+namespace rt::node {
+namespace {
+
+constexpr char kRed[] = R"({"env_vars":{"A":"red"}})";
+
+class RuntimeEnvTest : public NodeCoreTest {
+ protected:
+  proto::LeaseDemand demand_with(const std::string& env, int n, uint64_t class_id = 1) {
+    proto::LeaseDemand d = demand(n, {{"CPU", 1}}, class_id);
+    d.set_runtime_env(env);
+    return d;
+  }
+  WorkerId starting() {
+    auto spawn = RecordingSink::take(sink.spawns);
+    EXPECT_EQ(spawn.kind.runtime_env, kRed);
+    core->worker_spawned(spawn.id, ++pids, now());
+    return spawn.id;
+  }
+};
+
+TEST_F(RuntimeEnvTest, ADemandGetsOnlyWorkersStartedForIt) {
+  make(2, 1);
+  WorkerId plain = start_worker();
+  want(1, demand_with(kRed, 1));
+  WorkerId red = starting();
+  EXPECT_EQ(sink.rest(), "");   // the idle plain one is not for it
+  EXPECT_TRUE(core->worker_registered(red, pids, "/s/red", now()));
+  auto grant = take_grant();
+  EXPECT_EQ(worker_of(grant), red);
+  want(1, demand_with("", 1, 2));
+  EXPECT_EQ(worker_of(take_grant()), plain);
+  give_back(grant);
+  want(1, demand_with(kRed, 1));
+  EXPECT_EQ(worker_of(take_grant()), red);   // used again
+}
+
+TEST_F(RuntimeEnvTest, AnIdleWorkerOfAnotherEnvironmentMakesRoom) {
+  settings.max_workers = 1;
+  make(1, 1);
+  WorkerId plain = start_worker();
+  want(1, demand_with(kRed, 1));
+  EXPECT_EQ(RecordingSink::take(sink.kills), plain);
+  reap(plain, SIGKILL);
+  RecordingSink::take(sink.deaths);
+  WorkerId red = starting();
+  EXPECT_TRUE(core->worker_registered(red, pids, "/s/red", now()));
+  take_grant();
+}
+
+TEST_F(RuntimeEnvTest, AFailedSetupFailsItsClassAndNoOther) {
+  make(2);
+  want(1, demand_with(kRed, 1));
+  want(1, demand_with("", 1, 2));
+  RecordingSink::Spawn first = RecordingSink::take(sink.spawns), second = RecordingSink::take(sink.spawns);
+  if (first.kind.runtime_env.empty()) std::swap(first, second);
+  core->worker_setup_failed(first.id, "no such package", now());
+  auto notice = RecordingSink::take(sink.notices);
+  EXPECT_EQ(notice.message.class_id(), 1u);
+  EXPECT_TRUE(notice.message.fatal());
+  EXPECT_EQ(notice.message.code(), static_cast<int>(Code::kRuntimeEnvSetup));
+  EXPECT_NE(notice.message.message().find("no such package"), std::string::npos);
+  EXPECT_EQ(RecordingSink::take(sink.kills), first.id);
+  core->worker_setup_failed(first.id, "said twice", now());
+  reap(first.id, 0, 26);
+  RecordingSink::take(sink.deaths);
+  EXPECT_TRUE(core->worker_registered(second.id, ++pids, "/s/plain", now()));
+  EXPECT_EQ(take_grant().message.class_id(), 2u);
+  // Nothing is remembered against it: the next demand starts a process at once.
+  want(1, demand_with(kRed, 1));
+  WorkerId red = starting();
+  EXPECT_TRUE(core->worker_registered(red, pids, "/s/red", now()));
+  take_grant();
+}
+
+TEST_F(RuntimeEnvTest, AFailedSetupIsTheActorsDeath) {
+  make(1);
+  auto request = actor(1, {{"CPU", 1}}, {});
+  request.mutable_spec()->mutable_creation()->set_runtime_env(kRed);
+  create(request);
+  WorkerId red = starting();
+  core->worker_setup_failed(red, "no such package", now());
+  auto created = RecordingSink::take(sink.created);
+  EXPECT_FALSE(created.reply.ok());
+  EXPECT_EQ(created.reply.failure().kind(), proto::ExitInfo::INIT_FAILED);
+  EXPECT_EQ(created.reply.failure().exit_code(), static_cast<int>(Code::kRuntimeEnvSetup));
+  EXPECT_EQ(RecordingSink::take(sink.kills), red);
+  EXPECT_EQ(free_cpus(), 1);
+  reap(red, 0, 26);
+  RecordingSink::take(sink.deaths);
+}
+
+TEST_F(RuntimeEnvTest, PlainWorkersCannotSayThatTheirSetupFailed) {
+  make(1, 1);
+  WorkerId id = RecordingSink::take(sink.spawns).id;
+  core->worker_setup_failed(id, "a lie", now());
+  core->worker_spawned(id, ++pids, now());
+  EXPECT_TRUE(core->worker_registered(id, pids, "/s", now()));
+  core->worker_setup_failed(id, "another", now());
+  EXPECT_EQ(core->pool().count(WorkerState::kIdle), 1);
+}
+
+TEST_F(RuntimeEnvTest, MakingAnEnvironmentMayTakeItsTimeoutOnTop) {
+  make(1);
+  want(1, demand_with(R"({"config":{"setup_timeout_seconds":100}})", 1));
+  WorkerId id = RecordingSink::take(sink.spawns).id;
+  core->worker_spawned(id, 5, now());
+  pass(settings.worker_register_timeout_ms * kMs + 99'000 * kMs);
+  EXPECT_EQ(sink.rest(), "");
+  pass(2'000 * kMs);
+  EXPECT_EQ(RecordingSink::take(sink.kills), id);
+  reap(id, SIGKILL);
+  RecordingSink::take(sink.deaths);
+  want(1, demand(0));
+  sink.spawns.clear();
+}
+
+TEST_F(RuntimeEnvTest, HugeEnvironmentsAreRefused) {
+  make(1);
+  want(1, demand_with(std::string(kMaxRuntimeEnvBytes + 1, ' '), 1));
+  EXPECT_EQ(RecordingSink::take(sink.notices).message.code(), static_cast<int>(Code::kRuntimeEnvSetup));
+}
+
+TEST(SetupTimeout, IsReadFromTheEnvironment) {
+  EXPECT_EQ(setup_timeout_us("{}"), 600'000'000);
+  EXPECT_EQ(setup_timeout_us("no JSON"), 600'000'000);
+  EXPECT_EQ(setup_timeout_us(R"({"config":{"setup_timeout_seconds":5}})"), 5'000'000);
+  EXPECT_EQ(setup_timeout_us(R"({"config":{"setup_timeout_seconds":-1}})"), -1);
+}
+
+}  // namespace
+}  // namespace rt::node
