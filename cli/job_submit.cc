@@ -1,16 +1,18 @@
 #include <filesystem>
 #include <fmt/core.h>
+#include <fstream>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/job_common.h"
+#include "cli/job_package.h"
 #include "cli/output.h"
 
 namespace rt::cli {
 namespace {
 
-constexpr const char* kAbsent[] = {"runtime-env", "runtime-env-json", "working-dir", "entrypoint-num-cpus", "entrypoint-num-gpus",
+constexpr const char* kAbsent[] = {"entrypoint-num-cpus", "entrypoint-num-gpus",
                                    "entrypoint-memory", "entrypoint-resources", "entrypoint-label-selector"};
 
 Status fill_metadata(const CommandLine& line, proto::SubmitJobRequest* request) {
@@ -37,6 +39,25 @@ Status check_text(const char* what, const std::string& text) {
   }
 }
 
+// JSON; empty: none is asked for.
+Result<std::string> runtime_env_of(const CommandLine& line) {
+  std::string text = line.get("runtime-env-json"), source = "--runtime-env-json";
+  if (line.has("runtime-env")) {
+    if (line.has("runtime-env-json")) return make_error(Code::kInvalid, "Only one of --runtime-env and --runtime-env-json can be provided.");
+    source = fmt::format("--runtime-env (file {})", line.get("runtime-env"));
+    std::ifstream file(line.get("runtime-env"));
+    if (!file) return make_error(Code::kInvalid, fmt::format("{} cannot be read", source));
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  nlohmann::json env = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text, nullptr, false);
+  if (!env.is_object()) return make_error(Code::kInvalid, fmt::format("{} is no JSON object", source));
+  if (line.has("working-dir")) {
+    RT_TRY(check_text("the name of the working directory", line.get("working-dir")));
+    env["working_dir"] = line.get("working-dir");
+  }
+  return env.empty() ? std::string() : env.dump();
+}
+
 Result<int> submit(const CommandLine& line) {
   for (const char* name : kAbsent) {
     if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is not available in this release", name));
@@ -50,7 +71,12 @@ Result<int> submit(const CommandLine& line) {
   RT_TRY(check_text("the command", request.entrypoint()));
   RT_TRY(check_text("the submission id", request.submission_id()));
   RT_TRY(check_text("the name of the current directory", request.cwd()));
+  RT_ASSIGN(std::string runtime_env, runtime_env_of(line));
   RT_ASSIGN(Head head, connect_job_head(line));
+  if (!runtime_env.empty()) {
+    RT_ASSIGN(std::string uploaded, upload_runtime_env(head, runtime_env));
+    request.set_runtime_env_json(uploaded);
+  }
   fmt::print("Job submission server address: {}\n", head.address);
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::SubmitJob, request));
   const std::string& id = reply.submission_id();
@@ -72,6 +98,9 @@ int run_job_submit(const Words& words) {
   declare_job_options(line);
   line.option("submission-id", "ID", "name of the job (default: a new one)")
       .option("metadata-json", "JSON", "strings to keep with the job")
+      .option("working-dir", "DIR", "folder (uploaded) or URI of an archive: the program's directory, on every node")
+      .option("runtime-env-json", "JSON", "runtime environment of the program and its workers (docs/runtime-environments.md)")
+      .option("runtime-env", "FILE", "the same, from a file")
       .flag("no-wait", "return once the job is submitted")
       .hidden_option("job-id")
       .rest("COMMAND...");

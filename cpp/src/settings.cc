@@ -92,6 +92,16 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+// The JSON of a job's environment, empty for none. C++ workers have variables only: what else is asked for is named.
+std::string runtime_env_of(const std::string& source, const nlohmann::json& env) {
+  if (!env.is_object()) throw RayException(fmt::format("{}: the runtime environment is no JSON object.", source));
+  for (const auto& [field, value] : env.items()) {
+    if (field != "env_vars" && field != "config")
+      throw RayException(fmt::format("{}: runtime_env field '{}' is for Python workers only: C++ workers have env_vars.", source, field));
+  }
+  return env.empty() ? std::string() : env.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
 void apply_flags(const std::map<std::string, std::string>& flags, InitOptions* options) {
   auto with = [&](const char* name, const std::function<void(const std::string&)>& use) {
     auto it = flags.find(name);
@@ -111,7 +121,7 @@ void apply_flags(const std::map<std::string, std::string>& flags, InitOptions* o
   });
   with("ray_job_namespace", [&](auto& v) { options->ray_namespace = v; });
   with("ray_runtime_env", [&](auto& v) {
-    if (v != "{}") throw RayException("--ray_runtime_env: runtime environments are not available in this release.");
+    options->runtime_env = runtime_env_of("--ray_runtime_env", nlohmann::json::parse(v, nullptr, false));
   });
 }
 
@@ -122,8 +132,7 @@ void apply_job_config(const char* json, InitOptions* options) {
       !job["runtime_env"].is_object()) {
     throw RayException("RAY_JOB_CONFIG_JSON_ENV_VAR must be a JSON object with exactly the objects runtime_env and metadata.");
   }
-  if (!job["runtime_env"].empty())
-    throw RayException("RAY_JOB_CONFIG_JSON_ENV_VAR asks for a runtime_env: runtime environments are not available in this release.");
+  options->runtime_env = runtime_env_of("RAY_JOB_CONFIG_JSON_ENV_VAR", job["runtime_env"]);
   for (const auto& [key, value] : job["metadata"].items()) options->metadata[key] = value.is_string() ? value.get<std::string>() : value.dump();
 }
 

@@ -17,6 +17,7 @@ struct InitOptions {
   bool detached_actors = false;
   std::string ray_namespace;
   std::map<std::string, std::string> metadata;    // of a submitted job
+  std::string runtime_env;                        // JSON of the job's; empty: none
 };
 
 // Ends the process for unknown flags, like a strict flag parser. Throws RayException for what is wrong in the environment.

@@ -28,12 +28,14 @@ std::string generated_id(Rng& rng) {
   return id;
 }
 
+constexpr size_t kMaxRuntimeEnvBytes = 64 * 1024;   // it becomes a variable of the driver's environment, with the metadata
+
 Status check_runtime_env(const std::string& text) {
+  if (text.size() > kMaxRuntimeEnvBytes) return make_error(Code::kInvalid, fmt::format("the runtime environment has {} bytes: {} are accepted", text.size(), kMaxRuntimeEnvBytes));
   if (text.empty()) return {};
   nlohmann::json env = nlohmann::json::parse(text, nullptr, false);
-  if (env.is_discarded() || !(env.is_object() || env.is_null())) return make_error(Code::kInvalid, "the runtime environment is no JSON object");
-  if (env.empty()) return {};
-  return make_error(Code::kUnsupported, fmt::format("runtime environments are not implemented yet (runtime_env field '{}')", env.begin().key()));
+  if (env.is_object() || env.is_null()) return {};
+  return make_error(Code::kInvalid, "the runtime environment is no JSON object");
 }
 
 std::string default_message(const std::string& status) {
@@ -111,7 +113,9 @@ void SubmittedJobs::start(proto::SubmittedJob& job) {
 void SubmittedJobs::send_start(const proto::SubmittedJob& job, const NodeState& node) {
   proto::StartJobProcessRequest request;
   *request.mutable_job() = job;
-  nlohmann::json config = {{"runtime_env", nlohmann::json::object()}, {"metadata", nlohmann::json::object()}};
+  nlohmann::json runtime_env = nlohmann::json::parse(job.runtime_env_json(), nullptr, false);
+  if (!runtime_env.is_object()) runtime_env = nlohmann::json::object();
+  nlohmann::json config = {{"runtime_env", runtime_env}, {"metadata", nlohmann::json::object()}};
   for (const auto& [key, value] : job.metadata()) config["metadata"][key] = value;
   config["metadata"]["job_submission_id"] = job.submission_id();
   if (!job.metadata().contains("job_name")) config["metadata"]["job_name"] = job.submission_id();

@@ -10,6 +10,7 @@ namespace rt::node {
 namespace {
 constexpr size_t kMaxExits = 1000;
 constexpr size_t kMaxFinishedJobs = 10'000;
+constexpr size_t kMaxTroubles = 1000;       // kinds: programs may invent runtime environments without end
 constexpr int64_t kFirstBackoffUs = 200'000, kMaxBackoffUs = 30'000'000;
 }  // namespace
 
@@ -76,6 +77,7 @@ void NodeCore::worker_start_failed(const WorkerId& id, const std::string& why, N
 }
 
 void NodeCore::start_trouble(const WorkerKind& kind, const std::string& why, Now now) {
+  if (trouble_.size() >= kMaxTroubles && !trouble_.contains(kind)) trouble_.erase(trouble_.begin());
   StartTrouble& trouble = trouble_[kind];
   ++trouble.failures;
   trouble.last = why;

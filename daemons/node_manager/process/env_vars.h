@@ -11,7 +11,15 @@ namespace rt::node {
 // `value` with each ${NAME} replaced by what `env`, else this process's environment has; by nothing when neither does.
 std::string expand_variables(const std::string& value, const std::map<std::string, std::string>& env);
 
-// env_vars of a runtime environment (JSON), expanded. kUnsupported names another field: those are for Python.
+// What a runtime environment (JSON) asks of a process: variables, expanded, and whether there is more than these.
+struct RuntimeEnvParts {
+  std::map<std::string, std::string> variables;
+  bool others = false;
+  std::string other;    // one of them
+};
+Result<RuntimeEnvParts> parts_of(const std::string& runtime_env, const std::map<std::string, std::string>& env);
+
+// Only its variables. kUnsupported names another field: those are for Python.
 Result<std::map<std::string, std::string>> env_vars_of(const std::string& runtime_env, const std::map<std::string, std::string>& env);
 
 }  // namespace rt::node

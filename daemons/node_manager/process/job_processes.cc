@@ -1,5 +1,7 @@
 #include "daemons/node_manager/process/job_processes.h"
 
+#include "daemons/node_manager/process/env_vars.h"
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
@@ -16,7 +18,10 @@ namespace rt::node {
 namespace {
 
 constexpr int64_t kStopGraceUs = 3'000'000;
-constexpr int kMessageLines = 10;
+constexpr int kMessageLines = 10, kSetupLines = 30;
+// python/ray/_private/runtime_env/entrypoint.py
+constexpr char kMakeEnvironment[] = "import sys; sys.path.insert(0, sys.argv.pop(1)); from ray._private.runtime_env.entrypoint import main; main()";
+constexpr char kNoEnvironment[] = "The runtime environment could not be made: ";
 
 // It becomes part of a file name.
 bool valid_submission_id(const std::string& id) {
@@ -69,12 +74,17 @@ Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<st
   if (!valid_submission_id(id)) return make_error(Code::kInvalid, fmt::format("'{}' is no valid submission id: letters, digits, '-', '_' and '.' only", id));
   if (jobs_.contains(id)) return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", id));
   if (request.entrypoint().empty()) return make_error(Code::kInvalid, "the job has no entrypoint");
-  if (!request.runtime_env_json().empty() && request.runtime_env_json() != "{}" && request.runtime_env_json() != "null") {
-    return make_error(Code::kUnsupported, "runtime_env is not part of this release");
-  }
   SpawnOptions spawn;
   spawn.argv = {"/bin/sh", "-c", request.entrypoint()};
   spawn.env = environment(env);
+  bool makes_environment = false;
+  if (!request.runtime_env_json().empty()) {
+    RT_ASSIGN(RuntimeEnvParts parts, parts_of(request.runtime_env_json(), spawn.env));
+    for (const auto& [name, value] : parts.variables) spawn.env[name] = value;
+    makes_environment = parts.others;
+    // What a program of ours makes first, with the node's interpreter; then it becomes the entrypoint.
+    if (makes_environment) spawn.argv = {options_.python, "-c", kMakeEnvironment, options_.python_path, options_.session_dir, request.entrypoint()};
+  }
   spawn.stdout_path = spawn.stderr_path = log_path(id);
   spawn.new_session = true;
   auto pwd = env.find("PWD");
@@ -85,6 +95,7 @@ Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<st
   job.info.set_status("RUNNING");
   job.info.set_pid(process.pid);
   job.process = process;
+  job.makes_environment = makes_environment;
   reaper_.watch(process.pid, [this, id](int status) { exited(id, status); });
   report_(job.info);
   return {};
@@ -114,8 +125,10 @@ void JobProcesses::exited(const std::string& submission_id, int status) {
     job.info.set_message("Job finished successfully.");
   } else {
     job.info.set_status("FAILED");
-    job.info.set_error_type("JOB_ENTRYPOINT_COMMAND_ERROR");
-    std::string tail = file_tail(log_path(submission_id), kMessageLines);
+    std::string tail = file_tail(log_path(submission_id), job.makes_environment ? kSetupLines : kMessageLines);
+    bool no_environment = job.makes_environment && job.info.exit_code() == static_cast<int>(Code::kRuntimeEnvSetup) && tail.find(kNoEnvironment) != std::string::npos;
+    job.info.set_error_type(no_environment ? "RUNTIME_ENV_SETUP_FAILURE" : "JOB_ENTRYPOINT_COMMAND_ERROR");
+    if (no_environment) how = "the job's driver was not started";
     job.info.set_message(tail.empty() ? how : how + ". Last lines of its log:\n" + tail);
   }
   report_(job.info);

@@ -43,6 +43,7 @@ class JobProcesses {
   struct Job {
     proto::SubmittedJob info;
     ProcessId process;
+    bool makes_environment = false;   // a program of ours comes before the entrypoint
     bool stopping = false;
     net::Loop::TimerId kill_timer = 0;
   };

@@ -48,6 +48,12 @@ TEST(SettingsDeathTest, UnknownFlagsEndTheProgram) {
   EXPECT_DEATH(with_flags(RayConfig(), {"--ray_default_actor_lifetime=forever"}), "detached or non_detached");
 }
 
+TEST(Settings, VariablesAreARuntimeEnvironment) {
+  EXPECT_EQ(with_flags(RayConfig(), {"--ray_runtime_env={\"env_vars\": {\"A\": \"b\"}}"}).runtime_env, R"({"env_vars":{"A":"b"}})");
+  EXPECT_EQ(with_flags(RayConfig(), {"--ray_runtime_env={}"}).runtime_env, "");
+  EXPECT_THROW(with_flags(RayConfig(), {"--ray_runtime_env=rubbish"}), RayException);
+}
+
 TEST(Settings, AbsentFeaturesAreNamed) {
   EXPECT_THROW(with_flags(RayConfig(), {"--ray_runtime_env={\"pip\": []}"}), RayException);
 }

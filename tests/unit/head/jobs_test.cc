@@ -175,6 +175,19 @@ TEST_F(JobsTest, ASubmittedJobsLife) {
   EXPECT_FALSE(stop(id)->stopped());
 }
 
+TEST_F(JobsTest, ARuntimeEnvironmentGoesToTheNodeAndTheDriver) {
+  add_node(1, {});
+  proto::SubmitJobRequest request;
+  request.set_entrypoint("x");
+  request.set_runtime_env_json(R"({"env_vars": {"A": "b"}})");
+  Answer<proto::SubmitJobReply> answer;
+  core->submit_job(request, now, answer.reply());
+  commit();
+  auto start = take(sink.starts);
+  EXPECT_EQ(start.request.job().runtime_env_json(), request.runtime_env_json());
+  EXPECT_EQ(nlohmann::json::parse(start.request.env().at("RAY_JOB_CONFIG_JSON_ENV_VAR"))["runtime_env"]["env_vars"]["A"], "b");
+}
+
 TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
   add_node(1, {});
   EXPECT_EQ(submit("a b").error().code, Code::kInvalid);
@@ -189,10 +202,10 @@ TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
   sink.starts.clear();
   proto::SubmitJobRequest request;
   request.set_entrypoint("x");
-  request.set_runtime_env_json("{\"pip\": [\"numpy\"]}");
+  request.set_runtime_env_json("[\"pip\"]");
   Answer<proto::SubmitJobReply> answer;
   core->submit_job(request, now, answer.reply());
-  EXPECT_EQ(answer.error().code, Code::kUnsupported);
+  EXPECT_EQ(answer.error().code, Code::kInvalid);
   EXPECT_EQ(core->submitted_job("nope").error().code, Code::kNotFound);
   EXPECT_EQ(stop("nope").error().code, Code::kNotFound);
 }

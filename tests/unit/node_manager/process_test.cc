@@ -213,8 +213,18 @@ TEST_F(JobProcessesTest, BadRequestsAreRefused) {
   EXPECT_EQ(jobs->start(job("true", "a/b"), {}).error().code, Code::kInvalid);
   EXPECT_EQ(jobs->start(job(""), {}).error().code, Code::kInvalid);
   auto with_env = job("true");
-  with_env.set_runtime_env_json("{\"pip\": []}");
-  EXPECT_EQ(jobs->start(with_env, {}).error().code, Code::kUnsupported);
+  with_env.set_runtime_env_json("[]");
+  EXPECT_EQ(jobs->start(with_env, {}).error().code, Code::kInvalid);
+  with_env.set_runtime_env_json("{\"env_vars\": {\"A\": 1}}");
+  EXPECT_EQ(jobs->start(with_env, {}).error().code, Code::kInvalid);
+}
+
+TEST_F(JobProcessesTest, VariablesOfItsEnvironmentAreSet) {
+  auto with_env = job("echo $COLOUR");
+  with_env.set_runtime_env_json(R"({"env_vars": {"COLOUR": "dark ${SHADE}"}})");
+  ASSERT_TRUE(jobs->start(with_env, {{"SHADE", "red"}}));
+  ASSERT_TRUE(await_reports(2));
+  EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 100)->data, "dark red\n");
 }
 
 TEST(EnvVars, MayReferToTheEnvironment) {

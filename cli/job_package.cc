@@ -1,0 +1,126 @@
+#include "cli/job_package.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "common/base/environment.h"
+
+namespace rt::cli {
+namespace {
+
+// As python/ray/_private/runtime_env/packaging.py stores packages.
+constexpr char kNamespace[] = "pkg";
+constexpr size_t kChunkBytes = 16 << 20;
+
+struct Said {
+  std::string out, errors;
+  int status = 0;
+};
+
+struct Pipe {
+  int read_end = -1, write_end = -1;
+  ~Pipe() {
+    for (int fd : {read_end, write_end}) {
+      if (fd >= 0) ::close(fd);
+    }
+  }
+};
+
+// Standard output of a program; its errors go through a file, so that neither can fill up unread.
+Result<Said> run(const std::vector<std::string>& words) {
+  Pipe out;
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe", errno);
+  out.read_end = ends[0], out.write_end = ends[1];
+  int errors = ::memfd_create("errors", MFD_CLOEXEC);
+  if (errors < 0) return errno_error("cannot make a file in memory", errno);
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, out.write_end, 1);
+  posix_spawn_file_actions_adddup2(&actions, errors, 2);
+  pid_t pid = 0;
+  int failed = ::posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(std::exchange(out.write_end, -1));
+  Said said;
+  if (!failed) {
+    char buffer[65536];
+    for (ssize_t n; (n = ::read(out.read_end, buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);) {
+      if (n > 0) said.out.append(buffer, static_cast<size_t>(n));
+    }
+    while (::waitpid(pid, &said.status, 0) < 0 && errno == EINTR) {
+    }
+    said.errors.resize(65536);
+    ssize_t n = ::pread(errors, said.errors.data(), said.errors.size(), 0);
+    said.errors.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    while (said.errors.ends_with('\n')) said.errors.pop_back();
+  }
+  ::close(errors);
+  if (failed) return errno_error(fmt::format("cannot start {}, which packages the runtime environment (RAY_PYTHON)", words[0]), failed);
+  return said;
+}
+
+Status put(Head& head, const std::string& key, const std::string& value) {
+  proto::KvPutRequest request;
+  request.set_ns(kNamespace);
+  request.set_key(key);
+  request.set_value(value);
+  request.set_overwrite(true);
+  auto reply = head.client->call(&proto::HeadService::Stub::KvPut, request);
+  if (!reply) return reply.error();
+  return {};
+}
+
+Status upload(Head& head, const std::string& name, const std::string& path) {
+  std::error_code unreadable;
+  uint64_t size = std::filesystem::file_size(path, unreadable);
+  if (unreadable) return make_error(Code::kIo, fmt::format("cannot read {}: {}", path, unreadable.message()));
+  size_t chunks = (size + kChunkBytes - 1) / kChunkBytes;
+  std::string manifest = nlohmann::json{{"size", size}, {"chunks", chunks}}.dump();
+  std::ifstream file(path, std::ios::binary);
+  std::string chunk;
+  for (size_t i = 0; i < chunks; ++i) {
+    chunk.resize(std::min<uint64_t>(kChunkBytes, size - i * kChunkBytes));
+    if (!file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()))) return make_error(Code::kIo, "cannot read " + path);
+    RT_TRY(put(head, fmt::format("{}#{}", name, i), chunk));
+  }
+  return put(head, name, manifest);
+}
+
+}  // namespace
+
+Result<std::string> upload_runtime_env(Head& head, const std::string& env) {
+  std::error_code ignored;
+  std::string here = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
+  std::string python = environment("RAY_PYTHON");
+  // The package of a build, an installation, a wheel.
+  const char* program = "import sys; here = sys.argv.pop(1); sys.path[:0] = [here + '/../python', here + '/../lib/ray-runtime/python', here + '/../..']; "
+                        "from ray._private.runtime_env.pack import main; main()";
+  RT_ASSIGN(Said said, run({python.empty() ? "/usr/bin/python3" : python, "-c", program, here, env}));
+  if (said.status != 0) return make_error(Code::kInvalid, "the runtime environment is refused: " + said.errors);
+  nlohmann::json packed = nlohmann::json::parse(said.out, nullptr, false);
+  if (!packed.is_object()) return make_error(Code::kInternal, "the runtime environment could not be packaged: " + said.errors);
+  if (!said.errors.empty()) fmt::print(stderr, "{}\n", said.errors);
+  Status sent;
+  for (const auto& item : packed["uploads"]) {
+    std::string path = item["path"].get<std::string>();
+    if (sent) sent = upload(head, item["name"].get<std::string>(), path);
+    if (item["temporary"].get<bool>()) std::filesystem::remove(path, ignored);
+  }
+  if (!sent) return sent.error();
+  return packed["fields"].dump();
+}
+
+}  // namespace rt::cli

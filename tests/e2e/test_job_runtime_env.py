@@ -1,0 +1,60 @@
+"""rayctl job submit with a runtime environment: the program and its workers have it."""
+import json
+import textwrap
+
+import pytest
+
+PROGRAM = textwrap.dedent("""
+    import os, ray
+    import beside
+    ray.init()
+    @ray.remote
+    def look():
+        import beside
+        return beside.X, open("data.txt").read(), os.environ["COLOUR"]
+    print("driver", beside.X, open("data.txt").read(), os.environ["COLOUR"])
+    print("worker", *ray.get(look.remote()))
+""")
+
+
+@pytest.fixture
+def running(shell):
+    shell.ok("start", "--head", "--port=0", "--num-cpus=1")
+    return shell
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in {"program.py": PROGRAM, "beside.py": "X = 7", "data.txt": "content", "left_out.log": "x"}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_working_dir_and_variables(running, folder, tmp_path):
+    env = json.dumps({"env_vars": {"COLOUR": "red"}, "excludes": ["*.log"]})
+    out = running.ok("job", "submit", "--working-dir", str(folder), "--runtime-env-json", env, "--", "sh", "-c", "python program.py; ls; echo $COLOUR")
+    assert "driver 7 content red" in out and "worker 7 content red" in out and "left_out.log" not in out and "\nred\n" in out
+    (tmp_path / "env.json").write_text(env)
+    assert "\nred\n" in running.ok("job", "submit", "--runtime-env", str(tmp_path / "env.json"), "--", "sh", "-c", "echo $COLOUR")
+
+
+def test_what_the_driver_asks_for_beside_it(running, folder):
+    code = "import ray; ray.init(runtime_env={'env_vars': {'%s': 'driver'}}); print(ray.get(ray.remote(lambda: __import__('os').environ['A']).remote()))"
+    submit = ("job", "submit", "--runtime-env-json", '{"env_vars": {"A": "job"}}', "--", "python", "-c")
+    assert "\njob\n" in running.ok(*submit, code % "B")
+    done = running.run(*submit, code % "A")
+    assert done.returncode == 1 and "conflict" in done.stdout
+
+
+def test_mistakes(running, folder):
+    submit = ("job", "submit", "--", "true")
+    def refused(*options):
+        return running.fails(*submit[:2], *options, *submit[2:])
+    assert "no JSON object" in refused("--runtime-env-json", "[1]")
+    assert "cannot be read" in refused("--runtime-env", "/no/such/file")
+    assert "Only one of" in refused("--runtime-env", "a", "--runtime-env-json", "{}")
+    assert "/no/such/dir" in refused("--working-dir", "/no/such/dir")
+    assert "env_vars" in refused("--runtime-env-json", '{"env_vars": {"A": 1}}')
+    assert "_ray_pkg_0.zip" in running.run("job", "submit", "--submission-id", "gone", "--working-dir", "gcs://_ray_pkg_0.zip", "--", "true").stdout
+    (job,) = [job for job in json.loads(running.ok("job", "list", "--format", "json")) if job["submission_id"] == "gone"]
+    assert job["status"] == "FAILED" and job["error_type"] == "RUNTIME_ENV_SETUP_FAILURE" and "_ray_pkg_0.zip" in job["message"]
