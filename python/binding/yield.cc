@@ -55,6 +55,7 @@ void PythonExecutor::yield_all(worker::ExecutingTask& task, PyObject* generator)
     more = more && wait_for_room(task);
   }
   task.executed();
+  if (task.actor_spec() && task.cancelled()) return PyErr_Clear(), fail_cancelled(task);   // it could not be interrupted
   end_of_items(task);
 }
 

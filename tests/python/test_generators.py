@@ -420,6 +420,28 @@ def test_actors_of_threads(options):
     assert list(generator) == [] and values(a.items.remote(2)) == [0, 1]
 
 
+@pytest.mark.parametrize("options", [{}, {"max_concurrency": 2}])
+def test_an_actors_generator_is_cancelled_between_items(tmp_path, options):
+    class Slow:
+        def items(self):
+            for i in range(1000):
+                touch(str(tmp_path / str(i)))
+                yield i
+                wait_for(str(tmp_path / "gate"))
+
+    a = ray.remote(Slow).options(**options).remote()
+    generator = a.items.remote()
+    assert ray.get(next(generator)) == 0
+    ray.cancel(generator)
+    time.sleep(0.1)
+    touch(str(tmp_path / "gate"))
+    for ref in (next(generator), generator.completed()):
+        with pytest.raises(TaskCancelledError) as error:
+            ray.get(ref)
+        assert not isinstance(error.value, RayTaskError)
+    assert list(generator) == [] and len(os.listdir(tmp_path)) < 20
+
+
 def test_an_actor_that_dies():
     a = ray.remote(Items).remote()
     generator = a.dies.remote()
@@ -499,6 +521,7 @@ def test_dynamic_items_outlive_their_generator():
     gc.collect()
     assert [int(ray.get(item)[0]) for item in refs] == [0, 1, 2]
     assert len(ray.get(f.remote(500))) == 500
+    assert len(ray.get(f.options(_generator_backpressure_num_objects=1).remote(5))) == 5
 
 
 def test_dynamic_of_an_async_generator_is_an_error():

@@ -191,7 +191,8 @@ bool ExecutingTaskImpl::has_room() const {
 }
 
 Waited ExecutingTaskImpl::wait_for_room() {
-  if (task_->function->spec.generator_backpressure() == 0) return Waited::kDone;
+  // What nobody takes before the end is not waited for.
+  if (task_->function->spec.generator_backpressure() == 0 || num_returns() != kStreamingReturns) return Waited::kDone;
   Worker::Impl::Lock lock(impl_.mutex);
   if (has_room()) return Waited::kDone;
   return impl_.wait_until(lock, -1, [this] { return has_room() || cancelled() || !task_->link->open || impl_.stopping; });
