@@ -174,13 +174,23 @@ class RuntimeContext:
 
     @property
     def actor_id(self):
+        """Deprecated: get_actor_id. AssertionError on a driver, as in Ray."""
         from ray._private.ids import ActorID
+        if global_worker.mode != WORKER_MODE:
+            raise AssertionError(f"This method is only available when the process is a worker. Current mode: {global_worker.mode}")
         actor = self.get_actor_id()
         return ActorID.from_hex(actor) if actor else None
 
     @property
     def current_placement_group_id(self):
-        return None
+        """Deprecated: get_placement_group_id. The nil id outside of a group."""
+        from ray._private.ids import PlacementGroupID
+        group = self.get_placement_group_id()
+        return PlacementGroupID.from_hex(group) if group else PlacementGroupID.nil()
+
+    def get_resource_ids(self) -> dict[str, list[str]]:
+        """Deprecated: get_accelerator_ids."""
+        return self.get_accelerator_ids()
 
 
 _context = RuntimeContext()

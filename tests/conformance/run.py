@@ -107,11 +107,18 @@ def main():
     missing = [name for name in {**explained(), **known_differences()} if name not in {program.name for program in discover()}]
     if missing:
         parser.error(f"listed, but no such program: {' '.join(missing)}")
+    def compare_with_stored():
+        own = [program for program in found if EXTRAS.exists() or not program.extras]
+        return report(own, run_side(own, sys.executable, True, args.jobs, note), stored(own), args)
     if args.ours:
-        if not EXTRAS.exists():
-            found = [program for program in found if not program.extras]
-        return report(found, run_side(found, sys.executable, True, args.jobs, note), stored(found), args)
-    python = install(any(program.extras for program in found))
+        return compare_with_stored()
+    try:
+        python = install(any(program.extras for program in found))
+    except (subprocess.CalledProcessError, OSError) as error:
+        if args.ray or args.store:
+            parser.error(f"Ray cannot be installed: {error}")
+        note(f"Ray cannot be installed ({error}): compared with what was stored of it")
+        return compare_with_stored()
     ray = run_side(found, python, False, args.jobs, note)
     before = stored(found)
     if args.store:

@@ -2,6 +2,7 @@
 import concurrent.futures
 import difflib
 import os
+import subprocess
 import sys
 
 import pytest
@@ -36,3 +37,13 @@ def test_lists_name_programs():
     assert not set(_listed) - names
     assert len(names) >= 200
     assert not [name for name in names if name not in _listed and not (run.HERE / "expected" / f"{name}.txt").exists()]
+
+
+def test_without_ray_its_stored_outputs_stand_for_it(monkeypatch, capsys):
+    def no_network(version):
+        raise subprocess.CalledProcessError(1, ["pip", "install"])
+    monkeypatch.setattr(run.compare, "install_ray", no_network)
+    monkeypatch.setattr(sys, "argv", ["run.py", "--only", "^tasks/return_none$"])
+    assert run.main() == 0
+    output, notes = capsys.readouterr()
+    assert output.strip().splitlines()[-1] == "1 programs, 1 agree, 0 differ and are explained, 0 differ" and "stored" in notes

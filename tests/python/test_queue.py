@@ -158,3 +158,8 @@ def test_shutdown_does_not_wait_for_ever():
     shared.shutdown(grace_period_s=0)
     with pytest.raises(RayActorError):
         ray.get(waiting)
+
+
+def test_the_deprecated_name():
+    import ray.experimental
+    assert ray.experimental.queue is ray.util.queue

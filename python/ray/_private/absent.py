@@ -9,6 +9,7 @@ from typing import NoReturn
 ABSENT = {
     "ray": ("ClientBuilder", "DynamicObjectRefGenerator", "LoggingConfig", "ObjectRefGenerator", "air", "autoscaler", "client", "client_builder", "cpp_function", "dashboard", "data",
             "internal", "job_submission", "llm", "rllib", "serve", "train", "tune", "widgets", "workflow"),
+    "ray.dag": ("CollectiveOutputNode", "CompiledDAG", "DAGContext", "DAGOperationFuture", "GPUFuture", "plot"),
     "ray.experimental": ("RDTManager", "array", "channel", "collective", "compiled_dag_ref", "get_local_object_locations", "get_object_locations", "locations", "state"),
     "ray.util": ("ActorGroup", "actor_group", "client", "client_connect", "collective", "connect", "dask", "disconnect", "get_current_placement_group",
                  "get_placement_group", "iter", "lightgbm", "metrics", "placement_group", "placement_group_table", "remove_placement_group", "spark", "state", "tpu", "tracing",

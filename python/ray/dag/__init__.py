@@ -8,11 +8,7 @@ from ray.dag.node import DAGNode, MultiOutputNode
 
 __all__ = ["ClassMethodNode", "ClassNode", "DAGInputData", "DAGNode", "FunctionNode", "InputAttributeNode", "InputNode", "MultiOutputNode"]
 
-_ABSENT = ("CompiledDAG", "CollectiveOutputNode", "DAGOperationFuture", "GPUFuture", "DAGContext", "plot")
-
 
 def __getattr__(name):
-    if name in _ABSENT:
-        from ray._private.options import not_in_release
-        raise not_in_release(f"compiled graphs (ray.dag.{name})")
-    raise AttributeError(f"module 'ray.dag' has no attribute '{name}'")
+    from ray._private.absent import raise_missing
+    raise_missing("ray.dag", name)

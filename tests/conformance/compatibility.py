@@ -1,0 +1,180 @@
+"""docs/compatibility.md: every public name, option and behaviour of the interface with *works*, *differs* or *absent*, and what shows it.
+
+    compatibility.py [--check]      writes the page (scripts/gen_docs does), or fails when it is not what would be written
+
+What is listed is in names.toml. Whether it works is known from the tests: programs that agree with Ray's stored outputs (test_conformance.py sees to that), explained.toml and known_differences,
+which list those that do not, and from asking for the name or the option itself: what is absent must say so.
+"""
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+import tomllib
+import warnings
+
+import ray
+from programs import HERE, PROJECT, discover
+from ray._private import options as ray_options
+from run import explained, known_differences
+
+PAGE = PROJECT / "docs" / "compatibility.md"
+INTRO = HERE / "compatibility.intro.md"
+ABSENT = "absent: "
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    status: str             # works, differs, absent
+    text: str               # how it differs, or why it is absent
+    shown: list             # programs and test files
+
+
+def load() -> dict:
+    with open(HERE / "names.toml", "rb") as file:
+        return tomllib.load(file)
+
+
+def path_of(shown: str):
+    """The file of a program or of a test; None when there is none."""
+    candidates = [HERE / f"{shown}.py"] if "/" in shown else [PROJECT / "tests" / place / f"{shown}.py" for place in ("python", "e2e")]
+    return next((path for path in candidates if path.exists()), None)
+
+
+def find(name: str):
+    """The object of a dotted name. AttributeError or ModuleNotFoundError when it is absent."""
+    parts = name.split(".")
+    value = ray
+    for at, part in enumerate(parts[1:], 1):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            if not hasattr(value, "__path__"):
+                raise
+            value = importlib.import_module(".".join(parts[:at + 1]))
+    return value
+
+
+def refusal_of_name(name: str) -> str:
+    """What asking for an absent name says; "" when the name is there."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            find(name)
+    except (AttributeError, ImportError, NotImplementedError) as error:
+        return str(error)
+    return ""
+
+
+def refusal_of_option(option: str, value) -> str:
+    """What the option's use says when it is absent; "" when it is taken."""
+    try:
+        ray_options.require_present({option: value})
+    except NotImplementedError as error:
+        return str(error)
+    return ""
+
+
+def reason_of(name: str, reasons: dict) -> str:
+    prefixes = [".".join(name.split(".")[:length]) for length in range(name.count(".") + 1, 0, -1)]
+    return next((reasons[prefix] for prefix in prefixes if prefix in reasons), "")
+
+
+def judge(name: str, words: str, there: bool = True) -> Row:
+    """From the programs: works when all agree. Or "absent: why". What is not `there` by itself, a behaviour, is absent when no program could show it yet."""
+    if words.startswith(ABSENT):
+        return Row(name, "absent", words[len(ABSENT):], [])
+    shown, waiting, meant = words.split(), known_differences(), explained()
+    if not there and all(waiting.get(program, "").startswith("not built yet") for program in shown):
+        return Row(name, "absent", "; ".join(sorted({waiting[program] for program in shown})), shown)
+    texts = [f"{program}: {waiting.get(program) or meant[program]}" for program in shown if program in waiting or program in meant]
+    return Row(name, "differs" if texts else "works", "; ".join(texts), shown)
+
+
+def rows_of_names(listed: dict) -> dict:
+    tables = {}
+    for prefix, names in listed["names"].items():
+        tables[f"`{prefix}`"] = rows = []
+        for name, words in names.items():
+            full = f"{prefix}.{name}"
+            if refusal_of_name(full):
+                rows.append(Row(name, "absent", reason_of(full, listed["absent"]), []))
+            else:
+                rows.append(judge(name, words))
+    return tables
+
+
+def rows_of_options(listed: dict) -> dict:
+    tables = {}
+    for kind, options in listed["options"].items():
+        tables[f"Options: {kind}"] = rows = []
+        for option, (value, words) in options.items():
+            refusal = refusal_of_option(option, value)
+            rows.append(Row(option, "absent", refusal, []) if refusal else judge(option, words))
+    return tables
+
+
+def rows_of_topics(listed: dict) -> dict:
+    tables = {}
+    for section, topics in listed["topics"].items():
+        tables[section] = rows = []
+        rows += [judge(topic, words, there=False) for topic, words in topics.items()]
+    return tables
+
+
+def tables(listed: dict) -> list:
+    return [("Names", rows_of_names(listed)), ("Options", rows_of_options(listed)), ("Behaviour", rows_of_topics(listed))]
+
+
+def _table(rows: list, code: bool) -> list:
+    lines = ["| | | shown by |", "|---|---|---|"]
+    for row in rows:
+        name = f"`{row.name}`" if code else row.name.replace("|", "\\|")
+        status = f"*{row.status}*" + (f": {row.text}" if row.text else "")
+        lines.append(f"| {name} | {status.replace('|', chr(92) + '|')} | {', '.join(row.shown)} |")
+    return [*lines, ""]
+
+
+def _programs(found, listed: dict, title: str) -> list:
+    lines = [title, ""] + ["| program | behaviour | |", "|---|---|---|"]
+    behaviours = {program.name: program.behaviour for program in found}
+    return lines + [f"| {name} | {behaviours[name]} | {reason} |" for name, reason in sorted(listed.items())] + [""]
+
+
+def page() -> str:
+    listed = load()
+    parts = tables(listed)
+    rows = [row for _, part in parts for table in part.values() for row in table]
+    count = {status: sum(row.status == status for row in rows) for status in ("works", "differs", "absent")}
+    found, meant = discover(), explained()
+    waiting = {name: reason for name, reason in known_differences().items() if name not in meant}
+    agree = len([program for program in found if program.name not in meant and program.name not in waiting])
+    lines = [INTRO.read_text().rstrip("\n"), "",
+             f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are absent. {len(found)} programs: {agree} print what Ray prints, {len(meant)} differ on purpose, "
+             f"{len(waiting)} wait for something.", ""]
+    for title, part in parts:
+        lines += [f"## {title}", ""]
+        for name, table in part.items():
+            lines += [f"### {name}", "", *_table(table, code=title != "Behaviour")]
+    lines += ["## Programs that differ", "", *_programs(found, meant, "On purpose, or by a mistake of Ray's:")]
+    if waiting:
+        lines += _programs(found, waiting, "Until what they need is built or mended:")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def main() -> int:
+    text = page()
+    if "--check" in sys.argv[1:]:
+        return 0 if PAGE.exists() and PAGE.read_text() == text else 1
+    PAGE.write_text(text)
+    listed = load()
+    absent = [f"{prefix}.{name}" for prefix, names in listed["names"].items() for name in names if refusal_of_name(f"{prefix}.{name}")]
+    here = [name for name in listed["absent"] if not any(f"{full}.".startswith(f"{name}.") for full in absent)]
+    if here:
+        print("names.toml: these are there, drop the reasons for their absence:", *here, file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
