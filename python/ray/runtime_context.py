@@ -83,7 +83,8 @@ class RuntimeContext:
     def get_runtime_env_string(self) -> str:
         """The runtime environment of this driver's job, or of the running task or actor, as JSON."""
         global_worker.check_connected()
-        return global_worker.runtime_env or "{}"
+        import json
+        return json.dumps(json.loads(global_worker.runtime_env or "{}"), sort_keys=True)
 
     @property
     def runtime_env(self) -> RuntimeEnv:

@@ -71,6 +71,8 @@ def _path_or_uri(field: str, value) -> str:
     from ray._private.runtime_env.packaging import ARCHIVES, check_uri, scheme_of
     if scheme_of(value):
         check_uri(field, value, ARCHIVES if field == "working_dir" else (*ARCHIVES, ".whl"))
+    elif not os.path.exists(os.path.expanduser(value)):
+        raise ValueError(f"{field}: {value} is not a valid path.")
     return value
 
 

@@ -45,16 +45,17 @@ def test_inheritance():
     assert ray.get(actor.of_a_child.remote("B")) == "actor" and ray.get(actor.of_a_child.remote("A")) == "job"
     assert ray.get(actor.of_a_child.remote("B", B="child")) == "child" and ray.get(actor.of_a_child.remote("A", B="child")) == "job"
     assert ray.get(actor.environment.remote())["env_vars"] == {"A": "job", "B": "actor"}
-    assert json.loads(ray.get(environment_string.remote())) == {"env_vars": {"A": "job", "B": "job"}}
+    assert ray.get(environment_string.remote()) == '{"env_vars": {"A": "job", "B": "job"}}' == ray.get_runtime_context().get_runtime_env_string()
     assert ray.get(variable.options(runtime_env={}).remote("A")) == "job"
 
 
 def test_variables():
     ray.init(num_cpus=1)
     os.environ["NOT_OF_WORKERS"] = "x"
-    env = {"env_vars": {"PATH": "/first:${PATH}", "EMPTY": "<${NO_SUCH_VARIABLE}>", "TZ": "UTC"}}
+    env = {"env_vars": {"PATH": "/first:${PATH}", "EMPTY": "<${NO_SUCH_VARIABLE}>", "PLAIN": "$HOME $NO_SUCH_VARIABLE", "TZ": "UTC"}}
     path = ray.get(variable.options(runtime_env=env).remote("PATH"))
     assert path.startswith("/first:/") and ray.get(variable.options(runtime_env=env).remote("EMPTY")) == "<>"
+    assert ray.get(variable.options(runtime_env=env).remote("PLAIN")) == f"{os.environ['HOME']} $NO_SUCH_VARIABLE"
     assert ray.get(variable.remote("PATH")) == path[len("/first:"):]
 
 

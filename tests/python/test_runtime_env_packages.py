@@ -32,7 +32,7 @@ def names(root, excludes=()):
     ({"env_vars": {"a=b": "c"}}, ValueError), ({"py_modules": "a"}, TypeError), ({"py_modules": [1]}, TypeError), ({"excludes": "a"}, TypeError),
     ({"pip": {"packages": ["a"], "colour": 1}}, ValueError), ({"pip": {"pip_check": True}}, ValueError), ({"pip": "/no/such/file"}, ValueError),
     ({"uv": ["a"], "pip": ["b"]}, ValueError), ({"conda": 1}, TypeError), ({"py_executable": 1}, TypeError), ({"worker_process_setup_hook": 1}, TypeError),
-    ({"image_uri": "a", "pip": ["b"]}, ValueError), ({"working_dir": "gcs://a"}, ValueError), ({"working_dir": "ftp://a.zip"}, ValueError),
+    ({"image_uri": "a", "pip": ["b"]}, ValueError), ({"working_dir": "gcs://a"}, ValueError), ({"working_dir": "/no/such/dir"}, ValueError), ({"py_modules": ["/no/such/dir"]}, ValueError), ({"working_dir": "ftp://a.zip"}, ValueError),
     ({"config": {"setup_timeout_seconds": 0}}, ValueError), ({"config": {"setup_timeout_seconds": "1"}}, TypeError), ({"config": 1}, TypeError),
 ])
 def test_bad_fields(fields, error):

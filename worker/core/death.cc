@@ -146,7 +146,7 @@ proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& in
 
 proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor, const proto::ActorInfo* info, const proto::ExitInfo& exit) {
   if (exit.kind() == proto::ExitInfo::INIT_FAILED && exit.exit_code() == static_cast<int>(Code::kRuntimeEnvSetup)) {
-    auto error = system_error(Code::kRuntimeEnvSetup, exit.message());
+    auto error = system_error(Code::kRuntimeEnvSetup, "Could not create the actor because its associated runtime env failed to be created.\n" + exit.message());
     error.set_actor_id(actor.binary());
     *error.mutable_exit() = exit;
     return error;

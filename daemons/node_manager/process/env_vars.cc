@@ -2,27 +2,35 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace rt::node {
 
 std::string expand_variables(const std::string& value, const std::map<std::string, std::string>& env) {
+  auto append = [&env](const std::string& name, const std::string& otherwise, std::string* out) {
+    auto given = env.find(name);
+    const char* known = given == env.end() ? std::getenv(name.c_str()) : given->second.c_str();
+    *out += known ? known : otherwise;
+  };
+  auto in_name = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
   std::string out;
-  size_t at = 0;
-  for (size_t open; (open = value.find("${", at)) != std::string::npos;) {
-    size_t close = value.find('}', open);
-    if (close == std::string::npos) break;
-    out.append(value, at, open - at);
-    std::string name = value.substr(open + 2, close - open - 2);
-    if (auto given = env.find(name); given != env.end()) {
-      out += given->second;
-    } else if (const char* known = std::getenv(name.c_str())) {
-      out += known;
+  for (size_t at = 0; at < value.size();) {
+    size_t close = value.compare(at, 2, "${") == 0 ? value.find('}', at) : std::string::npos;
+    size_t end = at + 1;
+    if (value[at] == '$') end = std::find_if_not(value.begin() + static_cast<std::ptrdiff_t>(end), value.end(), in_name) - value.begin();
+    if (close != std::string::npos) {
+      append(value.substr(at + 2, close - at - 2), "", &out);
+      at = close + 1;
+    } else if (value[at] == '$' && end > at + 1) {
+      append(value.substr(at + 1, end - at - 1), value.substr(at, end - at), &out);
+      at = end;
+    } else {
+      out += value[at++];
     }
-    at = close + 1;
   }
-  return out.append(value, at);
+  return out;
 }
 
 Result<RuntimeEnvParts> parts_of(const std::string& runtime_env, const std::map<std::string, std::string>& env) {

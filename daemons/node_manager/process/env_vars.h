@@ -8,7 +8,7 @@
 
 namespace rt::node {
 
-// `value` with each ${NAME} replaced by what `env`, else this process's environment has; by nothing when neither does.
+// `value` with ${NAME} and $NAME replaced by what `env`, else this process's environment has. When neither does, ${NAME} is replaced by nothing and $NAME stays.
 std::string expand_variables(const std::string& value, const std::map<std::string, std::string>& env);
 
 // What a runtime environment (JSON) asks of a process: variables, expanded, and whether there is more than these.

@@ -230,6 +230,7 @@ TEST_F(JobProcessesTest, VariablesOfItsEnvironmentAreSet) {
 TEST(EnvVars, MayReferToTheEnvironment) {
   std::map<std::string, std::string> env = {{"GIVEN", "here"}};
   EXPECT_EQ(expand_variables("a ${GIVEN} b ${NO_SUCH_VARIABLE}c ${open", env), "a here b c ${open");
+  EXPECT_EQ(expand_variables("$GIVEN/$NO_SUCH_VARIABLE $ 5$", env), "here/$NO_SUCH_VARIABLE $ 5$");
   EXPECT_EQ((*env_vars_of(R"({"env_vars":{"X":"${GIVEN}:more"},"config":{}})", env))["X"], "here:more");
   EXPECT_NE(env_vars_of(R"({"working_dir":"gcs://a.zip"})", env).error().message.find("working_dir"), std::string::npos);
   EXPECT_EQ(env_vars_of("rubbish", env).error().code, Code::kInvalid);

@@ -17,16 +17,13 @@ import urllib.request
 import zipfile
 
 from ray import _raylet
+from ray._private.runtime_env.errors import SetupError
 from ray._private.runtime_env.packaging import NAMESPACE, SCHEME, scheme_of
 
 _held: dict[str, int] = {}                      # folder -> descriptor of its lock, kept for life
 _MAX_UNPACKED = 64 << 30
 _MAX_ENTRIES = 1_000_000
 _HTTP_TIMEOUT_S = 60
-
-
-class SetupError(Exception):
-    """The environment cannot be made; the text says which part and why."""
 
 
 class Source:

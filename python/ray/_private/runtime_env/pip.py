@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 
-from ray._private.runtime_env.packages import Cache, SetupError
+from ray._private.runtime_env.errors import SetupError
+from ray._private.runtime_env.packages import Cache
 
 _LINES_SHOWN = 15
 

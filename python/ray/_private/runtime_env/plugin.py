@@ -8,7 +8,7 @@ import json
 import logging
 import os
 
-from ray._private.runtime_env.packages import SetupError
+from ray._private.runtime_env.errors import SetupError
 
 
 class RuntimeEnvContext:

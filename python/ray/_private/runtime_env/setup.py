@@ -10,25 +10,25 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import signal
 import sys
 
 from ray import _raylet
-from ray._private.runtime_env.packages import Cache, SetupError, Source, fetch
+from ray._private.runtime_env.errors import SetupError
 
 EXIT_CODE = 26                     # base/status.h kRuntimeEnvSetup
 DEFAULT_TIMEOUT_S = 600
+HOOK_SCHEME = "pickle://"          # of a worker_process_setup_hook that was a callable
 _NOT_BUILT = {"conda": "conda environments", "uv": "uv environments", "container": "containers", "image_uri": "container images", "java_jars": "Java",
               "_nsight": "Nsight profiling", "_rocprof_sys": "rocprof-sys profiling"}
 _LOADER_READS = ("LD_", "MALLOC_", "GLIBC_TUNABLES")
 _LIBRARIES_READ = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "BLIS_")
-_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|(\w+))", re.ASCII)
 
 
 def expand(value: str) -> str:
-    """`value` with each ${NAME} replaced by what the environment has, by nothing when it has none."""
-    return _VARIABLE.sub(lambda match: os.environ.get(match[1], ""), value)
+    """`value` with ${NAME} and $NAME replaced by what the environment has. When it has none, ${NAME} is replaced by nothing and $NAME stays."""
+    return _VARIABLE.sub(lambda match: os.environ.get(match[1], "") if match[2] is None else os.environ.get(match[2], match[0]), value)
 
 
 def _needs_exec(names) -> bool:
@@ -59,7 +59,7 @@ def _exec(command: list[str], args: dict):
     try:
         os.execvp(command[0], [*command, "-c", code, str(descriptor)])
     except OSError as error:
-        raise SetupError(f"py_executable: {shlex.join(command)} cannot be started: {error.strerror}") from None
+        raise SetupError(f"py_executable: {' '.join(command)} cannot be started: {error.strerror}") from None
 
 
 def resume(descriptor: int):
@@ -74,20 +74,44 @@ def resume(descriptor: int):
     os._exit(code & 0xFF if isinstance(code, int) else 0)
 
 
-def _add_paths(paths: list[str]):
+# What the rest imports takes longer than starting a worker that has variables only.
+
+def _source(args: dict):
+    from ray._private.runtime_env.packages import Source
+    return Source(args["head_address"], args["token"])
+
+
+def _interpreter_of(env: dict, args: dict) -> list[str]:
+    """The command of another interpreter than this one; empty: this one."""
+    if not env.get("py_executable") and not env.get("pip"):
+        return []
+    import shlex
+    command = shlex.split(env.get("py_executable") or "")
+    if env.get("pip"):
+        from ray._private.runtime_env.packages import Cache
+        from ray._private.runtime_env.pip import make_environment
+        command = [make_environment(env["pip"], Cache(args["session_dir"]), command[0] if command else sys.executable)]
+    return command
+
+
+def _add_packages(env: dict, args: dict):
     from ray._private import executor
+    from ray._private.runtime_env.packages import Cache, fetch
+    cache, source, paths = Cache(args["session_dir"]), _source(args), []
+    if env.get("working_dir"):
+        paths.append(fetch(env["working_dir"], cache, source))
+        os.chdir(paths[0])
+    paths += [fetch(uri, cache, source) for uri in env.get("py_modules") or []]
     executor.environment_path = paths
     sys.path[:] = [*paths, *(entry for entry in sys.path if entry not in paths)]
     inherited = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry not in paths]
-    if paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *inherited])     # programs the tasks start find the same modules
+    os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *inherited])     # programs the tasks start find the same modules
 
 
-def _run_hook(hook: str, source: Source):
-    from ray._private.runtime_env.submit import HOOK_SCHEME
+def _run_hook(hook: str, args: dict):
     if hook.startswith(HOOK_SCHEME):
         import pickle
-        driver_path, blob = pickle.loads(source.read(hook[len(HOOK_SCHEME):]))
+        driver_path, blob = pickle.loads(_source(args).read(hook[len(HOOK_SCHEME):]))
         added = [entry for entry in driver_path if entry and entry not in sys.path]
         sys.path.extend(added)
         try:
@@ -112,8 +136,6 @@ def not_built(env: dict):
 def _make(env: dict, args: dict):
     """Applies every field. Returns in the process that becomes the worker; an exec happens on the way when one is needed."""
     not_built(env)
-    cache = Cache(args["session_dir"])
-    source = Source(args["head_address"], args["token"])
     if os.environ.get("RAY_RUNTIME_ENV_PLUGINS") and not args.get("executed"):
         from ray._private.runtime_env.plugin import apply_plugins
         context = apply_plugins(env)
@@ -123,10 +145,7 @@ def _make(env: dict, args: dict):
     python_path = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     if not args.get("executed"):
         _apply_variables(variables)
-    command = shlex.split(env.get("py_executable") or "")
-    if env.get("pip"):
-        from ray._private.runtime_env.pip import make_environment
-        command = [make_environment(env["pip"], cache, command[0] if command else sys.executable)]
+    command = _interpreter_of(env, args)
     if not args.get("executed") and (command or _needs_exec(variables)):
         _exec(command or [sys.executable], args)
     if "PYTHONPATH" in variables and not args.get("executed"):
@@ -135,14 +154,10 @@ def _make(env: dict, args: dict):
     if any(name.startswith("OMP_NUM_THREADS") for name in variables):
         from ray._private import executor
         executor.keep_omp_threads()
-    paths = []
-    if env.get("working_dir"):
-        paths.append(fetch(env["working_dir"], cache, source))
-        os.chdir(paths[0])
-    paths += [fetch(uri, cache, source) for uri in env.get("py_modules") or []]
-    _add_paths(paths)
+    if env.get("working_dir") or env.get("py_modules"):
+        _add_packages(env, args)
     if env.get("worker_process_setup_hook"):
-        _run_hook(env["worker_process_setup_hook"], source)
+        _run_hook(env["worker_process_setup_hook"], args)
 
 
 def _timeout_of(env: dict) -> int:

@@ -5,10 +5,10 @@ import json
 import logging
 import os
 
-from ray._private.runtime_env.packaging import NAMESPACE, SCHEME, Upload, py_module_upload, scheme_of, working_dir_upload
+from ray._private.runtime_env.packaging import SCHEME, Upload, py_module_upload, scheme_of, working_dir_upload
+from ray._private.runtime_env.setup import HOOK_SCHEME
 from ray.runtime_env import RuntimeEnv
 
-HOOK_SCHEME = "pickle://"           # of a worker_process_setup_hook that was a callable
 _MAX_JSON = 250_000                 # a node-manager accepts 256 KiB (node_manager/core/runtime_env.h)
 _warned: set[str] = set()
 
