@@ -11,7 +11,7 @@ import pytest
 
 import ray
 from ray.cross_language import cpp_actor_class, cpp_function
-from ray.exceptions import ActorDiedError, CrossLanguageError, RayTaskError, TaskCancelledError
+from ray.exceptions import ActorDiedError, CrossLanguageError, RayTaskError, RuntimeEnvSetupError, TaskCancelledError
 from ray.job_config import JobConfig
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -57,6 +57,14 @@ def test_arguments_of_c_types(cpp):
     assert ray.get(cpp_function("Joined").remote(("a", "b"), "-")) == "a-b"      # a tuple is an array, too
     assert ray.get(cpp_function("Doubled").remote({"x": [1, 2]})) == {"x": [2, 4]}
     assert ray.get(cpp_function("Nothing").remote()) is None
+
+
+def test_runtime_environments(cpp):
+    red = {"env_vars": {"COLOUR": "red ${NO_SUCH_VARIABLE}$COLOUR_OF_NOBODY"}}
+    assert ray.get(cpp_function("Variable").options(runtime_env=red).remote("COLOUR")) == "red $COLOUR_OF_NOBODY"
+    assert ray.get(cpp_function("Variable").remote("COLOUR")) == ""
+    with pytest.raises(RuntimeEnvSetupError, match="'pip' is for Python workers only"):
+        ray.get(cpp_function("Variable").options(runtime_env={"pip": ["x"]}).remote("COLOUR"))
 
 
 def test_large_values(cpp):

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -13,6 +14,10 @@
 // Hands back what it was given, whatever it is.
 msgpack::type::variant Echo(msgpack::type::variant value) { return value; }
 int Plus(int a, int b) { return a + b; }
+std::string Variable(std::string name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? value : "";
+}
 double Half(double x) { return x / 2; }
 std::string Joined(std::vector<std::string> parts, std::string separator) {
   std::string out;
@@ -75,5 +80,5 @@ struct Counter : Base {
 };
 Counter *MakeCounter() { return Counter::Create(100); }
 
-RAY_REMOTE(Echo, Plus, Half, Joined, Doubled, Length, Zeros, Pair, NotText, Nothing, Throws, ThrowsFirst, Pid, SumOf, MakeRefs, Wait, TwicePython);
+RAY_REMOTE(Echo, Plus, Half, Variable, Joined, Doubled, Length, Zeros, Pair, NotText, Nothing, Throws, ThrowsFirst, Pid, SumOf, MakeRefs, Wait, TwicePython);
 RAY_REMOTE(Counter::Create, Counter::Broken, MakeCounter, &Counter::Add, &Counter::Fail, &Counter::Pid, &Base::Kind);
