@@ -20,8 +20,7 @@ void tp_dealloc(PyObject* self) {
 
 // The worker that knows the stream; null with a Python error.
 worker::Worker* worker_of(PyObject* self) {
-  worker::Worker* worker = connected();
-  if (!worker || as_object_ref_generator(self)->session == g_runtime.session) return worker;
+  if (as_object_ref_generator(self)->session == g_runtime.session) return g_runtime.worker.get();
   PyErr_SetString(PyExc_RuntimeError, "this ObjectRefGenerator belongs to a session that was shut down: call its function again");
   return nullptr;
 }

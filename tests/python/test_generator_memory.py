@@ -1,4 +1,4 @@
-"""Items of generators leave the object store with their last reference: more goes through than fits."""
+"""Generators whose cluster is their own: more goes through the object store than fits; after ray.shutdown()."""
 import os
 import time
 
@@ -81,3 +81,11 @@ def test_dynamic_items():
     for _ in range(10):
         generator = ray.get(items.options(num_returns="dynamic").remote(4))
         assert [ray.get(ref)[0] for ref in generator] == [0, 1, 2, 3]
+
+
+def test_a_generator_of_a_session_that_was_shut_down():
+    generator = items.remote(1)
+    ray.shutdown()
+    with pytest.raises(RuntimeError, match="shut down"):
+        next(generator)
+    assert not ray.is_initialized()
