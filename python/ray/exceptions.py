@@ -1,7 +1,10 @@
 """Every exception of the public interface. What raises which is in docs/ and `ray._private.errors`."""
 from __future__ import annotations
 
+import builtins
+
 _CYAN, _RESET = "\x1b[36m", "\x1b[39m"
+_GROUPS = getattr(builtins, "BaseExceptionGroup", ())     # since Python 3.11
 
 
 class RayError(Exception):
@@ -93,14 +96,14 @@ def _dual_class(cause_class):
     known = _dual_classes.get(cause_class)
     if known:
         return known
-    is_group = hasattr(cause_class, "exceptions") and issubclass(cause_class, BaseExceptionGroup)
+    is_group = issubclass(cause_class, _GROUPS)
     # The class of the interpreter that lays out the instance; OSError and others keep what they know in fields of their own.
     builtin = next(base for base in cause_class.__mro__ if base.__module__ == "builtins")
 
     def __new__(cls, error):
         cause = error.cause
         if is_group:
-            return BaseExceptionGroup.__new__(cls, cause.message, cause.exceptions)
+            return builtins.BaseExceptionGroup.__new__(cls, cause.message, cause.exceptions)
         if issubclass(builtin, OSError):
             return builtin.__new__(cls, *_os_error_arguments(cause))
         return builtin.__new__(cls, cause)

@@ -39,6 +39,18 @@ with ray.init(num_cpus=2, object_store_memory=100_000_000):
     print(ray.get([double.remote(i) for i in range(3)]), len(large), ray.get(counter.add.remote(5)), "numpy" in sys.modules)
 """
 
+MODULES = """
+import importlib, pkgutil
+import ray
+
+for module in pkgutil.walk_packages(ray.__path__, "ray."):
+    try:
+        importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        assert not error.name.startswith("ray"), error      # of a library that is not here
+    print(module.name)
+"""
+
 
 class Environment:
     """A virtual environment with nothing but pip and cloudpickle, which is taken from the interpreter that runs the tests."""
@@ -130,6 +142,7 @@ def test_nothing_in_it_names_the_place_it_was_built_at(environment):
 def test_a_program_runs_without_path_and_pythonpath(environment, world):
     env = bare_environment(HOME=str(world.scratch), RAY_TMPDIR=str(world.root), PATH="", PYTHONPATH="")
     assert environment.run(PROGRAM, env) == "[0, 2, 4] 2000000 5 False\n"
+    assert "ray.exceptions" in environment.run(MODULES, env).split()
     where = environment.run("import ray, importlib.metadata as m; print(ray.__file__); print(m.version('ray'), ray.__version__)", env).split()
     assert where[0] == str(environment.packages / "ray" / "__init__.py") and where[1].startswith(where[2] + "+rt.")
     assert not world.processes()
@@ -192,3 +205,4 @@ def test_another_interpreter(python, tmp_path, world):
     made.pip("install", "--no-index", "--no-build-isolation", REPO)
     env = bare_environment(HOME=str(world.scratch), RAY_TMPDIR=str(world.root), PATH="", PYTHONPATH="")
     assert made.run(PROGRAM, env) == "[0, 2, 4] 2000000 5 False\n"
+    assert "ray.exceptions" in made.run(MODULES, env).split()

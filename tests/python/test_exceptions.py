@@ -64,6 +64,14 @@ def test_groups_and_base_exceptions():
     assert make(SystemExit(3)).as_instanceof_cause().code == 3
 
 
+def test_a_cause_with_exceptions_where_the_interpreter_has_no_groups(monkeypatch):
+    """As Python 3.9 and 3.10."""
+    class Several(Exception):
+        exceptions = ()
+    monkeypatch.delattr("builtins.BaseExceptionGroup")
+    assert isinstance(make(Several("x")).as_instanceof_cause(), Several)
+
+
 def test_causes_that_cannot_be_combined():
     class Closed(Exception):
         __slots__ = ("args",)
