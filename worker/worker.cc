@@ -23,13 +23,8 @@ Result<std::unique_ptr<Worker>> Worker::start(Options options) {
 
 Worker::~Worker() {
   impl_->stop();
-  // Refs that outlive us still point to our table and its entries: both stay, without what they held.
-  impl_->refs->for_each([](ObjectEntry& entry) {
-    entry.waiters.clear();
-    entry.mapped = {};
-    entry.blob = {};
-  });
-  (void)impl_->refs.release();
+  // Refs that outlive us still point to our table and its entries.
+  RefTable::retire(std::move(impl_->refs));
 }
 
 const Context& Worker::context() const { return impl_->context; }

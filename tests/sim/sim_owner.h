@@ -66,6 +66,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   void return_lease(worker::Lease& lease, bool worker_failed) override;
   void ask_exit(worker::Lease& lease) override;
   void subscribe_actor(const ActorId& id) override;
+  bool forget_actor(const ActorId& id) override { return subscribed_.erase(id) > 0; }
   void connect_actor(worker::ActorLink& actor) override;
   void push_call(worker::ActorLink& actor, worker::Task& task) override;
   void ask_again(const ActorId& id, int64_t delay_us) override;

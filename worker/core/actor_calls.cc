@@ -8,6 +8,14 @@
 
 namespace rt::worker {
 
+namespace {
+
+// Links to dead actors with their causes, beside those with handles here; a call to another one asks the head again.
+constexpr size_t kDeadKept = 100;
+constexpr int kLooks = 2;   // per new link: more than are added
+
+}  // namespace
+
 ActorCalls::ActorCalls(ActorComm& comm, const Settings& settings) : comm_(comm), settings_(settings) {}
 
 ActorCalls::~ActorCalls() {
@@ -27,6 +35,7 @@ ActorLink& ActorCalls::link(const ActorId& id) {
   if (!slot) {
     slot = std::make_unique<ActorLink>();
     slot->id = id;
+    forget_old_dead();
     if (closed_) {
       fail_all(*slot, *closed_);
     } else {
@@ -34,6 +43,18 @@ ActorLink& ActorCalls::link(const ActorId& id) {
     }
   }
   return *slot;
+}
+
+void ActorCalls::forget_old_dead() {
+  for (int i = 0; i < kLooks && dead_.size() > kDeadKept; ++i) {
+    ActorId oldest = dead_.front();
+    dead_.pop_front();
+    if (comm_.forget_actor(oldest)) {
+      actors_.erase(oldest);
+    } else {
+      dead_.push_back(oldest);
+    }
+  }
 }
 
 Status ActorCalls::admit(const ActorId& id, int64_t max_pending_calls) {
@@ -177,6 +198,7 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
 
 void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
   actor.state = ActorLink::State::kDead;
+  dead_.push_back(actor.id);
   *actor.info.mutable_death() = death;
   std::deque<Task*> all = std::move(actor.in_flight);
   all.insert(all.end(), actor.queue.begin(), actor.queue.end());
@@ -235,11 +257,14 @@ int64_t ActorCalls::pending() const {
 }
 
 void ActorCalls::check_invariants() const {
+  size_t dead = 0;
   for (const auto& [id, actor] : actors_) {
     RT_CHECK(actor->id == id);
     if (actor->state == ActorLink::State::kDead) RT_CHECK(actor->queue.empty() && actor->in_flight.empty());
+    dead += actor->state == ActorLink::State::kDead;
     for (const Task* task : actor->in_flight) RT_CHECK(task->unready_args == 0);
   }
+  RT_CHECK(dead == dead_.size());
 }
 
 }  // namespace rt::worker

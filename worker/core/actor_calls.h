@@ -36,6 +36,7 @@ class ActorComm {
  public:
   virtual ~ActorComm() = default;
   virtual void subscribe_actor(const ActorId& id) = 0;               // answered by actor_update(), now and at each change
+  virtual bool forget_actor(const ActorId& id) = 0;                  // dead for long: a later use subscribes again. False: this process holds a handle
   virtual void connect_actor(ActorLink& actor) = 0;                  // answered by connected() or connection_lost()
   virtual void push_call(ActorLink& actor, Task& task) = 0;
   virtual void ask_again(const ActorId& id, int64_t delay_us) = 0;   // then actor_update() with the head's answer
@@ -47,7 +48,7 @@ class ActorCalls {
   ActorCalls(ActorComm& comm, const Settings& settings);
   ~ActorCalls();
 
-  ActorLink& link(const ActorId& id);    // made on first use: subscribes
+  ActorLink& link(const ActorId& id);    // made on first use: subscribes. Its address lasts until another one is made
   ActorLink* find(const ActorId& id);
   // kResourceExhausted: max_pending_calls (-1: no limit) calls are waiting already.
   Status admit(const ActorId& id, int64_t max_pending_calls);
@@ -73,11 +74,13 @@ class ActorCalls {
   void settle_uncertain(ActorLink& actor);
   void fail_all(ActorLink& actor, const proto::ExitInfo& death);
   void fail_unavailable(ActorLink& actor, Task* task);
+  void forget_old_dead();
 
   ActorComm& comm_;
   const Settings& settings_;
   std::optional<proto::ExitInfo> closed_;
   std::unordered_map<ActorId, std::unique_ptr<ActorLink>> actors_;
+  std::deque<ActorId> dead_;             // oldest first; the head remembers more of them
 };
 
 }  // namespace rt::worker

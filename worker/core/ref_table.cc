@@ -1,6 +1,8 @@
 #include "worker/core/ref_table.h"
 
 #include <algorithm>
+#include <iterator>
+#include <mutex>
 
 #include "common/base/status.h"
 
@@ -26,6 +28,34 @@ RefTable::RefTable(RefComm& comm, const WorkerId& self) : comm_(comm), self_(sel
 
 RefTable::~RefTable() {
   for (ObjectEntry* entry : pool_) delete entry;
+  if (!seen_unreferenced_) return;   // else somebody may still point to them
+  for (auto& [id, entry] : entries_) delete entry;
+}
+
+void RefTable::retire(std::unique_ptr<RefTable> table) {
+  static std::mutex mutex;
+  static auto& retired = *new std::vector<std::unique_ptr<RefTable>>;
+  table->close();
+  for (auto& [id, entry] : table->entries_) {
+    entry->waiters.clear();
+    entry->contained.clear();
+    entry->mapped = {};
+    entry->blob = {};
+  }
+  std::vector<std::unique_ptr<RefTable>> done;   // ends after the lock
+  std::lock_guard lock(mutex);
+  auto stays = std::stable_partition(retired.begin(), retired.end(), [](const auto& old) {
+    if (old->seen_unreferenced_) return false;
+    old->seen_unreferenced_ = !old->referenced();
+    return true;
+  });
+  std::move(stays, retired.end(), std::back_inserter(done));
+  retired.erase(stays, retired.end());
+  retired.push_back(std::move(table));
+}
+
+bool RefTable::referenced() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& at) { return at.second->local_refs.load(std::memory_order_acquire) != 0; });
 }
 
 ObjectEntry* RefTable::allocate(const ObjectId& id) {

@@ -36,6 +36,10 @@ class RefTable {
   RefTable(RefComm& comm, const WorkerId& self);
   ~RefTable();
 
+  // The worker of `table` has ended. References to its entries may outlive it: the table stays until they are gone, and a look
+  // longer, as a thread may just be dropping the last of them. Each call looks at those that stayed.
+  static void retire(std::unique_ptr<RefTable> table);
+
   // A new owned object in state kPending.
   ObjectEntry* create(const ObjectId& id);
   ObjectEntry* find(const ObjectId& id);
@@ -71,6 +75,7 @@ class RefTable {
  private:
   friend void release_last(RefEntry* entry);
   void consider(ObjectEntry* entry);
+  bool referenced() const;
   void destroy(ObjectEntry* entry);
   ObjectEntry* allocate(const ObjectId& id);
 
@@ -83,6 +88,7 @@ class RefTable {
   size_t owned_ = 0;
   std::atomic<RefEntry*> released_{nullptr};
   std::atomic<bool> closed_{false};
+  bool seen_unreferenced_ = false;                 // by retire()
 };
 
 }  // namespace rt::worker

@@ -21,8 +21,20 @@ void Worker::Impl::subscribe_actor(const ActorId& id) {
     }
     proto::SubscribeRequest request;
     request.add_actor_ids(id.binary());
-    rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1, [](Result<proto::Empty>) {});
+    rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1, [this, id](Result<proto::Empty> subscribed) {
+      // The state came before this answer. An actor the head has never heard of is being made, if somebody counts it; else it is long dead.
+      ActorLink* actor = actors->find(id);
+      if (subscribed && actor && actor->state == ActorLink::State::kUnknown && !actor->info.has_spec() && !counted(id)) actors->actor_update(id, nullptr);
+    });
   });
+}
+
+bool Worker::Impl::counted(const ActorId& id) { return refs->find(handle_object_of(id)) || actor_args.contains(id); }
+
+bool Worker::Impl::forget_actor(const ActorId& id) {
+  if (counted(id)) return false;
+  subscribed_actors.erase(id.binary());
+  return true;
 }
 
 void Worker::Impl::connect_actor(ActorLink& actor) {
@@ -130,6 +142,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   }
   arg_refs.insert(arg_refs.end(), held.begin(), held.end());
   actor_args[id] = arg_refs;
+  if (spec.detached() && !arg_refs.empty()) actors->link(id);   // hears when they are no longer needed
 
   auto fail = [this, id](const Error& error) {
     proto::ActorInfo dead;

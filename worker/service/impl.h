@@ -195,6 +195,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   // ---- actors.cc
   void subscribe_actor(const ActorId& id) override;
+  bool forget_actor(const ActorId& id) override;
+  bool counted(const ActorId& id);                                               // (L) a handle here, or it was made here and has not ended
   void connect_actor(ActorLink& actor) override;
   void push_call(ActorLink& actor, Task& task) override;
   void ask_again(const ActorId& id, int64_t delay_us) override;
@@ -318,7 +320,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool recent_timer_set = false;
   uint64_t errors_stored = 0;                    // values that became errors; see Worker::wait_all()
   std::vector<Ref> pinned_forever;               // packed out of band
-  std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments, as long as the actor may restart
+  std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments of actors made here, as long as they may restart
 
   // subscriptions at the head
   proto::SubscribeRequest subscriptions;

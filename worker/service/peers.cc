@@ -216,7 +216,11 @@ void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
     }
   }
   for (const auto& dead : event.dead_workers()) refs->borrower_gone(WorkerId::from_binary(dead));
-  for (const auto& info : event.actors()) actors->actor_update(ActorId::from_binary(info.spec().actor_id()), &info);
+  for (const auto& info : event.actors()) {
+    ActorId id = ActorId::from_binary(info.spec().actor_id());
+    if (info.state() == proto::ACTOR_DEAD) actor_args.erase(id);
+    actors->actor_update(id, &info);
+  }
   if (!options.is_driver) return;
   for (const auto& batch : event.logs()) {
     for (const auto& line : batch.lines()) {

@@ -268,7 +268,10 @@ void ActorManager::end_event(Now now) {
 
 void ActorManager::persist(const Actor& actor) { env_.journal.put(table::kActors, actor.id.binary(), actor.info.SerializeAsString()); }
 
-void ActorManager::publish(const Actor& actor) { env_.subscriptions.publish_actor(actor.id, ActorDirectory::brief(actor.info)); }
+void ActorManager::publish(const Actor& actor) {
+  env_.subscriptions.publish_actor(actor.id, ActorDirectory::brief(actor.info));
+  if (actor.info.state() == proto::ACTOR_DEAD) env_.subscriptions.actor_ended(actor.id);
+}
 
 void ActorManager::check_invariants() const {
   directory_.check_invariants();

@@ -44,6 +44,13 @@ void Subscriptions::remove(ConnId conn) {
   subscribers_.erase(it);
 }
 
+void Subscriptions::actor_ended(const ActorId& id) {
+  auto it = by_actor_.find(id);
+  if (it == by_actor_.end()) return;
+  for (ConnId conn : it->second) subscribers_.at(conn).actors.erase(id);
+  by_actor_.erase(it);
+}
+
 void Subscriptions::publish_actor(const ActorId& id, const proto::ActorInfo& info) const {
   auto it = by_actor_.find(id);
   if (it == by_actor_.end()) return;

@@ -18,6 +18,7 @@ class Subscriptions {
   // kResourceExhausted beyond `max_actors` per connection, kInvalid for ids of a wrong size; nothing is added then.
   Status add(ConnId conn, const proto::SubscribeRequest& request, int64_t max_actors);
   void remove(ConnId conn);
+  void actor_ended(const ActorId& id);   // nothing more will be said of it
 
   void publish_actor(const ActorId& id, const proto::ActorInfo& info) const;
   // To subscribers of node changes. Node-managers get theirs from Cluster.

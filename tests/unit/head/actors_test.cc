@@ -291,6 +291,26 @@ TEST_F(ActorsTest, InfeasibleActorsWaitAndTheirDriverIsTold) {
   for (int i = 1; i <= 3; ++i) answer_create(take(sink.creates), created(i));
 }
 
+TEST_F(ActorsTest, AClientMayFollowAnyNumberOfActorsOneAfterTheOther) {
+  options.settings.subscriptions_per_connection = 2;
+  restart();
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  for (int i = 0; i < 10; ++i) {
+    auto request = actor_request(job, {}, {});
+    ActorId id = ActorId::from_binary(request.spec().actor_id());
+    create(request);
+    answer_create(take(sink.creates), created(1));
+    follow(id);
+    EXPECT_EQ(next_news().state(), proto::ACTOR_ALIVE);
+    ASSERT_TRUE(kill(id, true));
+    while (!sink.pushes.empty()) take(sink.pushes);
+    sink.kills.clear();
+    follow(id, 8);   // dead already: told at once, and not followed
+    EXPECT_EQ(next_news().state(), proto::ACTOR_DEAD);
+  }
+}
+
 TEST_F(ActorsTest, MalformedRegistrationsAreRefused) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();

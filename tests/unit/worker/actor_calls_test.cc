@@ -7,10 +7,16 @@ namespace rt::worker {
 namespace {
 
 struct Recorder : ActorComm {
-  std::vector<ActorId> subscribed, connecting, asked;
+  std::vector<ActorId> subscribed, connecting, asked, forgotten;
+  ActorId held = ActorId::nil();
   std::vector<Task*> pushed;
   std::vector<std::pair<Task*, proto::ErrorValue>> failed;
   void subscribe_actor(const ActorId& id) override { subscribed.push_back(id); }
+  bool forget_actor(const ActorId& id) override {
+    if (id == held) return false;
+    forgotten.push_back(id);
+    return true;
+  }
   void connect_actor(ActorLink& actor) override { connecting.push_back(actor.id); }
   void push_call(ActorLink&, Task& task) override { pushed.push_back(&task); }
   void ask_again(const ActorId& id, int64_t) override { asked.push_back(id); }
@@ -67,6 +73,27 @@ TEST_F(ActorCallsTest, CallsWaitForTheActorAndKeepTheirOrder) {
   EXPECT_EQ(comm.pushed, (std::vector<Task*>{a, b}));
   finish(a);
   finish(b);
+}
+
+TEST_F(ActorCallsTest, DeadActorsAreForgottenUnlessAHandleIsLeft) {
+  constexpr int kActors = 1000;
+  comm.held = id;
+  for (int i = 0; i < kActors; ++i) {
+    calls.link(id);
+    update(proto::ACTOR_DEAD, 1);
+    id = make_actor_id(job_id_from_int(1), 78 + i, 1);
+  }
+  EXPECT_EQ(comm.subscribed.size(), static_cast<size_t>(kActors));
+  EXPECT_GT(comm.forgotten.size(), static_cast<size_t>(kActors) / 2);
+  ASSERT_TRUE(calls.find(comm.held));
+  EXPECT_EQ(calls.find(comm.held)->state, ActorLink::State::kDead);
+  EXPECT_FALSE(calls.find(comm.forgotten.front()));
+  id = comm.forgotten.front();
+  Task* task = call();   // the head is asked again, and answers
+  EXPECT_EQ(comm.subscribed.back(), id);
+  update(proto::ACTOR_DEAD, 1);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, task);
 }
 
 TEST_F(ActorCallsTest, ACallWithoutItsArgumentsHoldsBackLaterOnes) {

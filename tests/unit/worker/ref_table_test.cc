@@ -131,6 +131,19 @@ TEST_F(RefTableTest, AfterCloseDropsAreHarmless) {
   EXPECT_TRUE(comm.freed.empty());
 }
 
+TEST_F(RefTableTest, AReferenceMayOutliveItsWorkerAndThenNothingIsLeft) {
+  std::weak_ptr<const proto::WorkerAddress> part_of_the_entry = owner;
+  Ref late(table->borrow(ids[0], std::move(owner), true));
+  auto next_session = [&] { RefTable::retire(std::exchange(table, std::make_unique<RefTable>(comm, me))); };
+  for (int i = 0; i < 3; ++i) next_session();
+  EXPECT_EQ(late.id(), ids[0]);
+  EXPECT_FALSE(part_of_the_entry.expired());
+  late.reset();
+  for (int i = 0; i < 2; ++i) next_session();
+  EXPECT_TRUE(part_of_the_entry.expired());
+  EXPECT_TRUE(comm.freed.empty());
+}
+
 TEST_F(RefTableTest, OurOwnFreedObjectIsNotBorrowed) {
   auto address = std::make_shared<proto::WorkerAddress>();
   address->set_worker_id(me.binary());
