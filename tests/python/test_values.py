@@ -1,0 +1,276 @@
+"""What travels unharmed: arrays of every layout, tensors, Arrow tables, cycles, custom serializers; and how long views live."""
+import collections
+import dataclasses
+import gc
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import ray
+from ray import cloudpickle
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+SMALL, LARGE = 10, 60_000        # elements of 8 bytes: in messages, in shared memory
+
+
+@ray.remote
+def echo(value):
+    return value
+
+
+@ray.remote
+def facts(array):
+    """As a task sees an array."""
+    return array.dtype, array.shape, array.flags.writeable, array.flags.c_contiguous, array.flags.f_contiguous, array.tolist() if array.size < 1000 else None
+
+
+def ways(value):
+    """The value as get returns it after a put, by a task, and inside other things."""
+    yield ray.get(ray.put(value))
+    yield ray.get(echo.remote(value))
+    yield ray.get(echo.remote(ray.put(value)))
+    yield ray.get(ray.put({"in": [value]}))["in"][0]
+
+
+STRUCT = np.dtype([("name", "U5"), ("at", "f8", (2,)), ("n", "i4")])
+ARRAYS = {
+    "0-d": np.array(3.5), "0-d text": np.array("text"), "empty": np.zeros(0), "empty in one dimension": np.zeros((3, 0, 2)), "fortran": np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+    "strided": np.arange(20)[::3], "reversed": np.arange(20)[::-1], "columns": np.arange(24).reshape(4, 6)[:, 1::2], "transposed": np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2),
+    "broadcast": np.broadcast_to(np.arange(3), (4, 3)), "structured": np.array([("a", (1, 2), 3), ("b", (4, 5), 6)], dtype=STRUCT), "big endian": np.arange(5, dtype=">i4"),
+    "bool": np.array([True, False]), "complex": np.array([1 + 2j]), "half": np.arange(4, dtype=np.float16), "dates": np.array(["2026-11-21", "NaT"], dtype="datetime64[D]"),
+    "durations": np.array([1, 2], dtype="timedelta64[ms]"), "text": np.array(["a", "bcd"]), "bytes": np.array([b"a", b"bcd"]), "void": np.array([b"ab", b"cd"], dtype="V2"),
+    "objects": np.array([1, "two", None, [3]], dtype=object), "0-d object": np.array({"a": 1}, dtype=object), "record": np.rec.array([(1, 2.0)], dtype=[("x", int), ("y", float)]),
+    "masked": np.ma.array([1, 2, 3], mask=[0, 1, 0]), "matrix": np.asmatrix([[1, 2], [3, 4]]),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("repeat", [1, LARGE], ids=["small", "large"])
+def test_arrays(name, repeat):
+    array = ARRAYS[name]
+    if repeat > 1:
+        if name.startswith("0-d") or not array.size:
+            pytest.skip("has one size")
+        array = np.repeat(array, repeat // array.size + 1, axis=0) if name != "fortran" else np.asfortranarray(np.repeat(array, repeat, axis=0))
+    for got in ways(array):
+        assert type(got) is type(array) and got.dtype == array.dtype and got.shape == array.shape
+        assert (got.flags.f_contiguous, got.flags.c_contiguous) == (array.flags.f_contiguous, array.flags.c_contiguous) or not (array.flags.c_contiguous or array.flags.f_contiguous)
+        assert pickle.dumps(got.tolist()) == pickle.dumps(array.tolist())
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_arrays_cannot_be_written_to(size):
+    """Neither small ones, though they are copies, nor large ones; a copy can."""
+    array = np.arange(size)
+    for got in ways(array):
+        assert not got.flags.writeable
+        with pytest.raises(ValueError):
+            got[0] = 1
+        mine = got.copy()
+        mine[0] = 1
+    assert ray.get(facts.remote(array))[2] is False
+    assert array.flags.writeable and array[0] == 0
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_bytearrays_and_buffers(size):
+    for value in (bytes(8 * size), bytearray(b"ab" * 4 * size)):
+        for got in ways(value):
+            assert type(got) is type(value) and got == value
+    grown = ray.get(ray.put(bytearray(8 * size)))
+    grown.append(1)
+    got = pickle.PickleBuffer(ray.get(ray.put(np.arange(size)))).raw()
+    assert got.readonly and got.nbytes == 8 * size
+
+
+def test_views_outlive_what_they_came_from():
+    """Slices, memoryviews, views of other types, arrays in objects and closures, in any order of dropping."""
+    def values():
+        whole = ray.get(ray.put(np.arange(LARGE)))
+        yield whole[::7], np.arange(LARGE)[::7]
+        yield whole.view(np.uint8)[:80], np.arange(10).view(np.uint8)
+        yield memoryview(whole)[100:200], memoryview(np.arange(100, 200))
+        yield whole.reshape(2, -1)[1], np.arange(LARGE // 2, LARGE)
+        held = ray.get(ray.put({"a": np.arange(LARGE), "b": [np.ones(LARGE)]}))
+        yield held["a"], np.arange(LARGE)
+        yield held["b"][0], np.ones(LARGE)
+
+    kept = list(values())
+    gc.collect()
+    for _ in range(20):     # would lie where they were
+        ray.get(ray.put(np.full(LARGE, 77.0)))
+    for got, expected in kept:
+        assert (np.asarray(got) == np.asarray(expected)).all()
+
+    shared = ray.get(ray.put(np.arange(LARGE)))
+    closed = ray.remote(lambda: int(shared.sum()))
+    del kept
+    gc.collect()
+    assert ray.get(closed.remote()) == int(np.arange(LARGE).sum())
+
+
+def test_views_are_dropped_in_other_threads():
+    views = [ray.get(ray.put(np.full(LARGE, i))) for i in range(8)]
+    threads = [threading.Thread(target=lambda: [views.pop() for _ in range(2)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not views and int(ray.get(ray.put(np.ones(LARGE))).sum()) == LARGE
+
+
+def test_an_actor_keeps_views_of_its_arguments():
+    @ray.remote
+    class Keeper:
+        def keep(self, array):
+            self.part = array[5:10]
+
+        def read(self):
+            return self.part.tolist()
+
+    keeper = Keeper.remote()
+    ray.get(keeper.keep.remote(np.arange(LARGE)))
+    for _ in range(10):
+        ray.get(ray.put(np.zeros(LARGE)))
+    assert ray.get(keeper.read.remote()) == [5, 6, 7, 8, 9]
+
+
+def test_many_buffers_in_one_object():
+    value = {i: np.full(i % 50, i) for i in range(2000)} | {"large": [np.full(LARGE, i) for i in range(5)]}
+    for got in ways(value):
+        assert all((got[i] == value[i]).all() and len(got[i]) == i % 50 for i in range(2000))
+        assert [int(part[-1]) for part in got["large"]] == [0, 1, 2, 3, 4]
+
+
+def test_one_array_in_many_places_stays_one():
+    array = np.arange(LARGE)
+    got = ray.get(ray.put([array, array, {"again": array}]))
+    assert got[0] is got[1] and got[2]["again"] is got[0]
+
+
+class Node:
+    def __init__(self):
+        self.me, self.array, self.others = self, np.arange(LARGE), []
+
+
+def test_cycles():
+    node = Node()
+    node.others.append(node.others)
+    table = {"node": node}
+    table["table"] = table
+    for got in ways(table):
+        assert got["table"] is got and got["node"].me is got["node"] and got["node"].others[0] is got["node"].others
+        assert (got["node"].array == node.array).all()
+
+
+def test_deep_values():
+    deep = value = []
+    for _ in range(200):
+        deep.append([])
+        deep = deep[0]
+    assert ray.get(echo.remote(value)) == value
+    for _ in range(100_000):
+        deep.append([])
+        deep = deep[0]
+    with pytest.raises((RecursionError, pickle.PicklingError, TypeError)):
+        ray.put(value)
+    while value:
+        value = value[0]
+    assert ray.get(ray.put(1)) == 1
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    a: int
+    b: np.ndarray = dataclasses.field(compare=False)
+
+
+class Slots:
+    __slots__ = ("a", "b")
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __eq__(self, other):
+        return (self.a, self.b) == (other.a, other.b)
+
+
+@pytest.mark.parametrize("value", [Point(1, [2]), Frozen(1, np.ones(3)), Slots(1, "b"), {Point(1, 2): {3, 4}}, collections.OrderedDict(b=1, a=2), collections.deque([1], 5), range(5), slice(1, 2),
+                                   frozenset({1}), 2 ** 200, float("inf"), 1j, "\ud800", ..., NotImplemented, int, Point, len], ids=lambda v: type(v).__name__)
+def test_ordinary_objects(value):
+    for got in ways(value):
+        assert type(got) is type(value) and got == value
+
+
+def test_custom_serializers():
+    class Locked:
+        def __init__(self, n):
+            self.n, self.lock = n, threading.Lock()
+
+    with pytest.raises(TypeError):
+        ray.put(Locked(1))
+    ray.util.register_serializer(Locked, serializer=lambda one: (one.n, np.full(LARGE, one.n)), deserializer=lambda state: Locked(state[0]))
+    try:
+        assert ray.get(ray.put(Locked(5))).n == ray.get(ray.put([Locked(5)]))[0].n == 5
+        assert ray.get(ray.remote(lambda one: one.n).remote(Locked(5))) == 5
+        assert cloudpickle.loads(cloudpickle.dumps(Locked(6))).n == 6
+    finally:
+        ray.util.deregister_serializer(Locked)
+    with pytest.raises(TypeError):
+        ray.put(Locked(1))
+
+
+def test_reduce_with_references_and_buffers():
+    class Custom:
+        def __init__(self, ref, array):
+            self.ref, self.array = ref, array
+
+        def __reduce_ex__(self, protocol):
+            return Custom, (self.ref, self.array)
+
+    for got in ways(Custom(ray.put(np.ones(LARGE)), np.arange(LARGE))):
+        assert int(ray.get(got.ref).sum()) == LARGE and int(got.array[-1]) == LARGE - 1
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_tensors(size):
+    torch = pytest.importorskip("torch")
+
+    @ray.remote
+    def double(tensor):
+        assert type(tensor) is torch.Tensor
+        return 2 * tensor
+
+    tensor = torch.arange(size, dtype=torch.float64)
+    for value in (tensor, tensor[::3], tensor.reshape(2, -1).t(), tensor.to(torch.bfloat16), torch.tensor(3), torch.zeros(0, 3), tensor > 5):
+        for got in ways(value):
+            assert got.dtype == value.dtype and got.shape == value.shape and torch.equal(got, value)
+    assert torch.equal(ray.get(double.remote(tensor)), 2 * tensor)
+    changed = ray.get(ray.put(tensor))
+    changed += 1            # a tensor that is received may be written to
+    assert torch.equal(changed, tensor + 1)
+    layer = torch.nn.Linear(3, 2)
+    got = ray.get(echo.remote(layer))
+    assert torch.equal(got.weight, layer.weight) and got.weight.requires_grad
+    assert torch.equal(ray.get(echo.remote(layer.state_dict()))["bias"], layer.bias)
+    as_array = ray.get(ray.put(tensor.numpy()))
+    assert torch.equal(torch.from_numpy(as_array.copy()), tensor)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_arrow(size):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"n": range(size), "text": [str(i) for i in range(size)], "list": [[i, None] for i in range(size)]})
+    for value in (table, table.slice(2, 5), table.to_batches()[0], table["n"], pa.array([1, None, 3]), table.schema):
+        for got in ways(value):
+            assert got.equals(value)
+    column = ray.get(ray.put(table))["n"]
+    for _ in range(5):
+        ray.get(ray.put(np.zeros(LARGE)))
+    assert column.to_pylist() == list(range(size))
