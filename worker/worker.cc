@@ -10,6 +10,20 @@
 
 namespace rt::worker {
 
+namespace {
+
+// Refs that outlive a worker still point to its table and its entries: those stay until the refs are gone, and are looked at when
+// the next worker of this process ends.
+void retire(std::unique_ptr<RefTable> table) {
+  static std::mutex mutex;
+  static auto& retired = *new std::vector<std::unique_ptr<RefTable>>;
+  std::lock_guard lock(mutex);
+  std::erase_if(retired, [](const auto& old) { return old->is_forgotten(); });
+  retired.push_back(std::move(table));
+}
+
+}  // namespace
+
 Worker::Worker(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<Worker>> Worker::start(Options options) {
@@ -23,8 +37,8 @@ Result<std::unique_ptr<Worker>> Worker::start(Options options) {
 
 Worker::~Worker() {
   impl_->stop();
-  // Refs that outlive us still point to our table and its entries.
-  RefTable::retire(std::move(impl_->refs));
+  impl_->refs->drop_values();
+  retire(std::move(impl_->refs));
 }
 
 const Context& Worker::context() const { return impl_->context; }

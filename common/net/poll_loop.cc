@@ -53,12 +53,12 @@ int wait_events(int epoll_fd, epoll_event* events, int max, int64_t timeout_us) 
 // is therefore never read.
 struct PollLoop::Impl final : Reactor {
   explicit Impl(PollLoop& loop)
-      : owner(loop), epoll_fd(::epoll_create1(EPOLL_CLOEXEC)), event_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), link_(std::make_shared<LoopLink>(&loop)) {
-    RT_CHECK(epoll_fd.valid() && event_fd.valid());
+      : owner(loop), epoll_fd(::epoll_create1(EPOLL_CLOEXEC)), link_(std::make_shared<LoopLink>(&loop)) {
+    RT_CHECK(epoll_fd.valid() && waker->event_fd.valid());
     epoll_event event{};
     event.events = EPOLLIN | EPOLLET;
     event.data.u64 = kWakeToken;
-    RT_CHECK(::epoll_ctl(epoll_fd.get(), EPOLL_CTL_ADD, event_fd.get(), &event) == 0);
+    RT_CHECK(::epoll_ctl(epoll_fd.get(), EPOLL_CTL_ADD, waker->event_fd.get(), &event) == 0);
   }
 
   ~Impl() override {
@@ -154,16 +154,20 @@ struct PollLoop::Impl final : Reactor {
     flushing.clear();
   }
 
-  void wake() {
-    if (wake_pending.exchange(true)) return;
-    uint64_t one = 1;
-    (void)!::write(event_fd.get(), &one, sizeof(one));
-  }
+  struct Waker {
+    void wake() {
+      if (pending.exchange(true)) return;
+      uint64_t one = 1;
+      (void)!::write(event_fd.get(), &one, sizeof(one));
+    }
+    const Fd event_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    std::atomic<bool> pending{false};
+  };
+  void wake() { waker->wake(); }
 
   PollLoop& owner;
   const Fd epoll_fd;
-  const Fd event_fd;
-  std::atomic<bool> wake_pending{false};
+  const std::shared_ptr<Waker> waker = std::make_shared<Waker>();   // shared with those who are waking it while it ends
   std::atomic<int64_t> next_deadline_us{TimerHeap::kNever};
   std::atomic<int> waiters{0};
 
@@ -201,7 +205,7 @@ bool PollLoop::wait(Ready& ready, int64_t timeout_us) {
   if (n < 0) return false;
   for (int i = 0; i < n; ++i) {
     if (events[i].data.u64 == kWakeToken) {
-      impl.wake_pending.exchange(false);
+      impl.waker->pending.exchange(false);
     } else {
       ready.items[ready.count].events = events[i].events;
       ready.items[ready.count].token = events[i].data.u64;
@@ -226,6 +230,11 @@ void PollLoop::dispatch(const Ready& ready) {
 
 void PollLoop::flush_all() { impl_->flush_all(); }
 void PollLoop::wake() { impl_->wake(); }
+std::function<void()> PollLoop::waker() const {
+  return [weak = std::weak_ptr<Impl::Waker>(impl_->waker)] {
+    if (auto waker = weak.lock()) waker->wake();
+  };
+}
 int64_t PollLoop::now_us() const { return steady_now_us(); }
 
 Loop::TimerId PollLoop::run_after(int64_t delay_us, Task task) {

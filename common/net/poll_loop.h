@@ -8,6 +8,7 @@
 // between wait() and dispatch() is recognised by its generation and skipped.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "common/net/loop.h"
@@ -33,6 +34,8 @@ class PollLoop final : public Loop {
   void flush_all();
   // Makes one thread that is in wait() return (or the next one to enter it). Any thread; cheap when a wake is already pending.
   void wake();
+  // The same, for those who may outlive the loop: then it does nothing. It may be called anywhere, also inside a collector.
+  std::function<void()> waker() const;
 
   int64_t now_us() const override;
   TimerId run_after(int64_t delay_us, Task task) override;

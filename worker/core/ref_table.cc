@@ -1,8 +1,6 @@
 #include "worker/core/ref_table.h"
 
 #include <algorithm>
-#include <iterator>
-#include <mutex>
 
 #include "common/base/status.h"
 
@@ -14,48 +12,51 @@ Blob copy_blob(Bytes bytes) {
   return {std::move(data), bytes.size()};
 }
 
+namespace {
+
+// Plain small values wait until this process does something anyway.
+bool others_care(const ObjectEntry& entry) {
+  if (!entry.owned || entry.is_actor_handle) return true;
+  ObjectState state = entry.state.load(std::memory_order_acquire);
+  return state == ObjectState::kInStore || (state == ObjectState::kInMemory && !entry.contained.empty());
+}
+
+}  // namespace
+
 void release_last(RefEntry* entry) {
   RefTable* table = entry->table;
   if (table->closed_.load(std::memory_order_acquire)) return;
   if (entry->queued.exchange(true, std::memory_order_acq_rel)) return;
+  // Before it is pushed: then it may go at any time. What a holder wrote is visible to who drops the last hold.
+  bool wake = others_care(*static_cast<ObjectEntry*>(entry));
   RefEntry* head = table->released_.load(std::memory_order_relaxed);
   do {
     entry->next_queued = head;
   } while (!table->released_.compare_exchange_weak(head, entry, std::memory_order_release, std::memory_order_relaxed));
+  if (wake && table->wake_) table->wake_();
 }
 
 RefTable::RefTable(RefComm& comm, const WorkerId& self) : comm_(comm), self_(self) {}
 
 RefTable::~RefTable() {
   for (ObjectEntry* entry : pool_) delete entry;
-  if (!seen_unreferenced_) return;   // else somebody may still point to them
+  if (!unreferenced_) return;   // else somebody may still point to them
   for (auto& [id, entry] : entries_) delete entry;
 }
 
-void RefTable::retire(std::unique_ptr<RefTable> table) {
-  static std::mutex mutex;
-  static auto& retired = *new std::vector<std::unique_ptr<RefTable>>;
-  table->close();
-  for (auto& [id, entry] : table->entries_) {
+void RefTable::drop_values() {
+  for (auto& [id, entry] : entries_) {
     entry->waiters.clear();
     entry->contained.clear();
     entry->mapped = {};
     entry->blob = {};
   }
-  std::vector<std::unique_ptr<RefTable>> done;   // ends after the lock
-  std::lock_guard lock(mutex);
-  auto stays = std::stable_partition(retired.begin(), retired.end(), [](const auto& old) {
-    if (old->seen_unreferenced_) return false;
-    old->seen_unreferenced_ = !old->referenced();
-    return true;
-  });
-  std::move(stays, retired.end(), std::back_inserter(done));
-  retired.erase(stays, retired.end());
-  retired.push_back(std::move(table));
 }
 
-bool RefTable::referenced() const {
-  return std::any_of(entries_.begin(), entries_.end(), [](const auto& at) { return at.second->local_refs.load(std::memory_order_acquire) != 0; });
+bool RefTable::is_forgotten() {
+  bool before = unreferenced_;
+  unreferenced_ = std::none_of(entries_.begin(), entries_.end(), [](const auto& at) { return at.second->local_refs.load(std::memory_order_acquire) != 0; });
+  return before && unreferenced_;
 }
 
 ObjectEntry* RefTable::allocate(const ObjectId& id) {

@@ -9,6 +9,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,9 +37,6 @@ class RefTable {
   RefTable(RefComm& comm, const WorkerId& self);
   ~RefTable();
 
-  // The worker of `table` has ended. References to its entries may outlive it: the table stays until they are gone, and a look
-  // longer, as a thread may just be dropping the last of them. Each call looks at those that stayed.
-  static void retire(std::unique_ptr<RefTable> table);
 
   // A new owned object in state kPending.
   ObjectEntry* create(const ObjectId& id);
@@ -52,6 +50,9 @@ class RefTable {
   void remove_borrower(const ObjectId& id, const WorkerId& borrower);
   void borrower_gone(const WorkerId& borrower);                        // its connection broke or it was reported dead
 
+  // `wake()` leads to drain_releases(): it is called, from any thread, also after this has ended its work, when something others care
+  // for was dropped (shared memory, a borrow, an actor, what holds references).
+  void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
   // Looks at entries whose last local reference was dropped. Cheap when there are none. Call often.
   void drain_releases();
   // Entries brought by tasks and not yet known to their owners: forgets those nobody kept, registers the others.
@@ -64,6 +65,11 @@ class RefTable {
 
   // From now on release_last() does nothing: the process ends or the worker was stopped.
   void close();
+  // The worker has ended: nothing but references that outlive it needs the entries.
+  void drop_values();
+  // Of a closed table: whether it may be destroyed with its entries. True at the second look that finds no reference, as at the first one
+  // a thread may still be dropping the last.
+  bool is_forgotten();
   size_t size() const { return entries_.size(); }
   size_t owned() const { return owned_; }                              // objects this process owns and somebody refers to
   template <class F>
@@ -75,7 +81,6 @@ class RefTable {
  private:
   friend void release_last(RefEntry* entry);
   void consider(ObjectEntry* entry);
-  bool referenced() const;
   void destroy(ObjectEntry* entry);
   ObjectEntry* allocate(const ObjectId& id);
 
@@ -87,8 +92,9 @@ class RefTable {
   int outstanding_ = 0;
   size_t owned_ = 0;
   std::atomic<RefEntry*> released_{nullptr};
+  std::function<void()> wake_;
   std::atomic<bool> closed_{false};
-  bool seen_unreferenced_ = false;                 // by retire()
+  bool unreferenced_ = false;                      // at the last look of is_forgotten()
 };
 
 }  // namespace rt::worker

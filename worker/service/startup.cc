@@ -98,6 +98,7 @@ Status Worker::Impl::start() {
   self_address.set_socket_path(socket_path);
   refs = std::make_unique<RefTable>(*this, context.worker_id);
   streams = std::make_unique<GeneratorStreams>(*refs);
+  refs->set_wake(loop->waker());
   next_task_unique = rng.next();
   put_task = options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
 

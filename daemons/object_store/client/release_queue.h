@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "common/base/bytes.h"
@@ -23,6 +24,8 @@ struct View {
 
 class ReleaseQueue {
  public:
+  // `wake()` leads to a drain. It may be called anywhere, also after the client has ended.
+  explicit ReleaseQueue(std::function<void()> wake) : wake_(std::move(wake)) {}
   ~ReleaseQueue() { delete_all(take()); }
 
   static Keepalive make_keepalive(View* view) {
@@ -45,12 +48,17 @@ class ReleaseQueue {
     view->next = head_.load(std::memory_order_relaxed);
     while (!head_.compare_exchange_weak(view->next, view, std::memory_order_seq_cst, std::memory_order_relaxed)) {
     }
-    if (closed_.load(std::memory_order_seq_cst)) delete_all(take());
+    if (closed_.load(std::memory_order_seq_cst)) {
+      delete_all(take());
+    } else {
+      wake_();
+    }
   }
   static void delete_all(View* view) {
     while (view) delete std::exchange(view, view->next);
   }
 
+  const std::function<void()> wake_;
   std::atomic<View*> head_{nullptr};
   std::atomic<bool> closed_{false};
 };

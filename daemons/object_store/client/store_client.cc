@@ -34,8 +34,8 @@ struct StoreClient::Impl {
     Created done;
   };
 
-  Impl(const Settings& settings, std::shared_ptr<rpc::Connection> connection, std::shared_ptr<Mapping> mapping, int64_t capacity)
-      : small_limit(std::min<int64_t>(1 << 20, settings.extent_bytes / 8)), extent_bytes(settings.extent_bytes), connection(std::move(connection)), mapping(std::move(mapping)), capacity(capacity) {}
+  Impl(const Settings& settings, std::shared_ptr<rpc::Connection> connection, std::shared_ptr<Mapping> mapping, int64_t capacity, net::PollLoop& on)
+      : small_limit(std::min<int64_t>(1 << 20, settings.extent_bytes / 8)), extent_bytes(settings.extent_bytes), connection(std::move(connection)), mapping(std::move(mapping)), capacity(capacity), loop(&on) {}
 
   OwnedBytes make_view(const ObjectId& id, Bytes bytes) {
     Keepalive keepalive = ReleaseQueue::make_keepalive(new View{id, mapping, queue});
@@ -54,14 +54,14 @@ struct StoreClient::Impl {
   std::shared_ptr<rpc::Connection> connection;
   std::shared_ptr<Mapping> mapping;
   int64_t capacity;
-  std::shared_ptr<ReleaseQueue> queue = std::make_shared<ReleaseQueue>();
   std::unordered_map<ObjectId, Held> held;
   std::vector<ObjectId> extra_pins;         // the daemon counted twice what we hold once
   ExtentPool extents;
   bool extent_requested = false;
   int64_t no_extent_before_us = 0;          // refused a moment ago: do not ask for each object again
   std::deque<Waiting> waiting;              // small objects that need the extent asked for
-  net::PollLoop* loop = nullptr;
+  net::PollLoop* const loop;
+  std::shared_ptr<ReleaseQueue> queue = std::make_shared<ReleaseQueue>(loop->waker());
   std::function<void(const Error&)> closed_handler;
   std::string closed_why = "it ended";
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);   // callbacks that come after us see it gone
@@ -354,8 +354,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::attach(net::PollLoop& loop, co
     return make_error(why.code, fmt::format("cannot attach to this node's object store at {}: {}", options.socket_path, why.message));
   }
   if (progress->attached->arena_size() != mapped) return make_error(Code::kProtocol, fmt::format("the object store at {} speaks of {} bytes of memory but passed on {}", options.socket_path, progress->attached->arena_size(), mapped));
-  auto impl = std::make_unique<Impl>(settings, connection, std::move(mapping), progress->attached->capacity());
-  impl->loop = &loop;
+  auto impl = std::make_unique<Impl>(settings, connection, std::move(mapping), progress->attached->capacity(), loop);
   connection->set_closed_handler([raw = impl.get(), alive = std::weak_ptr<bool>(impl->alive)](const Error& why) {
     if (alive.expired()) return;
     raw->closed_why = why.message;

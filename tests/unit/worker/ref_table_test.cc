@@ -131,15 +131,50 @@ TEST_F(RefTableTest, AfterCloseDropsAreHarmless) {
   EXPECT_TRUE(comm.freed.empty());
 }
 
+TEST_F(RefTableTest, AnIdleProcessIsWokenToLetGoOfWhatOthersCareFor) {
+  int wakes = 0;
+  table->set_wake([&] { ++wakes; });
+  Ref inner(table->create(ids[0]));
+  inner.entry()->ready = true;
+  {
+    ObjectEntry* plain = table->create(ids[1]);
+    plain->state = ObjectState::kInMemory;
+    Ref a(plain);
+  }
+  EXPECT_EQ(wakes, 0);
+  {
+    ObjectEntry* outer = table->create(ids[2]);
+    outer->state = ObjectState::kInMemory;
+    outer->contained = {inner};
+    Ref a(outer);
+  }
+  EXPECT_EQ(wakes, 1);
+  { Ref a(table->borrow(ids[3], owner, true)); }
+  EXPECT_EQ(wakes, 2);
+  static_cast<ObjectEntry*>(inner.entry())->state = ObjectState::kInStore;
+  inner.reset();
+  EXPECT_EQ(wakes, 2);   // `outer` holds it until it is looked at
+  table->drain_releases();
+  EXPECT_EQ(wakes, 3);
+  EXPECT_EQ(table->size(), 0u);
+  ObjectEntry* handle = table->create(handle_object_of(make_actor_id(job_id_from_int(1), 5, 6)));
+  handle->is_actor_handle = true;
+  { Ref a(handle); }
+  EXPECT_EQ(wakes, 4);
+}
+
 TEST_F(RefTableTest, AReferenceMayOutliveItsWorkerAndThenNothingIsLeft) {
   std::weak_ptr<const proto::WorkerAddress> part_of_the_entry = owner;
   Ref late(table->borrow(ids[0], std::move(owner), true));
-  auto next_session = [&] { RefTable::retire(std::exchange(table, std::make_unique<RefTable>(comm, me))); };
-  for (int i = 0; i < 3; ++i) next_session();
+  table->close();
+  table->drop_values();
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(table->is_forgotten());
   EXPECT_EQ(late.id(), ids[0]);
-  EXPECT_FALSE(part_of_the_entry.expired());
   late.reset();
-  for (int i = 0; i < 2; ++i) next_session();
+  EXPECT_FALSE(table->is_forgotten());
+  EXPECT_TRUE(table->is_forgotten());
+  EXPECT_FALSE(part_of_the_entry.expired());
+  table = std::make_unique<RefTable>(comm, me);
   EXPECT_TRUE(part_of_the_entry.expired());
   EXPECT_TRUE(comm.freed.empty());
 }
