@@ -93,6 +93,8 @@ Status NodeManager::start() {
           },
           [this](const WorkerId& id, const ProcessEnd& end) {
             logs_->remove(id);
+            // One that was killed before it registered has left what it listens on (docs/architecture.md, "Connections").
+            ::unlink((options_.socket_path.substr(0, options_.socket_path.rfind('/') + 1) + "w-" + id.hex().substr(0, 16)).c_str());
             drive([&](NodeCore& core, Now now) { core.worker_exited(id, end, now); });
           }});
   logs_ = std::make_unique<LogMonitor>(loop_, options_.settings, options_.session_dir + "/logs", [this](const proto::HeadEvent& event) {
