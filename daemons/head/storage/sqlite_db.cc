@@ -34,6 +34,7 @@ Status SqliteDb::prepare_file() {
   RT_TRY(exec("PRAGMA locking_mode=EXCLUSIVE"));
   RT_TRY(exec("PRAGMA journal_mode=WAL"));
   RT_TRY(exec(options_.synchronous_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
+  RT_TRY(exec("PRAGMA cache_size=-500"));   // KiB: the kernel caches the file as well
   RT_TRY(exec("BEGIN IMMEDIATE"));
   int64_t version = 0;
   {
