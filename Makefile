@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build setup test check chaos conformance bench bench-compare demo docs install wheel clean
+.PHONY: build setup test check chaos hygiene conformance bench bench-compare demo docs install wheel clean
 build: setup
 	scripts/build
 
@@ -22,6 +22,10 @@ check: build docs
 # A hundred rounds of random kills under load (RAY_CHAOS_ROUNDS; tests/e2e/chaos.py --help).
 chaos: build
 	PYTHONPATH=build/python $(PYTHON) tests/e2e/chaos.py
+
+# A thousand sessions in one process, then an hour of churn on one cluster: nothing is left, nothing grows (tests/e2e/hygiene.py --help).
+hygiene: build
+	PYTHONPATH=build/python $(PYTHON) tests/e2e/hygiene.py
 
 # Small programs on this project and on Ray from PyPI; prints where they differ (tests/conformance/run.py --help).
 conformance: build

@@ -1,0 +1,155 @@
+"""What a cluster on this machine holds: memory, descriptors and threads of its processes, its stores' contents, its head's tables."""
+import contextlib
+import os
+import pathlib
+
+import raw_rpc as raw
+
+DAEMONS = ("ray-head", "ray-node-manager", "ray-object-store")
+
+
+def status(pid):
+    """Memory in KiB, descriptors and threads of a process; None when it is gone. `own` is what no file or arena backs; `pss` shares pages out."""
+    base = pathlib.Path(f"/proc/{pid}")
+    try:
+        fields = dict(line.split(":", 1) for line in (base / "status").read_text().splitlines() if ":" in line)
+        rollup = dict(line.split(":", 1) for line in (base / "smaps_rollup").read_text().splitlines()[1:])
+        number = lambda text: int(text.split()[0])
+        return {"own": number(fields["RssAnon"]), "rss": number(fields["VmRSS"]) - number(fields["RssShmem"]), "pss": number(rollup["Pss"]),
+                "arena": number(fields["RssShmem"]), "fds": len(os.listdir(base / "fd")), "threads": number(fields["Threads"])}
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def children(pid):
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError):
+            found += map(int, (task / "children").read_text().split())
+    return found
+
+
+def descendants(pid):
+    found = []
+    for child in children(pid):
+        found += [child, *descendants(child)]
+    return found
+
+
+def cpu_seconds(pid):
+    """CPU time a process used, its reaped children included."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return 0.0
+
+
+class Line:
+    """A connection to a daemon that asks it questions by name."""
+
+    def __init__(self, address, token=""):
+        self.socket = raw.open_socket(address)
+        self.socket.sendall(raw.preamble() + raw.hello(token))
+        got = raw.receive(self.socket)
+        assert got and got[0] == raw.HELLO_REPLY, raw.error_of(got)
+        self.calls = 0
+
+    def ask(self, method, message=b""):
+        self.calls += 1
+        self.socket.sendall(raw.frame(raw.REQUEST, message, method=raw.method(f"rt.proto.{method}"), call=self.calls))
+        while True:
+            got = raw.receive(self.socket)
+            assert got, f"{method}: the connection ended"
+            assert raw.error_of(got) is None, raw.error_of(got)
+            if got[0] == raw.RESPONSE and got[2] == self.calls:
+                return got[3] + got[4]
+
+
+def repeated(message, field):
+    """Elements of a repeated field of a message of varints and length-delimited fields."""
+    found, at = [], 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+
+    while at < len(message):
+        key = number()
+        value = number()
+        if key & 7 == 2:
+            value, at = message[at:at + value], at + value
+        if key >> 3 == field:
+            found.append(value)
+    return found
+
+
+class Census:
+    """`running` is a cluster.Cluster; the processes of its head's node, and this one as the driver."""
+
+    def __init__(self, running):
+        self.running = running
+        session = running.head_node
+        self.daemons = {name: running.pid(session, name) for name in DAEMONS}
+        record = running.records()[session]
+        token = (running.shell.scratch / ".ray" / "auth_token").read_text().strip()
+        self.store_line = Line(record["object_store_socket"])
+        self.head_line = Line(("127.0.0.1", running.port), token)
+
+    def store(self):
+        fields = raw.parse(self.store_line.ask("ObjectStoreService.GetStats"))
+        return {"used": fields.get(2, 0), "objects": fields.get(3, 0), "pinned": fields.get(4, 0)}
+
+    def functions(self):
+        return len(repeated(self.head_line.ask("HeadService.KvList", raw.field(1, "fun")), 1))
+
+    def tables(self):
+        """Rows of the head's tables: actors by state (3: dead), jobs, functions, keys that programs put."""
+        actors = [raw.parse(actor).get(2, 0) for actor in repeated(self.head_line.ask("HeadService.ListActors"), 1)]
+        jobs = [raw.parse(job).get(9, 0) for job in repeated(self.head_line.ask("HeadService.GetJobs"), 1)]
+        return {"actors": sum(state != 3 for state in actors), "dead actors": sum(state == 3 for state in actors), "jobs": sum(not done for done in jobs),
+                "finished jobs": sum(map(bool, jobs)), "functions": self.functions(), "keys": len(repeated(self.head_line.ask("HeadService.KvList", raw.field(1, "churn")), 1))}
+
+    def workers(self):
+        """Of the head's node: pids of its fork server and of its workers."""
+        servers = children(self.daemons["ray-node-manager"])
+        return servers, [pid for server in servers for pid in children(server)]
+
+    def sample(self):
+        """{process: its status}; of the workers the largest one's memory, and their number as `processes`."""
+        servers, workers = self.workers()
+        found = {**{name: status(pid) for name, pid in self.daemons.items()}, "driver": status(os.getpid())}
+        for name, pids in (("fork server", servers), ("workers", workers)):
+            each = [one for one in map(status, pids) if one]
+            found[name] = {key: max(one[key] for one in each) for key in each[0]} if each else None
+            if found[name]:
+                found[name]["processes"] = len(each)
+        return {name: one for name, one in found.items() if one}
+
+
+def leftovers(root, before):
+    """What a machine has that it had not `before` (machine()), as text; nothing: empty."""
+    return [f"{what}: {item}" for what, items in machine(root).items() for item in sorted(items - before[what])]
+
+
+def machine(root):
+    """Shared memory objects, socket files below `root`, and processes whose temp root it is."""
+    processes = set()
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int(entry.name) != os.getpid() and f"RAY_TMPDIR={root}\0".encode() in (entry / "environ").read_bytes():
+                state = (entry / "stat").read_text().rsplit(") ", 1)[1][0]
+                if state not in "ZX":
+                    processes.add(f"{entry.name} {(entry / 'cmdline').read_bytes().replace(bytes(1), b' ').decode()}")
+    with contextlib.suppress(OSError):
+        zombies = {f"{pid} (not reaped)" for pid in children(os.getpid()) if pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] == "Z"}
+        processes |= zombies
+    sockets = {str(path) for path in pathlib.Path(root).rglob("*") if path.is_socket()} if pathlib.Path(root).exists() else set()
+    return {"shared memory": set(os.listdir("/dev/shm")), "socket": sockets, "process": processes}
