@@ -15,8 +15,10 @@ class RefTable;
 // The part of an object's entry that language bindings touch. Lives as long as a Ref to it does.
 struct RefEntry {
   ObjectId id;
+  // References of this process, and kQueued from the last drop until the table has looked at its release queue. Only at 0 the entry may end:
+  // who dropped the last reference is done with it.
+  static constexpr int32_t kQueued = 1 << 30;
   std::atomic<int32_t> local_refs{0};
-  std::atomic<bool> queued{false};          // on the table's release queue
   std::atomic<bool> ready{false};           // value or error known to this process (a hint: true stays true)
   RefEntry* next_queued = nullptr;
   RefTable* table = nullptr;
@@ -40,7 +42,10 @@ class Ref {
   ~Ref() { reset(); }
   void reset() {
     if (RefEntry* e = std::exchange(entry_, nullptr)) {
-      if (e->local_refs.fetch_sub(1, std::memory_order_acq_rel) == 1) release_last(e);
+      int32_t count = e->local_refs.load(std::memory_order_relaxed);
+      while (!e->local_refs.compare_exchange_weak(count, count == 1 ? RefEntry::kQueued : count - 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+      }
+      if (count == 1) release_last(e);
     }
   }
 

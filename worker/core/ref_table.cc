@@ -1,6 +1,7 @@
 #include "worker/core/ref_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/status.h"
 
@@ -14,9 +15,11 @@ Blob copy_blob(Bytes bytes) {
 
 namespace {
 
+constexpr size_t kPoolKept = 65'536;   // recycled entries
+
 // Plain small values wait until this process does something anyway.
 bool others_care(const ObjectEntry& entry) {
-  if (!entry.owned || entry.is_actor_handle) return true;
+  if (!entry.owned || entry.kind != ObjectEntry::Kind::kObject) return true;
   ObjectState state = entry.state.load(std::memory_order_acquire);
   return state == ObjectState::kInStore || (state == ObjectState::kInMemory && !entry.contained.empty());
 }
@@ -25,9 +28,11 @@ bool others_care(const ObjectEntry& entry) {
 
 void release_last(RefEntry* entry) {
   RefTable* table = entry->table;
-  if (table->closed_.load(std::memory_order_acquire)) return;
-  if (entry->queued.exchange(true, std::memory_order_acq_rel)) return;
-  // Before it is pushed: then it may go at any time. What a holder wrote is visible to who drops the last hold.
+  if (table->closed_.load(std::memory_order_acquire)) {
+    entry->local_refs.fetch_sub(RefEntry::kQueued, std::memory_order_acq_rel);   // may go at any time from here on
+    return;
+  }
+  // Before it is pushed. What a holder wrote is visible to who drops the last hold.
   bool wake = others_care(*static_cast<ObjectEntry*>(entry));
   RefEntry* head = table->released_.load(std::memory_order_relaxed);
   do {
@@ -54,9 +59,11 @@ void RefTable::drop_values() {
 }
 
 bool RefTable::is_forgotten() {
-  bool before = unreferenced_;
+  while (RefEntry* list = released_.exchange(nullptr, std::memory_order_acquire)) {
+    while (list) std::exchange(list, list->next_queued)->local_refs.fetch_sub(RefEntry::kQueued, std::memory_order_acq_rel);
+  }
   unreferenced_ = std::none_of(entries_.begin(), entries_.end(), [](const auto& at) { return at.second->local_refs.load(std::memory_order_acquire) != 0; });
-  return before && unreferenced_;
+  return unreferenced_;
 }
 
 ObjectEntry* RefTable::allocate(const ObjectId& id) {
@@ -133,14 +140,14 @@ void RefTable::drain_releases() {
     while (list) {
       auto* entry = static_cast<ObjectEntry*>(list);
       list = list->next_queued;
-      entry->queued.store(false, std::memory_order_release);
+      entry->local_refs.fetch_sub(RefEntry::kQueued, std::memory_order_acq_rel);
       consider(entry);
     }
   }
 }
 
 void RefTable::consider(ObjectEntry* entry) {
-  if (entry->local_refs.load(std::memory_order_acquire) != 0 || entry->queued.load(std::memory_order_acquire)) return;
+  if (entry->local_refs.load(std::memory_order_acquire) != 0) return;
   if (entry->owned) {
     if (entry->borrowers.empty()) destroy(entry);
     return;
@@ -169,6 +176,10 @@ void RefTable::destroy(ObjectEntry* entry) {
   // Back to how allocate() found a new one. Members that own memory are swapped out first: dropping them may re-enter
   // release_last(), never this function.
   std::vector<Ref> contained = std::move(entry->contained);
+  if (pool_.size() >= kPoolKept) {
+    delete entry;
+    return;
+  }
   entry->contained.clear();
   entry->owned = true;
   entry->kind = ObjectEntry::Kind::kObject;

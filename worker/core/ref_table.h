@@ -67,8 +67,7 @@ class RefTable {
   void close();
   // The worker has ended: nothing but references that outlive it needs the entries.
   void drop_values();
-  // Of a closed table: whether it may be destroyed with its entries. True at the second look that finds no reference, as at the first one
-  // a thread may still be dropping the last.
+  // Of a closed table: whether it may be destroyed with its entries, as no reference is left.
   bool is_forgotten();
   size_t size() const { return entries_.size(); }
   size_t owned() const { return owned_; }                              // objects this process owns and somebody refers to
@@ -94,7 +93,7 @@ class RefTable {
   std::atomic<RefEntry*> released_{nullptr};
   std::function<void()> wake_;
   std::atomic<bool> closed_{false};
-  bool unreferenced_ = false;                      // at the last look of is_forgotten()
+  bool unreferenced_ = false;                      // is_forgotten() said so
 };
 
 }  // namespace rt::worker
