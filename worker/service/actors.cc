@@ -142,7 +142,6 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   }
   arg_refs.insert(arg_refs.end(), held.begin(), held.end());
   actor_args[id] = arg_refs;
-  if (spec.detached() && !arg_refs.empty()) actors->link(id);   // hears when they are no longer needed
 
   auto fail = [this, id](const Error& error) {
     proto::ActorInfo dead;
@@ -174,6 +173,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     resolve(entry);
   }
   if (*unready == 0) send();
+  const bool follow = spec.detached() || !arg_refs.empty();   // to hear when they are no longer needed
+  if (follow && !named) actors->link(id);
   loop->flush_all();
   if (!named) return actor;
 
@@ -192,6 +193,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     if (actor.handle) static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
     return Actor{ActorId::from_binary(reply.actor_id()), {}};
   }
+  if (follow) actors->link(id);
+  loop->flush_all();
   return actor;
 }
 

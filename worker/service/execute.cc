@@ -476,10 +476,10 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
       answer.mutable_failure()->set_pid(getpid());
       answer.mutable_failure()->set_ip(context.node_ip);
     }
+    task.drop_args();
     refs->register_kept();
-    if (actor_reply) actor_reply(answer);
-    actor_reply = nullptr;
-    if (pumping) loop->flush_all();
+    creation_answer = std::move(answer);
+    flush_held_replies();
     return;
   }
   if (was_last_call(*incoming_task.function)) {
@@ -528,6 +528,11 @@ void Worker::Impl::send_held(const std::shared_ptr<Link>& link, uint32_t type, s
 
 void Worker::Impl::flush_held_replies() {
   if (refs->outstanding_registrations() > 0) return;
+  if (creation_answer) {
+    if (actor_reply) actor_reply(*creation_answer);
+    actor_reply = nullptr;
+    creation_answer.reset();
+  }
   // In order: a caller's later reply must not overtake what it holds.
   while (!held_replies.empty() && held_replies.front()->waiting == 0) {
     auto held = held_replies.front();

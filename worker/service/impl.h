@@ -52,7 +52,7 @@ struct Link {
   std::vector<bool> templates_sent;
   // as executor
   std::unordered_map<uint32_t, struct ExecTemplate*> templates;
-  proto::JobConfig* job_config = nullptr;
+  std::unique_ptr<proto::JobConfig> job_config;
   bool open = true;
 };
 
@@ -320,7 +320,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool recent_timer_set = false;
   uint64_t errors_stored = 0;                    // values that became errors; see Worker::wait_all()
   std::vector<Ref> pinned_forever;               // packed out of band
-  std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments of actors made here, as long as they may restart
+  std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments of actors made here, as long as they may be needed
 
   // subscriptions at the head
   proto::SubscribeRequest subscriptions;
@@ -333,7 +333,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   int exit_code = 0;
   std::deque<std::shared_ptr<IncomingTask>> incoming;
   std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> exec_templates;
-  std::unordered_map<std::string, std::unique_ptr<proto::JobConfig>> job_configs;
   int executing = 0;
   ExecutingTaskImpl* running = nullptr;          // started and not answered: a list
   int64_t last_flush_us = 0, last_item_flush_us = 0;
@@ -341,6 +340,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unique_ptr<proto::CreateActorRequest> actor;   // of the actor this process is
   std::function<void()> early_start;             // an actor's start that came before this process was ready for it
   std::function<void(const proto::CreateActorReply&)> actor_reply;
+  std::optional<proto::CreateActorReply> creation_answer;   // waits for the borrows the constructor kept
   struct HeldReply {
     std::shared_ptr<Link> link;
     uint32_t type;

@@ -21,12 +21,8 @@ std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connec
   link->connection = connection;
   link->peer = WorkerId::from_binary(connection->peer().id);
   if (inbound && !connection->peer().job_config.empty()) {
-    auto& config = job_configs[connection->peer().job_config];
-    if (!config) {
-      config = std::make_unique<proto::JobConfig>();
-      if (!config->ParseFromString(connection->peer().job_config)) config->Clear();
-    }
-    link->job_config = config.get();
+    link->job_config = std::make_unique<proto::JobConfig>();
+    if (!link->job_config->ParseFromString(connection->peer().job_config)) link->job_config->Clear();
   }
   connection->add_service(worker_rpc.get());
   std::weak_ptr<Link> weak = link;
@@ -218,7 +214,8 @@ void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
   for (const auto& dead : event.dead_workers()) refs->borrower_gone(WorkerId::from_binary(dead));
   for (const auto& info : event.actors()) {
     ActorId id = ActorId::from_binary(info.spec().actor_id());
-    if (info.state() == proto::ACTOR_DEAD) actor_args.erase(id);
+    bool made = info.state() == proto::ACTOR_ALIVE && info.spec().max_restarts() == 0;
+    if (made || info.state() == proto::ACTOR_DEAD) actor_args.erase(id);
     actors->actor_update(id, &info);
   }
   if (!options.is_driver) return;
