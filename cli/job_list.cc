@@ -22,6 +22,26 @@ std::string python_text(const std::string& text) {
   return out + "'";
 }
 
+std::string python_value(const api_json::Json& value) {
+  std::string items;
+  auto add = [&items](const std::string& item) { items += (items.empty() ? "" : ", ") + item; };
+  if (value.is_string()) return python_text(value.get<std::string>());
+  if (value.is_null()) return "None";
+  if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
+  if (value.is_array()) {
+    for (const auto& item : value) add(python_value(item));
+    return "[" + items + "]";
+  }
+  if (!value.is_object()) return value.dump();
+  for (const auto& [name, item] : value.items()) add(python_text(name) + ": " + python_value(item));
+  return "{" + items + "}";
+}
+
+api_json::Json runtime_env_json(const proto::SubmittedJob& job) {
+  auto env = api_json::Json::parse(job.runtime_env_json(), nullptr, false);
+  return env.is_object() ? env : api_json::Json::object();
+}
+
 std::string python_number(int64_t value) { return value == 0 ? "None" : std::to_string(value); }
 
 std::string details(const proto::SubmittedJob& job) {
@@ -32,9 +52,9 @@ std::string details(const proto::SubmittedJob& job) {
   std::string job_id = job.job_id().empty() ? "None" : python_text(to_hex(job.job_id()));
   return fmt::format(
       "JobDetails(type=<JobType.SUBMISSION: 'SUBMISSION'>, job_id={}, submission_id={}, status=<JobStatus.{}: '{}'>, entrypoint={}, message={}, "
-      "error_type={}, start_time={}, end_time={}, metadata={{{}}}, runtime_env={{}}, driver_node_id={}, driver_exit_code={})",
+      "error_type={}, start_time={}, end_time={}, metadata={{{}}}, runtime_env={}, driver_node_id={}, driver_exit_code={})",
       job_id, python_text(job.submission_id()), job.status(), job.status(), python_text(job.entrypoint()), python_text(job.message()),
-      job.error_type().empty() ? "None" : python_text(job.error_type()), python_number(job.start_time_ms()), python_number(job.end_time_ms()), metadata,
+      job.error_type().empty() ? "None" : python_text(job.error_type()), python_number(job.start_time_ms()), python_number(job.end_time_ms()), metadata, python_value(runtime_env_json(job)),
       job.node_id().empty() ? "None" : python_text(to_hex(job.node_id())), is_terminal(job.status()) ? std::to_string(job.exit_code()) : "None");
 }
 
@@ -54,6 +74,7 @@ api_json::Json job_json(const proto::SubmittedJob& job) {
           {"start_time", time_or_null(job.start_time_ms())},
           {"end_time", time_or_null(job.end_time_ms())},
           {"metadata", metadata},
+          {"runtime_env", runtime_env_json(job)},
           {"driver_node_id", text_or_null(to_hex(job.node_id()))},
           {"driver_exit_code", is_terminal(job.status()) ? Json(job.exit_code()) : Json(nullptr)}};
 }

@@ -207,8 +207,8 @@ class RuntimeEnv(dict):
 
     # ---- accessors
 
-    def working_dir(self) -> str | None:
-        return self.get("working_dir")
+    def working_dir(self) -> str:
+        return self.get("working_dir", "")
 
     def working_dir_uri(self) -> str | None:
         return self.get("working_dir")

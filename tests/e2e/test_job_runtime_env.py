@@ -34,6 +34,9 @@ def test_working_dir_and_variables(running, folder, tmp_path):
     env = json.dumps({"env_vars": {"COLOUR": "red"}, "excludes": ["*.log"]})
     out = running.ok("job", "submit", "--working-dir", str(folder), "--runtime-env-json", env, "--", "sh", "-c", "python program.py; ls; echo $COLOUR")
     assert "driver 7 content red" in out and "worker 7 content red" in out and "left_out.log" not in out and "\nred\n" in out
+    assert "runtime_env={'env_vars': {'COLOUR': 'red'}, 'working_dir': 'gcs://_ray_pkg_" in running.ok("job", "list")
+    (job,) = json.loads(running.ok("job", "list", "--format", "json"))
+    assert job["runtime_env"]["env_vars"] == {"COLOUR": "red"}
     (tmp_path / "env.json").write_text(env)
     assert "\nred\n" in running.ok("job", "submit", "--runtime-env", str(tmp_path / "env.json"), "--", "sh", "-c", "echo $COLOUR")
 

@@ -313,3 +313,24 @@ def test_pip(tmp_path):
         ray.get(version("3.0").remote())
     with pytest.raises(ModuleNotFoundError):
         ray.get(sample.remote())
+
+
+def test_archives_behind_http(tmp_path):
+    import functools
+    import http.server
+    import threading
+    with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
+        archive.writestr("data.txt", "fetched")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        ray.init(num_cpus=1)
+        read = ray.remote(lambda: open("data.txt").read())
+        where = f"http://127.0.0.1:{server.server_address[1]}"
+        assert ray.get(read.options(runtime_env={"working_dir": f"{where}/code.zip"}).remote()) == "fetched"
+        with pytest.raises(RuntimeEnvSetupError, match="404"):
+            ray.get(read.options(runtime_env={"working_dir": f"{where}/none.zip"}).remote())
+    finally:
+        server.shutdown()
+        server.server_close()
