@@ -149,10 +149,8 @@ def page() -> str:
     count = {status: sum(row.status == status for row in rows) for status in ("works", "differs", "absent")}
     found, meant = discover(), explained()
     waiting = {name: reason for name, reason in known_differences().items() if name not in meant}
-    agree = len([program for program in found if program.name not in meant and program.name not in waiting])
     lines = [INTRO.read_text().rstrip("\n"), "",
-             f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are absent. {len(found)} programs: {agree} print what Ray prints, {len(meant)} differ on purpose, "
-             f"{len(waiting)} wait for something.", ""]
+             f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for something.", ""]
     for title, part in parts:
         lines += [f"## {title}", ""]
         for name, table in part.items():
