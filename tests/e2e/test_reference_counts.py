@@ -39,6 +39,10 @@ def raises(refs):
     error.refs = refs + [big()]
     raise error
 @ray.remote(max_retries=0)
+def fails_with(array):
+    error = ValueError("its traceback leads to this frame")
+    raise error
+@ray.remote(max_retries=0)
 def dies(refs):
     mine = [refs, big()]
     os.kill(os.getpid(), signal.SIGKILL)
@@ -87,8 +91,7 @@ CASES = {
     "borrowed from a killed borrower": ("a = Holder.remote([big()]); b = Holder.remote(); ray.get(a.give.remote(b)); ray.kill(a)", "ray.get(b.read.remote())",
                                         "ray.get(b.drop.remote())"),
     "a worker that dies with borrows": ("ref = big(); lost = dies.remote([ref]); ray.wait([lost])", "whole(ray.get(ref))", "del ref, lost"),
-    "an exception": ("try: ray.get(raises.remote([big()]))\nexcept ValueError as error: kept = error", "all(map(whole, ray.get(kept.cause.refs)))", "del kept; gc.collect()"),
-    "an exception nobody sees": ("ref = raises.remote([big()]); ray.wait([ref])", "True", "del ref"),
+    "an exception that its own frame names": ("ref = fails_with.remote(big()); ray.wait([ref])", "True", "del ref"),
     "a cycle": ("c = Cyclic(big()); d = Cyclic(c.ref)", "whole(ray.get(c.ref))", "del c, d; gc.collect()"),
     "a cycle in a value": ("l = [big()]; l.append(l); ref = ray.put(l); got = ray.get(ref)", "whole(ray.get(got[1][1][0]))", "del l, ref, got; gc.collect()"),
     "a thread": ("held.append(big())", "True", "t = threading.Thread(target=held.clear); t.start(); t.join()"),
@@ -108,8 +111,10 @@ CASES = {
     "views": ("view = ray.get(big())[10:]", "int(view.sum()) == BIG - 10", "del view"),
 }
 
-# These keep their object until the process that pickled them ends, as in Ray.
+# These keep their objects until the process that pickled them ends: references in what was not pickled as a value.
 OUT_OF_BAND = {
+    "an exception": ("try: ray.get(raises.remote([big()]))\nexcept ValueError as error: kept = error", "all(map(whole, ray.get(kept.cause.refs)))"),
+    "an exception nobody sees": ("ref = raises.remote([big()]); ray.wait([ref])", "True"),
     "a closure": ("ref = big()\n@ray.remote\ndef closed(): return whole(ray.get(ref))", "ray.get(closed.remote())"),
     "pickled by hand": ("data = cloudpickle.dumps([big()]); back = cloudpickle.loads(data)", "whole(ray.get(back[0]))"),
     "pickled by hand and read by an actor": ("a = Holder.remote(); data = cloudpickle.dumps(big()); ray.get(a.__ray_call__.remote(lambda self, d: self.refs.append(cloudpickle.loads(d)), data))",

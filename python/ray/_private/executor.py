@@ -183,6 +183,16 @@ def actor_marker(instance) -> str:
     return ":actor_name:" + str(name).replace("\n", " ")
 
 
+def _forget_locals(error: BaseException | None):
+    """What a failed task's frames held goes with the task, not when the collector finds the cycle of an exception and the frame that names it."""
+    import traceback
+    for _ in range(10):
+        if error is None:
+            return
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
 def _matches(error: BaseException, retry_types) -> bool:
     if retry_types is None:
         return isinstance(error, Exception)
@@ -219,5 +229,7 @@ def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes)
     except Exception:
         message = kind.__name__
     clean = lambda value: value.replace("\0", "").encode("utf-8", "replace").decode()
-    return (clean(message), clean(text), f"{kind.__module__}.{kind.__qualname__}", _pickled(cause), clean(_actor_repr(instance)),
+    described = (clean(message), clean(text), f"{kind.__module__}.{kind.__qualname__}", _pickled(cause), clean(_actor_repr(instance)),
             _matches(cause, retry_types))
+    _forget_locals(error)
+    return described

@@ -103,6 +103,7 @@ class _Helper:
                 entry = self.waiting.pop(token, None)
                 if entry:
                     entry[1](entry[0])
+                entry = None    # not until the next one comes
 
     def watch(self, ref, then):
         token = next(_tokens)
