@@ -122,6 +122,13 @@ def test_the_record_lists_every_file_and_its_hash(wheel):
             assert rows[name] == f"sha256={digest},{len(contents)}", name
 
 
+def test_the_whole_package_is_in_it(wheel):
+    source = REPO / "python"
+    files = {path.relative_to(source).as_posix() for path in (source / "ray").rglob("*") if path.suffix in (".py", ".pyi") or path.name == "py.typed"}
+    with zipfile.ZipFile(wheel) as archive:
+        assert files - set(archive.namelist()) == set()
+
+
 def test_nothing_in_it_names_the_place_it_was_built_at(environment):
     package = environment.packages / "ray"
     programs = [path for path in package.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
