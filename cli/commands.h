@@ -12,6 +12,7 @@ int run_nodes(const Words& words);
 int run_available_resources(const Words& words);
 int run_cluster_resources(const Words& words);
 int run_timeline(const Words& words);
+int run_metrics(const Words& words);
 int run_job(const Words& words);           // dispatches to the five below
 int run_job_submit(const Words& words);
 int run_job_status(const Words& words);

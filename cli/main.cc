@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"cluster-resources", run_cluster_resources, "what the cluster has, as ray.cluster_resources()"},
     {"available-resources", run_available_resources, "what is free, as ray.available_resources()"},
     {"timeline", run_timeline, "write a Chrome trace of all tasks"},
+    {"metrics", run_metrics, "what programs count, as Prometheus text"},
     {"job", run_job, "submit programs and follow them: submit, status, logs, list, stop"},
     {"kill-actor", run_kill_actor, "end a named actor"},
     {"health-check", run_health_check, "exit 0 when the head answers"},

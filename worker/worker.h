@@ -14,6 +14,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/config/settings.h"
+#include "common/metrics/recorder.h"
 #include "common/proto/common.pb.h"
 #include "worker/ref.h"
 #include "worker/value.h"
@@ -29,6 +30,7 @@ struct Options {
   std::string runtime_env;              // workers: JSON of what the process was started for. Drivers: that of their job_config
   Settings settings;
   int64_t connect_timeout_us = 30'000'000;
+  metrics::Recorder* metrics = nullptr; // what this process counts; outlives the Worker, which reports it. Null: nothing
 };
 
 // Fixed after start(); a worker's job and namespace are those of the first task it gets.
@@ -36,7 +38,7 @@ struct Context {
   JobId job_id;
   NodeId node_id;
   WorkerId worker_id;
-  std::string ray_namespace, session_dir, session_name, node_ip, node_name, head_address, object_store_socket, node_manager_socket;
+  std::string ray_namespace, session_dir, session_name, node_ip, node_name, head_address, object_store_socket, node_manager_socket, token;
   int node_manager_port = 0;
   bool is_driver = true;
 };
@@ -136,6 +138,11 @@ class Worker {
   // held: it may only enqueue. Returns false, without calling it, when the ref is ready already.
   bool on_ready(const Ref& ref, std::function<void()> callback);
 
+  // Where the values are: nodes, bytes (-1: not known, as it is not made yet); no node for a small value in its owner's memory. Of borrowed
+  // objects that are not here their owners are asked, if wanted. deadline_us on the steady clock; -1: none. kTimeout.
+  struct Where { std::vector<NodeId> nodes; int64_t size = -1; };
+  Result<std::vector<Where>> locate(std::span<const Ref> refs, bool ask_owners, int64_t deadline_us);
+
   // The ref of an object this process refers to already; empty when it does not know the id.
   Ref find(const ObjectId& id);
 
@@ -186,6 +193,9 @@ class Worker {
   // Lines of workers' output and notices for the driver: called from the background thread, without our mutex.
   struct DriverLine { std::string name, ip, text; int pid = 0; bool is_stderr = false; bool is_notice = false; };
   void set_log_sink(std::function<void(const std::vector<DriverLine>&)> sink);
+
+  // Options.metrics has its first new value since the last report: it is sent to the node-manager, at most once a second and at the end.
+  void metrics_changed();
 
   // ---- execution (workers)
   // Executes tasks until the node-manager says to exit or disappears; returns the process exit code.

@@ -19,7 +19,7 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kRecordBytes = 61;
 // What a process sends at once is three orders of magnitude below; only a forged batch is larger.
 constexpr size_t kMaxUnpackedBytes = 128u << 20;
-constexpr uint32_t kDriverFlag = 1;
+constexpr uint32_t kDriverFlag = 1, kNodeFlag = 2, kCppFlag = 4;
 
 template <class T>
 void put(std::string& out, T value) {
@@ -118,9 +118,10 @@ class TraceWriter {
   }
 
   void task(const TaskEvent& event) {
-    if (event.kind == 3) return span(R"("submit_task")", R"("submit_task")", "background_memory_dump", event.start_us, event.execute_us, "{}");
+    if (event.kind == TaskEvent::kOwnerFailedTask || event.kind == TaskEvent::kOwnerFailedMethod) return;   // nothing ran
+    if (event.kind == TaskEvent::kSubmission) return span(R"("submit_task")", R"("submit_task")", "background_memory_dump", event.start_us, event.execute_us, "{}");
     std::string failure = event.error ? failure_args(batch_.strings[event.error]) : "";
-    bool failed_constructor = event.kind == 1 && event.error;
+    bool failed_constructor = event.kind == TaskEvent::kActorCreation && event.error;
     const std::string& category = category_of(event.function);
     const std::string& name = name_of(event.name);
     int64_t total_us = int64_t{event.deserialize_us} + event.execute_us + event.store_us;
@@ -184,7 +185,9 @@ std::string pack_task_events(const TaskEventBatchData& batch) {
   for (const std::string& text : batch.strings) put_string(raw, text);
   put_string(raw, batch.node_ip);
   put_string(raw, batch.worker_hex);
-  put(raw, batch.is_driver ? kDriverFlag : 0u);
+  put(raw, (batch.is_driver ? kDriverFlag : 0u) | kNodeFlag | (batch.is_cpp ? kCppFlag : 0u));
+  put_string(raw, batch.node_hex);
+  put(raw, batch.pid);
   for (const TaskEvent& event : batch.events) put_event(raw, event);
   std::string packed(ZSTD_compressBound(raw.size()), '\0');
   size_t n = ZSTD_compress(packed.data(), packed.size(), raw.data(), raw.size(), 1);
@@ -205,7 +208,13 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   for (uint32_t i = 0; i < count; ++i) batch.strings.emplace_back(in.string());
   batch.node_ip = in.string();
   batch.worker_hex = in.string();
-  batch.is_driver = in.get<uint32_t>() & kDriverFlag;
+  uint32_t flags = in.get<uint32_t>();
+  batch.is_driver = flags & kDriverFlag;
+  batch.is_cpp = flags & kCppFlag;
+  if (flags & kNodeFlag) {
+    batch.node_hex = in.string();
+    batch.pid = in.get<uint32_t>();
+  }
   if (!in.ok() || in.left() % kRecordBytes != 0) return not_a_batch("it is cut off");
   size_t records = in.left() / kRecordBytes;
   batch.events.reserve(records);

@@ -1,7 +1,7 @@
 // Task events: what every process records of the tasks it ran, packed for the way to the head and back.
 //
 // Packed batch: zstd-compressed, little-endian. u32 version (1), u32 string count, then each string (u32 length, bytes); node ip and
-// worker id as strings, u32 flags (1: driver); then records of 61 bytes (the fields of TaskEvent in their order). A record's strings
+// worker id as strings, u32 flags (1: driver, 2: node id as string and u32 pid follow, 4: C++); then records of 61 bytes (the fields of TaskEvent in their order). A record's strings
 // are indexes into the table.
 #pragma once
 
@@ -22,12 +22,15 @@ struct TaskEvent {
   uint32_t error = 0;         // index of "type\nvalue\ntraceback", 0 when it succeeded
   int64_t start_us = 0;       // wall clock: task reached the executing thread
   uint32_t deserialize_us = 0, execute_us = 0, store_us = 0;   // consecutive phases from start_us
-  uint8_t kind = 0;           // 0 task, 1 actor creation, 2 actor method, 3 submission (driver side)
+  // Owner-failed: it ended without a word of the process that had it, or never started; recorded by its owner at the time it knew.
+  enum Kind : uint8_t { kTask = 0, kActorCreation = 1, kActorMethod = 2, kSubmission = 3, kOwnerFailedTask = 4, kOwnerFailedMethod = 5 };
+  uint8_t kind = kTask;
 };
 
 struct TaskEventBatchData {
-  std::string node_ip, worker_hex;
-  bool is_driver = false;
+  std::string node_ip, worker_hex, node_hex;   // of the process that recorded; node_hex and pid are empty in batches of earlier releases
+  uint32_t pid = 0;
+  bool is_driver = false, is_cpp = false;
   std::vector<std::string> strings;     // [0] is ""
   std::vector<TaskEvent> events;
 };

@@ -67,6 +67,14 @@ class ActorCalls {
   // A call that has not ended: a queued one fails as cancelled, one in flight never runs again. True when the actor's process is to be told.
   bool cancel(ActorLink& actor, Task* task);
   int64_t pending() const;
+  // `f(task, actor, in_flight)` for every call that has not ended.
+  template <class F>
+  void for_each_call(F&& f) const {
+    for (const auto& [id, actor] : actors_) {
+      for (const Task* task : actor->queue) f(*task, *actor, false);
+      for (const Task* task : actor->in_flight) f(*task, *actor, true);
+    }
+  }
   void check_invariants() const;
 
  private:

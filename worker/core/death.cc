@@ -88,6 +88,25 @@ std::string encoded_dependency_error(Bytes encoded, const Receiver& at) {
   return cause ? encode_error(dependency_error(*cause, at)) : std::string(as_view(encoded));
 }
 
+std::string_view error_type_name(const proto::ErrorValue& error) {
+  if (error.code() == kTaskRaised) return "TASK_EXECUTION_EXCEPTION";
+  switch (static_cast<Code>(error.code())) {
+    case Code::kCancelled: return "TASK_CANCELLED";
+    case Code::kActorDied: return "ACTOR_DIED";
+    case Code::kActorUnavailable: return "ACTOR_UNAVAILABLE";
+    case Code::kNodeDied: return "NODE_DIED";
+    case Code::kLocalNodeDied: return "LOCAL_RAYLET_DIED";
+    case Code::kOutOfMemory: return "OUT_OF_MEMORY";
+    case Code::kOutOfDisk: return "OUT_OF_DISK_ERROR";
+    case Code::kObjectLost: return "OBJECT_LOST";
+    case Code::kOwnerDied: return "OWNER_DIED";
+    case Code::kReconstructionFailed: return "OBJECT_UNRECONSTRUCTABLE_MAX_ATTEMPTS_EXCEEDED";
+    case Code::kUnschedulable: return "TASK_UNSCHEDULABLE_ERROR";
+    case Code::kRuntimeEnvSetup: return "RUNTIME_ENV_SETUP_FAILED";
+    default: return "WORKER_DIED";
+  }
+}
+
 std::string describe_exit(const proto::ExitInfo& info) {
   std::string text;
   switch (info.kind()) {

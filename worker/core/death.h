@@ -28,6 +28,9 @@ proto::ErrorValue dependency_error(const proto::ErrorValue& cause, const Receive
 // The same for an encoded value.
 std::string encoded_dependency_error(Bytes encoded, const Receiver& at);
 
+// The state API's name for what ended a task: TASK_EXECUTION_EXCEPTION for what user code raised.
+std::string_view error_type_name(const proto::ErrorValue& error);
+
 // A clause with its full stop, then the last lines of the log.
 std::string describe_exit(const proto::ExitInfo& info);
 // ray.cancel before the task ran, or by force.

@@ -119,6 +119,19 @@ class Submitter {
   bool has_leases() const { return !leases_.empty(); }
   // Whether tick() has something to look after: leases that become idle, or demand at other nodes that may bring nothing.
   bool needs_tick() const;
+  // `f(task, lease)` for every task here; lease null: it is queued, or its worker died and the cause is asked for.
+  template <class F>
+  void for_each_task(F&& f) const {
+    for (const auto& [key, c] : classes_) {
+      for (const Task* task : c->queue) f(*task, static_cast<const Lease*>(nullptr));
+    }
+    for (const auto& [key, lease] : leases_) {
+      for (const Task* task : lease->in_flight) f(*task, lease.get());
+    }
+    for (const auto& [key, tasks] : awaiting_exit_) {
+      for (const Task* task : tasks) f(*task, static_cast<const Lease*>(nullptr));
+    }
+  }
   void check_invariants() const;
 
  private:

@@ -1,6 +1,8 @@
-// Blocking calls to the head, subscriptions, logs for the driver, task events.
+// Blocking calls to the head, subscriptions, logs for the driver, task events, metrics.
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include "worker/core/death.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
@@ -50,37 +52,62 @@ void Worker::Impl::deliver_logs(Lock& lock) {
   lock.lock();
 }
 
-void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
-  if (settings.task_events_report_interval_ms <= 0) return;
-  if (static_cast<int64_t>(events.events.size()) >= settings.task_events_buffer) {
-    ++events_dropped;
-    return;
-  }
-  auto intern = [this](const std::string& text) {
-    auto [it, added] = event_strings.try_emplace(text, static_cast<uint32_t>(events.strings.size()));
-    if (added) events.strings.push_back(text);
-    return it->second;
-  };
+uint32_t Worker::Impl::event_string(const std::string& text) {
   if (events.strings.empty()) events.strings.emplace_back();
+  auto [it, added] = event_strings.try_emplace(text, static_cast<uint32_t>(events.strings.size()));
+  if (added) events.strings.push_back(text);
+  return it->second;
+}
+
+uint32_t Worker::Impl::event_error(Bytes encoded) {
+  constexpr size_t kMaxMessage = 500, kMaxTraceback = 4000;
+  auto decoded = decode_value(encoded);
+  if (!decoded) return 0;
+  auto error = decode_error(decoded->inband);
+  if (!error) return 0;
+  std::string type = error->cause_class().empty() ? std::string(error_type_name(*error)) : error->cause_class();
+  return event_string(type + "\n" + error->message().substr(0, kMaxMessage) + "\n" + error->traceback().substr(0, kMaxTraceback));
+}
+
+bool Worker::Impl::may_record_event() {
+  if (settings.task_events_report_interval_ms <= 0) return false;
+  if (static_cast<int64_t>(events.events.size()) < settings.task_events_buffer) return true;
+  ++events_dropped;
+  return false;
+}
+
+void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
+  if (!may_record_event()) return;
   TaskEvent event;
   event.task = task.id();
   event.attempt = static_cast<uint32_t>(task.attempt());
-  event.name = intern(task.spec().name());
-  event.function = intern(task.incoming().function->display);
-  if (task.failed()) {
-    if (auto decoded = decode_value(as_bytes(task.error_value()))) {
-      if (auto error = decode_error(decoded->inband)) {
-        event.error = intern(error->cause_class() + "\n" + error->message().substr(0, 500) + "\n" + error->traceback().substr(0, 4000));
-      }
-    }
-  }
+  event.name = event_string(task.spec().name());
+  event.function = event_string(task.incoming().function->display);
+  if (task.failed()) event.error = event_error(as_bytes(task.error_value()));
   event.start_us = task.start_us();
   event.deserialize_us = static_cast<uint32_t>(std::max<int64_t>(0, task.started_us() - task.start_us()));
   event.execute_us = static_cast<uint32_t>(std::max<int64_t>(0, task.executed_us() - task.started_us()));
   event.store_us = static_cast<uint32_t>(std::max<int64_t>(0, task.finished_us() - task.executed_us()));
-  event.kind = !task.incoming().link ? 1 : actor ? 2 : 0;
+  event.kind = !task.incoming().link ? TaskEvent::kActorCreation : actor ? TaskEvent::kActorMethod : TaskEvent::kTask;
+  add_event(event, task.finished_us());
+}
+
+void Worker::Impl::record_failure(const Task& task, const Blob& error) {
+  if (!may_record_event()) return;
+  TaskEvent event;
+  event.task = task.id;
+  event.attempt = task.attempt;
+  event.name = event_string(task.function->spec.name());
+  event.function = event_string(display_name(task.function->spec.function()));
+  event.error = event_error(error.bytes());
+  event.start_us = wall_now_us();
+  event.kind = task.function->scheduling_class ? TaskEvent::kOwnerFailedTask : TaskEvent::kOwnerFailedMethod;
+  add_event(event, event.start_us);
+}
+
+void Worker::Impl::add_event(const TaskEvent& event, int64_t end_us) {
   if (events.events.empty()) event_min_us = event.start_us;
-  event_max_us = std::max(event_max_us, task.finished_us());
+  event_max_us = std::max(event_max_us, end_us);
   events.events.push_back(event);
   constexpr size_t kFlushEvents = 8192;
   if (events.events.size() >= kFlushEvents) {
@@ -98,7 +125,10 @@ void Worker::Impl::flush_events() {
   if (events.events.empty() || !node_manager || !node_manager->is_open()) return;
   events.node_ip = context.node_ip;
   events.worker_hex = context.worker_id.hex();
+  events.node_hex = context.node_id.hex();
+  events.pid = static_cast<uint32_t>(getpid());
   events.is_driver = options.is_driver;
+  events.is_cpp = options.language == proto::LANGUAGE_CPP;
   proto::TaskEventBatch batch;
   batch.set_job_id(job_of(events.events.front().task).binary());
   batch.set_min_time_us(event_min_us);
@@ -112,6 +142,33 @@ void Worker::Impl::flush_events() {
   event_strings.clear();
   events_dropped = 0;
   event_max_us = 0;
+}
+
+void Worker::Impl::schedule_metrics() {
+  constexpr int64_t kIntervalUs = 1'000'000;
+  if (metrics_timer_set || !options.metrics || !connected) return;
+  metrics_timer_set = true;
+  loop->run_after(std::max<int64_t>(0, metrics_sent_us + kIntervalUs - steady_now_us()), [this] {
+    metrics_timer_set = false;
+    flush_metrics();
+  });
+  if (pumping) loop->wake();
+}
+
+void Worker::Impl::flush_metrics() {
+  if (!options.metrics || !node_manager || !node_manager->is_open()) return;
+  proto::MetricsReport report;
+  if (!options.metrics->report(&report)) return;
+  metrics_sent_us = steady_now_us();
+  report.set_worker_id(context.worker_id.binary());
+  report.set_job_id(context.job_id.binary());
+  report.set_pid(getpid());
+  rpc::notify(*node_manager, &proto::NodeManagerService::Stub::RecordMetrics, report);
+}
+
+void Worker::Impl::flush_records() {
+  flush_events();
+  flush_metrics();
 }
 
 // Idle leases are returned, and the nodes they were at have told the head: a node-manager reports before it answers GetStats. A grant that
@@ -224,10 +281,15 @@ Status Worker::kill_actor(const ActorId& actor, bool no_restart) {
   return {};
 }
 
+void Worker::metrics_changed() {
+  Impl::Lock lock(impl_->mutex);
+  impl_->schedule_metrics();
+}
+
 Result<std::string> Worker::timeline_json() {
   {
     Impl::Lock lock(impl_->mutex);
-    impl_->flush_events();
+    impl_->flush_records();
     impl_->loop->flush_all();
   }
   std::string json = "[";

@@ -232,7 +232,7 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     }
     if (flags & wire::kCancelRecursive) cancel_children(task->id(), flags & wire::kCancelForce);
     if ((flags & wire::kCancelForce) && !actor) {
-      flush_events();
+      flush_records();
       loop->flush_all();   // answers of the tasks before it
       _exit(1);
     }
@@ -383,7 +383,7 @@ void Worker::Impl::leave(bool graceful) {
     leave_if_idle();
     return;
   }
-  flush_events();
+  flush_records();
   loop->flush_all();
   if (executing > 0) _exit(0);   // user code may never return
   request_exit(0);
@@ -447,7 +447,7 @@ int Worker::Impl::run(Executor& the_executor) {
     }
   }
   loop->flush_all();
-  flush_events();
+  flush_records();
   loop->flush_all();
   return exit_code;
 }
@@ -485,7 +485,7 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   if (was_last_call(*incoming_task.function)) {
     task.mark_leaving();
     exit_when_idle = true;
-    flush_events();   // the owner ends the lease, and with it this process, when it has read the reply
+    flush_records();   // the owner ends the lease, and with it this process, when it has read the reply
   }
   int outstanding = 0;
   if (refs->has_unregistered()) {

@@ -45,6 +45,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
     Stage waiting = Stage::kWaiting;
     return stage_.compare_exchange_strong(waiting, Stage::kTakenBack);
   }
+  bool has_started() const { return stage_.load() == Stage::kStarted; }
   bool taken_back() const { return stage_.load() == Stage::kTakenBack; }
   void set_cancelled() { cancelled_.store(true, std::memory_order_release); }
   // (L) Of a generator: items yielded and not taken by its consumer.

@@ -3,7 +3,7 @@
 //   peers.cc    connections to workers, node-managers, the head        objects.cc  put, get, wait, serving values to borrowers
 //   submit.cc   tasks out, replies in                                  actors.cc   actors' lives as their callers see them
 //   execute.cc  tasks in, replies out                                  streams.cc  what generators yield, on all sides
-//   cluster.cc  blocking calls to the head, logs, timeline
+//   cluster.cc  blocking calls to the head, logs, timeline, metrics    listing.cc  what this process refers to and has to do, for people
 //
 // Threads: everything marked (L) needs `mutex`. Callbacks of the loop run under it.
 #pragma once
@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <unordered_map>
@@ -89,6 +90,13 @@ struct IncomingTask {
 
 class NodeClient;
 class WorkerRpc;
+
+// Where a submitted task was sent; no value: it waits here.
+struct TaskPlace {
+  std::string node_id, worker_id;
+  int pid = 0;
+};
+using PendingTasks = std::unordered_map<const Task*, std::optional<TaskPlace>>;
 
 struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   explicit Impl(Options options);
@@ -230,7 +238,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   using ThirdParty = std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>;
   void send_held(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body, const ThirdParty& third_party, int outstanding = 0);
   void flush_held_replies();                                                     // (L)
-  void record_event(const ExecutingTaskImpl& task);                              // (L)
   void set_blocked(bool blocked);                                                // (L)
   void request_exit(int code);                                                   // (L)
   // (L) The node-manager wants this worker gone: graceful once its queued work is done and nobody needs its objects, else at once.
@@ -245,7 +252,21 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::set<NodeKey> returned_at;                                     // nodes that leases were returned to; for settle_leases
   template <class Method>
   Result<typename rpc::StubMethod<Method>::ReplyType> call_head(Method method, const typename rpc::StubMethod<Method>::RequestType& request);
+  void record_event(const ExecutingTaskImpl& task);                              // (L) it ended here
+  void record_failure(const Task& task, const Blob& error);                      // (L) as its owner: no process can tell
+  bool may_record_event();                                                       // (L)
+  uint32_t event_string(const std::string& text);                                // (L)
+  uint32_t event_error(Bytes encoded);                                           // (L)
+  void add_event(const TaskEvent& event, int64_t end_us);                        // (L)
   void flush_events();                                                           // (L)
+  void schedule_metrics();                                                       // (L)
+  void flush_metrics();                                                          // (L)
+  void flush_records();                                                          // (L) events and metrics: this process ends, or somebody asks
+
+  // ---- listing.cc
+  PendingTasks pending_tasks();                                                  // (L) submitted here, not ended
+  void list_objects(proto::ObjectRecords* out);                                  // (L)
+  void list_tasks(proto::TaskRecords* out);                                      // (L)
   void subscribe(const proto::SubscribeRequest& request);                        // (L)
   void resubscribe();                                                            // (L)
   void deliver_logs(Lock& lock);
@@ -357,6 +378,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   int64_t events_dropped = 0;
   int64_t event_min_us = 0, event_max_us = 0;
   bool event_timer_set = false;
+
+  // metrics
+  int64_t metrics_sent_us = 0;
+  bool metrics_timer_set = false;
 
   // logs
   std::function<void(const std::vector<DriverLine>&)> log_sink;

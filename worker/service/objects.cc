@@ -351,9 +351,15 @@ void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request, std::
     reply(status);
     return;
   }
-  entry->waiters.push_back([this, hold = Ref(entry), want = request.want_value(), reply = std::move(reply)] {
+  if (!request.want_value()) {    // where it is now, for people: nowhere
+    status.set_state(proto::ObjectStatus::UNKNOWN);
+    status.set_size(-1);
+    reply(status);
+    return;
+  }
+  entry->waiters.push_back([this, hold = Ref(entry), reply = std::move(reply)] {
     proto::ObjectStatus status;
-    fill_status(*static_cast<ObjectEntry*>(hold.entry()), want, &status);
+    fill_status(*static_cast<ObjectEntry*>(hold.entry()), true, &status);
     reply(status);
   });
 }

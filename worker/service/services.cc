@@ -59,6 +59,16 @@ void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request,
   done->Run();
 }
 
+void WorkerRpc::ListObjects(Controller*, const proto::Empty*, proto::ObjectRecords* reply, Closure* done) {
+  impl_.list_objects(reply);
+  done->Run();
+}
+
+void WorkerRpc::ListTasks(Controller*, const proto::Empty*, proto::TaskRecords* reply, Closure* done) {
+  impl_.list_tasks(reply);
+  done->Run();
+}
+
 void NodeEvents::OnLeaseGrant(Controller*, const proto::LeaseGrant* grant, proto::Empty*, Closure* done) {
   impl_.submitter->lease_granted(node_, grant->class_id(), grant->lease_id(), grant->worker(), grant->pid(), steady_now_us());
   done->Run();

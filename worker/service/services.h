@@ -19,6 +19,8 @@ class WorkerRpc final : public proto::WorkerService {
   void RemoveBorrower(Controller*, const proto::ReturnBorrow*, proto::Empty*, Closure*) override;
   void AddObjectLocation(Controller*, const proto::AddLocation*, proto::Empty*, Closure*) override;
   void Cancel(Controller*, const proto::CancelTask*, proto::CancelReply*, Closure*) override;
+  void ListObjects(Controller*, const proto::Empty*, proto::ObjectRecords*, Closure*) override;
+  void ListTasks(Controller*, const proto::Empty*, proto::TaskRecords*, Closure*) override;
 
  private:
   Worker::Impl& impl_;

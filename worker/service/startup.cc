@@ -86,7 +86,7 @@ Status Worker::Impl::start() {
   context.head_address = r.head_address();
   context.object_store_socket = r.object_store_socket();
   cluster_id = r.cluster_id();
-  token = r.token();
+  token = context.token = r.token();
   for (const auto& node : r.nodes()) node_table[NodeId::from_binary(node.node_id())] = node;
   options.job_config.set_job_id(context.job_id.binary());
   options.job_config.set_ray_namespace(context.ray_namespace);
@@ -125,6 +125,7 @@ Status Worker::Impl::finish_start() {
     subscribe(logs);
   }
   if (early_start) std::exchange(early_start, nullptr)();
+  if (options.metrics) schedule_metrics();     // what was counted before
   loop->flush_all();
   background_thread = std::thread([this] { background(); });
   return {};
@@ -157,7 +158,7 @@ void Worker::Impl::stop() {
   {
     Lock lock(mutex);
     if (stopping) return;
-    flush_events();
+    flush_records();
     refs->drain_releases();
     loop->flush_all();
     stopping = true;

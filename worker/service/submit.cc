@@ -348,6 +348,7 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
 
 void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
   ++errors_stored;
+  record_failure(*task, error);
   if (task->function->spec.num_returns() < 0) end_stream(task, &error);
   for (Ref& ref : task->returns) set_blob(*static_cast<ObjectEntry*>(ref.entry()), error);
   drop_task(task);

@@ -97,6 +97,8 @@ class NodeCore {
   const ClusterView& cluster() const { return view_; }
   const std::map<ActorId, HostedActor>& actors() const { return actors_; }
   const proto::ExitInfo* exit_of(const WorkerId& id) const;
+  // Workers and drivers that live, and the last that ended (as many as exit_of() knows), each with what is known of it.
+  void fill_processes(proto::ProcessesReply* reply) const;
   proto::WorkerAddress address_of(const Worker& worker) const;
   // Negative amounts (debts) are reported as absent.
   void fill_report(proto::ResourceReport* report) const;
@@ -140,7 +142,8 @@ class NodeCore {
   void retire_idle(Now now);
   void reap_overdue(Now now);
   proto::ExitInfo describe_end(const Worker& worker, const ProcessEnd& end) const;
-  void remember_exit(const WorkerId& id, const proto::ExitInfo& info);
+  proto::ProcessInfo describe(const Worker& worker) const;
+  void remember_exit(proto::ProcessInfo process, const proto::ExitInfo& info, Now now);
 
   // actors
   void place_actors(Now now);
@@ -159,7 +162,7 @@ class NodeCore {
 
   std::map<WorkerKind, int> needed_;            // workers that leases and actors could use right now
   std::map<WorkerKind, StartTrouble> trouble_;
-  std::unordered_map<WorkerId, proto::ExitInfo> exits_;
+  std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
   std::deque<WorkerId> exit_order_;
   std::map<WorkerId, ActorId> dying_actors_;    // to report once the cause is known
   std::unordered_set<JobId> finished_jobs_;

@@ -57,6 +57,7 @@ bool NodeCore::start_one(const WorkerKind& kind, Now now) {
   auto trouble = trouble_.find(kind);
   if (trouble != trouble_.end() && pool_.starting(kind) > 0) return false;
   Worker& worker = pool_.add_starting(kind, now.steady_us);
+  worker.start_wall_us = now.wall_us;
   sink_.spawn_worker(worker.id, kind);
   return true;
 }
@@ -143,6 +144,7 @@ Status NodeCore::add_driver(const WorkerId& id, JobId job, int pid, const std::s
   if (job.is_nil()) return make_error(Code::kInvalid, "a driver needs a job id");
   if (pool_.find(id)) return make_error(Code::kAlreadyExists, fmt::format("driver {} is connected already", id.hex()));
   Worker& driver = pool_.add_driver(id, job, now.steady_us);
+  driver.start_wall_us = now.wall_us;
   driver.pid = pid;
   driver.socket_path = socket_path;
   pump(now);
@@ -211,8 +213,10 @@ void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
     info.set_ip(me_.ip);
     info.set_pid(worker->pid);
     info.set_worker_id(id.binary());
+    proto::ProcessInfo process = describe(*worker);
+    process.set_is_driver(true);
     pool_.remove(id);
-    remember_exit(id, info);
+    remember_exit(std::move(process), info, now);
     sink_.worker_died(id, info);
     return;
   }
@@ -242,11 +246,12 @@ void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now)
   pump(now);
 }
 
-void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now) {
+void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
   proto::ExitInfo info = describe_end(worker, end);
+  proto::ProcessInfo process = describe(worker);
   WorkerId id = worker.id;
   pool_.remove(id);
-  remember_exit(id, info);
+  remember_exit(std::move(process), info, now);
   auto actor = dying_actors_.find(id);
   if (actor != dying_actors_.end()) {
     ActorId actor_id = actor->second;
@@ -282,8 +287,33 @@ proto::ExitInfo NodeCore::describe_end(const Worker& worker, const ProcessEnd& e
   return info;
 }
 
-void NodeCore::remember_exit(const WorkerId& id, const proto::ExitInfo& info) {
-  if (!exits_.insert_or_assign(id, info).second) return;
+proto::ProcessInfo NodeCore::describe(const Worker& worker) const {
+  proto::ProcessInfo process;
+  process.set_worker_id(worker.id.binary());
+  process.set_pid(worker.pid);
+  process.set_is_driver(worker.state == WorkerState::kDriver);
+  process.set_alive(true);
+  process.set_start_time_ms(worker.start_wall_us / 1000);
+  if (!worker.job.is_nil()) process.set_job_id(worker.job.binary());
+  auto dying = dying_actors_.find(worker.id);
+  ActorId actor = dying == dying_actors_.end() ? worker.actor : dying->second;
+  if (!actor.is_nil()) process.set_actor_id(actor.binary());
+  process.set_language(worker.kind.language);
+  process.set_socket_path(worker.socket_path);
+  return process;
+}
+
+void NodeCore::fill_processes(proto::ProcessesReply* reply) const {
+  for (const auto& [id, worker] : pool_.all()) *reply->add_processes() = describe(*worker);
+  for (const WorkerId& id : exit_order_) *reply->add_processes() = exits_.at(id);
+}
+
+void NodeCore::remember_exit(proto::ProcessInfo process, const proto::ExitInfo& info, Now now) {
+  WorkerId id = WorkerId::from_binary(process.worker_id());
+  process.set_alive(false);
+  process.set_end_time_ms(now.wall_us / 1000);
+  *process.mutable_exit() = info;
+  if (!exits_.insert_or_assign(id, std::move(process)).second) return;
   exit_order_.push_back(id);
   if (exit_order_.size() <= kMaxExits) return;
   exits_.erase(exit_order_.front());
@@ -292,7 +322,7 @@ void NodeCore::remember_exit(const WorkerId& id, const proto::ExitInfo& info) {
 
 const proto::ExitInfo* NodeCore::exit_of(const WorkerId& id) const {
   auto it = exits_.find(id);
-  return it == exits_.end() ? nullptr : &it->second;
+  return it == exits_.end() ? nullptr : &it->second.exit();
 }
 
 void NodeCore::set_blocked(const WorkerId& id, bool blocked, Now now) {

@@ -26,6 +26,7 @@ struct Worker {
   WorkerKind kind;
   WorkerState state = WorkerState::kStarting;
   int64_t since_us = 0;          // when it entered `state`
+  int64_t start_wall_us = 0;
   JobId job;                     // nil: not used yet; afterwards only for this job
   int pid = 0;
   std::string socket_path;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/rpc/server.h"
+#include "daemons/node_manager/core/metrics_table.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
@@ -58,6 +59,9 @@ class NodeManager final : public NodeSink {
   void kill_worker_by_request(const proto::KillWorkerRequest& request);
   Status start_job(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env);
   void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
+  void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
+  void list_processes(proto::ProcessesReply* reply) const { core_->fill_processes(reply); }
+  const MetricsTable& metrics() const { return metrics_; }
   JobProcesses& jobs() { return *jobs_; }
   HeadLink& head() { return *head_; }
 
@@ -161,6 +165,7 @@ class NodeManager final : public NodeSink {
   std::map<std::string, proto::JobInfo> driver_jobs_;         // of connected drivers, by binary job id
   std::map<std::string, proto::Node> nodes_;                  // by binary id; includes this one
 
+  MetricsTable metrics_;
   proto::HeadEvent dead_batch_;
   net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0, stop_timer_ = 0;
   int64_t tick_at_us_ = 0, last_report_us_ = 0;

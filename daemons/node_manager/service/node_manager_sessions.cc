@@ -34,7 +34,10 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
   Session session = std::move(it->second);
   sessions_.erase(it);
   owners_.erase(session.id);
-  if (!session.worker.is_nil()) locals_.erase(session.worker);
+  if (!session.worker.is_nil()) {
+    locals_.erase(session.worker);
+    metrics_.process_ended(session.worker);
+  }
   if (!session.socket_path.empty()) ::unlink(session.socket_path.c_str());
   if (session.is_driver) driver_jobs_.erase(session.job.binary());
   if (stopping_) return;   // stop() ends the processes itself
@@ -255,6 +258,13 @@ void NodeManager::worker_setup_failed(const rpc::Connection& from, const proto::
   if (stopping_ || !from.peer().is_unix || !WorkerId::is_valid(failure.worker_id())) return;
   RT_WARN("worker process {} could not make its runtime environment: {}", failure.pid(), failure.message());
   drive([&](NodeCore& core, Now now) { core.worker_setup_failed(WorkerId::from_binary(failure.worker_id()), failure.message(), now); });
+}
+
+void NodeManager::record_metrics(const rpc::Connection& from, const proto::MetricsReport& report) {
+  Session* session = session_of(from);
+  if (!session || session->worker.is_nil()) return;
+  if (metrics_.report(session->worker, report)) return;
+  RT_WARN("more than {} series of metrics on this node (a name with one set of tag values is one): process {} and others are not recorded completely", MetricsTable::kMaxSeries, report.pid());
 }
 
 void NodeManager::create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply,

@@ -72,6 +72,21 @@ void NodeRpc::AddTaskEvents(Controller*, const proto::TaskEventBatch* request, p
 
 void NodeRpc::GetStats(Controller*, const proto::Empty*, proto::NodeStats* reply, Closure* done) { node_.fill_stats(reply, done); }
 
+void NodeRpc::RecordMetrics(Controller* controller, const proto::MetricsReport* request, proto::Empty*, Closure* done) {
+  node_.record_metrics(*rpc::server_call(controller).connection(), *request);
+  done->Run();
+}
+
+void NodeRpc::GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply* reply, Closure* done) {
+  node_.metrics().fill(reply);
+  done->Run();
+}
+
+void NodeRpc::ListProcesses(Controller*, const proto::Empty*, proto::ProcessesReply* reply, Closure* done) {
+  node_.list_processes(reply);
+  done->Run();
+}
+
 void NodeRpc::Stop(Controller*, const proto::Empty*, proto::Empty*, Closure* done) {
   done->Run();
   node_.stop(StopReason{1, "stopped by request", 0, kGentleStopUs});

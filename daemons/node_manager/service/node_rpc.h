@@ -26,6 +26,9 @@ class NodeRpc final : public proto::NodeManagerService {
   void ReadJobLog(Controller*, const proto::ReadJobLogRequest*, proto::ReadJobLogReply*, Closure*) override;
   void AddTaskEvents(Controller*, const proto::TaskEventBatch*, proto::Empty*, Closure*) override;
   void GetStats(Controller*, const proto::Empty*, proto::NodeStats*, Closure*) override;
+  void RecordMetrics(Controller*, const proto::MetricsReport*, proto::Empty*, Closure*) override;
+  void GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply*, Closure*) override;
+  void ListProcesses(Controller*, const proto::Empty*, proto::ProcessesReply*, Closure*) override;
   void Stop(Controller*, const proto::Empty*, proto::Empty*, Closure*) override;
 
  private:

@@ -42,12 +42,16 @@ json timeline_of(const TaskEventBatchData& batch) {
 TEST(TaskEvents, ABatchSurvivesTheWay) {
   TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2, 3, 1)});
   batch.events[1].attempt = 4;
-  batch.is_driver = true;
+  batch.is_driver = batch.is_cpp = true;
+  batch.node_hex = "ef01";
+  batch.pid = 4711;
   auto unpacked = unpack_task_events(pack_task_events(batch));
   ASSERT_TRUE(unpacked);
   EXPECT_EQ(unpacked->node_ip, "10.0.0.7");
   EXPECT_EQ(unpacked->worker_hex, "abcd");
-  EXPECT_TRUE(unpacked->is_driver);
+  EXPECT_TRUE(unpacked->is_driver && unpacked->is_cpp);
+  EXPECT_EQ(unpacked->node_hex, "ef01");
+  EXPECT_EQ(unpacked->pid, 4711u);
   EXPECT_EQ(unpacked->strings, batch.strings);
   ASSERT_EQ(unpacked->events.size(), 2u);
   EXPECT_EQ(unpacked->events[0].task, batch.events[0].task);
@@ -55,6 +59,10 @@ TEST(TaskEvents, ABatchSurvivesTheWay) {
   EXPECT_EQ(unpacked->events[1].error, 3u);
   EXPECT_EQ(unpacked->events[1].kind, 1);
   EXPECT_EQ(unpacked->events[1].start_us, batch.events[1].start_us);
+}
+
+TEST(TaskEvents, WhatOnlyItsOwnerSawFailIsNotInTheTrace) {
+  EXPECT_TRUE(timeline_of(batch_of({event_of(1, 2, 3, TaskEvent::kOwnerFailedTask), event_of(1, 2, 3, TaskEvent::kOwnerFailedMethod)})).empty());
 }
 
 TEST(TaskEvents, ManyEventsPackSmall) {

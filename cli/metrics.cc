@@ -1,0 +1,39 @@
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/head_client.h"
+#include "cli/output.h"
+#include "common/launch/launch.h"
+#include "common/state/query.h"
+
+namespace rt::cli {
+namespace {
+
+constexpr int64_t kTimeoutUs = 30'000'000;
+
+Status show(const CommandLine& line) {
+  state::Cluster cluster;
+  RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
+  auto token = launch::auth_token(false);
+  if (!token && token.error().code != Code::kNotFound) return token.error();
+  if (token) cluster.token = *token;
+  std::vector<std::string> missing;
+  RT_ASSIGN(std::string text, state::metrics_text(cluster, RT_VERSION, kTimeoutUs, &missing));
+  fmt::print("{}", text);
+  for (const std::string& node : missing) fmt::print(stderr, "Warning: no metrics of {}\n", node);
+  return {};
+}
+
+}  // namespace
+
+int run_metrics(const Words& words) {
+  if (!words.empty() && (words[0] == "launch-prometheus" || words[0] == "shutdown-prometheus")) {
+    return failure(make_error(Code::kUnsupported, fmt::format("metrics {}: not in this release; `{} metrics` prints what a Prometheus would read", words[0], program_name())));
+  }
+  CommandLine line("metrics", "Prints what programs count with ray.util.metrics, of all nodes, as Prometheus text.");
+  line.address_option();
+  if (auto code = line.parse(words)) return *code;
+  return finish(show(line));
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,76 @@
+#include "common/state/columns.h"
+
+#include <algorithm>
+
+namespace rt::state {
+namespace {
+
+// "name:flags ...": i int, b bool, o anything else (text is the default), d detail, f filterable.
+Resource make(std::string name, std::string id, std::string_view spec) {
+  Resource resource{std::move(name), std::move(id), {}};
+  while (!spec.empty()) {
+    size_t end = std::min(spec.find(' '), spec.size());
+    std::string_view word = spec.substr(0, end);
+    spec.remove_prefix(std::min(end + 1, spec.size()));
+    size_t colon = std::min(word.find(':'), word.size());
+    Column column{std::string(word.substr(0, colon))};
+    for (char flag : word.substr(std::min(colon + 1, word.size()))) {
+      if (flag == 'd') column.detail = true;
+      if (flag == 'f') column.filterable = true;
+      if (flag == 'i') column.type = ColumnType::kInt;
+      if (flag == 'b') column.type = ColumnType::kBool;
+      if (flag == 'o') column.type = ColumnType::kOther;
+    }
+    resource.columns.push_back(std::move(column));
+  }
+  return resource;
+}
+
+const std::vector<Resource>& resources() {
+  static const std::vector<Resource> all = {
+      make("actors", "actor_id",
+           "actor_id:f class_name:f state:f job_id:f name:f node_id:f pid:if ray_namespace:f serialized_runtime_env:d required_resources:od death_cause:od "
+           "is_detached:bd placement_group_id:df repr_name:df num_restarts:id num_restarts_due_to_lineage_reconstruction:id "
+           "num_restarts_due_to_node_preemption:id call_site:d label_selector:od fallback_strategy:od"),
+      make("jobs", "job_id",
+           "type:f job_id:f submission_id:f driver_info:o status:f entrypoint message error_type start_time:id end_time:id metadata:od runtime_env:od "
+           "driver_agent_http_address:d driver_node_id:d driver_exit_code:id"),
+      make("placement_groups", "placement_group_id",
+           "placement_group_id:f name:f creator_job_id:f state:f bundles:od is_detached:bdf stats:od topology_strategy:od topology_assignments:od"),
+      make("nodes", "node_id", "node_id:f node_ip:f is_head_node:bf state:f state_message node_name:f resources_total:o labels:o start_time_ms:id end_time_ms:id"),
+      make("workers", "worker_id",
+           "worker_id:f is_alive:bf worker_type:f exit_type:f node_id:f ip:f pid:if exit_detail:d worker_launch_time_ms:id worker_launched_time_ms:id "
+           "start_time_ms:id end_time_ms:id debugger_port:idf num_paused_threads:idf"),
+      make("tasks", "task_id",
+           "task_id:f attempt_number:if name:f state:f job_id:f actor_id:f type:f func_or_class_name:f parent_task_id:f node_id:f worker_id:f worker_pid:if "
+           "error_type:f language:df required_resources:od runtime_env_info:od placement_group_id:df events:od profiling_data:od creation_time_ms:id "
+           "start_time_ms:id end_time_ms:id task_log_info:od error_message:d is_debugger_paused:bdf call_site:d label_selector:od fallback_strategy:od"),
+      make("objects", "object_id",
+           "object_id:f object_size:if task_status:f attempt_number:if reference_type:f call_site:f type:f pid:if ip:f"),
+      make("runtime_envs", "node_id", "runtime_env:of success:bf creation_time_ms:o node_id:f ref_cnt:id error:df"),
+      make("cluster_events", "event_id", "severity:f time source_type:f message event_id:f custom_fields:od"),
+  };
+  return all;
+}
+
+}  // namespace
+
+int Resource::column(std::string_view wanted) const {
+  auto it = std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.name == wanted; });
+  return it == columns.end() ? -1 : static_cast<int>(it - columns.begin());
+}
+
+std::string Resource::filterable() const {
+  std::string names;
+  for (const Column& column : columns) {
+    if (column.filterable) names += (names.empty() ? "" : ", ") + column.name;
+  }
+  return names;
+}
+
+const Resource* find_resource(std::string_view name) {
+  auto it = std::find_if(resources().begin(), resources().end(), [&](const Resource& r) { return r.name == name; });
+  return it == resources().end() ? nullptr : &*it;
+}
+
+}  // namespace rt::state

@@ -1,0 +1,315 @@
+#include "common/state/query.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/events/task_events.h"
+#include "common/metrics/prometheus.h"
+#include "common/proto/object_store.pb.h"
+#include "common/state/sources.h"
+#include "common/state/task_query.h"
+
+namespace rt::state {
+namespace {
+
+constexpr int64_t kPageBytes = 16 << 20;
+using Head = proto::HeadService::Stub;
+using Node = proto::NodeManagerService::Stub;
+using Process = proto::WorkerService::Stub;
+
+// A question under way.
+class Asking {
+ public:
+  Asking(std::unique_ptr<Sources> sources, const Query& query) : sources_(std::move(sources)), query_(query), resource_(*find_resource(query.resource)) {}
+
+  Result<std::vector<proto::Node>> nodes(bool alive_only) {
+    proto::GetNodesRequest request;
+    request.set_alive_only(alive_only);
+    RT_ASSIGN(auto reply, sources_->ask_head(&Head::GetNodes, request));
+    return std::vector<proto::Node>(reply.nodes().begin(), reply.nodes().end());
+  }
+
+  Result<std::vector<proto::ActorInfo>> actors() {
+    proto::ListActorsRequest request;
+    request.set_all_namespaces(true);
+    RT_ASSIGN(auto reply, sources_->ask_head(&Head::ListActors, request));
+    return std::vector<proto::ActorInfo>(reply.actors().begin(), reply.actors().end());
+  }
+
+  static Sources::Place place_of(const proto::Node& node) {
+    return {{net::Address::tcp(node.ip(), node.port()), "self", ""}, fmt::format("node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip()), false};
+  }
+
+  struct Found {
+    proto::ProcessInfo process;
+    proto::Node node;
+  };
+  Result<std::vector<Found>> processes() {
+    RT_ASSIGN(auto alive, nodes(true));
+    std::vector<Sources::Place> places;
+    for (const auto& node : alive) places.push_back(place_of(node));
+    std::vector<Found> found;
+    sources_->ask_each(places, &Node::ListProcesses, [&](size_t at, const proto::ProcessesReply& reply) {
+      for (const auto& process : reply.processes()) {
+        if (process.pid() > 0) found.push_back({process, alive[at]});
+      }
+    });
+    return found;
+  }
+
+  // Asks every living process that listens.
+  template <class Method, class OnReply>
+  Status ask_processes(Method method, OnReply on_reply) {
+    RT_ASSIGN(auto found, processes());
+    std::vector<Sources::Place> places;
+    for (const auto& [process, node] : found) {
+      if (!process.alive() || process.socket_path().empty()) continue;
+      places.push_back({{net::Address::tcp(node.ip(), node.port()), "worker", to_hex(process.worker_id())}, fmt::format("process {} on {}", process.pid(), node.ip()), true});
+    }
+    sources_->ask_each(places, method, [&](size_t, const auto& reply) { on_reply(reply); });
+    return {};
+  }
+
+  Result<std::vector<Json>> rows();
+  // Both ends of a task: what lives, then what has ended.
+  Result<TaskQuery> tasks(int64_t limit);
+  Result<Answer> list_tasks();
+  Result<Answer> list_rows();
+  Result<Answer> summarize_actors();
+  Result<Answer> summarize_objects();
+
+  Json warning() const {
+    if (sources_->missing().empty()) return nullptr;
+    std::string text = fmt::format("{} of the sources of {} did not answer, the answer lacks what they have: ", sources_->missing().size(), resource_.name);
+    for (size_t i = 0; i < sources_->missing().size() && i < 10; ++i) text += (i ? "; " : "") + sources_->missing()[i];
+    return text;
+  }
+  Sources& sources() { return *sources_; }
+
+ private:
+  std::unique_ptr<Sources> sources_;
+  const Query& query_;
+  const Resource& resource_;
+};
+
+Result<std::vector<Json>> Asking::rows() {
+  std::vector<Json> rows;
+  const std::string& name = resource_.name;
+  if (name == "nodes") {
+    RT_ASSIGN(auto all, nodes(false));
+    for (const auto& node : all) rows.push_back(node_row(node));
+  } else if (name == "actors") {
+    RT_ASSIGN(auto all, actors());
+    for (const auto& actor : all) rows.push_back(actor_row(actor));
+  } else if (name == "jobs") {
+    RT_ASSIGN(auto drivers, sources_->ask_head(&Head::GetJobs, proto::Empty()));
+    RT_ASSIGN(auto submitted, sources_->ask_head(&Head::ListSubmittedJobs, proto::Empty()));
+    rows = job_rows(drivers, submitted);
+  } else if (name == "workers") {
+    RT_ASSIGN(auto found, processes());
+    for (const auto& [process, node] : found) rows.push_back(worker_row(process, node));
+  } else if (name == "objects") {
+    RT_TRY(ask_processes(&Process::ListObjects, [&](const proto::ObjectRecords& reply) {
+      for (const auto& object : reply.objects()) rows.push_back(object_row(object, reply));
+    }));
+  } else if (name == "cluster_events") {
+    return make_error(Code::kUnsupported, "cluster events are not recorded in this release: look into the logs of the daemons (ray.util.state.list_logs)");
+  } else if (name == "runtime_envs") {
+    return make_error(Code::kUnsupported, "the runtime environments made on nodes are not recorded in this release: a worker that could not make its own says so in its log");
+  }   // placement groups: none can exist yet
+  std::stable_sort(rows.begin(), rows.end(), [&](const Json& a, const Json& b) { return a[resource_.id] < b[resource_.id]; });
+  return rows;
+}
+
+Result<Answer> Asking::list_rows() {
+  RT_ASSIGN(auto all, rows());
+  Json result = Json::array();
+  int64_t filtered = 0;
+  if (!all.empty()) {
+    RT_ASSIGN(Filters filters, Filters::bind(resource_, query_.filters));
+    for (const Json& row : all) {
+      if (!filters.match([&](int column) { return field_of(row, resource_, column); })) continue;
+      if (++filtered <= query_.limit) result.push_back(shown(row, resource_, query_.detail));
+    }
+  }
+  return Answer{{{"total", all.size()}, {"num_filtered", filtered}, {"num_after_truncation", result.size()}, {"result", result}, {"partial_failure_warning", warning()}, {"warnings", nullptr}}};
+}
+
+Result<TaskQuery> Asking::tasks(int64_t limit) {
+  TaskSelection selection;
+  selection.limit = limit;
+  auto bound = Filters::bind(resource_, query_.filters);
+  if (bound) selection.filters = *bound;
+  const std::string* job = selection.filters.required("job_id");
+  RT_ASSIGN(auto all_actors, actors());
+  for (const auto& actor : all_actors) {
+    if (!actor.spec().name().empty()) selection.actor_names[ActorId::from_binary(actor.spec().actor_id())] = actor.spec().name();
+  }
+  proto::GetTaskEventsRequest request;
+  request.set_max_bytes(kPageBytes);
+  if (job) request.set_job_id(from_hex(*job));
+  TaskQuery query(std::move(selection));
+  bool any = false;
+  // Constructors that wait for a place.
+  for (const auto& actor : all_actors) {
+    if (actor.state() != proto::ACTOR_PENDING && actor.state() != proto::ACTOR_RESTARTING) continue;
+    proto::TaskRecord record;
+    record.set_task_id(make_task_id(static_cast<uint64_t>(actor.epoch()), ActorId::from_binary(actor.spec().actor_id())).binary());
+    record.set_kind(TaskEvent::kActorCreation);
+    record.set_name(actor.spec().creation().name());
+    record.set_function(actor.spec().class_name() + ".__init__");
+    record.set_state(proto::TaskRecord::PENDING_NODE_ASSIGNMENT);
+    *record.mutable_resources() = actor.spec().creation().resources();
+    query.add_live(record);
+    any = true;
+  }
+  RT_TRY(ask_processes(&Process::ListTasks, [&](const proto::TaskRecords& reply) {
+    for (const auto& record : reply.tasks()) query.add_live(record);
+    any |= reply.tasks_size() > 0;
+  }));
+  for (bool more = true; more;) {
+    RT_ASSIGN(auto reply, sources_->ask_head(&Head::GetTaskEvents, request));
+    for (const auto& batch : reply.batches()) {
+      auto data = unpack_task_events(batch.packed());
+      if (data) query.add_history(*data);
+      any |= data && !data->events.empty();
+    }
+    more = reply.more() && reply.next_row() > request.after_row();
+    request.set_after_row(reply.next_row());
+  }
+  if (any && !bound) return bound.error();
+  return query;
+}
+
+Result<Answer> Asking::list_tasks() {
+  RT_ASSIGN(TaskQuery chosen, tasks(query_.limit));
+  TaskQuery::Result found = chosen.rows();
+  Json result = Json::array();
+  for (const Json& row : found.rows) result.push_back(shown(row, resource_, query_.detail));
+  return Answer{{{"total", found.total}, {"num_filtered", found.total}, {"num_after_truncation", result.size()}, {"result", result}, {"partial_failure_warning", warning()}, {"warnings", nullptr}}};
+}
+
+Result<Answer> Asking::summarize_actors() {
+  RT_ASSIGN(auto all, actors());
+  std::map<std::string, std::map<std::string, int64_t>> classes;
+  for (const auto& actor : all) {
+    Json row = actor_row(actor);
+    ++classes[row["class_name"]][row["state"]];
+  }
+  Json summary = Json::object();
+  for (const auto& [name, states] : classes) summary[name] = {{"class_name", name}, {"state_counts", states}};
+  return Answer{{{"summary", summary}, {"total_actors", all.size()}, {"summary_by", "class"}}};
+}
+
+// Objects that several processes refer to are counted once for each, as in the list.
+Result<Answer> Asking::summarize_objects() {
+  struct Site {
+    int64_t objects = 0, bytes = 0;
+    std::set<std::string> workers, nodes;
+    std::map<std::string, int64_t> states, attempts, references;
+  };
+  constexpr double kMegabyte = 1024.0 * 1024.0;
+  std::map<std::string, Site> sites;
+  RT_ASSIGN(auto all, rows());
+  int64_t bytes = 0;
+  bool recorded = false;
+  for (const Json& row : all) {
+    Site& site = sites[row["call_site"]];
+    recorded |= row["call_site"] != "disabled";
+    int64_t size = std::max<int64_t>(0, row["object_size"].get<int64_t>());
+    ++site.objects;
+    site.bytes += size;
+    bytes += size;
+    site.workers.insert(fmt::format("{} {}", row["ip"].get<std::string>(), row["pid"].get<int64_t>()));
+    site.nodes.insert(row["ip"]);
+    ++site.states[row["task_status"]];
+    ++site.attempts[std::to_string(row["attempt_number"].get<int64_t>())];
+    ++site.references[row["reference_type"]];
+  }
+  Json summary = Json::object();
+  for (const auto& [name, site] : sites) {
+    summary[name] = {{"total_objects", site.objects}, {"total_size_mb", static_cast<double>(site.bytes) / kMegabyte}, {"total_num_workers", site.workers.size()},
+                     {"total_num_nodes", site.nodes.size()}, {"task_state_counts", site.states}, {"task_attempt_number_counts", site.attempts},
+                     {"ref_type_counts", site.references}};
+  }
+  return Answer{{{"summary", summary}, {"total_objects", all.size()}, {"total_size_mb", static_cast<double>(bytes) / kMegabyte}, {"callsite_enabled", recorded}, {"summary_by", "callsite"}}};
+}
+
+Result<Asking> ask(const Cluster& cluster, const Query& query) {
+  if (!find_resource(query.resource)) return make_error(Code::kInvalid, fmt::format("there is no resource '{}' in the state API", query.resource));
+  if (query.limit < 0 || query.limit > kMaxLimit) {
+    return make_error(Code::kInvalid, fmt::format("Given limit {} exceeds the supported limit {}. Use a lower limit, of 0 at least", query.limit, kMaxLimit));
+  }
+  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, std::max<int64_t>(query.timeout_us, 1'000'000)));
+  return Asking(std::move(sources), query);
+}
+
+}  // namespace
+
+Result<Answer> list(const Cluster& cluster, const Query& query) {
+  RT_ASSIGN(Asking asking, ask(cluster, query));
+  return query.resource == "tasks" ? asking.list_tasks() : asking.list_rows();
+}
+
+Result<Answer> summarize(const Cluster& cluster, const Query& query) {
+  RT_ASSIGN(Asking asking, ask(cluster, query));
+  Json summary;
+  if (query.resource == "tasks") {
+    RT_ASSIGN(TaskQuery chosen, asking.tasks(0));
+    summary = chosen.summary();
+  } else if (query.resource == "actors") {
+    RT_ASSIGN(auto answer, asking.summarize_actors());
+    summary = std::move(answer.json);
+  } else if (query.resource == "objects") {
+    RT_ASSIGN(auto answer, asking.summarize_objects());
+    summary = std::move(answer.json);
+  } else {
+    return make_error(Code::kInvalid, fmt::format("there is no summary of {}: there are those of tasks, actors and objects", query.resource));
+  }
+  summary["partial_failure_warning"] = asking.warning();
+  return Answer{std::move(summary)};
+}
+
+Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_us) {
+  Query query{"nodes"};
+  query.timeout_us = timeout_us;
+  RT_ASSIGN(Asking asking, ask(cluster, query));
+  return asking.nodes(false);
+}
+
+Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us) {
+  Query query{"nodes"};
+  query.timeout_us = timeout_us;
+  RT_ASSIGN(Asking asking, ask(cluster, query));
+  RT_ASSIGN(auto nodes, asking.nodes(true));
+  std::vector<Sources::Place> places;
+  for (const auto& node : nodes) {
+    places.push_back(Asking::place_of(node));
+    places.back().target.name = "store";
+  }
+  Json stores = Json::array();
+  asking.sources().ask_each(places, &proto::ObjectStoreService::Stub::GetStats, [&](size_t at, const proto::StoreStats& stats) {
+    stores.push_back({{"node_id", to_hex(nodes[at].node_id())}, {"node_ip", nodes[at].ip()}, {"used", stats.used()}, {"capacity", stats.capacity()}, {"objects", stats.num_objects()}});
+  });
+  return Answer{std::move(stores)};
+}
+
+Result<std::string> metrics_text(const Cluster& cluster, const std::string& version, int64_t timeout_us, std::vector<std::string>* missing) {
+  Query query{"nodes"};
+  query.timeout_us = timeout_us;
+  RT_ASSIGN(Asking asking, ask(cluster, query));
+  RT_ASSIGN(auto nodes, asking.nodes(true));
+  std::vector<Sources::Place> places;
+  for (const auto& node : nodes) places.push_back(Asking::place_of(node));
+  std::vector<metrics::NodeMetrics> found;
+  asking.sources().ask_each(places, &Node::GetMetrics, [&](size_t at, const proto::MetricsReply& reply) {
+    const std::string& session = nodes[at].session_dir();
+    found.push_back({session.substr(session.rfind('/') + 1), version, nodes[at].ip(), reply});
+  });
+  *missing = asking.sources().missing();
+  return metrics::prometheus_text(found);
+}
+
+}  // namespace rt::state

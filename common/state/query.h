@@ -1,0 +1,52 @@
+// A question to a cluster: a list or a summary of one resource, as JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/proto/node_manager.pb.h"
+#include "common/state/filter.h"
+#include "common/state/rows.h"
+
+namespace rt::state {
+
+inline constexpr int64_t kMaxLimit = 10'000;      // rows of one answer
+
+struct Query {
+  std::string resource;                // "actors"; see columns.h
+  std::vector<Filter> filters;
+  int64_t limit = 100;
+  bool detail = false;
+  int64_t timeout_us = 30'000'000;
+};
+
+struct Cluster {
+  std::string head_address;            // HOST:PORT
+  std::string token;
+};
+
+// A type of its own: Json converts to and from too much to be in a Result.
+struct Answer {
+  Json json;
+};
+
+// {"total", "num_filtered", "num_after_truncation", "result": [rows], "partial_failure_warning": text or null, "warnings": null}
+// total: before filters (tasks: after them), num_filtered: after them, num_after_truncation: rows in `result`.
+// kInvalid: limit, resource or filter. A filter is looked at once there is a row. kUnsupported: what this release does not record.
+Result<Answer> list(const Cluster& cluster, const Query& query);
+
+// {"summary": ..., totals, "partial_failure_warning"} of tasks, actors or objects; only filters and timeout_us of `query` matter.
+Result<Answer> summarize(const Cluster& cluster, const Query& query);
+
+// All nodes, dead ones included.
+Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_us);
+
+// [{"node_id", "node_ip", "used", "capacity", "objects"}] of the living nodes' object stores; bytes.
+Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us);
+
+// What the node-managers of all living nodes have of user metrics, as Prometheus text. `missing`: nodes that did not answer, one line each.
+Result<std::string> metrics_text(const Cluster& cluster, const std::string& version, int64_t timeout_us, std::vector<std::string>* missing);
+
+}  // namespace rt::state

@@ -1,0 +1,59 @@
+#include "common/state/sources.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "common/base/clock.h"
+
+namespace rt::state {
+
+Sources::Sources(const std::string& token, int64_t deadline_us) : deadline_us_(deadline_us) {
+  me_.role = "client";
+  me_.token = token;
+}
+
+Sources::~Sources() {
+  if (head_) head_->close(make_error(Code::kUnavailable, "the question is answered"));
+}
+
+Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_address, const std::string& token, int64_t timeout_us) {
+  std::unique_ptr<Sources> sources(new Sources(token, steady_now_us() + timeout_us));
+  Place head;
+  RT_ASSIGN(head.target.address, net::Address::parse(head_address));
+  Result<std::shared_ptr<rpc::Connection>> outcome = make_error(Code::kTimeout, fmt::format("no answer from {} within {} s", head_address, timeout_us / 1'000'000));
+  bool finished = false;
+  sources->connect_to(head, [&](Result<std::shared_ptr<rpc::Connection>> result) {
+    outcome = std::move(result);
+    finished = true;
+  });
+  sources->run_until([&] { return finished; });
+  if (!outcome) return outcome.error();
+  if ((*outcome)->peer().role != "head") {
+    return make_error(Code::kUnavailable, fmt::format("{} is not the head's address but that of another process of a cluster: give the one `rayctl start --head` printed", head_address));
+  }
+  sources->head_ = std::move(*outcome);
+  return sources;
+}
+
+int64_t Sources::left_us() const { return std::max<int64_t>(1, deadline_us_ - steady_now_us()); }
+
+void Sources::run_until(const std::function<bool()>& done) {
+  while (!done()) {
+    loop_.flush_all();
+    net::PollLoop::Ready ready;
+    loop_.wait(ready, -1);
+    loop_.dispatch(ready);
+  }
+}
+
+void Sources::connect_to(const Place& place, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done) {
+  rpc::connect(loop_, place.target, me_, left_us(), std::move(done));
+}
+
+void Sources::note_missing(const Place& place, const Error& why) {
+  if (place.may_be_gone && why.code != Code::kTimeout) return;
+  missing_.push_back(fmt::format("{}: {}", place.name, why.message));
+}
+
+}  // namespace rt::state

@@ -1,0 +1,92 @@
+// Who is asked: the head, node-managers, processes. Blocks; one thread. What does not answer in time is named, not waited for.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/net/poll_loop.h"
+#include "common/proto/node_manager.pb.h"
+#include "common/rpc/client.h"
+
+namespace rt::state {
+
+class Sources {
+ public:
+  // kUnavailable, kTimeout, kUnauthenticated: the head at `head_address` (HOST:PORT) cannot be asked. The whole question may take `timeout_us`.
+  static Result<std::unique_ptr<Sources>> connect(const std::string& head_address, const std::string& token, int64_t timeout_us);
+  ~Sources();
+
+  template <class Method>
+  Result<typename rpc::StubMethod<Method>::ReplyType> ask_head(Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
+    using Reply = typename rpc::StubMethod<Method>::ReplyType;
+    Result<Reply> answer = make_error(Code::kTimeout, "the head did not answer in time");
+    bool answered = false;
+    rpc::call(*head_, method, request, left_us(), [&](Result<Reply> reply) {
+      answer = std::move(reply);
+      answered = true;
+    });
+    run_until([&] { return answered; });
+    return answer;
+  }
+
+  // A process somewhere: its node-manager ("self"), or a worker or driver of that node.
+  struct Place {
+    rpc::Target target;
+    std::string name;            // for messages
+    bool may_be_gone = false;    // no answer but a refusal means that it has ended: nothing is missing
+  };
+  // Asks all, some at a time. on_reply(index, reply) for those that answer; the others are added to missing().
+  template <class Method, class OnReply>
+  void ask_each(const std::vector<Place>& places, Method method, OnReply on_reply) {
+    using Reply = typename rpc::StubMethod<Method>::ReplyType;
+    size_t next = 0, busy = 0;
+    std::vector<std::shared_ptr<rpc::Connection>> connections;
+    std::function<void()> more = [&] {
+      for (; next < places.size() && busy < kAtOnce; ++next) {
+        ++busy;
+        connect_to(places[next], [&, at = next](Result<std::shared_ptr<rpc::Connection>> connection) {
+          if (!connection) {
+            note_missing(places[at], connection.error());
+            --busy;
+            return;
+          }
+          connections.push_back(*connection);
+          rpc::call(**connection, method, proto::Empty(), left_us(), [&, at](Result<Reply> reply) {
+            if (reply) {
+              on_reply(at, *reply);
+            } else {
+              note_missing(places[at], reply.error());
+            }
+            --busy;
+          });
+        });
+      }
+    };
+    run_until([&] {
+      more();
+      return next == places.size() && busy == 0;
+    });
+    for (const auto& connection : connections) connection->close(make_error(Code::kUnavailable, "the question is answered"));
+  }
+
+  const std::vector<std::string>& missing() const { return missing_; }
+
+ private:
+  static constexpr size_t kAtOnce = 32;
+  Sources(const std::string& token, int64_t deadline_us);
+  int64_t left_us() const;
+  // Every call ends by itself when the time is over, and so does this.
+  void run_until(const std::function<bool()>& done);
+  void connect_to(const Place& place, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done);
+  void note_missing(const Place& place, const Error& why);
+
+  net::PollLoop loop_;
+  rpc::Identity me_;
+  const int64_t deadline_us_;
+  std::shared_ptr<rpc::Connection> head_;     // shared as every Connection is
+  std::vector<std::string> missing_;
+};
+
+}  // namespace rt::state

@@ -1,0 +1,229 @@
+#include "common/state/task_query.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "common/api_json/node_json.h"
+
+namespace rt::state {
+namespace {
+
+constexpr std::array kSystemErrors = {"TASK_EXECUTION_EXCEPTION", "TASK_CANCELLED", "ACTOR_DIED", "ACTOR_UNAVAILABLE", "NODE_DIED", "LOCAL_RAYLET_DIED",
+                                      "OUT_OF_MEMORY", "OUT_OF_DISK_ERROR", "OBJECT_LOST", "OWNER_DIED", "OBJECT_UNRECONSTRUCTABLE_MAX_ATTEMPTS_EXCEEDED",
+                                      "TASK_UNSCHEDULABLE_ERROR", "RUNTIME_ENV_SETUP_FAILED", "WORKER_DIED"};
+
+// Of a row: the end says what was raised.
+constexpr size_t kMaxErrorBytes = 500;
+
+const char* type_of(uint8_t kind) {
+  if (kind == TaskEvent::kActorCreation) return "ACTOR_CREATION_TASK";
+  return kind == TaskEvent::kActorMethod || kind == TaskEvent::kOwnerFailedMethod ? "ACTOR_TASK" : "NORMAL_TASK";
+}
+
+bool ends_in_member(std::string_view name, std::string_view member) {
+  return name.size() > member.size() + 1 && name.ends_with(member) && name[name.size() - member.size() - 1] == '.';
+}
+
+}  // namespace
+
+// One attempt, without copies of what its batch or record holds.
+struct TaskQuery::View {
+  TaskId task;
+  uint32_t attempt = 0;
+  uint8_t kind = TaskEvent::kTask;
+  std::string_view name, function;
+  const char* state = "NIL";
+  std::string_view node_hex, worker_hex;         // "": not known
+  std::string parent_hex;
+  int64_t pid = 0;
+  std::string_view error_type, error_message;    // "": none
+  int64_t start_ms = 0, end_ms = 0, at_us = 0;
+  bool is_cpp = false, owner_failed = false;
+  const proto::TaskRecord* record = nullptr;
+};
+
+TaskQuery::TaskQuery(TaskSelection selection) : selection_(std::move(selection)), resource_(*find_resource("tasks")) {}
+
+void TaskQuery::add_live(const proto::TaskRecord& record) {
+  if (!TaskId::is_valid(record.task_id())) return;
+  Key key{TaskId::from_binary(record.task_id()), static_cast<uint32_t>(record.attempt())};
+  auto [it, added] = live_.try_emplace(key, record);
+  if (added) return;
+  // The owner knows the parent, the process that has it what it does.
+  proto::TaskRecord& known = it->second;
+  std::string parent = known.parent_task_id().empty() ? record.parent_task_id() : known.parent_task_id();
+  if (record.state() > known.state()) known = record;
+  known.set_parent_task_id(parent);
+}
+
+void TaskQuery::add_history(const TaskEventBatchData& batch) {
+  for (const TaskEvent& event : batch.events) {
+    if (event.kind == TaskEvent::kSubmission || event.name >= batch.strings.size() || event.function >= batch.strings.size() || event.error >= batch.strings.size()) continue;
+    View view;
+    view.task = event.task;
+    view.attempt = event.attempt;
+    view.kind = event.kind;
+    view.name = batch.strings[event.name];
+    view.function = batch.strings[event.function];
+    view.owner_failed = event.kind == TaskEvent::kOwnerFailedTask || event.kind == TaskEvent::kOwnerFailedMethod;
+    view.is_cpp = batch.is_cpp;
+    view.at_us = event.start_us;
+    view.end_ms = (event.start_us + event.deserialize_us + event.execute_us + event.store_us) / 1000;
+    if (!view.owner_failed) {
+      view.start_ms = event.start_us / 1000;
+      view.node_hex = batch.node_hex;
+      view.worker_hex = batch.worker_hex;
+      view.pid = batch.pid;
+    }
+    view.state = event.error ? "FAILED" : "FINISHED";
+    if (event.error) {
+      std::string_view error = batch.strings[event.error];
+      std::string_view type = error.substr(0, error.find('\n'));
+      view.error_type = std::find(kSystemErrors.begin(), kSystemErrors.end(), type) == kSystemErrors.end() ? kSystemErrors.front() : type;
+      view.error_message = error.substr(std::min(type.size() + 1, error.size()));
+      if (view.error_message.size() > kMaxErrorBytes) view.error_message.remove_prefix(view.error_message.size() - kMaxErrorBytes);
+    }
+    Key key{event.task, event.attempt};
+    if (auto it = live_.find(key); it != live_.end()) {
+      if (!it->second.parent_task_id().empty()) view.parent_hex = to_hex(it->second.parent_task_id());
+      live_.erase(it);
+    }
+    consider(key, view);
+  }
+}
+
+void TaskQuery::take_live() {
+  for (const auto& [key, record] : live_) {
+    View view;
+    view.task = key.first;
+    view.attempt = key.second;
+    view.kind = static_cast<uint8_t>(record.kind());
+    view.name = record.name();
+    view.function = record.function();
+    view.state = task_state_name(record.state());
+    std::string node = to_hex(record.node_id()), worker = to_hex(record.worker_id());
+    view.node_hex = node;
+    view.worker_hex = worker;
+    view.parent_hex = to_hex(record.parent_task_id());
+    view.pid = record.pid();
+    view.start_ms = record.start_time_us() / 1000;
+    view.at_us = std::numeric_limits<int64_t>::max();
+    view.is_cpp = record.language() == proto::LANGUAGE_CPP;
+    view.record = &record;
+    consider(key, view);
+  }
+  live_.clear();
+}
+
+std::string TaskQuery::name_of(const View& view) const {
+  std::string_view name = view.name;
+  if (std::string_view type = type_of(view.kind); type == "NORMAL_TASK") {
+    if (ends_in_member(name, view.function)) name = view.function;               // without its module
+  } else if (ends_in_member(view.function, name)) {
+    name = view.function;                                                        // with its class
+  }
+  if (view.kind != TaskEvent::kActorCreation) return std::string(name);
+  auto actor = selection_.actor_names.find(actor_of(view.task));
+  return actor == selection_.actor_names.end() ? std::string(name) : actor->second + ":" + std::string(name);
+}
+
+Field TaskQuery::field(const View& view, int column) const {
+  const std::string& key = resource_.columns[column].name;
+  auto text = [](std::string_view value) { return value.empty() ? Field() : Field(std::string(value)); };
+  if (key == "task_id") return view.task.hex();
+  if (key == "attempt_number") return int64_t{view.attempt};
+  if (key == "name") return name_of(view);
+  if (key == "state") return std::string(view.state);
+  if (key == "job_id") return job_of(view.task).hex();
+  if (key == "actor_id") return view.kind == TaskEvent::kTask || view.kind == TaskEvent::kOwnerFailedTask ? Field() : Field(actor_of(view.task).hex());
+  if (key == "type") return std::string(type_of(view.kind));
+  if (key == "func_or_class_name") return text(view.function);
+  if (key == "parent_task_id") return text(view.parent_hex);
+  if (key == "node_id") return text(view.node_hex);
+  if (key == "worker_id") return text(view.worker_hex);
+  if (key == "worker_pid") return view.pid ? Field(view.pid) : Field();
+  if (key == "error_type") return text(view.error_type);
+  if (key == "language") return std::string(view.is_cpp ? "CPP" : "PYTHON");
+  return {};                                                                     // what no task of this release has
+}
+
+Json TaskQuery::row_of(const View& view) const {
+  Json row = Json::object();
+  for (size_t i = 0; i < resource_.columns.size(); ++i) {
+    Field value = field(view, static_cast<int>(i));
+    Json& cell = row[resource_.columns[i].name];
+    if (const auto* text = std::get_if<std::string>(&value)) cell = *text;
+    if (const auto* number = std::get_if<int64_t>(&value)) cell = *number;
+  }
+  Json events = Json::array();
+  if (view.start_ms) events.push_back({{"state", "RUNNING"}, {"created_ms", view.start_ms}});
+  if (view.end_ms) events.push_back({{"state", view.state}, {"created_ms", view.end_ms}});
+  row["events"] = events;
+  if (view.start_ms) row["start_time_ms"] = view.start_ms;
+  if (view.end_ms) row["end_time_ms"] = view.end_ms;
+  if (!view.error_type.empty()) row["error_message"] = view.error_message;
+  if (view.record) {
+    row["required_resources"] = api_json::amounts_json(view.record->resources());
+    row["call_site"] = optional_text(view.record->call_site());
+    const std::string& env = view.record->runtime_env();
+    row["runtime_env_info"] = {{"serialized_runtime_env", env.empty() ? "{}" : env}};
+  }
+  return row;
+}
+
+void TaskQuery::consider(const Key& key, const View& view) {
+  if (!selection_.filters.match([&](int column) { return field(view, column); })) return;
+  ++types_[type_of(view.kind)];
+  Count& count = counts_[name_of(view)];
+  count.type = type_of(view.kind);
+  ++count.states[view.state];
+  ++total_;
+  keep(key, view);
+}
+
+void TaskQuery::keep(const Key& key, const View& view) {
+  if (selection_.limit <= 0) return;
+  auto known = kept_.find(key);
+  if (known != kept_.end()) {
+    // Told twice: by the process that ran it, and by its owner, who did not hear of it. The owner's word counts; where it ran, the other knows.
+    --total_;
+    Kept& kept = known->second;
+    Json other = row_of(view);
+    if (view.owner_failed) std::swap(kept.row, other);
+    for (const char* column : {"node_id", "worker_id", "worker_pid", "start_time_ms", "parent_task_id"}) {
+      if (kept.row[column].is_null()) kept.row[column] = other[column];
+    }
+    return;
+  }
+  if (static_cast<int64_t>(kept_.size()) >= selection_.limit) {
+    auto oldest = by_time_.begin();
+    if (oldest->first > view.at_us) return;
+    kept_.erase(oldest->second);
+    by_time_.erase(oldest);
+  }
+  kept_[key] = Kept{row_of(view), view.at_us};
+  by_time_.emplace(view.at_us, key);
+}
+
+TaskQuery::Result TaskQuery::rows() {
+  take_live();
+  Result result;
+  result.total = total_;
+  for (auto& [key, kept] : kept_) result.rows.push_back(std::move(kept.row));
+  return result;
+}
+
+Json TaskQuery::summary() {
+  take_live();
+  Json summary = Json::object();
+  for (const auto& [name, count] : counts_) {
+    Json states = Json::object();
+    for (const auto& [state, n] : count.states) states[state] = n;
+    summary[name] = {{"func_or_class_name", name}, {"type", count.type}, {"state_counts", states}};
+  }
+  return {{"summary", summary}, {"total_tasks", types_["NORMAL_TASK"]}, {"total_actor_tasks", types_["ACTOR_TASK"]},
+          {"total_actor_scheduled", types_["ACTOR_CREATION_TASK"]}, {"summary_by", "func_name"}};
+}
+
+}  // namespace rt::state

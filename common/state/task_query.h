@@ -1,0 +1,70 @@
+// Chooses tasks: one pass over what processes have to do and the history of what has ended, with filters and limit applied while reading.
+//
+// Feed it all add_live() first, then the history batch by batch: what ended meanwhile replaces the live task. Of the tasks that match, the newest
+// `limit` are kept (attempts count apiece), so memory is bounded by the limit and by what lives. Rows are sorted by task id.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "common/base/ids.h"
+#include "common/events/task_events.h"
+#include "common/proto/worker.pb.h"
+#include "common/state/rows.h"
+
+namespace rt::state {
+
+struct TaskSelection {
+  Filters filters;
+  int64_t limit = 100;
+  std::unordered_map<ActorId, std::string> actor_names;   // of named actors: their creation is listed as "name:Class.__init__"
+};
+
+class TaskQuery {
+ public:
+  explicit TaskQuery(TaskSelection selection);
+
+  // As its owner and the process that has it to run say it; the two are merged.
+  void add_live(const proto::TaskRecord& record);
+  void add_history(const TaskEventBatchData& batch);
+
+  struct Result {
+    std::vector<Json> rows;
+    int64_t total = 0;               // tasks that match, also those beyond the limit
+  };
+  Result rows();
+  // {"summary": {name: {func_or_class_name, type, state_counts}}, "total_tasks", ...} over all that match.
+  Json summary();
+
+ private:
+  using Key = std::pair<TaskId, uint32_t>;     // an attempt
+  struct View;
+  struct Kept {
+    Json row;
+    int64_t at_us = 0;
+  };
+  void consider(const Key& key, const View& view);
+  void keep(const Key& key, const View& view);
+  void take_live();
+  Field field(const View& view, int column) const;
+  Json row_of(const View& view) const;
+  std::string name_of(const View& view) const;
+
+  TaskSelection selection_;
+  const Resource& resource_;
+  std::map<Key, proto::TaskRecord> live_;
+  std::map<Key, Kept> kept_;
+  std::set<std::pair<int64_t, Key>> by_time_;  // of kept_, oldest first
+  int64_t total_ = 0;
+  struct Count {
+    std::string type;
+    std::map<std::string, int64_t> states;
+  };
+  std::map<std::string, Count> counts_;
+  std::map<std::string, int64_t> types_;
+};
+
+}  // namespace rt::state

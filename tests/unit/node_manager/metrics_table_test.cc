@@ -1,0 +1,110 @@
+// The metrics a node-manager keeps: of processes that live, and the sums of those that ended.
+#include "daemons/node_manager/core/metrics_table.h"
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+
+namespace rt::node {
+namespace {
+
+struct Table : testing::Test {
+  WorkerId worker(uint64_t n) {
+    Rng rng(n);
+    return WorkerId::random(rng);
+  }
+  static proto::MetricsReport report_of(proto::Metric::Kind kind, const std::vector<std::pair<std::string, double>>& series) {
+    proto::MetricsReport report;
+    proto::Metric* metric = report.add_metrics();
+    metric->set_name("m");
+    metric->set_kind(kind);
+    metric->add_tag_keys("k");
+    for (const auto& [tag, value] : series) {
+      proto::MetricSeries* row = metric->add_series();
+      row->add_tag_values(tag);
+      row->set_value(value);
+    }
+    return report;
+  }
+  bool say(MetricsTable& table, const WorkerId& id, const proto::MetricsReport& report) {
+    bool told = table.report(id, report);
+    table.check_invariants();
+    return told;
+  }
+  static proto::MetricsReply all(const MetricsTable& table) {
+    proto::MetricsReply reply;
+    table.fill(&reply);
+    return reply;
+  }
+};
+
+TEST_F(Table, AReportReplacesTheOneBefore) {
+  MetricsTable table;
+  say(table, worker(1), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}}));
+  say(table, worker(1), report_of(proto::Metric::COUNTER, {{"a", 5}}));
+  proto::MetricsReply reply = all(table);
+  ASSERT_EQ(reply.reports_size(), 1);
+  EXPECT_EQ(reply.reports(0).worker_id(), worker(1).binary());
+  EXPECT_EQ(reply.reports(0).metrics(0).series_size(), 1);
+  EXPECT_EQ(reply.reports(0).metrics(0).series(0).value(), 5);
+}
+
+TEST_F(Table, CountersOfEndedProcessesStayInTheSums) {
+  MetricsTable table;
+  for (uint64_t n : {1, 2}) say(table, worker(n), report_of(proto::Metric::COUNTER, {{"a", 3}}));
+  table.process_ended(worker(1));
+  table.process_ended(worker(2));
+  table.process_ended(worker(2));
+  table.check_invariants();
+  proto::MetricsReply reply = all(table);
+  ASSERT_EQ(reply.reports_size(), 1);
+  EXPECT_EQ(reply.reports(0).worker_id(), "");
+  EXPECT_EQ(reply.reports(0).metrics(0).series(0).value(), 6);
+  EXPECT_EQ(table.series(), 1);
+}
+
+TEST_F(Table, GaugesEndWithTheirProcess) {
+  MetricsTable table;
+  say(table, worker(1), report_of(proto::Metric::GAUGE, {{"a", 3}}));
+  table.process_ended(worker(1));
+  EXPECT_EQ(all(table).reports_size(), 0);
+}
+
+TEST_F(Table, HistogramsAddUpByBucket) {
+  MetricsTable table;
+  proto::MetricsReport report = report_of(proto::Metric::HISTOGRAM, {{"a", 4}});
+  report.mutable_metrics(0)->add_boundaries(1);
+  for (int64_t count : {2, 3}) report.mutable_metrics(0)->mutable_series(0)->add_buckets(count);
+  for (uint64_t n : {1, 2}) {
+    say(table, worker(n), report);
+    table.process_ended(worker(n));
+  }
+  proto::MetricsReply reply = all(table);
+  const proto::MetricSeries& sum = reply.reports(0).metrics(0).series(0);
+  EXPECT_EQ(sum.value(), 8);
+  EXPECT_EQ(sum.buckets(0), 4);
+  EXPECT_EQ(sum.buckets(1), 6);
+}
+
+TEST_F(Table, TheNumberOfSeriesIsBoundedAndSaidOnce) {
+  MetricsTable table(3);
+  EXPECT_TRUE(say(table, worker(1), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}})));
+  EXPECT_FALSE(say(table, worker(2), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}})));
+  EXPECT_TRUE(say(table, worker(2), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}})));
+  EXPECT_EQ(table.series(), 3);
+  table.process_ended(worker(1));
+  table.check_invariants();
+  EXPECT_EQ(table.series(), 3);       // the sums keep their place
+}
+
+TEST_F(Table, WhatIsNotWellFormedIsLeftOut) {
+  MetricsTable table;
+  proto::MetricsReport report = report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}});
+  report.mutable_metrics(0)->mutable_series(0)->add_tag_values("one more than keys");
+  report.mutable_metrics(0)->mutable_series(1)->add_buckets(1);
+  EXPECT_TRUE(say(table, worker(1), report));
+  EXPECT_EQ(table.series(), 0);
+}
+
+}  // namespace
+}  // namespace rt::node

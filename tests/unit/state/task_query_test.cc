@@ -1,0 +1,169 @@
+// Tasks chosen out of what lives and what has ended.
+#include "common/state/task_query.h"
+
+#include <gtest/gtest.h>
+
+namespace rt::state {
+namespace {
+
+class TaskQueryTest : public testing::Test {
+ protected:
+  TaskQuery query(const std::vector<Filter>& filters = {}, int64_t limit = 100) {
+    TaskSelection selection;
+    selection.filters = Filters::bind(*find_resource("tasks"), filters).value();
+    selection.limit = limit;
+    selection.actor_names[actor] = "mine";
+    return TaskQuery(std::move(selection));
+  }
+  TaskId task(uint64_t n) const { return make_task_id(n, job_id_from_int(1)); }
+
+  TaskEvent event(TaskId id, uint8_t kind = TaskEvent::kTask, uint32_t name = 1, uint32_t function = 2, uint32_t error = 0) {
+    TaskEvent event;
+    event.task = id;
+    event.name = name;
+    event.function = function;
+    event.error = error;
+    event.kind = kind;
+    event.start_us = ++clock * 1'000'000;
+    event.execute_us = 2'000;
+    return event;
+  }
+  TaskEventBatchData batch(std::vector<TaskEvent> events) {
+    TaskEventBatchData batch;
+    batch.node_hex = "aa";
+    batch.worker_hex = "bb";
+    batch.pid = 9;
+    batch.strings = {"", "__main__.f", "f", "m", "A.m", "__init__", "A.__init__", "ValueError\nboom\nTraceback", "WORKER_DIED\nit died\n"};
+    batch.events = std::move(events);
+    return batch;
+  }
+  proto::TaskRecord live(TaskId id, proto::TaskRecord::State state) {
+    proto::TaskRecord record;
+    record.set_task_id(id.binary());
+    record.set_name("f");
+    record.set_function("f");
+    record.set_state(state);
+    return record;
+  }
+  static std::vector<std::string> column(const TaskQuery::Result& result, const char* name) {
+    std::vector<std::string> values;
+    for (const Json& row : result.rows) values.push_back(row[name].is_string() ? row[name].get<std::string>() : row[name].dump());
+    return values;
+  }
+
+  ActorId actor = make_actor_id(job_id_from_int(1), 5, 6);
+  int64_t clock = 1'700'000'000;
+};
+
+TEST_F(TaskQueryTest, WhatHasEndedIsARowOfEveryColumn) {
+  TaskQuery q = query();
+  q.add_history(batch({event(task(1)), event(task(2), TaskEvent::kTask, 1, 2, 7)}));
+  TaskQuery::Result found = q.rows();
+  ASSERT_EQ(found.rows.size(), 2u);
+  for (const Column& c : find_resource("tasks")->columns) EXPECT_TRUE(found.rows[0].contains(c.name)) << c.name;
+  EXPECT_EQ(column(found, "state"), (std::vector<std::string>{"FINISHED", "FAILED"}));
+  EXPECT_EQ(column(found, "name"), (std::vector<std::string>{"f", "f"}));
+  EXPECT_EQ(column(found, "error_type"), (std::vector<std::string>{"null", "TASK_EXECUTION_EXCEPTION"}));
+  EXPECT_EQ(found.rows[0]["worker_pid"], 9);
+  EXPECT_EQ(found.rows[0]["end_time_ms"].get<int64_t>() - found.rows[0]["start_time_ms"].get<int64_t>(), 2);
+}
+
+TEST_F(TaskQueryTest, NamesOfMethodsAndConstructors) {
+  TaskQuery q = query();
+  q.add_history(batch({event(make_task_id(1, actor), TaskEvent::kActorCreation, 5, 6), event(make_task_id(2, actor), TaskEvent::kActorMethod, 3, 4)}));
+  TaskQuery::Result found = q.rows();
+  std::vector<std::string> names = column(found, "name");
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"A.m", "mine:A.__init__"}));
+}
+
+TEST_F(TaskQueryTest, OwnerAndExecutorAreMergedAndHistoryReplacesThem) {
+  TaskQuery q = query();
+  proto::TaskRecord owner = live(task(1), proto::TaskRecord::SUBMITTED_TO_WORKER);
+  owner.set_parent_task_id(task(9).binary());
+  proto::TaskRecord executor = live(task(1), proto::TaskRecord::RUNNING);
+  executor.set_pid(33);
+  q.add_live(executor);
+  q.add_live(owner);
+  q.add_live(live(task(2), proto::TaskRecord::PENDING_ARGS_AVAIL));
+  q.add_live(live(task(3), proto::TaskRecord::RUNNING));
+  q.add_history(batch({event(task(3))}));
+  TaskQuery::Result found = q.rows();
+  EXPECT_EQ(found.total, 3);
+  EXPECT_EQ(column(found, "state"), (std::vector<std::string>{"RUNNING", "PENDING_ARGS_AVAIL", "FINISHED"}));
+  EXPECT_EQ(found.rows[0]["parent_task_id"], task(9).hex());
+  EXPECT_EQ(found.rows[0]["worker_pid"], 33);
+}
+
+TEST_F(TaskQueryTest, FiltersApplyWhileReading) {
+  TaskQuery q = query({{"state", true, "failed"}, {"name", false, "g"}});
+  q.add_live(live(task(1), proto::TaskRecord::RUNNING));
+  q.add_history(batch({event(task(2)), event(task(3), TaskEvent::kTask, 1, 2, 7)}));
+  TaskQuery::Result found = q.rows();
+  EXPECT_EQ(found.total, 1);
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.rows[0]["task_id"], task(3).hex());
+}
+
+TEST_F(TaskQueryTest, TheNewestAreKeptAndAllAreCounted) {
+  TaskQuery q = query({}, 3);
+  std::vector<TaskEvent> many;
+  for (uint64_t n = 0; n < 1000; ++n) many.push_back(event(task(1000 - n)));
+  q.add_history(batch(many));
+  TaskQuery::Result found = q.rows();
+  EXPECT_EQ(found.total, 1000);
+  EXPECT_EQ(column(found, "task_id"), (std::vector<std::string>{task(1).hex(), task(2).hex(), task(3).hex()}));
+}
+
+TEST_F(TaskQueryTest, TheOwnersWordOfAFailureCounts) {
+  for (bool owner_first : {true, false}) {
+    TaskQuery q = query();
+    TaskEventBatchData ran = batch({event(task(1))}), failed = batch({event(task(1), TaskEvent::kOwnerFailedTask, 1, 2, 8)});
+    q.add_history(owner_first ? failed : ran);
+    q.add_history(owner_first ? ran : failed);
+    TaskQuery::Result found = q.rows();
+    ASSERT_EQ(found.rows.size(), 1u);
+    EXPECT_EQ(found.rows[0]["state"], "FAILED");
+    EXPECT_EQ(found.rows[0]["error_type"], "WORKER_DIED");
+    EXPECT_EQ(found.rows[0]["worker_id"], "bb");
+  }
+}
+
+TEST_F(TaskQueryTest, OfALongErrorTheEndIsKept) {
+  TaskQuery q = query();
+  TaskEventBatchData failed = batch({event(task(1), TaskEvent::kTask, 1, 2, 7)});
+  failed.strings[7] = "ValueError\nboom\n" + std::string(5000, 'x') + " the end";
+  q.add_history(failed);
+  std::string message = q.rows().rows[0]["error_message"];
+  EXPECT_EQ(message.size(), 500u);
+  EXPECT_TRUE(message.ends_with("x the end"));
+}
+
+TEST_F(TaskQueryTest, AttemptsAreRowsOfTheirOwn) {
+  TaskQuery q = query({{"task_id", true, task(1).hex()}});
+  TaskEvent second = event(task(1));
+  second.attempt = 1;
+  q.add_history(batch({event(task(1), TaskEvent::kTask, 1, 2, 7), second}));
+  EXPECT_EQ(column(q.rows(), "attempt_number"), (std::vector<std::string>{"0", "1"}));
+}
+
+TEST_F(TaskQueryTest, SummariesCountByNameAndState) {
+  TaskQuery q = query({}, 0);
+  q.add_live(live(task(7), proto::TaskRecord::RUNNING));
+  q.add_history(batch({event(task(1)), event(task(2)), event(make_task_id(2, actor), TaskEvent::kActorMethod, 3, 4)}));
+  Json summary = q.summary();
+  EXPECT_EQ(summary["summary"]["f"]["state_counts"]["FINISHED"], 2);
+  EXPECT_EQ(summary["summary"]["f"]["state_counts"]["RUNNING"], 1);
+  EXPECT_EQ(summary["summary"]["A.m"]["type"], "ACTOR_TASK");
+  EXPECT_EQ(summary["total_tasks"], 3);
+  EXPECT_EQ(summary["total_actor_tasks"], 1);
+}
+
+TEST_F(TaskQueryTest, ForgedIndexesAreSkipped) {
+  TaskQuery q = query();
+  q.add_history(batch({event(task(1), TaskEvent::kTask, 99, 2), event(task(2), TaskEvent::kTask, 1, 2, 99), event(task(3))}));
+  EXPECT_EQ(q.rows().rows.size(), 1u);
+}
+
+}  // namespace
+}  // namespace rt::state

@@ -1,0 +1,174 @@
+// What this process refers to and what it has to do: lists for people, made when somebody asks. Nothing is kept for them.
+#include <unistd.h>
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "worker/core/death.h"
+#include "worker/service/executing_task.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+namespace {
+
+// What one process lists at most, as in Ray; the totals count the rest.
+constexpr int64_t kMaxListed = 10'000;
+
+using State = proto::TaskRecord;
+
+void fill_template(const proto::TaskTemplate& spec, proto::TaskRecord* record) {
+  record->set_name(spec.name());
+  record->set_function(display_name(spec.function()));
+  *record->mutable_resources() = spec.resources();
+  record->set_call_site(spec.call_site());
+  record->set_language(spec.function().language());
+  record->set_runtime_env(spec.runtime_env());
+}
+
+State::State state_of(const Task& task, const PendingTasks& pending) {
+  auto it = pending.find(&task);
+  if (it != pending.end() && it->second) return State::SUBMITTED_TO_WORKER;
+  return task.unready_args > 0 ? State::PENDING_ARGS_AVAIL : State::PENDING_NODE_ASSIGNMENT;
+}
+
+}  // namespace
+
+PendingTasks Worker::Impl::pending_tasks() {
+  PendingTasks pending;
+  submitter->for_each_task([&](const Task& task, const Lease* lease) {
+    auto& sent = pending[&task];
+    if (lease) sent = TaskPlace{lease->worker.node_id(), lease->worker.worker_id(), lease->pid};
+  });
+  actors->for_each_call([&](const Task& task, const ActorLink& actor, bool in_flight) {
+    auto& sent = pending[&task];
+    if (in_flight) sent = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(), actor.info.pid()};
+  });
+  // Those whose arguments are not ready are known by their results only.
+  refs->for_each([&](ObjectEntry& entry) {
+    if (Task* task = producer_of(&entry)) pending.try_emplace(task);
+  });
+  return pending;
+}
+
+void Worker::Impl::list_objects(proto::ObjectRecords* out) {
+  refs->drain_releases();
+  out->set_pid(getpid());
+  out->set_ip(context.node_ip);
+  out->set_is_driver(options.is_driver);
+  out->set_total(static_cast<int64_t>(refs->size()));
+  std::unordered_map<const RefEntry*, int> uses;
+  std::unordered_set<const RefEntry*> contained;
+  PendingTasks pending = pending_tasks();
+  for (const auto& [task, sent] : pending) {
+    for (const Task::Arg& arg : task->args) {
+      if (arg.ref) ++uses[arg.ref.entry()];
+    }
+    for (const Ref& held : task->held) ++uses[held.entry()];
+  }
+  refs->for_each([&](ObjectEntry& entry) {
+    for (const Ref& inner : entry.contained) contained.insert(inner.entry());
+  });
+  refs->for_each([&](ObjectEntry& entry) {
+    if (out->objects_size() >= kMaxListed || entry.kind == ObjectEntry::Kind::kStream) return;
+    const bool is_actor = entry.kind == ObjectEntry::Kind::kActorHandle;
+    proto::ObjectRecord* record = out->add_objects();
+    record->set_object_id(entry.id.binary());
+    record->set_size(entry.ready && !is_actor ? entry.size : -1);
+    record->set_owned(entry.owned);
+    record->set_local_refs(entry.local_refs);
+    if (auto it = uses.find(&entry); it != uses.end()) record->set_pending_uses(it->second);
+    record->set_borrowers(static_cast<int>(entry.borrowers.size()));
+    record->set_contained(contained.contains(&entry));
+    record->set_in_store(entry.in_store());
+    record->set_ready(entry.ready);
+    record->set_is_actor(is_actor);
+    if (Task* task = producer_of(&entry)) {
+      record->set_attempt(task->attempt);
+      record->set_task_state(state_of(*task, pending));
+      record->set_call_site(task->function->spec.call_site());
+    }
+    for (const ObjectLocation& location : entry.locations) record->add_locations(location.node.binary());
+  });
+}
+
+void Worker::Impl::list_tasks(proto::TaskRecords* out) {
+  refs->drain_releases();
+  PendingTasks pending = pending_tasks();
+  int64_t total = 0;
+  auto add = [&]() -> proto::TaskRecord* { return ++total > kMaxListed ? nullptr : out->add_tasks(); };
+  for (const auto& [task, sent] : pending) {
+    proto::TaskRecord* record = add();
+    if (!record) continue;
+    record->set_task_id(task->id.binary());
+    record->set_attempt(task->attempt);
+    fill_template(task->function->spec, record);
+    record->set_kind(task->function->scheduling_class ? 0 : 2);
+    TaskId parent = task->parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : task->parent;
+    if (!parent.is_nil()) record->set_parent_task_id(parent.binary());
+    record->set_state(state_of(*task, pending));
+    if (!sent) continue;
+    record->set_node_id(sent->node_id);
+    record->set_worker_id(sent->worker_id);
+    record->set_pid(sent->pid);
+  }
+  auto here = [&](const IncomingTask& task, State::State state) {
+    proto::TaskRecord* record = add();
+    if (!record) return;
+    record->set_task_id(task.id.binary());
+    record->set_attempt(task.attempt);
+    fill_template(task.function->spec, record);
+    record->set_kind(!task.link ? 1 : actor ? 2 : 0);
+    record->set_state(state);
+    record->set_node_id(context.node_id.binary());
+    record->set_worker_id(context.worker_id.binary());
+    record->set_pid(getpid());
+  };
+  for (const auto& task : incoming) here(*task, actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER);
+  for (ExecutingTaskImpl* task = running; task; task = task->next()) {
+    here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
+    if (task->has_started() && total <= kMaxListed) out->mutable_tasks()->rbegin()->set_start_time_us(task->start_us());
+  }
+  out->set_total(total);
+}
+
+Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, bool ask_owners, int64_t deadline_us) {
+  struct Answers {
+    std::vector<Where> found;
+    size_t waiting = 0;
+  };
+  auto answers = std::make_shared<Answers>();     // an owner may answer after the deadline
+  answers->found.resize(refs.size());
+  Impl::Lock lock(impl_->mutex);
+  for (size_t i = 0; i < refs.size(); ++i) {
+    auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
+    if (entry.ready) {
+      for (const ObjectLocation& location : entry.locations) answers->found[i].nodes.push_back(location.node);
+      answers->found[i].size = entry.size;
+    } else if (!entry.owned && ask_owners) {
+      ++answers->waiting;
+      impl_->with_peer(*entry.owner, [answers, i, id = entry.id](Result<std::shared_ptr<Link>> link) {
+        proto::ObjectStatusRequest request;
+        request.set_object_id(id.binary());
+        if (!link) {
+          --answers->waiting;
+          return;
+        }
+        rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, 30'000'000, [answers, i](Result<proto::ObjectStatus> status) {
+          --answers->waiting;
+          if (!status || (status->state() != proto::ObjectStatus::READY_INLINE && status->state() != proto::ObjectStatus::READY_IN_STORE)) return;
+          for (const std::string& node : status->locations()) answers->found[i].nodes.push_back(NodeId::from_binary(node));
+          answers->found[i].size = status->size();
+        });
+      });
+    }
+  }
+  while (answers->waiting > 0) {
+    if (impl_->stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (impl_->wait_until(lock, deadline_us, [&] { return answers->waiting == 0 || impl_->stopping; }) == Waited::kTimeout) {
+      return make_error(Code::kTimeout, "the owners of some objects did not say in time where they are");
+    }
+  }
+  return answers->found;
+}
+
+}  // namespace rt::worker
