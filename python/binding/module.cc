@@ -3,6 +3,7 @@
 #include "python/binding/cluster.h"
 #include "python/binding/completions.h"
 #include "python/binding/executor.h"
+#include "python/binding/metrics.h"
 #include "python/binding/object_ref.h"
 #include "python/binding/object_ref_generator.h"
 #include "python/binding/objects.h"
@@ -10,6 +11,7 @@
 #include "python/binding/py.h"
 #include "python/binding/runtime.h"
 #include "python/binding/serialize.h"
+#include "python/binding/state.h"
 
 namespace {
 
@@ -28,7 +30,7 @@ PyMODINIT_FUNC PyInit__raylet() {
   if (!module) return nullptr;
   PyObject* m = module.get();
   bool ok = add_runtime(m) && add_object_ref(m) && add_object_ref_generator(m) && add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) && add_completions(m) &&
-            add_executor(m) && add_plain_values(m);
+            add_executor(m) && add_plain_values(m) && add_metrics(m) && add_state(m);
 #ifdef __OPTIMIZE__
   constexpr bool optimized = true;
 #else

@@ -5,6 +5,8 @@
 
 #include <mutex>
 
+#include "common/metrics/recorder.h"
+#include "python/binding/metrics.h"
 #include "python/binding/specs.h"
 
 namespace rt::python {
@@ -54,6 +56,7 @@ PyObject* start(PyObject*, PyObject* dict) {
   if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "expected a dict");
   if (g_runtime.worker) return PyErr_Format(PyExc_RuntimeError, "this process is connected already");
   worker::Options options;
+  options.metrics = &metrics_recorder();
   std::string worker_id;
   bool log = false;
   auto settings = load_settings("", {});
@@ -89,6 +92,7 @@ PyObject* stop(PyObject*, PyObject*) {
     GilRelease release;
     worker.reset();
   }
+  metrics_recorder().clear();   // they are in the sums of the cluster that was left
   g_log.wake();
   Py_RETURN_NONE;
 }

@@ -201,6 +201,11 @@ PyObject* summed_resources_to_dict(const std::vector<proto::Node>& nodes, bool a
   return json_to_py(api_json::resources_json(nodes, available ? api_json::Amount::kAvailable : api_json::Amount::kTotal));
 }
 
+static PyObject* address_to_dict(const proto::WorkerAddress& address) {
+  PyPtr node(py_text(to_hex(address.node_id())));
+  return node ? Py_BuildValue("{s:s,s:i,s:O}", "IPAddress", address.ip().c_str(), "Port", address.port(), "NodeID", node.get()) : nullptr;
+}
+
 PyObject* actor_info_to_dict(const proto::ActorInfo& info) {
   PyPtr dict(PyDict_New());
   if (!dict) return nullptr;
@@ -218,6 +223,11 @@ PyObject* actor_info_to_dict(const proto::ActorInfo& info) {
   set_item(d, "pid", PyLong_FromLong(info.pid()));
   set_item(d, "ip", py_text(info.address().ip()));
   set_item(d, "node_id", py_text(to_hex(info.address().node_id())));
+  set_item(d, "address", address_to_dict(info.address()));
+  set_item(d, "owner_address", address_to_dict(info.spec().owner()));
+  set_item(d, "start_time", PyLong_FromLongLong(info.start_time_ms()));
+  set_item(d, "end_time", PyLong_FromLongLong(info.end_time_ms()));
+  set_item(d, "death_cause", py_text(info.death().message()));
   return PyErr_Occurred() ? nullptr : dict.release();
 }
 

@@ -61,8 +61,8 @@ def test_tasks_see_the_same_store():
 def test_what_is_absent():
     with pytest.raises(DeprecationWarning):
         ray.experimental.set_resource("a", 1)
-    with pytest.raises(NotImplementedError, match="get_object_locations"):
-        ray.experimental.get_object_locations
+    with pytest.raises(NotImplementedError, match="channel"):
+        ray.experimental.channel
     with pytest.raises(AttributeError):
         ray.experimental.nonsense
 

@@ -10,9 +10,9 @@ ABSENT = {
     "ray": ("ClientBuilder", "DynamicObjectRefGenerator", "LoggingConfig", "ObjectRefGenerator", "air", "autoscaler", "client", "client_builder", "cpp_function", "dashboard", "data",
             "internal", "job_submission", "llm", "rllib", "serve", "train", "tune", "widgets", "workflow"),
     "ray.dag": ("CollectiveOutputNode", "CompiledDAG", "DAGContext", "DAGOperationFuture", "GPUFuture", "plot"),
-    "ray.experimental": ("RDTManager", "array", "channel", "collective", "compiled_dag_ref", "get_local_object_locations", "get_object_locations", "locations", "state"),
+    "ray.experimental": ("RDTManager", "array", "channel", "collective", "compiled_dag_ref"),
     "ray.util": ("ActorGroup", "actor_group", "client", "client_connect", "collective", "connect", "dask", "disconnect", "get_current_placement_group",
-                 "get_placement_group", "iter", "lightgbm", "metrics", "placement_group", "placement_group_table", "remove_placement_group", "spark", "state", "tpu", "tracing",
+                 "get_placement_group", "iter", "lightgbm", "placement_group", "placement_group_table", "remove_placement_group", "spark", "tpu", "tracing",
                  "xgboost"),
 }
 

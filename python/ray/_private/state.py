@@ -55,3 +55,43 @@ def timeline(filename=None):
         return None
     import json
     return json.loads(text)
+
+
+_ACTOR_STATES = ("PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD")
+
+
+def _actor_entry(actor: dict) -> dict:
+    return {"ActorID": actor["actor_id"].hex(), "ActorClassName": actor["class_name"], "IsDetached": actor["detached"], "Name": actor["name"],
+            "JobID": actor["job_id"].hex(), "Address": actor["address"], "OwnerAddress": actor["owner_address"], "State": _ACTOR_STATES[actor["state"]],
+            "NumRestarts": actor["num_restarts"], "Timestamp": float(actor["end_time"] or actor["start_time"]), "StartTime": actor["start_time"],
+            "EndTime": actor["end_time"], "DeathCause": actor["death_cause"] or None, "Pid": actor["pid"]}
+
+
+def actors(actor_id: str | None = None) -> dict:
+    """Every actor by its id in hex, or the entry of one ({} when there is none). Times in milliseconds since the epoch."""
+    _require()
+    found = {actor["actor_id"].hex(): _actor_entry(actor) for actor in _raylet.list_actors(True)}
+    return found if actor_id is None else found.get(actor_id, {})
+
+
+def jobs() -> list[dict]:
+    """Every driver's job. Times in milliseconds since the epoch."""
+    _require()
+    from ray.util.state import list_jobs
+    found = []
+    for job in list_jobs(detail=True, limit=10_000):
+        if job.driver_info is None:
+            continue
+        found.append({"JobID": job.driver_info["id"], "DriverIPAddress": job.driver_info["node_ip_address"], "DriverPid": int(job.driver_info["pid"]),
+                      "Timestamp": job.end_time or job.start_time, "StartTime": job.start_time, "EndTime": job.end_time, "IsDead": job.status.is_terminal(),
+                      "Entrypoint": job.entrypoint})
+    return found
+
+
+def workers() -> dict[str, dict]:
+    """Every living worker by its id in hex."""
+    _require()
+    from ray.util.state import list_workers
+    sockets = {node["NodeID"]: node["ObjectStoreSocketName"] for node in _raylet.nodes()}
+    found = list_workers(filters=[("is_alive", "=", True), ("worker_type", "=", "WORKER")], limit=10_000)
+    return {worker.worker_id: {"node_ip_address": worker.ip, "plasma_store_socket": sockets.get(worker.node_id)} for worker in found}

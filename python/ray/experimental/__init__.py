@@ -1,9 +1,10 @@
-"""Interfaces that may change: `internal_kv` (the head's key-value store), `tqdm_ray` (progress bars of workers). The rest says so by name."""
+"""Interfaces that may change: `internal_kv` (the head's key-value store), `tqdm_ray` (progress bars of workers), where objects are. The rest says so by name."""
 from __future__ import annotations
 
 from typing import Any
 
-_MODULES = ("internal_kv", "tqdm_ray")
+_MODULES = ("internal_kv", "state", "tqdm_ray")
+_LAZY = {"get_object_locations": "locations", "get_local_object_locations": "locations"}
 
 
 def set_resource(resource_name: str, capacity: float, node_id: str | None = None) -> None:
@@ -16,6 +17,8 @@ def __getattr__(name: str) -> Any:
     import importlib
     if name in _MODULES:
         return importlib.import_module(f"ray.experimental.{name}")
+    if name in _LAZY:
+        return getattr(importlib.import_module(f"ray.experimental.{_LAZY[name]}"), name)
     if name == "queue":
         return importlib.import_module("ray.util.queue")
     from ray._private.absent import raise_missing

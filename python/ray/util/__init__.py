@@ -22,7 +22,7 @@ _LAZY = {
     "register_serializer": "serialization", "deregister_serializer": "serialization",
     "log_once": "debug", "disable_log_once_globally": "debug", "enable_periodic_logging": "debug",
 }
-_MODULES = ("accelerators", "multiprocessing", "pdb", "queue", "ray_debugpy", "rpdb", "scheduling_strategies")
+_MODULES = ("accelerators", "metrics", "multiprocessing", "pdb", "queue", "ray_debugpy", "rpdb", "scheduling_strategies", "state")
 
 
 def get_node_ip_address(address: str | None = None) -> str:

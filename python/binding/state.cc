@@ -1,0 +1,153 @@
+#include "python/binding/state.h"
+
+#include "common/launch/launch.h"
+#include "common/state/query.h"
+#include "common/base/clock.h"
+#include "python/binding/object_ref.h"
+#include "python/binding/runtime.h"
+#include "python/binding/specs.h"
+
+namespace rt::python {
+namespace {
+
+// Its own cluster's token a process has from its node-manager; for others there is the user's.
+Result<state::Cluster> cluster_at(const std::string& address, const WorkerHold& worker) {
+  state::Cluster cluster{address, ""};
+  if (worker && worker->context().head_address == address) {
+    cluster.token = worker->context().token;
+    return cluster;
+  }
+  // Without one the head may still let us in (RAY_AUTH_MODE=disabled); if not, its answer says what is missing.
+  auto token = launch::auth_token(false);
+  if (!token && token.error().code != Code::kNotFound) return token.error();
+  if (token) cluster.token = *token;
+  return cluster;
+}
+
+bool read_filters(PyObject* list, std::vector<state::Filter>* out) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject *key, *value;
+    int equal;
+    state::Filter filter;
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "UpU", &key, &equal, &value) || !to_string(key, &filter.key) || !to_string(value, &filter.value)) return false;
+    filter.equal = equal;
+    out->push_back(std::move(filter));
+  }
+  return true;
+}
+
+// state_query(head address, resource, summarise, [(key, equal, value)], limit, detail, timeout_s) -> JSON text. ValueError: the question is wrong.
+PyObject* state_query(PyObject*, PyObject* args) {
+  const char *address, *resource;
+  int summarise, detail;
+  long long limit;
+  double timeout;
+  PyObject* filters;
+  state::Query query;
+  if (!PyArg_ParseTuple(args, "sspO!Lpd", &address, &resource, &summarise, &PyList_Type, &filters, &limit, &detail, &timeout) || !read_filters(filters, &query.filters)) return nullptr;
+  query.resource = resource;
+  query.limit = limit;
+  query.detail = detail;
+  query.timeout_us = static_cast<int64_t>(timeout * 1e6);
+  Result<std::string> text = Error{};
+  {
+    std::string at = address;
+    WorkerHold worker = hold_worker();
+    GilRelease release;
+    text = [&]() -> Result<std::string> {
+      RT_ASSIGN(auto cluster, cluster_at(at, worker));
+      RT_ASSIGN(auto answer, summarise ? state::summarize(cluster, query) : state::list(cluster, query));
+      return answer.json.dump(-1, ' ', false, state::Json::error_handler_t::replace);
+    }();
+  }
+  if (!text) return raise(text.error());
+  return py_text(*text);
+}
+
+// nodes_of(head address, timeout_s) -> [node], as ray.nodes() has them; also of a cluster this process is not connected to
+PyObject* nodes_of(PyObject*, PyObject* args) {
+  const char* address;
+  double timeout;
+  if (!PyArg_ParseTuple(args, "sd", &address, &timeout)) return nullptr;
+  Result<std::vector<proto::Node>> nodes = Error{};
+  {
+    std::string at = address;
+    WorkerHold worker = hold_worker();
+    GilRelease release;
+    auto cluster = cluster_at(at, worker);
+    nodes = cluster ? state::nodes(*cluster, static_cast<int64_t>(timeout * 1e6)) : cluster.error();
+  }
+  if (!nodes) return raise(nodes.error());
+  PyPtr list(PyList_New(0));
+  for (const auto& node : *nodes) {
+    PyPtr dict(node_to_dict(node));
+    if (!list || !dict || PyList_Append(list.get(), dict.get()) < 0) return nullptr;
+  }
+  return list.release();
+}
+
+// store_stats(head address, timeout_s) -> JSON text: [{node_id, node_ip, used, capacity, objects}]
+PyObject* store_stats(PyObject*, PyObject* args) {
+  const char* address;
+  double timeout;
+  if (!PyArg_ParseTuple(args, "sd", &address, &timeout)) return nullptr;
+  Result<std::string> text = Error{};
+  {
+    std::string at = address;
+    WorkerHold worker = hold_worker();
+    GilRelease release;
+    text = [&]() -> Result<std::string> {
+      RT_ASSIGN(auto cluster, cluster_at(at, worker));
+      RT_ASSIGN(auto answer, state::store_stats(cluster, static_cast<int64_t>(timeout * 1e6)));
+      return answer.json.dump();
+    }();
+  }
+  if (!text) return raise(text.error());
+  return py_text(*text);
+}
+
+// locate([ObjectRef], ask their owners, timeout_s or -1) -> [([node id], size in bytes or None)]
+PyObject* locate(PyObject*, PyObject* args) {
+  PyObject* list;
+  int ask_owners;
+  double timeout;
+  if (!PyArg_ParseTuple(args, "O!pd", &PyList_Type, &list, &ask_owners, &timeout)) return nullptr;
+  WorkerHold worker = hold_worker();
+  if (!worker) return raise(make_error(Code::kUnavailable, "ray is not initialised: call ray.init() first"));
+  std::vector<worker::Ref> refs;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* item = PyList_GET_ITEM(list, i);
+    if (!is_object_ref(item) || !as_object_ref(item)->ref) return PyErr_Format(PyExc_TypeError, "expected ObjectRefs of this session, got %R", item);
+    refs.push_back(as_object_ref(item)->ref);
+  }
+  Result<std::vector<worker::Worker::Where>> found = Error{};
+  {
+    GilRelease release;
+    found = worker->locate(refs, ask_owners, timeout < 0 ? -1 : steady_now_us() + static_cast<int64_t>(timeout * 1e6));
+  }
+  if (!found) return raise(found.error());
+  PyPtr result(PyList_New(0));
+  for (const auto& where : *found) {
+    PyPtr nodes(PyList_New(0));
+    for (const NodeId& node : where.nodes) {
+      PyPtr hex(py_text(node.hex()));
+      if (!nodes || !hex || PyList_Append(nodes.get(), hex.get()) < 0) return nullptr;
+    }
+    PyPtr entry(where.size < 0 ? Py_BuildValue("(OO)", nodes.get(), Py_None) : Py_BuildValue("(OL)", nodes.get(), static_cast<long long>(where.size)));
+    if (!result || !entry || PyList_Append(result.get(), entry.get()) < 0) return nullptr;
+  }
+  return result.release();
+}
+
+PyMethodDef kFunctions[] = {
+    {"state_query", state_query, METH_VARARGS, nullptr},
+    {"nodes_of", nodes_of, METH_VARARGS, nullptr},
+    {"store_stats", store_stats, METH_VARARGS, nullptr},
+    {"locate", locate, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+bool add_state(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+
+}  // namespace rt::python

@@ -1,0 +1,34 @@
+"""Where objects are."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterable
+
+from ray import _raylet
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+
+def _locate(refs: Iterable[ObjectRef], ask_owners: bool, timeout_s: float) -> dict[ObjectRef, dict[str, Any]]:
+    from ray._private.worker import global_worker
+    refs = list(refs)
+    if not global_worker.connected:
+        raise RuntimeError("Ray hasn't been initialized.")
+    found = _raylet.locate(refs, ask_owners, timeout_s)
+    return {ref: {"node_ids": nodes, "object_size": size, "did_spill": False} for ref, (nodes, size) in zip(refs, found)}
+
+
+def get_object_locations(obj_refs: Iterable[ObjectRef], timeout_ms: int = -1) -> dict[ObjectRef, dict[str, Any]]:
+    """{ref: {"node_ids": hex ids of nodes that have it in their stores, "object_size": bytes or None, "did_spill": bool}}.
+
+    A small value lives in its owner's memory: no node. One that is not made yet has no node and no size. timeout_ms: the owners' time to answer, -1:
+    no limit. Errors: RuntimeError (not initialised), TypeError, GetTimeoutError.
+    """
+    if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int):
+        raise TypeError(f"timeout_ms must be an integer, got {timeout_ms!r}")
+    return _locate(obj_refs, True, timeout_ms / 1000 if timeout_ms >= 0 else -1.0)
+
+
+def get_local_object_locations(obj_refs: Iterable[ObjectRef]) -> dict[ObjectRef, dict[str, Any]]:
+    """The same of what this process knows, without asking the objects' owners."""
+    return _locate(obj_refs, False, -1.0)
