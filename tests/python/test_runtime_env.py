@@ -87,6 +87,14 @@ def test_threads_of_math_libraries():
     assert ray.get(variable.options(num_cpus=2, runtime_env={"env_vars": {"OMP_NUM_THREADS": "7"}}).remote("OMP_NUM_THREADS")) == "7"
 
 
+def test_packages_of_another_interpreter_come_first(monkeypatch):
+    monkeypatch.delenv("PYTHONPATH")
+    ray.init(num_cpus=1)
+    path = ray.get(ray.remote(lambda: sys.path).options(runtime_env={"py_executable": sys.executable}).remote())
+    ours = os.path.dirname(os.path.dirname(ray.__file__))
+    assert ours in path and path.index(ours) > max(i for i, entry in enumerate(path) if entry.startswith(sys.prefix + "/lib"))
+
+
 def test_another_interpreter(tmp_path):
     ray.init(num_cpus=1)
     python = tmp_path / "python with space"
@@ -239,6 +247,12 @@ def test_on_another_node(tmp_path):
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def test_who_asks_for_none_imports_nothing():
+    code = ("import sys, ray; ray.init(num_cpus=1); f = ray.remote(lambda: [m for m in sys.modules if 'runtime_env' in m]); print(ray.get(f.remote()), "
+            "[m for m in sys.modules if 'runtime_env' in m or m == 'zipfile'])")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[] []"
 
 
 def test_a_failed_upload_leaves_no_session(tmp_path, monkeypatch):

@@ -83,9 +83,11 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
         try:
             node = _join(given) or _start(given)
             _connect(node, job, given)
-            given["job_env"].send()
+            if given["job_env"]:
+                given["job_env"].send()
         except BaseException:
-            given["job_env"].discard()
+            if given["job_env"]:
+                given["job_env"].discard()
             if worker_module.is_initialized():
                 worker_module.shutdown()
             elif node.get("started"):
@@ -337,14 +339,16 @@ def _driver_sys_path(has_working_dir: bool) -> list[str]:
     return [entry for entry in dict.fromkeys(entries) if os.path.realpath(entry) != ours and not entry.startswith(own) and entry not in left_out]
 
 
-def _job_env(given: dict, config, submitted: dict) -> JobEnv:
-    """The job's runtime environment: the argument's fields before those of the JobConfig."""
-    from ray._private.runtime_env.submit import JobEnv, merge_with_submitted, run_hook
+def _job_env(given: dict, config, submitted: dict) -> JobEnv | None:
+    """The job's runtime environment: the argument's fields before those of the JobConfig. None, and nothing imported, when nobody asks for one."""
     env = dict((config.runtime_env if config is not None else None) or {})
     own = given["runtime_env"] or {}
     if env.get("env_vars") and own.get("env_vars") and isinstance(own["env_vars"], dict):
         own = {**own, "env_vars": {**env["env_vars"], **own["env_vars"]}}
     env.update(own)
+    if not env and not submitted and not os.environ.get("RAY_RUNTIME_ENV_HOOK"):
+        return None
+    from ray._private.runtime_env.submit import JobEnv, merge_with_submitted, run_hook
     if not given["kwargs"].get("_skip_env_hook"):
         env = run_hook(env)
     return JobEnv(merge_with_submitted(env, submitted))
@@ -372,8 +376,8 @@ def _job_config(given: dict) -> dict:
     given["log_to_driver"] = log
     given["job_env"] = env = _job_env(given, config, submitted.get("runtime_env") or {})
     return {
-        "ray_namespace": namespace or _random_namespace(), "python_executable": sys.executable, "runtime_env": env.json,
-        "sys_path": _driver_sys_path(bool(env.fields.get("working_dir"))),
+        "ray_namespace": namespace or _random_namespace(), "python_executable": sys.executable, "runtime_env": env.json if env else "",
+        "sys_path": _driver_sys_path(bool(env and env.fields.get("working_dir"))),
         "cwd": os.getcwd(), "entrypoint": " ".join(sys.argv) or "python", "metadata": metadata, "log_to_driver": bool(log),
         "submission_id": os.environ.get("RAY_JOB_SUBMISSION_ID") or metadata.get("job_submission_id") or "",
         "code_search_path": list(config.code_search_path) if config is not None else [],

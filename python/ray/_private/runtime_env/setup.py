@@ -48,8 +48,9 @@ def _apply_variables(variables: dict):
 
 def _exec(command: list[str], args: dict):
     """This process goes on as `command`, with the same arguments (in memory: they hold the token)."""
-    code = (f"import sys; sys.path.insert(0, {args['python_path']!r}); "
-            "from ray._private.runtime_env.setup import resume; resume(int(sys.argv[1]))")
+    # The package may lie among the packages of another interpreter, which come after this one's own: first for its own import only.
+    code = (f"import sys; p = {args['python_path']!r}; sys.path.insert(0, p); from ray._private.runtime_env.setup import resume; "
+            "sys.path.remove(p); p in sys.path or sys.path.append(p); resume(int(sys.argv[1]))")
     descriptor = os.memfd_create("ray_worker_args", 0)
     os.set_inheritable(descriptor, True)
     os.write(descriptor, json.dumps({**args, "executed": "1"}).encode())
