@@ -388,11 +388,9 @@ void Worker::Impl::remove_borrower(const proto::WorkerAddress& owner, const Obje
   note.add_object_ids(id.binary());
   note.set_borrower_worker_id(context.worker_id.binary());
   auto it = peers.find(WorkerId::from_binary(owner.worker_id()));
-  // No connection: the owner ended our borrows with it.
-  if (it == peers.end()) return;
-  if (it->second.link && it->second.link->open) {
+  if (it != peers.end() && it->second.link && it->second.link->open) {
     rpc::notify(*it->second.link->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
-  } else {
+  } else {   // who lent it told the owner of us: we may never have spoken to it
     with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
       if (link) rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
     });
