@@ -78,7 +78,10 @@ void forget_dead_nodes(const std::string& temp_root);   // the same for every re
 
 // `option`, RAY_TMPDIR, or /tmp/ray (/tmp/ray-<uid> when that is another user's).
 std::string temp_root(const std::string& option = "");
-// HOST:PORT from `option`, RAY_ADDRESS, or <temp root>/ray_current_cluster; kNotFound says how to start a cluster.
+// HOST:PORT of a cluster of this machine: the one <temp root>/ray_current_cluster names, else the newest one that a program started for itself
+// (ray.init() without an address). kNotFound says how to start one.
+Result<std::string> running_cluster(const std::string& temp_root);
+// HOST:PORT from `option`, RAY_ADDRESS, or running_cluster().
 Result<std::string> resolve_address(const std::string& option);
 
 // The cluster token: RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH, ~/.ray/auth_token; created (0600, 64 hex digits) when `create`.

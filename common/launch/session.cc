@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kAddressFile = "/ray_current_cluster";
+constexpr const char* kPrivateAddressFile = "/head_address";     // in the session's directory
 constexpr const char* kDefaultRoot = "/tmp/ray";
 constexpr const char* kLatestLink = "/session_latest";
 // Logs and SQLite's first pages need this much at once; a place without it is as good as full.
@@ -150,8 +152,8 @@ std::string root_of(const std::string& session_dir) { return session_dir.substr(
 
 const char* kHowToStart = "start one with `rayctl start --head`, or name one with --address=HOST:PORT or RAY_ADDRESS";
 
-Result<std::string> address_from_file() {
-  std::string path = temp_root() + kAddressFile;
+Result<std::string> address_from_file(const std::string& root) {
+  std::string path = root + kAddressFile;
   auto text = read_own_file(path, 4096);
   if (!text && errno == EPERM) {
     // Our token goes to whatever address we believe.
@@ -168,6 +170,24 @@ Result<std::string> address_from_file() {
     return make_error(Code::kNotFound, fmt::format("the cluster at {} that {} names has ended: {}", address, path, kHowToStart));
   }
   return address;
+}
+
+// The newest cluster that a program started for itself and that lives. What a killed one left is told by nobody listening.
+std::optional<std::string> private_cluster(const std::string& root) {
+  std::vector<std::string> sessions;
+  std::error_code error;
+  for (const auto& session : fs::directory_iterator(root, error)) {
+    if (session.path().filename().string().starts_with("session_2") && !session.is_symlink(error)) sessions.push_back(session.path());
+  }
+  std::sort(sessions.rbegin(), sessions.rend());      // they are named by their time
+  for (const std::string& session : sessions) {
+    auto text = read_own_file(session + kPrivateAddressFile, 4096);
+    if (!text) continue;
+    std::string address(trimmed(*text));
+    auto parsed = net::Address::parse(address);
+    if (parsed && parsed->kind == net::Address::Kind::kTcp && net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kYes) return address;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -220,6 +240,10 @@ Status record_node(const Session& session, const StartedNode& node) {
   return write_file_atomically(path, node.head_address + "\n", 0644);
 }
 
+void record_private_head(const Session& session, const StartedNode& node) {
+  (void)write_file_atomically(session.directory + kPrivateAddressFile, node.head_address + "\n", 0600);
+}
+
 void point_latest(const Session& session) {
   std::string draft = fmt::format("{}{}.{}", session.root, kLatestLink, getpid());
   unlink(draft.c_str());
@@ -258,13 +282,20 @@ void forget_node(const StartedNode& node) {
   }
 }
 
+Result<std::string> running_cluster(const std::string& root) {
+  auto recorded = address_from_file(root);
+  if (recorded) return recorded;
+  if (auto address = private_cluster(root)) return *address;
+  return recorded;
+}
+
 Result<std::string> resolve_address(const std::string& option) {
   std::string address = option, source = "--address";
   if (address.empty()) {
     address = environment("RAY_ADDRESS");
     source = "RAY_ADDRESS";
   }
-  if (address.empty() || address == "auto") return address_from_file();
+  if (address.empty() || address == "auto") return running_cluster(temp_root());
   if (address.find("://") != std::string::npos) {
     return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes HOST:PORT or auto", source, address));
   }

@@ -19,6 +19,8 @@ Session session_of(const StartedNode& node);
 
 // The record `stop` reads (node_<id>.json), and for a head also the address file.
 Status record_node(const Session& session, const StartedNode& node);
+// What running_cluster() reads of a head that ends with this process: head_address in its session; best effort.
+void record_private_head(const Session& session, const StartedNode& node);
 // Points <root>/session_latest here; best effort, it is a convenience for people.
 void point_latest(const Session& session);
 

@@ -124,6 +124,18 @@ PyObject* resolve_address(PyObject*, PyObject* option) {
   return py_text(*address);
 }
 
+PyObject* running_cluster(PyObject*, PyObject* root) {
+  std::string text;
+  if (!to_string(root, &text)) return nullptr;
+  Result<std::string> address = Error{};
+  {
+    GilRelease release;
+    address = launch::running_cluster(text);
+  }
+  if (!address) return raise(address.error());
+  return py_text(*address);
+}
+
 PyObject* auth_token(PyObject*, PyObject* create) {
   auto token = launch::auth_token(PyObject_IsTrue(create));
   if (!token) return raise(token.error());
@@ -251,6 +263,7 @@ PyMethodDef kFunctions[] = {
     {"stop_processes", stop_processes, METH_VARARGS, nullptr},
     {"find_node", find_node, METH_VARARGS, "find_node(head address, timeout_s) -> (node-manager socket, node)"},
     {"resolve_address", resolve_address, METH_O, nullptr},
+    {"running_cluster", running_cluster, METH_O, "running_cluster(temporary root) -> HOST:PORT"},
     {"auth_token", auth_token, METH_O, nullptr},
     {"nodes", nodes, METH_NOARGS, nullptr},
     {"resources", resources, METH_O, "resources(available) -> amounts summed over alive nodes"},

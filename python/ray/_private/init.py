@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ray import _raylet
 from ray._private import worker as worker_module
 from ray._private.errors import IO, NOT_FOUND, PROTOCOL, TIMEOUT, UNAVAILABLE, WRONG_CLUSTER, WRONG_VERSION
+from ray._private.interrupts import deferred_interrupts
 from ray._private.options import _check_number, check_resources, not_in_release
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
     RuntimeError when already connected (unless ignore_reinit_error).
     """
     given = dict(locals())
+    worker_module.check_not_forked()
     _check_arguments(given)
     with worker_module._lock:
         if worker_module.is_initialized():
@@ -81,8 +83,10 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
         job = _job_config(given)
         node = {}
         try:
-            node = _join(given) or _start(given)
-            _connect(node, job, given)
+            node = _join(given)
+            with deferred_interrupts():
+                node = node or _start(given)
+                _connect(node, job, given)
             if given["job_env"]:
                 given["job_env"].send()
         except BaseException:
@@ -90,7 +94,7 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
                 given["job_env"].discard()
             if worker_module.is_initialized():
                 worker_module.shutdown()
-            elif node.get("started"):
+            elif node and node.get("started"):
                 stop_cluster(node, False)
             raise
         return RayContext(worker_module.global_worker.address_info)
@@ -183,7 +187,42 @@ def _install_sigterm_handler():
         logging.getLogger("ray").warning("ray.init() was called outside of the main thread: no SIGTERM handler is installed, so workers may not be stopped cleanly by it.")
         return
     if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, None):
-        signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(signum))
+        signal.signal(signal.SIGTERM, _leave)
+        global _at_fork_registered
+        if not _at_fork_registered:
+            _at_fork_registered = True
+            os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+
+
+def _leave(signum, frame):
+    sys.exit(signum)
+
+
+# Forked children (of a multiprocessing.Pool, say) end by SIGTERM as if there were no handler: unwinding their parent's program is not theirs to do, and a
+# Python handler loses the signal that comes while the interpreter is being set up in the child.
+_at_fork_registered = False
+_held_back = False
+
+
+def _before_fork():
+    import signal
+    global _held_back
+    _held_back = signal.getsignal(signal.SIGTERM) is _leave and signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+
+
+def _after_fork_in_parent():
+    global _held_back
+    if _held_back:
+        import signal
+        _held_back = False
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
+
+
+def _after_fork_in_child():
+    if _held_back:
+        import signal
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _after_fork_in_parent()
 
 
 def _configure_logging(level, fmt):
@@ -243,6 +282,26 @@ def _recorded_address(hidden: dict) -> str | None:
         return None
 
 
+def _running(hidden: dict, wanted: bool) -> tuple[str, dict | None]:
+    """The cluster of this machine that was started for all, else, when one is `wanted` (address="auto"), the newest that another program started for
+    itself: its address and node. Without one: ConnectionError when it was wanted, else no node."""
+    failure = None
+    found = _recorded_address(hidden)
+    if found:
+        try:
+            return found, _find(found, os.path.join(_temp_root(hidden), "ray_current_cluster"), 10.0 if wanted else 2.0)
+        except (ConnectionError, ValueError) as error:
+            failure = error     # a crashed cluster's address file must not stop the next one
+    if not wanted:
+        return "", None
+    try:
+        found = _raylet.running_cluster(_temp_root(hidden))
+        return found, _find(found, "", 10.0)
+    except Exception as error:
+        raise failure or ConnectionError("Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag or `RAY_ADDRESS` environment "
+                                         f"variable, or start one with `rayctl start --head`: {error}") from None
+
+
 def _join(given: dict) -> dict | None:
     """The node of a running cluster, or None when a new one is to be started."""
     address, hidden = given["address"], given["kwargs"]
@@ -262,18 +321,12 @@ def _join(given: dict) -> dict | None:
         if scheme == "ray":
             raise not_in_release("the Ray client (ray://)")
         raise RuntimeError(f"address {explicit!r}: nothing here serves {scheme}:// addresses; give HOST:PORT, 'auto' or 'local'")
-    found = explicit or _recorded_address(hidden)
-    if not found:
-        if address == "auto":
-            raise ConnectionError("Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag or `RAY_ADDRESS` environment variable, "
-                                  "or start one with `rayctl start --head`.")
+    if explicit:
+        found, node = explicit, _find(explicit, source, 10.0)
+    else:
+        found, node = _running(hidden, address == "auto")
+    if node is None:
         return None
-    try:
-        node = _find(found, source if explicit else os.path.join(_temp_root(hidden), "ray_current_cluster"), 10.0 if explicit or address == "auto" else 2.0)
-    except (ConnectionError, ValueError):
-        if explicit or address == "auto":
-            raise
-        return None         # a crashed cluster's address file must not stop the next one
     for key in _NEW_CLUSTER_ONLY:
         value = given.get(key, hidden.get(key))
         if value is not None and value != {}:
@@ -301,6 +354,10 @@ def _start(given: dict) -> dict:
 
 def stop_cluster(node: dict, wait: bool):
     """Closing the lifeline ends the daemons, which end their workers."""
+    try:
+        os.unlink(os.path.join(node["session_dir"], "head_address"))
+    except OSError:
+        pass
     if node["lifeline_fd"] >= 0:
         os.close(node["lifeline_fd"])
     _unreaped.extend(pid for _, pid, _ in node["processes"])

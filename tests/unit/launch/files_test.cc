@@ -29,6 +29,28 @@ TEST_F(LaunchTest, AddressesComeFromTheOptionTheEnvironmentOrTheFile) {
   EXPECT_THAT(message_of(resolve_address("auto")), AllOf(HasSubstr(here), HasSubstr("has ended")));
 }
 
+TEST_F(LaunchTest, AClusterThatAProgramStartedForItselfIsFoundWhileItLives) {
+  auto older = net::listen_on(net::Address::tcp("127.0.0.1", 0)), newer = net::listen_on(net::Address::tcp("127.0.0.1", 0));
+  auto address = [](int fd) { return "127.0.0.1:" + std::to_string(*net::bound_port(fd)); };
+  std::string first = root() + "/session_2025-01-01_00-00-00_000000_1", second = root() + "/session_2026-01-01_00-00-00_000000_2";
+  for (const auto& [session, fd] : {std::pair(first, *older), std::pair(second, *newer)}) {
+    std::filesystem::create_directories(session);
+    std::ofstream(session + "/head_address") << address(fd) << "\n";
+  }
+  std::filesystem::create_directory(root() + "/session_2027-01-01_00-00-00_000000_3");
+  EXPECT_EQ(*running_cluster(root()), address(*newer));
+  EXPECT_EQ(*resolve_address("auto"), address(*newer));
+  auto started = net::listen_on(net::Address::tcp("127.0.0.1", 0));
+  std::ofstream(root() + "/ray_current_cluster") << address(*started) << "\n";
+  EXPECT_EQ(*running_cluster(root()), address(*started)) << "what an operator started comes first";
+  close(*started);
+  EXPECT_EQ(*running_cluster(root()), address(*newer)) << "a stale file hides nothing";
+  close(*newer);
+  EXPECT_EQ(*running_cluster(root()), address(*older));
+  close(*older);
+  EXPECT_THAT(message_of(running_cluster(root())), HasSubstr("has ended"));
+}
+
 TEST_F(LaunchTest, BadAddressesAreNamed) {
   EXPECT_THAT(message_of(resolve_address("localhost")), AllOf(HasSubstr("--address"), HasSubstr("localhost")));
   EXPECT_THAT(message_of(resolve_address("host:0")), HasSubstr("1 to 65535"));

@@ -114,6 +114,7 @@ TEST_F(LaunchTest, APrivateNodeStartsFastAndEndsWithItsLifeline) {
   EXPECT_LT(took_us, 100'000);
   EXPECT_THAT(recorded_nodes(root()), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(root() + "/ray_current_cluster"));
+  EXPECT_EQ(content(node->session_dir + "/head_address"), node->head_address + "\n");
   close(pipe_fds[1]);
   pollfd ended{pipe_fds[0], POLLIN, 0};
   EXPECT_EQ(poll(&ended, 1, 0), 1) << "a daemon holds the pipe";
