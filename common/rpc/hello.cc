@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include "common/base/ids.h"
+#include "common/rpc/build.h"
 #include "common/rpc/frame.h"
-
-#ifndef RT_BUILD
-#define RT_BUILD "0.1.0"
-#endif
 
 namespace rt::rpc {
 namespace {
@@ -33,7 +30,7 @@ proto::Hello make_hello(const Identity& me) {
   hello.set_role(me.role);
   hello.set_peer_id(me.id);
   hello.set_token(me.token);
-  hello.set_build(RT_BUILD);
+  hello.set_build(my_build());
   hello.set_job_config(me.job_config);
   return hello;
 }
@@ -44,7 +41,7 @@ proto::HelloReply make_hello_reply(const Identity& me) {
   reply.set_cluster_id(me.cluster_id);
   reply.set_role(me.role);
   reply.set_peer_id(me.id);
-  reply.set_build(RT_BUILD);
+  reply.set_build(my_build());
   return reply;
 }
 

@@ -124,6 +124,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // ---- peers.cc
   using WithLink = std::function<void(Result<std::shared_ptr<Link>>)>;
   void with_peer(const proto::WorkerAddress& address, WithLink done);            // (L)
+  void note_build(const std::string& theirs);                                                           // (L)
   std::shared_ptr<Link> adopt_link(const std::shared_ptr<rpc::Connection>& connection, bool inbound);   // (L)
   void link_closed(const std::shared_ptr<Link>& link, const Error& why);         // (L)
   using WithConnection = std::function<void(Result<std::shared_ptr<rpc::Connection>>)>;
@@ -386,6 +387,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // logs
   std::function<void(const std::vector<DriverLine>&)> log_sink;
   std::vector<DriverLine> pending_lines;
+  std::set<std::string> told_builds;    // differences from other builds the driver has been told; at most kMaxToldBuilds
 };
 
 // The thread's running task, for Worker::current_task() and blocked reports.

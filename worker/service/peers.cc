@@ -1,10 +1,14 @@
 // Connections to other workers, node-managers and the head: opened on first use, kept, shared by everything that flows.
 #include <fmt/core.h>
 
+#include "common/rpc/build.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
 
 namespace rt::worker {
+namespace {
+constexpr size_t kMaxToldBuilds = 8;
+}  // namespace
 
 rpc::Identity Worker::Impl::identity() const {
   rpc::Identity me;
@@ -16,6 +20,19 @@ rpc::Identity Worker::Impl::identity() const {
   return me;
 }
 
+// Once for each difference, however many workers have it.
+void Worker::Impl::note_build(const std::string& theirs) {
+  if (!options.is_driver || theirs == rpc::my_build() || told_builds.size() >= kMaxToldBuilds) return;
+  std::string difference = rpc::build_difference(rpc::my_build(), theirs);
+  if (difference.empty() || !told_builds.insert(difference).second) return;
+  DriverLine line;
+  line.name = "raylet";
+  line.text = "The cluster and this program differ: " + difference;
+  line.is_stderr = line.is_notice = true;
+  pending_lines.push_back(std::move(line));
+  background_cv.notify_one();
+}
+
 std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connection>& connection, bool inbound) {
   auto link = std::make_shared<Link>();
   link->connection = connection;
@@ -24,6 +41,7 @@ std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connec
     link->job_config = std::make_unique<proto::JobConfig>();
     if (!link->job_config->ParseFromString(connection->peer().job_config)) link->job_config->Clear();
   }
+  note_build(connection->peer().build);
   connection->add_service(worker_rpc.get());
   std::weak_ptr<Link> weak = link;
   connection->set_flat_handler([this, weak](uint32_t type, Bytes body) {

@@ -163,6 +163,7 @@ void Worker::Impl::background() {
     // Let the follower get the lock before looking again.
     background_cv.wait_for(lock, microseconds(kTickUs), [this] { return stopping.load(); });
   }
+  if (!pending_lines.empty()) deliver_logs(lock);     // the last words to a driver that leaves at once
 }
 
 }  // namespace rt::worker

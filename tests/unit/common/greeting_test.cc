@@ -9,6 +9,7 @@
 
 #include "common/base/fd.h"
 #include "common/net/sockets.h"
+#include "common/rpc/build.h"
 #include "common/rpc/frame.h"
 #include "common/rpc/hello.h"
 #include "tests/unit/common/rpc_fixture.h"
@@ -21,6 +22,17 @@ using Stub = EchoService::Stub;
 
 class GreetingTest : public RpcTest {};
 INSTANTIATE_TEST_SUITE_P(Loops, GreetingTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return loop_name(info.param); });
+
+TEST(BuildTest, DifferencesAreToldWithTheirHarm) {
+  EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.11.2"), "");
+  EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.11.4"), "Python 3.11.2 runs here, Python 3.11.4 there");
+  EXPECT_NE(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.9.2").find("3.9.2 there: functions and classes"), std::string::npos);
+  EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.1 Python 3.11.2"), "release 0.1.0 runs here, release 0.1.1 there");
+  EXPECT_NE(rpc::build_difference("0.1.0", "0.2.0 Python 3.11.2").find("release 0.2.0 there: install the same"), std::string::npos);
+  EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0"), "");
+  EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", ""), "");
+  EXPECT_LT(rpc::build_difference("0.1.0", std::string(60'000, 'x')).size(), 200u);
+}
 
 TEST_P(GreetingTest, TheTokenIsDemandedOnTcpOnly) {
   auto without = try_connect(tcp_target(), {"driver", "", "", "", ""});
