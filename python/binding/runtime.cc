@@ -1,11 +1,13 @@
 #include "python/binding/runtime.h"
 
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <mutex>
 
 #include "common/metrics/recorder.h"
+#include "common/rpc/build.h"
 #include "python/binding/metrics.h"
 #include "python/binding/specs.h"
 
@@ -51,23 +53,36 @@ bool set_settings(PyObject* dict, Settings* settings) {
   return true;
 }
 
-// start({node_manager_socket, worker_id, is_driver, job_config: {...}, settings: {...}, log: bool})
+// A forked child forgets the connection without closing it: the threads that would are its parent's.
+void forget_after_fork() {
+  if (!g_runtime.worker) return;
+  static auto* kept = new std::shared_ptr<worker::Worker>();
+  *kept = std::move(g_runtime.worker);
+  g_runtime.worker = nullptr;
+  g_runtime.session = 0;
+  g_runtime.forked = true;
+}
+
+// start({node_manager_socket, worker_id, is_driver, job_config: {...}, settings: {...}, log: bool, runtime: "Python 3.11.2"})
 PyObject* start(PyObject*, PyObject* dict) {
   if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "expected a dict");
   if (g_runtime.worker) return PyErr_Format(PyExc_RuntimeError, "this process is connected already");
   worker::Options options;
   options.metrics = &metrics_recorder();
-  std::string worker_id;
+  std::string worker_id, runtime;
   bool log = false;
   auto settings = load_settings("", {});
   if (!settings) return raise(settings.error());
   options.settings = std::move(*settings);
   PyObject* job = PyDict_GetItemString(dict, "job_config");
   if (!read(dict, "node_manager_socket", &options.node_manager_socket) || !read(dict, "worker_id", &worker_id) ||
-      !read(dict, "is_driver", &options.is_driver) || !read(dict, "runtime_env", &options.runtime_env) || !read(dict, "log", &log) || (job && !job_config_from_dict(job, &options.job_config)) ||
+
+      !read(dict, "is_driver", &options.is_driver) || !read(dict, "runtime_env", &options.runtime_env) || !read(dict, "log", &log) || !read(dict, "runtime", &runtime) ||
+      (job && !job_config_from_dict(job, &options.job_config)) ||
       !set_settings(PyDict_GetItemString(dict, "settings"), &options.settings)) {
     return nullptr;
   }
+  if (!runtime.empty()) rpc::set_runtime(runtime);
   if (!worker_id.empty()) options.worker_id = WorkerId::from_binary(worker_id);
   Result<std::unique_ptr<worker::Worker>> worker = Error{};
   {
@@ -96,6 +111,8 @@ PyObject* stop(PyObject*, PyObject*) {
   g_log.wake();
   Py_RETURN_NONE;
 }
+
+PyObject* is_forked(PyObject*, PyObject*) { return PyBool_FromLong(g_runtime.forked); }
 
 PyObject* session(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(g_runtime.session); }
 
@@ -158,6 +175,7 @@ PyObject* wake_log_reader(PyObject*, PyObject*) {
 PyMethodDef kFunctions[] = {
     {"start", start, METH_O, "Connects this process; returns the session number."},
     {"stop", stop, METH_NOARGS, "Disconnects this process."},
+    {"is_forked", is_forked, METH_NOARGS, "Whether this process was forked from a connected one."},
     {"session", session, METH_NOARGS, "The current session's number, 0 when not connected."},
     {"context", context, METH_NOARGS, "What start() learnt, as a dict; None when not connected."},
     {"is_connected", is_connected, METH_NOARGS, "Whether the node-manager is still there."},
@@ -184,6 +202,6 @@ PyObject* raise(const Error& error) {
   return nullptr;
 }
 
-bool add_runtime(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+bool add_runtime(PyObject* module) { return pthread_atfork(nullptr, nullptr, forget_after_fork) == 0 && PyModule_AddFunctions(module, kFunctions) == 0; }
 
 }  // namespace rt::python

@@ -44,9 +44,10 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
 void ExecutingTaskImpl::make_current() { t_current_task = this; }
 
 const proto::JobConfig& ExecutingTaskImpl::job_config() const {
+  // An actor stays with the job that made it, whoever calls.
+  if (impl_.actor) return impl_.actor->spec().job_config();
   // A connection older than its peer's first task names no job: the worker's own is the same.
   if (task_->link && task_->link->job_config && !JobId::from_binary(task_->link->job_config->job_id()).is_nil()) return *task_->link->job_config;
-  if (impl_.actor) return impl_.actor->spec().job_config();
   return impl_.options.job_config;
 }
 

@@ -57,5 +57,5 @@ class Definition:
             import logging
             logging.getLogger("ray").warning("The %s %s is very large (%d MiB). Check that its definition is not implicitly capturing a large array or other "
                                              "object in scope. Tip: use ray.put() to put large objects in the object store.", kind, self.name, len(blob) >> 20)
-        self._blob = blob
         self._key = blake2b(blob, digest_size=16).digest()
+        self._blob = blob       # last: Ctrl-C may come in between

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 
 from ray import _raylet
 
@@ -15,14 +16,25 @@ class _LoopCompletions:
     def __init__(self, loop):
         self.queue = _raylet.CompletionQueue()
         self.waiting = {}
+        self.ready: list = []
+        self.loop = weakref.ref(loop)
         loop.add_reader(self.queue.fileno(), self.drain)
 
     def drain(self):
-        for token in self.queue.take():
-            entry = self.waiting.pop(token, None)
-            if entry:
-                ref, future, then = entry
-                then(ref, future)
+        try:
+            self.ready += self.queue.take()
+            while self.ready:
+                entry = self.waiting.get(self.ready[0])
+                if entry:
+                    ref, future, then = entry
+                    then(ref, future)
+                self.waiting.pop(self.ready[0], None)
+                del self.ready[0]
+        except KeyboardInterrupt:       # of a loop that goes on afterwards, as in a notebook
+            loop = self.loop()
+            if loop:
+                loop.call_soon(self.drain)
+            raise
 
     def watch(self, ref, future, then):
         token = next(_tokens)
@@ -55,7 +67,6 @@ _loops = None
 def _completions_of(loop) -> _LoopCompletions:
     global _loops
     if _loops is None:
-        import weakref
         _loops = weakref.WeakKeyDictionary()
     found = _loops.get(loop)
     if found is None:
@@ -102,7 +113,11 @@ class _Helper:
             for token in self.queue.take():
                 entry = self.waiting.pop(token, None)
                 if entry:
-                    entry[1](entry[0])
+                    try:
+                        entry[1](entry[0])
+                    except Exception:       # of a callback: the others' futures still need this thread
+                        import logging
+                        logging.getLogger("ray").exception("a callback of an ObjectRef failed")
                 entry = None    # not until the next one comes
 
     def watch(self, ref, then):

@@ -8,6 +8,8 @@ import threading
 from ray import _raylet
 from ray._private.options import not_in_release
 
+# What runs here, for peers that run another.
+RUNTIME = "Python {}.{}.{}".format(*sys.version_info[:3])
 SCRIPT_MODE, WORKER_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = 0, 1, 2, 3
 
 
@@ -35,7 +37,7 @@ class Worker:
             raise RuntimeError("Ray has not been started yet: call ray.init() first.")
 
     def start(self, options: dict):
-        _raylet.start(options)
+        _raylet.start({"runtime": RUNTIME, **options})
         self.context = _raylet.context()
         self.namespace = self.context["namespace"]
         self.pid = os.getpid()
@@ -66,8 +68,16 @@ def ensure_connected():
         auto_init()
 
 
+def check_not_forked():
+    """RuntimeError in a child of a connected process: the connection and its threads are the parent's."""
+    if _raylet.is_forked():
+        raise RuntimeError("This process was forked from one that was connected to Ray, so it cannot use Ray. Start processes with multiprocessing's 'spawn' method (ray.init() works "
+                           "there), or fork before ray.init().")
+
+
 def auto_init():
     """The first remote call of a program that never called ray.init()."""
+    check_not_forked()
     if global_worker.mode == WORKER_MODE:
         raise RuntimeError("this worker was disconnected from its cluster")
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT", "1") == "0":
@@ -192,10 +202,11 @@ def get_gpu_ids() -> list:
 
 def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False):
     """Disconnects; ends the cluster when ray.init() started it. May be called at any time, also twice."""
-    with _lock:
-        worker = global_worker
-        if worker.mode == WORKER_MODE or (worker.pid and worker.pid != os.getpid()):
-            return      # a forked child must not touch its parent's connection
+    from ray._private.interrupts import deferred_interrupts
+    worker = global_worker
+    if worker.mode == WORKER_MODE or (worker.pid and worker.pid != os.getpid()):
+        return      # a forked child must not touch its parent's connection
+    with _lock, deferred_interrupts():
         printer, worker.log_printer = worker.log_printer, None
         if printer and worker.connected:
             printer.settle()

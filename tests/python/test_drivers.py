@@ -1,0 +1,325 @@
+"""Drivers: several at once, joining and coming back, threads, forks, other processes, interactive programs."""
+import asyncio
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import ray
+from ray._private import worker as worker_module
+
+pytestmark = pytest.mark.usefixtures("no_cluster")
+
+
+def run(code, *args, **environment):
+    merged = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+    return subprocess.run([sys.executable, "-c", code, *args], env=merged, capture_output=True, text=True, timeout=60)
+
+
+# ---- finding a cluster
+
+JOIN = "import ray, sys; ray.init(address='auto'); print(ray.get_runtime_context().gcs_address, ray.get(ray.remote(lambda: 'ran').remote()))"
+
+
+def test_auto_finds_what_another_driver_started():
+    context = ray.init(num_cpus=2)
+    found = run(JOIN)
+    assert found.stdout == f"{context['address']} ran\n", found.stderr
+    assert run(JOIN.replace("address='auto'", ""), RAY_ADDRESS="auto").stdout == found.stdout
+    own = run(JOIN.replace("address='auto'", "num_cpus=1"))
+    assert "ran" in own.stdout and context["address"] not in own.stdout, "init() without an address starts its own"
+    assert not os.path.exists(os.path.join(os.environ["RAY_TMPDIR"], "ray_current_cluster"))
+
+
+def test_auto_is_not_misled_by_clusters_that_ended(tmp_path):
+    root = str(tmp_path)[:60] if len(str(tmp_path)) < 60 else "/tmp/" + os.urandom(4).hex()
+    os.makedirs(root, exist_ok=True)
+    try:
+        assert run("import ray; c = ray.init(num_cpus=1); print(c['session_dir'])", RAY_TMPDIR=root).returncode == 0
+        left = [name for name in os.listdir(root) if os.path.exists(os.path.join(root, name, "head_address"))]
+        assert not left, "an orderly end takes the address with it"
+        killed = run("import ray, os, signal; c = ray.init(num_cpus=1); print(c['address'], flush=True); os.kill(os.getpid(), signal.SIGKILL)", RAY_TMPDIR=root)
+        address = killed.stdout.strip()
+        deadline = time.monotonic() + 20
+        while (nothing := run(JOIN, RAY_TMPDIR=root)).returncode == 0 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert "ConnectionError" in nothing.stderr and "rayctl start --head" in nothing.stderr
+        with open(os.path.join(root, "ray_current_cluster"), "w") as file:
+            file.write(address + "\n")
+        assert "ray_current_cluster" in run(JOIN, RAY_TMPDIR=root).stderr
+        assert "ran" in run("import ray; ray.init(num_cpus=1); print(ray.get(ray.remote(lambda: 'ran').remote()))", RAY_TMPDIR=root).stdout
+    finally:
+        import shutil
+        shutil.rmtree(root, ignore_errors=True)
+
+
+# ---- drivers of one cluster
+
+def test_drivers_share_names_by_namespace_only():
+    context = ray.init(num_cpus=4, namespace="first")
+
+    @ray.remote(num_cpus=0)
+    class Named:
+        def where(self):
+            return ray.get_runtime_context().namespace
+
+    actor = Named.options(name="a").remote()
+    assert ray.get(actor.where.remote()) == "first"
+    code = """
+import ray, sys
+address, namespace = sys.argv[1:3]
+ray.init(address, namespace=namespace or None)
+def look(**where):
+    try:
+        return ray.get(ray.get_actor("a", **where).where.remote())
+    except ValueError:
+        return "none"
+print(look(), look(namespace="first"), ray.get_runtime_context().namespace == (namespace or ray.get_runtime_context().namespace))      # an actor's is its own
+"""
+    drivers = [subprocess.Popen([sys.executable, "-c", code, context["address"], namespace], stdout=subprocess.PIPE, text=True,
+                                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) for namespace in ("first", "second", "", "first")]
+    said = [driver.communicate(timeout=60)[0] for driver in drivers]
+    assert said == ["first first True\n", "none first True\n", "none first True\n", "first first True\n"]
+    assert ray.get(actor.where.remote()) == "first"
+
+
+def test_leaving_a_cluster_and_coming_back():
+    from ray.cluster_utils import Cluster
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    try:
+        jobs = set()
+        f = ray.remote(lambda x: x + 1)
+        for i in range(5):
+            with ray.init(cluster.address) as context:
+                assert context["address"] == cluster.address
+                jobs.add(ray.get_runtime_context().get_job_id())
+                assert ray.get(f.remote(i)) == i + 1
+        assert len(jobs) == 5
+    finally:
+        cluster.shutdown()
+
+
+def test_a_cluster_that_was_started_anew_on_the_same_port(tmp_path):
+    """The old driver says what happened and can join the new one."""
+    root = "/tmp/" + "rs-" + os.urandom(4).hex()
+    os.makedirs(root)
+    def rayctl(*words):
+        done = subprocess.run(["rayctl", *words], env={**os.environ, "RAY_TMPDIR": root}, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    import socket
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    start = ("start", "--head", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=1")
+    f = ray.remote(lambda: "ran")
+    rayctl(*start)
+    try:
+        ray.init(f"127.0.0.1:{port}", log_to_driver=False)
+        first = ray.get_runtime_context().get_node_id()
+        old = ray.put("old")
+        assert ray.get(f.remote()) == "ran"
+        rayctl("stop", "--force")
+        with pytest.raises(ray.exceptions.RayError, match="node-manager|node"):
+            ray.get(f.remote(), timeout=30)
+        rayctl(*start)
+        ray.shutdown()
+        ray.init(f"127.0.0.1:{port}", log_to_driver=False)
+        assert ray.get(f.remote()) == "ran" and ray.get_runtime_context().get_node_id() != first
+        with pytest.raises(Exception):
+            ray.get(old, timeout=5)
+    finally:
+        ray.shutdown()
+        rayctl("stop", "--force")
+        import shutil
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def test_another_patch_level_works_with_one_warning(monkeypatch, capfd):
+    monkeypatch.setattr(worker_module, "RUNTIME", "Python {}.{}.99".format(*sys.version_info[:2]))
+    ray.init(num_cpus=2)
+    assert ray.get([ray.remote(lambda i=i: i).remote() for i in range(20)]) == list(range(20))
+    ray.get([ray.remote(lambda: time.sleep(0.1)).remote() for _ in range(2)])
+    ray.shutdown()
+    said = [line for line in capfd.readouterr().err.splitlines() if ".99 runs here" in line]
+    assert len(said) == 1 and "may not load" not in said[0]
+    monkeypatch.setattr(worker_module, "RUNTIME", "Python 2.7.18")
+    ray.init(num_cpus=1)
+    ray.get(ray.remote(lambda: 1).remote())
+    ray.shutdown()
+    assert "use the same minor version" in capfd.readouterr().err
+
+
+# ---- threads and processes
+
+def test_many_threads():
+    ray.init(num_cpus=4)
+    f = ray.remote(lambda x: x * x)
+
+    @ray.remote(num_cpus=0)
+    class Sum:
+        def __init__(self):
+            self.total = 0
+
+        def add(self, x):
+            self.total += x
+            return self.total
+
+    total, failures = Sum.remote(), []
+
+    def work(k):
+        try:
+            for i in range(20):
+                assert ray.get(f.remote(k * i)) == (k * i) ** 2
+                ref = ray.put([k, i])
+                assert ray.wait([ref])[0] == [ref] and ray.get(ref) == [k, i]
+                assert f.remote(i).future().result(60) == i * i
+                total.add.remote(1)
+            assert asyncio.run(awaited(k)) == k * k
+        except BaseException as error:
+            failures.append(error)
+
+    async def awaited(k):
+        return await f.remote(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures and ray.get(total.add.remote(0)) == 160
+
+
+def test_init_and_shutdown_race_in_threads():
+    outcomes = []
+
+    def start():
+        try:
+            ray.init(num_cpus=1, ignore_reinit_error=True)
+            outcomes.append(ray.is_initialized())
+        except BaseException as error:
+            outcomes.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes == [True] * 4 and len(ray.nodes()) == 1
+    waiting = []
+
+    def wait():
+        try:
+            ray.get(ray.remote(lambda: time.sleep(60)).remote())
+        except BaseException as error:
+            waiting.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.3)
+    ray.shutdown()
+    thread.join(20)
+    assert not thread.is_alive() and len(waiting) == 1, "shutdown() ends what other threads wait for"
+
+
+FORKED = """
+import os, sys, ray
+ref, pending = ray.put(1), None
+f = ray.remote(lambda: 1)
+assert ray.get(f.remote()) == 1
+actor = ray.remote(type("A", (), {"m": lambda self: 1})).remote()
+pending = actor.m.remote()
+pid = os.fork()
+if pid == 0:
+    for name, use in {"get": lambda: ray.get(ref), "wait": lambda: ray.wait([ref]), "put": lambda: ray.put(2), "remote": f.remote, "method": actor.m.remote, "init": ray.init,
+                      "get_actor": lambda: ray.get_actor("a"), "future": lambda: pending.future().result(5), "kill": lambda: ray.kill(actor)}.items():
+        try:
+            use()
+            print(name, "worked", flush=True)
+        except RuntimeError as error:
+            print(name, "forked from one that was connected" in str(error), flush=True)
+    print("initialized", ray.is_initialized(), flush=True)
+    ray.shutdown()
+    del pending
+    sys.exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+print("parent", ray.get([ref, pending, f.remote()]), flush=True)
+"""
+
+
+def test_a_forked_child_is_told():
+    done = run(FORKED)
+    assert done.stdout.split("\n") == [*(f"{name} True" for name in ("get", "wait", "put", "remote", "method", "init", "get_actor", "future", "kill")), "initialized False",
+                                       "parent [1, 1, 1]", ""], done.stderr
+    assert done.returncode == 0
+
+
+def square_in_child(address, value, queue):
+    try:
+        if address:
+            ray.init(address, log_to_driver=False)
+        queue.put(ray.get(ray.remote(lambda: value * value).remote()))
+    except Exception as error:
+        queue.put(type(error).__name__)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_children_with_a_life_of_their_own_join(method):
+    address = ray.init(num_cpus=2)["address"]
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    children = [context.Process(target=square_in_child, args=(address, value, queue)) for value in (2, 3)]
+    for child in children:
+        child.start()
+    assert {queue.get(timeout=60) for _ in children} == {4, 9}
+    for child in children:
+        child.join(60)
+        assert child.exitcode == 0
+    assert ray.get(ray.remote(lambda: "parent").remote()) == "parent"
+
+
+def test_children_forked_by_multiprocessing():
+    """Before init() they may use Ray, after it they are told, and the parent is unharmed by either."""
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    early = context.Process(target=square_in_child, args=("local", 2, queue))
+    early.start()
+    assert queue.get(timeout=60) == 4
+    early.join(60)
+    ray.init(num_cpus=1)
+    for address in (None, "auto"):
+        late = context.Process(target=square_in_child, args=(address, 2, queue))
+        late.start()
+        assert queue.get(timeout=60) == "RuntimeError"
+        late.join(60)
+        assert late.exitcode == 0
+    with context.Pool(2) as pool:
+        assert pool.map(abs, [-1, -2]) == [1, 2]
+    assert ray.get(ray.remote(lambda: "parent").remote()) == "parent"
+
+
+def test_forked_children_end_by_sigterm():
+    """init() installs a handler for the driver; what multiprocessing.Pool terminates must not unwind."""
+    ray.init(num_cpus=1)
+    for _ in range(30):
+        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+        process.start()
+        process.terminate()
+        process.join(30)
+        assert process.exitcode == -signal.SIGTERM
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_processes_of_a_task():
+    ray.init(num_cpus=1)
+
+    @ray.remote
+    def forks():
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            return pool.map(abs, [-1, -2]), subprocess.run(["true"]).returncode
+
+    assert ray.get([forks.remote() for _ in range(3)]) == [([1, 2], 0)] * 3
