@@ -125,6 +125,9 @@ class HandleInfo:
 class ActorMethod(_raylet.MethodBase):
     """handle.method: `.remote(...)` calls it (in C: binding/remote_calls.cc)."""
 
+    def __class_getitem__(cls, item):
+        return cls
+
     def __init__(self, core, info: HandleInfo, name: str, options: dict | None = None):
         self._core = core
         self._info = info
@@ -180,6 +183,9 @@ HandleInfo.method_type = ActorMethod
 class ActorHandle:
     """A caller's end of an actor. The actor lives while handles to it do (unless it is detached)."""
 
+    def __class_getitem__(cls, item):
+        return cls
+
     def __init__(self, core, info: HandleInfo):
         self._core = core
         self._info = info
@@ -230,8 +236,18 @@ def _rebuild_handle(actor_id: bytes, blob: bytes, handle_ref) -> ActorHandle:
     return ActorHandle(_raylet.ActorCore(actor_id, handle_ref), HandleInfo.of(blob))
 
 
+class ActorProxy:
+    """ActorProxy[TheClass]: annotates handles whose methods type checkers shall know (actor.pyi)."""
+
+    def __class_getitem__(cls, item):
+        return cls
+
+
 class ActorClass:
     """A class whose `.remote(...)` creates an actor."""
+
+    def __class_getitem__(cls, item):
+        return cls
 
     def __init__(self, cls, options: dict, definition: Definition | None = None, methods: dict | None = None):
         self._cls = cls

@@ -17,6 +17,9 @@ class RemoteFunction(_raylet.FunctionBase):
     calls it cannot judge.
     """
 
+    def __class_getitem__(cls, item):
+        return cls
+
     def __init__(self, function, options: dict, definition: Definition | None = None, signature: Signature | None = None):
         self._function = function
         self._options = options
