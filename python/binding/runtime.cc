@@ -76,7 +76,6 @@ PyObject* start(PyObject*, PyObject* dict) {
   options.settings = std::move(*settings);
   PyObject* job = PyDict_GetItemString(dict, "job_config");
   if (!read(dict, "node_manager_socket", &options.node_manager_socket) || !read(dict, "worker_id", &worker_id) ||
-
       !read(dict, "is_driver", &options.is_driver) || !read(dict, "runtime_env", &options.runtime_env) || !read(dict, "log", &log) || !read(dict, "runtime", &runtime) ||
       (job && !job_config_from_dict(job, &options.job_config)) ||
       !set_settings(PyDict_GetItemString(dict, "settings"), &options.settings)) {

@@ -51,6 +51,7 @@ class Node:
 
     @property
     def unique_id(self) -> str:
+        """The id of the node, hex, as in ray.nodes()."""
         return f"{self.node_ip_address}:{self.plasma_store_socket_name}"
 
     @property
@@ -62,15 +63,19 @@ class Node:
                 "dashboard_agent_listen_port": 0, "node_id": self.node_id}
 
     def is_head(self) -> bool:
+        """Whether the head runs with this node."""
         return self._head
 
     def get_session_dir_path(self) -> str:
+        """The session directory."""
         return self._started["session_dir"]
 
     def get_logs_dir_path(self) -> str:
+        """The directory of the log files."""
         return os.path.join(self.get_session_dir_path(), "logs")
 
     def live_processes(self) -> list[tuple[str, Daemon]]:
+        """(name, process) of the daemons that run."""
         return [(name, daemon) for name, daemon in self._daemons.items() if daemon.poll() is None]
 
     def dead_processes(self) -> list[tuple[str, Daemon]]:
@@ -78,9 +83,11 @@ class Node:
         return [(name, daemon) for name, daemon in self._daemons.items() if daemon.poll() is not None]
 
     def any_processes_alive(self) -> bool:
+        """Whether a daemon of the node runs."""
         return bool(self.live_processes())
 
     def remaining_processes_alive(self) -> bool:
+        """Whether all daemons that were not ended on purpose run."""
         return not self.dead_processes()
 
     def kill_raylet(self) -> None:
@@ -149,6 +156,7 @@ class Cluster:
 
     @property
     def webui_url(self) -> str | None:
+        """Where the head's HTTP interface is; None without a head."""
         return self.head_node.webui_url if self.head_node else None
 
     def connect(self, namespace: str | None = None):

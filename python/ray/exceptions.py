@@ -11,11 +11,13 @@ class RayError(Exception):
     """Root of all exceptions of the runtime."""
 
     def to_bytes(self) -> bytes:
+        """The exception as bytes, for from_bytes() here or in another process."""
         from ray import cloudpickle
         return cloudpickle.dumps(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> "RayError":
+        """What to_bytes() made. Unpickles: not for bytes of strangers."""
         import pickle
         return pickle.loads(data)
 
@@ -67,6 +69,7 @@ class RayTaskError(RayError):
         return _dual_class(cause_class)(self)
 
     def as_instanceof_cause(self) -> "RayTaskError":
+        """This error as an instance of its cause's class, too; itself when that cannot be."""
         cause = self.cause
         if cause is None or isinstance(cause, RayTaskError) or type(cause) is RayError:
             return self

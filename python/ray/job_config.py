@@ -21,12 +21,15 @@ class JobConfig:
         self.set_default_actor_lifetime(default_actor_lifetime)
 
     def set_metadata(self, key: str, value: str):
+        """Adds one entry of text to what the job tells about itself."""
         self.metadata[key] = value
 
     def set_ray_namespace(self, ray_namespace: str):
+        """The namespace of the job; init(namespace=) wins."""
         self.ray_namespace = ray_namespace
 
     def set_default_actor_lifetime(self, default_actor_lifetime: str):
+        """'detached' or 'non_detached' (else ValueError): of actors created without `lifetime`."""
         if default_actor_lifetime not in ("detached", "non_detached"):
             raise ValueError("default_actor_lifetime must be 'detached' or 'non_detached'")
         self.default_actor_lifetime = default_actor_lifetime
@@ -40,4 +43,5 @@ class JobConfig:
 
     @classmethod
     def from_json(cls, fields: dict) -> "JobConfig":
+        """Of a dict with the names of the constructor's arguments."""
         return cls(**{key: fields[key] for key in ("jvm_options", "code_search_path", "runtime_env", "metadata", "ray_namespace", "default_actor_lifetime") if key in fields})

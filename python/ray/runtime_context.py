@@ -29,35 +29,43 @@ class RuntimeContext:
         return current_task_info()
 
     def get_job_id(self) -> str:
+        """The job of the running task or of this driver, hex. RuntimeError when not initialised, as of the next two."""
         global_worker.check_connected()
         task = current_task_info()
         return (task["job_id"] if task and task["job_id"] else global_worker.context["job_id"]).hex()
 
     def get_node_id(self) -> str:
+        """The node this process is on, hex."""
         global_worker.check_connected()
         return global_worker.context["node_id"].hex()
 
     def get_worker_id(self) -> str:
+        """This process, hex."""
         global_worker.check_connected()
         return global_worker.context["worker_id"].hex()
 
     def get_task_id(self) -> str | None:
+        """The running task, hex; None on a driver, with a warning, as of the next four."""
         task = self._task("task id")
         return task["task_id"].hex() if task else None
 
     def get_actor_id(self) -> str | None:
+        """The actor this code runs in, hex; None outside of actors."""
         task = self._task("actor id")
         return task["actor_id"].hex() if task and "actor_id" in task else None
 
     def get_actor_name(self) -> str | None:
+        """The actor's name, '' when it has none; None outside of actors."""
         task = self._task("actor name")
         return task["actor_name"] if task and "actor_id" in task else None
 
     def get_task_name(self) -> str | None:
+        """The `name` option of the running task, else the function's name or Class.method."""
         task = self._task("task name")
         return task["task_name"] if task else None
 
     def get_task_function_name(self) -> str | None:
+        """module.qualname of the running function or method."""
         task = self._task("task function name")
         if not task:
             return None
@@ -65,9 +73,11 @@ class RuntimeContext:
         return f"{task['module']}.{task['class_name']}.{name}" if task["class_name"] else f"{task['module']}.{name}"
 
     def get_placement_group_id(self) -> str | None:
+        """The placement group of the running task, hex; None outside of one."""
         return None
 
     def get_assigned_resources(self) -> dict:
+        """Amounts by resource name that the running task or actor holds. AssertionError on a driver."""
         assert global_worker.mode == WORKER_MODE, "get_assigned_resources() is only available in a worker"
         task = current_task_info()
         if not task:
@@ -75,6 +85,7 @@ class RuntimeContext:
         return task["actor_resources"] if "actor_id" in task else task["resources"]
 
     def get_accelerator_ids(self) -> dict[str, list[str]]:
+        """Ids of the accelerators assigned to this worker, by family."""
         assigned = self.get_assigned_resources() if global_worker.mode == WORKER_MODE else {}
         if any(name in assigned for name in _ACCELERATORS):
             raise not_in_release("accelerator ids")
@@ -93,14 +104,17 @@ class RuntimeContext:
         return RuntimeEnv.deserialize(self.get_runtime_env_string())
 
     def get_node_labels(self) -> dict[str, str]:
+        """The labels of this node."""
         node_id = self.get_node_id()
         return next((node["Labels"] for node in _raylet.nodes() if node["NodeID"] == node_id), {})
 
     def get_session_name(self) -> str:
+        """The name of the session directory."""
         global_worker.check_connected()
         return global_worker.context["session_name"]
 
     def get_temp_dir(self) -> str:
+        """The directory that holds the session directories."""
         import os
         global_worker.check_connected()
         return os.path.dirname(global_worker.context["session_dir"])
@@ -118,11 +132,13 @@ class RuntimeContext:
 
     @property
     def namespace(self) -> str:
+        """The namespace of the running task's job, or of this driver."""
         from ray._private.worker import current_namespace
         return current_namespace()
 
     @property
     def gcs_address(self) -> str:
+        """HOST:PORT of the head."""
         global_worker.check_connected()
         return global_worker.context["head_address"]
 
@@ -145,9 +161,11 @@ class RuntimeContext:
 
     @property
     def should_capture_child_tasks_in_placement_group(self) -> bool:
+        """Whether tasks submitted here join the placement group of the running one."""
         return False
 
     def get(self) -> dict:
+        """Deprecated: the ids of job, node and, in workers, task and actor, as a dict."""
         context = {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace}
         if global_worker.mode == WORKER_MODE:
             task = current_task_info()
@@ -159,16 +177,19 @@ class RuntimeContext:
 
     @property
     def job_id(self):
+        """Deprecated: get_job_id() as a JobID."""
         from ray._private.ids import JobID
         return JobID.from_hex(self.get_job_id())
 
     @property
     def node_id(self):
+        """Deprecated: get_node_id() as a NodeID."""
         from ray._private.ids import NodeID
         return NodeID.from_hex(self.get_node_id())
 
     @property
     def task_id(self):
+        """Deprecated: get_task_id() as a TaskID, or None."""
         from ray._private.ids import TaskID
         task = self.get_task_id()
         return TaskID.from_hex(task) if task else None

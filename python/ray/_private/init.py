@@ -63,11 +63,18 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
          configure_logging=True, logging_level="info", logging_format=None, logging_config=None, log_to_driver=None, namespace=None,
          runtime_env=None, enable_resource_isolation=False, cgroup_path=None, system_reserved_cpu=None, system_reserved_memory=None,
          proxy_server_url=None, **kwargs) -> RayContext:
-    """Starts a local cluster, or joins a running one (`address`: "auto", "HOST:PORT", "local"; else RAY_ADDRESS or the newest local one).
+    """Starts a cluster on this machine, or joins a running one. Returns facts of the session, which is also a context manager that leaves it.
 
-    num_cpus, num_gpus, resources, labels, object_store_memory (bytes): of a new cluster's node. namespace: for named actors.
-    log_to_driver: print the workers' output here. ValueError for bad values, ConnectionError when there is no such cluster,
-    RuntimeError when already connected (unless ignore_reinit_error).
+    address: "HOST:PORT" of a head, "local" (start one), "auto" (a running one of this machine: what `rayctl start` started, else the newest that another
+        program started for itself), None: RAY_ADDRESS, else what `rayctl start` started here, else start one.
+    Of the node of a new cluster: num_cpus, num_gpus (whole numbers), resources (amounts by name), labels, object_store_memory and _memory (bytes),
+        _node_name, _node_ip_address (127.0.0.1), _temp_dir (root of the session directories), _plasma_directory (of the store's memory), _system_config (settings).
+    Of this job: namespace (of named actors; default: one of its own), runtime_env, job_config, log_to_driver (print the workers' output here).
+    Of this process: logging_level and logging_format of the logger "ray", unless configure_logging is False. A handler for SIGTERM that calls sys.exit is
+        installed, unless there is one; Ctrl-C waits until a cluster has started.
+
+    ConnectionError when there is no such cluster; ValueError and TypeError for bad values, and for a new cluster's options when joining one; RuntimeError when
+    connected already (unless ignore_reinit_error), for unknown keywords and in a forked child; NotImplementedError, naming it, for what is not in this release.
     """
     given = dict(locals())
     worker_module.check_not_forked()
@@ -226,6 +233,10 @@ def _after_fork_in_child():
 
 
 def _configure_logging(level, fmt):
+    if level == "info" and os.environ.get("RAY_LOGGER_LEVEL"):
+        level = os.environ["RAY_LOGGER_LEVEL"]
+        if level.lower() not in ("debug", "info", "warning", "error", "critical"):
+            raise ValueError(f"RAY_LOGGER_LEVEL is {level!r}: it takes debug, info, warning, error or critical")
     if level in ("info", 20) and fmt is None:
         return      # what the logging module does with our few messages is right already
     import logging

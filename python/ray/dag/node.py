@@ -18,9 +18,11 @@ class DAGNode:
     # ---- looking at a graph
 
     def get_args(self) -> tuple:
+        """The positional arguments the node was bound with."""
         return self._args
 
     def get_kwargs(self) -> dict[str, Any]:
+        """The keyword arguments the node was bound with."""
         return self._kwargs.copy()
 
     def get_options(self) -> dict[str, Any]:

@@ -46,9 +46,11 @@ class Queue:
         return self.size()
 
     def empty(self) -> bool:
+        """Whether nothing is in the queue at this moment."""
         return ray.get(self.actor.empty.remote())
 
     def full(self) -> bool:
+        """Whether maxsize items are in the queue at this moment."""
         return ray.get(self.actor.full.remote())
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
@@ -134,9 +136,11 @@ class _QueueActor:
         return self.queue.qsize()
 
     def empty(self) -> bool:
+        """Whether nothing is in the queue at this moment."""
         return self.queue.empty()
 
     def full(self) -> bool:
+        """Whether maxsize items are in the queue at this moment."""
         return self.queue.full()
 
     async def put(self, item, timeout=None) -> None:
