@@ -75,7 +75,7 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
     record->set_object_id(entry.id.binary());
     record->set_size(entry.ready && !is_actor ? entry.size : -1);
     record->set_owned(entry.owned);
-    record->set_local_refs(entry.local_refs);
+    record->set_local_refs(entry.local_refs & (RefEntry::kQueued - 1));
     if (auto it = uses.find(&entry); it != uses.end()) record->set_pending_uses(it->second);
     record->set_borrowers(static_cast<int>(entry.borrowers.size()));
     record->set_contained(contained.contains(&entry));
