@@ -210,6 +210,19 @@ def test_what_a_lost_worker_had_sent_stays(tmp_path):
         ray.get(generator.completed())
 
 
+def test_a_large_item_outlives_its_worker():
+    @ray.remote(max_retries=0)
+    def f():
+        yield b"small"
+        yield np.full(50_000, 7)
+        os._exit(1)
+
+    small, large, end = f.remote()
+    assert ray.get(small) == b"small" and int(ray.get(large)[0]) == 7
+    with pytest.raises(WorkerCrashedError):
+        ray.get(end)
+
+
 @pytest.mark.parametrize("size", [1, 50_000])
 @pytest.mark.parametrize("how", ["dies", "raises"])
 def test_a_repeated_attempt_sends_what_is_missing(tmp_path, how, size):

@@ -114,6 +114,8 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
                                                                            spec().name(), sealed.error().message))));
     return;
   }
+  // The store hears of it before anybody can ask for it, and before this process can die of what comes next.
+  impl_.loop->flush_all();
   hold_for_receiver(parts.contained);
   writer.number(uint8_t{1});
   writer.number(sealed->size);
