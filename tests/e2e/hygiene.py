@@ -123,9 +123,10 @@ class Watch:
                 yield f"{name:<18}{key:<11}{first:>10}{self.peak[name][key]:>10}{last:>10}{(last - first) / first if first else 0:>9.1%}"
 
     def grown(self, end, tolerance):
-        """Shared memory that was touched stays mapped, up to the store's size: `arena` may grow, and `pss` with it."""
+        """Shared memory that was touched stays mapped, up to the store's size: `arena` may grow, and `pss` with it. A process may have a connection to
+        each idle worker, or not."""
         return [f"{name}: {key} {first} -> {end[name][key]}" for name, start in self.start.items() for key, first in start.items()
-                if key not in ("own", "arena", "pss") and end[name][key] > first * (1 + tolerance)]
+                if key not in ("own", "arena", "pss") and end[name][key] > first * (1 + tolerance) + (CPUS if key == "fds" else 0)]
 
 
 def settle(census, churn):
