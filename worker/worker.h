@@ -92,6 +92,7 @@ class ExecutingTask {
   virtual bool is_actor_creation() const = 0;
   virtual const proto::ActorSpec* actor_spec() const = 0; // of the actor this process is (being) made, else null
   virtual int64_t actor_restarts() const = 0;
+  virtual std::vector<std::string> gpu_ids() const = 0;  // names of the GPUs that this task, or this actor, was given
   virtual const proto::JobConfig& job_config() const = 0; // of the job the task belongs to
   // Arguments are deserialised, user code starts. False: its caller cancelled it meanwhile and has its answer, nothing is to run.
   virtual bool started() = 0;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "common/base/environment.h"
 #include "common/base/log.h"
@@ -91,6 +92,16 @@ Result<ResourceSet> totals_of(const Flags& flags, const NodeManagerOptions& opti
   return ResourceSet::from_map(amounts);
 }
 
+// CUDA_VISIBLE_DEVICES of this process: what its workers may be given.
+std::vector<std::string> visible_gpus() {
+  std::vector<std::string> names;
+  std::istringstream list(environment("CUDA_VISIBLE_DEVICES"));
+  for (std::string name; std::getline(list, name, ',');) {
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
 Result<std::map<std::string, std::string>> parse_labels(const std::string& text) {
   std::map<std::string, std::string> labels;
   if (text.empty()) return labels;
@@ -148,6 +159,9 @@ Result<NodeManagerOptions> make_options(const Flags& flags, const Settings& sett
   options.is_head_node = flags.is_head_node;
   RT_ASSIGN(options.total, totals_of(flags, options));
   RT_ASSIGN(options.labels, parse_labels(flags.labels));
+  RT_ASSIGN(auto overrides, parse_labels(environment("RAY_OVERRIDE_LABELS")));
+  for (const auto& [name, value] : overrides) options.labels[name] = value;
+  options.gpu_names = visible_gpus();
   options.labels.try_emplace("ray.io/node-id", options.node_id.hex());
   options.python = flags.python;
   options.python_path = find_python_path(flags.python_path);

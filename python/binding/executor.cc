@@ -42,10 +42,15 @@ worker::ValueParts error_parts(const std::string& encoded) {
   return parts;
 }
 
+// Negative: GPU ids are to be set, too, each time.
 int omp_threads(const worker::ExecutingTask& task) {
   const auto& units = task.spec().resources().units();
   auto cpu = units.find("CPU");
-  return cpu == units.end() ? 1 : std::max<int>(1, static_cast<int>(cpu->second / ResourceSet::kUnit));
+  int threads = cpu == units.end() ? 1 : std::max<int>(1, static_cast<int>(cpu->second / ResourceSet::kUnit));
+  static const char* blank = std::getenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO");
+  bool method = task.actor_spec() && !task.is_actor_creation();
+  bool gpus = units.contains("GPU") || (!method && blank && std::string_view(blank) == "1");
+  return gpus ? -threads : threads;
 }
 
 }  // namespace
@@ -226,7 +231,7 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   if (!slot) return fail_with_exception(task), PyPtr();
   log_marker_ = slot->log_marker.get();
   if (!asyncio_ && !threaded_) title_.set(slot->title);
-  if (!set_omp(slot->omp_threads)) return fail_with_exception(task), PyPtr();
+  if (!set_environment(task, slot->omp_threads)) return fail_with_exception(task), PyPtr();
   PyPtr result = call(task, *slot);
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
@@ -409,6 +414,7 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
   std::string name = worker::task_name(spec);
   slot->title = "ray::" + name;
   slot->omp_threads = omp_threads(task);
+  if (slot->omp_threads < 0 && !set_environment(task, slot->omp_threads)) return nullptr;   // loading the function may import what looks at it
   const auto* actor = task.actor_spec();
   std::replace(name.begin(), name.end(), '\n', ' ');
   slot->log_marker = actor_marker_ ? PyPtr::borrow(actor_marker_.get()) : PyPtr(py_text(actor ? ":actor_name:" + actor->class_name() : ":task_name:" + name));
@@ -453,8 +459,19 @@ bool PythonExecutor::apply_job(const proto::JobConfig& job) {
   return true;
 }
 
-bool PythonExecutor::set_omp(int threads) {
+bool PythonExecutor::set_environment(const worker::ExecutingTask& task, int threads) {
   if (threads == omp_threads_) return true;
+  if (threads < 0) {
+    threads = -threads;
+    PyPtr names(PyList_New(0));
+    for (const std::string& name : task.gpu_ids()) {
+      PyPtr text(py_text(name));
+      if (!names || !text || PyList_Append(names.get(), text.get()) < 0) return false;
+    }
+    PyPtr args(PyTuple_Pack(1, names.get()));
+    if (!call_python("ray._private.accelerators", "show_gpus", args.get())) return false;
+    if (threads == omp_threads_) return true;
+  }
   PyPtr args(Py_BuildValue("(i)", threads));
   if (!call_python("ray._private.executor", "set_omp_threads", args.get())) return false;
   omp_threads_ = threads;

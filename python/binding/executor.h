@@ -29,7 +29,7 @@ struct FunctionSlot {
   PyPtr log_marker;          // ":task_name:f" - printed before the first output of this function
   PyPtr retry_types;         // tuple of classes; null: all
   std::string title;         // "ray::f" or "ray::Class.method"
-  int omp_threads = 1;
+  int omp_threads = 1;       // negative: the GPUs of a call are set with them
 };
 
 // Where the calls of threaded and asyncio actors wait for their turn (worker/core/call_groups.h). Bounded by the callers' actor_max_in_flight.
@@ -90,7 +90,7 @@ class PythonExecutor final : public worker::Executor {
   FunctionSlot* slot_of(worker::ExecutingTask& task);
   std::unique_ptr<FunctionSlot> load_slot(worker::ExecutingTask& task);
   bool apply_job(const proto::JobConfig& job);
-  bool set_omp(int threads);
+  bool set_environment(const worker::ExecutingTask& task, int omp_threads);
   PyPtr call(worker::ExecutingTask& task, FunctionSlot& slot);
   // Takes the current Python error as an encoded proto::ErrorValue. False: it ends the process, and the task is answered.
   bool describe_failure(worker::ExecutingTask& task, std::string* error, bool* retriable);
@@ -112,7 +112,7 @@ class PythonExecutor final : public worker::Executor {
   PyPtr actor_marker_;                  // its log marker, once it is made
   std::string job_id_;                  // whose sys.path and environment are in effect
   PyObject* log_marker_ = nullptr;      // of what ran last; belongs to its slot
-  int omp_threads_ = -1;
+  int omp_threads_ = 0;                 // nothing set yet
 
   bool asyncio_ = false, threaded_ = false;   // set by the actor's creation, in the executing thread
   int max_threads_ = 0;

@@ -90,6 +90,39 @@ PyObject* json_to_py(const api_json::Json& json) {
   return dict.release();
 }
 
+// A list of (label, operator as in LabelRule.Op, values).
+bool selector(PyObject* rules, proto::LabelSelector* out) {
+  PyPtr sequence(PySequence_Fast(rules, "label rules"));
+  for (Py_ssize_t i = 0; sequence && i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
+    const char* key;
+    int op;
+    PyObject* values;
+    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(sequence.get(), i), "siO!", &key, &op, &PyList_Type, &values)) return false;
+    proto::LabelRule* rule = out->add_rules();
+    rule->set_key(key);
+    rule->set_op(static_cast<proto::LabelRule::Op>(op));
+    for (Py_ssize_t v = 0; v < PyList_GET_SIZE(values); ++v) {
+      if (!to_string(PyList_GET_ITEM(values, v), rule->add_values())) return false;
+    }
+  }
+  return static_cast<bool>(sequence);
+}
+
+bool constraint(PyObject* dict, proto::TaskTemplate* spec) {
+  PyObject* fields = item(dict, "constraint");
+  if (!fields) return true;
+  proto::NodeConstraint& out = *spec->mutable_constraint();
+  PyObject *hard = item(fields, "hard"), *preferred = item(fields, "preferred"), *fallbacks = item(fields, "fallbacks");
+  for (Py_ssize_t i = 0; fallbacks && i < PyList_GET_SIZE(fallbacks); ++i) {
+    if (!selector(PyList_GET_ITEM(fallbacks, i), out.add_fallbacks())) return false;
+  }
+  return field<std::string>(fields, "node_id", [&](std::string v) { out.set_node_id(std::move(v)); }) &&
+         field<bool>(fields, "soft", [&](bool v) { out.set_soft(v); }) &&
+         field<bool>(fields, "spill_on_unavailable", [&](bool v) { out.set_spill_on_unavailable(v); }) &&
+         field<bool>(fields, "fail_on_unavailable", [&](bool v) { out.set_fail_on_unavailable(v); }) &&
+         (!hard || selector(hard, out.mutable_hard())) && (!preferred || selector(preferred, out.mutable_preferred()));
+}
+
 bool function_from_dict(PyObject* dict, proto::FunctionDescriptor* out) {
   return field<int32_t>(dict, "language", [&](int32_t v) { out->set_language(static_cast<proto::Language>(v)); }) &&
          field<std::string>(dict, "module", [&](std::string v) { out->set_module(std::move(v)); }) &&
@@ -147,6 +180,7 @@ bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
          field<int32_t>(dict, "max_calls", [&](int32_t v) { out->set_max_calls(v); }) &&
          field<std::string>(dict, "runtime_env", [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
          field<std::string>(dict, "scheduling_strategy", [&](std::string v) { out->set_scheduling_strategy(std::move(v)); }) &&
+         constraint(dict, out) &&
          field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); });
 }
 

@@ -322,7 +322,7 @@ class ActorClass:
             "ray_namespace": options.get("namespace") or worker.namespace,
             "detached": options.get("lifetime") == "detached" or (options.get("lifetime") is None and worker.default_actor_lifetime == "detached"),
             "creation": {**self._definition.describe("actor class"), "function_name": "__init__", "class_name": self.__name__, "name": "__init__",
-                         "resources": held, "scheduling_strategy": strategy_of(options), "runtime_env": runtime_env_of(options), "num_returns": 0, "generator_backpressure": shared_limit_of(options)},
+                         "resources": held, **strategy_of(options), "runtime_env": runtime_env_of(options), "num_returns": 0, "generator_backpressure": shared_limit_of(options)},
             "placement": placement,
             "max_restarts": options.get("max_restarts") or 0,
             "max_task_retries": options.get("max_task_retries") or 0,

@@ -80,7 +80,7 @@ class RemoteFunction(_raylet.FunctionBase):
             "generator_backpressure": limit_of(options),
             "max_retries": retries,
             "max_calls": calls,
-            "scheduling_strategy": strategy_of(options),
+            **strategy_of(options),
             "runtime_env": runtime_env_of(options),
             **retry_of(options),
         })

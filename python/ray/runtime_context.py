@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ray import _raylet
-from ray._private.options import not_in_release
 from ray._private.worker import WORKER_MODE, current_task_info, global_worker
 
 if TYPE_CHECKING:
@@ -85,11 +84,11 @@ class RuntimeContext:
         return task["actor_resources"] if "actor_id" in task else task["resources"]
 
     def get_accelerator_ids(self) -> dict[str, list[str]]:
-        """Ids of the accelerators assigned to this worker, by family."""
-        assigned = self.get_assigned_resources() if global_worker.mode == WORKER_MODE else {}
-        if any(name in assigned for name in _ACCELERATORS):
-            raise not_in_release("accelerator ids")
-        return {name: [] for name in _ACCELERATORS}
+        """Ids of what the running task or its actor was given, by family; only GPUs are told apart."""
+        task = current_task_info() if global_worker.mode == WORKER_MODE else None
+        ids: dict[str, list[str]] = {name: [] for name in _ACCELERATORS}
+        ids["GPU"] = list(task["gpu_ids"]) if task else []
+        return ids
 
     def get_runtime_env_string(self) -> str:
         """The runtime environment of this driver's job, or of the running task or actor, as JSON."""

@@ -19,6 +19,7 @@ inline proto::LeaseDemand lease_demand(const NodeKey& node, const SchedulingClas
   demand.set_runtime_env(c.runtime_env);
   demand.set_what(what);
   demand.set_language(c.language);
+  if (c.constraint) *demand.mutable_constraint() = *c.constraint;
   demand.set_no_spill(!node.is_nil());   // redirected there: it shall not redirect back
   return demand;
 }

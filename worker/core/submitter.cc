@@ -25,6 +25,7 @@ SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
   ResourceSet resources = ResourceSet::from_proto(spec.resources());
   std::string key = resources.to_string() + '\n' + spec.scheduling_strategy() + '\n' + spec.runtime_env() + '\n' +
                     std::to_string(spec.function().language());
+  if (spec.has_constraint()) key += '\n' + spec.constraint().SerializeAsString();
   auto& slot = classes_[key];
   if (!slot) {
     slot = std::make_unique<SchedulingClass>();
@@ -33,6 +34,7 @@ SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
     slot->strategy = spec.scheduling_strategy();
     slot->runtime_env = spec.runtime_env();
     slot->language = spec.function().language();
+    if (spec.has_constraint()) slot->constraint = std::make_unique<proto::NodeConstraint>(spec.constraint());
     class_by_id_[slot->id] = slot.get();
   }
   return slot.get();
@@ -169,7 +171,7 @@ void Submitter::answered(const NodeKey& node, uint64_t answer) {
 }
 
 void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id, const proto::WorkerAddress& worker, int pid,
-                              int64_t now_us) {
+                              int64_t now_us, std::vector<std::string> gpu_ids) {
   answered(node, lease_id);
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end()) return;
@@ -181,6 +183,7 @@ void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t l
   lease->owner_class = &c;
   lease->worker = worker;
   lease->pid = pid;
+  lease->gpu_ids = std::move(gpu_ids);
   lease->idle_since_us = now_us;
   if (node.is_nil()) {
     if (c.local_want > 0) --c.local_want;

@@ -29,6 +29,7 @@ struct SchedulingClass {
   ResourceSet resources;
   std::string strategy, runtime_env;
   proto::Language language = proto::LANGUAGE_PYTHON;
+  std::unique_ptr<const proto::NodeConstraint> constraint;   // null: any node
 
   std::deque<Task*> queue;                 // ready to run, not pushed
   std::vector<Lease*> leases;
@@ -49,6 +50,7 @@ struct Lease {
   SchedulingClass* owner_class = nullptr;
   proto::WorkerAddress worker;
   int pid = 0;
+  std::vector<std::string> gpu_ids;        // of its tasks
   State state = State::kConnecting;
   std::deque<Task*> in_flight;             // in the order pushed
   int64_t in_flight_us = 0;                // estimated
@@ -82,7 +84,8 @@ class Submitter {
 
   // A task whose arguments are ready. Takes it until it is handed to fail_task() or finished().
   void submit(Task* task, int64_t now_us);
-  void lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id, const proto::WorkerAddress& worker, int pid, int64_t now_us);
+  void lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id, const proto::WorkerAddress& worker, int pid, int64_t now_us,
+                     std::vector<std::string> gpu_ids = {});
   void lease_ready(uint64_t key, int64_t now_us);
   // The connection to the worker could not be made or broke.
   void lease_broken(uint64_t key, int64_t now_us);

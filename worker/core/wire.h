@@ -7,6 +7,7 @@
 //                 u8 0: u32 length, encoded value
 //                 u8 1: 28 bytes object id, i64 size, u16 location count, each (28 bytes node id, u16 length, ip, i32 port),
 //                       u16 length, proto::WorkerAddress of the owner
+//   3 gpus:     u16 count, then per device u16 length, name         - of the tasks behind it, when the lease has some
 // kReplies (worker -> owner): records
 //   u32 seq, u8 TaskStatus (+ kLeaving: the worker ends after this reply, as max_calls asks), u32 duration in us, u16 return count, then per return
 //                 u8 0: u32 length, encoded value         u8 1: i64 size (sealed in the store of the worker's node), u32 length, packed references
@@ -29,7 +30,7 @@
 namespace rt::worker::wire {
 
 inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3, kCancel = 4, kItems = 5, kItemsTaken = 6;
-inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2;
+inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2, kGpuRecord = 3;
 inline constexpr uint8_t kLeaving = 0x80;
 inline constexpr uint8_t kCancelForce = 1, kCancelRecursive = 2;
 

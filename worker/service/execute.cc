@@ -153,6 +153,12 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
       link->templates[id] = t;
       continue;
     }
+    if (tag == wire::kGpuRecord) {
+      link->gpu_ids.resize(reader.number<uint16_t>());
+      for (std::string& name : link->gpu_ids) name = std::string(as_view(reader.take(reader.number<uint16_t>())));
+      if (!reader.ok()) return refuse("malformed GPU ids");
+      continue;
+    }
     if (tag != wire::kTaskRecord) return refuse("malformed task");
     auto task = std::make_shared<IncomingTask>();
     task->link = link;

@@ -43,6 +43,12 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
 
 void ExecutingTaskImpl::make_current() { t_current_task = this; }
 
+std::vector<std::string> ExecutingTaskImpl::gpu_ids() const {
+  if (impl_.actor) return {impl_.actor->gpu_ids().begin(), impl_.actor->gpu_ids().end()};
+  Worker::Impl::Lock lock(impl_.mutex);
+  return task_->link ? task_->link->gpu_ids : std::vector<std::string>();
+}
+
 const proto::JobConfig& ExecutingTaskImpl::job_config() const {
   // An actor stays with the job that made it, whoever calls.
   if (impl_.actor) return impl_.actor->spec().job_config();

@@ -23,6 +23,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   bool is_actor_creation() const override { return !task_->link; }
   const proto::ActorSpec* actor_spec() const override { return impl_.actor ? &impl_.actor->spec() : nullptr; }
   int64_t actor_restarts() const override { return impl_.actor ? impl_.actor->num_restarts() : 0; }
+  std::vector<std::string> gpu_ids() const override;
   const proto::JobConfig& job_config() const override;
   bool started() override;
   void executed() override;

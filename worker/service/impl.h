@@ -51,9 +51,11 @@ struct Link {
   uint64_t lease_key = 0;                       // the lease its worker is ours by; 0: none
   ActorId actor;                                // or the actor that lives there; nil: none
   std::vector<bool> templates_sent;
+  bool gpus_sent = false;                       // some
   // as executor
   std::unordered_map<uint32_t, struct ExecTemplate*> templates;
   std::unique_ptr<proto::JobConfig> job_config;
+  std::vector<std::string> gpu_ids;             // of its tasks
   bool open = true;
 };
 
@@ -169,6 +171,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void task_ready(Task* task);                                                   // (L)
   bool args_failed(Task* task);                                                  // (L) an argument is an error: fails the task with it
   void write_task(Link& link, const Task& task);                                 // (L)
+  void write_gpus(Link& link, const std::vector<std::string>& names);
   void on_replies(const std::shared_ptr<Link>& link, Bytes body);                // (L)
   Task* task_in_flight(Link& link, uint32_t seq);                                // (L) null: no such one
   ObjectLocation location_of(const Link& link);                                  // (L) of what its worker sealed

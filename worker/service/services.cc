@@ -70,7 +70,8 @@ void WorkerRpc::ListTasks(Controller*, const proto::Empty*, proto::TaskRecords* 
 }
 
 void NodeEvents::OnLeaseGrant(Controller*, const proto::LeaseGrant* grant, proto::Empty*, Closure* done) {
-  impl_.submitter->lease_granted(node_, grant->class_id(), grant->lease_id(), grant->worker(), grant->pid(), steady_now_us());
+  impl_.submitter->lease_granted(node_, grant->class_id(), grant->lease_id(), grant->worker(), grant->pid(), steady_now_us(),
+                                 {grant->gpu_ids().begin(), grant->gpu_ids().end()});
   done->Run();
 }
 

@@ -176,6 +176,18 @@ void Worker::Impl::take_back(Lease& lease, int count) {
   link.connection->flush();
 }
 
+void Worker::Impl::write_gpus(Link& link, const std::vector<std::string>& names) {
+  wire::Writer writer(link.connection->begin_flat(wire::kTasks));
+  writer.number(wire::kGpuRecord);
+  writer.number(static_cast<uint16_t>(names.size()));
+  for (const std::string& name : names) {
+    writer.number(static_cast<uint16_t>(name.size()));
+    writer.bytes(name);
+  }
+  link.connection->end_flat();
+  link.gpus_sent = !names.empty();
+}
+
 void Worker::Impl::connect_lease(Lease& lease) {
   uint64_t key = lease.key;
   with_peer(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
@@ -188,6 +200,7 @@ void Worker::Impl::connect_lease(Lease& lease) {
     }
     (*link)->lease_key = key;
     lease->connection = link->get();
+    if (!lease->gpu_ids.empty() || (*link)->gpus_sent) write_gpus(**link, lease->gpu_ids);
     submitter->lease_ready(key, now);
   });
 }

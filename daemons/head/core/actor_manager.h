@@ -11,6 +11,7 @@
 
 #include <set>
 
+#include "common/resources/node_constraint.h"
 #include "daemons/head/core/actors.h"
 #include "daemons/head/core/cluster.h"
 #include "daemons/head/core/jobs.h"
@@ -81,7 +82,11 @@ class ActorManager {
   void publish(const Actor& actor);
 
   void place(Now now);
-  NodeState* choose(const Actor& actor, Now now);
+  NodeState* choose(const Actor& actor, const std::optional<AllowedNodes>& allowed, Now now);
+  // Of a constrained actor; the indexes count the live nodes.
+  std::optional<AllowedNodes> allowed(const Actor& actor) const;
+  // Why no node may run it, now or ever; empty: it may wait.
+  std::string unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed, const NodeState* chosen) const;
   void start(Actor& actor, NodeState& node, Now now);
   void send_create(const Actor& actor, const NodeState& node);
   void warn_infeasible(const Shape& shape, ShapeQueue& queue, Now now);

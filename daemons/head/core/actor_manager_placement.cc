@@ -1,6 +1,8 @@
 // Queue -> node. See actor_manager.h.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "daemons/head/core/actor_manager.h"
 #include "daemons/head/core/policy/policy.h"
 
@@ -8,24 +10,52 @@ namespace rt::head {
 
 // First choice: nodes with the room now. An actor that has waited a while may also go where only tasks are in the way: there it
 // queues at the node-manager, which takes leases back for it.
-NodeState* ActorManager::choose(const Actor& actor, Now now) {
+NodeState* ActorManager::choose(const Actor& actor, const std::optional<AllowedNodes>& allowed, Now now) {
   const Settings& settings = env_.options.settings;
   bool patient = now.steady_us - actor.queued_since_us >= settings.lease_revoke_after_ms * 1000;
-  std::vector<const NodeState*> fitting, only_tasks_in_the_way;
+  std::vector<const NodeState*> fitting, only_tasks_in_the_way, preferred;
+  int index = -1;
   for (const auto& [id, node] : env_.cluster.nodes()) {
+    if (!node.alive()) continue;
+    ++index;
+    auto place = allowed ? std::find(allowed->nodes.begin(), allowed->nodes.end(), index) - allowed->nodes.begin() : 0;
+    if (allowed && place == static_cast<std::ptrdiff_t>(allowed->nodes.size())) continue;
     if (!node.usable() || (node.refused_at_us && now.steady_us - node.refused_at_us < settings.placement_settle_ms * 1000)) continue;
     if (!Cluster::free_of_actors(node).contains(actor.placement)) continue;
     if (Cluster::free_now(node).contains(actor.placement)) {
       fitting.push_back(&node);
+      if (allowed && place < static_cast<std::ptrdiff_t>(allowed->preferred)) preferred.push_back(&node);
     } else if (patient) {
       only_tasks_in_the_way.push_back(&node);
     }
   }
+  if (!preferred.empty()) fitting.swap(preferred);
   if (fitting.empty()) fitting.swap(only_tasks_in_the_way);
   if (fitting.empty()) return nullptr;
   PlacementRequest request{actor.placement, NodeId::from_binary(actor.info.spec().owner().node_id()), settings.scheduler_spread_threshold};
   PlacementPolicy policy = *policy_of(actor.info.spec().creation().scheduling_strategy());
   return env_.cluster.find(policy(fitting, request)->id);
+}
+
+std::optional<AllowedNodes> ActorManager::allowed(const Actor& actor) const {
+  const proto::TaskTemplate& creation = actor.info.spec().creation();
+  if (!creation.has_constraint() || !constrains(creation.constraint())) return std::nullopt;
+  std::vector<NodeFacts> live;
+  for (const auto& [id, node] : env_.cluster.nodes()) {
+    if (node.alive()) live.push_back({id.view(), &node.info.labels(), &node.total});
+  }
+  return allowed_nodes(creation.constraint(), actor.placement, live);
+}
+
+std::string ActorManager::unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed, const NodeState* chosen) const {
+  using Verdict = AllowedNodes::Verdict;
+  if (!allowed || chosen || env_.cluster.awaiting_nodes()) return "";
+  const proto::NodeConstraint& constraint = actor.info.spec().creation().constraint();
+  std::string node = "the node " + to_hex(constraint.node_id()) + " specified via NodeAffinitySchedulingStrategy ";
+  if (allowed->verdict == Verdict::kGone) return node + "doesn't exist any more or is not known, and soft=False was given";
+  if (allowed->verdict == Verdict::kTooSmall) return node + "doesn't have " + actor.placement.to_string() + ", and soft=False was given";
+  if (constraint.fail_on_unavailable()) return node + "has no room for " + actor.placement.to_string() + " now, and _fail_on_unavailable was given";
+  return "";
 }
 
 void ActorManager::place(Now now) {
@@ -37,12 +67,17 @@ void ActorManager::place(Now now) {
     // The queue disappears with its last actor.
     for (size_t left = it->second.actors.size(); left > 0; --left) {
       Actor& oldest = *it->second.actors.begin()->second;
-      NodeState* node = choose(oldest, now);
+      std::optional<AllowedNodes> constrained = allowed(oldest);
+      NodeState* node = choose(oldest, constrained, now);
       if (node) {
         start(oldest, *node, now);
         continue;
       }
-      if (env_.cluster.infeasible(it->first.placement)) {
+      if (std::string why = unschedulable(oldest, constrained, node); !why.empty()) {
+        finish(oldest, exit_info(proto::ExitInfo::UNSCHEDULABLE, std::move(why)), Process::kGone, now);
+        continue;
+      }
+      if (constrained ? constrained->nodes.empty() : env_.cluster.infeasible(it->first.placement)) {
         int64_t warn_at_us = oldest.queued_since_us + env_.options.settings.infeasible_warning_after_ms * 1000;
         if (now.steady_us >= warn_at_us) {
           warn_infeasible(it->first, it->second, now);
@@ -81,10 +116,12 @@ void ActorManager::send_create(const Actor& actor, const NodeState& node) {
 void ActorManager::warn_infeasible(const Shape& shape, ShapeQueue& queue, Now) {
   for (const auto& [seq, actor] : queue.actors) {
     if (!queue.warned.insert(actor->job).second) continue;
+    const proto::TaskTemplate& creation = actor->info.spec().creation();
+    std::string where = creation.has_constraint() ? " on " + describe(creation.constraint()) : "";
     env_.subscriptions.publish_notice(actor->job, "warning",
-                                      fmt::format("The actor {} needs {}, which no node of the cluster has. It stays pending until a node with these resources joins; "
+                                      fmt::format("The actor {} needs {}{}, which no node of the cluster has. It stays pending until a node with these resources joins; "
                                                   "see `rayctl status`, or ask for less.",
-                                                  actor->label(), shape.placement.to_string()));
+                                                  actor->label(), shape.placement.to_string(), where));
   }
 }
 

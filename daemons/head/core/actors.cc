@@ -31,6 +31,11 @@ void set_index(Map& map, const Key& key, const Value& value, bool add) {
   if (it->second.empty()) map.erase(it);
 }
 
+Shape shape_of(const Actor& actor) {
+  const proto::TaskTemplate& creation = actor.info.spec().creation();
+  return {actor.placement, creation.scheduling_strategy(), creation.has_constraint() ? creation.constraint().SerializeAsString() : ""};
+}
+
 template <class Map, class Key>
 std::vector<ActorId> ids_in(const Map& map, const Key& key) {
   auto it = map.find(key);
@@ -99,7 +104,7 @@ void ActorDirectory::remove(Actor& actor) {
 
 void ActorDirectory::leave(Actor& actor) {
   if (actor.phase == Phase::kQueued) {
-    auto it = queues_.find({actor.placement, actor.info.spec().creation().scheduling_strategy()});
+    auto it = queues_.find(shape_of(actor));
     it->second.actors.erase(actor.queue_seq);
     if (it->second.actors.empty()) queues_.erase(it);
   }
@@ -111,7 +116,7 @@ void ActorDirectory::enter(Actor& actor) {
     case Phase::kQueued:
       // Its place in the queue outlives a refusal by a node.
       if (!actor.queue_seq) actor.queue_seq = ++last_seq_;
-      queues_[{actor.placement, actor.info.spec().creation().scheduling_strategy()}].actors.emplace(actor.queue_seq, &actor);
+      queues_[shape_of(actor)].actors.emplace(actor.queue_seq, &actor);
       break;
     case Phase::kStarting: set_index(by_node_, actor.node, actor.id, true); break;
     case Phase::kAlive:

@@ -53,7 +53,7 @@ struct Actor {
 // Actors that any node with the same room can take, oldest first.
 struct Shape {
   ResourceSet placement;
-  std::string strategy;
+  std::string strategy, constraint;   // the latter serialised; "": any node
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 struct ShapeQueue {

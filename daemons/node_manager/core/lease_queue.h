@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct Demand {
   WorkerKind kind;
   JobId job;
   std::string strategy;              // "" or SPREAD
+  std::unique_ptr<const proto::NodeConstraint> constraint;   // null: any node
+  bool not_here = false;             // the constraint excludes this node, as far as known
+  int64_t gone_since_us = -1;        // the only node it may run on is not known; -1: it is
   std::string what;
   bool no_spill = false;
   int64_t backlog = 0;

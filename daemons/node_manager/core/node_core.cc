@@ -13,7 +13,8 @@ constexpr size_t kMaxReportedDemands = 100;
 }  // namespace
 
 NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity& identity)
-    : sink_(sink), settings_(settings), me_(identity), resources_(identity.total), view_(identity.id), pool_(identity.seed) {}
+    : sink_(sink), settings_(settings), me_(identity), resources_(identity.total),
+      gpus_(static_cast<int>((identity.total.units("GPU") + ResourceSet::kUnit - 1) / ResourceSet::kUnit), identity.gpu_names), view_(identity.id), pool_(identity.seed) {}
 
 void NodeCore::start(Now now) {
   started_ = true;
@@ -127,7 +128,12 @@ void NodeCore::check_invariants() const {
   queue_.check_invariants();
   // Whatever is not available is held by someone.
   ResourceSet sum = resources_.available();
+  int64_t gpu_units = 0;
+  auto count_gpus = [&](const GpuShare& share) {
+    for (const auto& [device, units] : share) gpu_units += units;
+  };
   for (const auto& [id, worker] : pool_.all()) {
+    count_gpus(worker->gpus);
     ResourceSet held = lendable(*worker);
     sum.add(held);
     if (worker->state == WorkerState::kLeased) {
@@ -144,6 +150,7 @@ void NodeCore::check_invariants() const {
   for (const auto& [id, actor] : actors_) {
     bool waits = actor.state == HostedActor::State::kWaitingResources || actor.state == HostedActor::State::kWaitingWorker;
     RT_CHECK(waits == waiting.contains(id));
+    count_gpus(actor.gpus);
     if (actor.state == HostedActor::State::kWaitingWorker) sum.add(actor.placement);
     if (!waits) {
       const Worker* worker = pool_.find(actor.worker);
@@ -151,6 +158,7 @@ void NodeCore::check_invariants() const {
       RT_CHECK(worker && (dying || (worker->state == WorkerState::kActor && worker->actor == id)));
     }
   }
+  RT_CHECK(gpu_units == gpus_.taken());
   RT_CHECK(sum == resources_.total());
   for (const auto& [id, lease] : queue_.leases()) {
     const Worker* worker = pool_.find(lease.worker);

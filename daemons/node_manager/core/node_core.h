@@ -20,6 +20,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/config/settings.h"
+#include "common/resources/node_constraint.h"
 #include "daemons/node_manager/core/cluster_view.h"
 #include "daemons/node_manager/core/lease_queue.h"
 #include "daemons/node_manager/core/local_resources.h"
@@ -34,6 +35,8 @@ struct NodeIdentity {
   int port = 0;
   ResourceSet total;
   uint64_t seed = 1;    // of worker ids
+  Labels labels = {};
+  std::vector<std::string> gpu_names = {};   // by device; missing ones are named by their number
 };
 
 // One actor that is here, or on its way.
@@ -47,6 +50,7 @@ struct HostedActor {
   State state = State::kWaitingResources;
   int64_t since_us = 0;
   WorkerId worker;                   // from kStarting on
+  GpuShare gpus;                     // in kWaitingWorker; then its worker's
 };
 
 class NodeCore {
@@ -118,6 +122,14 @@ class NodeCore {
   // leases
   void serve_leases(Now now);
   Served serve_one(Demand& demand, Round& round, Now now);
+  Served serve_constrained(Demand& demand, Round& round, Now now);
+  Served serve_here(Demand& demand, Round& round, uint64_t turn, Now now);
+  // The candidate for a constrained demand's next lease, kNoNode: none now.
+  int pick_constrained(Demand& demand, Round& round, const AllowedNodes& allowed);
+  void fail_demand(Demand& demand, const std::string& message, Now now);
+  std::vector<NodeFacts> node_facts() const;          // in the order of Round::candidates()
+  bool may_run_here(const Demand& demand) const { return !demand.not_here && resources_.feasible(demand.resources); }
+  bool may_run_anywhere(const Demand& demand) const;
   void grant(Demand& demand, Worker& worker, Now now);
   void flag_infeasible(Now now);
   void revoke_for_waiting(Now now);
@@ -154,6 +166,7 @@ class NodeCore {
   const Settings& settings_;
   const NodeIdentity me_;
   LocalResources resources_;
+  GpuPool gpus_;
   ClusterView view_;
   WorkerPool pool_;
   LeaseQueue queue_;

@@ -70,8 +70,10 @@ void NodeCore::place_actors(Now now) {
   using State = HostedActor::State;
   for (size_t i = 0; i < waiting_actors_.size();) {
     HostedActor& actor = actors_.at(waiting_actors_[i]);
-    if (actor.state == State::kWaitingResources && resources_.fits(actor.placement)) {
+    if (actor.state == State::kWaitingResources && resources_.fits(actor.placement) && gpus_.fits(actor.placement.units("GPU"))) {
       resources_.acquire(actor.placement);
+      actor.gpus = gpus_.take(actor.placement.units("GPU"));
+      for (std::string& name : gpus_.names(actor.gpus)) actor.request.add_gpu_ids(std::move(name));
       actor.state = State::kWaitingWorker;
       actor.since_us = now.steady_us;
     }
@@ -92,6 +94,7 @@ void NodeCore::place_actors(Now now) {
     worker->job = actor.job;
     worker->actor = actor.id;
     worker->held = actor.placement;
+    worker->gpus = std::exchange(actor.gpus, {});
     actor.worker = worker->id;
     actor.state = State::kStarting;
     waiting_actors_.erase(waiting_actors_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -104,7 +107,10 @@ void NodeCore::fail_creation(HostedActor& actor, const proto::ExitInfo& why, boo
   proto::CreateActorReply reply;
   *reply.mutable_failure() = why;
   reply.set_no_resources(no_resources);
-  if (actor.state == HostedActor::State::kWaitingWorker) resources_.release(actor.placement);
+  if (actor.state == HostedActor::State::kWaitingWorker) {
+    resources_.release(actor.placement);
+    gpus_.give_back(actor.gpus);
+  }
   ActorId id = actor.id;
   int64_t epoch = actor.request.epoch();
   std::erase(waiting_actors_, id);

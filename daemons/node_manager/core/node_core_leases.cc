@@ -12,6 +12,7 @@ namespace rt::node {
 namespace {
 constexpr int64_t kRedirectRetryUs = 10'000;          // how often a demand that found no other node looks again
 constexpr int64_t kFeasibleElsewhereRetryUs = 1'000'000;
+constexpr int64_t kUnknownNodeGraceUs = 1'000'000;     // the owner may have heard of a node before this one has
 constexpr int kStarvedAfterRevokes = 10;              // times lease_revoke_after_ms
 }  // namespace
 
@@ -100,6 +101,9 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
     demand->kind = {message.language(), message.language() == proto::LANGUAGE_PYTHON ? message.job().python_executable() : "", message.runtime_env()};
     demand->job = job;
     demand->strategy = message.strategy() == "SPREAD" ? "SPREAD" : "";
+    bool constrained = message.has_constraint() && constrains(message.constraint()) && !message.no_spill();
+    demand->constraint = constrained ? std::make_unique<proto::NodeConstraint>(message.constraint()) : nullptr;
+    demand->not_here = false;
     demand->what = message.what();
     demand->no_spill = message.no_spill();
   }
@@ -122,7 +126,7 @@ void NodeCore::serve_leases(Now now) {
       Served served = serve_one(*demand, round, now);
       if (served == Served::kStuck) {
         // What a starved demand needs is kept from those behind it.
-        if (demand->waiting_since_us < starved_before && resources_.feasible(demand->resources))
+        if (demand->waiting_since_us < starved_before && demand->want > 0 && may_run_here(*demand))
           round.planned().subtract_allowing_debt(demand->resources);
         return true;
       }
@@ -138,6 +142,7 @@ void NodeCore::serve_leases(Now now) {
 }
 
 NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
+  if (demand.constraint) return serve_constrained(demand, round, now);
   bool fits = round.planned().contains(demand.resources);
   bool spread = demand.strategy == "SPREAD";
   uint64_t turn = spread_turn_;
@@ -162,7 +167,76 @@ NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
     }
     here = pick != kNoNode;
   }
-  if (!here) return Served::kStuck;
+  return here ? serve_here(demand, round, turn, now) : Served::kStuck;
+}
+
+std::vector<NodeFacts> NodeCore::node_facts() const {
+  std::vector<NodeFacts> facts;
+  auto add_self = [&] { facts.push_back({me_.id.view(), &me_.labels, &resources_.total()}); };
+  bool self_added = false;
+  for (const auto& [id, peer] : view_.peers()) {
+    if (!self_added && me_.id < id) add_self(), self_added = true;
+    facts.push_back({id.view(), &peer.node.labels(), &peer.total});
+  }
+  if (!self_added) add_self();
+  return facts;
+}
+
+// Preferred nodes with room, then the others with room. None has: it waits here if it may run here, else in the line of one that may.
+int NodeCore::pick_constrained(Demand& demand, Round& round, const AllowedNodes& allowed) {
+  for (size_t count : {allowed.preferred, allowed.nodes.size()}) {
+    std::vector<Candidate> some;
+    for (size_t i = 0; i < count; ++i) some.push_back(round.candidates()[static_cast<size_t>(allowed.nodes[i])]);
+    int pick = demand.strategy == "SPREAD" ? pick_spread(some, demand.resources, spread_turn_)
+                                           : pick_hybrid(some, demand.resources, settings_.scheduler_spread_threshold);
+    if (pick != kNoNode) return allowed.nodes[static_cast<size_t>(pick)];
+  }
+  return kNoNode;
+}
+
+NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now now) {
+  using Verdict = AllowedNodes::Verdict;
+  uint64_t turn = spread_turn_;
+  AllowedNodes allowed = allowed_nodes(*demand.constraint, demand.resources, node_facts());
+  demand.not_here = std::none_of(allowed.nodes.begin(), allowed.nodes.end(), [&](int i) { return round.candidates()[static_cast<size_t>(i)].local; });
+  if (allowed.verdict == Verdict::kGone) {
+    if (demand.gone_since_us < 0) demand.gone_since_us = now.steady_us;
+    if (now.steady_us - demand.gone_since_us < kUnknownNodeGraceUs) return Served::kStuck;
+    fail_demand(demand, fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't exist any more or is not known, and soft=False was given.",
+                                    to_hex(demand.constraint->node_id())), now);
+    return Served::kStuck;
+  }
+  demand.gone_since_us = -1;
+  if (allowed.verdict == Verdict::kTooSmall) {
+    fail_demand(demand, fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't have {}, and soft=False was given.",
+                                    to_hex(demand.constraint->node_id()), demand.resources.to_string()), now);
+    return Served::kStuck;
+  }
+  int pick = pick_constrained(demand, round, allowed);
+  if (pick == kNoNode && demand.constraint->fail_on_unavailable()) {
+    fail_demand(demand, fmt::format("The node {} specified via NodeAffinitySchedulingStrategy has no room for {} now, and _fail_on_unavailable was given.",
+                                    to_hex(demand.constraint->node_id()), demand.resources.to_string()), now);
+    return Served::kStuck;
+  }
+  if (pick == kNoNode && demand.not_here && !allowed.nodes.empty() && now.steady_us >= demand.next_redirect_us) {
+    demand.next_redirect_us = now.steady_us + kFeasibleElsewhereRetryUs;
+    pick = allowed.nodes.front();
+  }
+  if (pick == kNoNode) return Served::kStuck;
+  if (round.candidates()[static_cast<size_t>(pick)].local) return serve_here(demand, round, turn, now);
+  round.redirect(demand, round.id_of(pick));
+  queue_.set_want(demand, demand.want - 1, now.steady_us);
+  return Served::kRedirected;
+}
+
+void NodeCore::fail_demand(Demand& demand, const std::string& message, Now now) {
+  refuse(demand.owner, demand.class_id, message, Code::kUnschedulable);
+  demand.gone_since_us = -1;
+  queue_.set_want(demand, 0, now.steady_us);
+}
+
+NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t turn, Now now) {
+  if (!gpus_.empty() && !gpus_.fits(demand.resources.units("GPU"))) return Served::kStuck;   // no device is free enough, though the sum is
   Worker* worker = pool_.idle_for(demand.kind, demand.job);
   if (!worker) {
     spread_turn_ = turn;   // still this node's turn when the process is there
@@ -184,6 +258,7 @@ void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
   pool_.set_state(worker, WorkerState::kLeased, now.steady_us);
   worker.job = demand.job;
   worker.held = demand.resources;
+  if (!gpus_.empty()) worker.gpus = gpus_.take(demand.resources.units("GPU"));
   Lease& lease = queue_.add_lease(demand, worker.id, now.steady_us);
   worker.lease = lease.id;
   demand.infeasible_since_us = -1;
@@ -192,6 +267,7 @@ void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
   grant.set_lease_id(lease.id);
   *grant.mutable_worker() = address_of(worker);
   grant.set_pid(worker.pid);
+  for (std::string& name : gpus_.names(worker.gpus)) grant.add_gpu_ids(std::move(name));
   sink_.grant(demand.owner, grant);
 }
 
@@ -227,11 +303,16 @@ void NodeCore::owner_closed(OwnerId owner, Now now) {
   sink_.resources_changed();
 }
 
+bool NodeCore::may_run_anywhere(const Demand& demand) const {
+  if (demand.constraint) return !allowed_nodes(*demand.constraint, demand.resources, node_facts()).nodes.empty();
+  return resources_.feasible(demand.resources) || (!demand.no_spill && view_.feasible_elsewhere(demand.resources));
+}
+
 void NodeCore::flag_infeasible(Now now) {
   bool changed = false;
   for (auto& [key, demand] : queue_.all()) {
     if (demand.want == 0) continue;
-    if (resources_.feasible(demand.resources) || (!demand.no_spill && view_.feasible_elsewhere(demand.resources))) {
+    if (may_run_anywhere(demand)) {
       changed |= demand.infeasible_since_us >= 0;
       demand.infeasible_since_us = -1;
       demand.infeasible_said = false;
@@ -246,8 +327,9 @@ void NodeCore::flag_infeasible(Now now) {
     proto::LeaseNotice notice;
     notice.set_class_id(demand.class_id);
     notice.set_infeasible(true);
-    notice.set_message(fmt::format("{} needs {}, which no node of the cluster has: it waits until such a node joins ({})",
-                                   demand.what.empty() ? "a task" : demand.what, demand.resources.to_string(), view_.describe(resources_.total())));
+    std::string where = demand.constraint ? " on " + describe(*demand.constraint) : "";
+    notice.set_message(fmt::format("{} needs {}{}, which no node of the cluster has: it waits until such a node joins ({})",
+                                   demand.what.empty() ? "a task" : demand.what, demand.resources.to_string(), where, view_.describe(resources_.total())));
     sink_.notice(demand.owner, notice);
   }
   if (changed) sink_.resources_changed();
@@ -267,7 +349,7 @@ void NodeCore::revoke_for_waiting(Now now) {
   }
   for (auto& [key, demand] : queue_.all()) {
     if (demand.want == 0 || demand.waiting_since_us > before) continue;
-    if (resources_.feasible(demand.resources)) revoke_for(demand.resources, demand.leases, &demand);
+    if (may_run_here(demand)) revoke_for(demand.resources, demand.leases, &demand);
   }
 }
 

@@ -153,6 +153,7 @@ Status NodeCore::add_driver(const WorkerId& id, JobId job, int pid, const std::s
 
 void NodeCore::release_held(Worker& worker) {
   resources_.release(lendable(worker));
+  gpus_.give_back(std::exchange(worker.gpus, {}));
   worker.held = ResourceSet();
   worker.blocked = false;
 }

@@ -14,6 +14,7 @@
 
 #include "common/base/rng.h"
 #include "common/resources/resource_set.h"
+#include "daemons/node_manager/core/gpu_pool.h"
 #include "daemons/node_manager/core/types.h"
 
 namespace rt::node {
@@ -35,6 +36,7 @@ struct Worker {
   LeaseId lease = 0;             // kLeased
   ActorId actor;                 // kActor
   ResourceSet held;              // of the lease or the actor
+  GpuShare gpus;                 // of `held`
   bool blocked = false;          // its CPU is lent to others
 
   proto::ExitInfo intent;        // kDying by our hand: why. kind UNKNOWN: not our doing

@@ -70,6 +70,8 @@ Status NodeManager::start() {
   identity.port = server_->port();
   identity.total = options_.total;
   identity.seed = options_.seed;
+  identity.labels = {options_.labels.begin(), options_.labels.end()};
+  identity.gpu_names = options_.gpu_names;
   core_ = std::make_unique<NodeCore>(*this, options_.settings, identity);
 
   WorkerStarterOptions starter;

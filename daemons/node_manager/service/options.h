@@ -24,6 +24,7 @@ struct NodeManagerOptions {
   std::string store_socket;            // empty: a node without an object store (tests)
   ResourceSet total;
   std::map<std::string, std::string> labels;
+  std::vector<std::string> gpu_names;     // of the visible devices, when a variable says which; else they are numbered
   bool is_head_node = false;
   std::string python = "/usr/bin/python3", python_path, cpp_worker;
   std::map<std::string, std::string> worker_env;

@@ -4,6 +4,7 @@ from __future__ import annotations
 from ray import exceptions as ex
 
 TASK_RAISED = 100
+UNSCHEDULABLE_EXIT = 11       # common.proto ExitInfo.Kind
 # common/base/status.h
 (INVALID, NOT_FOUND, ALREADY_EXISTS, TIMEOUT, UNAVAILABLE, UNAUTHENTICATED, WRONG_VERSION, WRONG_CLUSTER, PROTOCOL, OBJECT_STORE_FULL,
  OUT_OF_DISK, OBJECT_LOST, OWNER_DIED, WORKER_CRASHED, NODE_DIED, ACTOR_DIED, ACTOR_UNAVAILABLE, CANCELLED, IO, INTERNAL, UNSUPPORTED,
@@ -85,6 +86,8 @@ def _actor_died(fields: dict) -> Exception:
         cause = _raylet_error(fields["creation_error"])
         if isinstance(cause, ex.RayTaskError):
             return ex.ActorDiedError(cause, fields["actor_id"] or None)
+    if fields.get("exit_kind") == UNSCHEDULABLE_EXIT:
+        return ex.ActorUnschedulableError(fields["message"])
     return ex.ActorDiedError(fields["message"], fields["actor_id"] or None)
 
 

@@ -5,6 +5,7 @@ import os
 import sys
 
 from ray import _raylet
+from ray._private import accelerators as _accelerators   # it remembers the environment before the first task
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _functions: dict[bytes, object] = {}

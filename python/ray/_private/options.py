@@ -37,8 +37,6 @@ METHOD = {
 # Option -> (values that ask for nothing, the feature's name).
 _ABSENT = {
     "placement_group": ((None, "default"), "placement groups"),
-    "label_selector": ((None, {}), "label selectors"),
-    "fallback_strategy": ((None, []), "fallback strategies"),
     "_labels": ((None, {}), "labels of tasks and actors"),
     "enable_task_events": ((True,), "switching task events off per task"),
     "_metadata": ((None, {}), "task metadata"),
@@ -118,7 +116,8 @@ def _check_strategy(value):
     kinds = (PlacementGroupSchedulingStrategy, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy)
     if not isinstance(value, kinds):
         raise TypeError(f"The type of keyword 'scheduling_strategy' must be {['None', 'str', *(kind.__name__ for kind in kinds)]}, but received type {type(value).__name__}")
-    raise not_in_release(f"scheduling strategy {type(value).__name__}")
+    if isinstance(value, PlacementGroupSchedulingStrategy):
+        raise not_in_release(f"scheduling strategy {type(value).__name__}")
 
 
 def _check_types(options: dict, table: dict, kind: str):
@@ -250,9 +249,14 @@ def resources_of(options: dict, default_cpus: float) -> dict:
     return {name: float(amount) for name, amount in amounts.items() if amount}
 
 
-def strategy_of(options: dict) -> str:
+def strategy_of(options: dict) -> dict:
+    """The fields of a template that say where it may run."""
     value = options.get("scheduling_strategy")
-    return value if isinstance(value, str) else ""
+    fields = {"scheduling_strategy": value if isinstance(value, str) else ""}
+    if fields["scheduling_strategy"] != (value or "") or options.get("label_selector") or options.get("fallback_strategy"):
+        from ray._private.constraints import constraint_of
+        fields["constraint"] = constraint_of(options)
+    return fields
 
 
 def runtime_env_of(options: dict) -> str:

@@ -193,11 +193,12 @@ def cancel(ref, *, force: bool = False, recursive: bool = True):
 
 
 def get_gpu_ids() -> list:
-    """GPU ids of this worker: empty, as assigning them is not in this release and none are given to tasks."""
+    """The GPUs that the running task or its actor was given: numbers, or the names of the node's CUDA_VISIBLE_DEVICES. Empty on a driver."""
     task = current_task_info()
-    if task and (task.get("resources", {}).get("GPU") or task.get("actor_resources", {}).get("GPU")):
-        raise not_in_release("GPU ids (ray.get_gpu_ids in a task that asked for GPUs)")
-    return []
+    if not task or not task["gpu_ids"]:
+        return []
+    from ray._private.accelerators import public_ids
+    return public_ids(task["gpu_ids"])
 
 
 def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False):

@@ -1,6 +1,6 @@
 """Values of `scheduling_strategy=` other than "DEFAULT" and "SPREAD".
 
-They are checked here; tasks and actors with one of them say NotImplementedError with its name until the scheduler knows it.
+They are checked here and decided by the node-managers (tasks) and the head (actors). Placement groups are not in this release.
 """
 from __future__ import annotations
 

@@ -225,6 +225,41 @@ TEST_F(ActorsTest, ARefusalSendsTheActorElsewhere) {
   drop_node_news();
 }
 
+TEST_F(ActorsTest, AffinityAndLabelsChooseTheNode) {
+  add_node(1, {{"CPU", 4}});
+  auto request = registration(2, {{"CPU", 4}});
+  (*request.mutable_node()->mutable_labels())["zone"] = "b";
+  ASSERT_TRUE(register_node(conn_of(2), request).ok());
+  drop_node_news();
+  JobId job = add_job();
+  auto labelled = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  auto* rule = labelled.mutable_spec()->mutable_creation()->mutable_constraint()->mutable_hard()->add_rules();
+  rule->set_key("zone");
+  rule->add_values("b");
+  create(labelled);
+  auto sent = take(sink.creates);
+  EXPECT_EQ(sent.node.node, node_id(2));
+  answer_create(sent, created(1));
+  auto affine = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  affine.mutable_spec()->mutable_creation()->mutable_constraint()->set_node_id(node_id(2).binary());
+  create(affine);
+  sent = take(sink.creates);
+  EXPECT_EQ(sent.node.node, node_id(2));
+  answer_create(sent, created(2));
+  // Nobody has that id: hard is an error, soft is no matter.
+  auto gone = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  gone.mutable_spec()->mutable_creation()->mutable_constraint()->set_node_id(node_id(9).binary());
+  ActorId id = create(gone);
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+  EXPECT_EQ(info(id).death().kind(), proto::ExitInfo::UNSCHEDULABLE);
+  auto soft = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  *soft.mutable_spec()->mutable_creation()->mutable_constraint() = gone.spec().creation().constraint();
+  soft.mutable_spec()->mutable_creation()->mutable_constraint()->set_soft(true);
+  create(soft);
+  answer_create(take(sink.creates), created(3));
+  drop_node_news();
+}
+
 TEST_F(ActorsTest, TasksInTheWayAreAskedToYieldAfterAWhile) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();

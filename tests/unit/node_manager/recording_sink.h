@@ -34,7 +34,10 @@ class RecordingSink final : public NodeSink {
   void spawn_worker(const WorkerId& id, const WorkerKind& kind) override { spawns.push_back({id, kind}); }
   void kill_worker(const WorkerId& id) override { kills.push_back(id); }
   void ask_exit(const WorkerId& id, const proto::KillWorkerRequest&) override { exits.push_back(id); }
-  void start_actor(const WorkerId& id, const proto::CreateActorRequest&) override { starts.push_back(id); }
+  void start_actor(const WorkerId& id, const proto::CreateActorRequest& request) override {
+    starts.push_back(id);
+    last_gpus.assign(request.gpu_ids().begin(), request.gpu_ids().end());
+  }
   void actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply) override { created.push_back({id, epoch, reply}); }
   void actor_died(const proto::ActorDied& m) override { actor_deaths.push_back(m); }
   void worker_died(const WorkerId& id, const proto::ExitInfo& info) override { deaths.push_back({id, info}); }
@@ -65,6 +68,7 @@ class RecordingSink final : public NodeSink {
   std::deque<Notice> notices;
   std::deque<Spawn> spawns;
   std::deque<WorkerId> kills, exits, starts;
+  std::vector<std::string> last_gpus;       // of the last actor started
   std::deque<Created> created;
   std::deque<proto::ActorDied> actor_deaths;
   std::deque<Died> deaths;
