@@ -87,6 +87,10 @@ Result<ResourceSet> totals_of(const Flags& flags, const NodeManagerOptions& opti
     }
     amounts = launch::detect_totals(options.node_ip, store_bytes);
   }
+  if (std::string text = environment("RAY_OVERRIDE_RESOURCES"); !text.empty()) {
+    RT_ASSIGN(auto overrides, parse_resources(text));
+    for (const auto& [name, amount] : overrides) amounts[name] = amount;
+  }
   amounts.try_emplace("node:" + options.node_ip, 1);
   if (options.is_head_node) amounts.try_emplace("node:__internal_head__", 1);
   return ResourceSet::from_map(amounts);

@@ -69,9 +69,9 @@ def test_a_full_node_spills_or_fails_when_asked(nodes):
     ({"region": Exists()}, {"gpu": Exists()}, [2]), (None, {"region": In("eu")}, [1]),
 ])
 def test_labels(nodes, hard, soft, index):
-    strategy = NodeLabelSchedulingStrategy(hard, soft=soft)
-    assert ray.get(where.options(scheduling_strategy=strategy).remote()) in [nodes[i] for i in index]
-    assert ray.get(Where.options(scheduling_strategy=strategy).remote().node.remote()) in [nodes[i] for i in index]
+    options = {"scheduling_strategy": NodeLabelSchedulingStrategy(hard, soft=soft), "num_cpus": 0}      # room everywhere: soft ones are met, too
+    assert ray.get(where.options(**options).remote()) in [nodes[i] for i in index]
+    assert ray.get(Where.options(**options).remote().node.remote()) in [nodes[i] for i in index]
 
 
 @pytest.mark.parametrize("selector, index", [
@@ -107,7 +107,7 @@ def test_bad_selectors_are_refused_at_the_call(nodes, selector):
 
 
 def test_gpus(no_cluster):
-    ray.init(num_cpus=4, num_gpus=3)
+    ray.init("local", num_cpus=4, num_gpus=3)
 
     @ray.remote
     def mine():
@@ -122,19 +122,21 @@ def test_gpus(no_cluster):
     assert ray.get(mine.remote()) == ([], None, [])
     assert ray.get(mine.options(num_gpus=2).remote()) == ([0, 1], "0,1", ["0", "1"])
     halves = [Holder.options(num_gpus=0.5).remote() for _ in range(2)]
-    assert ray.get([half.mine.remote() for half in halves]) == [([0], "0")] * 2
+    first, second = ray.get([half.mine.remote() for half in halves])
+    assert first == second and first[1] == str(first[0][0])
     whole = Holder.options(num_gpus=2).remote()
-    assert ray.get(whole.mine.remote()) == ([1, 2], "1,2")
+    ids, variable = ray.get(whole.mine.remote())
+    assert sorted([*ids, *first[0]]) == [0, 1, 2] and variable == ",".join(map(str, ids))
     waiting = mine.options(num_gpus=1).remote()
     assert ray.wait([waiting, mine.remote()])[1] == [waiting]
     ray.kill(whole)
-    assert ray.get(waiting)[0][0] in (1, 2)
+    assert ray.get(waiting)[0][0] in ids
     assert ray.get(mine.remote()) == ([], None, [])            # workers that had GPUs are not used again
 
 
 def test_gpus_of_a_node_that_names_them(no_cluster, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-abc")
-    ray.init(num_cpus=2, num_gpus=2)
+    ray.init("local", num_cpus=2, num_gpus=2)
 
     @ray.remote(num_gpus=2)
     def mine():
@@ -145,7 +147,7 @@ def test_gpus_of_a_node_that_names_them(no_cluster, monkeypatch):
 
 def test_the_variable_is_left_alone_when_asked(no_cluster, monkeypatch):
     monkeypatch.setenv("RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES", "1")
-    ray.init(num_cpus=1, num_gpus=2)
+    ray.init("local", num_cpus=1, num_gpus=2)
 
     @ray.remote(num_gpus=1)
     def mine():
@@ -154,8 +156,10 @@ def test_the_variable_is_left_alone_when_asked(no_cluster, monkeypatch):
     assert ray.get(mine.remote()) == ([0], None)
 
 
-def test_labels_of_the_environment_win(no_cluster, monkeypatch):
+def test_labels_and_resources_of_the_environment_win(no_cluster, monkeypatch):
     monkeypatch.setenv("RAY_OVERRIDE_LABELS", '{"region": "moon"}')
-    ray.init(num_cpus=1, labels={"region": "eu", "kind": "x"})
+    monkeypatch.setenv("RAY_OVERRIDE_RESOURCES", '{"thing": 3}')
+    ray.init("local", num_cpus=1, labels={"region": "eu", "kind": "x"}, resources={"thing": 1, "other": 1})
+    assert {name: ray.cluster_resources()[name] for name in ("CPU", "thing", "other")} == {"CPU": 1, "thing": 3, "other": 1}
     labels = ray.get_runtime_context().get_node_labels()
     assert (labels["region"], labels["kind"]) == ("moon", "x")

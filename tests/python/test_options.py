@@ -21,7 +21,7 @@ class Thing:
     ({"num_returns": "all"}, TypeError), ({"object_store_memory": 1}, ValueError), ({"max_restarts": 1}, ValueError),
     ({"name": 3}, TypeError), ({"retry_exceptions": [1]}, ValueError),
     ({"runtime_env": {"pip": 1}}, TypeError), ({"runtime_env": {"working_dir": "."}}, ValueError), ({"placement_group": object()}, NotImplementedError), ({"max_calls": -1}, ValueError),
-    ({"label_selector": {"a": "b"}}, NotImplementedError), ({"scheduling_strategy": object()}, TypeError),
+    ({"label_selector": ["a"]}, TypeError), ({"scheduling_strategy": object()}, TypeError),
 ])
 def test_bad_task_options(options, error):
     with pytest.raises(error):

@@ -101,7 +101,8 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
     demand->kind = {message.language(), message.language() == proto::LANGUAGE_PYTHON ? message.job().python_executable() : "", message.runtime_env()};
     demand->job = job;
     demand->strategy = message.strategy() == "SPREAD" ? "SPREAD" : "";
-    bool constrained = message.has_constraint() && constrains(message.constraint()) && !message.no_spill();
+    // Redirected here, it has its node - but may still not want to wait.
+    bool constrained = message.has_constraint() && constrains(message.constraint()) && (!message.no_spill() || message.constraint().fail_on_unavailable());
     demand->constraint = constrained ? std::make_unique<proto::NodeConstraint>(message.constraint()) : nullptr;
     demand->not_here = false;
     demand->what = message.what();

@@ -77,6 +77,10 @@ TEST_F(ConstraintsTest, FullNodesFailOrSpillWhenAsked) {
   fails.mutable_constraint()->set_fail_on_unavailable(true);
   want(1, fails);
   EXPECT_NE(RecordingSink::take(sink.notices).message.message().find("no room"), std::string::npos);
+  fails.set_class_id(4);
+  fails.set_no_spill(true);        // redirected here by a node that did not know yet
+  want(2, fails);
+  EXPECT_NE(RecordingSink::take(sink.notices).message.message().find("no room"), std::string::npos);
   auto spills = affine(id_of_me(), true);
   spills.set_class_id(3);
   spills.mutable_constraint()->set_spill_on_unavailable(true);
