@@ -148,6 +148,7 @@ TEST_F(ConstraintsTest, ActorsAreToldTheirGpus) {
   start_workers(1);
   create(actor(1, {{"GPU", 2}}, {{"GPU", 2}}));
   RecordingSink::take(sink.starts);
+  start_worker();                  // in place of the one it took
   EXPECT_EQ(sink.last_gpus, (std::vector<std::string>{"0", "1"}));
 }
 
