@@ -328,7 +328,7 @@ void NodeCore::flag_infeasible(Now now) {
     proto::LeaseNotice notice;
     notice.set_class_id(demand.class_id);
     notice.set_infeasible(true);
-    std::string where = demand.constraint ? " on " + describe(*demand.constraint) : "";
+    std::string where = demand.constraint ? " on " + rt::describe(*demand.constraint) : "";
     notice.set_message(fmt::format("{} needs {}{}, which no node of the cluster has: it waits until such a node joins ({})",
                                    demand.what.empty() ? "a task" : demand.what, demand.resources.to_string(), where, view_.describe(resources_.total())));
     sink_.notice(demand.owner, notice);
