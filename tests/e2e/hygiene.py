@@ -129,6 +129,13 @@ class Watch:
                 if key not in ("own", "arena", "pss") and end[name][key] > first * (1 + tolerance) + (CPUS if key == "fds" else 0)]
 
 
+@ray.remote(num_cpus=1)
+def used():
+    import numpy
+    time.sleep(0.5)
+    return len(numpy.arange(3))
+
+
 def settle(census, churn):
     """Everything dropped; returns the head's tables. What does not settle is an error that says what is left."""
     churn.forget()
@@ -145,6 +152,8 @@ def settle(census, churn):
         if census.tables()["actors"]:
             left["actors"] = census.tables()["actors"]
         return left
+    eventually(lambda: not rest(), SETTLE_S, every=0.5)
+    ray.get([used.remote() for _ in range(CPUS)])    # each worker has the modules that tasks need
     eventually(lambda: not rest(), SETTLE_S, every=0.5)
     left = rest()
     assert not left, f"after everything was dropped there is still {left}"
