@@ -90,6 +90,14 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
   return failed && result == Waited::kDone ? Waited::kFailed : result;
 }
 
+void Worker::errors_seen(std::span<const Ref> refs) {
+  if (impl_->errors_stored.load(std::memory_order_relaxed) == 0) return;
+  for (const Ref& ref : refs) {
+    const auto& entry = *static_cast<const ObjectEntry*>(ref.entry());
+    if (entry.ready.load(std::memory_order_acquire)) entry.unseen_error.store(false, std::memory_order_relaxed);
+  }
+}
+
 size_t Worker::first_failed(std::span<const Ref> refs) {
   for (size_t i = 0; i < refs.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
@@ -129,14 +137,13 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
     impl_->resolve(entry);
     if (fetch_local) impl_->fetch(entry);
   }
-  Waited result = impl_->wait_until(lock, deadline_us, [&] {
+  return impl_->wait_until(lock, deadline_us, [&] {
     if (impl_->stopping) return true;
     if (fetch_local) {
       for (const Ref& ref : refs) impl_->fetch(*static_cast<ObjectEntry*>(ref.entry()));
     }
     return scan();
   });
-  return result;
 }
 
 bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
@@ -229,6 +236,11 @@ int Worker::run(Executor& executor) { return impl_->run(executor); }
 void Worker::exit_actor(const std::string& why) {
   Impl::Lock lock(impl_->mutex);
   impl_->exit_actor(why);
+}
+
+bool Worker::leaves_by_itself() const {
+  Impl::Lock lock(impl_->mutex);
+  return impl_->exit_when_idle;
 }
 
 const ExecutingTask* Worker::current_task() const { return t_current_task; }

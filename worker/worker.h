@@ -130,6 +130,8 @@ class Worker {
   Waited wait_all(std::span<const Ref> refs, int64_t deadline_us);
   // The first of the refs whose value is known to be an error; refs.size(): none.
   static size_t first_failed(std::span<const Ref> refs);
+  // The caller knows of the failures among these values: they are not reported when the last reference goes.
+  void errors_seen(std::span<const Ref> refs);
   // Waits until `count` are ready; (*ready)[i] says which - all that are ready, not only `count`.
   // fetch_local: ready means on this node, else anywhere.
   Waited wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us, bool fetch_local, std::vector<bool>* ready);
@@ -192,7 +194,8 @@ class Worker {
   // Chrome trace, JSON text (common/events/timeline.h). Flushes this process's events first.
   Result<std::string> timeline_json();
   // Lines of workers' output and notices for the driver: called from the background thread, without our mutex.
-  struct DriverLine { std::string name, ip, text; int pid = 0; bool is_stderr = false; bool is_notice = false; };
+  // is_error: a failure of this process's own tasks that it dropped unseen; the text is complete.
+  struct DriverLine { std::string name, ip, text; int pid = 0; bool is_stderr = false, is_notice = false, is_error = false; };
   void set_log_sink(std::function<void(const std::vector<DriverLine>&)> sink);
 
   // Options.metrics has its first new value since the last report: it is sent to the node-manager, at most once a second and at the end.
@@ -204,6 +207,8 @@ class Worker {
   // The actor calls exit_actor(): no restart. Calls that have started are finished and answered; no other call starts, they fail with
   // ActorDied when the process has ended. The executor destroys what it still holds unstarted: such a task sends no reply.
   void exit_actor(const std::string& why = "exit_actor() was called");
+  // run() has returned because the node-manager asked for a graceful end, and everything was answered.
+  bool leaves_by_itself() const;
   // What the running task is (thread-local for the thread that called execute()).
   const ExecutingTask* current_task() const;
 

@@ -202,6 +202,7 @@ std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objec
   } while (waited == w::Waited::kInterrupted);
   if (waited == w::Waited::kTimeout)
     throw RayTimeoutException(fmt::format("Get timed out: not all of the {} objects are ready after {} ms.", refs.size(), timeout_ms));
+  worker_->errors_seen(refs);
   if (waited == w::Waited::kFailed) refs = {refs[w::Worker::first_failed(refs)]};   // its error is thrown below
   std::vector<StoredValue> values;
   values.reserve(refs.size());
@@ -222,6 +223,7 @@ std::vector<bool> ClusterRuntime::Wait(const std::vector<ObjectPtr>& objects, in
   int64_t deadline = deadline_of(timeout_ms);
   while (worker_->wait_some(refs, static_cast<size_t>(num_objects), deadline, true, &ready) == w::Waited::kInterrupted) {
   }
+  worker_->errors_seen(refs);
   return ready;
 }
 

@@ -54,7 +54,7 @@ void print_worker_output(Worker& worker) {
   worker.set_log_sink([prefixed, node_ip = worker.context().node_ip](const std::vector<Worker::DriverLine>& lines) {
     for (const auto& line : lines) {
       std::FILE* out = line.is_stderr ? stderr : stdout;
-      std::string text = (prefixed || line.is_notice ? prefix_of(line, node_ip) : "") + line.text + "\n";
+      std::string text = ((prefixed && !line.is_error) || line.is_notice ? prefix_of(line, node_ip) : "") + line.text + "\n";
       std::fwrite(text.data(), 1, text.size(), out);
     }
     std::fflush(stdout);

@@ -401,6 +401,11 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
 
 // ---- functions
 
+PyPtr PythonExecutor::take_instance() {
+  for (FunctionSlot* method : methods_) method->callable.reset();
+  return std::move(instance_);
+}
+
 FunctionSlot* PythonExecutor::slot_of(worker::ExecutingTask& task) {
   void*& slot = task.language_slot();
   if (!slot) slot = load_slot(task).release();   // lives as long as the process, like the template
@@ -438,6 +443,7 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
     slot->retry_types = call_python("ray._private.executor", "load_retry_types", args.get());
     if (!slot->retry_types) return nullptr;
   }
+  if (actor && !task.is_actor_creation()) methods_.push_back(slot.get());
   return slot;
 }
 
@@ -453,7 +459,10 @@ bool PythonExecutor::apply_job(const proto::JobConfig& job) {
     PyPtr text(py_text(entry));
     if (!text || PyList_Append(code.get(), text.get()) < 0) return false;
   }
-  PyPtr args(PyTuple_Pack(3, id.get(), path.get(), code.get()));
+  auto logging = job.env().find("RAY_LOGGING_CONFIG");
+  PyPtr config(py_text(logging == job.env().end() ? "" : logging->second));
+  if (!id || !config) return false;
+  PyPtr args(PyTuple_Pack(4, id.get(), path.get(), code.get(), config.get()));
   if (!call_python("ray._private.executor", "apply_job_config", args.get())) return false;
   job_id_ = job.job_id();
   return true;

@@ -82,6 +82,7 @@ class PythonExecutor final : public worker::Executor {
   void end_of_items(worker::ExecutingTask& task);
   void run_thread();                                                  // a pool thread's life
   PyObject* log_marker() const { return log_marker_; }
+  PyPtr take_instance();                                              // when no call of the actor runs or comes any more
 
  private:
   void run_here(std::unique_ptr<worker::ExecutingTask> task);
@@ -111,6 +112,7 @@ class PythonExecutor final : public worker::Executor {
   PyPtr instance_;                      // of an actor process
   PyPtr actor_marker_;                  // its log marker, once it is made
   std::string job_id_;                  // whose sys.path and environment are in effect
+  std::vector<FunctionSlot*> methods_;  // that hold the instance
   PyObject* log_marker_ = nullptr;      // of what ran last; belongs to its slot
   int omp_threads_ = 0;                 // nothing set yet
 

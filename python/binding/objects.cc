@@ -228,6 +228,7 @@ PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
   WorkerHold hold = hold_worker();
   if (!wait_with_signals([&] { return worker.wait_some(refs, wait.num_returns, wait.deadline_us, wait.fetch_local, &ready); }, &waited)) return nullptr;
   ready.resize(wait.count);
+  worker.errors_seen(refs);
   return split(wait, items, std::count(ready.begin(), ready.end(), true), [&](Py_ssize_t i) { return ready[i]; });
 }
 
@@ -242,7 +243,10 @@ PyObject* wait(PyObject*, PyObject* args, PyObject* kwargs) {
   for (Py_ssize_t i = 0; i < wait.count && here < wait.num_returns; ++i) here += in_memory(as_object_ref(PyList_GET_ITEM(wait.list, i))->ref);
   if (here < wait.num_returns) return wait_slow(*worker, wait);
   std::vector<PyObject*> items(wait.count);
-  for (Py_ssize_t i = 0; i < wait.count; ++i) items[i] = PyList_GET_ITEM(wait.list, i);
+  for (Py_ssize_t i = 0; i < wait.count; ++i) {
+    items[i] = PyList_GET_ITEM(wait.list, i);
+    worker->errors_seen({&as_object_ref(items[i])->ref, 1});
+  }
   return split(wait, items, here, [&](Py_ssize_t i) { return in_memory(as_object_ref(items[i])->ref); });
 }
 
@@ -308,7 +312,9 @@ PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
     value = worker.value_of(ref);
   }
   if (!value) return raise(value.error());
-  return load_value(*value);
+  PyObject* object = load_value(*value);
+  if (!object) worker.errors_seen({&ref, 1});
+  return object;
 }
 
 bool in_event_loop() { return t_in_event_loop; }

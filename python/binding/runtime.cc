@@ -139,7 +139,7 @@ PyObject* context(PyObject*, PyObject*) {
 
 PyObject* is_connected(PyObject*, PyObject*) { return PyBool_FromLong(g_runtime.worker && g_runtime.worker->is_connected()); }
 
-// take_log_lines(wait) -> [(name, ip, text, pid, is_stderr, is_notice), ...]
+// take_log_lines(wait) -> [(name, ip, text, pid, is_stderr, 0: output, 1: notice or 2: an error of this process), ...]
 PyObject* take_log_lines(PyObject*, PyObject* wait) {
   if (PyObject_IsTrue(wait) && g_log.fd >= 0) {
     GilRelease release;
@@ -159,7 +159,7 @@ PyObject* take_log_lines(PyObject*, PyObject* wait) {
     const auto& line = lines[i];
     PyPtr name(py_text(line.name)), ip(py_text(line.ip)), text(py_text(line.text));
     if (!name || !ip || !text) return nullptr;
-    PyObject* item = Py_BuildValue("(OOOiOO)", name.get(), ip.get(), text.get(), line.pid, line.is_stderr ? Py_True : Py_False, line.is_notice ? Py_True : Py_False);
+    PyObject* item = Py_BuildValue("(OOOiOi)", name.get(), ip.get(), text.get(), line.pid, line.is_stderr ? Py_True : Py_False, line.is_error ? 2 : line.is_notice);
     if (!item) return nullptr;
     PyList_SET_ITEM(list.get(), i, item);
   }

@@ -209,7 +209,7 @@ bool job_config_from_dict(PyObject* dict, proto::JobConfig* out) {
          field<std::string>(dict, "cwd", [&](std::string v) { out->set_cwd(std::move(v)); }) &&
          field<std::string>(dict, "entrypoint", [&](std::string v) { out->set_entrypoint(std::move(v)); }) &&
          field<std::string>(dict, "runtime_env", [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
-         strings(dict, "metadata", out->mutable_metadata()) &&
+         strings(dict, "metadata", out->mutable_metadata()) && strings(dict, "env", out->mutable_env()) &&
          field<bool>(dict, "log_to_driver", [&](bool v) { out->set_log_to_driver(v); }) &&
          field<std::string>(dict, "submission_id", [&](std::string v) { out->set_submission_id(std::move(v)); });
 }

@@ -173,6 +173,14 @@ PyObject* run_worker(PyObject*, PyObject*) {
   return PyLong_FromLong(code);
 }
 
+// The instance, when the actor of this process leaves by itself and run_worker() has returned; None otherwise, and afterwards.
+PyObject* take_actor(PyObject*, PyObject*) {
+  worker::Worker* worker = g_runtime.worker.get();
+  PyPtr instance;
+  if (g_executor && worker && worker->leaves_by_itself()) instance = g_executor->take_instance();
+  return instance ? instance.release() : Py_NewRef(Py_None);
+}
+
 PyObject* run_pool_thread(PyObject*, PyObject*) {
   g_executor->run_thread();
   Py_RETURN_NONE;
@@ -194,6 +202,7 @@ PyObject* task_info(PyObject*, PyObject*) {
 
 PyMethodDef kFunctions[] = {
     {"run_worker", run_worker, METH_NOARGS, "Executes tasks until told to exit; returns the exit code."},
+    {"take_actor", take_actor, METH_NOARGS, "The actor's instance, which nothing of ours refers to any more; None when it is not to end gracefully."},
     {"run_pool_thread", run_pool_thread, METH_NOARGS, "The life of a thread of a threaded actor."},
     {"take_calls", take_calls, METH_NOARGS, "The calls that the asyncio actor of this process is to start now."},
     {"take_cancel_news", take_cancel_news, METH_NOARGS, "Whether calls were cancelled since the last time."},

@@ -26,6 +26,7 @@ _LAZY = {
     "java_function": ("ray.cross_language", "java_function"),
     "java_actor_class": ("ray.cross_language", "java_actor_class"),
     "JobConfig": ("ray.job_config", "JobConfig"),
+    "LoggingConfig": ("ray._private.logging_config", "LoggingConfig"),
     "Language": ("ray._private.language", "Language"),
     **{name: ("ray._private.ids", name) for name in ("ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "NodeID", "PlacementGroupID",
                                                      "TaskID", "UniqueID", "WorkerID")},

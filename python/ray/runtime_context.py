@@ -17,6 +17,12 @@ def _warn_driver(what: str):
     logging.getLogger("ray").warning("This method is only available when the process is a worker: there is no %s on a driver.", what)
 
 
+def function_name(task: dict) -> str:
+    """Of a running task: module, class if there is one, bare name."""
+    name = task["function_name"].rpartition(".")[2]
+    return f"{task['module']}.{task['class_name']}.{name}" if task["class_name"] else f"{task['module']}.{name}"
+
+
 class RuntimeContext:
     """Identity of the running job, task and actor. All ids are hex strings."""
 
@@ -68,8 +74,7 @@ class RuntimeContext:
         task = self._task("task function name")
         if not task:
             return None
-        name = task["function_name"].rpartition(".")[2]
-        return f"{task['module']}.{task['class_name']}.{name}" if task["class_name"] else f"{task['module']}.{name}"
+        return function_name(task)
 
     def get_placement_group_id(self) -> str | None:
         """The placement group of the running task, hex; None outside of one."""

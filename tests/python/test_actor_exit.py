@@ -123,3 +123,78 @@ def test_a_failed_argument_of_a_call_says_whose_it_was():
         at = [text.index(name) for name in names]
         assert at == sorted(at) and "At least one of the input arguments for this task could not be computed:" in text and "the source" in text
     assert ray.get(actor.take.remote(2), timeout=60) == 2
+
+
+# ---- what is owed to an actor that leaves by itself
+
+class Owed:
+    def __init__(self, path, name):
+        import atexit
+        self.path, self.name = path, name
+        atexit.register(self.note_in, path, "atexit")
+
+    @staticmethod
+    def note_in(path, what):
+        with open(path, "a") as file:
+            file.write(what + "\n")
+
+    def leave(self):
+        ray.actor.exit_actor()
+
+    def m(self):
+        return 1
+
+    def __ray_shutdown__(self):
+        self.note_in(self.path, "shutdown")
+
+    def __del__(self):
+        self.note_in(self.path, "del")
+
+
+class OwedRaises(Owed):
+    def __ray_shutdown__(self):
+        self.note_in(self.path, "shutdown")
+        raise ValueError("in the hook")
+
+
+class OwedAsync(Owed):
+    async def m(self):
+        return 1
+
+    async def __ray_shutdown__(self):
+        await asyncio.sleep(0)
+        self.note_in(self.path, "shutdown")
+
+
+def notes(path, last):
+    import time
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        text = path.read_text() if path.exists() else ""
+        if text.endswith(last + "\n"):
+            return text.split()
+        time.sleep(0.02)
+    return text.split()
+
+
+@pytest.mark.parametrize("cls, end", [(Owed, "scope"), (Owed, "leave"), (Owed, "terminate"), (OwedRaises, "scope"), (OwedAsync, "scope")])
+def test_hooks_run_in_order(tmp_path, cls, end):
+    path = tmp_path / "notes"
+    actor = ray.remote(cls).remote(str(path), end)
+    assert ray.get([actor.m.remote(), actor.m.remote()]) == [1, 1]
+    if end == "leave":
+        actor.leave.remote()
+    elif end == "terminate":
+        actor.__ray_terminate__.remote()
+    del actor
+    assert notes(path, "atexit") == ["shutdown", "del", "atexit"]
+
+
+def test_a_killed_actor_gets_no_hooks(tmp_path):
+    path = tmp_path / "notes"
+    actor = ray.remote(Owed).remote(str(path), "kill")
+    assert ray.get(actor.m.remote()) == 1
+    ray.kill(actor)
+    with pytest.raises(ActorDiedError):
+        ray.get(actor.m.remote())
+    assert not path.exists()

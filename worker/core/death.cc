@@ -53,6 +53,8 @@ proto::ErrorValue as_cause(const proto::ErrorValue& error) {
 
 }  // namespace
 
+std::string error_text(const proto::ErrorValue& error) { return error.code() == kTaskRaised ? shown(error) : error.message(); }
+
 std::string display_name(const proto::FunctionDescriptor& function) {
   if (!function.class_name().empty()) return function.class_name() + "." + function.name();
   size_t dot = function.name().rfind('.');
@@ -73,7 +75,7 @@ proto::ErrorValue dependency_error(const proto::ErrorValue& cause, const Receive
   proto::ErrorValue error = raised ? cause : as_cause(cause);
   error.set_function_name(display_name(at.function));
   error.set_proctitle("ray::" + error.function_name());
-  error.set_traceback(kDependencyFailed + (raised ? "ray.exceptions.RayTaskError: " + shown(cause) : error.cause_class() + ": " + cause.message()));
+  error.set_traceback(kDependencyFailed + (raised ? "ray.exceptions.RayTaskError" : error.cause_class()) + ": " + error_text(cause));
   error.set_pid(at.pid);
   error.set_ip(at.ip);
   error.set_actor_id(at.actor_id);

@@ -33,6 +33,8 @@ std::string_view error_type_name(const proto::ErrorValue& error);
 
 // A clause with its full stop, then the last lines of the log.
 std::string describe_exit(const proto::ExitInfo& info);
+// What people read of an error of any kind: of user code with its header line and frames.
+std::string error_text(const proto::ErrorValue& error);
 // ray.cancel before the task ran, or by force.
 proto::ErrorValue cancelled_error(const Task& task);
 proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& info);

@@ -54,6 +54,9 @@ struct ObjectEntry : RefEntry {
   // owned and pending: the task that makes it. Not looked at once the object is ready.
   Task* producer = nullptr;
 
+  // owned: it became an error that nobody has seen; free_object() looks at it. Readers clear it without the mutex.
+  mutable std::atomic<bool> unseen_error{false};
+
   // value
   Blob blob;
   int64_t size = 0;                  // of the encoded value

@@ -46,9 +46,15 @@ void Worker::Impl::deliver_logs(Lock& lock) {
   std::vector<DriverLine> lines;
   lines.swap(pending_lines);
   auto sink = log_sink;
-  if (!sink) return;
   lock.unlock();
-  sink(lines);
+  if (sink) {
+    sink(lines);
+  } else {
+    // Of a worker, or a driver that does not print workers' output: its own errors are printed all the same.
+    for (const DriverLine& line : lines) {
+      if (line.is_error) fmt::print(stderr, "{}\n", line.text);
+    }
+  }
   lock.lock();
 }
 

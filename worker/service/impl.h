@@ -176,7 +176,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   Task* task_in_flight(Link& link, uint32_t seq);                                // (L) null: no such one
   ObjectLocation location_of(const Link& link);                                  // (L) of what its worker sealed
   void complete(Task* task, const ObjectLocation& node, std::span<const Return> returns, wire::TaskStatus status);   // (L)
-  void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node);   // (L) and ready
+  void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node, bool cancelled);   // (L) and ready
   void fail_with_blob(Task* task, const Blob& error);                            // (L) takes the task
   void drop_task(Task* task);                                                    // (L)
   Status cancel(const Ref& ref, bool force, bool recursive);
@@ -221,6 +221,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids, const WorkerId& borrower) override;
   void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id) override;
   void free_object(ObjectEntry& entry) override;
+  void report_unseen(const ObjectEntry& entry);                      // (L)
   void actor_out_of_scope(const ActorId& actor) override;
 
   // ---- execute.cc
@@ -343,7 +344,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   Ref recent_argument;                           // see keep_recent()
   int64_t recent_until_us = 0;
   bool recent_timer_set = false;
-  uint64_t errors_stored = 0;                    // values that became errors; see Worker::wait_all()
+  std::atomic<uint64_t> errors_stored{0};        // values that became errors; see Worker::wait_all()
+  const bool ignore_unseen_errors;               // RAY_IGNORE_UNHANDLED_ERRORS
   std::vector<Ref> pinned_forever;               // packed out of band
   std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments of actors made here, as long as they may be needed
 

@@ -170,13 +170,17 @@ Result<Ref> Worker::Impl::put(const ValueParts& parts, const ContentHash* conten
 }
 
 void Worker::Impl::free_object(ObjectEntry& entry) {
+  if (!entry.in_store()) {
+    if (entry.unseen_error.exchange(false, std::memory_order_relaxed)) report_unseen(entry);
+    return;
+  }
   if (!content_of.empty()) {
     if (auto it = content_of.find(entry.id); it != content_of.end()) {
       put_by_content.erase(it->second);
       content_of.erase(it);
     }
   }
-  if (!entry.in_store() || !store || stopping) return;
+  if (!store || stopping) return;
   std::vector<store::Location> elsewhere;
   for (const auto& location : entry.locations) {
     if (location.node != context.node_id) elsewhere.push_back(to_store(location, entry.size));
@@ -184,6 +188,19 @@ void Worker::Impl::free_object(ObjectEntry& entry) {
   entry.mapped = {};
   store->drain_releases();
   store->free({entry.id}, elsewhere);
+}
+
+// The last reference to a failed task's result went, and nobody has read it, waited for it or passed it on.
+void Worker::Impl::report_unseen(const ObjectEntry& entry) {
+  auto value = decode_value(entry.blob.bytes());
+  auto error = value ? decode_error(value->inband) : Result<proto::ErrorValue>(value.error());
+  if (!error || stopping) return;
+  DriverLine line;
+  line.text = "Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): " + error_text(*error);
+  line.is_stderr = line.is_error = true;
+  pending_lines.push_back(std::move(line));
+  background_cv.notify_one();
+  if (leader_is_background) loop->wake();
 }
 
 bool Worker::Impl::is_local(const ObjectEntry& entry) const {
@@ -325,6 +342,7 @@ Result<Value> Worker::Impl::value_of(const Ref& ref) {
 
 void Worker::Impl::fill_status(const ObjectEntry& entry, bool want_value, proto::ObjectStatus* status) {
   status->set_size(entry.size);
+  entry.unseen_error.store(false, std::memory_order_relaxed);
   if (entry.state == ObjectState::kInMemory) {
     status->set_state(proto::ObjectStatus::READY_INLINE);
     if (want_value) status->set_value(std::string(as_view(entry.blob.bytes())));

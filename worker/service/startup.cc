@@ -3,6 +3,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
+
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
 
@@ -10,6 +13,11 @@ namespace rt::worker {
 namespace {
 
 std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+bool flag_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value && std::strcmp(value, "0") != 0;
+}
 
 // Closed unless handed on.
 struct Descriptor {
@@ -22,7 +30,8 @@ struct Descriptor {
 }  // namespace
 
 Worker::Impl::Impl(Options the_options)
-    : options(std::move(the_options)), settings(options.settings), loop(std::make_unique<net::PollLoop>()), rng(Rng::from_system()) {}
+    : options(std::move(the_options)), settings(options.settings), loop(std::make_unique<net::PollLoop>()), rng(Rng::from_system()),
+      ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")) {}
 
 Worker::Impl::~Impl() = default;
 
@@ -161,6 +170,7 @@ void Worker::Impl::stop() {
     flush_records();
     refs->drain_releases();
     loop->flush_all();
+    if (!pending_lines.empty()) deliver_logs(lock);
     stopping = true;
     connected = false;
     refs->close();

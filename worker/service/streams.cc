@@ -46,7 +46,7 @@ void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
     } else {
       if (stream->producer.lock() != link) stream->producer = link;
       stream->seq = seq;
-      store_return(*static_cast<ObjectEntry*>(item.entry()), value, node);
+      store_return(*static_cast<ObjectEntry*>(item.entry()), value, node, true);   // what was raised is read by its consumer or not wanted
     }
     acknowledge_items(*stream);
   }

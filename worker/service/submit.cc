@@ -95,6 +95,7 @@ bool Worker::Impl::args_failed(Task* task) {
     if (entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) {
       Receiver receiver{task->function->spec.function(), task->id, {}, getpid(), context.node_ip};
       std::string error = encoded_dependency_error(entry.blob.bytes(), receiver);
+      entry.unseen_error = false;
       fail_with_blob(task, copy_blob(as_bytes(error)));
       return true;
     }
@@ -139,6 +140,7 @@ void Worker::Impl::write_task(Link& link, const Task& task) {
     }
     const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
     if (entry.state == ObjectState::kInMemory) {
+      entry.unseen_error.store(false, std::memory_order_relaxed);
       writer.number(uint8_t{0});
       writer.number(static_cast<uint32_t>(entry.blob.size));
       writer.bytes(entry.blob.bytes());
@@ -326,11 +328,14 @@ ObjectLocation Worker::Impl::location_of(const Link& link) {
   return {NodeId::from_binary(worker.node_id()), worker.ip(), worker.port()};
 }
 
-void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node) {
+void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node, bool cancelled) {
   if (!value.in_store) {
     auto decoded = decode_value(value.value);
     if (decoded && !decoded->packed_refs.empty()) entry.contained = take_refs(decoded->packed_refs, true, false);
-    if (decoded && decoded->kind == ValueKind::kError) ++errors_stored;
+    if (decoded && decoded->kind == ValueKind::kError) {
+      ++errors_stored;
+      entry.unseen_error = !ignore_unseen_errors && !cancelled;
+    }
     set_blob(entry, copy_blob(value.value));
     return;
   }
@@ -354,7 +359,7 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
       set_error(entry, system_error(Code::kInternal, "the worker's reply holds no value", *task));
       continue;
     }
-    store_return(entry, *r, node);
+    store_return(entry, *r, node, task->cancelled);
   }
   drop_task(task);
 }
@@ -362,12 +367,20 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
 void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
   ++errors_stored;
   record_failure(*task, error);
-  if (task->function->spec.num_returns() < 0) end_stream(task, &error);
-  for (Ref& ref : task->returns) set_blob(*static_cast<ObjectEntry*>(ref.entry()), error);
+  bool stream = task->function->spec.num_returns() < 0;     // the error is its last item, too
+  if (stream) end_stream(task, &error);
+  for (Ref& ref : task->returns) {
+    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    entry.unseen_error = !ignore_unseen_errors && !task->cancelled && !stream;
+    set_blob(entry, error);
+  }
   drop_task(task);
 }
 
-void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) { fail_with_blob(task, copy_blob(as_bytes(encode_error(error)))); }
+void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) {
+  task->cancelled |= error.code() == static_cast<int>(Code::kCancelled);
+  fail_with_blob(task, copy_blob(as_bytes(encode_error(error))));
+}
 
 void Worker::Impl::drop_task(Task* task) { tasks.give_back(task); }
 

@@ -16,8 +16,10 @@ class LogLineReader {
   // Appends the lines that `data` completes to `out`, one LogLines per run of equal job and name; only those two and the lines
   // are filled. Lines longer than the bound come in pieces.
   void feed(std::string_view data, std::vector<proto::LogLines>* out);
-  // What has no newline yet, at the end of the process.
+  // What has no newline yet: at the end of the process, or when nothing follows for a while.
   void finish(std::vector<proto::LogLines>* out);
+  // Text is there that has no newline yet, and it is not the beginning of a marker.
+  bool has_partial() const { return !partial_.empty() && partial_[0] != ':'; }
   // For lines before any ":job_id:" marker: binary id.
   void set_job(const std::string& job_id) { default_job_ = job_id; }
 

@@ -4,6 +4,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "common/base/log.h"
 
 namespace rt::node {
@@ -73,6 +75,7 @@ void LogMonitor::remove(const WorkerId& worker) {
     fill(file, rest, &event);
     if (file.fd >= 0) ::close(file.fd);
     dirty_.erase(it->first);
+    partial_.erase(it->first);
     it = files_.erase(it);
   }
   publish(event);
@@ -108,19 +111,31 @@ void LogMonitor::flush() {
     for (const auto& [name, file] : files_) dirty_.insert(name);
   }
   proto::HeadEvent event;
+  std::set<std::string> waiting = std::exchange(partial_, {});
   std::set<std::string> more;
   for (const std::string& name : dirty_) {
     auto it = files_.find(name);
     if (it == files_.end()) continue;
     bool again = true;
+    int64_t before = it->second.offset;
     for (int piece = 0; piece < kPiecesPerFlush && again; ++piece) again = read_some(it->second, &event);
     if (again) more.insert(name);
+    if (it->second.offset == before) continue;
+    waiting.erase(name);
+    if (it->second.reader.has_partial()) partial_.insert(name);
+  }
+  // Somebody wrote a line without its end and nothing since: people want to see it.
+  for (const std::string& name : waiting) {
+    File& file = files_.at(name);
+    std::vector<proto::LogLines> rest;
+    file.reader.finish(&rest);
+    fill(file, rest, &event);
   }
   dirty_ = std::move(more);
   publish(event);
   if (!dirty_.empty()) {
     schedule(0);
-  } else if (inotify_ < 0 && !files_.empty()) {
+  } else if (!partial_.empty() || (inotify_ < 0 && !files_.empty())) {
     schedule(settings_.log_batch_interval_ms * 1000);
   }
 }

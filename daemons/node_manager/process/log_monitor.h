@@ -54,6 +54,7 @@ class LogMonitor {
   std::string directory_;
   std::map<std::string, File> files_;      // by name within the directory
   std::set<std::string> dirty_;
+  std::set<std::string> partial_;          // with a line that was not complete when they were read last
   int inotify_ = -1;
   std::unique_ptr<net::FdWatch> watch_;
   net::Loop::TimerId timer_ = 0;

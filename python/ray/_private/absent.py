@@ -7,7 +7,7 @@ from typing import NoReturn
 
 # Package -> names in it, modules and attributes alike. A name that gets built is found before it is looked up here.
 ABSENT = {
-    "ray": ("ClientBuilder", "DynamicObjectRefGenerator", "LoggingConfig", "ObjectRefGenerator", "air", "autoscaler", "client", "client_builder", "cpp_function", "dashboard", "data",
+    "ray": ("ClientBuilder", "DynamicObjectRefGenerator", "ObjectRefGenerator", "air", "autoscaler", "client", "client_builder", "cpp_function", "dashboard", "data",
             "internal", "job_submission", "llm", "rllib", "serve", "train", "tune", "widgets", "workflow"),
     "ray.dag": ("CollectiveOutputNode", "CompiledDAG", "DAGContext", "DAGOperationFuture", "GPUFuture", "plot"),
     "ray.experimental": ("RDTManager", "array", "channel", "collective", "compiled_dag_ref"),

@@ -68,8 +68,14 @@ class ActorLoop:
         self.tasks.pop(call, None)
 
 
+actor_loop: asyncio.AbstractEventLoop | None = None
+
+
 def start():
-    threading.Thread(target=ActorLoop().run, name="ray_asyncio", daemon=True).start()
+    global actor_loop
+    actor = ActorLoop()
+    actor_loop = actor.loop
+    threading.Thread(target=actor.run, name="ray_asyncio", daemon=True).start()
 
 
 def warn_blocking_get():

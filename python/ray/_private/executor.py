@@ -65,7 +65,7 @@ def _terminate():
     raise ActorExit("__ray_terminate__() was called")
 
 
-def apply_job_config(job_id: str, sys_path: list, code_search_path: list):
+def apply_job_config(job_id: str, sys_path: list, code_search_path: list, logging_config: str):
     """Makes the driver's modules importable, in place of the previous job's."""
     from ray._private.worker import global_worker
     global_worker.code_search_path = code_search_path
@@ -80,6 +80,9 @@ def apply_job_config(job_id: str, sys_path: list, code_search_path: list):
     first = len(environment_path)
     sys.path[first:first] = _applied_path
     os.environ["RAY_JOB_ID"] = job_id
+    if logging_config:
+        from ray._private.logging_config import apply_text
+        apply_text(logging_config)
 
 
 def set_omp_threads(threads: int):

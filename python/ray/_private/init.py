@@ -85,7 +85,10 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
                 return RayContext(worker_module.global_worker.address_info)
             raise RuntimeError("Maybe you called ray.init twice by accident? This error can be suppressed by passing in 'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'.")
         _install_sigterm_handler()
-        if configure_logging:
+        if logging_config is not None:
+            from ray._private import logging_config as logging_setup
+            logging_setup.apply(logging_config)
+        elif configure_logging:
             _configure_logging(logging_level, logging_format)
         job = _job_config(given)
         node = {}
@@ -138,6 +141,10 @@ def _check_arguments(given: dict):
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, (int, float)) or not 0 < memory < 2**63):
         raise ValueError(f"object_store_memory: expected a positive number of bytes, got {memory!r}")
     _check_number("_memory", hidden.get("_memory"))
+    if given["logging_config"] is not None:
+        from ray._private.logging_config import LoggingConfig
+        if not isinstance(given["logging_config"], LoggingConfig):
+            raise TypeError(f"logging_config: expected a ray.LoggingConfig, got {type(given['logging_config']).__name__}")
     if given["namespace"] is not None:
         if not isinstance(given["namespace"], str):
             raise TypeError("namespace must be None or a string.")
@@ -153,8 +160,6 @@ def _check_absent(given: dict, hidden: dict):
         raise not_in_release("the dashboard (include_dashboard=True)")
     if given["dashboard_port"] is not None:
         raise not_in_release("the dashboard (dashboard_port)")
-    if given["logging_config"] is not None:
-        raise not_in_release("LoggingConfig (logging_config)")
     if given["enable_resource_isolation"] or given["cgroup_path"] or given["system_reserved_cpu"] or given["system_reserved_memory"]:
         raise not_in_release("resource isolation by cgroups (enable_resource_isolation)")
     if given["proxy_server_url"]:
@@ -438,6 +443,10 @@ def _job_config(given: dict) -> dict:
         metadata.update(config.metadata)
         namespace = namespace or config.ray_namespace
         worker_module.global_worker.default_actor_lifetime = config.default_actor_lifetime
+    logging_env = {}
+    if given["logging_config"] is not None:
+        from ray._private.logging_config import to_environment
+        logging_env = to_environment(given["logging_config"])
     log = given["log_to_driver"]
     if log is None:
         log = os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
@@ -446,7 +455,7 @@ def _job_config(given: dict) -> dict:
     return {
         "ray_namespace": namespace or _random_namespace(), "python_executable": sys.executable, "runtime_env": env.json if env else "",
         "sys_path": _driver_sys_path(bool(env and env.fields.get("working_dir"))),
-        "cwd": os.getcwd(), "entrypoint": " ".join(sys.argv) or "python", "metadata": metadata, "log_to_driver": bool(log),
+        "env": logging_env, "cwd": os.getcwd(), "entrypoint": " ".join(sys.argv) or "python", "metadata": metadata, "log_to_driver": bool(log),
         "submission_id": os.environ.get("RAY_JOB_SUBMISSION_ID") or metadata.get("job_submission_id") or "",
         "code_search_path": list(config.code_search_path) if config is not None else [],
     }
@@ -470,7 +479,7 @@ def _connect(node: dict, job: dict, given: dict):
     }
     if job["log_to_driver"]:
         from ray._private.log_print import LogPrinter
-        worker.log_printer = LogPrinter(ip, context["session_dir"])
+        worker.log_printer = LogPrinter(ip, context["session_dir"], prefixed=given["logging_config"] is None)
     if not _registered_atexit:
         import atexit
         atexit.register(worker_module.shutdown, _exiting_interpreter=True)

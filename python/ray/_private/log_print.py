@@ -75,11 +75,11 @@ class Deduplicator:
 class LogPrinter:
     """Owns the thread that prints. stop() prints what has arrived and ends it."""
 
-    def __init__(self, node_ip: str, session_dir: str):
+    def __init__(self, node_ip: str, session_dir: str, prefixed: bool = True):
         self.node_ip = node_ip
         self.log_dir = os.path.join(session_dir, "logs")
         self.color = os.environ.get("RAY_COLOR_PREFIX", "")
-        self.prefixed = not _flag("RAY_DISABLE_WORKER_LOG_PREFIX", False)
+        self.prefixed = prefixed and not _flag("RAY_DISABLE_WORKER_LOG_PREFIX", False)
         self.dedup = None
         if _flag("RAY_DEDUP_LOGS", True):
             self.dedup = Deduplicator(float(os.environ.get("RAY_DEDUP_LOGS_AGG_WINDOW_S", "5")), os.environ.get("RAY_DEDUP_LOGS_ALLOW_REGEX"),
@@ -113,6 +113,10 @@ class LogPrinter:
     def print(self, lines):
         now = time.monotonic()
         for line in lines:
+            if line[5] == 2:        # a failure of a task of this program, which has dropped its result
+                import logging
+                logging.getLogger("ray").error("%s", line[2])
+                continue
             if line[2].startswith("__ray_tqdm_magic_token__"):      # a progress bar's state
                 from ray.experimental.tqdm_ray import receive
                 if receive(line[2]):

@@ -8,6 +8,8 @@ import io
 import os
 import signal
 import sys
+import threading
+import time
 
 import ray
 import ray._private.errors
@@ -51,15 +53,49 @@ class MarkedStream(io.TextIOWrapper):
 
     def write(self, text):
         marker = _raylet.log_marker()
-        if marker is not self._marker and self._line_start and marker is not None:
+        if marker is not self._marker and marker is not None:
             self._marker = marker
+            if not self._line_start:       # the function before left its line open
+                super().write("\n")
             if executor.current_job != self._job:
                 self._job = executor.current_job
                 super().write(f":job_id:{self._job}\n")
             super().write(marker + "\n")
         if text:
             self._line_start = text[-1] == "\n"
-        return super().write(text)
+        written = super().write(text)
+        if not self._line_start:
+            _flusher.wake()
+        return written
+
+
+class _Flusher:
+    """Lines without an end leave Python's buffers a moment later. Its thread starts with the first of them."""
+
+    def __init__(self):
+        self._open = threading.Event()
+        self._started = False
+
+    def wake(self):
+        if not self._open.is_set():
+            self._open.set()
+            if not self._started:
+                self._started = True
+                threading.Thread(target=self._run, name="ray_flush", daemon=True).start()
+
+    def _run(self):
+        while True:
+            self._open.wait()
+            time.sleep(0.05)
+            self._open.clear()
+            for stream in (sys.__stdout__, sys.__stderr__):
+                try:
+                    stream.flush()
+                except ValueError:      # closed by the program
+                    pass
+
+
+_flusher = _Flusher()
 
 
 def _on_interrupt(signum, frame):
@@ -93,6 +129,8 @@ def main(args: dict) -> int:
         "node_manager_socket": args["node_manager_socket"],
     })
     code = _raylet.run_worker()
+    from ray._private.actor_end import run_hooks
+    run_hooks()
     sys.stdout.flush()
     sys.stderr.flush()
     return code

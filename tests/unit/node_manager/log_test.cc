@@ -60,10 +60,16 @@ TEST(LogMonitor, FollowsFilesUntilTheirWorkerEnds) {
   err << "oops\n" << std::flush;
   ASSERT_TRUE(driver.run_until([&] { return lines.size() == 2; }));
   EXPECT_TRUE(lines[1].is_stderr());
+  out << "no newline" << std::flush;   // and nothing after it
+  ASSERT_TRUE(driver.run_until([&] { return lines.size() == 3; }));
+  EXPECT_EQ(lines[2].lines(0), "no newline");
+  out << " and the rest\n" << std::flush;
+  ASSERT_TRUE(driver.run_until([&] { return lines.size() == 4; }));
+  EXPECT_EQ(lines[3].lines(0), " and the rest");
   out << "last words" << std::flush;
   monitor.remove(worker);
-  ASSERT_EQ(lines.size(), 3u);
-  EXPECT_EQ(lines[2].lines(0), "last words");
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[4].lines(0), "last words");
 }
 
 }  // namespace

@@ -153,6 +153,44 @@ TEST(WorkerPair, WaitingForAllEndsWithTheFirstFailure) {
   EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kDone);
 }
 
+TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
+  WorkerPair pair(1, [](worker::ExecutingTask& task) -> std::string { throw std::runtime_error(std::string(as_view(task.args().at(0).inband))); });
+  const worker::Template* failing = pair.driver->make_template(once());
+  std::mutex mutex;
+  std::vector<std::string> reported;
+  pair.driver->set_log_sink([&](const std::vector<worker::Worker::DriverLine>& lines) {
+    std::lock_guard lock(mutex);
+    for (const auto& line : lines) {
+      EXPECT_TRUE(line.is_error && line.is_stderr && !line.is_notice);
+      reported.push_back(line.text);
+    }
+  });
+  std::vector<bool> ready;
+  worker::Ref waited = pair.call("waited", failing), seen = pair.call("seen", failing);
+  ASSERT_EQ(pair.driver->wait_some({&waited, 1}, 1, -1, true, &ready), worker::Waited::kDone);
+  pair.driver->errors_seen({&waited, 1});
+  ASSERT_EQ(pair.driver->wait_all({&seen, 1}, -1), worker::Waited::kDone);
+  pair.driver->errors_seen({&seen, 1});
+  worker::Ref argument = pair.call("argument", failing);
+  std::vector<worker::Ref> dependent;
+  worker::Arg arg{.ref = &argument};
+  ASSERT_TRUE(pair.driver->submit(failing, {&arg, 1}, &dependent));
+  ASSERT_EQ(pair.driver->wait_all(dependent, -1), worker::Waited::kDone);
+  pair.driver->errors_seen(dependent);
+  waited.reset();
+  seen.reset();
+  argument.reset();
+  dependent.clear();
+  pair.call("dropped", failing).reset();
+  worker::Ref last = pair.call("last", failing);
+  ASSERT_EQ(pair.driver->wait_all({&last, 1}, -1), worker::Waited::kDone);
+  last.reset();
+  pair.driver.reset();
+  ASSERT_EQ(reported.size(), 2u);
+  EXPECT_NE(reported[0].find("Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): "), std::string::npos);
+  EXPECT_NE(reported[0].find("ray::"), std::string::npos);
+}
+
 TEST(WorkerPair, ManyThreadsGet) {
   WorkerPair pair(2, echo);
   std::vector<std::thread> threads;

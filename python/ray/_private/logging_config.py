@@ -1,0 +1,109 @@
+"""ray.LoggingConfig: how the loggers of the driver and of its workers write. Contract: semantics, section 11."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import traceback
+
+_ENCODINGS = ("TEXT", "JSON")
+_ENV = "RAY_LOGGING_CONFIG"         # how it reaches workers: with the job's environment
+# Of a LogRecord; what its formatters always write is not asked for.
+_ALWAYS = ("asctime", "levelname", "message", "filename", "lineno", "exc_text")
+_RECORD = (*logging.LogRecord("", 0, "", 0, "", (), None).__dict__, "message", "asctime", "taskName")
+_ATTRIBUTES = tuple(name for name in _RECORD if name not in (*_ALWAYS, "msg", "args", "exc_info", "stack_info"))
+
+
+@dataclasses.dataclass
+class LoggingConfig:
+    """Loggers of the driver, its tasks and actors write records as text or as one JSON object a line, with the ids of the job, worker,
+    node, actor and task. Workers' output comes without prefixes. ValueError for an unknown encoding or attribute.
+
+    encoding: "TEXT" or "JSON". log_level: name of the root loggers' level. additional_log_standard_attrs: more attributes of logging.LogRecord.
+    """
+    encoding: str = "TEXT"
+    log_level: str = "INFO"
+    additional_log_standard_attrs: list = dataclasses.field(default_factory=list)
+
+    def __post_init__(self):
+        if self.encoding not in _ENCODINGS:
+            raise ValueError(f"Invalid encoding type: {self.encoding}. Valid encoding types are: {list(_ENCODINGS)}")
+        for name in self.additional_log_standard_attrs:
+            if name not in _ATTRIBUTES:
+                raise ValueError(f"Unknown python logging standard attribute: {name}. The valid attributes are: {sorted(_ATTRIBUTES)}")
+
+    def to_dict(self) -> dict:
+        return {"encoding": self.encoding, "log_level": self.log_level, "additional_log_standard_attrs": self.additional_log_standard_attrs}
+
+    @classmethod
+    def from_dict(cls, fields: dict) -> "LoggingConfig":
+        return cls(**fields)
+
+
+def _context() -> dict:
+    """Who logs: ids in hex, as far as they are known."""
+    from ray._private.worker import WORKER_MODE, current_task_info, global_worker
+    if not global_worker.connected:
+        return {}
+    known = global_worker.context
+    task = current_task_info() if global_worker.mode == WORKER_MODE else None
+    out = {"job_id": (task or known)["job_id"].hex(), "worker_id": known["worker_id"].hex(), "node_id": known["node_id"].hex()}
+    if task:
+        from ray.runtime_context import function_name
+        if "actor_id" in task:
+            out["actor_id"] = task["actor_id"].hex()
+        out.update(task_id=task["task_id"].hex(), task_name=task["task_name"], task_func_name=function_name(task))
+        if task.get("actor_name"):
+            out["actor_name"] = task["actor_name"]
+    return out
+
+
+class _ContextFormatter(logging.Formatter):
+    def __init__(self, attributes: list):
+        super().__init__("%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s")
+        self._attributes = attributes
+
+    def details(self, record: logging.LogRecord) -> dict:
+        """What comes after the message: attributes asked for, the caller's extra ones, who logged, when."""
+        out = {name: getattr(record, name, None) for name in self._attributes}
+        out.update((name, value) for name, value in record.__dict__.items() if name not in _RECORD)
+        return {**out, **_context(), "timestamp_ns": int(record.created * 1e9)}
+
+
+class TextFormatter(_ContextFormatter):
+    def format(self, record: logging.LogRecord) -> str:
+        details = self.details(record)     # before `asctime` and the like are added to the record
+        return super().format(record) + " " + " ".join(f"{name}={value}" for name, value in details.items())
+
+
+class JSONFormatter(_ContextFormatter):
+    def format(self, record: logging.LogRecord) -> str:
+        details = self.details(record)
+        out = {"asctime": self.formatTime(record), "levelname": record.levelname, "message": record.getMessage(), "filename": record.filename,
+               "lineno": record.lineno, "process": record.process}
+        if record.exc_info and not record.exc_text:
+            record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+        if record.exc_text:
+            out["exc_text"] = record.exc_text
+        return json.dumps({**out, **details}, default=str)
+
+
+def apply(config: LoggingConfig):
+    """Handlers of the root logger and of `ray` in this process, in place of those they have."""
+    formatter = (JSONFormatter if config.encoding == "JSON" else TextFormatter)(config.additional_log_standard_attrs)
+    for name in (None, "ray"):
+        logger = logging.getLogger(name)
+        handler = logging.StreamHandler()
+        handler.setFormatter(formatter)
+        logger.handlers[:] = [handler]
+        logger.setLevel(config.log_level)
+    logging.getLogger("ray").propagate = False
+
+
+def to_environment(config: LoggingConfig) -> dict[str, str]:
+    return {_ENV: json.dumps(config.to_dict())}
+
+
+def apply_text(text: str):
+    """In a worker: what the driver of its job asked for."""
+    apply(LoggingConfig.from_dict(json.loads(text)))
