@@ -210,8 +210,8 @@ def test_by_a_borrower(tmp_path):
 def test_coroutine_of_an_async_actor(tmp_path):
     @ray.remote
     def child():
-        touch(str(tmp_path / "child"))
         try:
+            touch(str(tmp_path / "child"))
             spin()
         except KeyboardInterrupt:
             touch(str(tmp_path / "child cancelled"))

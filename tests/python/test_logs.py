@@ -42,3 +42,26 @@ def test_no_colour_and_off():
     assert re.search(r"^\(f pid=\d+\) hello from task$", run(RAY_COLOR_PREFIX="0").stdout, re.M)
     assert re.search(r"^hello from task$", run(RAY_DISABLE_WORKER_LOG_PREFIX="1").stdout, re.M)
     assert "hello" not in run(RAY_LOG_TO_DRIVER="0").stdout
+
+
+def test_files_are_rotated(tmp_path):
+    program = """
+import os, ray, sys
+ray.init(num_cpus=1)
+
+@ray.remote
+def f():
+    for i in range(100):
+        print("line", i, "x" * 100)
+    return os.getpid()
+
+pid = ray.get(f.remote())
+logs = os.path.join(ray._private.worker.global_worker.context["session_dir"], "logs")
+print("files:", sorted(name.split(".", 1)[1] for name in os.listdir(logs) if name.startswith("worker-") and f"-{pid}.out" in name))
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_ROTATION_MAX_BYTES": "4000", "RAY_ROTATION_BACKUP_COUNT": "2", "RAY_COLOR_PREFIX": "0"}
+    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert "files: ['out', 'out.1', 'out.2']" in result.stdout
+    # The monitor reads what is there when it looks: a file that was rotated away twice between two looks is gone for it.
+    assert re.search(r"^\(f pid=\d+\) line 99 x+$", result.stdout, re.M)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -145,12 +146,22 @@ bool LogMonitor::read_some(File& file, proto::HeadEvent* event) {
   if (file.fd < 0) return false;
   std::string data(kReadBytes, 0);
   ssize_t n = ::pread(file.fd, data.data(), data.size(), file.offset);
-  if (n <= 0) return false;
+  if (n <= 0) return n == 0 && follow_rotation(file);
   file.offset += n;
   std::vector<proto::LogLines> lines;
   file.reader.feed(std::string_view(data.data(), static_cast<size_t>(n)), &lines);
   fill(file, lines, event);
-  return static_cast<size_t>(n) == data.size();
+  return static_cast<size_t>(n) == data.size() || follow_rotation(file);
+}
+
+bool LogMonitor::follow_rotation(File& file) {
+  struct stat read{}, named{};
+  if (::fstat(file.fd, &read) != 0 || ::stat(file.path.c_str(), &named) != 0 || read.st_ino == named.st_ino) return false;
+  if (read.st_size > file.offset) return true;   // what was written before
+  ::close(file.fd);
+  file.fd = -1;
+  file.offset = 0;
+  return true;
 }
 
 void LogMonitor::fill(const File& file, std::vector<proto::LogLines>& lines, proto::HeadEvent* event) {

@@ -45,6 +45,8 @@ class LogMonitor {
   void flush();
   // True when there may be more.
   bool read_some(File& file, proto::HeadEvent* event);
+  // The worker has renamed the file at its end and goes on in a new one, which is read next.
+  bool follow_rotation(File& file);
   void fill(const File& file, std::vector<proto::LogLines>& lines, proto::HeadEvent* event);
   void publish(proto::HeadEvent& event);
 

@@ -144,7 +144,7 @@ def _check_arguments(given: dict):
     if given["logging_config"] is not None:
         from ray._private.logging_config import LoggingConfig
         if not isinstance(given["logging_config"], LoggingConfig):
-            raise TypeError(f"logging_config: expected a ray.LoggingConfig, got {type(given['logging_config']).__name__}")
+            raise AttributeError(f"logging_config: expected a ray.LoggingConfig, got {type(given['logging_config']).__name__}, which has no encoding")
     if given["namespace"] is not None:
         if not isinstance(given["namespace"], str):
             raise TypeError("namespace must be None or a string.")

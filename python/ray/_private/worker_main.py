@@ -22,23 +22,53 @@ from ray import _raylet
 from ray._private import executor, worker
 
 
+def _limit(name: str, default: int) -> int:
+    try:
+        return int(os.environ.get(name, default))
+    except ValueError:
+        return default
+
+
 class LogFile(io.FileIO):
     """A file of the session's logs. A full or failing disk costs lines, never the task that prints them; once there is room again, a line
-    says how much is missing."""
+    says how much is missing. Beyond RAY_ROTATION_MAX_BYTES it becomes FILE.1, and so on up to RAY_ROTATION_BACKUP_COUNT."""
 
     def __init__(self, descriptor: int):
         super().__init__(descriptor, "w", closefd=False)
         self._lost = 0
+        self._size = os.fstat(descriptor).st_size
+        self._max_size = _limit("RAY_ROTATION_MAX_BYTES", 512 << 20)
+        self._backups = _limit("RAY_ROTATION_BACKUP_COUNT", 5)
 
     def write(self, data) -> int:
         try:
             if self._lost:
                 super().write(f"[{self._lost} bytes of output are missing here: they could not be written]\n".encode())
                 self._lost = 0
-            return super().write(data)
+            written = super().write(data)
+            self._size += written
+            if self._size >= self._max_size > 0 and self._backups > 0 and data[-1:] == b"\n":
+                self._size = 0
+                self._rotate()
+            return written
         except OSError:
             self._lost += len(data)
             return len(data)
+
+    def _rotate(self):
+        try:
+            path = os.readlink(f"/proc/self/fd/{self.fileno()}")
+            if not os.path.isfile(path):
+                return
+            for number in range(self._backups - 1, 0, -1):
+                if os.path.exists(f"{path}.{number}"):
+                    os.replace(f"{path}.{number}", f"{path}.{number + 1}")
+            os.replace(path, path + ".1")
+            fresh = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            os.dup2(fresh, self.fileno())       # what C code prints goes there, too
+            os.close(fresh)
+        except OSError:
+            pass        # it goes on growing
 
 
 class MarkedStream(io.TextIOWrapper):

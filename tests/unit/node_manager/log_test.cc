@@ -72,5 +72,31 @@ TEST(LogMonitor, FollowsFilesUntilTheirWorkerEnds) {
   EXPECT_EQ(lines[4].lines(0), "last words");
 }
 
+TEST(LogMonitor, FollowsAFileThatIsRotated) {
+  ScratchDir dir;
+  AsioDriver driver;
+  Settings settings;
+  settings.log_batch_interval_ms = 1;
+  std::string text;
+  LogMonitor monitor(driver.loop(), settings, dir.path("logs"), [&](const proto::HeadEvent& event) {
+    for (const auto& batch : event.logs()) text += text_of({batch});
+  });
+  Rng rng(1);
+  WorkerId worker = WorkerId::random(rng);
+  std::string path = dir.path("logs/worker-1.out");
+  std::ofstream out(path);
+  out << ":task_name:f\nfirst\n" << std::flush;
+  monitor.add(worker, 42, path, dir.path("logs/worker-1.err"));
+  ASSERT_TRUE(driver.run_until([&] { return text == "[f]first|"; }));
+  out << "last of the old\n" << std::flush;
+  std::filesystem::rename(path, path + ".1");
+  std::ofstream again(path);
+  again << "first of the new\n" << std::flush;
+  ASSERT_TRUE(driver.run_until([&] { return text == "[f]first|[f]last of the old|[f]first of the new|" || text == "[f]first|[f]last of the old|first of the new|"; }));
+  again << "more\n" << std::flush;
+  ASSERT_TRUE(driver.run_until([&] { return text.ends_with("more|"); }));
+  monitor.remove(worker);
+}
+
 }  // namespace
 }  // namespace rt::node
