@@ -17,11 +17,11 @@ namespace {
 
 constexpr size_t kPoolKept = 65'536;   // recycled entries
 
-// Plain small values wait until this process does something anyway.
+// Plain small values wait until this process does something anyway. A failure that nobody has seen is to be reported.
 bool others_care(const ObjectEntry& entry) {
   if (!entry.owned || entry.kind != ObjectEntry::Kind::kObject) return true;
   ObjectState state = entry.state.load(std::memory_order_acquire);
-  return state == ObjectState::kInStore || (state == ObjectState::kInMemory && !entry.contained.empty());
+  return state == ObjectState::kInStore || (state == ObjectState::kInMemory && (!entry.contained.empty() | entry.unseen_error.load(std::memory_order_relaxed)));
 }
 
 }  // namespace
