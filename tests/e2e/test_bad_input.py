@@ -231,7 +231,7 @@ def test_options(live, options, error):
         live.driver.raises(f"Counter.options({options}).remote()", error)
 
 
-@pytest.mark.parametrize("options, error", [("num_returns=-1", "ValueError"), ("num_returns=2**70", "ValueError"), ("num_returns='x'", "ValueError"), ("num_returns=1.5", "TypeError"),
+@pytest.mark.parametrize("options, error", [("num_returns=-1", "ValueError"), ("num_returns=2**70", "ValueError"), ("num_returns='x'", "TypeError"), ("num_returns=1.5", "TypeError"),
                                             ("max_task_retries=-2", "ValueError"), ("max_task_retries='x'", "TypeError"), ("name=3", "TypeError"), ("colour=1", "TypeError"), ("retry_exceptions=[1]", "TypeError")])
 def test_options_of_methods(live, options, error):
     live.driver.raises(f"counter.add.options({options})", error)

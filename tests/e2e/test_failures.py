@@ -90,7 +90,7 @@ def test_without_retries_the_error_names_the_signal(tmp_path):
     with cluster() as c:
         with pytest.raises(exceptions.WorkerCrashedError) as caught:
             ray.get(die_until.options(max_retries=0).remote(tmp_path / "once", 2), timeout=20)
-        assert "signal 9 (Killed)" in str(caught.value) and "die_until" in str(caught.value) and "pid=" in str(caught.value)
+        assert "signal 9 (SIGKILL)" in str(caught.value) and "die_until" in str(caught.value) and "pid=" in str(caught.value)
         assert (tmp_path / "once").stat().st_size == 1
         assert alive(ray.get(whoami.remote()))
         c.await_idle()
@@ -124,7 +124,7 @@ def test_an_actor_is_restarted_as_often_as_it_may_be():
         os.kill(ray.get(counter.pid.remote()), signal.SIGKILL)
         with pytest.raises(exceptions.ActorDiedError) as caught:
             eventually(lambda: answer(counter) is None and False, 20)
-        assert "signal 9 (Killed)" in str(caught.value) and "Counter" in str(caught.value)
+        assert "signal 9 (SIGKILL)" in str(caught.value) and "Counter" in str(caught.value)
         c.await_idle()
 
 

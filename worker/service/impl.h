@@ -152,6 +152,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void set_error(ObjectEntry& entry, const proto::ErrorValue& error);            // (L)
   void resolve(ObjectEntry& entry);                                              // (L) asks the owner of a borrowed object
   void fetch(ObjectEntry& entry);                                                // (L) maps a shared object, from other nodes if need be
+  void lost(ObjectEntry& entry, std::string why);                                // (L) a borrowed object is in no store any more
   bool is_local(const ObjectEntry& entry) const;                                 // value readable without waiting
   Result<Value> value_of(const Ref& ref);
   Result<Value> decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared);   // (L)

@@ -250,6 +250,28 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
   });
 }
 
+// The store no longer has a borrowed object. Stores drop what a dead owner left: whether it lives decides what the reader is told.
+void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
+  entry.fetching = true;   // until the owner has answered
+  Ref hold(&entry);
+  auto owner_died = [this, hold](const Error& error) {
+    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    entry.fetching = false;
+    set_error(entry, system_error(Code::kOwnerDied, fmt::format("The owner of object {} died: {}", entry.id.hex(), error.message)));
+  };
+  with_peer(*entry.owner, [this, hold, owner_died, why = std::move(why)](Result<std::shared_ptr<Link>> link) {
+    if (!link) return owner_died(link.error());
+    proto::ObjectStatusRequest request;
+    request.set_object_id(hold.id().binary());
+    rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1, [this, hold, owner_died, why](Result<proto::ObjectStatus> status) {
+      if (!status) return owner_died(status.error());
+      auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+      entry.fetching = false;
+      set_error(entry, system_error(Code::kObjectLost, why));
+    });
+  });
+}
+
 void Worker::Impl::fetch(ObjectEntry& entry) {
   if (entry.fetching || !entry.in_store() || is_local(entry)) return;
   if (!store) {
@@ -267,7 +289,9 @@ void Worker::Impl::fetch(ObjectEntry& entry) {
     if (got.empty() || !got[0]) {
       std::string why = got.empty() ? "no answer" : got[0].error().message;
       Code code = got.empty() || got[0].error().code == Code::kUnavailable ? Code::kObjectLost : got[0].error().code;
-      set_error(entry, system_error(code, fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size, why)));
+      why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size, why);
+      if (code == Code::kObjectLost && !entry.owned) return lost(entry, std::move(why));
+      set_error(entry, system_error(code, why));
       return;
     }
     entry.mapped = *got[0];   // dropped once somebody holds a view, see value_of()
