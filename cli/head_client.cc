@@ -13,16 +13,19 @@ constexpr int64_t kConnectTimeoutUs = 5'000'000;
 
 }  // namespace
 
+Result<std::string> client_token() {
+  auto token = launch::auth_token(false);
+  if (!token && token.error().code == Code::kNotFound) return std::string();
+  return token;
+}
+
 Result<Head> connect_head(const std::string& option) {
   Head head;
   RT_ASSIGN(head.address, launch::resolve_address(option));
   RT_ASSIGN(auto address, net::Address::parse(head.address));
   rpc::Identity me;
   me.role = "client";
-  // Without a token the head may still let us in (RAY_AUTH_MODE=disabled there); if not, its answer says what is missing.
-  auto token = launch::auth_token(false);
-  if (!token && token.error().code != Code::kNotFound) return token.error();
-  if (token) me.token = *token;
+  RT_ASSIGN(me.token, client_token());
   RT_ASSIGN(head.client, rpc::SyncClient::connect({.address = address}, me, kConnectTimeoutUs));
   const rpc::Peer& peer = head.client->connection()->peer();
   if (peer.role != "head") {

@@ -37,6 +37,12 @@ std::string python_value(const api_json::Json& value) {
   return "{" + items + "}";
 }
 
+api_json::Json metadata_json(const proto::SubmittedJob& job) {
+  auto metadata = api_json::Json::object();
+  for (const auto& [name, value] : std::map<std::string, std::string>(job.metadata().begin(), job.metadata().end())) metadata[name] = value;
+  return metadata;
+}
+
 api_json::Json runtime_env_json(const proto::SubmittedJob& job) {
   auto env = api_json::Json::parse(job.runtime_env_json(), nullptr, false);
   return env.is_object() ? env : api_json::Json::object();
@@ -45,23 +51,18 @@ api_json::Json runtime_env_json(const proto::SubmittedJob& job) {
 std::string python_number(int64_t value) { return value == 0 ? "None" : std::to_string(value); }
 
 std::string details(const proto::SubmittedJob& job) {
-  std::string metadata;
-  for (const auto& [name, value] : std::map<std::string, std::string>(job.metadata().begin(), job.metadata().end())) {
-    metadata += fmt::format("{}{}: {}", metadata.empty() ? "" : ", ", python_text(name), python_text(value));
-  }
   std::string job_id = job.job_id().empty() ? "None" : python_text(to_hex(job.job_id()));
   return fmt::format(
       "JobDetails(type=<JobType.SUBMISSION: 'SUBMISSION'>, job_id={}, submission_id={}, status=<JobStatus.{}: '{}'>, entrypoint={}, message={}, "
-      "error_type={}, start_time={}, end_time={}, metadata={{{}}}, runtime_env={}, driver_node_id={}, driver_exit_code={})",
+      "error_type={}, start_time={}, end_time={}, metadata={}, runtime_env={}, driver_node_id={}, driver_exit_code={})",
       job_id, python_text(job.submission_id()), job.status(), job.status(), python_text(job.entrypoint()), python_text(job.message()),
-      job.error_type().empty() ? "None" : python_text(job.error_type()), python_number(job.start_time_ms()), python_number(job.end_time_ms()), metadata, python_value(runtime_env_json(job)),
+      job.error_type().empty() ? "None" : python_text(job.error_type()), python_number(job.start_time_ms()), python_number(job.end_time_ms()),
+      python_value(metadata_json(job)), python_value(runtime_env_json(job)),
       job.node_id().empty() ? "None" : python_text(to_hex(job.node_id())), is_terminal(job.status()) ? std::to_string(job.exit_code()) : "None");
 }
 
 api_json::Json job_json(const proto::SubmittedJob& job) {
   using api_json::Json;
-  Json metadata = Json::object();
-  for (const auto& [name, value] : job.metadata()) metadata[name] = value;
   auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
   auto time_or_null = [](int64_t time_ms) { return time_ms == 0 ? Json(nullptr) : Json(time_ms); };
   return {{"type", "SUBMISSION"},
@@ -73,7 +74,7 @@ api_json::Json job_json(const proto::SubmittedJob& job) {
           {"error_type", text_or_null(job.error_type())},
           {"start_time", time_or_null(job.start_time_ms())},
           {"end_time", time_or_null(job.end_time_ms())},
-          {"metadata", metadata},
+          {"metadata", metadata_json(job)},
           {"runtime_env", runtime_env_json(job)},
           {"driver_node_id", text_or_null(to_hex(job.node_id()))},
           {"driver_exit_code", is_terminal(job.status()) ? Json(job.exit_code()) : Json(nullptr)}};

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/environment.h"
+#include "common/base/fd.h"
 
 namespace rt::cli {
 namespace {
@@ -26,49 +27,34 @@ struct Said {
   int status = 0;
 };
 
-struct Pipe {
-  int read_end = -1, write_end = -1;
-  ~Pipe() {
-    for (int fd : {read_end, write_end}) {
-      if (fd >= 0) ::close(fd);
-    }
-  }
-};
-
 // Standard output of a program; its errors go through a file, so that neither can fill up unread.
 Result<Said> run(const std::vector<std::string>& words) {
-  Pipe out;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe", errno);
-  out.read_end = ends[0], out.write_end = ends[1];
-  int errors = ::memfd_create("errors", MFD_CLOEXEC);
-  if (errors < 0) return errno_error("cannot make a file in memory", errno);
+  Fd out(ends[0]), written(ends[1]), errors(::memfd_create("errors", MFD_CLOEXEC));
+  if (!errors.valid()) return errno_error("cannot make a file in memory", errno);
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, out.write_end, 1);
-  posix_spawn_file_actions_adddup2(&actions, errors, 2);
+  posix_spawn_file_actions_adddup2(&actions, written.get(), 1);
+  posix_spawn_file_actions_adddup2(&actions, errors.get(), 2);
   pid_t pid = 0;
   int failed = ::posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  ::close(std::exchange(out.write_end, -1));
-  Said said;
-  if (!failed) {
-    char buffer[65536];
-    for (ssize_t n; (n = ::read(out.read_end, buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);) {
-      if (n > 0) said.out.append(buffer, static_cast<size_t>(n));
-    }
-    while (::waitpid(pid, &said.status, 0) < 0 && errno == EINTR) {
-    }
-    said.errors.resize(65536);
-    ssize_t n = ::pread(errors, said.errors.data(), said.errors.size(), 0);
-    said.errors.resize(n > 0 ? static_cast<size_t>(n) : 0);
-    while (said.errors.ends_with('\n')) said.errors.pop_back();
-  }
-  ::close(errors);
+  written.reset();
   if (failed) return errno_error(fmt::format("cannot start {}, which packages the runtime environment (RAY_PYTHON)", words[0]), failed);
+  Said said;
+  char buffer[65536];
+  for (ssize_t n; (n = ::read(out.get(), buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);) {
+    if (n > 0) said.out.append(buffer, static_cast<size_t>(n));
+  }
+  while (::waitpid(pid, &said.status, 0) < 0 && errno == EINTR) {
+  }
+  ssize_t n = ::pread(errors.get(), buffer, sizeof buffer, 0);
+  said.errors.assign(buffer, n > 0 ? static_cast<size_t>(n) : 0);
+  while (said.errors.ends_with('\n')) said.errors.pop_back();
   return said;
 }
 

@@ -14,9 +14,7 @@ constexpr int64_t kTimeoutUs = 30'000'000;
 Status show(const CommandLine& line) {
   state::Cluster cluster;
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
-  auto token = launch::auth_token(false);
-  if (!token && token.error().code != Code::kNotFound) return token.error();
-  if (token) cluster.token = *token;
+  RT_ASSIGN(cluster.token, client_token());
   std::vector<std::string> missing;
   RT_ASSIGN(std::string text, state::metrics_text(cluster, RT_VERSION, kTimeoutUs, &missing));
   fmt::print("{}", text);

@@ -36,10 +36,13 @@ Result<std::unique_ptr<Worker>> Worker::start(Options options) {
 }
 
 Worker::~Worker() {
-  impl_->stop();
-  impl_->refs->drop_values();
+  stop();
+  impl_->refs->end_values(copy_blob(as_bytes(encode_error(system_error(
+      Code::kInvalid, "this ObjectRef belongs to a session that was shut down, and its value ended with it: make the object again")))));
   retire(std::move(impl_->refs));
 }
+
+void Worker::stop() { impl_->stop(); }
 
 const Context& Worker::context() const { return impl_->context; }
 bool Worker::is_connected() const { return impl_->connected; }

@@ -116,8 +116,10 @@ class Worker {
  public:
   // Connects to the node-manager and the store; blocks until registered. Errors name the socket, cause and remedy.
   static Result<std::unique_ptr<Worker>> start(Options options);
-  // Disconnects. Refs may outlive it; dropping them is then a no-op.
+  // Refs may outlive it; dropping them is then a no-op.
   ~Worker();
+  // Disconnects; what other threads wait for ends with kUnavailable. The destructor does it, too.
+  void stop();
 
   const Context& context() const;
   bool is_connected() const;

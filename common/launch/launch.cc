@@ -256,8 +256,11 @@ class NodeStarter {
   }
 
   Status publish() {
-    if (!options_.private_to_parent) RT_TRY(record_node(session_, node_));
-    if (options_.private_to_parent && options_.head) record_private_head(session_, node_);
+    if (!options_.private_to_parent) {
+      RT_TRY(record_node(session_, node_));
+    } else if (options_.head) {
+      record_private_head(session_, node_);
+    }
     point_latest(session_);
     node_.lifeline_fd = lifeline_kept_.release();
     published_ = true;

@@ -130,19 +130,28 @@ bool any_alive(const StartedNode& node) {
   return false;
 }
 
+// Those of live and dead clusters alike.
+std::vector<fs::path> session_directories(const std::string& root) {
+  std::vector<fs::path> sessions;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root, error)) {
+    if (entry.path().filename().string().starts_with("session_") && !entry.is_symlink(error)) sessions.push_back(entry.path());
+  }
+  return sessions;
+}
+
 // Of live and dead nodes alike.
 std::vector<StartedNode> all_records(const std::string& root) {
   std::vector<StartedNode> nodes;
   std::error_code error;
-  for (const auto& session : fs::directory_iterator(root, error)) {
-    if (!session.path().filename().string().starts_with("session_") || session.is_symlink(error)) continue;
-    for (const auto& entry : fs::directory_iterator(session.path(), error)) {
+  for (const fs::path& session : session_directories(root)) {
+    for (const auto& entry : fs::directory_iterator(session, error)) {
       std::string name = entry.path().filename();
       if (!name.starts_with("node_") || !name.ends_with(".json")) continue;
       auto text = read_own_file(entry.path());
       auto node = text ? node_from(*text) : std::nullopt;
       // A copied record must not make us touch another session's files.
-      if (node && fs::path(node->session_dir).filename() == session.path().filename()) nodes.push_back(std::move(*node));
+      if (node && fs::path(node->session_dir).filename() == session.filename()) nodes.push_back(std::move(*node));
     }
   }
   return nodes;
@@ -174,14 +183,10 @@ Result<std::string> address_from_file(const std::string& root) {
 
 // The newest cluster that a program started for itself and that lives. What a killed one left is told by nobody listening.
 std::optional<std::string> private_cluster(const std::string& root) {
-  std::vector<std::string> sessions;
-  std::error_code error;
-  for (const auto& session : fs::directory_iterator(root, error)) {
-    if (session.path().filename().string().starts_with("session_2") && !session.is_symlink(error)) sessions.push_back(session.path());
-  }
+  std::vector<fs::path> sessions = session_directories(root);
   std::sort(sessions.rbegin(), sessions.rend());      // they are named by their time
-  for (const std::string& session : sessions) {
-    auto text = read_own_file(session + kPrivateAddressFile, 4096);
+  for (const fs::path& session : sessions) {
+    auto text = read_own_file(session.string() + kPrivateAddressFile, 4096);
     if (!text) continue;
     std::string address(trimmed(*text));
     auto parsed = net::Address::parse(address);

@@ -1,6 +1,7 @@
 #include "common/metrics/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rt::metrics {
 namespace {

@@ -61,7 +61,9 @@ struct Server::Impl {
   // Makes room for one more.
   Newcomers::iterator add_newcomer(Newcomers& newcomers, int64_t deadline_us);
   void drop(Newcomer& newcomer, const char* why);
+  Newcomers& newcomers_like(int fd) { return net::is_unix_socket(fd) ? locals : strangers; }
   void accept(int fd);
+  void adopt(int fd);                         // its preamble was read elsewhere
   void on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble);
   void on_handoff(Newcomer from);
   void greet(Newcomers& newcomers, Newcomers::iterator it, int fd);
@@ -122,7 +124,7 @@ Server::Impl::Newcomers::iterator Server::Impl::add_newcomer(Newcomers& newcomer
 }
 
 void Server::Impl::accept(int fd) {
-  Newcomers& newcomers = net::is_unix_socket(fd) ? locals : strangers;
+  Newcomers& newcomers = newcomers_like(fd);
   auto it = add_newcomer(newcomers, loop.now_us() + options.hello_timeout_us);
   uint64_t id = it->first;
   it->second.timer = loop.run_after(options.hello_timeout_us, [this, &newcomers, id] {
@@ -175,8 +177,12 @@ void Server::Impl::on_handoff(Newcomer from) {
     RT_WARN("a hand-over brought no connected socket");
     return;
   }
-  Newcomers& newcomers = net::is_unix_socket(fd.get()) ? locals : strangers;
-  greet(newcomers, add_newcomer(newcomers, loop.now_us() + options.hello_timeout_us), fd.release());
+  adopt(fd.release());
+}
+
+void Server::Impl::adopt(int fd) {
+  Newcomers& newcomers = newcomers_like(fd);
+  greet(newcomers, add_newcomer(newcomers, loop.now_us() + options.hello_timeout_us), fd);
 }
 
 void Server::Impl::greet(Newcomers& newcomers, Newcomers::iterator it, int fd) {
@@ -284,10 +290,7 @@ Status Server::listen_fd(int fd) {
   return {};
 }
 
-void Server::adopt(int fd) {
-  Impl::Newcomers& newcomers = net::is_unix_socket(fd) ? impl_->locals : impl_->strangers;
-  impl_->greet(newcomers, impl_->add_newcomer(newcomers, impl_->loop.now_us() + impl_->options.hello_timeout_us), fd);
-}
+void Server::adopt(int fd) { impl_->adopt(fd); }
 void Server::set_identity(Identity identity) { impl_->options.identity = std::move(identity); }
 const Identity& Server::identity() const { return impl_->options.identity; }
 

@@ -42,16 +42,20 @@ class Asking {
     return {{net::Address::tcp(node.ip(), node.port()), "self", ""}, fmt::format("node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip()), false};
   }
 
+  static std::vector<Sources::Place> places_of(const std::vector<proto::Node>& nodes) {
+    std::vector<Sources::Place> places;
+    for (const auto& node : nodes) places.push_back(place_of(node));
+    return places;
+  }
+
   struct Found {
     proto::ProcessInfo process;
     proto::Node node;
   };
   Result<std::vector<Found>> processes() {
     RT_ASSIGN(auto alive, nodes(true));
-    std::vector<Sources::Place> places;
-    for (const auto& node : alive) places.push_back(place_of(node));
     std::vector<Found> found;
-    sources_->ask_each(places, &Node::ListProcesses, [&](size_t at, const proto::ProcessesReply& reply) {
+    sources_->ask_each(places_of(alive), &Node::ListProcesses, [&](size_t at, const proto::ProcessesReply& reply) {
       for (const auto& process : reply.processes()) {
         if (process.pid() > 0) found.push_back({process, alive[at]});
       }
@@ -77,6 +81,7 @@ class Asking {
   Result<TaskQuery> tasks(int64_t limit);
   Result<Answer> list_tasks();
   Result<Answer> list_rows();
+  Answer listed(int64_t total, int64_t filtered, Json rows) const;
   Result<Answer> summarize_actors();
   Result<Answer> summarize_objects();
 
@@ -134,7 +139,13 @@ Result<Answer> Asking::list_rows() {
       if (++filtered <= query_.limit) result.push_back(shown(row, resource_, query_.detail));
     }
   }
-  return Answer{{{"total", all.size()}, {"num_filtered", filtered}, {"num_after_truncation", result.size()}, {"result", result}, {"partial_failure_warning", warning()}, {"warnings", nullptr}}};
+  return listed(static_cast<int64_t>(all.size()), filtered, std::move(result));
+}
+
+Answer Asking::listed(int64_t total, int64_t filtered, Json rows) const {
+  Answer answer{{{"total", total}, {"num_filtered", filtered}, {"num_after_truncation", rows.size()}, {"result", nullptr}, {"partial_failure_warning", warning()}, {"warnings", nullptr}}};
+  answer.json["result"] = std::move(rows);
+  return answer;
 }
 
 Result<TaskQuery> Asking::tasks(int64_t limit) {
@@ -188,7 +199,7 @@ Result<Answer> Asking::list_tasks() {
   TaskQuery::Result found = chosen.rows();
   Json result = Json::array();
   for (const Json& row : found.rows) result.push_back(shown(row, resource_, query_.detail));
-  return Answer{{{"total", found.total}, {"num_filtered", found.total}, {"num_after_truncation", result.size()}, {"result", result}, {"partial_failure_warning", warning()}, {"warnings", nullptr}}};
+  return listed(found.total, found.total, std::move(result));
 }
 
 Result<Answer> Asking::summarize_actors() {
@@ -284,11 +295,8 @@ Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us) {
   query.timeout_us = timeout_us;
   RT_ASSIGN(Asking asking, ask(cluster, query));
   RT_ASSIGN(auto nodes, asking.nodes(true));
-  std::vector<Sources::Place> places;
-  for (const auto& node : nodes) {
-    places.push_back(Asking::place_of(node));
-    places.back().target.name = "store";
-  }
+  std::vector<Sources::Place> places = Asking::places_of(nodes);
+  for (auto& place : places) place.target.name = "store";
   Json stores = Json::array();
   asking.sources().ask_each(places, &proto::ObjectStoreService::Stub::GetStats, [&](size_t at, const proto::StoreStats& stats) {
     stores.push_back({{"node_id", to_hex(nodes[at].node_id())}, {"node_ip", nodes[at].ip()}, {"used", stats.used()}, {"capacity", stats.capacity()}, {"objects", stats.num_objects()}});
@@ -301,10 +309,8 @@ Result<std::string> metrics_text(const Cluster& cluster, const std::string& vers
   query.timeout_us = timeout_us;
   RT_ASSIGN(Asking asking, ask(cluster, query));
   RT_ASSIGN(auto nodes, asking.nodes(true));
-  std::vector<Sources::Place> places;
-  for (const auto& node : nodes) places.push_back(Asking::place_of(node));
   std::vector<metrics::NodeMetrics> found;
-  asking.sources().ask_each(places, &Node::GetMetrics, [&](size_t at, const proto::MetricsReply& reply) {
+  asking.sources().ask_each(Asking::places_of(nodes), &Node::GetMetrics, [&](size_t at, const proto::MetricsReply& reply) {
     const std::string& session = nodes[at].session_dir();
     found.push_back({session.substr(session.rfind('/') + 1), version, nodes[at].ip(), reply});
   });

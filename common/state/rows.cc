@@ -76,26 +76,34 @@ const char* task_status(const proto::ObjectRecord& object) {
 
 Json driver_info(const std::string& id, const std::string& ip, int pid) { return {{"id", id}, {"node_ip_address", ip}, {"pid", std::to_string(pid)}}; }
 
+Json metadata_of(const google::protobuf::Map<std::string, std::string>& metadata) {
+  Json out = Json::object();
+  for (const auto& [key, value] : metadata) out[key] = value;
+  return out;
+}
+
+Json runtime_env_of(const std::string& text) {
+  if (text.empty()) return Json::object();
+  Json env = Json::parse(text, nullptr, false);
+  return env.is_discarded() ? Json(text) : env;
+}
+
 Json driver_row(const proto::JobInfo& job) {
   std::string id = to_hex(job.job_id());
-  Json metadata = Json::object();
-  for (const auto& [key, value] : job.config().metadata()) metadata[key] = value;
   return {{"type", "DRIVER"}, {"job_id", id}, {"submission_id", nullptr}, {"driver_info", driver_info(id, job.driver_ip(), job.driver_pid())},
           {"status", job.finished() ? "SUCCEEDED" : "RUNNING"}, {"entrypoint", job.config().entrypoint()}, {"message", nullptr}, {"error_type", nullptr},
-          {"start_time", job.start_time_ms()}, {"end_time", job.end_time_ms()}, {"metadata", metadata},
-          {"runtime_env", job.config().runtime_env().empty() ? Json::object() : Json::parse(job.config().runtime_env(), nullptr, false)},
+          {"start_time", job.start_time_ms()}, {"end_time", job.end_time_ms()},
+          {"metadata", metadata_of(job.config().metadata())}, {"runtime_env", runtime_env_of(job.config().runtime_env())},
           {"driver_agent_http_address", nullptr}, {"driver_node_id", optional_hex(job.driver_node_id())}, {"driver_exit_code", nullptr}};
 }
 
 Json submitted_row(const proto::SubmittedJob& job, const proto::JobInfo* driver) {
-  Json metadata = Json::object();
-  for (const auto& [key, value] : job.metadata()) metadata[key] = value;
   bool ended = job.status() == "SUCCEEDED" || job.status() == "FAILED" || job.status() == "STOPPED";
   return {{"type", "SUBMISSION"}, {"job_id", optional_hex(job.job_id())}, {"submission_id", job.submission_id()},
           {"driver_info", driver ? driver_info(to_hex(driver->job_id()), driver->driver_ip(), driver->driver_pid()) : Json()}, {"status", job.status()},
           {"entrypoint", job.entrypoint()}, {"message", optional_text(job.message())}, {"error_type", optional_text(job.error_type())},
-          {"start_time", job.start_time_ms()}, {"end_time", job.end_time_ms()}, {"metadata", metadata},
-          {"runtime_env", job.runtime_env_json().empty() ? Json::object() : Json::parse(job.runtime_env_json(), nullptr, false)},
+          {"start_time", job.start_time_ms()}, {"end_time", job.end_time_ms()},
+          {"metadata", metadata_of(job.metadata())}, {"runtime_env", runtime_env_of(job.runtime_env_json())},
           {"driver_agent_http_address", nullptr}, {"driver_node_id", optional_hex(job.node_id())}, {"driver_exit_code", ended ? Json(job.exit_code()) : Json()}};
 }
 

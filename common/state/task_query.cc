@@ -217,11 +217,7 @@ TaskQuery::Result TaskQuery::rows() {
 Json TaskQuery::summary() {
   take_live();
   Json summary = Json::object();
-  for (const auto& [name, count] : counts_) {
-    Json states = Json::object();
-    for (const auto& [state, n] : count.states) states[state] = n;
-    summary[name] = {{"func_or_class_name", name}, {"type", count.type}, {"state_counts", states}};
-  }
+  for (const auto& [name, count] : counts_) summary[name] = {{"func_or_class_name", name}, {"type", count.type}, {"state_counts", count.states}};
   return {{"summary", summary}, {"total_tasks", types_["NORMAL_TASK"]}, {"total_actor_tasks", types_["ACTOR_TASK"]},
           {"total_actor_scheduled", types_["ACTOR_CREATION_TASK"]}, {"summary_by", "func_name"}};
 }

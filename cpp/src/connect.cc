@@ -111,8 +111,8 @@ rt::proto::JobConfig job_config(const InitOptions& options) {
   job.set_ray_namespace(options.ray_namespace);
   for (const auto& path : options.code_search_path) job.add_code_search_path(path);
   for (const auto& [key, value] : options.metadata) (*job.mutable_metadata())[key] = value;
-  // Known to the job's workers this way: actors they make have the same lifetime.
   job.set_runtime_env(options.runtime_env);
+  // Known to the job's workers this way: actors they make have the same lifetime.
   if (options.detached_actors) (*job.mutable_metadata())[kDefaultLifetimeKey] = "detached";
   std::error_code ignored;
   job.set_cwd(std::filesystem::current_path(ignored).string());

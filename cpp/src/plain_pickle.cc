@@ -140,7 +140,7 @@ class Unpickler {
       case 'B': text(Kind::kBytes, number<uint32_t>()); return;
       case 0x8e:
       case 0x96: text(Kind::kBytes, number<uint64_t>()); return;   // BINBYTES8, BYTEARRAY8
-      case ']': make(Kind::kList); return;
+      case ']':
       case ')': make(Kind::kList); return;
       case '}': make(Kind::kDict); return;
       case '(': make(Kind::kMark); return;

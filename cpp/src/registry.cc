@@ -107,8 +107,9 @@ const FunctionEntry* Registry::Find(std::type_index type, const std::string& poi
 const FunctionEntry* Registry::FindMethod(const std::string& name) const {
   std::shared_lock lock(impl_->mutex);
   const FunctionEntry* found = nullptr;
+  const std::string end = "::" + name;
   for (const auto& [text, entry] : impl_->by_text) {
-    if (!entry.is_method || !text.starts_with('&') || !text.ends_with("::" + name)) continue;
+    if (!entry.is_method || !text.starts_with('&') || !text.ends_with(end)) continue;
     if (found) return nullptr;
     found = &entry;
   }

@@ -21,7 +21,7 @@ bool CallArgs::find_refs(worker::Worker& worker, PyObject* const* items, size_t 
       if (!large.encode(item)) return false;
       Result<worker::Ref> ref = Error{};
       {
-        GilRelease release(large.is_large());
+        WithoutGil without_gil(large.is_large());
         ref = worker.put_once(large.parts);
       }
       if (!ref) return raise(ref.error()) != nullptr;
@@ -102,10 +102,6 @@ bool place(PyObject* args, PyObject* kwargs, PyObject* at, PyObject* value) {
   Py_XDECREF(old);
   return true;
 }
-
-}  // namespace
-
-namespace {
 
 bool load_positional(std::vector<worker::Value>& values, PyPtr* args) {
   *args = PyPtr(PyTuple_New(static_cast<Py_ssize_t>(values.size()) - 1));

@@ -35,27 +35,28 @@ bool concurrent(const proto::ActorSpec& spec) { return spec.asyncio() || spec.ma
 
 std::string display_name(const worker::ExecutingTask& task) { return worker::display_name(task.spec().function()); }
 
+int omp_threads(const worker::ExecutingTask& task) {
+  const auto& units = task.spec().resources().units();
+  auto cpu = units.find("CPU");
+  return cpu == units.end() ? 1 : std::max<int>(1, static_cast<int>(cpu->second / ResourceSet::kUnit));
+}
+
+bool shows_gpus(const worker::ExecutingTask& task) {
+  static const char* blank = std::getenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO");
+  bool method = task.actor_spec() && !task.is_actor_creation();
+  return task.spec().resources().units().contains("GPU") || (!method && blank && std::string_view(blank) == "1");
+}
+
+}  // namespace
+
+worker::ExecutingTask* current_task() { return t_task; }
+
 worker::ValueParts error_parts(const std::string& encoded) {
   worker::ValueParts parts;
   parts.kind = worker::ValueKind::kError;
   parts.inband = as_bytes(encoded);
   return parts;
 }
-
-// Negative: GPU ids are to be set, too, each time.
-int omp_threads(const worker::ExecutingTask& task) {
-  const auto& units = task.spec().resources().units();
-  auto cpu = units.find("CPU");
-  int threads = cpu == units.end() ? 1 : std::max<int>(1, static_cast<int>(cpu->second / ResourceSet::kUnit));
-  static const char* blank = std::getenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO");
-  bool method = task.actor_spec() && !task.is_actor_creation();
-  bool gpus = units.contains("GPU") || (!method && blank && std::string_view(blank) == "1");
-  return gpus ? -threads : threads;
-}
-
-}  // namespace
-
-worker::ExecutingTask* current_task() { return t_task; }
 
 // ---- CallQueue
 
@@ -231,7 +232,7 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   if (!slot) return fail_with_exception(task), PyPtr();
   log_marker_ = slot->log_marker.get();
   if (!asyncio_ && !threaded_) title_.set(slot->title);
-  if (!set_environment(task, slot->omp_threads)) return fail_with_exception(task), PyPtr();
+  if (!set_environment(task, *slot)) return fail_with_exception(task), PyPtr();
   PyPtr result = call(task, *slot);
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
@@ -419,7 +420,8 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
   std::string name = worker::task_name(spec);
   slot->title = "ray::" + name;
   slot->omp_threads = omp_threads(task);
-  if (slot->omp_threads < 0 && !set_environment(task, slot->omp_threads)) return nullptr;   // loading the function may import what looks at it
+  slot->shows_gpus = shows_gpus(task);
+  if (slot->shows_gpus && !set_environment(task, *slot)) return nullptr;   // loading the function may import what looks at it
   const auto* actor = task.actor_spec();
   std::replace(name.begin(), name.end(), '\n', ' ');
   slot->log_marker = actor_marker_ ? PyPtr::borrow(actor_marker_.get()) : PyPtr(py_text(actor ? ":actor_name:" + actor->class_name() : ":task_name:" + name));
@@ -449,41 +451,25 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
 
 bool PythonExecutor::apply_job(const proto::JobConfig& job) {
   if (job.job_id() == job_id_) return true;
-  PyPtr path(PyList_New(0)), code(PyList_New(0));
-  for (const std::string& entry : job.sys_path()) {
-    PyPtr text(py_text(entry));
-    if (!text || PyList_Append(path.get(), text.get()) < 0) return false;
-  }
-  PyPtr id(py_text(to_hex(job.job_id())));
-  for (const std::string& entry : job.code_search_path()) {
-    PyPtr text(py_text(entry));
-    if (!text || PyList_Append(code.get(), text.get()) < 0) return false;
-  }
   auto logging = job.env().find("RAY_LOGGING_CONFIG");
+  PyPtr id(py_text(to_hex(job.job_id()))), path(py_texts(job.sys_path())), code(py_texts(job.code_search_path()));
   PyPtr config(py_text(logging == job.env().end() ? "" : logging->second));
-  if (!id || !config) return false;
+  if (!id || !path || !code || !config) return false;
   PyPtr args(PyTuple_Pack(4, id.get(), path.get(), code.get(), config.get()));
   if (!call_python("ray._private.executor", "apply_job_config", args.get())) return false;
   job_id_ = job.job_id();
   return true;
 }
 
-bool PythonExecutor::set_environment(const worker::ExecutingTask& task, int threads) {
-  if (threads == omp_threads_) return true;
-  if (threads < 0) {
-    threads = -threads;
-    PyPtr names(PyList_New(0));
-    for (const std::string& name : task.gpu_ids()) {
-      PyPtr text(py_text(name));
-      if (!names || !text || PyList_Append(names.get(), text.get()) < 0) return false;
-    }
-    PyPtr args(PyTuple_Pack(1, names.get()));
-    if (!call_python("ray._private.accelerators", "show_gpus", args.get())) return false;
-    if (threads == omp_threads_) return true;
+bool PythonExecutor::set_environment(const worker::ExecutingTask& task, const FunctionSlot& slot) {
+  if (slot.shows_gpus) {
+    PyPtr args(Py_BuildValue("(N)", py_texts(task.gpu_ids())));
+    if (!args || !call_python("ray._private.accelerators", "show_gpus", args.get())) return false;
   }
-  PyPtr args(Py_BuildValue("(i)", threads));
+  if (slot.omp_threads == omp_threads_) return true;
+  PyPtr args(Py_BuildValue("(i)", slot.omp_threads));
   if (!call_python("ray._private.executor", "set_omp_threads", args.get())) return false;
-  omp_threads_ = threads;
+  omp_threads_ = slot.omp_threads;
   return true;
 }
 

@@ -29,8 +29,12 @@ struct FunctionSlot {
   PyPtr log_marker;          // ":task_name:f" - printed before the first output of this function
   PyPtr retry_types;         // tuple of classes; null: all
   std::string title;         // "ray::f" or "ray::Class.method"
-  int omp_threads = 1;       // negative: the GPUs of a call are set with them
+  int omp_threads = 1;
+  bool shows_gpus = false;   // a call's own GPUs are made visible before it runs
 };
+
+// As long as `encoded` lives, a proto::ErrorValue.
+worker::ValueParts error_parts(const std::string& encoded);
 
 // Where the calls of threaded and asyncio actors wait for their turn (worker/core/call_groups.h). Bounded by the callers' actor_max_in_flight.
 class CallQueue {
@@ -91,7 +95,7 @@ class PythonExecutor final : public worker::Executor {
   FunctionSlot* slot_of(worker::ExecutingTask& task);
   std::unique_ptr<FunctionSlot> load_slot(worker::ExecutingTask& task);
   bool apply_job(const proto::JobConfig& job);
-  bool set_environment(const worker::ExecutingTask& task, int omp_threads);
+  bool set_environment(const worker::ExecutingTask& task, const FunctionSlot& slot);
   PyPtr call(worker::ExecutingTask& task, FunctionSlot& slot);
   // Takes the current Python error as an encoded proto::ErrorValue. False: it ends the process, and the task is answered.
   bool describe_failure(worker::ExecutingTask& task, std::string* error, bool* retriable);

@@ -93,9 +93,8 @@ PyObject* next_ready(PyObject* self, PyObject*) { return is_in(self, State::kHer
 PyObject* is_finished(PyObject* self, PyObject*) { return is_in(self, State::kEnd); }
 
 PyObject* waitable(PyObject* self, PyObject*) {
-  worker::Worker* worker = worker_of(self);
   worker::Ref ref;
-  return worker && waitable_of(*worker, self, &ref) ? new_object_ref(std::move(ref)) : nullptr;
+  return waitable_of(self, &ref) ? new_object_ref(std::move(ref)) : nullptr;
 }
 
 PyObject* result_ref(PyObject* self, void*) { return new_object_ref(as_object_ref_generator(self)->result); }
@@ -164,7 +163,7 @@ PyObject* new_object_ref_generator(std::vector<worker::Ref>& returns) {
   return reinterpret_cast<PyObject*>(self);
 }
 
-bool waitable_of(worker::Worker&, PyObject* generator, worker::Ref* ref) {
+bool waitable_of(PyObject* generator, worker::Ref* ref) {
   State state;
   if (!peek(generator, &state, ref)) return false;
   if (state == State::kEnd) *ref = as_object_ref_generator(generator)->result;

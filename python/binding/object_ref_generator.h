@@ -24,8 +24,8 @@ inline ObjectRefGeneratorObject* as_object_ref_generator(PyObject* object) { ret
 // Of the two references that submitting such a task gives.
 PyObject* new_object_ref_generator(std::vector<worker::Ref>& returns);
 
-// What becomes ready when the next item is here or there are no more. Null with a Python error.
-bool waitable_of(worker::Worker& worker, PyObject* generator, worker::Ref* ref);
+// What becomes ready when the next item is here or there are no more. False with a Python error.
+bool waitable_of(PyObject* generator, worker::Ref* ref);
 
 bool add_object_ref_generator(PyObject* module);
 

@@ -31,8 +31,8 @@ PyObject* get_timeout() {
   return nullptr;
 }
 
-// All are ready afterwards; or one has failed, and others are not ready.
-bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout, bool* failed) {
+// All are ready afterwards; or one has failed, and others are not ready. `hold` keeps the worker for the caller when the GIL was free meanwhile.
+bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout, bool* failed, WorkerHold* hold) {
   int64_t deadline;
   if (!deadline_of(timeout, &deadline)) return false;
   bool ready = true;
@@ -44,7 +44,7 @@ bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* tim
     if (!warned) return false;
   }
   Waited waited;
-  WorkerHold hold = hold_worker();
+  *hold = hold_worker();
   if (!wait_with_signals([&] { return worker.wait_all(refs, deadline); }, &waited)) return false;
   *failed = waited == Waited::kFailed;
   return waited != Waited::kTimeout || get_timeout();
@@ -69,7 +69,8 @@ PyObject* get_list(worker::Worker& worker, PyObject* list, PyObject* timeout) {
     refs.push_back(as_object_ref(item)->ref);
   }
   bool failed = false;
-  if (!wait_ready(worker, refs, timeout, &failed)) return nullptr;
+  WorkerHold hold;
+  if (!wait_ready(worker, refs, timeout, &failed, &hold)) return nullptr;
   if (failed) return value_object(worker, refs[worker::Worker::first_failed(refs)]);   // raises
   PyPtr values(PyList_New(count));
   if (!values) return nullptr;
@@ -107,7 +108,8 @@ PyObject* get(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject*
     if (!check_ref(refs)) return nullptr;
     Ref ref = as_object_ref(refs)->ref;
     bool failed = false;
-    if (!wait_ready(*worker, {&ref, 1}, timeout, &failed)) return nullptr;
+    WorkerHold hold;
+    if (!wait_ready(*worker, {&ref, 1}, timeout, &failed, &hold)) return nullptr;
     return value_object(*worker, ref);
   }
   if (is_object_ref_generator(refs)) return Py_NewRef(refs);
@@ -127,7 +129,7 @@ PyObject* put_value(PyObject*, PyObject* object) {
   if (!value.encode(object)) return nullptr;
   Result<Ref> ref = Error{};
   {
-    GilRelease release(value.is_large());
+    WithoutGil without_gil(value.is_large());
     ref = worker->put(value.parts);
   }
   if (!ref) return raise(ref.error());
@@ -219,7 +221,7 @@ PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
     owners.push_back(PyPtr::borrow(items.back()));
     if (is_object_ref(items.back())) {
       refs.push_back(as_object_ref(items.back())->ref);
-    } else if (!waitable_of(worker, items.back(), &refs.emplace_back())) {
+    } else if (!waitable_of(items.back(), &refs.emplace_back())) {
       return nullptr;
     }
   }
@@ -259,7 +261,7 @@ PyObject* cancel(PyObject*, PyObject* args) {
   Ref held = as_object_ref(ref)->ref;
   Status status;
   {
-    GilRelease release;
+    WithoutGil without_gil;
     status = worker->cancel(held, force, recursive);
   }
   if (!status) return raise(status.error());
@@ -307,8 +309,7 @@ PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
   if (in_memory(ref)) {
     value = worker.value_of(ref);
   } else {
-    WorkerHold hold = hold_worker();
-    GilRelease release;                      // mapping or fetching may wait
+    WithoutGil without_gil;                  // mapping or fetching may wait
     value = worker.value_of(ref);
   }
   if (!value) return raise(value.error());

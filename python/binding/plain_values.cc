@@ -72,7 +72,7 @@ class Encoder {
       return false;
     }
     refs_.push_back(ref);
-    std::string id = ref.id().binary();
+    std::string_view id = ref.id().view();
     packer_.pack_str(static_cast<uint32_t>(id.size()));
     packer_.pack_str_body(id.data(), static_cast<uint32_t>(id.size()));
     return true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "python/binding/py.h"
+#include "python/binding/serialize.h"
 #include "worker/worker.h"
 
 namespace rt::python {
@@ -32,7 +33,7 @@ class PlainCallArgs {
   bool build(worker::Worker& worker, PyObject* const* items, size_t count, PyObject* keyword_names);
   bool build(worker::Worker& worker, PyObject* args, PyObject* kwargs);
   std::span<const worker::Arg> args() const { return args_; }
-  bool is_large() const { return bytes_ > 256 * 1024; }
+  bool is_large() const { return bytes_ > kReleaseGilBytes; }
 
  private:
   std::vector<std::unique_ptr<PlainValue>> values_;

@@ -61,6 +61,16 @@ class GilAcquire {
 inline PyObject* py_bytes(std::string_view s) { return PyBytes_FromStringAndSize(s.data(), s.size()); }
 // Text from peers may be anything: what is not UTF-8 is replaced, never an error.
 inline PyObject* py_text(std::string_view s) { return PyUnicode_DecodeUTF8(s.data(), s.size(), "replace"); }
+// A list of str.
+template <class Texts>
+PyObject* py_texts(const Texts& texts) {
+  PyPtr list(PyList_New(0));
+  for (const auto& text : texts) {
+    PyPtr item(py_text(text));
+    if (!list || !item || PyList_Append(list.get(), item.get()) < 0) return nullptr;
+  }
+  return list.release();
+}
 
 // The contents of bytes or str; false with a Python error for other types.
 bool to_string(PyObject* object, std::string* out);

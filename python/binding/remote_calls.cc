@@ -131,7 +131,7 @@ PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t posi
   auto submit = [&] { return worker.submit(prepared.value, call.args(), &returns); };
   Status status;
   {
-    GilRelease release(call.is_large());
+    WithoutGil without_gil(call.is_large());
     status = submit();
   }
   if (!status) return raise(status.error());
@@ -219,7 +219,7 @@ PyObject* core_kill(PyObject* self, PyObject* no_restart) {
   if (!worker || flag < 0) return nullptr;
   Status status;
   {
-    GilRelease release;
+    WithoutGil without_gil;
     status = worker->kill_actor(core_of(self)->actor.id, flag);
   }
   if (!status) return raise(status.error());
@@ -249,7 +249,7 @@ PyObject* create_with(worker::Worker& worker, worker::ActorOptions options, PyOb
   if (!call.build(worker, args, kwargs)) return nullptr;
   Result<worker::Actor> actor = Error{};
   {
-    GilRelease release;
+    WithoutGil without_gil;
     actor = worker.create_actor(std::move(options), call.args());
   }
   if (!actor) return raise(actor.error());
@@ -278,7 +278,7 @@ PyObject* get_actor(PyObject*, PyObject* tuple) {
   proto::ActorInfo info;
   Result<worker::Actor> actor = Error{};
   {
-    GilRelease release;
+    WithoutGil without_gil;
     actor = worker->get_actor(name, ray_namespace, &info);
   }
   if (!actor && actor.error().code == Code::kNotFound) Py_RETURN_NONE;
@@ -333,7 +333,7 @@ PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positi
   std::vector<worker::Ref> returns;
   Status status;
   {
-    GilRelease release(call.is_large());
+    WithoutGil without_gil(call.is_large());
     status = worker.submit_method(core_of(method->core)->actor.id, method->prepared.value, method->options, call.args(), &returns);
   }
   if (!status) return raise(status.error());

@@ -104,6 +104,7 @@ PyObject* stop(PyObject*, PyObject*) {
   g_runtime.session = 0;
   {
     GilRelease release;
+    if (worker) worker->stop();    // other threads may hold it, in calls that end now
     worker.reset();
   }
   metrics_recorder().clear();   // they are in the sums of the cluster that was left

@@ -26,6 +26,16 @@ extern Runtime g_runtime;
 using WorkerHold = std::shared_ptr<worker::Worker>;
 inline WorkerHold hold_worker() { return g_runtime.worker; }
 
+// Frees the GIL for one call of the worker (unless `free` is false).
+class WithoutGil {
+ public:
+  explicit WithoutGil(bool free = true) : worker_(free ? hold_worker() : nullptr), release_(free) {}
+
+ private:
+  WorkerHold worker_;
+  GilRelease release_;     // ends first: a worker that was stopped meanwhile is destroyed with the GIL held
+};
+
 // The worker, after auto-init when there is none; null with a Python error.
 worker::Worker* connected();
 

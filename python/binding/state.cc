@@ -1,8 +1,8 @@
 #include "python/binding/state.h"
 
+#include "common/base/clock.h"
 #include "common/launch/launch.h"
 #include "common/state/query.h"
-#include "common/base/clock.h"
 #include "python/binding/object_ref.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
@@ -22,6 +22,23 @@ Result<state::Cluster> cluster_at(const std::string& address, const WorkerHold& 
   if (!token && token.error().code != Code::kNotFound) return token.error();
   if (token) cluster.token = *token;
   return cluster;
+}
+
+// The JSON text of what `ask` answers about the cluster at `address`; it runs without the GIL.
+template <class Ask>
+PyObject* json_answer(const char* address, Ask ask) {
+  Result<std::string> text = Error{};
+  {
+    WorkerHold worker = hold_worker();
+    GilRelease release;
+    text = [&]() -> Result<std::string> {
+      RT_ASSIGN(auto cluster, cluster_at(address, worker));
+      RT_ASSIGN(state::Answer answer, ask(cluster));
+      return answer.json.dump(-1, ' ', false, state::Json::error_handler_t::replace);
+    }();
+  }
+  if (!text) return raise(text.error());
+  return py_text(*text);
 }
 
 bool read_filters(PyObject* list, std::vector<state::Filter>* out) {
@@ -49,19 +66,7 @@ PyObject* state_query(PyObject*, PyObject* args) {
   query.limit = limit;
   query.detail = detail;
   query.timeout_us = static_cast<int64_t>(timeout * 1e6);
-  Result<std::string> text = Error{};
-  {
-    std::string at = address;
-    WorkerHold worker = hold_worker();
-    GilRelease release;
-    text = [&]() -> Result<std::string> {
-      RT_ASSIGN(auto cluster, cluster_at(at, worker));
-      RT_ASSIGN(auto answer, summarise ? state::summarize(cluster, query) : state::list(cluster, query));
-      return answer.json.dump(-1, ' ', false, state::Json::error_handler_t::replace);
-    }();
-  }
-  if (!text) return raise(text.error());
-  return py_text(*text);
+  return json_answer(address, [&](const state::Cluster& cluster) { return summarise ? state::summarize(cluster, query) : state::list(cluster, query); });
 }
 
 // nodes_of(head address, timeout_s) -> [node], as ray.nodes() has them; also of a cluster this process is not connected to
@@ -71,10 +76,9 @@ PyObject* nodes_of(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "sd", &address, &timeout)) return nullptr;
   Result<std::vector<proto::Node>> nodes = Error{};
   {
-    std::string at = address;
     WorkerHold worker = hold_worker();
     GilRelease release;
-    auto cluster = cluster_at(at, worker);
+    auto cluster = cluster_at(address, worker);
     nodes = cluster ? state::nodes(*cluster, static_cast<int64_t>(timeout * 1e6)) : cluster.error();
   }
   if (!nodes) return raise(nodes.error());
@@ -91,19 +95,7 @@ PyObject* store_stats(PyObject*, PyObject* args) {
   const char* address;
   double timeout;
   if (!PyArg_ParseTuple(args, "sd", &address, &timeout)) return nullptr;
-  Result<std::string> text = Error{};
-  {
-    std::string at = address;
-    WorkerHold worker = hold_worker();
-    GilRelease release;
-    text = [&]() -> Result<std::string> {
-      RT_ASSIGN(auto cluster, cluster_at(at, worker));
-      RT_ASSIGN(auto answer, state::store_stats(cluster, static_cast<int64_t>(timeout * 1e6)));
-      return answer.json.dump();
-    }();
-  }
-  if (!text) return raise(text.error());
-  return py_text(*text);
+  return json_answer(address, [&](const state::Cluster& cluster) { return state::store_stats(cluster, static_cast<int64_t>(timeout * 1e6)); });
 }
 
 // locate([ObjectRef], ask their owners, timeout_s or -1) -> [([node id], size in bytes or None)]
@@ -122,7 +114,7 @@ PyObject* locate(PyObject*, PyObject* args) {
   }
   Result<std::vector<worker::Worker::Where>> found = Error{};
   {
-    GilRelease release;
+    WithoutGil without_gil;
     found = worker->locate(refs, ask_owners, timeout < 0 ? -1 : steady_now_us() + static_cast<int64_t>(timeout * 1e6));
   }
   if (!found) return raise(found.error());

@@ -24,12 +24,7 @@ PyObject* task_to_dict(const worker::ExecutingTask& task) {
   set_item(d, "class_name", py_text(spec.function().class_name()));
   set_item(d, "attempt", PyLong_FromLong(task.attempt()));
   set_item(d, "resources", resources_to_dict(spec.resources()));
-  PyPtr gpus(PyList_New(0));
-  for (const std::string& name : task.gpu_ids()) {
-    PyPtr text(py_text(name));
-    if (!gpus || !text || PyList_Append(gpus.get(), text.get()) < 0) return nullptr;
-  }
-  set_item(d, "gpu_ids", gpus.release());
+  set_item(d, "gpu_ids", py_texts(task.gpu_ids()));
   set_item(d, "job_id", py_bytes(task.job_config().job_id()));
   set_item(d, "namespace", py_text(task.job_config().ray_namespace()));
   if (const auto* actor = task.actor_spec()) {

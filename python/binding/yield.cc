@@ -8,17 +8,15 @@ namespace rt::python {
 
 // The item is sent and the next one is wanted. False with a Python error.
 bool PythonExecutor::yield_item(worker::ExecutingTask& task, PyObject* item) {
-  if (!task.skip_item()) {
-    Serialized value;
-    if (!value.encode(item)) return false;
-    Status sent;
-    {
-      GilRelease release(value.is_large());
-      sent = task.item(value.parts);
-    }
-    if (!sent) return raise(sent.error()) != nullptr;
+  if (task.skip_item()) return true;
+  Serialized value;
+  if (!value.encode(item)) return false;
+  Status sent;
+  {
+    GilRelease release(value.is_large());
+    sent = task.item(value.parts);
   }
-  return true;
+  return sent || raise(sent.error()) != nullptr;
 }
 
 // False with KeyboardInterrupt when the task was cancelled.
@@ -66,9 +64,7 @@ void PythonExecutor::end_of_items(worker::ExecutingTask& task) {
     std::string error;
     bool retriable;
     if (!describe_failure(task, &error, &retriable)) return;
-    worker::ValueParts parts;
-    parts.kind = worker::ValueKind::kError;
-    parts.inband = as_bytes(error);
+    worker::ValueParts parts = error_parts(error);
     if (!dynamic || retriable || task.cancelled()) return task.fail(parts, retriable);
     if (Status sent = task.item(parts); !sent) return task.fail(parts, false);
   }

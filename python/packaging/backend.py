@@ -121,8 +121,8 @@ def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
         if not program.is_symlink():
             shutil.copy2(program, package / "bin")
     (package / "lib").mkdir()
-    library = (stage / "lib" / "libray_api.so").resolve()
-    soname = (stage / "lib" / "libray_api.so.0").name
+    soname = "libray_api.so.0"
+    library = (stage / "lib" / soname).resolve()
     shutil.copy2(library, package / "lib" / soname)          # a wheel has no symbolic links: the one name that programs ask for
     shutil.copytree(stage / "lib" / "cmake", package / "lib" / "cmake")
     for targets in (package / "lib" / "cmake" / "ray").glob("rayTargets*.cmake"):

@@ -10,6 +10,7 @@ from ray._private.options import (METHOD_DECORATOR, check_creation, groups_of, p
                                   validate_method)
 from ray._private.signature import Signature, is_coroutine, is_generator
 
+FOREIGN_BLOB = b"foreign:"     # prefix of handle blobs without a method table: foreign.py
 _BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
 
 
@@ -90,7 +91,7 @@ class HandleInfo:
     def of(cls, blob: bytes) -> "HandleInfo":
         info = cls._known.get(blob)
         if info is None:
-            info = cls._known[blob] = cls._foreign(blob) if blob.startswith(b"foreign:") else HandleInfo(blob)
+            info = cls._known[blob] = cls._foreign(blob) if blob.startswith(FOREIGN_BLOB) else HandleInfo(blob)
         return info
 
     @staticmethod
@@ -101,13 +102,13 @@ class HandleInfo:
     def template(self, name: str, options: dict):
         """The template of a method with these options, made once per session."""
         session = _raylet.session()
-        method = self.methods[name]
-        merged = {**method.options, **options}
         simple = not options
         if simple:
             known = self._templates.get(name)
             if known and known[0] == session:
                 return known[1]
+        method = self.methods[name]
+        merged = {**method.options, **options}
         template = _raylet.make_template({
             "language": self.language, "module": self.module, "function_name": name, "class_name": self.class_name, "name": merged.get("name") or name,
             "num_returns": returns_of(merged.get("num_returns"), method.generator), "generator_backpressure": limit_of(merged, self.shared_limit),

@@ -51,7 +51,7 @@ class Node:
 
     @property
     def unique_id(self) -> str:
-        """The id of the node, hex, as in ray.nodes()."""
+        """IP:SOCKET: the node's address and its store's socket. The id of ray.nodes() is node_id."""
         return f"{self.node_ip_address}:{self.plasma_store_socket_name}"
 
     @property
@@ -156,7 +156,7 @@ class Cluster:
 
     @property
     def webui_url(self) -> str | None:
-        """Where the head's HTTP interface is; None without a head."""
+        """The head node's webui_url (empty: no dashboard); None without a head."""
         return self.head_node.webui_url if self.head_node else None
 
     def connect(self, namespace: str | None = None):

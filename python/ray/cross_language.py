@@ -17,7 +17,7 @@ from typing import Any
 
 from ray import _raylet
 from ray._private.foreign import CPP, handle_blob_of
-from ray._private.options import not_in_release, validate_actor, validate_task
+from ray._private.options import not_in_release
 from ray._private.signature import Signature
 from ray.actor import ActorClass, ActorHandle, MethodInfo
 from ray.remote_function import RemoteFunction
@@ -80,7 +80,6 @@ class CppFunction(_raylet.ForeignFunctionBase, RemoteFunction):
         self._function_name = name
 
     def _with(self, options: dict) -> CppFunction:
-        validate_task(options)
         _check_retries(options)
         return CppFunction(self._definition.name, options)
 
@@ -105,7 +104,6 @@ class CppActorClass(ActorClass):
                             {"__init__": MethodInfo("__init__", {}, Signature().pack(), False)})
 
     def _with(self, options: dict) -> CppActorClass:
-        validate_actor(options)
         return CppActorClass(self._definition.name, self.__name__, options)
 
     def remote(self, *args: Any, **kwargs: Any) -> ActorHandle:

@@ -271,7 +271,7 @@ class ObjectLostError(RayError):
         super().__init__(object_ref_hex, owner_address, call_site)
 
     def __str__(self):
-        text = f"Failed to retrieve object {self.object_ref_hex}. "
+        text = f"Failed to retrieve object {self.object_ref_hex}. " if self.object_ref_hex else ""
         return text + (self.detail or self._reason.format(ref=self.object_ref_hex))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 _FIELDS = ("py_modules", "py_executable", "java_jars", "working_dir", "conda", "pip", "uv", "container", "excludes", "env_vars", "config",
            "worker_process_setup_hook", "image_uri", "_nsight", "_rocprof_sys", "_ray_release", "_ray_commit", "_inject_current_ray")
-_CONSTRUCTED = {"nsight": "_nsight", "rocprof_sys": "_rocprof_sys"}
 
 
 class RuntimeEnvConfig(dict):
@@ -267,7 +266,9 @@ class RuntimeEnv(dict):
 
 
 def _rebuild(fields: dict) -> RuntimeEnv:
-    return RuntimeEnv(**{name: value for name, value in fields.items()})
+    env = RuntimeEnv()
+    dict.update(env, fields)        # checked where it was made: its paths may be of another machine
+    return env
 
 
 __all__ = ["RuntimeEnv", "RuntimeEnvConfig"]

@@ -4,6 +4,7 @@ import os
 import pathlib
 
 import raw_rpc as raw
+from cluster import alive, processes_below
 
 DAEMONS = ("ray-head", "ray-node-manager", "ray-object-store")
 
@@ -67,28 +68,8 @@ class Line:
 
 
 def repeated(message, field):
-    """Elements of a repeated field of a message of varints and length-delimited fields."""
-    found, at = [], 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 127) << shift
-            if byte < 128:
-                return value
-            shift += 7
-
-    while at < len(message):
-        key = number()
-        value = number()
-        if key & 7 == 2:
-            value, at = message[at:at + value], at + value
-        if key >> 3 == field:
-            found.append(value)
-    return found
+    """Elements of a repeated field."""
+    return [value for number, value in raw.fields_of(message) if number == field]
 
 
 class Census:
@@ -141,15 +122,7 @@ def leftovers(root, before):
 
 def machine(root):
     """Shared memory objects, socket files below `root`, and processes whose temp root it is."""
-    processes = set()
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if int(entry.name) != os.getpid() and f"RAY_TMPDIR={root}\0".encode() in (entry / "environ").read_bytes():
-                state = (entry / "stat").read_text().rsplit(") ", 1)[1][0]
-                if state not in "ZX":
-                    processes.add(f"{entry.name} {(entry / 'cmdline').read_bytes().replace(bytes(1), b' ').decode()}")
-    with contextlib.suppress(OSError):
-        zombies = {f"{pid} (not reaped)" for pid in children(os.getpid()) if pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] == "Z"}
-        processes |= zombies
+    processes = {f"{pid} {words}" for pid, words in processes_below(root).items() if pid != os.getpid()}
+    processes |= {f"{pid} (not reaped)" for pid in children(os.getpid()) if not alive(pid)}
     sockets = {str(path) for path in pathlib.Path(root).rglob("*") if path.is_socket()} if pathlib.Path(root).exists() else set()
     return {"shared memory": set(os.listdir("/dev/shm")), "socket": sockets, "process": processes}

@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import numpy as np
+from cluster import eventually
 from ray.experimental import internal_kv
 
 import ray
@@ -84,12 +85,10 @@ def sleeps(seconds, *_):
     time.sleep(seconds)
 
 
-@ray.remote(max_retries=0)
-def waits_to_die(array):
-    held = ray.put(np.concatenate([array, array]))
-    inner = ones.remote(200_000)
-    time.sleep(TIMEOUT_S)
-    return held, inner
+@ray.remote(num_returns="streaming")
+def items(n, size):
+    for i in range(n):
+        yield np.full(size, i, dtype=np.uint8)
 
 
 @ray.remote(num_cpus=0)
@@ -144,33 +143,15 @@ class Loop:
         await asyncio.sleep(TIMEOUT_S)
 
 
-def generator():
-    """A streaming generator when this release has them, else None."""
-    def items(n, size):
-        for i in range(n):
-            yield np.full(size, i, dtype=np.uint8)
-
-    try:
-        made = ray.remote(items).options(num_returns="streaming")
-        ray.get(next(made.remote(1, 1)))
-        return made
-    except Exception as error:
-        if "not in this release" not in str(error) and not isinstance(error, (TypeError, ValueError, AttributeError)):
-            raise
-        return None
-
-
 class Churn:
-    """`env`, `address`: for drivers of their own. `spend()` bytes of large values per round by `large`."""
+    """`env`, `address`: for drivers of their own. `bytes`: how much went through the store."""
 
     def __init__(self, rng, env, address):
         self.rng, self.env, self.address = rng, env, address
-        self.generator = generator()
         self.done = {}
         self.bytes = 0
-        self.drivers = []
         self.kinds = [self.tasks, self.nested, self.errors, self.values, self.actors, self.borrowers, self.names, self.loops, self.cancellations, self.killed_workers,
-                      self.killed_actors, self.keys, self.options] + ([self.generators] if self.generator else [])
+                      self.killed_actors, self.keys, self.options, self.generators]
 
     def round(self):
         kinds = list(self.kinds)
@@ -292,10 +273,8 @@ class Churn:
             return held
 
         ref = tells.remote(pids, ray.put(self.array(130_000)))
-        deadline = time.monotonic() + TIMEOUT_S
-        while not (pid := ray.get(pids.ask.remote("victim"), timeout=TIMEOUT_S)):
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        pid = eventually(lambda: ray.get(pids.ask.remote("victim"), timeout=TIMEOUT_S), TIMEOUT_S, every=0.005)
+        assert pid, "the task did not start"
         os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ray.exceptions.WorkerCrashedError):
             ray.get(ref, timeout=TIMEOUT_S)
@@ -322,11 +301,10 @@ class Churn:
 
     def generators(self):
         size = self.rng.choice((1000, 200_000))
-        items = self.generator.remote(5, size)
+        stream = items.remote(5, size)
         for expected in range(self.rng.randrange(5)):
-            assert int(ray.get(next(items), timeout=TIMEOUT_S)[0]) == expected
+            assert int(ray.get(next(stream), timeout=TIMEOUT_S)[0]) == expected
         self.bytes += 5 * size
-        del items
 
     def large(self, count):
         """This many bytes through the store, a few MB each."""

@@ -45,6 +45,18 @@ def alive(pid):
         return False
 
 
+def processes_below(root):
+    """Ids and command lines of everything that belongs to a temp root."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if f"RAY_TMPDIR={root}\0".encode() in (entry / "environ").read_bytes() and alive(entry.name):
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            pass
+    return found
+
+
 class Cluster:
     """Processes are found by what sessions recorded (daemons) or by the temp root in their environment (everything)."""
 
@@ -98,19 +110,7 @@ class Cluster:
         assert eventually(idle, seconds), (ray.available_resources(), ray.cluster_resources())
 
     def processes(self):
-        return self.processes_of(self.shell)
-
-    @staticmethod
-    def processes_of(shell):
-        """Ids and command lines of everything that belongs to a temp root."""
-        found = {}
-        for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if f"RAY_TMPDIR={shell.root}\0".encode() in (entry / "environ").read_bytes() and alive(entry.name):
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                pass
-        return found
+        return processes_below(self.shell.root)
 
     def program(self, text, **popen):
         """Starts a driver program of its own."""

@@ -13,7 +13,6 @@ design have small bounds here, reached before the first moment: dead actors (dea
 (task_events_max_bytes, on disk).
 """
 import argparse
-import contextlib
 import gc
 import os
 import pathlib
@@ -79,7 +78,7 @@ def cycles(count, tolerance=TOLERANCE):
         before, first = machine(root), None
         for number in range(count):
             one_session(number)
-            if number == min(WARM_CYCLES, count // 2) - 1:
+            if number == max(1, min(WARM_CYCLES, count // 2)) - 1:
                 first = settled_memory()
         end = settled_memory()
         left = eventually(lambda: not leftovers(root, before), 10) or leftovers(root, before)
@@ -220,5 +219,4 @@ if __name__ == "__main__":
     if arguments.what != "churn":
         cycles(arguments.cycles)
     if arguments.what != "cycles":
-        with contextlib.suppress(KeyboardInterrupt):
-            churn(arguments.seconds, arguments.bytes, arguments.cores, arguments.seed)
+        churn(arguments.seconds, arguments.bytes, arguments.cores, arguments.seed)

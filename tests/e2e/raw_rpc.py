@@ -25,9 +25,9 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def parse(message):
-    """{field: value} of a message of varints and length-delimited fields."""
-    fields, at = {}, 0
+def fields_of(message):
+    """(field, value) of a message of varints and length-delimited fields, one after the other."""
+    at = 0
 
     def number():
         nonlocal at
@@ -41,14 +41,15 @@ def parse(message):
             shift += 7
 
     while at < len(message):
-        key = number()
-        if key & 7 == 0:
-            fields[key >> 3] = number()
-        else:
-            size = number()
-            fields[key >> 3] = message[at:at + size]
-            at += size
-    return fields
+        key, value = number(), number()
+        if key & 7 == 2:
+            value, at = message[at:at + value], at + value
+        yield key >> 3, value
+
+
+def parse(message):
+    """{field: value}; of a repeated field the last one."""
+    return dict(fields_of(message))
 
 
 def method(full_name):

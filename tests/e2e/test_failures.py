@@ -12,7 +12,7 @@ import pytest
 
 import chaos
 import ray
-from cluster import Cluster, alive, cluster, eventually, world
+from cluster import alive, cluster, eventually, processes_below, world
 from ray import _raylet, exceptions
 
 
@@ -275,7 +275,7 @@ def test_a_driver_without_its_node_gets_clear_errors(program):
 
 
 def daemon(shell, name):
-    (pid,) = [pid for pid, line in Cluster.processes_of(shell).items() if line.split(" ")[0].endswith("/" + name)]
+    (pid,) = [pid for pid, line in processes_below(shell.root).items() if line.split(" ")[0].endswith("/" + name)]
     return pid
 
 

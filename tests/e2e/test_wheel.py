@@ -12,7 +12,7 @@ import zipfile
 
 import pytest
 
-from conftest import REPO, Shell, free_port
+from conftest import REPO, free_port
 
 OTHERS = [path for minor in range(9, 14) if minor != sys.version_info.minor for path in (f"/usr/bin/python3.{minor}", *sorted(
     str(found) for found in pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"), "versions").glob(f"3.{minor}.*/bin/python"))) if os.path.exists(path)]
@@ -93,13 +93,6 @@ def environment(wheel, tmp_path_factory):
     return made
 
 
-@pytest.fixture
-def world():
-    made = Shell()
-    yield made
-    made.stop()
-
-
 def test_name_and_tags(wheel):
     version, python = r"\d+\.\d+\.\d+\+rt\.\d+\.\d+\.\d+", f"cp3{sys.version_info.minor}"
     assert re.fullmatch(rf"ray-{version}-{python}-{python}-linux_\w+\.whl", wheel.name)
@@ -146,48 +139,48 @@ def test_nothing_in_it_names_the_place_it_was_built_at(environment):
         assert str(REPO) not in path.read_text(), path
 
 
-def test_a_program_runs_without_path_and_pythonpath(environment, world):
-    env = bare_environment(HOME=str(world.scratch), RAY_TMPDIR=str(world.root), PATH="", PYTHONPATH="")
+def test_a_program_runs_without_path_and_pythonpath(environment, shell):
+    env = bare_environment(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root), PATH="", PYTHONPATH="")
     assert environment.run(PROGRAM, env) == "[0, 2, 4] 2000000 5 False\n"
     assert "ray.exceptions" in environment.run(MODULES, env).split()
     where = environment.run("import ray, importlib.metadata as m; print(ray.__file__); print(m.version('ray'), ray.__version__)", env).split()
     assert where[0] == str(environment.packages / "ray" / "__init__.py") and where[1].startswith(where[2] + "+rt.")
-    assert not world.processes()
+    assert not shell.processes()
 
 
-def test_rayctl_of_the_wheel_starts_a_cluster_of_its_interpreter(environment, world):
+def test_rayctl_of_the_wheel_starts_a_cluster_of_its_interpreter(environment, shell):
     rayctl = environment.directory / "bin" / "rayctl"
-    world.command = lambda *words: [str(rayctl), *map(str, words)]
-    del world.env["PYTHONPATH"]
-    world.env["PATH"] = "/usr/bin:/bin"
+    shell.command = lambda *words: [str(rayctl), *map(str, words)]
+    del shell.env["PYTHONPATH"]
+    shell.env["PATH"] = "/usr/bin:/bin"
     address = f"127.0.0.1:{free_port()}"
-    world.ok("start", "--head", f"--port={address.rpartition(':')[2]}", "--num-cpus=1", "--object-store-memory=100000000")
+    shell.ok("start", "--head", f"--port={address.rpartition(':')[2]}", "--num-cpus=1", "--object-store-memory=100000000")
     program = ("import ray, sys; ray.init(); f = ray.remote(lambda: (sys.prefix, ray.__file__)); "
                "print(*ray.get(f.remote()))")
-    prefix, file = environment.run(program, {**world.env, "RAY_ADDRESS": address}).split()
+    prefix, file = environment.run(program, {**shell.env, "RAY_ADDRESS": address}).split()
     assert prefix == str(environment.directory) and file == str(environment.packages / "ray" / "__init__.py")
-    assert "CPU" in world.ok("status")
-    assert str(environment.packages / "ray" / "__init__.py") in world.ok("job", "submit", "--", "python", "-c", "import ray; ray.init(); print(ray.__file__)")
-    world.ok("stop")
-    assert not world.processes()
+    assert "CPU" in shell.ok("status")
+    assert str(environment.packages / "ray" / "__init__.py") in shell.ok("job", "submit", "--", "python", "-c", "import ray; ray.init(); print(ray.__file__)")
+    shell.ok("stop")
+    assert not shell.processes()
 
 
-def test_the_standard_library_comes_first_in_workers(environment, world):
+def test_the_standard_library_comes_first_in_workers(environment, shell):
     """site-packages is found as the interpreter finds it, not before everything."""
     shadow = environment.packages / "colorsys.py"
     shadow.write_text("raise RuntimeError('a module of site-packages hides the standard library')\n")
     try:
-        env = bare_environment(HOME=str(world.scratch), RAY_TMPDIR=str(world.root))
+        env = bare_environment(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root))
         program = "import ray; ray.init(num_cpus=1, object_store_memory=80_000_000); f = ray.remote(lambda: __import__('colorsys').__file__); print(ray.get(f.remote()))"
         assert "site-packages" not in environment.run(program, env)
     finally:
         shadow.unlink()
 
 
-def test_pip_builds_and_an_editable_install_follows_the_sources(tmp_path, world):
+def test_pip_builds_and_an_editable_install_follows_the_sources(tmp_path, shell):
     made = Environment(sys.executable, tmp_path / "env")
     made.pip("install", "--no-index", "--no-build-isolation", "-e", REPO)
-    env = bare_environment(HOME=str(world.scratch), RAY_TMPDIR=str(world.root), PATH="", PYTHONPATH="")
+    env = bare_environment(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root), PATH="", PYTHONPATH="")
     assert made.run(PROGRAM, env) == "[0, 2, 4] 2000000 5 False\n"
     assert made.run("import os, ray.actor; print(os.path.realpath(ray.actor.__file__))", env) == f"{REPO / 'python' / 'ray' / 'actor.py'}\n"
     assert "version" in subprocess.run([made.directory / "bin" / "ray", "--version"], env=env, check=True, capture_output=True, text=True).stdout
@@ -207,9 +200,9 @@ def test_what_cannot_be_built_says_why(tmp_path):
 @pytest.mark.skipif(not os.environ.get("RT_SLOW"), reason="compiles the binding for other interpreters: set RT_SLOW=1")
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("python", OTHERS or [pytest.param("", marks=pytest.mark.skip(reason="no other Python from 3.9 to 3.13 on this machine"))])
-def test_another_interpreter(python, tmp_path, world):
+def test_another_interpreter(python, tmp_path, shell):
     made = Environment(python, tmp_path / "env")
     made.pip("install", "--no-index", "--no-build-isolation", REPO)
-    env = bare_environment(HOME=str(world.scratch), RAY_TMPDIR=str(world.root), PATH="", PYTHONPATH="")
+    env = bare_environment(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root), PATH="", PYTHONPATH="")
     assert made.run(PROGRAM, env) == "[0, 2, 4] 2000000 5 False\n"
     assert "ray.exceptions" in made.run(MODULES, env).split()

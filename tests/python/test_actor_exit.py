@@ -6,6 +6,7 @@ import pytest
 
 import ray
 from ray.exceptions import ActorDiedError
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -166,17 +167,6 @@ class OwedAsync(Owed):
         self.note_in(self.path, "shutdown")
 
 
-def notes(path, last):
-    import time
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        text = path.read_text() if path.exists() else ""
-        if text.endswith(last + "\n"):
-            return text.split()
-        time.sleep(0.02)
-    return text.split()
-
-
 @pytest.mark.parametrize("cls, end", [(Owed, "scope"), (Owed, "leave"), (Owed, "terminate"), (OwedRaises, "scope"), (OwedAsync, "scope")])
 def test_hooks_run_in_order(tmp_path, cls, end):
     path = tmp_path / "notes"
@@ -187,7 +177,7 @@ def test_hooks_run_in_order(tmp_path, cls, end):
     elif end == "terminate":
         actor.__ray_terminate__.remote()
     del actor
-    assert notes(path, "atexit") == ["shutdown", "del", "atexit"]
+    assert until(lambda: path.read_text().split() if path.exists() else [], lambda said: "atexit" in said) == ["shutdown", "del", "atexit"]
 
 
 def test_a_killed_actor_gets_no_hooks(tmp_path):

@@ -7,15 +7,7 @@ import pytest
 
 import ray
 from ray.exceptions import RayTaskError, TaskCancelledError
-
-
-def wait_for(*paths):
-    while not all(os.path.exists(path) for path in paths):
-        time.sleep(0.01)
-
-
-def touch(path):
-    open(path, "w").close()
+from waiting import touch, wait_for
 
 
 def spin():

@@ -12,6 +12,8 @@ import pytest
 
 import ray
 from ray._private import worker as worker_module
+from ray.cluster_utils import Cluster
+from waiting import touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 
@@ -45,9 +47,7 @@ def test_auto_is_not_misled_by_clusters_that_ended(tmp_path):
         assert not left, "an orderly end takes the address with it"
         killed = run("import ray, os, signal; c = ray.init(num_cpus=1); print(c['address'], flush=True); os.kill(os.getpid(), signal.SIGKILL)", RAY_TMPDIR=root)
         address = killed.stdout.strip()
-        deadline = time.monotonic() + 20
-        while (nothing := run(JOIN, RAY_TMPDIR=root)).returncode == 0 and time.monotonic() < deadline:
-            time.sleep(0.1)
+        nothing = until(lambda: run(JOIN, RAY_TMPDIR=root), lambda done: done.returncode != 0)
         assert "ConnectionError" in nothing.stderr and "rayctl start --head" in nothing.stderr
         with open(os.path.join(root, "ray_current_cluster"), "w") as file:
             file.write(address + "\n")
@@ -194,7 +194,7 @@ def test_many_threads():
     assert not failures and ray.get(total.add.remote(0)) == 160
 
 
-def test_init_and_shutdown_race_in_threads():
+def test_init_and_shutdown_race_in_threads(tmp_path):
     outcomes = []
 
     def start():
@@ -210,20 +210,44 @@ def test_init_and_shutdown_race_in_threads():
     for thread in threads:
         thread.join()
     assert outcomes == [True] * 4 and len(ray.nodes()) == 1
-    waiting = []
+    waiting, started = [], str(tmp_path / "started")
 
     def wait():
         try:
-            ray.get(ray.remote(lambda: time.sleep(60)).remote())
+            ray.get(ray.remote(lambda: touch(started) or time.sleep(60)).remote())
         except BaseException as error:
             waiting.append(error)
 
     thread = threading.Thread(target=wait)
     thread.start()
-    time.sleep(0.3)
+    wait_for(started)
     ray.shutdown()
     thread.join(20)
     assert not thread.is_alive() and len(waiting) == 1, "shutdown() ends what other threads wait for"
+
+
+def test_shutdown_of_a_driver_that_joined_ends_what_its_threads_wait_for(tmp_path):
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    try:
+        ray.init(address=cluster.address)
+        said, started, end = [], str(tmp_path / "started"), str(tmp_path / "end")
+
+        def wait():
+            try:
+                ray.get(ray.remote(lambda: touch(started) or wait_for(end)).remote())
+            except BaseException as error:
+                said.append(str(error))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        wait_for(started)
+        ray.shutdown()
+        thread.join(20)
+        assert not thread.is_alive() and "shut down" in said[0]
+    finally:
+        touch(end)
+        ray.shutdown()
+        cluster.shutdown()
 
 
 FORKED = """

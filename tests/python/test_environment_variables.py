@@ -14,7 +14,7 @@ HONOURED, WITHOUT_EFFECT, ABSENT = re.split(r"\n## ", PAGE)[1:]
 
 def names(section, only_first_column):
     lines = [line.split("|")[1] if only_first_column else line for line in section.split("\n") if line.startswith("|") or not only_first_column]
-    return {name for line in lines for name in re.findall(r"`(RAY_[A-Za-z_]+)`", line)} - {"RAY_log_level", "RAY_log_rotation_bytes"}
+    return {name for line in lines for name in re.findall(r"`(RAY_[A-Za-z_]+)`", line)} - {"RAY_log_level"}
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,11 @@
 """What `get` raises."""
+import os
+import signal
+
 import pytest
 
 import ray
-from ray.exceptions import RayError, RayTaskError, WorkerCrashedError
+from ray.exceptions import OwnerDiedError, RayError, RayTaskError, WorkerCrashedError
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -85,6 +88,27 @@ def test_errors_of_the_system_reach_dependent_tasks_as_causes():
         ray.get(pass_on.remote(pass_on.remote(crashed)), timeout=60)
     assert isinstance(caught.value, RayTaskError) and type(caught.value.cause) is WorkerCrashedError and str(caught.value.cause) == str(first.value)
     assert str(caught.value).count("At least one of the input arguments") == 2 and "ray.exceptions.WorkerCrashedError: The worker died" in str(caught.value)
+
+
+def test_an_object_of_a_dead_owner_is_named():
+    @ray.remote
+    class Owner:
+        def make(self):
+            return [ray.put(bytes(1 << 20))]
+
+        def end(self):
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+    owner = Owner.remote()
+    [ref] = ray.get(owner.make.remote())
+    with pytest.raises(ray.exceptions.ActorDiedError):
+        ray.get(owner.end.remote())
+    with pytest.raises(OwnerDiedError, match=r"died: .*SIGSEGV") as caught:
+        ray.get(ref, timeout=60)
+    assert caught.value.object_ref_hex == ref.hex() and str(caught.value).startswith(f"Failed to retrieve object {ref.hex()}. ")
+    with pytest.raises(OwnerDiedError) as caught:
+        ray.get(pass_on.remote(ref), timeout=60)
+    assert caught.value.cause.object_ref_hex == ref.hex() and ref.hex() in str(caught.value)
 
 
 class Bomb:

@@ -1,11 +1,11 @@
 """Generators whose cluster is their own: more goes through the object store than fits; after ray.shutdown()."""
-import os
 import time
 
 import numpy as np
 import pytest
 
 import ray
+from waiting import touch, wait_for
 
 ITEM = 10_000_000     # bytes; the store holds seven
 
@@ -14,15 +14,6 @@ ITEM = 10_000_000     # bytes; the store holds seven
 def small_store(no_cluster):
     ray.init(num_cpus=2, object_store_memory=80_000_000)
     yield
-
-
-def touch(path):
-    open(path, "w").close()
-
-
-def wait_for(path):
-    while not os.path.exists(path):
-        time.sleep(0.01)
 
 
 @ray.remote

@@ -38,6 +38,32 @@ def test_prefix_and_streams():
     assert re.search(r"\(f pid=\d+\)\x1b\[0m to stderr task", result.stderr) and ":task_name:" not in result.stdout + result.stderr
 
 
+def test_lines_left_open_by_other_writers_take_no_marker_in():
+    program = """
+import ray, os, subprocess
+ray.init(num_cpus=1)
+
+@ray.remote
+def f():
+    os.write(1, b"of a library")
+
+@ray.remote
+def g():
+    subprocess.run(["printf", "of a child"])
+
+@ray.remote
+def h():
+    print("whole")
+
+ray.get([f.remote(), g.remote(), h.remote()])
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_COLOR_PREFIX": "0"}
+    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"^\(pid=\d+\) of a library(of a child)?$", result.stdout, re.M) and re.search(r"^\(h pid=\d+\) whole$", result.stdout, re.M), result.stdout
+    assert ":job_id:" not in result.stdout and ":task_name:" not in result.stdout
+
+
 def test_no_colour_and_off():
     assert re.search(r"^\(f pid=\d+\) hello from task$", run(RAY_COLOR_PREFIX="0").stdout, re.M)
     assert re.search(r"^hello from task$", run(RAY_DISABLE_WORKER_LOG_PREFIX="1").stdout, re.M)

@@ -6,12 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 import ray
 from ray.cluster_utils import Cluster
 from ray.util.metrics import Counter, Gauge, Histogram
+from waiting import until
 
 
 RAYCTL = shutil.which("rayctl") or str(pathlib.Path(ray.__file__).resolve().parents[2] / "build" / "bin" / "rayctl")
@@ -33,13 +33,8 @@ def samples(name):
     return found
 
 
-def until(question, wanted):
-    for _ in range(600):
-        answer = question()
-        if answer == wanted:
-            break
-        time.sleep(0.05)
-    assert question() == wanted
+def becomes(question, wanted):
+    until(question, lambda answer: answer == wanted)
 
 
 def test_refused():
@@ -67,7 +62,7 @@ def test_values_of_driver_and_tasks_are_summed(cluster):
 
     Counter("seen", "what was seen", tag_keys=("kind",)).inc(0.5, {"kind": "driver"})
     ray.get([count.remote(1) for _ in range(20)])
-    until(lambda: samples("ray_seen_total"), {('kind="driver"',): 0.5, ('kind="task"',): 20.0})
+    becomes(lambda: samples("ray_seen_total"), {('kind="driver"',): 0.5, ('kind="task"',): 20.0})
     assert "# TYPE ray_seen_total counter" in metrics_text()
 
 
@@ -81,12 +76,12 @@ def test_counts_of_ended_processes_stay_and_their_gauges_go(cluster):
 
     meter = Meter.remote()
     ray.get(meter.measure.remote())
-    until(lambda: samples("ray_temperature"), {(): 21.0})
+    becomes(lambda: samples("ray_temperature"), {(): 21.0})
     ray.get(meter.measure.remote())
     meter.__ray_terminate__.remote()
     del meter
     gc.collect()
-    until(lambda: samples("ray_temperature"), {})
+    becomes(lambda: samples("ray_temperature"), {})
     assert samples("ray_work_total") == {(): 14.0}      # the last values came before the process ended
     assert samples("ray_size_count") == {(): 2.0} and samples("ray_size_sum") == {(): 10.0}
     assert samples("ray_size_bucket") == {('le="1"',): 0.0, ('le="10"',): 2.0, ('le="+Inf"',): 2.0}
@@ -101,7 +96,7 @@ def test_pickled_metrics_count_on_but_leave_default_tags_behind(cluster):
         counter.inc(2, {"k": "there"})
 
     ray.get(use.remote(counter))
-    until(lambda: samples("ray_travelled_total"), {('k="there"',): 2.0})
+    becomes(lambda: samples("ray_travelled_total"), {('k="there"',): 2.0})
 
 
 def test_several_nodes_and_a_driver_that_came_back(no_cluster):
@@ -117,11 +112,11 @@ def test_several_nodes_and_a_driver_that_came_back(no_cluster):
         counter = Counter("driver")
         counter.inc(3)
         ray.get(there.remote())
-        until(lambda: (samples("ray_where_total"), samples("ray_driver_total")), ({(): 1.0}, {(): 3.0}))
+        becomes(lambda: (samples("ray_where_total"), samples("ray_driver_total")), ({(): 1.0}, {(): 3.0}))
         ray.shutdown()
         ray.init(address=cluster.address)
         counter.inc(1)
-        until(lambda: samples("ray_driver_total"), {(): 4.0})     # 3 in the sums of what ended, 1 of this connection
+        becomes(lambda: samples("ray_driver_total"), {(): 4.0})     # 3 in the sums of what ended, 1 of this connection
     finally:
         ray.shutdown()
         cluster.shutdown()

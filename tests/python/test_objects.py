@@ -1,7 +1,10 @@
 """get, put, wait, futures, references."""
 import asyncio
 import gc
+import os
 import pickle
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -190,3 +193,44 @@ def test_a_large_argument_given_again_is_stored_once():
     assert after == before
     argument[0] = 7
     assert ray.get(reader.place_and_first.remote(argument))[1] == 7
+
+
+def test_refs_of_a_session_that_was_shut_down():
+    """They say so, wherever they are used, and are never taken for an object of the next session."""
+    program = """
+import numpy as np, ray
+
+def said(f):
+    try:
+        return f()
+    except Exception as error:
+        return type(error).__name__, "shut down" in str(error) or "owner does not know it" in str(error)
+
+def start():
+    ray.init(num_cpus=2, log_to_driver=False)
+    return [ray.put("old"), ray.put(np.ones(10**6)), ray.remote(lambda: "done").remote()]
+
+old = start()
+ray.get(old)
+ray.shutdown()
+new = start()
+ray.get(new)
+assert not set(old) & set(new)
+
+@ray.remote
+def take(value):
+    return value
+
+@ray.remote
+class Reader:
+    def read(self, refs):
+        return ray.get(refs[0])
+
+for ref in old:
+    print(said(lambda: ray.get(ref)), said(lambda: ray.get(take.remote(ref))), said(lambda: ray.get(Reader.remote().read.remote([ref]))))
+    assert ray.wait([ref], timeout=0) == ([ref], [])
+print(ray.get(take.remote(new[0])))
+"""
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True, timeout=120)
+    one = "('ValueError', True) ('RayTaskError(ValueError)', True) ('RayTaskError(ObjectLostError)', True)"
+    assert done.stdout == f"{one}\n{one}\n{one}\nold\n", done.stdout + done.stderr

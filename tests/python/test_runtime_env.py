@@ -5,12 +5,14 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from pathlib import Path
 
 import pytest
 
 import ray
 from ray import _raylet
 from ray.exceptions import RuntimeEnvSetupError
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 
@@ -223,11 +225,7 @@ def test_packages_go_with_their_job(tmp_path):
         drivers[0].communicate("\n")
         assert len(packages()) == 1
         drivers[1].communicate("\n")
-        for _ in range(200):
-            if not packages():
-                break
-            ray.get(variable.remote("A"))
-        assert not packages()
+        until(packages, lambda found: not found)
     finally:
         for driver in drivers:
             driver.kill()
@@ -323,6 +321,8 @@ def test_pip(tmp_path):
     def version(number):
         return sample.options(runtime_env={"pip": {"packages": [f"rt_sample=={number}"], "pip_install_options": offline}})
     assert ray.get([version("1.0").remote(), version("2.0").remote()]) == [("one", True), ("two", True)]
+    cache = Path(ray._private.worker.global_worker.context["session_dir"]) / "runtime_resources"
+    assert len(list(cache.glob("pip_*.lock"))) == 2     # one for each, also after the exec of its interpreter
     with pytest.raises(RuntimeEnvSetupError, match="(?s)rt_sample==3.0.*No matching distribution"):
         ray.get(version("3.0").remote())
     with pytest.raises(ModuleNotFoundError):

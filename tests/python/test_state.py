@@ -2,7 +2,6 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 import ray
@@ -10,15 +9,7 @@ from ray._private import internal_api
 from ray.util import state
 from ray.util.state.common import (GetApiOptions, ListApiOptions, StateResource, SummaryApiOptions, SummaryResource, resource_to_schema)
 from ray.util.state.exception import RayStateApiException, ServerUnavailable
-
-
-def until(question, good):
-    for _ in range(600):
-        answer = question()
-        if good(answer):
-            return answer
-        time.sleep(0.02)
-    raise AssertionError(f"still {answer!r}")
+from waiting import until
 
 
 @ray.remote

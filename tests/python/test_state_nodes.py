@@ -1,18 +1,8 @@
 """ray.util.state on a cluster of two nodes."""
-import time
-
 import ray
 from ray.cluster_utils import Cluster
 from ray.util import state
-
-
-def until(question, good):
-    for _ in range(600):
-        answer = question()
-        if good(answer):
-            return answer
-        time.sleep(0.02)
-    raise AssertionError(f"still {answer!r}")
+from waiting import until
 
 
 def test_two_nodes(no_cluster):

@@ -14,7 +14,17 @@ def fail(text):
 def after(x):
     return x
 
+@ray.remote
+class Actor:
+    def call(self):
+        return 1
+
 ray.init(num_cpus=1, log_to_driver=LOG)     # one after the other
+actor = Actor.remote()
+ray.get(actor.call.remote())
+ray.kill(actor)
+ray.wait([actor.call.remote()])
+actor.call.remote()
 ray.wait([fail.remote("waited for")])
 for text in ("read", "asked for"):
     try:
@@ -50,6 +60,7 @@ def test_only_what_nobody_saw_is_reported():
     for log in (True, False):
         errors = run(log)
         assert errors.count("Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): ") == 2, errors
+        assert "actor died" not in errors
         assert "ValueError: dropped at once" in errors and "ValueError: dropped later" in errors
         for text in ("waited for", "read", "asked for", "argument", "alive at the end", "cancelled"):
             assert f"ValueError: {text}" not in errors

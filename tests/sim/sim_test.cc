@@ -177,7 +177,9 @@ TEST(Sim, APartitionHeals) {
     s.heal();
     s.finish();
     EXPECT_EQ(s.nodes().size(), lasting ? 11u : 20u);
-    if (!lasting) EXPECT_EQ(s.ledger().totals().succeeded, 1000);
+    if (!lasting) {
+      EXPECT_EQ(s.ledger().totals().succeeded, 1000);
+    }
   }
 }
 

@@ -49,12 +49,17 @@ RefTable::~RefTable() {
   for (auto& [id, entry] : entries_) delete entry;
 }
 
-void RefTable::drop_values() {
+void RefTable::end_values(const Blob& error) {
   for (auto& [id, entry] : entries_) {
     entry->waiters.clear();
     entry->contained.clear();
     entry->mapped = {};
-    entry->blob = {};
+    if (entry->kind != ObjectEntry::Kind::kObject) continue;
+    entry->blob = error;
+    entry->size = static_cast<int64_t>(error.size);
+    entry->unseen_error = false;
+    entry->state = ObjectState::kInMemory;
+    entry->ready.store(true, std::memory_order_release);
   }
 }
 

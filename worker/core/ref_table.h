@@ -65,8 +65,8 @@ class RefTable {
 
   // From now on release_last() does nothing: the process ends or the worker was stopped.
   void close();
-  // The worker has ended: nothing but references that outlive it needs the entries.
-  void drop_values();
+  // The worker has ended: only references that outlive it need the entries. Who still uses one gets `error`.
+  void end_values(const Blob& error);
   // Of a closed table: whether it may be destroyed with its entries, as no reference is left.
   bool is_forgotten();
   size_t size() const { return entries_.size(); }

@@ -126,7 +126,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // ---- peers.cc
   using WithLink = std::function<void(Result<std::shared_ptr<Link>>)>;
   void with_peer(const proto::WorkerAddress& address, WithLink done);            // (L)
-  void note_build(const std::string& theirs);                                                           // (L)
+  void note_build(const std::string& theirs);                                    // (L)
   std::shared_ptr<Link> adopt_link(const std::shared_ptr<rpc::Connection>& connection, bool inbound);   // (L)
   void link_closed(const std::shared_ptr<Link>& link, const Error& why);         // (L)
   using WithConnection = std::function<void(Result<std::shared_ptr<rpc::Connection>>)>;
@@ -150,6 +150,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void mark_ready(ObjectEntry& entry);                                           // (L)
   void set_blob(ObjectEntry& entry, Blob blob);                                  // (L) and ready
   void set_error(ObjectEntry& entry, const proto::ErrorValue& error);            // (L)
+  void owner_died(ObjectEntry& entry, const Error& why);                         // (L)
   void resolve(ObjectEntry& entry);                                              // (L) asks the owner of a borrowed object
   void fetch(ObjectEntry& entry);                                                // (L) maps a shared object, from other nodes if need be
   void lost(ObjectEntry& entry, std::string why);                                // (L) a borrowed object is in no store any more
@@ -172,7 +173,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void task_ready(Task* task);                                                   // (L)
   bool args_failed(Task* task);                                                  // (L) an argument is an error: fails the task with it
   void write_task(Link& link, const Task& task);                                 // (L)
-  void write_gpus(Link& link, const std::vector<std::string>& names);
+  void write_gpus(Link& link, const std::vector<std::string>& names);            // (L)
   void on_replies(const std::shared_ptr<Link>& link, Bytes body);                // (L)
   Task* task_in_flight(Link& link, uint32_t seq);                                // (L) null: no such one
   ObjectLocation location_of(const Link& link);                                  // (L) of what its worker sealed
@@ -192,6 +193,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void take_back(Lease& lease, int count) override;
   void return_lease(Lease& lease, bool worker_failed) override;
   void ask_exit(Lease& lease) override;
+  // How a worker that cannot be reached ended, as its node tells.
+  void ask_exit(const proto::WorkerAddress& worker, const NodeKey& node, std::function<void(proto::ExitInfo)> done);
   void fail_task(Task* task, const proto::ErrorValue& error) override;           // also ActorComm's
 
   // ---- streams.cc
@@ -335,7 +338,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unordered_map<std::string, Template*> template_by_bytes;
   Rng rng;
   uint64_t next_task_unique = 0;
-  uint32_t next_put_index = kPutIndexBase;
   TaskId put_task;                               // the "task" puts of this process belong to
   struct HashOfHash {
     size_t operator()(const ContentHash& k) const { return k.low; }

@@ -20,7 +20,12 @@ std::vector<store::Location> to_store(const ObjectEntry& entry) {
 
 }  // namespace
 
-ObjectId Worker::Impl::next_put_id() { return make_object_id(put_task, ++next_put_index); }
+// Of the process, not of the session: jobs of clusters that follow one another have the same number, and what is left of the last one is not to be
+// taken for an object of this one.
+ObjectId Worker::Impl::next_put_id() {
+  static std::atomic<uint32_t> last_index{kPutIndexBase};
+  return make_object_id(put_task, last_index.fetch_add(1, std::memory_order_relaxed) + 1);
+}
 
 const proto::WorkerAddress& Worker::Impl::owner_of(const ObjectEntry& entry) const {
   return entry.owned ? self_address : *entry.owner;
@@ -67,7 +72,24 @@ void Worker::Impl::set_blob(ObjectEntry& entry, Blob blob) {
 
 void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error) {
   ++errors_stored;
-  set_blob(entry, copy_blob(as_bytes(encode_error(error))));
+  const bool loss = error.code() == static_cast<int>(Code::kObjectLost) || error.code() == static_cast<int>(Code::kOwnerDied);
+  if (!loss || !error.object_id().empty()) return set_blob(entry, copy_blob(as_bytes(encode_error(error))));
+  proto::ErrorValue named = error;
+  named.set_object_id(entry.id.binary());
+  set_blob(entry, copy_blob(as_bytes(encode_error(named))));
+}
+
+void Worker::Impl::owner_died(ObjectEntry& entry, const Error& why) {
+  entry.fetching = true;   // until its node has told how it ended
+  Ref hold(&entry);
+  ask_exit(*entry.owner, NodeKey::from_binary(entry.owner->node_id()), [this, hold, why](proto::ExitInfo exit) {
+    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    entry.fetching = false;
+    if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty()) exit.set_message(why.message);
+    proto::ErrorValue error = system_error(Code::kOwnerDied, fmt::format("The owner of object {} on {} died: {}", entry.id.hex(), exit.ip(), describe_exit(exit)));
+    *error.mutable_exit() = std::move(exit);
+    set_error(entry, error);
+  });
 }
 
 Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts, const std::string& packed) {
@@ -195,6 +217,8 @@ void Worker::Impl::report_unseen(const ObjectEntry& entry) {
   auto value = decode_value(entry.blob.bytes());
   auto error = value ? decode_error(value->inband) : Result<proto::ErrorValue>(value.error());
   if (!error || stopping) return;
+  // The end of an actor is often meant, and its calls with it.
+  if (error->code() == static_cast<int>(Code::kActorDied) || error->code() == static_cast<int>(Code::kActorUnavailable)) return;
   DriverLine line;
   line.text = "Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): " + error_text(*error);
   line.is_stderr = line.is_error = true;
@@ -215,20 +239,14 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
   Ref hold(&entry);
   with_peer(*entry.owner, [this, hold](Result<std::shared_ptr<Link>> link) {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-    auto lost = [&](const std::string& why) {
-      set_error(entry, system_error(Code::kOwnerDied, fmt::format("The owner of object {} is gone: {}", entry.id.hex(), why)));
-    };
-    if (!link) return lost(link.error().message);
+    if (!link) return owner_died(entry, link.error());
     proto::ObjectStatusRequest request;
     request.set_object_id(entry.id.binary());
     request.set_want_value(true);
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1, [this, hold](Result<proto::ObjectStatus> status) {
       auto& entry = *static_cast<ObjectEntry*>(hold.entry());
       if (entry.ready) return;
-      if (!status) {
-        set_error(entry, system_error(Code::kOwnerDied, fmt::format("The owner of object {} died: {}", entry.id.hex(), status.error().message)));
-        return;
-      }
+      if (!status) return owner_died(entry, status.error());
       switch (status->state()) {
         case proto::ObjectStatus::READY_INLINE:
           if (is_error(as_bytes(status->value()))) ++errors_stored;
@@ -254,21 +272,18 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
 void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
   entry.fetching = true;   // until the owner has answered
   Ref hold(&entry);
-  auto owner_died = [this, hold](const Error& error) {
+  auto answered = [this, hold, why = std::move(why)](const Status& heard) {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    if (!heard) return owner_died(entry, heard.error());
     entry.fetching = false;
-    set_error(entry, system_error(Code::kOwnerDied, fmt::format("The owner of object {} died: {}", entry.id.hex(), error.message)));
+    set_error(entry, system_error(Code::kObjectLost, why));
   };
-  with_peer(*entry.owner, [this, hold, owner_died, why = std::move(why)](Result<std::shared_ptr<Link>> link) {
-    if (!link) return owner_died(link.error());
+  with_peer(*entry.owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
+    if (!link) return answered(link.error());
     proto::ObjectStatusRequest request;
     request.set_object_id(hold.id().binary());
-    rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1, [this, hold, owner_died, why](Result<proto::ObjectStatus> status) {
-      if (!status) return owner_died(status.error());
-      auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-      entry.fetching = false;
-      set_error(entry, system_error(Code::kObjectLost, why));
-    });
+    rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1,
+              [answered](Result<proto::ObjectStatus> status) { answered(status ? Status() : status.error()); });
   });
 }
 

@@ -236,13 +236,16 @@ void Worker::Impl::return_lease(Lease& lease, bool worker_failed) {
 }
 
 void Worker::Impl::ask_exit(Lease& lease) {
-  uint64_t key = lease.key;
+  ask_exit(lease.worker, lease.node, [this, key = lease.key, pid = lease.pid](proto::ExitInfo info) {
+    if (info.pid() == 0) info.set_pid(pid);
+    submitter->worker_exit(key, info, steady_now_us());
+  });
+}
+
+void Worker::Impl::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node, std::function<void(proto::ExitInfo)> done) {
   proto::WorkerExitRequest request;
-  request.set_worker_id(lease.worker.worker_id());
-  std::string ip = lease.worker.ip();
-  NodeKey node = lease.node;
-  int pid = lease.pid;
-  auto answer = [this, key, ip, pid, node](Result<proto::WorkerExitReply> reply) {
+  request.set_worker_id(worker.worker_id());
+  auto answer = [done = std::move(done), ip = worker.ip(), node](Result<proto::WorkerExitReply> reply) {
     proto::ExitInfo info;
     if (reply) {
       info = reply->info();
@@ -253,8 +256,7 @@ void Worker::Impl::ask_exit(Lease& lease) {
       info.set_message(reply.error().message);
     }
     if (info.ip().empty()) info.set_ip(ip);
-    if (info.pid() == 0) info.set_pid(pid);
-    submitter->worker_exit(key, info, steady_now_us());
+    done(std::move(info));
   };
   with_node(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) return answer(connection.error());

@@ -85,8 +85,8 @@ class ActorManager {
   NodeState* choose(const Actor& actor, const std::optional<AllowedNodes>& allowed, Now now);
   // Of a constrained actor; the indexes count the live nodes.
   std::optional<AllowedNodes> allowed(const Actor& actor) const;
-  // Why no node may run it, now or ever; empty: it may wait.
-  std::string unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed, const NodeState* chosen) const;
+  // Of one that was given no node now: why none may run it; empty: it may wait.
+  std::string unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed) const;
   void start(Actor& actor, NodeState& node, Now now);
   void send_create(const Actor& actor, const NodeState& node);
   void warn_infeasible(const Shape& shape, ShapeQueue& queue, Now now);

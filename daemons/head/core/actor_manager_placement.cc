@@ -47,9 +47,9 @@ std::optional<AllowedNodes> ActorManager::allowed(const Actor& actor) const {
   return allowed_nodes(creation.constraint(), actor.placement, live);
 }
 
-std::string ActorManager::unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed, const NodeState* chosen) const {
+std::string ActorManager::unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed) const {
   using Verdict = AllowedNodes::Verdict;
-  if (!allowed || chosen || env_.cluster.awaiting_nodes()) return "";
+  if (!allowed || env_.cluster.awaiting_nodes()) return "";
   const proto::NodeConstraint& constraint = actor.info.spec().creation().constraint();
   std::string node = "the node " + to_hex(constraint.node_id()) + " specified via NodeAffinitySchedulingStrategy ";
   if (allowed->verdict == Verdict::kGone) return node + "doesn't exist any more or is not known, and soft=False was given";
@@ -73,7 +73,7 @@ void ActorManager::place(Now now) {
         start(oldest, *node, now);
         continue;
       }
-      if (std::string why = unschedulable(oldest, constrained, node); !why.empty()) {
+      if (std::string why = unschedulable(oldest, constrained); !why.empty()) {
         finish(oldest, exit_info(proto::ExitInfo::UNSCHEDULABLE, std::move(why)), Process::kGone, now);
         continue;
       }

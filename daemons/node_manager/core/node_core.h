@@ -125,11 +125,10 @@ class NodeCore {
   Served serve_constrained(Demand& demand, Round& round, Now now);
   Served serve_here(Demand& demand, Round& round, uint64_t turn, Now now);
   // The candidate for a constrained demand's next lease, kNoNode: none now.
-  int pick_constrained(Demand& demand, Round& round, const AllowedNodes& allowed);
+  int pick_constrained(const Demand& demand, Round& round, const AllowedNodes& allowed);
   void fail_demand(Demand& demand, const std::string& message, Now now);
-  std::vector<NodeFacts> node_facts() const;          // in the order of Round::candidates()
   bool may_run_here(const Demand& demand) const { return !demand.not_here && resources_.feasible(demand.resources); }
-  bool may_run_anywhere(const Demand& demand) const;
+  bool may_run_anywhere(const Demand& demand, Round& round) const;
   void grant(Demand& demand, Worker& worker, Now now);
   void flag_infeasible(Now now);
   void revoke_for_waiting(Now now);

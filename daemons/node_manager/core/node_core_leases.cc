@@ -27,13 +27,18 @@ class NodeCore::Round {
       for (const auto& [id, peer] : core_.view_.peers()) {
         if (!self_added_ && core_.me_.id < id) add_self();
         candidates_.push_back({&peer.total, &peer.available, false});
-        ids_.push_back(id);
+        facts_.push_back({id.view(), &peer.node.labels(), &peer.total});
       }
       if (!self_added_) add_self();
     }
     return candidates_;
   }
-  const NodeId& id_of(int index) const { return ids_[index]; }
+  // The same nodes, as constraints see them.
+  const std::vector<NodeFacts>& facts() {
+    candidates();
+    return facts_;
+  }
+  NodeId id_of(int index) const { return NodeId::from_binary(facts_[index].id); }
 
   void redirect(Demand& demand, const NodeId& node) {
     core_.view_.redirected(node, demand.resources, now_.steady_us);
@@ -59,7 +64,7 @@ class NodeCore::Round {
   void add_self() {
     self_added_ = true;
     candidates_.push_back({&core_.resources_.total(), &planned_, true});
-    ids_.push_back(core_.me_.id);
+    facts_.push_back({core_.me_.id.view(), &core_.me_.labels, &core_.resources_.total()});
   }
 
   NodeCore& core_;
@@ -67,7 +72,7 @@ class NodeCore::Round {
   Now now_;
   bool self_added_ = false;
   std::vector<Candidate> candidates_;
-  std::vector<NodeId> ids_;
+  std::vector<NodeFacts> facts_;
   std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;   // by key, not address: the order of messages is the same in every run
 };
 
@@ -171,20 +176,8 @@ NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
   return here ? serve_here(demand, round, turn, now) : Served::kStuck;
 }
 
-std::vector<NodeFacts> NodeCore::node_facts() const {
-  std::vector<NodeFacts> facts;
-  auto add_self = [&] { facts.push_back({me_.id.view(), &me_.labels, &resources_.total()}); };
-  bool self_added = false;
-  for (const auto& [id, peer] : view_.peers()) {
-    if (!self_added && me_.id < id) add_self(), self_added = true;
-    facts.push_back({id.view(), &peer.node.labels(), &peer.total});
-  }
-  if (!self_added) add_self();
-  return facts;
-}
-
-// Preferred nodes with room, then the others with room. None has: it waits here if it may run here, else in the line of one that may.
-int NodeCore::pick_constrained(Demand& demand, Round& round, const AllowedNodes& allowed) {
+// Preferred nodes with room, then the others with room.
+int NodeCore::pick_constrained(const Demand& demand, Round& round, const AllowedNodes& allowed) {
   for (size_t count : {allowed.preferred, allowed.nodes.size()}) {
     std::vector<Candidate> some;
     for (size_t i = 0; i < count; ++i) some.push_back(round.candidates()[static_cast<size_t>(allowed.nodes[i])]);
@@ -198,7 +191,7 @@ int NodeCore::pick_constrained(Demand& demand, Round& round, const AllowedNodes&
 NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now now) {
   using Verdict = AllowedNodes::Verdict;
   uint64_t turn = spread_turn_;
-  AllowedNodes allowed = allowed_nodes(*demand.constraint, demand.resources, node_facts());
+  AllowedNodes allowed = allowed_nodes(*demand.constraint, demand.resources, round.facts());
   demand.not_here = std::none_of(allowed.nodes.begin(), allowed.nodes.end(), [&](int i) { return round.candidates()[static_cast<size_t>(i)].local; });
   if (allowed.verdict == Verdict::kGone) {
     if (demand.gone_since_us < 0) demand.gone_since_us = now.steady_us;
@@ -219,6 +212,7 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
                                     to_hex(demand.constraint->node_id()), demand.resources.to_string()), now);
     return Served::kStuck;
   }
+  // It waits here if it may run here, else in the line of a node where it may.
   if (pick == kNoNode && demand.not_here && !allowed.nodes.empty() && now.steady_us >= demand.next_redirect_us) {
     demand.next_redirect_us = now.steady_us + kFeasibleElsewhereRetryUs;
     pick = allowed.nodes.front();
@@ -304,16 +298,18 @@ void NodeCore::owner_closed(OwnerId owner, Now now) {
   sink_.resources_changed();
 }
 
-bool NodeCore::may_run_anywhere(const Demand& demand) const {
-  if (demand.constraint) return !allowed_nodes(*demand.constraint, demand.resources, node_facts()).nodes.empty();
+bool NodeCore::may_run_anywhere(const Demand& demand, Round& round) const {
+  if (demand.constraint) return !allowed_nodes(*demand.constraint, demand.resources, round.facts()).nodes.empty();
   return resources_.feasible(demand.resources) || (!demand.no_spill && view_.feasible_elsewhere(demand.resources));
 }
 
 void NodeCore::flag_infeasible(Now now) {
+  if (queue_.nobody_waits()) return;
   bool changed = false;
+  Round round(*this, now);
   for (auto& [key, demand] : queue_.all()) {
     if (demand.want == 0) continue;
-    if (may_run_anywhere(demand)) {
+    if (may_run_anywhere(demand, round)) {
       changed |= demand.infeasible_since_us >= 0;
       demand.infeasible_since_us = -1;
       demand.infeasible_said = false;

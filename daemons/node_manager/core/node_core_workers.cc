@@ -206,6 +206,7 @@ void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
   if (!worker) return;
   worker->connected = false;
   if (worker->state == WorkerState::kDriver) {
+    proto::ProcessInfo process = describe(*worker);
     pool_.set_state(*worker, WorkerState::kDying, now.steady_us);
     proto::ExitInfo info;
     info.set_kind(proto::ExitInfo::EXITED);
@@ -214,8 +215,6 @@ void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
     info.set_ip(me_.ip);
     info.set_pid(worker->pid);
     info.set_worker_id(id.binary());
-    proto::ProcessInfo process = describe(*worker);
-    process.set_is_driver(true);
     pool_.remove(id);
     remember_exit(std::move(process), info, now);
     sink_.worker_died(id, info);

@@ -41,7 +41,6 @@ Result<RuntimeEnvParts> parts_of(const std::string& runtime_env, const std::map<
   for (const auto& [field, value] : json.items()) {
     if (field == "config") continue;
     if (field != "env_vars") {
-      parts.others = true;
       parts.other = field;
       continue;
     }
@@ -56,7 +55,7 @@ Result<RuntimeEnvParts> parts_of(const std::string& runtime_env, const std::map<
 
 Result<std::map<std::string, std::string>> env_vars_of(const std::string& runtime_env, const std::map<std::string, std::string>& env) {
   RT_ASSIGN(RuntimeEnvParts parts, parts_of(runtime_env, env));
-  if (parts.others) return make_error(Code::kUnsupported, fmt::format("runtime_env field '{}' is for Python workers only: a C++ worker has env_vars", parts.other));
+  if (parts.other) return make_error(Code::kUnsupported, fmt::format("runtime_env field '{}' is for Python workers only: a C++ worker has env_vars", *parts.other));
   return std::move(parts.variables);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
@@ -11,11 +12,10 @@ namespace rt::node {
 // `value` with ${NAME} and $NAME replaced by what `env`, else this process's environment has. When neither does, ${NAME} is replaced by nothing and $NAME stays.
 std::string expand_variables(const std::string& value, const std::map<std::string, std::string>& env);
 
-// What a runtime environment (JSON) asks of a process: variables, expanded, and whether there is more than these.
+// What a runtime environment (JSON) asks of a process: variables, expanded, and a field that asks for more than these.
 struct RuntimeEnvParts {
   std::map<std::string, std::string> variables;
-  bool others = false;
-  std::string other;    // one of them
+  std::optional<std::string> other;
 };
 Result<RuntimeEnvParts> parts_of(const std::string& runtime_env, const std::map<std::string, std::string>& env);
 

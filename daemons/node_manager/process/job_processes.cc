@@ -1,7 +1,5 @@
 #include "daemons/node_manager/process/job_processes.h"
 
-#include "daemons/node_manager/process/env_vars.h"
-
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
@@ -13,6 +11,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+
+#include "daemons/node_manager/process/env_vars.h"
 
 namespace rt::node {
 namespace {
@@ -81,7 +81,7 @@ Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<st
   if (!request.runtime_env_json().empty()) {
     RT_ASSIGN(RuntimeEnvParts parts, parts_of(request.runtime_env_json(), spawn.env));
     for (const auto& [name, value] : parts.variables) spawn.env[name] = value;
-    makes_environment = parts.others;
+    makes_environment = parts.other.has_value();
     // What a program of ours makes first, with the node's interpreter; then it becomes the entrypoint.
     if (makes_environment) spawn.argv = {options_.python, "-c", kMakeEnvironment, options_.python_path, options_.session_dir, request.entrypoint()};
   }

@@ -3,11 +3,14 @@ for features expect: `hasattr` is False, `from ray import X` and `import ray.x` 
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
+
+TYPE_CHECKING = False        # not typing's: importing that takes as long as the rest of `import ray`
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 # Package -> names in it, modules and attributes alike. A name that gets built is found before it is looked up here.
 ABSENT = {
-    "ray": ("ClientBuilder", "DynamicObjectRefGenerator", "ObjectRefGenerator", "air", "autoscaler", "client", "client_builder", "cpp_function", "dashboard", "data",
+    "ray": ("ClientBuilder", "air", "autoscaler", "client", "client_builder", "cpp_function", "dashboard", "data",
             "internal", "job_submission", "llm", "rllib", "serve", "train", "tune", "widgets", "workflow"),
     "ray.dag": ("CollectiveOutputNode", "CompiledDAG", "DAGContext", "DAGOperationFuture", "GPUFuture", "plot"),
     "ray.experimental": ("RDTManager", "array", "channel", "collective", "compiled_dag_ref"),

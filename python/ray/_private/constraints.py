@@ -9,7 +9,6 @@ _PREFIX = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _LIST = re.compile(r"(!?)in\((.*)\)")
 
 
-
 def constraint_of(options: dict) -> dict | None:
     """The fields of the options' NodeConstraint, None for any node. ValueError for malformed selectors."""
     fields: dict = {}

@@ -5,10 +5,9 @@ import pickle
 
 from ray import _raylet
 from ray._private.signature import Signature, is_coroutine
-from ray.actor import ActorMethod, HandleInfo, MethodInfo
+from ray.actor import FOREIGN_BLOB, ActorMethod, HandleInfo, MethodInfo
 
 PYTHON, CPP = 0, 1            # common.proto Language
-BLOB_PREFIX = b"foreign:"     # of handle blobs that hold no method table
 
 
 class _AnyMethod(dict):
@@ -27,7 +26,7 @@ class ForeignHandleInfo(HandleInfo):
 
     def __init__(self, blob: bytes):
         self.blob = blob
-        self.language, self.class_name, self.max_task_retries, self.max_pending_calls, self.out_of_order = pickle.loads(blob[len(BLOB_PREFIX):])
+        self.language, self.class_name, self.max_task_retries, self.max_pending_calls, self.out_of_order = pickle.loads(blob[len(FOREIGN_BLOB):])
         self.module, self.is_async, self.shared_limit, self.methods = "", False, 0, _AnyMethod()
         self.method_type = ActorMethod if self.language == PYTHON else CppActorMethod
         self._templates: dict = {}
@@ -38,7 +37,7 @@ class CppActorMethod(_raylet.ForeignMethodBase, ActorMethod):
 
 
 def handle_blob_of(language: int, class_name: str, max_task_retries: int = 0, max_pending_calls: int = -1, out_of_order: bool = False) -> bytes:
-    return BLOB_PREFIX + pickle.dumps((language, class_name, max_task_retries, max_pending_calls, out_of_order), protocol=5)
+    return FOREIGN_BLOB + pickle.dumps((language, class_name, max_task_retries, max_pending_calls, out_of_order), protocol=5)
 
 
 def callable_for(instance, module: str, class_name: str, name: str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from collections import deque
 
 from ray import _raylet
 
@@ -16,7 +17,7 @@ class _LoopCompletions:
     def __init__(self, loop):
         self.queue = _raylet.CompletionQueue()
         self.waiting = {}
-        self.ready: list = []
+        self.ready: deque = deque()
         self.loop = weakref.ref(loop)
         loop.add_reader(self.queue.fileno(), self.drain)
 
@@ -29,7 +30,7 @@ class _LoopCompletions:
                     ref, future, then = entry
                     then(ref, future)
                 self.waiting.pop(self.ready[0], None)
-                del self.ready[0]
+                self.ready.popleft()
         except KeyboardInterrupt:       # of a loop that goes on afterwards, as in a notebook
             loop = self.loop()
             if loop:

@@ -5,7 +5,6 @@ import collections.abc
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING
 
 from ray import _raylet
 from ray._private import worker as worker_module
@@ -13,6 +12,7 @@ from ray._private.errors import IO, NOT_FOUND, PROTOCOL, TIMEOUT, UNAVAILABLE, W
 from ray._private.interrupts import deferred_interrupts
 from ray._private.options import _check_number, check_resources, not_in_release
 
+TYPE_CHECKING = False        # not typing's: see absent.py
 if TYPE_CHECKING:
     from ray._private.runtime_env.submit import JobEnv
 

@@ -6,6 +6,8 @@ import json
 import logging
 import traceback
 
+from ray._private.ray_constants import LOGGER_FORMAT
+
 _ENCODINGS = ("TEXT", "JSON")
 _ENV = "RAY_LOGGING_CONFIG"         # how it reaches workers: with the job's environment
 # Of a LogRecord; what its formatters always write is not asked for.
@@ -60,7 +62,7 @@ def _context() -> dict:
 
 class _ContextFormatter(logging.Formatter):
     def __init__(self, attributes: list):
-        super().__init__("%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s")
+        super().__init__(LOGGER_FORMAT)
         self._attributes = attributes
 
     def details(self, record: logging.LogRecord) -> dict:

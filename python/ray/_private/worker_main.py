@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import stat
 import sys
 import threading
 import time
@@ -55,6 +56,16 @@ class LogFile(io.FileIO):
             self._lost += len(data)
             return len(data)
 
+    def open_line(self) -> bool:
+        """Whether something else than this, a C library or a child, has left a line without its end."""
+        status = os.fstat(self.fileno())
+        if status.st_size == self._size or not stat.S_ISREG(status.st_mode):
+            return False
+        self._size = status.st_size
+        with open(f"/proc/self/fd/{self.fileno()}", "rb") as file:
+            file.seek(max(0, status.st_size - 1))
+            return file.read(1) != b"\n"
+
     def _rotate(self):
         try:
             path = os.readlink(f"/proc/self/fd/{self.fileno()}")
@@ -85,7 +96,8 @@ class MarkedStream(io.TextIOWrapper):
         marker = _raylet.log_marker()
         if marker is not self._marker and marker is not None:
             self._marker = marker
-            if not self._line_start:       # the function before left its line open
+            self.flush()
+            if not self._line_start or self.buffer.raw.open_line():       # what ran before left its line open
                 super().write("\n")
             if executor.current_job != self._job:
                 self._job = executor.current_job

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -80,7 +81,6 @@ TEST_F(RefTableTest, WhatABorrowerReturnsWhileTheLastDropIsOnItsWayIsFreedOnce) 
 
 TEST_F(RefTableTest, EntriesAreSharedByThreadsThatDropThem) {
   std::atomic<bool> stop{false};
-  std::mutex mutex;                           // the worker's
   std::vector<std::thread> threads;
   constexpr int kRounds = 20'000;
   std::vector<Ref> handed;
@@ -99,11 +99,10 @@ TEST_F(RefTableTest, EntriesAreSharedByThreadsThatDropThem) {
   }
   for (int i = 0; i < kRounds; ++i) {
     ObjectId id = ObjectId::random(rng);
-    std::lock_guard lock(mutex);
     Ref made(table->create(id));
     table->add_borrower(id, them);
     {
-      std::lock_guard also(handing);
+      std::lock_guard lock(handing);
       handed.push_back(made);
       handed.push_back(std::move(made));
     }
@@ -221,7 +220,9 @@ TEST_F(RefTableTest, AReferenceMayOutliveItsWorkerAndThenNothingIsLeft) {
   std::weak_ptr<const proto::WorkerAddress> part_of_the_entry = owner;
   Ref late(table->borrow(ids[0], std::move(owner), true));
   table->close();
-  table->drop_values();
+  table->end_values(copy_blob(as_bytes("ended")));
+  EXPECT_TRUE(late.entry()->ready);
+  EXPECT_EQ(as_view(static_cast<ObjectEntry*>(late.entry())->blob.bytes()), "ended");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(table->is_forgotten());
   EXPECT_EQ(late.id(), ids[0]);
   late.reset();

@@ -9,12 +9,13 @@
 #include "ray/api/callers.h"
 
 namespace ray {
+namespace internal {
 
-template <class T, bool kIsXlang>
-class ActorHandle {
+// What handles of actors in every language have.
+class ActorHandleBase {
  public:
-  ActorHandle() = default;
-  explicit ActorHandle(internal::ActorPtr record) : record_(std::move(record)) {}
+  ActorHandleBase() = default;
+  explicit ActorHandleBase(ActorPtr record) : record_(std::move(record)) {}
 
   // The binary id; empty for a default constructed handle.
   const std::string &ID() const {
@@ -22,6 +23,26 @@ class ActorHandle {
     return record_ ? record_->id() : empty;
   }
   static constexpr bool IsActorHandle() { return true; }
+
+  // Ends the actor's process at once. With no_restart = false it is started again, if it has restarts left.
+  void Kill() { Kill(true); }
+  void Kill(bool no_restart) { CurrentRuntime().KillActor(Checked(), no_restart); }
+
+ protected:
+  const ActorPtr &Checked() const {
+    if (!record_) throw RayException("An ActorHandle that refers to nothing (default constructed or moved from) was used.");
+    return record_;
+  }
+
+  ActorPtr record_;
+};
+
+}  // namespace internal
+
+template <class T, bool kIsXlang>
+class ActorHandle : public internal::ActorHandleBase {
+ public:
+  using ActorHandleBase::ActorHandleBase;
 
   // From ID(), or from a handle packed with msgpack.
   static ActorHandle FromBytes(const std::string &bytes) {
@@ -40,10 +61,6 @@ class ActorHandle {
     return internal::ActorTaskCaller<F>(Checked(), method, file, line);
   }
 
-  // Ends the actor's process at once. With no_restart = false it is started again, if it has restarts left.
-  void Kill() { Kill(true); }
-  void Kill(bool no_restart) { internal::CurrentRuntime().KillActor(Checked(), no_restart); }
-
   template <class Packer>
   void msgpack_pack(Packer &packer) const {
     if (record_) internal::NotePacked(record_);
@@ -53,14 +70,6 @@ class ActorHandle {
     std::string id = object.as<std::string>();
     record_ = id.empty() ? nullptr : internal::CurrentRuntime().FindActor(id);
   }
-
- private:
-  const internal::ActorPtr &Checked() const {
-    if (!record_) throw internal::RayException("An ActorHandle that refers to nothing (default constructed or moved from) was used.");
-    return record_;
-  }
-
-  internal::ActorPtr record_;
 };
 
 }  // namespace ray

@@ -137,41 +137,50 @@ class ActorTaskCaller : public CallerBase<ActorTaskCaller<F>, F> {
   ActorPtr actor_;
 };
 
-template <class F>
-class ActorCreator : public CallerBase<ActorCreator<F>, F> {
+// Setters of actors, over a builder of calls.
+template <class Derived, class Base>
+class ActorSetters : public Base {
  public:
-  using CallerBase<ActorCreator<F>, F>::CallerBase;
-  using CallerBase<ActorCreator<F>, F>::SetName;
-  using T = std::remove_cv_t<std::remove_pointer_t<typename FunctionTraits<F>::Result>>;
+  using Base::Base;
+  using Base::SetName;
 
   // Unique in its namespace; the job's own unless given.
-  ActorCreator &SetName(std::string name, std::string ray_namespace) {
+  Derived &SetName(std::string name, std::string ray_namespace) {
     this->options_.name = std::move(name);
     ray_namespace_ = std::move(ray_namespace);
-    return *this;
+    return this->self();
   }
   // -1: without limit.
-  ActorCreator &SetMaxRestarts(int max_restarts) {
+  Derived &SetMaxRestarts(int max_restarts) {
     max_restarts_ = max_restarts;
-    return *this;
+    return this->self();
   }
   // Above 1: methods run in that many threads.
-  ActorCreator &SetMaxConcurrency(int max_concurrency) {
+  Derived &SetMaxConcurrency(int max_concurrency) {
     max_concurrency_ = max_concurrency;
-    return *this;
+    return this->self();
   }
 
-  template <class... Args>
-  ActorHandle<T> Remote(Args &&...args) {
-    std::string text = this->Text();
-    ActorOptions options{this->options_, ray_namespace_, max_restarts_, max_concurrency_};
-    return ActorHandle<T>(CurrentRuntime().CreateActor(text, options, PackCall<F>(std::forward<Args>(args)...)));
-  }
+ protected:
+  ActorOptions Options() const { return {this->options_, ray_namespace_, max_restarts_, max_concurrency_}; }
 
  private:
   std::string ray_namespace_;
   int max_restarts_ = 0;
   int max_concurrency_ = 1;
+};
+
+template <class F>
+class ActorCreator : public ActorSetters<ActorCreator<F>, CallerBase<ActorCreator<F>, F>> {
+ public:
+  using ActorSetters<ActorCreator<F>, CallerBase<ActorCreator<F>, F>>::ActorSetters;
+  using T = std::remove_cv_t<std::remove_pointer_t<typename FunctionTraits<F>::Result>>;
+
+  template <class... Args>
+  ActorHandle<T> Remote(Args &&...args) {
+    std::string text = this->Text();
+    return ActorHandle<T>(CurrentRuntime().CreateActor(text, this->Options(), PackCall<F>(std::forward<Args>(args)...)));
+  }
 };
 
 }  // namespace internal

@@ -25,7 +25,7 @@ struct PyFunction {
 struct PyActorClass {
   std::string module_name;
   std::string class_name;
-  std::string function_name = "__init__";
+  std::string function_name = "__init__";   // the only constructor Python has: not read
 };
 
 template <class R>
@@ -97,76 +97,35 @@ class PyActorTaskCaller : public OptionSetters<PyActorTaskCaller<R>> {
 
 // A handle to an actor of Python.
 template <>
-class ActorHandle<void, true> {
+class ActorHandle<void, true> : public internal::ActorHandleBase {
  public:
-  ActorHandle() = default;
-  explicit ActorHandle(internal::ActorPtr record) : record_(std::move(record)) {}
-
-  const std::string &ID() const {
-    static const std::string empty;
-    return record_ ? record_->id() : empty;
-  }
-  static constexpr bool IsActorHandle() { return true; }
+  using ActorHandleBase::ActorHandleBase;
 
   template <class R>
   internal::PyActorTaskCaller<R> Task(PyActorMethod<R> method, const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
     return internal::PyActorTaskCaller<R>(Checked(), std::move(method), file, line);
   }
-
-  // Ends the actor's process at once. With no_restart = false it is started again, if it has restarts left.
-  void Kill() { Kill(true); }
-  void Kill(bool no_restart) { internal::CurrentRuntime().KillActor(Checked(), no_restart); }
-
- private:
-  const internal::ActorPtr &Checked() const {
-    if (!record_) throw internal::RayException("An ActorHandle that refers to nothing (default constructed or moved from) was used.");
-    return record_;
-  }
-
-  internal::ActorPtr record_;
 };
 
 using ActorHandleXlang = ActorHandle<void, true>;
 
 namespace internal {
 
-class PyActorCreator : public OptionSetters<PyActorCreator> {
+class PyActorCreator : public ActorSetters<PyActorCreator, OptionSetters<PyActorCreator>> {
  public:
-  PyActorCreator(PyActorClass actor_class, const char *file, int line) : OptionSetters<PyActorCreator>(file, line), class_(std::move(actor_class)) {
+  PyActorCreator(PyActorClass actor_class, const char *file, int line) : ActorSetters(file, line), class_(std::move(actor_class)) {
     options_.python = true;
     options_.module = class_.module_name;
-  }
-  using OptionSetters<PyActorCreator>::SetName;
-
-  // Unique in its namespace; the job's own unless given.
-  PyActorCreator &SetName(std::string name, std::string ray_namespace) {
-    options_.name = std::move(name);
-    ray_namespace_ = std::move(ray_namespace);
-    return *this;
-  }
-  // -1: without limit.
-  PyActorCreator &SetMaxRestarts(int max_restarts) {
-    max_restarts_ = max_restarts;
-    return *this;
-  }
-  // Above 1: methods run in that many threads.
-  PyActorCreator &SetMaxConcurrency(int max_concurrency) {
-    max_concurrency_ = max_concurrency;
-    return *this;
   }
 
   template <class... Args>
   ActorHandleXlang Remote(Args &&...args) {
     CheckResources(options_.resources);
-    ActorOptions options{options_, ray_namespace_, max_restarts_, max_concurrency_};
-    return ActorHandleXlang(CurrentRuntime().CreateActor(class_.class_name, options, MakePyArgs(std::forward<Args>(args)...)));
+    return ActorHandleXlang(CurrentRuntime().CreateActor(class_.class_name, Options(), MakePyArgs(std::forward<Args>(args)...)));
   }
 
  private:
   PyActorClass class_;
-  std::string ray_namespace_;
-  int max_restarts_ = 0;
-  int max_concurrency_ = 1;
 };
 
 }  // namespace internal

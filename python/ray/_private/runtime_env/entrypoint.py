@@ -11,11 +11,9 @@ import shlex
 import sys
 
 from ray import _raylet
-from ray._private.runtime_env.errors import SetupError
+from ray._private.runtime_env.errors import FAILED, SetupError
 from ray._private.runtime_env.packages import Cache, Source, fetch, held_locks
 from ray._private.runtime_env.setup import EXIT_CODE, not_built
-
-FAILED = "The runtime environment could not be made: "      # looked for by node_manager/process/job_processes.cc
 
 
 def _prepend(name: str, entries: list[str]):

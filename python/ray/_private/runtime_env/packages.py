@@ -15,6 +15,7 @@ import tarfile
 import urllib.parse
 import urllib.request
 import zipfile
+from collections.abc import Iterator
 
 from ray import _raylet
 from ray._private.runtime_env.errors import SetupError
@@ -42,24 +43,27 @@ class Source:
         except ValueError:
             return False
 
-    def write(self, name: str, path: str):
-        """The uploaded file `name` to `path`. SetupError when it is not there, or not whole."""
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The pieces of the uploaded file `name`. SetupError when it is not there, or not whole."""
+        size = 0
         try:
             manifest = json.loads(self.get(name))
-            with open(path, "wb") as file:
-                for i in range(manifest["chunks"]):
-                    file.write(self.get(f"{name}#{i}"))
-                size = file.tell()
+            for i in range(manifest["chunks"]):
+                chunk = self.get(f"{name}#{i}")
+                size += len(chunk)
+                yield chunk
         except ValueError as error:
             raise SetupError(f"the package {SCHEME}{name} is not in the cluster: has the job that uploaded it ended? ({error})") from None
         if size != manifest["size"]:
             raise SetupError(f"the package {SCHEME}{name} has {size} bytes instead of {manifest['size']}")
 
+    def write(self, name: str, path: str):
+        """The uploaded file `name` to `path`."""
+        with open(path, "wb") as file:
+            file.writelines(self.chunks(name))
+
     def read(self, name: str) -> bytes:
-        try:
-            return b"".join(self.get(f"{name}#{i}") for i in range(json.loads(self.get(name))["chunks"]))
-        except ValueError:
-            raise SetupError(f"{name} is not in the cluster: has the job that uploaded it ended?") from None
+        return b"".join(self.chunks(name))
 
 
 # ---- archives: nothing they name may lie outside of where they are unpacked
@@ -75,8 +79,8 @@ class _Budget:
     def __init__(self):
         self.entries, self.size = 0, 0
 
-    def add(self, size: int):
-        self.entries += 1
+    def add(self, *, entries: int = 0, size: int = 0):
+        self.entries += entries
         self.size += size
         if self.entries > _MAX_ENTRIES or self.size > _MAX_UNPACKED:
             raise SetupError(f"the archive is too large: more than {_MAX_ENTRIES} entries or {_MAX_UNPACKED >> 30} GiB")
@@ -86,8 +90,7 @@ def _write(source, target: str, mode: int, budget: _Budget):
     os.makedirs(os.path.dirname(target), exist_ok=True)
     with open(target, "wb") as out:
         while block := source.read(1 << 20):
-            budget.add(len(block))
-            budget.entries -= 1
+            budget.add(size=len(block))
             out.write(block)
     os.chmod(target, mode)
 
@@ -96,7 +99,7 @@ def _unpack_zip(path: str, root: str, budget: _Budget):
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             target, kind = _checked_target(root, info.filename), stat.S_IFMT(info.external_attr >> 16)
-            budget.add(0)
+            budget.add(entries=1)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise SetupError(f"the archive holds {info.filename!r}, which is a link or device: packages hold files and folders only")
             if info.is_dir():
@@ -110,7 +113,7 @@ def _unpack_tar(path: str, root: str, budget: _Budget):
     with tarfile.open(path) as archive:
         for info in archive:
             target = _checked_target(root, info.name)
-            budget.add(0)
+            budget.add(entries=1)
             if info.isdir():
                 os.makedirs(target, exist_ok=True)
             elif info.isfile():
@@ -172,24 +175,24 @@ class Cache:
         path = os.path.join(self.root, name)
         if path in _held:
             return path, False
-        made = False
+        made, whole = False, os.path.join(path, ".complete") if in_place else path
         while True:
             descriptor = _lock(path + ".lock", fcntl.LOCK_SH)
-            if os.path.isdir(path) and (not in_place or os.path.exists(os.path.join(path, ".complete"))):
+            if os.path.exists(whole):
                 _held[path] = descriptor
                 os.utime(path + ".lock")
                 return path, made
             os.close(descriptor)
             descriptor = _lock(path + ".lock", fcntl.LOCK_EX)
             try:
-                if in_place and not os.path.exists(os.path.join(path, ".complete")):
-                    shutil.rmtree(path, ignore_errors=True)
-                    make(path)
-                    open(os.path.join(path, ".complete"), "w").close()
+                if not os.path.exists(whole):
                     made = True
-                elif not os.path.isdir(path):
-                    self._make_and_rename(path, make)
-                    made = True
+                    if in_place:
+                        shutil.rmtree(path, ignore_errors=True)
+                        make(path)
+                        open(whole, "w").close()
+                    else:
+                        self._make_and_rename(path, make)
             finally:
                 os.close(descriptor)
 
@@ -207,9 +210,12 @@ class Cache:
     def sweep(self, wanted):
         """Removes what no live worker uses and `wanted(name)` does not speak for, and the oldest of the rest beyond RAY_RUNTIME_ENV_CACHE_SIZE_GB (10)."""
         limit = float(os.environ.get("RAY_RUNTIME_ENV_CACHE_SIZE_GB", 10)) * (1 << 30)
-        names = [entry[:-5] for entry in os.listdir(self.root) if entry.endswith(".lock")]
-        ages = {name: os.stat(os.path.join(self.root, name + ".lock")).st_mtime for name in names if os.path.exists(os.path.join(self.root, name + ".lock"))}
-        total = 0
+        ages, total = {}, 0
+        for name in [entry[:-5] for entry in os.listdir(self.root) if entry.endswith(".lock")]:
+            try:
+                ages[name] = os.stat(os.path.join(self.root, name + ".lock")).st_mtime
+            except FileNotFoundError:       # another worker sweeps, too
+                continue
         for name in sorted(ages, key=ages.get, reverse=True):
             path = os.path.join(self.root, name)
             total += _size_of(path)

@@ -106,7 +106,6 @@ def _zip(files: list[tuple[str, str]], what: str) -> Upload:
     descriptor, path = tempfile.mkstemp(prefix="ray-package-", suffix=".zip")
     upload = Upload("", path, temporary=True)
     try:
-        total = 0
         with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, source in files:
                 info = zipfile.ZipInfo(name, _EPOCH)
@@ -116,9 +115,8 @@ def _zip(files: list[tuple[str, str]], what: str) -> Upload:
                     while block := data.read(_MIB):
                         out.write(block)
                 if file.tell() > size_limit():
-                    total = file.tell()
                     break
-        _check_size(what, total or os.path.getsize(path))
+        _check_size(what, os.path.getsize(path))
         upload.name = _name_of(path, ".zip")
     except BaseException:
         upload.discard()

@@ -14,7 +14,7 @@ import signal
 import sys
 
 from ray import _raylet
-from ray._private.runtime_env.errors import SetupError
+from ray._private.runtime_env.errors import FAILED, SetupError
 
 EXIT_CODE = 26                     # base/status.h kRuntimeEnvSetup
 DEFAULT_TIMEOUT_S = 600
@@ -46,14 +46,14 @@ def _apply_variables(variables: dict):
         time.tzset()
 
 
-def _exec(command: list[str], args: dict):
-    """This process goes on as `command`, with the same arguments (in memory: they hold the token)."""
+def _exec(command: list[str], args: dict, base: str):
+    """This process goes on as `command`, with the same arguments (in memory: they hold the token). `base`: the interpreter pip's environment is made on."""
     # The package may lie among the packages of another interpreter, which come after this one's own: first for its own import only.
     code = (f"import sys; p = {args['python_path']!r}; sys.path.insert(0, p); from ray._private.runtime_env.setup import resume; "
             "sys.path.remove(p); p in sys.path or sys.path.append(p); resume(int(sys.argv[1]))")
     descriptor = os.memfd_create("ray_worker_args", 0)
     os.set_inheritable(descriptor, True)
-    os.write(descriptor, json.dumps({**args, "executed": "1"}).encode())
+    os.write(descriptor, json.dumps({**args, "executed": base}).encode())
     signal.setitimer(signal.ITIMER_REAL, 0)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -82,17 +82,19 @@ def _source(args: dict):
     return Source(args["head_address"], args["token"])
 
 
-def _interpreter_of(env: dict, args: dict) -> list[str]:
-    """The command of another interpreter than this one; empty: this one."""
-    if not env.get("py_executable") and not env.get("pip"):
+def _interpreter_of(env: dict) -> list[str]:
+    """The command of py_executable; empty: this interpreter."""
+    if not env.get("py_executable"):
         return []
     import shlex
-    command = shlex.split(env.get("py_executable") or "")
-    if env.get("pip"):
-        from ray._private.runtime_env.packages import Cache
-        from ray._private.runtime_env.pip import make_environment
-        command = [make_environment(env["pip"], Cache(args["session_dir"]), command[0] if command else sys.executable)]
-    return command
+    return shlex.split(env["py_executable"])
+
+
+def _with_pip(pip: dict, args: dict, base: str) -> list[str]:
+    """The command of the environment for these packages. It is made unless it is there, and stays while this process lives."""
+    from ray._private.runtime_env.packages import Cache
+    from ray._private.runtime_env.pip import make_environment
+    return [make_environment(pip, Cache(args["session_dir"]), base)]
 
 
 def _add_packages(env: dict, args: dict):
@@ -137,19 +139,23 @@ def not_built(env: dict):
 def _make(env: dict, args: dict):
     """Applies every field. Returns in the process that becomes the worker; an exec happens on the way when one is needed."""
     not_built(env)
-    if os.environ.get("RAY_RUNTIME_ENV_PLUGINS") and not args.get("executed"):
+    executed = args.get("executed")     # after an exec: the `base` it was given
+    if os.environ.get("RAY_RUNTIME_ENV_PLUGINS") and not executed:
         from ray._private.runtime_env.plugin import apply_plugins
         context = apply_plugins(env)
         if context:
             env = {**env, "env_vars": context.env_vars, "py_executable": context.py_executable}
     variables = env.get("env_vars") or {}
     python_path = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    if not args.get("executed"):
+    if not executed:
         _apply_variables(variables)
-    command = _interpreter_of(env, args)
-    if not args.get("executed") and (command or _needs_exec(variables)):
-        _exec(command or [sys.executable], args)
-    if "PYTHONPATH" in variables and not args.get("executed"):
+    command = _interpreter_of(env)
+    base = executed or (command or [sys.executable])[0]     # pip's environments are known by what they are made on
+    if env.get("pip"):
+        command = _with_pip(env["pip"], args, base)
+    if not executed and (command or _needs_exec(variables)):
+        _exec(command or [sys.executable], args, base)
+    if "PYTHONPATH" in variables and not executed:
         added = [entry for entry in os.environ["PYTHONPATH"].split(os.pathsep) if entry and entry not in python_path]
         sys.path[:0] = [entry for entry in added if entry not in sys.path]
     if any(name.startswith("OMP_NUM_THREADS") for name in variables):
@@ -192,7 +198,7 @@ def enter(args: dict):
     except BaseException as error:
         signal.setitimer(signal.ITIMER_REAL, 0)
         text = _describe(error, env)
-        print(f"The runtime environment could not be made: {text}", file=sys.stderr, flush=True)
+        print(FAILED + text, file=sys.stderr, flush=True)
         try:
             _raylet.report_setup_failure(args["node_manager_socket"], bytes.fromhex(args["worker_id"]), text)
         finally:

@@ -15,7 +15,7 @@ _warned: set[str] = set()
 
 def checked(env: dict) -> RuntimeEnv:
     """The environment with its fields checked; a warning, once, for those nobody here knows."""
-    made = RuntimeEnv(**{name: value for name, value in dict(env).items()})
+    made = RuntimeEnv(**env)
     for name, _ in made.plugins():
         if name not in _warned and not os.environ.get("RAY_RUNTIME_ENV_PLUGINS"):
             _warned.add(name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ray import _raylet
 from ray._private.options import not_in_release
-from ray.util.state.common import (DEFAULT_LIMIT, DEFAULT_RPC_TIMEOUT, ActorState, ClusterEventState, Filter, GetApiOptions, JobState, ListApiOptions,
+from ray.util.state.common import (DEFAULT_LIMIT, DEFAULT_RPC_TIMEOUT, RAY_MAX_LIMIT_FROM_API_SERVER, ActorState, ClusterEventState, Filter, GetApiOptions, JobState, ListApiOptions,
                                    NodeState, ObjectState, PlacementGroupState, RuntimeEnvState, StateResource, StateSchema, SummaryApiOptions,
                                    SummaryResource, TaskState, WorkerState, dict_to_state)
 from ray.util.state.exception import RayStateApiException, ServerUnavailable
@@ -71,7 +71,7 @@ class StateApiClient:
         options = options or GetApiOptions()
         if resource not in _ID_COLUMN:
             raise RayStateApiException(f"get() is not supported for {resource.value}")
-        found = self.list(resource, ListApiOptions(limit=10_000, timeout=options.timeout, detail=True, filters=[(_ID_COLUMN[resource], "=", id)]), True)
+        found = self.list(resource, ListApiOptions(limit=RAY_MAX_LIMIT_FROM_API_SERVER, timeout=options.timeout, detail=True, filters=[(_ID_COLUMN[resource], "=", id)]), True)
         if resource is StateResource.OBJECTS or len(found) > 1:
             return found
         return found[0] if found else None
