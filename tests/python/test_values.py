@@ -3,6 +3,8 @@ import collections
 import dataclasses
 import gc
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -274,3 +276,53 @@ def test_arrow(size):
     for _ in range(5):
         ray.get(ray.put(np.zeros(LARGE)))
     assert column.to_pylist() == list(range(size))
+
+
+MAIN_CLASSES = """
+import pickle, sys
+import ray
+ray.init(num_cpus=1, log_to_driver=False)
+
+class Base:
+    def __eq__(self, other): return type(self) is type(other)
+class Sub(Base): pass
+class LibError(Exception): pass
+class NotFound(LibError): pass
+class Mixin: pass
+class Both(Mixin, Base): pass
+
+@ray.remote
+def make(cls, *args):
+    assert cls.__module__ == "__main__", cls.__module__
+    assert all(base.__module__ != "types" for base in cls.__mro__), cls.__mro__
+    return cls(*args)
+@ray.remote
+def fail():
+    raise NotFound("it")
+
+for cls in (Sub, Both):
+    made = ray.get(make.remote(cls))
+    assert type(made) is cls and cls.__module__ == "__main__", cls
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert type(ray.get(ray.put(made))) is cls and cls.__module__ == "__main__"
+try:
+    ray.get(fail.remote())
+except NotFound as error:
+    assert "types." not in str(error), str(error)
+    assert type(error.cause) is NotFound
+    pickle.dumps(error.cause)
+else:
+    sys.exit("no error")
+assert NotFound.__module__ == "__main__", NotFound
+# By hand, too.
+from ray import cloudpickle
+assert cloudpickle.loads(cloudpickle.dumps(Sub)) is Sub and Sub.__module__ == "__main__"
+print("the same")
+"""
+
+
+def test_classes_of_main_keep_their_module(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(MAIN_CLASSES)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split("\n")[-2:] == ["the same", ""], done.stdout + done.stderr
