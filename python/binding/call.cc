@@ -17,8 +17,9 @@ bool CallArgs::find_refs(worker::Worker& worker, PyObject* const* items, size_t 
       positions_.push_back(i);
       refs_.push_back(&as_object_ref(item)->ref);
     } else if (is_large_argument(item)) {
+      const uint64_t session = g_runtime.session;
       Serialized large;
-      if (!large.encode(item)) return false;
+      if (!large.encode(item) || !still_in(session)) return false;
       Result<worker::Ref> ref = Error{};
       {
         WithoutGil without_gil(large.is_large());

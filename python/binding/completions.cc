@@ -65,6 +65,13 @@ PyObject* add(PyObject* self, PyObject* args) {
   return PyBool_FromLong(worker->on_ready(as_object_ref(ref)->ref, [completions = queue_of(self)->completions, token] { completions->push(token); }));
 }
 
+PyObject* push(PyObject* self, PyObject* token) {
+  long long value = PyLong_AsLongLong(token);
+  if (value == -1 && PyErr_Occurred()) return nullptr;
+  queue_of(self)->completions->push(value);
+  Py_RETURN_NONE;
+}
+
 PyObject* take(PyObject* self, PyObject*) {
   Completions& completions = *queue_of(self)->completions;
   uint64_t count;
@@ -86,6 +93,7 @@ PyObject* take(PyObject* self, PyObject*) {
 PyMethodDef kMethods[] = {
     {"fileno", fileno, METH_NOARGS, "Readable when take() has something."},
     {"add", add, METH_VARARGS, nullptr},
+    {"push", push, METH_O, "As if the reference of this token had become ready."},
     {"take", take, METH_NOARGS, "The tokens of references that became ready."},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -69,7 +69,7 @@ PyObject* get_list(worker::Worker& worker, PyObject* list, PyObject* timeout) {
     refs.push_back(as_object_ref(item)->ref);
   }
   bool failed = false;
-  WorkerHold hold;
+  WorkerHold hold = hold_worker();     // unpickling one value may end the session before the next
   if (!wait_ready(worker, refs, timeout, &failed, &hold)) return nullptr;
   if (failed) return value_object(worker, refs[worker::Worker::first_failed(refs)]);   // raises
   PyPtr values(PyList_New(count));
@@ -125,8 +125,9 @@ PyObject* put_value(PyObject*, PyObject* object) {
     PyErr_SetString(PyExc_TypeError, "Calling 'put' on an ray.ObjectRef is not allowed. If you really want to do this, you can wrap the ObjectRef in a list and call 'put' on it.");
     return nullptr;
   }
+  const uint64_t session = g_runtime.session;
   Serialized value;
-  if (!value.encode(object)) return nullptr;
+  if (!value.encode(object) || !still_in(session)) return nullptr;
   Result<Ref> ref = Error{};
   {
     WithoutGil without_gil(value.is_large());
@@ -314,7 +315,7 @@ PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
   }
   if (!value) return raise(value.error());
   PyObject* object = load_value(*value);
-  if (!object) worker.errors_seen({&ref, 1});
+  if (!object && g_runtime.worker.get() == &worker) worker.errors_seen({&ref, 1});
   return object;
 }
 

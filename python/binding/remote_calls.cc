@@ -122,10 +122,12 @@ template <class Arguments>
 PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
   Prepared& prepared = reinterpret_cast<FunctionObject*>(self)->prepared;
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
-  if (!prepare(self, prepared) || !check_arguments(self, prepared, args, count, names)) return nullptr;
+  if (!prepare(self, prepared)) return nullptr;
+  const uint64_t session = prepared.session;
+  if (!check_arguments(self, prepared, args, count, names) || !still_in(session)) return nullptr;
   worker::Worker& worker = *g_runtime.worker;
   Arguments call;
-  if (!call.build(worker, args, count, names)) return nullptr;
+  if (!call.build(worker, args, count, names) || !still_in(session)) return nullptr;
   std::vector<worker::Ref> returns;
   if (in_event_loop()) submit_for_coroutine();
   auto submit = [&] { return worker.submit(prepared.value, call.args(), &returns); };
@@ -214,8 +216,8 @@ PyObject* core_handle(PyObject* self, PyObject*) {
 PyObject* core_session(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(core_of(self)->session); }
 
 PyObject* core_kill(PyObject* self, PyObject* no_restart) {
-  worker::Worker* worker = connected();
   int flag = PyObject_IsTrue(no_restart);
+  worker::Worker* worker = connected();
   if (!worker || flag < 0) return nullptr;
   Status status;
   {
@@ -245,8 +247,9 @@ PyTypeObject ActorCoreType = {
 
 template <class Arguments>
 PyObject* create_with(worker::Worker& worker, worker::ActorOptions options, PyObject* args, PyObject* kwargs) {
+  const uint64_t session = g_runtime.session;
   Arguments call;
-  if (!call.build(worker, args, kwargs)) return nullptr;
+  if (!call.build(worker, args, kwargs) || !still_in(session)) return nullptr;
   Result<worker::Actor> actor = Error{};
   {
     WithoutGil without_gil;
@@ -325,10 +328,12 @@ PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positi
   MethodObject* method = method_of(self);
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   if (!method->core) return PyErr_Format(PyExc_RuntimeError, "the method belongs to no actor");
-  if (!prepare(self, method->prepared) || !check_arguments(self, method->prepared, args, count, names)) return nullptr;
+  if (!prepare(self, method->prepared)) return nullptr;
+  const uint64_t session = method->prepared.session;
+  if (!check_arguments(self, method->prepared, args, count, names) || !still_in(session)) return nullptr;
   worker::Worker& worker = *g_runtime.worker;
   Arguments call;
-  if (!call.build(worker, args, count, names)) return nullptr;
+  if (!call.build(worker, args, count, names) || !still_in(session)) return nullptr;
   if (in_event_loop()) submit_for_coroutine();
   std::vector<worker::Ref> returns;
   Status status;

@@ -105,8 +105,8 @@ PyObject* stop(PyObject*, PyObject*) {
   {
     GilRelease release;
     if (worker) worker->stop();    // other threads may hold it, in calls that end now
-    worker.reset();
   }
+  worker.reset();                  // with the GIL: nobody is in a short call of it, which holds the GIL and nothing else
   metrics_recorder().clear();   // they are in the sums of the cluster that was left
   g_log.wake();
   Py_RETURN_NONE;
@@ -192,6 +192,12 @@ worker::Worker* connected() {
   if (!done) return nullptr;
   if (!g_runtime.worker) PyErr_SetString(PyExc_RuntimeError, "ray is not initialised: call ray.init() first");
   return g_runtime.worker.get();
+}
+
+bool still_in(uint64_t session) {
+  if (session != 0 && session == g_runtime.session) return true;
+  raise(make_error(Code::kUnavailable, "Ray has been shut down"));
+  return false;
 }
 
 PyObject* raise(const Error& error) {

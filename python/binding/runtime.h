@@ -39,6 +39,10 @@ class WithoutGil {
 // The worker, after auto-init when there is none; null with a Python error.
 worker::Worker* connected();
 
+// False with a Python error when that session is over. To be asked wherever Python code may have run since the worker was looked up (pickling does, and
+// lets other threads run): what it ran may have called ray.shutdown().
+bool still_in(uint64_t session);
+
 // Sets the Python exception of an error of ours (ray.exceptions by code) and returns null.
 PyObject* raise(const Error& error);
 

@@ -11,12 +11,32 @@ from ray import _raylet
 _tokens = itertools.count(1)
 
 
+class _Lost:
+    """The tokens that wait in a session that ends: nothing will come for them."""
+
+    def __init__(self):
+        self.tokens = set()
+
+    def error_of(self, token):
+        if token not in self.tokens:
+            return None
+        self.tokens.discard(token)
+        from ray.exceptions import RaySystemError
+        return RaySystemError("Ray has been shut down")
+
+    def end_session(self, waiting, queue):
+        for token in list(waiting):
+            self.tokens.add(token)
+            queue.push(token)
+
+
 class _LoopCompletions:
     """Completions of one asyncio loop: the loop itself watches the queue's descriptor, no other thread is woken."""
 
     def __init__(self, loop):
         self.queue = _raylet.CompletionQueue()
         self.waiting = {}
+        self.lost = _Lost()
         self.ready: deque = deque()
         self.loop = weakref.ref(loop)
         loop.add_reader(self.queue.fileno(), self.drain)
@@ -25,10 +45,10 @@ class _LoopCompletions:
         try:
             self.ready += self.queue.take()
             while self.ready:
-                entry = self.waiting.get(self.ready[0])
+                entry, lost = self.waiting.get(self.ready[0]), self.lost.error_of(self.ready[0])
                 if entry:
                     ref, future, then = entry
-                    then(ref, future)
+                    then(ref, future, lost)
                 self.waiting.pop(self.ready[0], None)
                 self.ready.popleft()
         except KeyboardInterrupt:       # of a loop that goes on afterwards, as in a notebook
@@ -45,11 +65,13 @@ class _LoopCompletions:
             then(ref, future)
 
 
-def settle(ref, future):
-    """Puts the value of a ready reference into a future."""
+def settle(ref, future, lost=None):
+    """Puts the value of a ready reference into a future; `lost` is why there will be none."""
     if future.cancelled() or future.done():
         return
     try:
+        if lost:
+            raise lost
         value = _raylet.get(ref)
     except BaseException as error:
         future.set_exception(error)
@@ -57,7 +79,7 @@ def settle(ref, future):
         future.set_result(value)
 
 
-def _note(ref, future):
+def _note(ref, future, lost=None):
     if not future.done():
         future.set_result(None)
 
@@ -103,6 +125,7 @@ class _Helper:
     def __init__(self):
         self.queue = _raylet.CompletionQueue()
         self.waiting = {}
+        self.lost = _Lost()
         threading.Thread(target=self.run, name="ray_futures", daemon=True).start()
 
     def run(self):
@@ -112,10 +135,10 @@ class _Helper:
         while True:
             poll.poll()
             for token in self.queue.take():
-                entry = self.waiting.pop(token, None)
+                entry, lost = self.waiting.pop(token, None), self.lost.error_of(token)
                 if entry:
                     try:
-                        entry[1](entry[0])
+                        entry[1](entry[0], lost)
                     except Exception:       # of a callback: the others' futures still need this thread
                         import logging
                         logging.getLogger("ray").exception("a callback of an ObjectRef failed")
@@ -144,15 +167,24 @@ def _shared_helper() -> _Helper:
 def concurrent_future(ref):
     from concurrent.futures import Future
     future = Future()
-    _shared_helper().watch(ref, lambda ready: settle(ready, future))
+    _shared_helper().watch(ref, lambda ready, lost=None: settle(ready, future, lost))
     return future
 
 
 def on_completed(ref, callback):
-    def call(ready):
+    def call(ready, lost=None):
         try:
+            if lost:
+                raise lost
             value = _raylet.get(ready)
         except Exception as error:
             value = error
         callback(value)
     _shared_helper().watch(ref, call)
+
+
+def end_session():
+    """Ends what waits for references of the session that has just ended: their futures get an error, in the threads that wait."""
+    everyone = [*(_loops.values() if _loops is not None else ()), *((_helper,) if _helper else ())]
+    for completions in everyone:
+        completions.lost.end_session(completions.waiting, completions.queue)

@@ -212,6 +212,8 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
         if printer and worker.connected:
             printer.settle()
         _raylet.stop()
+        if "ray._private.futures" in sys.modules:
+            sys.modules["ray._private.futures"].end_session()
         if printer:
             printer.stop()
         node, worker.node = worker.node, None
