@@ -168,10 +168,15 @@ Ref Worker::find(const ObjectId& id) {
 std::string Worker::pack_ref(const Ref& ref) {
   Impl::Lock lock(impl_->mutex);
   impl_->pinned_forever.push_back(ref);
-  return impl_->pack({&ref, 1});
+  return impl_->cluster_id + impl_->pack({&ref, 1});
 }
 
 Result<Ref> Worker::unpack_ref(std::string_view packed) {
+  // Ids say nothing of the cluster: those of its first driver's objects are the same in every one.
+  if (packed.size() < ClusterId::kSize) return make_error(Code::kInvalid, "not a packed object reference");
+  if (!packed.starts_with(impl_->cluster_id))
+    return make_error(Code::kOwnerDied, "this ObjectRef was pickled in another cluster than the one this process is connected to: its owner is not here. Make the object again.");
+  packed.remove_prefix(ClusterId::kSize);
   auto unpacked = unpack_refs(as_bytes(packed));
   if (!unpacked) return unpacked.error();
   if (unpacked->size() != 1) return make_error(Code::kInvalid, "not a packed object reference");

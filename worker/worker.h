@@ -151,7 +151,8 @@ class Worker {
   // The ref of an object this process refers to already; empty when it does not know the id.
   Ref find(const ObjectId& id);
 
-  // References that travel. pack_ref(): what another process needs to make it again with unpack_ref() (id + owner's address).
+  // References that travel. pack_ref(): what another process of the cluster needs to make it again with unpack_ref() (cluster, id, owner's
+  // address); in another cluster that is kOwnerDied.
   // Used for refs pickled outside of put/submit (such a ref is kept alive until this process ends).
   std::string pack_ref(const Ref& ref);
   Result<Ref> unpack_ref(std::string_view packed);

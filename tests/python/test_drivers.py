@@ -2,6 +2,7 @@
 import asyncio
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -347,3 +348,56 @@ def test_processes_of_a_task():
             return pool.map(abs, [-1, -2]), subprocess.run(["true"]).returncode
 
     assert ray.get([forks.remote() for _ in range(3)]) == [([1, 2], 0)] * 3
+
+
+# ---- after the end
+
+def test_garbage_that_uses_ray_while_the_interpreter_ends():
+    """Cyclic garbage is collected after the atexit handlers: a cluster must not be started for it, nor waited for."""
+    done = run("""
+import ray, sys
+class Late:
+    def __init__(self, use):
+        self.me, self.use = self, use
+    def __del__(self):
+        try:
+            self.use()
+        except Exception as error:
+            print(type(error).__name__, "exiting" in str(error), flush=True)
+        else:
+            print("worked", flush=True)
+put, init = ray.put, ray.init
+ray.init(num_cpus=1)
+Late(lambda: put(1))
+Late(lambda: init(num_cpus=1))
+""")
+    assert (done.returncode, done.stdout) == (0, 2 * "RuntimeError True\n"), done.stderr
+
+
+def test_no_cluster_is_started_for_exit_handlers_that_run_after_ours():
+    done = run("""
+import atexit, ray
+def late():
+    try:
+        ray.put(1)
+    except RuntimeError as error:
+        print(error)
+atexit.register(late)
+ray.init(num_cpus=1)
+""")
+    assert "The interpreter is exiting" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_pickled_reference_of_another_cluster_is_refused():
+    """The ids of a cluster's first objects are those of every cluster's."""
+    ray.init(address="local", num_cpus=1)
+    packed = pickle.dumps([ray.put("first"), ray.remote(lambda: 1).remote()])
+    assert ray.get(pickle.loads(packed)) == ["first", 1]
+    ray.shutdown()
+    ray.init(address="local", num_cpus=1)
+    kept = ray.put("second")
+    with pytest.raises(ray.exceptions.OwnerDiedError, match="another cluster"):
+        pickle.loads(packed)
+    with pytest.raises(ray.exceptions.RayError, match="another cluster"):
+        ray.get(ray.remote(pickle.loads).remote(packed))
+    assert ray.get(kept) == "second"

@@ -78,6 +78,7 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
     """
     given = dict(locals())
     worker_module.check_not_forked()
+    worker_module.check_not_exiting()
     _check_arguments(given)
     with worker_module._lock:
         if worker_module.is_initialized():

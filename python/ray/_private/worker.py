@@ -61,6 +61,7 @@ class Worker:
 
 global_worker = Worker()
 _lock = threading.RLock()
+_exited = False         # shut down by atexit: what runs later must not start a cluster unasked
 
 
 def ensure_connected():
@@ -75,9 +76,18 @@ def check_not_forked():
                            "there), or fork before ray.init().")
 
 
+def check_not_exiting():
+    """RuntimeError once the interpreter is finalizing: no thread starts any more, so that connecting would wait for ever."""
+    if sys.is_finalizing():
+        raise RuntimeError("The interpreter is exiting: ray cannot be used any more.")
+
+
 def auto_init():
     """The first remote call of a program that never called ray.init()."""
     check_not_forked()
+    check_not_exiting()
+    if _exited:
+        raise RuntimeError("The interpreter is exiting and ray was shut down: it cannot be used any more.")
     if global_worker.mode == WORKER_MODE:
         raise RuntimeError("this worker was disconnected from its cluster")
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT", "1") == "0":
@@ -204,6 +214,8 @@ def get_gpu_ids() -> list:
 def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False):
     """Disconnects; ends the cluster when ray.init() started it. May be called at any time, also twice."""
     from ray._private.interrupts import deferred_interrupts
+    global _exited
+    _exited = _exited or _exiting_interpreter
     worker = global_worker
     if worker.mode == WORKER_MODE or (worker.pid and worker.pid != os.getpid()):
         return      # a forked child must not touch its parent's connection
