@@ -226,11 +226,23 @@ void PythonExecutor::leave_user_code() {
   interrupt_ = false;
 }
 
+// What writes to the descriptors without Python is not to appear under the name of a function that printed before.
+void PythonExecutor::mark_logs(FunctionSlot& slot) {
+  log_marker_ = slot.log_marker.get();
+  if (!printed_ || (slot.silent && !named_)) return;
+  PyPtr args(PyTuple_Pack(1, log_marker_));
+  PyPtr done = call_python("ray._private.worker_main", "function_changed", args.get());
+  int named = false, silent = true;
+  if (!done || !PyArg_ParseTuple(done.get(), "pp", &named, &silent)) PyErr_WriteUnraisable(log_marker_);
+  named_ = named;
+  slot.silent = silent;
+}
+
 PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   if (task.cancelled()) return fail_cancelled(task), PyPtr();
   FunctionSlot* slot = slot_of(task);
   if (!slot) return fail_with_exception(task), PyPtr();
-  log_marker_ = slot->log_marker.get();
+  if (log_marker_ != slot->log_marker.get()) mark_logs(*slot);
   if (!asyncio_ && !threaded_) title_.set(slot->title);
   if (!set_environment(task, *slot)) return fail_with_exception(task), PyPtr();
   PyPtr result = call(task, *slot);

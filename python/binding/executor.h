@@ -27,6 +27,7 @@ namespace rt::python {
 struct FunctionSlot {
   PyPtr callable;            // function, class, or method of the actor
   PyPtr log_marker;          // ":task_name:f" - printed before the first output of this function
+  bool silent = false;       // it was seen to write nothing to the log files
   PyPtr retry_types;         // tuple of classes; null: all
   std::string title;         // "ray::f" or "ray::Class.method"
   int omp_threads = 1;
@@ -85,7 +86,11 @@ class PythonExecutor final : public worker::Executor {
   bool yield_item(worker::ExecutingTask& task, PyObject* item);
   void end_of_items(worker::ExecutingTask& task);
   void run_thread();                                                  // a pool thread's life
-  PyObject* log_marker() const { return log_marker_; }
+  // For who is about to print.
+  PyObject* log_marker() {
+    printed_ = named_ = true;
+    return log_marker_;
+  }
   PyPtr take_instance();                                              // when no call of the actor runs or comes any more
 
  private:
@@ -104,6 +109,7 @@ class PythonExecutor final : public worker::Executor {
   void fail_cancelled(worker::ExecutingTask& task);                   // before it ran, or in place of its result
   bool enter_user_code(const worker::ExecutingTask& task);            // false: cancelled already
   void leave_user_code();
+  void mark_logs(FunctionSlot& slot);   // another function begins
   bool handle_exit(worker::ExecutingTask& task, PyObject* exception);
 
   worker::Worker& worker_;
@@ -118,6 +124,8 @@ class PythonExecutor final : public worker::Executor {
   std::string job_id_;                  // whose sys.path and environment are in effect
   std::vector<FunctionSlot*> methods_;  // that hold the instance
   PyObject* log_marker_ = nullptr;      // of what ran last; belongs to its slot
+  bool printed_ = false;                // something ever was
+  bool named_ = false;                  // the log files may name a function that is not the next one
   int omp_threads_ = 0;                 // nothing set yet
 
   bool asyncio_ = false, threaded_ = false;   // set by the actor's creation, in the executing thread

@@ -64,6 +64,49 @@ ray.get([f.remote(), g.remote(), h.remote()])
     assert ":job_id:" not in result.stdout and ":task_name:" not in result.stdout
 
 
+def test_what_goes_to_the_descriptor_is_not_labelled_with_another_function():
+    program = """
+import ray, os, sys
+ray.init(num_cpus=1)
+
+@ray.remote
+def a():
+    print("a prints")
+    print("a complains", file=sys.stderr)
+
+@ray.remote
+def b(number):
+    os.write(1, b"b writes %d\\n" % number)
+    if number < 10: os.write(2, b"b warns %d\\n" % number)
+
+@ray.remote
+def silent(say=False):
+    if say: os.write(1, b"no longer silent\\n")
+
+@ray.remote
+class X:
+    def f(self): os.write(1, b"x writes\\n")
+
+for number in range(3):
+    ray.get([a.remote(), b.remote(number)])
+    ray.get([a.remote(), silent.remote(), b.remote(number + 10)])
+    ray.get([a.remote(), silent.remote()])
+ray.get(silent.remote(True))
+ray.get(a.remote())
+ray.get(X.remote().f.remote())
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_COLOR_PREFIX": "0", "RAY_DEDUP_LOGS": "0"}
+    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    out, err = (re.sub(r" ?pid=\d+", "", text).splitlines() for text in (result.stdout, result.stderr))
+    assert [line for line in out if "b writes" in line] == [f"(b) b writes {number}" for n in range(3) for number in (n, n + 10)], result.stdout
+    assert [line for line in err if "b warns" in line] == [f"(b) b warns {number}" for number in range(3)], result.stderr
+    assert out.count("(a) a prints") == 10 and err.count("(a) a complains") == 10, result.stdout + result.stderr
+    assert "() no longer silent" in out, "it has no name, rather than a's"
+    assert "(X) x writes" in out or "() x writes" in out, result.stdout
+    assert ":task_name:" not in result.stdout + result.stderr
+
+
 def test_no_colour_and_off():
     assert re.search(r"^\(f pid=\d+\) hello from task$", run(RAY_COLOR_PREFIX="0").stdout, re.M)
     assert re.search(r"^hello from task$", run(RAY_DISABLE_WORKER_LOG_PREFIX="1").stdout, re.M)

@@ -56,6 +56,9 @@ class LogFile(io.FileIO):
             self._lost += len(data)
             return len(data)
 
+    def size(self) -> int:
+        return os.fstat(self.fileno()).st_size
+
     def open_line(self) -> bool:
         """Whether something else than this, a C library or a child, has left a line without its end."""
         status = os.fstat(self.fileno())
@@ -82,33 +85,69 @@ class LogFile(io.FileIO):
             pass        # it goes on growing
 
 
+NO_NAME = ":task_name:"
+
+
 class MarkedStream(io.TextIOWrapper):
     """A worker's stdout or stderr. Before the first output of another function comes a marker line with its name: the
     node-manager's log monitor turns it into the prefix people see. Tasks that print nothing cost nothing."""
 
     def __init__(self, descriptor: int):
         super().__init__(io.BufferedWriter(LogFile(descriptor)), encoding="utf-8", errors="backslashreplace", line_buffering=True)
-        self._marker = None
+        self._marker = None         # the last in the file
         self._job = ""
         self._line_start = True
+        self._unproven = -1         # the file's size after follow() put the marker there
+        self._wrote: dict[str, bool] = {}   # marker -> whether its function was ever seen to write here
 
     def write(self, text):
         marker = _raylet.log_marker()
         if marker is not self._marker and marker is not None:
-            self._marker = marker
-            self.flush()
-            if not self._line_start or self.buffer.raw.open_line():       # what ran before left its line open
-                super().write("\n")
-            if executor.current_job != self._job:
-                self._job = executor.current_job
-                super().write(f":job_id:{self._job}\n")
-            super().write(marker + "\n")
+            self._mark(marker)
         if text:
             self._line_start = text[-1] == "\n"
         written = super().write(text)
         if not self._line_start:
             _flusher.wake()
         return written
+
+    def _mark(self, marker):
+        self._marker = marker
+        self.flush()
+        if not self._line_start or self.buffer.raw.open_line():       # what ran before left its line open
+            super().write("\n")
+        self._line_start = True
+        if executor.current_job != self._job:
+            self._job = executor.current_job
+            super().write(f":job_id:{self._job}\n")
+        super().write(marker + "\n")
+
+    def follow(self, marker) -> tuple[bool, bool]:
+        """Another function begins, which may write to the descriptor itself: not under the name of one that printed. A function that was seen to
+        write nothing gets no marker in advance, only the other's name is taken away. Whether the file names a function now, and whether this one is silent."""
+        if self._marker is None:
+            return False, True          # nothing printed here
+        if self._unproven >= 0:
+            if len(self._wrote) >= 10000:
+                self._wrote.clear()
+            self._wrote[self._marker] = self._wrote.get(self._marker, False) or self.buffer.raw.size() != self._unproven
+        self._unproven = -1
+        silent = self._wrote.get(marker) is False
+        wanted = NO_NAME if silent else marker
+        if wanted != self._marker:
+            self._mark(wanted)
+            self._unproven = -1 if silent else self.buffer.raw.size()
+        return not silent, silent
+
+
+def function_changed(marker) -> tuple[bool, bool]:
+    """Called by the binding when another function begins than the one that ran last, once something was printed, but not before functions known to be
+    silent while the files name nobody. Whether they do now, and whether this function is silent."""
+    try:
+        said = [stream.follow(marker) for stream in (sys.__stdout__, sys.__stderr__) if isinstance(stream, MarkedStream)]
+    except ValueError:      # closed by the program
+        return False, True
+    return any(named for named, _ in said), all(silent for _, silent in said)
 
 
 class _Flusher:
