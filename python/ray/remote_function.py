@@ -6,7 +6,7 @@ import os
 from ray import _raylet
 from ray._private.export import Definition
 from ray._private.generators import check_generator, limit_of, returns_of
-from ray._private.options import check_use, resources_of, retry_of, runtime_env_of, strategy_of, validate_task
+from ray._private.options import check_use, number_from_environment, resources_of, retry_of, runtime_env_of, strategy_of, validate_task
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 
@@ -68,7 +68,7 @@ class RemoteFunction(_raylet.FunctionBase):
         check_use(options)
         retries = options.get("max_retries")
         if retries is None:
-            retries = int(os.environ.get("RAY_TASK_MAX_RETRIES", "3"))
+            retries = number_from_environment("RAY_TASK_MAX_RETRIES", int, 3)
         calls = options.get("max_calls")
         if calls is None:
             calls = 1 if options.get("num_gpus") else 0     # what a library holds of a GPU is given back by the end of its process only

@@ -276,3 +276,15 @@ def retry_of(options: dict) -> dict:
         from ray import cloudpickle
         return {"retry_exceptions": True, "retry_exception_types": cloudpickle.dumps(tuple(retry))}
     return {"retry_exceptions": bool(retry)}
+
+
+def number_from_environment(name: str, kind: type, default):
+    """The number in a variable of the environment, or `default`. ValueError that names the variable."""
+    import os
+    text = os.environ.get(name)
+    if not text:
+        return default
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}: {'a whole number' if kind is int else 'a number'} is needed") from None
