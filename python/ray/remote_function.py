@@ -1,8 +1,6 @@
 """@ray.remote on functions."""
 from __future__ import annotations
 
-import os
-
 from ray import _raylet
 from ray._private.export import Definition
 from ray._private.generators import check_generator, limit_of, returns_of

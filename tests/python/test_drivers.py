@@ -39,6 +39,12 @@ def test_auto_finds_what_another_driver_started():
     assert not os.path.exists(os.path.join(os.environ["RAY_TMPDIR"], "ray_current_cluster"))
 
 
+def test_without_a_token_the_remedy_is_a_token(tmp_path):
+    said = run("import ray; ray.init(address='127.0.0.1:1')", HOME=str(tmp_path), RAY_AUTH_TOKEN="").stderr
+    assert "ConnectionError" in said and "rayctl get-auth-token" in said and "Is it running" not in said
+    assert "Is it running" in run("import ray; ray.init(address='127.0.0.1:1')").stderr
+
+
 def test_auto_is_not_misled_by_clusters_that_ended(tmp_path):
     root = str(tmp_path)[:60] if len(str(tmp_path)) < 60 else "/tmp/" + os.urandom(4).hex()
     os.makedirs(root, exist_ok=True)

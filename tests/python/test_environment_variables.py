@@ -73,3 +73,11 @@ except ray.exceptions.WorkerCrashedError:
 def test_a_cluster_of_ones_own_in_spite_of_an_address():
     done = run("import ray; ray.init(num_cpus=1); print(len(ray.nodes()))", RAY_ADDRESS="local")
     assert done.stdout == "1\n", done.stderr
+
+
+@pytest.mark.parametrize("name, value", [("RAY_TASK_MAX_RETRIES", "x"), ("RAY_DEDUP_LOGS_AGG_WINDOW_S", "abc"), ("RAY_DEDUP_LOGS_ALLOW_REGEX", "("), ("RAY_DEDUP_LOGS_SKIP_REGEX", "["),
+                                         ("RAY_JOB_CONFIG_JSON_ENV_VAR", "foo"), ("RAY_JOB_CONFIG_JSON_ENV_VAR", "[1]"), ("RAY_JOB_CONFIG_JSON_ENV_VAR", '{"metadata": 1}'),
+                                         ("RAY_RUNTIME_ENV_HOOK", "no_such_module.function"), ("RAY_RUNTIME_ENV_HOOK", "os.no_such_function")])
+def test_bad_values_are_errors_that_name_the_variable(name, value):
+    done = run("import ray; ray.init(num_cpus=1); ray.remote(lambda: 1).remote()", **{name: value})
+    assert done.returncode == 1 and re.search(rf"^ValueError: {name} is .*{re.escape(value[:3])}", done.stderr, re.M), done.stderr

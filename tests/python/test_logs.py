@@ -134,3 +134,10 @@ print("files:", sorted(name.split(".", 1)[1] for name in os.listdir(logs) if nam
     assert "files: ['out', 'out.1', 'out.2']" in result.stdout
     # The monitor reads what is there when it looks: a file that was rotated away twice between two looks is gone for it, and the task's name with it.
     assert re.search(r"^\((f )?pid=\d+\) line 99 x+$", result.stdout, re.M)
+
+
+def test_a_driver_without_a_standard_output():
+    program = "import ray; ray.init(num_cpus=1); ray.get(ray.remote(lambda: print('lost')).remote()); ray.shutdown()"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, program], env=env, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

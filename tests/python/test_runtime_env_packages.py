@@ -212,6 +212,23 @@ def test_bombs_and_rubbish_are_refused(tmp_path, monkeypatch):
         unpack(str(tmp_path / "big.zip"), str(tmp_path / "big"), "big.zip")
 
 
+def test_a_name_that_is_both_file_and_folder(tmp_path):
+    zip_of(tmp_path / "both.zip", ("a", 0o100644), ("a/b", 0o100644))
+    zip_of(tmp_path / "reversed.zip", ("a/b", 0o100644), ("a", 0o100644))
+    for name in ("both.zip", "reversed.zip"):
+        with pytest.raises(SetupError, match="'a' is both a file and a folder"):
+            unpack(str(tmp_path / name), str(tmp_path / "out" / name), name)
+
+
+def test_names_that_are_no_text_are_refused(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with open(os.fsencode(folder) + b"/\xff", "w"):
+        pass
+    with pytest.raises(ValueError, match=r"xff.*excludes"):
+        working_dir_upload(str(folder), [])
+
+
 # ---- the cache of a node
 
 def fill(path):

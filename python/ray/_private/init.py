@@ -274,14 +274,19 @@ def _temp_root(hidden: dict) -> str:
 
 def _find(address: str, source: str, timeout_s: float) -> dict:
     """The node of this machine to attach to; ConnectionError names address, cause and remedy. `source`: where the address is from."""
+    token = False
     try:
+        _raylet.auth_token(False)
+        token = True
         socket, node = _raylet.find_node(address, timeout_s)
     except Exception as error:
         if getattr(error, "code", None) in (UNAVAILABLE, TIMEOUT, IO, NOT_FOUND, WRONG_VERSION, WRONG_CLUSTER, PROTOCOL):
             reason = getattr(error, "client_exc", None) or error
             remedy = f"correct or remove {source}" if source else "call ray.init() without an address"
-            raise ConnectionError(f"Could not connect to a Ray cluster at {address}{f' (from {source})' if source else ''}: {reason}. Is it running there? "
-                                  f"Start one with `rayctl start --head`, or {remedy}.") from None
+            text = f"Could not connect to a Ray cluster at {address}{f' (from {source})' if source else ''}: {reason}"
+            if token:       # nothing was asked without one: who lacks it is told how to get it, no more
+                text += f". Is it running there? Start one with `rayctl start --head`, or {remedy}."
+            raise ConnectionError(text) from None
         raise
     return {"node_manager_socket": socket, "head_address": address, "session_dir": node["_session_dir"]}
 
@@ -428,6 +433,17 @@ def _job_env(given: dict, config, submitted: dict) -> JobEnv | None:
     return JobEnv(merge_with_submitted(env, submitted))
 
 
+def _submitted_config(text: str) -> dict:
+    import json
+    try:
+        config = json.loads(text)
+        if not isinstance(config, dict) or not all(isinstance(config.get(field) or {}, dict) for field in ("metadata", "runtime_env")):
+            raise ValueError("an object is needed, and objects as its metadata and runtime_env")
+    except ValueError as error:
+        raise ValueError(f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is no job configuration in JSON: {error}") from None
+    return config
+
+
 def _job_config(given: dict) -> dict:
     config = given["job_config"]
     if isinstance(config, dict):
@@ -435,8 +451,7 @@ def _job_config(given: dict) -> dict:
         config = JobConfig.from_json(config)
     submitted = {}
     if os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
-        import json
-        submitted = json.loads(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"])
+        submitted = _submitted_config(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"])
     metadata = {str(k): str(v) for k, v in (submitted.get("metadata") or {}).items()}
     worker_module.global_worker.default_actor_lifetime = None
     namespace = given["namespace"]
@@ -444,10 +459,10 @@ def _job_config(given: dict) -> dict:
         metadata.update(config.metadata)
         namespace = namespace or config.ray_namespace
         worker_module.global_worker.default_actor_lifetime = config.default_actor_lifetime
-    logging_env = {}
+    env_of_workers = {}
     if given["logging_config"] is not None:
         from ray._private.logging_config import to_environment
-        logging_env = to_environment(given["logging_config"])
+        env_of_workers.update(to_environment(given["logging_config"]))
     log = given["log_to_driver"]
     if log is None:
         log = os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
@@ -456,7 +471,7 @@ def _job_config(given: dict) -> dict:
     return {
         "ray_namespace": namespace or _random_namespace(), "python_executable": sys.executable, "runtime_env": env.json if env else "",
         "sys_path": _driver_sys_path(bool(env and env.fields.get("working_dir"))),
-        "env": logging_env, "cwd": os.getcwd(), "entrypoint": " ".join(sys.argv) or "python", "metadata": metadata, "log_to_driver": bool(log),
+        "env": env_of_workers, "cwd": os.getcwd(), "entrypoint": " ".join(sys.argv) or "python", "metadata": metadata, "log_to_driver": bool(log),
         "submission_id": os.environ.get("RAY_JOB_SUBMISSION_ID") or metadata.get("job_submission_id") or "",
         "code_search_path": list(config.code_search_path) if config is not None else [],
     }

@@ -8,6 +8,7 @@ import threading
 import time
 
 from ray import _raylet
+from ray._private.options import number_from_environment
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 _COLORS = ("\x1b[32m", "\x1b[33m", "\x1b[34m", "\x1b[35m", "\x1b[36m", "\x1b[91m", "\x1b[92m", "\x1b[93m")
@@ -19,10 +20,18 @@ def _flag(name: str, default: bool) -> bool:
     return os.environ.get(name, "1" if default else "0").lower() not in ("0", "false", "")
 
 
+def _regex(name: str) -> re.Pattern | None:
+    text = os.environ.get(name)
+    try:
+        return re.compile(text) if text else None
+    except re.error as error:
+        raise ValueError(f"{name} is {text!r}, which is no regular expression: {error}") from None
+
+
 class Deduplicator:
     """Lines equal up to numbers, from different processes, within a window: printed once, then once more with a count."""
 
-    def __init__(self, window_s: float, allow: str | None, skip: str | None):
+    def __init__(self, window_s: float, allow: str | re.Pattern | None, skip: str | re.Pattern | None):
         self.window_s = window_s
         self.allow = re.compile(allow) if allow else None
         self.skip = re.compile(skip) if skip else None
@@ -82,8 +91,8 @@ class LogPrinter:
         self.prefixed = prefixed and not _flag("RAY_DISABLE_WORKER_LOG_PREFIX", False)
         self.dedup = None
         if _flag("RAY_DEDUP_LOGS", True):
-            self.dedup = Deduplicator(float(os.environ.get("RAY_DEDUP_LOGS_AGG_WINDOW_S", "5")), os.environ.get("RAY_DEDUP_LOGS_ALLOW_REGEX"),
-                                      os.environ.get("RAY_DEDUP_LOGS_SKIP_REGEX"))
+            self.dedup = Deduplicator(number_from_environment("RAY_DEDUP_LOGS_AGG_WINDOW_S", float, 5.0), _regex("RAY_DEDUP_LOGS_ALLOW_REGEX"),
+                                      _regex("RAY_DEDUP_LOGS_SKIP_REGEX"))
         self.stopping = False
         self.thread = threading.Thread(target=self.run, name="ray_print_logs", daemon=True)
         self.thread.start()
@@ -103,6 +112,8 @@ class LogPrinter:
     def write(self, items):
         for line, suffix in items:
             out = sys.stderr if line[4] else sys.stdout
+            if out is None:
+                continue        # the program was started without it
             text = line[2] + suffix + "\n"
             try:
                 out.write(self.prefix(line) + text if self.prefixed or line[5] else text)

@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Iterator
 
 from ray import _raylet
+from ray._private.options import number_from_environment
 from ray._private.runtime_env.errors import SetupError
 from ray._private.runtime_env.packaging import NAMESPACE, SCHEME, scheme_of
 
@@ -130,6 +131,8 @@ def unpack(path: str, root: str, name: str):
             _unpack_zip(path, root, _Budget())
         else:
             _unpack_tar(path, root, _Budget())
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        raise SetupError(f"{name} cannot be unpacked: {os.path.relpath(error.filename, root)!r} is both a file and a folder in it") from None
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError, UnicodeError) as error:
         raise SetupError(f"{name} cannot be unpacked: {error}") from None
 
@@ -209,7 +212,7 @@ class Cache:
 
     def sweep(self, wanted):
         """Removes what no live worker uses and `wanted(name)` does not speak for, and the oldest of the rest beyond RAY_RUNTIME_ENV_CACHE_SIZE_GB (10)."""
-        limit = float(os.environ.get("RAY_RUNTIME_ENV_CACHE_SIZE_GB", 10)) * (1 << 30)
+        limit = number_from_environment("RAY_RUNTIME_ENV_CACHE_SIZE_GB", float, 10) * (1 << 30)
         ages, total = {}, 0
         for name in [entry[:-5] for entry in os.listdir(self.root) if entry.endswith(".lock")]:
             try:

@@ -10,6 +10,7 @@ import types
 import zipfile
 
 from ray import _raylet
+from ray._private.options import number_from_environment
 from ray._private.runtime_env.ignore import files_of
 
 NAMESPACE = "pkg"
@@ -59,7 +60,7 @@ class Upload:
 
 def size_limit() -> int:
     """Bytes of the largest package: 512 MiB, or RAY_max_grpc_message_size."""
-    return int(os.environ.get("RAY_max_grpc_message_size", 512 * _MIB))
+    return number_from_environment("RAY_max_grpc_message_size", int, 512 * _MIB)
 
 
 def scheme_of(value: str) -> str | None:
@@ -90,7 +91,7 @@ def _check_size(what: str, size: int):
     if size > limit:
         raise ValueError(f"Package size ({size / _MIB:.2f}MiB) exceeds the maximum size of {limit / _MIB:.2f}MiB: {what}. "
                          "You can exclude large files using the 'excludes' option to the runtime_env or provide a remote URI of a zip file.")
-    warn = float(os.environ.get("RAY_PACKAGE_SIZE_WARNING_MIB", limit / 2 / _MIB)) * _MIB
+    warn = number_from_environment("RAY_PACKAGE_SIZE_WARNING_MIB", float, limit / 2 / _MIB) * _MIB
     if size > warn:
         logging.getLogger("ray").warning("The package made of %s is large (%.1f MiB; the limit is %.1f MiB). Consider adding what workers do not need to 'excludes' of the runtime_env.",
                                          what, size / _MIB, limit / _MIB)
@@ -108,6 +109,11 @@ def _zip(files: list[tuple[str, str]], what: str) -> Upload:
     try:
         with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, source in files:
+                try:
+                    name.encode()
+                except UnicodeEncodeError:
+                    raise ValueError(f"{what}: the name of the file {os.fsencode(source)!r} is no UTF-8 text, so it cannot be packed. Rename it, or leave it out "
+                                     "with the environment's `excludes`.") from None
                 info = zipfile.ZipInfo(name, _EPOCH)
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.external_attr = (0o100755 if os.access(source, os.X_OK) else 0o100644) << 16

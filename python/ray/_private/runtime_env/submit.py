@@ -135,4 +135,8 @@ def run_hook(env: dict) -> dict:
     module, _, function = name.rpartition(".")
     if not module:
         raise ValueError(f"RAY_RUNTIME_ENV_HOOK is {name!r}: the name of a function is needed, such as my_module.my_function")
-    return getattr(importlib.import_module(module), function)(env or {}) or {}
+    try:
+        hook = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"RAY_RUNTIME_ENV_HOOK is {name!r}, which cannot be imported: {error}") from error
+    return hook(env or {}) or {}
