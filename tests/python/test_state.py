@@ -282,6 +282,8 @@ def test_memory_summary(cluster):
         internal_api.memory_summary(units="TB")
     with pytest.raises(NotImplementedError, match="global_gc"):
         internal_api.global_gc()
+    with pytest.raises(NotImplementedError, match="free"):
+        internal_api.free([])
 
 
 def test_locations(cluster):

@@ -18,6 +18,12 @@ def global_gc() -> NoReturn:
     raise not_in_release("ray._private.internal_api.global_gc")
 
 
+def free(object_refs: Any, local_only: bool = False) -> NoReturn:
+    """Raises NotImplementedError: objects end with their last reference. `del` the refs."""
+    from ray._private.options import not_in_release
+    raise not_in_release("ray._private.internal_api.free")
+
+
 def _size(bytes_: int, units: str) -> str:
     return "?" if bytes_ < 0 else f"{bytes_ / _UNITS[units]} {units}"
 
