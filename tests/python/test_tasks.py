@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ray
+from waiting import touch, wait_for
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -127,6 +128,37 @@ def test_blocked_tasks_give_their_cpu_back():
         return 0 if depth == 0 else 1 + ray.get(outer.remote(depth - 1))
 
     assert ray.get([outer.remote(4) for _ in range(6)], timeout=60) == [4] * 6
+
+
+@ray.remote
+def step(wait=None, make=None):
+    if make:
+        touch(make)
+    if wait:
+        wait_for(wait)
+
+
+def run_behind(flag):
+    ray.get([step.remote() for _ in range(100)])         # measured: they are sent many at once
+    waiting = step.remote(wait=flag)
+    ray.get([step.remote() for _ in range(2000)])
+    later = [step.remote(), step.remote(make=flag), step.remote()]
+    ray.get(later + [waiting])
+
+
+def test_tasks_go_past_one_that_waits_for_them(tmp_path):
+    run_behind(str(tmp_path / "flag"))
+    ray.get(ray.remote(run_behind).remote(str(tmp_path / "of a task")))
+
+
+def test_nothing_of_a_batch_waits_behind_its_slowest(tmp_path):
+    go_on = str(tmp_path / "go on")
+    refs = [step.remote(wait=go_on if i == 500 else None) for i in range(3000)]
+    slow = refs.pop(500)
+    ray.get(refs)
+    assert ray.wait([slow], timeout=0)[0] == []
+    touch(go_on)
+    ray.get(slow)
 
 
 def test_custom_resources_limit_concurrency():

@@ -52,6 +52,23 @@ TEST(Sim, AQuietClusterRunsEverythingOnce) {
   }
 }
 
+TEST(Sim, NoTaskWaitsBehindALongOneWhileAnotherCpuIsFree) {
+  FOR_SEEDS(4) {
+    Scenario s({.seed = seed, .nodes = 1, .node_resources = {{"CPU", 2}}});
+    SimOwner& owner = s.add_owner();
+    s.wait_ready();
+    auto ended = [&] { return s.ledger().totals().succeeded; };
+    for (int i = 0; i < 100; ++i) owner.submit(task(20));
+    s.run_until("the function is measured", [&] { return ended() == 100; });
+    owner.submit(task(30 * kSecond));
+    for (int i = 0; i < 3000; ++i) owner.submit(task(20));
+    s.run_until("the short ones end", [&] { return ended() == 3100; }, kSecond);
+    for (int i = 0; i < 3; ++i) owner.submit(task(20));
+    s.run_until("so do later ones", [&] { return ended() == 3103; }, kSecond);
+    s.finish();
+  }
+}
+
 TEST(Sim, OneSeedIsOneHistory) {
   auto run = [](uint64_t seed) {
     Scenario s({.seed = seed, .nodes = 12});

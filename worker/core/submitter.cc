@@ -57,6 +57,7 @@ void Submitter::submit(Task* task, int64_t now_us) {
 bool Submitter::may_push(const Lease& lease, const Task& task) const {
   if (lease.state != Lease::State::kReady || lease.revoked) return false;
   if (lease.in_flight.empty()) return true;
+  if (lease.overdue) return false;
   if (task.function->alone || lease.in_flight.back()->function->alone) return false;
   // Alone: what must not be blamed for, or lost with, a neighbour's crash.
   if (task.suspect || task.retries_left == 0 || lease.in_flight.back()->suspect || lease.in_flight.back()->retries_left == 0) return false;
@@ -107,6 +108,8 @@ void Submitter::rebalance(SchedulingClass& c) {
     if (lease->state != Lease::State::kReady || lease->revoked) continue;
     if (lease->in_flight.empty()) {
       idle = true;
+    } else if (lease->overdue) {
+      continue;                        // all of it is on its way back
     } else if (!fullest || lease->in_flight.size() > fullest->in_flight.size()) {
       fullest = lease;
     }
@@ -114,11 +117,25 @@ void Submitter::rebalance(SchedulingClass& c) {
   if (!idle || !fullest || fullest->take_back_pending || fullest->in_flight.size() < 2) return;
   // A few microseconds of work are not worth the messages.
   if (fullest->in_flight_us < 500 && fullest->in_flight.front()->function->average_us >= 0 && fullest->in_flight.size() < 16) {
-    fullest->take_back_pending = true;   // tick() asks if it is still there a moment later
+    fullest->take_back_pending = true;   // watch() sees when they take longer
     return;
   }
   fullest->take_back_pending = true;
   comm_.take_back(*fullest, static_cast<int>(fullest->in_flight.size() / 2));
+}
+
+// Measured durations are the past's. Tasks behind one that breaks with it go to whoever is free, at the latest when it ends.
+void Submitter::watch(Lease& lease, int64_t now_us) {
+  if (lease.state != Lease::State::kReady || lease.in_flight.empty() || lease.overdue) return;
+  if (uint32_t first = lease.in_flight.front()->seq; first != lease.watched_seq) {
+    lease.watched_seq = first;
+    lease.watched_since_us = now_us;
+    return;
+  }
+  constexpr int kPatience = 4;   // a worker that waits for its turn on a crowded host is not stuck: taking back costs messages
+  if (now_us - lease.watched_since_us < kPatience * settings_.pipeline_target_us) return;
+  lease.overdue = true;
+  if (lease.in_flight.size() > 1) comm_.take_back(lease, static_cast<int>(lease.in_flight.size()) - 1);
 }
 
 int Submitter::needed_leases(const SchedulingClass& c) const {
@@ -230,6 +247,9 @@ Task* Submitter::reply_of(uint64_t key, uint32_t seq) {
 void Submitter::remove_in_flight(Lease& lease, Task* task) {
   if (lease.in_flight.front() == task) {
     lease.in_flight.pop_front();
+    lease.overdue = false;
+  } else if (lease.in_flight.back() == task) {
+    lease.in_flight.pop_back();        // taken back: newest first
   } else {
     std::erase(lease.in_flight, task);
   }
@@ -493,12 +513,12 @@ int64_t Submitter::tick(int64_t now_us) {
     }
     if (changed) update_demand(*c, now_us);
     for (Lease* lease : c->leases) {
-      if (!lease->take_back_pending) continue;
+      watch(*lease, now_us);
       lease->take_back_pending = false;   // ask again if there is still reason to
     }
-    if (c->queue.empty() && c->unstarted_in_flight > 0) {
-      rebalance(*c);
-      sooner(now_us + 5000);
+    if (c->unstarted_in_flight > 0) {
+      if (c->queue.empty()) rebalance(*c);
+      sooner(now_us + settings_.pipeline_target_us);
     }
   }
   for (Lease* lease : idle) drop_lease(*lease, false);

@@ -2,7 +2,8 @@
 //
 // Tasks of one scheduling class (resources, strategy, runtime env) share a queue and a set of leases. Demand for leases goes to
 // node-managers as a level. A lease gets as much work as `pipeline_target_us` of measured duration allows; what it has not
-// started can be taken back for an idle one.
+// started can be taken back for an idle one. A task that runs for much longer than that, whatever was measured, has nobody wait behind it:
+// what does is taken back (it may be what that task waits for), and tick() is called often enough to see it.
 //
 // Pure: events in through methods with the time, decisions out through SubmitComm. Guarded by the worker's mutex.
 #pragma once
@@ -59,6 +60,9 @@ struct Lease {
   bool revoked = false;
   bool leaving = false;                    // revoked by its worker, which ends (max_calls)
   bool take_back_pending = false;
+  uint32_t watched_seq = 0;                // the first in flight when tick() looked, since then: seen from time to time, reading no clock per task
+  int64_t watched_since_us = 0;
+  bool overdue = false;                    // the first in flight runs for too long: nothing is sent behind it
   void* connection = nullptr;              // the service's
 };
 
@@ -150,6 +154,7 @@ class Submitter {
   void answered(const NodeKey& node, uint64_t answer);
   int needed_leases(const SchedulingClass& c) const;
   void rebalance(SchedulingClass& c);
+  void watch(Lease& lease, int64_t now_us);
   void drop_lease(Lease& lease, bool failed);
   void requeue(Task* task, SchedulingClass& c);   // fails it when it was cancelled meanwhile
   void fail_cancelled(Task* task);

@@ -323,6 +323,49 @@ TEST_F(SubmitterTest, IdleLeaseTakesBackUnstartedWork) {
   EXPECT_EQ(comm.pushed[0].first, b);
 }
 
+TEST_F(SubmitterTest, WhatWaitsBehindATaskThatRunsLongerThanMeasuredComesBack) {
+  function.average_us = 1;
+  Task* slow = submit();
+  Task* second = submit();
+  Task* third = submit();
+  uint64_t a = grant(1);
+  ASSERT_EQ(comm.pushed.size(), 3u);
+  EXPECT_GE(comm.demands.back().want, 1);        // and stays so: another worker is wanted
+  comm.clear();
+  submitter.tick(now);
+  EXPECT_TRUE(comm.taken_back.empty());
+  submitter.tick(now += settings.pipeline_target_us);
+  EXPECT_TRUE(comm.taken_back.empty());          // a little patience
+  now += 3 * settings.pipeline_target_us;
+  EXPECT_GT(submitter.tick(now), now);
+  EXPECT_EQ(comm.taken_back, (std::vector<std::pair<uint64_t, int>>{{a, 2}}));
+  submitter.tick(now += settings.pipeline_target_us);
+  EXPECT_EQ(comm.taken_back.size(), 1u);         // once is enough
+  submitter.task_returned(a, third, now);
+  submitter.task_returned(a, second, now);
+  submitter.check_invariants();
+  Task* fourth = submit();
+  EXPECT_TRUE(comm.pushed.empty());
+  for (const auto& demand : comm.demands) EXPECT_GE(demand.want, 1);
+  uint64_t b = grant(2);
+  EXPECT_EQ(comm.pushed, (std::vector<std::pair<uint64_t, Task*>>{{b, second}, {b, third}, {b, fourth}}));
+  finish(a, slow, 50'000);
+  for (Task* task : {second, third, fourth}) finish(b, task, 1);
+}
+
+TEST_F(SubmitterTest, ALeaseThatMakesProgressKeepsWhatItHas) {
+  function.average_us = 1;
+  std::vector<Task*> tasks;
+  for (int i = 0; i < 5; ++i) tasks.push_back(submit());
+  uint64_t key = grant(1);
+  for (Task* task : tasks) {
+    submitter.tick(now);
+    now += 4 * settings.pipeline_target_us;
+    finish(key, task, 1);
+  }
+  EXPECT_TRUE(comm.taken_back.empty());
+}
+
 TEST_F(SubmitterTest, RevokedLeaseGoesBackWhenItsTaskIsDone) {
   Task* task = submit();
   uint64_t key = grant(5);
