@@ -8,7 +8,8 @@
 
 namespace rt::rpc {
 
-// One attempt. Lives through the callbacks that refer to it, until finish().
+// One attempt. Lives through what the loop keeps for it, until finish(): the attempt to connect, then the timer. The
+// connection, which it owns, does not own it: a loop that ends in the middle lets go of both, and of the socket.
 class Connector : public std::enable_shared_from_this<Connector> {
  public:
   using Done = std::function<void(Result<std::shared_ptr<Connection>>)>;
@@ -32,8 +33,18 @@ class Connector : public std::enable_shared_from_this<Connector> {
     Connection::Impl& impl = *connection_->impl_;
     if (!impl.peer.is_unix) impl.peer.name = target_.address.to_string();
     impl.caller_reports = true;
-    impl.on_greeting = [self](const FrameHeader& header, Bytes message) { self->on_answer(header, message); };
-    impl.on_gone = [self](const Error& why) { self->on_lost(why); };
+    impl.on_greeting = [weak = weak_from_this()](const FrameHeader& header, Bytes message) {
+      if (auto self = weak.lock()) self->on_answer(header, message);
+    };
+    impl.on_gone = [weak = weak_from_this()](const Error& why) {
+      if (auto self = weak.lock()) self->on_lost(why);
+    };
+    constexpr int64_t kForeverUs = int64_t{1} << 60;
+    int64_t left_us = timeout_us_ < 0 ? kForeverUs : std::max<int64_t>(0, started_us + timeout_us_ - loop_.now_us());
+    timer_ = loop_.run_after(left_us, [self] {
+      self->timer_ = 0;
+      self->fail(Code::kTimeout, fmt::format("no answer to the hello within {} ms: the process is stuck, or something else listens there", self->timeout_us_ / 1000));
+    });
     proto::Hello hello = make_hello(me_);
     if (hello.ByteSizeLong() > kMaxHelloBytes) {
       return fail(Code::kInvalid, fmt::format("the hello has {} bytes, {} are allowed: the job's configuration (environment variables, paths) is too large",
@@ -41,11 +52,6 @@ class Connector : public std::enable_shared_from_this<Connector> {
     }
     (void)impl.write_frame({.kind = FrameKind::kHello}, hello, {});
     impl.stream->flush();
-    if (timeout_us_ < 0) return;
-    timer_ = loop_.run_after(std::max<int64_t>(0, started_us + timeout_us_ - loop_.now_us()), [self] {
-      self->timer_ = 0;
-      self->fail(Code::kTimeout, fmt::format("no answer to the hello within {} ms: the process is stuck, or something else listens there", self->timeout_us_ / 1000));
-    });
   }
 
   void on_answer(const FrameHeader& header, Bytes message) {

@@ -34,7 +34,7 @@ class LoopDriver {
     return true;
   }
 
- private:
+  // Reads once, waiting up to a millisecond.
   void turn() {
     if (poll_) {
       net::PollLoop::Ready ready;
@@ -47,6 +47,7 @@ class LoopDriver {
     }
   }
 
+ private:
   std::unique_ptr<net::AsioLoop> asio_;
   std::unique_ptr<net::PollLoop> poll_;
 };

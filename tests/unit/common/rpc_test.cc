@@ -258,6 +258,23 @@ TEST_P(RpcTest, AMessageOverTheLimitFailsBeforeItIsSent) {
   EXPECT_TRUE(call(*client, &Stub::Echo, text("fine")));
 }
 
+TEST_P(RpcTest, ALoopThatEndsInTheMiddleOfAHelloClosesItsSocket) {
+  for (int64_t timeout_us : {int64_t{-1}, int64_t{5'000'000}}) {
+    auto other = std::make_unique<LoopDriver>(GetParam());
+    bool called = false;
+    rpc::connect(other->loop(), unix_target(), {"driver", "driver-id", "", "secret", "job"}, timeout_us, [&](auto) { called = true; });
+    // Its hello is sent, and the answer is never read.
+    for (int i = 0; i < 100 && server->connections().empty(); ++i) {
+      other->turn();
+      driver.run_until([&] { return !server->connections().empty(); }, 10'000);
+    }
+    ASSERT_FALSE(server->connections().empty());
+    other.reset();
+    EXPECT_FALSE(called);
+    EXPECT_TRUE(driver.run_until([&] { return server->connections().empty(); }));
+  }
+}
+
 TEST_P(RpcTest, TheServersEndClosesItsConnections) {
   auto client = connect(tcp_target());
   bool closed = false;
