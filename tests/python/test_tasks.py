@@ -161,6 +161,45 @@ def test_nothing_of_a_batch_waits_behind_its_slowest(tmp_path):
     ray.get(slow)
 
 
+def test_more_arguments_than_two_bytes_count():
+    @ray.remote
+    def count(*args):
+        return len(args), sum(args)
+
+    @ray.remote
+    class Counter:
+        def count(self, *args):
+            return len(args), sum(args)
+
+    @ray.remote(num_returns=70_000)
+    def many():
+        return range(70_000)
+
+    one = ray.put(1)
+    counter = Counter.remote()
+    assert ray.get([count.remote(*[one] * 70_000), counter.count.remote(*[one] * 70_000)]) == [(70_000, 70_000)] * 2
+    assert ray.get(many.remote()) == list(range(70_000))
+
+
+def test_small_results_that_are_too_much_for_one_message():
+    @ray.remote
+    def result():
+        return bytes(90_000)
+
+    @ray.remote
+    def total(*args):
+        return sum(map(len, args))
+
+    @ray.remote
+    class Total:
+        def total(self, *args):
+            return sum(map(len, args))
+
+    refs = [result.remote() for _ in range(3000)]
+    actor = Total.remote()
+    assert ray.get([total.remote(*refs), actor.total.remote(*refs)]) == [270_000_000] * 2
+
+
 def test_custom_resources_limit_concurrency():
     @ray.remote(resources={"thing": 1}, num_cpus=0)
     def hold():

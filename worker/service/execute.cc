@@ -23,10 +23,8 @@ ExecTemplate* Worker::Impl::exec_template(std::string_view serialized) {
   return it->second.get();
 }
 
-bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count) {
+bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count, std::vector<ReferredArg>* referred) {
   // All inline arguments share one allocation.
-  struct Stored { size_t index; ObjectId id; std::vector<store::Location> locations; proto::WorkerAddress owner; };
-  std::vector<Stored> stored;
   std::vector<Bytes> inlined(count);
   size_t total = 0;
   for (int i = 0; i < count; ++i) {
@@ -37,21 +35,23 @@ bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count
       total += (inlined[i].size() + 7) & ~size_t{7};
       continue;
     }
-    if (kind != 1) return false;
-    Stored s{static_cast<size_t>(i), ObjectId::from_binary(as_view(reader.take(ObjectId::kSize))), {}, {}};
-    auto size = reader.number<int64_t>();
-    auto locations = reader.number<uint16_t>();
-    for (int l = 0; l < locations && reader.ok(); ++l) {
-      store::Location location;
-      location.node = NodeId::from_binary(as_view(reader.take(NodeId::kSize)));
-      location.ip = std::string(as_view(reader.take(reader.number<uint16_t>())));
-      location.port = reader.number<int32_t>();
-      location.size = size;
-      s.locations.push_back(std::move(location));
+    if (kind != 1 && kind != 2) return false;
+    ReferredArg arg{static_cast<size_t>(i), ObjectId::from_binary(as_view(reader.take(ObjectId::kSize))), kind == 1, {}, {}};
+    if (arg.in_store) {
+      auto size = reader.number<int64_t>();
+      auto locations = reader.number<uint16_t>();
+      for (int l = 0; l < locations && reader.ok(); ++l) {
+        store::Location location;
+        location.node = NodeId::from_binary(as_view(reader.take(NodeId::kSize)));
+        location.ip = std::string(as_view(reader.take(reader.number<uint16_t>())));
+        location.port = reader.number<int32_t>();
+        location.size = size;
+        arg.locations.push_back(std::move(location));
+      }
     }
     Bytes owner = reader.take(reader.number<uint16_t>());
-    if (!s.owner.ParseFromArray(owner.data(), static_cast<int>(owner.size()))) return false;
-    stored.push_back(std::move(s));
+    if (!arg.owner.ParseFromArray(owner.data(), static_cast<int>(owner.size()))) return false;
+    referred->push_back(std::move(arg));
   }
   if (!reader.ok()) return false;
   std::shared_ptr<uint8_t[]> memory;
@@ -76,7 +76,7 @@ bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count
     value.keepalive = memory;
     if (!decoded->packed_refs.empty()) value.contained = take_refs(decoded->packed_refs, false, false);
   }
-  task.unready = static_cast<int>(stored.size());
+  task.unready = static_cast<int>(referred->size());
   return true;
 }
 
@@ -126,6 +126,40 @@ void Worker::Impl::fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t i
   });
 }
 
+void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, const proto::WorkerAddress& owner_address) {
+  auto owner = std::make_shared<proto::WorkerAddress>(owner_address);
+  ObjectEntry* entry = refs->borrow(id, owner, false);
+  if (!entry) {   // ours, and freed: whoever sent it held no reference
+    task->failed = true;
+    task->failure = encode_error(system_error(Code::kObjectLost, fmt::format("Argument object {} was freed", id.hex())));
+    --task->unready;
+    return;
+  }
+  auto with_value = [this, task, index, hold = Ref(entry), owner] {
+    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    if (entry.state == ObjectState::kInMemory) {
+      auto value = decode(entry, entry.blob.bytes(), entry.blob.data, false);
+      if (!value || value->kind == ValueKind::kError) {
+        task->failed = true;
+        task->failure = std::string(as_view(entry.blob.bytes()));
+      } else {
+        task->args[index] = std::move(*value);
+      }
+      --task->unready;
+      return;
+    }
+    std::vector<store::Location> locations;
+    for (const auto& l : entry.locations) locations.push_back({l.node, l.ip, l.port, entry.size});
+    fetch_arg(task, index, entry.id, std::move(locations), *owner);
+  };
+  if (entry->ready) {
+    with_value();
+  } else {
+    entry->waiters.push_back(with_value);
+    resolve(*entry);
+  }
+}
+
 // A pool worker belongs to the job of the first task it gets: what that task submits is of the same job, with the same settings.
 void Worker::Impl::adopt_job(const proto::JobConfig& job) {
   JobId id = JobId::from_binary(job.job_id());
@@ -170,33 +204,17 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
       task->items_known = reader.number<uint32_t>();
       task->items_taken = reader.number<uint32_t>();
     }
-    int count = reader.number<uint16_t>();
+    int count = static_cast<int>(reader.count(wire::kMinValueBytes));
     if (!reader.ok() || found == link->templates.end()) return refuse("malformed task");
     task->function = found->second;
-    wire::Reader again = reader;
-    if (!read_args(*task, reader, count)) return refuse("malformed task arguments");
+    std::vector<ReferredArg> referred;
+    if (!read_args(*task, reader, count, &referred)) return refuse("malformed task arguments");
     task->arrived_us = wall_now_us();
-    if (task->unready) {
-      // Second look, now that the task is shared with what fetches its arguments.
-      for (int i = 0; i < count; ++i) {
-        if (again.number<uint8_t>() == 0) {
-          again.take(again.number<uint32_t>());
-          continue;
-        }
-        ObjectId id = ObjectId::from_binary(as_view(again.take(ObjectId::kSize)));
-        auto size = again.number<int64_t>();
-        int n = again.number<uint16_t>();
-        std::vector<store::Location> locations;
-        for (int l = 0; l < n; ++l) {
-          NodeId node = NodeId::from_binary(as_view(again.take(NodeId::kSize)));
-          std::string ip(as_view(again.take(again.number<uint16_t>())));
-          int port = again.number<int32_t>();
-          locations.push_back({node, ip, port, size});
-        }
-        proto::WorkerAddress owner;
-        Bytes bytes = again.take(again.number<uint16_t>());
-        (void)owner.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-        fetch_arg(task, i, id, std::move(locations), std::move(owner));
+    for (ReferredArg& arg : referred) {
+      if (arg.in_store) {
+        fetch_arg(task, arg.index, arg.id, std::move(arg.locations), std::move(arg.owner));
+      } else {
+        ask_for_arg(task, arg.index, arg.id, arg.owner);
       }
     }
     incoming.push_back(std::move(task));
@@ -213,7 +231,7 @@ void Worker::Impl::return_unstarted(const IncomingTask& task) {
   writer.number(task.seq);
   writer.number(wire::TaskStatus::kNotStarted);
   writer.number(uint32_t{0});
-  writer.number(uint16_t{0});
+  writer.number(uint32_t{0});
   task.link->connection->end_flat();
 }
 
@@ -321,33 +339,7 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::fu
     }
     // By reference: its owner says where it is.
     ++task->unready;
-    auto owner = std::make_shared<proto::WorkerAddress>(arg.owner());
-    ObjectId id = ObjectId::from_binary(arg.object_id());
-    ObjectEntry* entry = refs->borrow(id, owner, false);
-    Ref hold(entry);
-    auto with_value = [this, task, i, hold, owner] {
-      auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-      if (entry.state == ObjectState::kInMemory) {
-        auto value = decode(entry, entry.blob.bytes(), entry.blob.data, false);
-        if (!value || value->kind == ValueKind::kError) {
-          task->failed = true;
-          task->failure = std::string(as_view(entry.blob.bytes()));
-        } else {
-          task->args[i] = std::move(*value);
-        }
-        --task->unready;
-        return;
-      }
-      std::vector<store::Location> locations;
-      for (const auto& l : entry.locations) locations.push_back({l.node, l.ip, l.port, entry.size});
-      fetch_arg(task, i, entry.id, std::move(locations), *owner);
-    };
-    if (entry->ready) {
-      with_value();
-    } else {
-      entry->waiters.push_back(with_value);
-      resolve(*entry);
-    }
+    ask_for_arg(task, i, ObjectId::from_binary(arg.object_id()), arg.owner());
   }
   incoming.push_back(std::move(task));
 }

@@ -74,7 +74,7 @@ void ExecutingTaskImpl::begin_reply(wire::TaskStatus status, size_t count) {
   writer.number(task_->seq);
   writer.number(status);
   writer.number(static_cast<uint32_t>(std::min<int64_t>(finished_us_ - start_us_, UINT32_MAX)));
-  writer.number(static_cast<uint16_t>(count));
+  writer.number(static_cast<uint32_t>(count));
 }
 
 // References inside a result: the receiver counts from now on, so that ours may go.

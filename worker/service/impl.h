@@ -236,7 +236,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void on_cancel(const std::shared_ptr<Link>& link, Bytes body);                 // (L)
   void return_unstarted(const IncomingTask& task);                               // (L) to the owner
   void give_back_unstarted(Link* only, size_t limit);                            // (L)
-  bool read_args(IncomingTask& task, wire::Reader& reader, int count);           // (L)
+  struct ReferredArg { size_t index; ObjectId id; bool in_store; std::vector<store::Location> locations; proto::WorkerAddress owner; };
+  bool read_args(IncomingTask& task, wire::Reader& reader, int count, std::vector<ReferredArg>* referred);   // (L)
+  // (L) An argument by reference whose owner says where it is.
+  void ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, const proto::WorkerAddress& owner);
   void fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, std::vector<store::Location> locations, proto::WorkerAddress owner);   // (L)
   void start_actor(const proto::CreateActorRequest& request, std::function<void(const proto::CreateActorReply&)> reply);   // (L)
   std::shared_ptr<IncomingTask> next_task();                                     // (L) null: nothing can run now

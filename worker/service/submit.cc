@@ -108,6 +108,21 @@ void Worker::Impl::task_ready(Task* task) {
   submitter->submit(task, steady_now_us());
 }
 
+namespace {
+
+void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
+  writer.number(entry.size);
+  writer.number(static_cast<uint16_t>(entry.locations.size()));
+  for (const auto& location : entry.locations) {
+    writer.bytes(location.node.view());
+    writer.number(static_cast<uint16_t>(location.ip.size()));
+    writer.bytes(location.ip);
+    writer.number(static_cast<int32_t>(location.port));
+  }
+}
+
+}  // namespace
+
 void Worker::Impl::write_task(Link& link, const Task& task) {
   std::string& out = link.connection->begin_flat(wire::kTasks);
   wire::Writer writer(out);
@@ -130,7 +145,8 @@ void Worker::Impl::write_task(Link& link, const Task& task) {
     writer.number(stream ? stream->received() : 0);
     writer.number(stream ? stream->taken() : kAllItems);
   }
-  writer.number(static_cast<uint16_t>(task.args.size()));
+  writer.number(static_cast<uint32_t>(task.args.size()));
+  size_t inlined = 0;
   for (const Task::Arg& arg : task.args) {
     if (!arg.ref) {
       writer.number(uint8_t{0});
@@ -139,23 +155,18 @@ void Worker::Impl::write_task(Link& link, const Task& task) {
       continue;
     }
     const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
-    if (entry.state == ObjectState::kInMemory) {
-      entry.unseen_error.store(false, std::memory_order_relaxed);
+    if (entry.state == ObjectState::kInMemory) entry.unseen_error.store(false, std::memory_order_relaxed);
+    if (entry.state == ObjectState::kInMemory && inlined + entry.blob.size <= wire::kMaxInlinedBytes) {
+      inlined += entry.blob.size;
       writer.number(uint8_t{0});
       writer.number(static_cast<uint32_t>(entry.blob.size));
       writer.bytes(entry.blob.bytes());
       continue;
     }
-    writer.number(uint8_t{1});
+    bool in_store = entry.state != ObjectState::kInMemory;
+    writer.number(static_cast<uint8_t>(in_store ? 1 : 2));
     writer.bytes(entry.id.view());
-    writer.number(entry.size);
-    writer.number(static_cast<uint16_t>(entry.locations.size()));
-    for (const auto& location : entry.locations) {
-      writer.bytes(location.node.view());
-      writer.number(static_cast<uint16_t>(location.ip.size()));
-      writer.bytes(location.ip);
-      writer.number(static_cast<int32_t>(location.port));
-    }
+    if (in_store) write_locations(writer, entry);
     std::string owner = owner_of(entry).SerializeAsString();
     writer.number(static_cast<uint16_t>(owner.size()));
     writer.bytes(owner);
@@ -272,7 +283,7 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
     auto flags = reader.number<uint8_t>();
     auto status = static_cast<wire::TaskStatus>(flags & ~wire::kLeaving);
     auto duration = reader.number<uint32_t>();
-    auto count = reader.number<uint16_t>();
+    auto count = reader.count(wire::kMinValueBytes);
     Return inline_returns[4];
     std::vector<Return> many;
     Return* returns = inline_returns;
@@ -280,7 +291,7 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       many.resize(count);
       returns = many.data();
     }
-    for (int i = 0; i < count && reader.ok(); ++i) returns[i] = read_return(reader);
+    for (uint32_t i = 0; i < count && reader.ok(); ++i) returns[i] = read_return(reader);
     ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
     Task* task = !reader.ok() ? nullptr : actor ? actors->reply_of(*actor, seq) : submitter->reply_of(link->lease_key, seq);
     if (!task) {
