@@ -1,13 +1,14 @@
 """ray.cancel: of queued, sent, running and finished tasks, of actors' calls, of children."""
 import asyncio
 import os
+import signal
 import time
 
 import pytest
 
 import ray
 from ray.exceptions import RayTaskError, TaskCancelledError
-from waiting import touch, wait_for
+from waiting import touch, until, wait_for
 
 
 def spin():
@@ -149,6 +150,21 @@ def test_force_ends_the_worker(tmp_path):
     while os.path.exists(f"/proc/{pid}"):
         time.sleep(0.01)
     assert ray.get(ray.remote(lambda: 1).remote()) == 1
+
+
+def test_force_ends_a_stopped_worker(tmp_path):
+    @ray.remote(max_retries=-1)
+    def stop():
+        touch(str(tmp_path / f"pid-{os.getpid()}"))
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    ref = stop.remote()
+    pid = int(until(lambda: os.listdir(tmp_path))[0][4:])
+    until(lambda: open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0], lambda state: state == "T")
+    ray.cancel(ref, force=True)
+    with pytest.raises(TaskCancelledError):
+        ray.get(ref)
+    until(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
 def test_finished_task_is_left_alone():

@@ -184,6 +184,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   Status cancel(const Ref& ref, bool force, bool recursive);
   // (L) A pending task of this process. kInvalid: force on an actor's call.
   Status cancel_task(Task* task, bool force, bool recursive);
+  void end_worker_of(uint64_t lease_key, const TaskId& id);                      // (L) after a while, if the task is still there
   void cancel_children(const TaskId& parent, bool force);                        // (L)
   Task* producer_of(const ObjectEntry* entry) const;                             // (L) null: nothing is pending
   // SubmitComm

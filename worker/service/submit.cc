@@ -441,9 +441,31 @@ Status Worker::Impl::cancel_task(Task* task, bool force, bool recursive) {
     return {};
   }
   bool waits_for_args;
-  if (Lease* lease = submitter->cancel(task, &waits_for_args, steady_now_us())) tell(lease->state == Lease::State::kReady ? lease->connection : nullptr);
+  if (Lease* lease = submitter->cancel(task, &waits_for_args, steady_now_us())) {
+    tell(lease->state == Lease::State::kReady ? lease->connection : nullptr);
+    if (force) end_worker_of(lease->key, task->id);
+  }
   if (waits_for_args) fail_task(task, cancelled_error(*task));
   return {};
+}
+
+// A worker that does not end as it was told (it is stopped, or stuck) is killed by its node-manager.
+void Worker::Impl::end_worker_of(uint64_t lease_key, const TaskId& id) {
+  constexpr int64_t kGraceUs = 1'000'000;
+  loop->run_after(kGraceUs, [this, lease_key, id] {
+    const Lease* lease = submitter->find_lease(lease_key);
+    // Only the first of those in flight can be running.
+    if (!lease || lease->in_flight.empty() || lease->in_flight.front()->id != id) return;
+    proto::KillWorkerRequest request;
+    request.set_worker_id(lease->worker.worker_id());
+    request.set_why(proto::ExitInfo::KILLED_BY_USER);
+    request.set_message("its task was cancelled with force=True");
+    with_node(lease->node, [request](Result<std::shared_ptr<rpc::Connection>> connection) {
+      if (!connection) return;
+      rpc::notify(**connection, &proto::NodeManagerService::Stub::KillWorker, request);
+      (*connection)->flush();
+    });
+  });
 }
 
 void Worker::Impl::cancel_children(const TaskId& parent, bool force) {
