@@ -146,8 +146,9 @@ int Submitter::needed_leases(const SchedulingClass& c) const {
     if (average >= 0) break;
     if (!lease->in_flight.empty()) average = lease->in_flight.front()->function->average_us;
   }
-  // Another worker pays when it saves more than about a millisecond.
-  if (average >= 0) unstarted = std::min(unstarted, (unstarted * std::max<int64_t>(average, 1) + 999) / 1000);
+  // Another worker pays when it saves more than about a millisecond. Where the measure proves wrong, as many again are asked for.
+  int64_t overdue = std::count_if(c.leases.begin(), c.leases.end(), [](const Lease* lease) { return lease->overdue; });
+  if (average >= 0) unstarted = std::min(unstarted, std::max((unstarted * std::max<int64_t>(average, 1) + 999) / 1000, overdue + 1));
   return static_cast<int>(std::min<int64_t>(unstarted, settings_.max_workers));
 }
 
