@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "common/api_json/node_json.h"
 
 namespace rt::state {
@@ -162,6 +164,11 @@ Json TaskQuery::row_of(const View& view) const {
   row["events"] = events;
   if (view.start_ms) row["start_time_ms"] = view.start_ms;
   if (view.end_ms) row["end_time_ms"] = view.end_ms;
+  if (view.start_ms && view.pid && !view.worker_hex.empty()) {
+    // As WorkerStarter::log_path() of the node-manager names them. Which part is the task's is not recorded.
+    std::string log = fmt::format("worker-{}-ffffffff-{}.", view.worker_hex, view.pid);
+    row["task_log_info"] = {{"stdout_file", log + "out"}, {"stderr_file", log + "err"}};
+  }
   if (!view.error_type.empty()) row["error_message"] = view.error_message;
   if (view.record) {
     row["required_resources"] = api_json::amounts_json(view.record->resources());

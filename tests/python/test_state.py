@@ -110,6 +110,8 @@ def test_tasks_from_submission_to_their_end(cluster):
     until(states, lambda seen: seen == dict.fromkeys(("first", "second", "fourth"), "FINISHED"))
     entry = state.get_task(first)
     assert entry.task_id == first.task_id().hex() and entry.node_id == ray.get_runtime_context().get_node_id()
+    logs = os.path.join(ray._private.worker.global_worker.context["session_dir"], "logs")
+    assert all(os.path.exists(os.path.join(logs, entry.task_log_info[name])) for name in ("stdout_file", "stderr_file"))
     assert entry.end_time_ms >= entry.start_time_ms and [event["state"] for event in entry.events] == ["RUNNING", "FINISHED"]
     summary = state.summarize_tasks()["cluster"]
     assert summary["summary"]["first"] == {"func_or_class_name": "first", "type": "NORMAL_TASK", "state_counts": {"FINISHED": 1}}
