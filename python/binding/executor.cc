@@ -463,11 +463,14 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
 
 bool PythonExecutor::apply_job(const proto::JobConfig& job) {
   if (job.job_id() == job_id_) return true;
-  auto logging = job.env().find("RAY_LOGGING_CONFIG");
+  auto variable = [&job](const char* name) {
+    auto found = job.env().find(name);
+    return py_text(found == job.env().end() ? "" : found->second);
+  };
   PyPtr id(py_text(to_hex(job.job_id()))), path(py_texts(job.sys_path())), code(py_texts(job.code_search_path()));
-  PyPtr config(py_text(logging == job.env().end() ? "" : logging->second));
-  if (!id || !path || !code || !config) return false;
-  PyPtr args(PyTuple_Pack(4, id.get(), path.get(), code.get(), config.get()));
+  PyPtr logging(variable("RAY_LOGGING_CONFIG")), runtime(variable("RAY_DRIVER_RUNTIME"));
+  if (!id || !path || !code || !logging || !runtime) return false;
+  PyPtr args(PyTuple_Pack(5, id.get(), path.get(), code.get(), logging.get(), runtime.get()));
   if (!call_python("ray._private.executor", "apply_job_config", args.get())) return false;
   job_id_ = job.job_id();
   return true;

@@ -154,11 +154,20 @@ def test_another_patch_level_works_with_one_warning(monkeypatch, capfd):
     ray.shutdown()
     said = [line for line in capfd.readouterr().err.splitlines() if ".99 runs here" in line]
     assert len(said) == 1 and "may not load" not in said[0]
-    monkeypatch.setattr(worker_module, "RUNTIME", "Python 2.7.18")
-    ray.init(num_cpus=1)
-    ray.get(ray.remote(lambda: 1).remote())
-    ray.shutdown()
-    assert "use the same minor version" in capfd.readouterr().err
+
+
+def test_another_minor_version_is_refused(monkeypatch):
+    monkeypatch.setattr(worker_module, "RUNTIME", "Python 3.2.6")
+    ray.init(num_cpus=1, log_to_driver=False)
+
+    @ray.remote
+    class A:
+        pass
+
+    with pytest.raises(RuntimeError, match="Version mismatch: the driver runs Python 3.2.6, .* run Python 3"):
+        ray.get(ray.remote(lambda: 1).remote())
+    with pytest.raises(ray.exceptions.ActorDiedError, match="Version mismatch"):
+        ray.get(A.remote().__ray_ready__.remote())
 
 
 # ---- threads and processes

@@ -65,9 +65,18 @@ def _terminate():
     raise ActorExit("__ray_terminate__() was called")
 
 
-def apply_job_config(job_id: str, sys_path: list, code_search_path: list, logging_config: str):
+def check_runtime(drivers: str):
+    """RuntimeError for a driver ("Python 3.12.1") of another minor version: what one of them pickles breaks the other."""
+    from ray._private.worker import RUNTIME
+    if drivers and drivers.rpartition(".")[0] != RUNTIME.rpartition(".")[0]:
+        raise RuntimeError(f"Version mismatch: the driver runs {drivers}, the workers of the node {_raylet.context()['node_ip']} run {RUNTIME} ({sys.executable}). "
+                           "Use the same minor version of Python on every machine.")
+
+
+def apply_job_config(job_id: str, sys_path: list, code_search_path: list, logging_config: str, runtime: str):
     """Makes the driver's modules importable, in place of the previous job's."""
     from ray._private.worker import global_worker
+    check_runtime(runtime)
     global_worker.code_search_path = code_search_path
     # Python modules beside the libraries: what a C++ program calls by name.
     sys_path = [*sys_path, *(entry if os.path.isdir(entry) else os.path.dirname(entry) for entry in code_search_path)]

@@ -459,7 +459,7 @@ def _job_config(given: dict) -> dict:
         metadata.update(config.metadata)
         namespace = namespace or config.ray_namespace
         worker_module.global_worker.default_actor_lifetime = config.default_actor_lifetime
-    env_of_workers = {}
+    env_of_workers = {"RAY_DRIVER_RUNTIME": worker_module.RUNTIME}
     if given["logging_config"] is not None:
         from ray._private.logging_config import to_environment
         env_of_workers.update(to_environment(given["logging_config"]))
