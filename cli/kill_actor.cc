@@ -26,7 +26,8 @@ Result<std::string> find_actor(Head& head, const std::string& name, const std::o
 }
 
 Status kill(const CommandLine& line) {
-  std::string name = line.get("name");
+  if (line.has("name") && line.has("actor")) return make_error(Code::kInvalid, "two names were given, one of them with --name: which actor?");
+  std::string name = line.get("name", line.get("actor"));
   if (name.empty()) return make_error(Code::kInvalid, "--name is missing: which actor?");
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   RT_ASSIGN(std::string id, find_actor(head, name, line.has("namespace") ? std::optional(line.get("namespace")) : std::nullopt));
@@ -53,7 +54,8 @@ int run_kill_actor(const Words& words) {
       .option("name", "NAME", "the actor's name")
       .option("namespace", "NAMESPACE", "where the name belongs, when several namespaces use it")
       .flag("force", "kill its process instead of letting it finish")
-      .flag("no-restart", "it stays dead, whatever max_restarts says");
+      .flag("no-restart", "it stays dead, whatever max_restarts says")
+      .positional("actor", false);
   if (auto code = line.parse(words)) return *code;
   return finish(kill(line));
 }
