@@ -107,7 +107,10 @@ Result<StartedProcess> spawn(const SpawnRequest& request) {
   int number = kFirstInheritedFd;
   for (int fd : request.inherit) {
     staged.emplace_back(fcntl(fd, F_DUPFD_CLOEXEC, kStagingFd));
-    if (!staged.back().valid()) return errno_error("cannot pass a descriptor to " + request.name, errno);
+    if (!staged.back().valid()) {
+      const char* remedy = errno == EINVAL || errno == EMFILE ? " (too few descriptors are allowed: raise the limit, see `ulimit -n`)" : "";
+      return errno_error(fmt::format("cannot pass a descriptor to {}{}", request.name, remedy), errno);
+    }
     posix_spawn_file_actions_adddup2(&actions.files, staged.back().get(), number++);
   }
   // Whatever else is open here without close-on-exec (a test runner's pipes, say) would otherwise live as long as the daemon.
