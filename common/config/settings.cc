@@ -12,49 +12,68 @@
 namespace rt {
 namespace {
 
-// More than any count, byte size or time that makes sense, and small enough that milliseconds become microseconds without overflow.
-constexpr int64_t kMaxNumber = 100'000'000'000'000;
+// Bounds of ranges in settings.def: small enough that milliseconds become microseconds, and counts an int, without overflow.
+constexpr int64_t kYearMs = 31'536'000'000, kHourUs = 3'600'000'000, kMaxBytes = 100'000'000'000'000, kMaxCount = 1'000'000'000;
+
+// Smallest and largest value; none of booleans and texts.
+template <class T>
+struct Range {
+  T smallest, largest;
+};
 
 // Parsers: false when `text` is not acceptable; accepts() says what is.
-bool parse(const std::string& text, int64_t default_value, int64_t& out) {
+bool parse(const std::string& text, Range<int64_t> range, int64_t& out) {
   int64_t value = 0;
   const char* end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, value);
-  // A negative number is a marker ("decide yourself") where the default is one, and nonsense elsewhere.
-  if (error != std::errc() || stop != end || value < std::min<int64_t>(0, default_value) || value > kMaxNumber) return false;
+  if (error != std::errc() || stop != end || value < range.smallest || value > range.largest) return false;
   out = value;
   return true;
 }
 
-bool parse(const std::string& text, double, double& out) {
+bool parse(const std::string& text, Range<double> range, double& out) {
   double value = 0;
   const char* end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value) || value < 0 || value > static_cast<double>(kMaxNumber)) return false;
+  if (error != std::errc() || stop != end || !std::isfinite(value) || value < range.smallest || value > range.largest) return false;
   out = value;
   return true;
 }
 
-[[maybe_unused]] bool parse(const std::string& text, bool, bool& out) {
+bool parse(const std::string& text, Range<bool>, bool& out) {
   if (text == "1" || text == "true" || text == "True") return out = true;
   if (text != "0" && text != "false" && text != "False") return false;
   out = false;
   return true;
 }
 
-bool parse(const std::string& text, const std::string&, std::string& out) {
+bool parse(const std::string& text, Range<std::string>, std::string& out) {
   out = text;
   return true;
 }
 
-std::string accepts(int64_t default_value) { return fmt::format("a whole number from {} to {}", std::min<int64_t>(0, default_value), kMaxNumber); }
-std::string accepts(double) { return fmt::format("a number from 0 to {}", kMaxNumber); }
-[[maybe_unused]] std::string accepts(bool) { return "true or false"; }
-std::string accepts(const std::string&) { return "text"; }
+template <class T>
+Range<T> range_of([[maybe_unused]] int64_t smallest, [[maybe_unused]] int64_t largest) {
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
+    return {static_cast<T>(smallest), static_cast<T>(largest)};
+  } else {
+    return {};
+  }
+}
+
+std::string text_of(Range<int64_t> range) { return fmt::format("{} to {}", range.smallest, range.largest); }
+std::string text_of(Range<double> range) { return fmt::format("{} to {}", range.smallest, range.largest); }
+std::string text_of(Range<bool>) { return ""; }
+std::string text_of(const Range<std::string>&) { return ""; }
+
+std::string accepts(Range<int64_t> range) { return "a whole number from " + text_of(range); }
+std::string accepts(Range<double> range) { return "a number from " + text_of(range); }
+std::string accepts(Range<bool>) { return "true or false"; }
+std::string accepts(const Range<std::string>&) { return "text"; }
 
 std::string text_of(int64_t value) { return std::to_string(value); }
 std::string text_of(double value) { return fmt::format("{}", value); }
-[[maybe_unused]] std::string text_of(bool value) { return value ? "true" : "false"; }
+std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(const std::string& value) { return value; }
 
 bool is_log_level(const std::string& text) { return text == "debug" || text == "info" || text == "warning" || text == "error"; }
@@ -71,17 +90,41 @@ Error rejected(const std::string& source, const std::string& text, const std::st
 }
 
 // `source` names where the text came from, in the words its author would look for.
-Status assign(Settings& settings, const std::string& name, const std::string& text, const std::string& source) {
-  static const Settings defaults;
-#define RT_SETTING(type, field, default_value, unit, meaning)                                          \
-  if (name == #field) {                                                                                \
-    if (parse(text, defaults.field, settings.field)) return {};                                        \
-    return rejected(source, text, accepts(defaults.field) + ((unit)[0] ? " (" unit ")" : ""));         \
+Status assign_own(Settings& settings, const std::string& name, const std::string& text, const std::string& source) {
+#define RT_SETTING(type, field, default_value, smallest, largest, unit, meaning)                                      \
+  if (name == #field) {                                                                                               \
+    auto range = range_of<decltype(settings.field)>(smallest, largest);                                               \
+    if (parse(text, range, settings.field)) return {};                                                                \
+    return rejected(source, text, accepts(range) + ((unit)[0] ? " (" unit ")" : ""));                                 \
   }
   if (name == "log_level" && !is_log_level(text)) return rejected(source, text, "debug, info, warning or error");
 #include "common/config/settings.def"
 #undef RT_SETTING
   return make_error(Code::kInvalid, fmt::format("{}: there is no setting '{}' (docs/configuration.md lists them)", source, name));
+}
+
+const RayName* find_ray_name(const std::string& name) {
+  for (const RayName& known : ray_name_table()) {
+    if (known.name == name) return &known;
+  }
+  return nullptr;
+}
+
+// The value of one of Ray's names in our unit.
+Result<std::string> converted(const RayName& name, const std::string& text, const std::string& source) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || !(std::abs(value) < static_cast<double>(kMaxBytes))) return rejected(source, text, "a number");
+  return std::to_string(std::llround(value * static_cast<double>(name.factor)));
+}
+
+Status assign(Settings& settings, const std::string& name, const std::string& text, const std::string& source) {
+  const RayName* theirs = find_ray_name(name);
+  if (!theirs) return assign_own(settings, name, text, source);
+  if (theirs->ours.empty()) return {};
+  RT_ASSIGN(std::string value, converted(*theirs, text, source));
+  return assign_own(settings, theirs->ours, value, fmt::format("{} (here {})", source, theirs->ours));
 }
 
 // Out parameter: a Result<json> is ambiguous, since json converts from everything.
@@ -112,11 +155,41 @@ Status apply_file(Settings& settings, const std::string& path) {
 const std::vector<SettingInfo>& setting_table() {
   static const Settings defaults;
   static const std::vector<SettingInfo> table = {
-#define RT_SETTING(type, name, default_value, unit, meaning) {#name, #type, text_of(defaults.name), unit, meaning, "RAY_" #name},
+#define RT_SETTING(type, name, default_value, smallest, largest, unit, meaning) \
+  {#name, #type, text_of(defaults.name), text_of(range_of<decltype(defaults.name)>(smallest, largest)), unit, meaning, "RAY_" #name},
 #include "common/config/settings.def"
 #undef RT_SETTING
   };
   return table;
+}
+
+const std::vector<RayName>& ray_name_table() {
+  static const std::vector<RayName> table = {
+#define RT_RAY_NAME(name, ours, factor) {#name, ours, factor},
+#define RT_RAY_NAME_WITHOUT_EFFECT(name) {#name, "", 0},
+#include "common/config/ray_names.def"
+#undef RT_RAY_NAME
+#undef RT_RAY_NAME_WITHOUT_EFFECT
+  };
+  return table;
+}
+
+Result<std::map<std::string, std::string>> translate_ray_names(const std::map<std::string, std::string>& given, std::vector<std::string>* ignored) {
+  std::map<std::string, std::string> ours;
+  for (const auto& [name, text] : given) {
+    if (!find_ray_name(with_underscores(name))) ours[with_underscores(name)] = text;
+  }
+  for (const auto& [name, text] : given) {
+    const RayName* theirs = find_ray_name(with_underscores(name));
+    if (!theirs) continue;
+    if (theirs->ours.empty()) {
+      ignored->push_back(name);
+      continue;
+    }
+    RT_ASSIGN(std::string value, converted(*theirs, text, "setting " + name));
+    ours.try_emplace(theirs->ours, value);
+  }
+  return ours;
 }
 
 Status assign_setting(Settings& settings, const std::string& name, const std::string& text) {
@@ -126,6 +199,10 @@ Status assign_setting(Settings& settings, const std::string& name, const std::st
 Result<Settings> load_settings(const std::string& json_path, const std::map<std::string, std::string>& flags) {
   Settings settings;
   if (!json_path.empty()) RT_TRY(apply_file(settings, json_path));
+  for (const RayName& theirs : ray_name_table()) {
+    const std::string variable = "RAY_" + theirs.name;
+    if (const char* text = std::getenv(variable.c_str())) RT_TRY(assign(settings, theirs.name, text, "environment variable " + variable));
+  }
   for (const SettingInfo& info : setting_table()) {
     if (const char* text = std::getenv(info.environment.c_str())) RT_TRY(assign(settings, info.name, text, "environment variable " + info.environment));
   }

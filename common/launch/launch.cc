@@ -119,7 +119,10 @@ class NodeStarter {
   Status validate() {
     RT_TRY(check_port("--port", options_.port));
     RT_TRY(check_port("--node-manager-port", options_.node_manager_port));
-    RT_ASSIGN(settings_, load_settings(options_.config_file, options_.system_config));
+    std::vector<std::string> ignored;
+    RT_ASSIGN(system_config_, translate_ray_names(options_.system_config, &ignored));
+    if (!ignored.empty()) node_.warnings.push_back(fmt::format("these settings of Ray's have no effect here: {} (docs/configuration.md lists those that have)", fmt::join(ignored, ", ")));
+    RT_ASSIGN(settings_, load_settings(options_.config_file, system_config_));
     RT_ASSIGN(node_.node_ip, choose_node_ip(options_));
     RT_ASSIGN(resources_, node_resources(options_, node_.node_ip, settings_.min_object_store_memory, settings_.object_store_memory));
     RT_ASSIGN(token_, options_.head && options_.private_to_parent ? private_token() : auth_token(/*create=*/options_.head));
@@ -179,7 +182,7 @@ class NodeStarter {
       std::error_code error;
       request.arguments.insert(request.arguments.end(), {"--config", std::filesystem::absolute(options_.config_file, error).string()});
     }
-    for (const auto& [setting, value] : options_.system_config) request.arguments.push_back(flag_of(setting) + "=" + value);
+    for (const auto& [setting, value] : system_config_) request.arguments.push_back(flag_of(setting) + "=" + value);
     // On a command line everyone on the machine could read the token.
     request.environment["RAY_AUTH_TOKEN"] = token_.empty() ? std::nullopt : std::optional(token_);
     request.environment["RAY_AUTH_MODE"] = token_.empty() ? std::optional<std::string>("disabled") : std::nullopt;
@@ -269,6 +272,7 @@ class NodeStarter {
 
   const NodeOptions& options_;
   Settings settings_;
+  std::map<std::string, std::string> system_config_;   // by our names
   NodeResources resources_;
   std::string token_;
   std::map<std::string, std::string> programs_;

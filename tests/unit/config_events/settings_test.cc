@@ -50,9 +50,9 @@ TEST_F(SettingsTest, DefaultsComeFromTheTable) {
 }
 
 TEST_F(SettingsTest, FlagsWinOverEnvironmentOverFile) {
-  const auto& path = write(R"({"max_workers": 5, "node_timeout_ms": 6, "log_level": "error", "scheduler_spread_threshold": 0.25})");
+  const auto& path = write(R"({"max_workers": 5, "node_timeout_ms": 400, "log_level": "error", "scheduler_spread_threshold": 0.25})");
   set_environment("RAY_max_workers", "50");
-  set_environment("RAY_node_timeout_ms", "60");
+  set_environment("RAY_node_timeout_ms", "500");
   auto settings = load_settings(path, {{"node-timeout-ms", "600"}});
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(settings->max_workers, 50);
@@ -62,7 +62,7 @@ TEST_F(SettingsTest, FlagsWinOverEnvironmentOverFile) {
 }
 
 TEST_F(SettingsTest, ErrorsNameTheSourceTheSettingAndWhatItAccepts) {
-  EXPECT_THAT(error_of("", {{"max_workers", "-3"}}), AllOf(HasSubstr("--max-workers"), HasSubstr("-3"), HasSubstr("whole number from 0")));
+  EXPECT_THAT(error_of("", {{"max_workers", "-3"}}), AllOf(HasSubstr("--max-workers"), HasSubstr("-3"), HasSubstr("whole number from 1 ")));
   EXPECT_THAT(error_of("", {{"prestart_workers", "-2"}}), HasSubstr("whole number from -1"));
   EXPECT_THAT(error_of("", {{"max_workers", "1e3"}}), HasSubstr("1e3"));
   EXPECT_THAT(error_of("", {{"max_workers", "99999999999999999999"}}), HasSubstr("whole number"));
@@ -71,6 +71,48 @@ TEST_F(SettingsTest, ErrorsNameTheSourceTheSettingAndWhatItAccepts) {
   EXPECT_THAT(error_of("", {{"no_such_thing", "1"}}), HasSubstr("no_such_thing"));
   set_environment("RAY_heartbeat_interval_ms", "soon");
   EXPECT_THAT(error_of(""), AllOf(HasSubstr("RAY_heartbeat_interval_ms"), HasSubstr("soon")));
+}
+
+TEST_F(SettingsTest, WhatWouldHangOrRefuseEverythingIsOutOfRange) {
+  for (const char* name : {"max_workers", "worker_start_concurrency", "hello_timeout_ms", "max_connections", "pipeline_max_tasks", "heartbeat_interval_ms"}) {
+    EXPECT_THAT(error_of("", {{name, "0"}}), HasSubstr("whole number from ")) << name;
+  }
+  EXPECT_THAT(error_of("", {{"max_connections", "99999999999"}}), HasSubstr("to 1000000"));
+  EXPECT_THAT(error_of("", {{"scheduler_spread_threshold", "1.5"}}), HasSubstr("a number from 0 to 1"));
+}
+
+TEST_F(SettingsTest, NamesOfRaysSetOursOrAreWithoutEffect) {
+  Settings settings;
+  EXPECT_TRUE(assign_setting(settings, "max_direct_call_object_size", "1000"));
+  EXPECT_EQ(settings.max_inline_bytes, 1000);
+  EXPECT_TRUE(assign_setting(settings, "gcs_rpc_server_reconnect_timeout_s", "5"));
+  EXPECT_EQ(settings.head_reconnect_timeout_ms, 5000);
+  EXPECT_TRUE(assign_setting(settings, "health_check_initial_delay_ms", "0"));
+  EXPECT_TRUE(assign_setting(settings, "automatic_object_spilling_enabled", "false"));
+  EXPECT_TRUE(assign_setting(settings, "kill_child_processes_on_worker_exit", "false"));
+  EXPECT_FALSE(settings.kill_child_processes_on_worker_exit);
+  Status refused = assign_setting(settings, "gcs_rpc_server_reconnect_timeout_s", "soon");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("gcs_rpc_server_reconnect_timeout_s"));
+
+  std::vector<std::string> ignored;
+  auto ours = translate_ray_names({{"idle_worker_killing_time_threshold_ms", "7"}, {"health_check_period_ms", "1"}, {"no_such_thing", "1"},
+                                   {"worker_register_timeout_seconds", "2"}, {"worker-register-timeout-ms", "3000"}}, &ignored);
+  ASSERT_TRUE(ours);
+  EXPECT_EQ(*ours, (std::map<std::string, std::string>{{"idle_worker_timeout_ms", "7"}, {"no_such_thing", "1"}, {"worker_register_timeout_ms", "3000"}}));
+  EXPECT_EQ(ignored, std::vector<std::string>{"health_check_period_ms"});
+}
+
+TEST(SettingTable, RaysNamesAreOnesWeDoNotHave) {
+  for (const auto& known : ray_name_table()) {
+    bool ours = false, target = known.ours.empty();
+    for (const auto& info : setting_table()) {
+      ours |= info.name == known.name;
+      target |= info.name == known.ours;
+    }
+    EXPECT_FALSE(ours) << known.name;
+    EXPECT_TRUE(target) << known.ours;
+  }
 }
 
 TEST_F(SettingsTest, BadFilesAreOneClearError) {
