@@ -151,7 +151,9 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch, const Result<p
     end_worker(*worker, proto::ExitInfo::INIT_FAILED, "the constructor of its actor failed", now);
     sink_.actor_created(id, epoch, reply);
   } else {
-    end_worker(*worker, proto::ExitInfo::UNKNOWN, "its actor could not be started: " + answer.error().message, now);
+    // One that closed its connection is ending: how it does says why.
+    bool leaves = answer.error().code == Code::kUnavailable;
+    end_worker(*worker, proto::ExitInfo::UNKNOWN, leaves ? "" : "its actor could not be started: " + answer.error().message, now);
   }
   pump(now);
 }

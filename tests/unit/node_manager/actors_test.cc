@@ -90,6 +90,24 @@ TEST_F(NodeCoreTest, ADeathInTheConstructorAnswersTheCreation) {
   EXPECT_EQ(free_cpus(), 1);
 }
 
+TEST_F(NodeCoreTest, ABrokenConnectionInTheConstructorWaitsForHowTheProcessEnded) {
+  make(1);
+  auto request = actor(1, {{"CPU", 1}}, {});
+  create(request);
+  WorkerId id = start_worker();
+  RecordingSink::take(sink.starts);
+  core->actor_start_done(ActorId::from_binary(request.spec().actor_id()), 1, make_error(Code::kUnavailable, "the other side closed the connection"), now());
+  EXPECT_EQ(RecordingSink::take(sink.kills), id);
+  EXPECT_TRUE(sink.created.empty());
+  reap(id, 0, 4);
+  auto created = RecordingSink::take(sink.created);
+  EXPECT_EQ(created.reply.failure().kind(), proto::ExitInfo::EXITED);
+  EXPECT_EQ(created.reply.failure().exit_code(), 4);
+  EXPECT_NE(created.reply.failure().message().find("exited with code 4"), std::string::npos) << created.reply.failure().message();
+  EXPECT_EQ(created.reply.failure().message().find("closed the connection"), std::string::npos);
+  RecordingSink::take(sink.deaths);
+}
+
 TEST_F(NodeCoreTest, WithoutRoomTheHeadIsToldToLookElsewhere) {
   make(1, 1);
   start_worker();
