@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 
 #include "common/base/environment.h"
@@ -27,10 +29,37 @@ Result<std::string> home_directory() {
   return home;
 }
 
+// Who can write the file chooses the token and so enters the cluster; who can read it enters, too.
+Status check_token_file(const std::string& path, int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return errno_error("cannot read the token file " + path, errno);
+  if (!S_ISREG(info.st_mode)) return make_error(Code::kInvalid, fmt::format("the token file {} is no regular file: name one that holds the token with RAY_AUTH_TOKEN_PATH", path));
+  if (!trusted_owner(info.st_uid)) {
+    return make_error(Code::kInvalid, fmt::format("the token file {} belongs to another user (uid {}), who could replace it: `chown` it, or name a file of yours with RAY_AUTH_TOKEN_PATH", path, info.st_uid));
+  }
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return make_error(Code::kInvalid, fmt::format("the token file {0} can be written by others (mode {1:04o}): `chmod 600 {0}`", path, info.st_mode & 07777));
+  }
+  static std::atomic<bool> warned = false;
+  if ((info.st_mode & (S_IRGRP | S_IROTH)) != 0 && !warned.exchange(true)) {
+    fmt::print(stderr, "Warning: the token file {0} can be read by others (mode {1:04o}): `chmod 600 {0}`.\n", path, info.st_mode & 07777);
+  }
+  return {};
+}
+
 Result<std::string> first_line_of(const std::string& path, const std::string& text) {
   std::string token(trimmed(std::string_view(text).substr(0, text.find('\n'))));
   if (token.empty()) return make_error(Code::kInvalid, fmt::format("the token file {} is empty: remove it, and the next cluster makes a new one", path));
   return token;
+}
+
+// The file itself or its directory, when that is a link that leads nowhere; else empty.
+std::string dangling_link(const std::string& path) {
+  for (const std::string& part : {path, path.substr(0, path.rfind('/'))}) {
+    struct stat info;
+    if (lstat(part.c_str(), &info) == 0 && S_ISLNK(info.st_mode) && stat(part.c_str(), &info) != 0) return part;
+  }
+  return {};
 }
 
 // The system's generator, not Rng: a token must be unpredictable.
@@ -80,8 +109,21 @@ Result<std::string> auth_token(bool create) {
     RT_ASSIGN(std::string home, home_directory());
     path = home + "/.ray/auth_token";
   }
-  if (auto text = read_file(path, 65536)) return first_line_of(path, *text);
-  if (errno != ENOENT && errno != ENOTDIR) return errno_error("cannot read the token file " + path, errno);
+  // Without O_NONBLOCK a FIFO would hold us here.
+  if (Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); fd.valid()) {
+    RT_TRY(check_token_file(path, fd.get()));
+    auto text = read_file(path, 65536);
+    if (!text) return make_error(Code::kInvalid, fmt::format("cannot read the token file {}: {}", path, strerror(errno)));
+    return first_line_of(path, *text);
+  }
+  if (errno != ENOENT && errno != ENOTDIR) {
+    Error error = errno_error("cannot read the token file " + path, errno);
+    if (named) error.code = Code::kInvalid;
+    return error;
+  }
+  if (std::string link = dangling_link(path); !link.empty()) {
+    return make_error(Code::kInvalid, fmt::format("the token file {} cannot be had: {} is a link to what does not exist; remove it, or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH", path, link));
+  }
   if (named) return make_error(Code::kInvalid, fmt::format("RAY_AUTH_TOKEN_PATH names {}, which does not exist", path));
   if (create) return create_token(path);
   return make_error(Code::kNotFound,
