@@ -78,7 +78,8 @@ void forget_dead_nodes(const std::string& temp_root);   // the same for every re
 
 // `option`, RAY_TMPDIR, or /tmp/ray (/tmp/ray-<uid> when that is another user's).
 std::string temp_root(const std::string& option = "");
-// HOST:PORT of a cluster of this machine: the one <temp root>/ray_current_cluster names, else the newest one that a program started for itself
+// HOST:PORT of a cluster of this machine: the one <temp root>/ray_current_cluster names, else the newest one with a recorded
+// node here, else the newest one that a program started for itself
 // (ray.init() without an address). kNotFound says how to start one.
 Result<std::string> running_cluster(const std::string& temp_root);
 // HOST:PORT from `option`, RAY_ADDRESS, or running_cluster().

@@ -181,6 +181,21 @@ Result<std::string> address_from_file(const std::string& root) {
   return address;
 }
 
+bool answers(const std::string& address) {
+  auto parsed = net::Address::parse(address);
+  return parsed && parsed->kind == net::Address::Kind::kTcp && net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kYes;
+}
+
+// The newest cluster with a recorded node here. The file names one only, and who wrote it last may have ended.
+std::optional<std::string> recorded_cluster(const std::string& root) {
+  std::vector<StartedNode> nodes = recorded_nodes(root);
+  std::sort(nodes.begin(), nodes.end(), [](const StartedNode& a, const StartedNode& b) { return a.session_name > b.session_name; });   // named by their time
+  for (const StartedNode& node : nodes) {
+    if (answers(node.head_address)) return node.head_address;
+  }
+  return std::nullopt;
+}
+
 // The newest cluster that a program started for itself and that lives. What a killed one left is told by nobody listening.
 std::optional<std::string> private_cluster(const std::string& root) {
   std::vector<fs::path> sessions = session_directories(root);
@@ -189,8 +204,7 @@ std::optional<std::string> private_cluster(const std::string& root) {
     auto text = read_own_file(session.string() + kPrivateAddressFile, 4096);
     if (!text) continue;
     std::string address(trimmed(*text));
-    auto parsed = net::Address::parse(address);
-    if (parsed && parsed->kind == net::Address::Kind::kTcp && net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kYes) return address;
+    if (answers(address)) return address;
   }
   return std::nullopt;
 }
@@ -290,6 +304,7 @@ void forget_node(const StartedNode& node) {
 Result<std::string> running_cluster(const std::string& root) {
   auto recorded = address_from_file(root);
   if (recorded) return recorded;
+  if (auto address = recorded_cluster(root)) return *address;
   if (auto address = private_cluster(root)) return *address;
   return recorded;
 }

@@ -77,6 +77,10 @@ PyObject* start_node(PyObject*, PyObject* dict) {
     node = launch::start_node(options);
   }
   if (!node) return raise(node.error());
+  for (const std::string& warning : node->warnings) {
+    PyPtr args(Py_BuildValue("(s)", warning.c_str()));
+    if (!call_python("ray._private.init", "warn_once", args.get())) PyErr_Print();
+  }
   return started_to_dict(*node);
 }
 

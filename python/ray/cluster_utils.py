@@ -119,6 +119,8 @@ class Node:
         for daemon in daemons:
             daemon.kill()
         self._daemons.clear()
+        import shutil
+        shutil.rmtree(os.path.join(os.path.dirname(self.get_logs_dir_path()), "sockets"), ignore_errors=True)   # killed daemons leave theirs
         fd, self._started["lifeline_fd"] = self._started["lifeline_fd"], -1
         if fd >= 0:
             os.close(fd)

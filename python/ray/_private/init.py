@@ -356,6 +356,17 @@ def _join(given: dict) -> dict | None:
     return node
 
 
+_warned: set = set()
+
+
+def warn_once(text: str):
+    """What the start of a node has to say to the user; of several nodes with the same options the first says it."""
+    if text not in _warned:
+        _warned.add(text)
+        import logging
+        logging.getLogger("ray").warning("%s.", text)
+
+
 def _setting(value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -14,6 +14,17 @@ using ::testing::HasSubstr;
 
 std::string message_of(const Result<std::string>& result) { return result ? "no error: " + *result : result.error().message; }
 
+// What a node_<id>.json says of this very process, as its start would have written it.
+std::string record_of_us(const std::string& session) {
+  std::ifstream stat("/proc/self/stat");
+  std::string text((std::istreambuf_iterator<char>(stat)), {});
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  std::string start_time;
+  for (int field = 3; field <= 22; ++field) fields >> start_time;
+  return "{\"session_dir\": \"" + session + R"(", "session_name": "s", "head_address": "127.0.0.1:1", "node_ip": "127.0.0.1", "node_manager_port": 1, "node_manager_socket": "",
+    "object_store_socket": "", "node_id": "1", "processes": [{"name": "x", "pid": )" + std::to_string(getpid()) + R"(, "start_time": )" + start_time + "}]}";
+}
+
 TEST_F(LaunchTest, AddressesComeFromTheOptionTheEnvironmentOrTheFile) {
   EXPECT_THAT(message_of(resolve_address("")), AllOf(HasSubstr("no cluster found"), HasSubstr("rayctl start --head")));
   auto listener = net::listen_on(net::Address::tcp("127.0.0.1", 0));
@@ -97,6 +108,46 @@ TEST_F(LaunchTest, TheTokenCanBeGivenOrTurnedOff) {
   EXPECT_THAT(message_of(auth_token(true)), HasSubstr("does not exist"));
 }
 
+TEST_F(LaunchTest, ATokenFileThatOthersCanWriteIsRefused) {
+  std::string path = home() + "/token";
+  std::ofstream(path) << "secret\n";
+  set("RAY_AUTH_TOKEN_PATH", path);
+  ASSERT_EQ(chmod(path.c_str(), 0660), 0);
+  EXPECT_THAT(message_of(auth_token(false)), AllOf(HasSubstr(path), HasSubstr("chmod 600")));
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(*auth_token(false), "secret");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr("Warning"), HasSubstr("chmod 600 " + path)));
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+    EXPECT_THAT(message_of(auth_token(false)), AllOf(HasSubstr("uid 65534"), HasSubstr("RAY_AUTH_TOKEN_PATH")));
+  }
+}
+
+TEST_F(LaunchTest, WhatIsNoTokenFileIsRefusedAlsoByPrivateClusters) {
+  NodeOptions options = head();
+  options.private_to_parent = true;
+  set("RAY_AUTH_TOKEN_PATH", home());
+  EXPECT_THAT(error_of(start(options)), AllOf(HasSubstr(home()), HasSubstr("no regular file")));
+  unsetenv("RAY_AUTH_TOKEN_PATH");
+  std::filesystem::create_symlink(home() + "/nowhere", home() + "/.ray");
+  EXPECT_THAT(error_of(start(options)), AllOf(HasSubstr(home() + "/.ray is a link"), HasSubstr("remove it")));
+}
+
+TEST_F(LaunchTest, ALivingClusterIsFoundWhenTheFileNamesAnother) {
+  auto listener = net::listen_on(net::Address::tcp("127.0.0.1", 0));
+  std::string address = "127.0.0.1:" + std::to_string(*net::bound_port(*listener));
+  std::string session = root() + "/session_x", record = record_of_us(session);
+  std::filesystem::create_directories(session);
+  record.replace(record.find("127.0.0.1:1"), 11, address);
+  std::ofstream(session + "/node_1.json") << record;
+  EXPECT_EQ(message_of(resolve_address("")), "no error") << "another cluster's end took the file along";
+  std::ofstream(root() + "/ray_current_cluster") << "127.0.0.1:1";
+  EXPECT_EQ(*resolve_address("auto"), address) << "what the file names has ended";
+  close(*listener);
+  EXPECT_THAT(message_of(resolve_address("")), HasSubstr("has ended"));
+}
+
 TEST_F(LaunchTest, DaemonsAreFoundOrTheErrorSaysWhereTheyWereLookedFor) {
   EXPECT_EQ(*daemon_path("ray-head"), home() + "/bin/ray-head");
   EXPECT_THAT(message_of(daemon_path("ray-nothing")), AllOf(HasSubstr("ray-nothing"), HasSubstr("RAY_BIN")));
@@ -108,17 +159,6 @@ TEST_F(LaunchTest, ForeignRecordsAreSkipped) {
   std::ofstream(root() + "/session_x/node_2.json") << R"({"session_dir": 5})";
   EXPECT_TRUE(recorded_nodes(root()).empty());
   EXPECT_TRUE(recorded_nodes(root() + "/nowhere").empty());
-}
-
-// What a node_<id>.json says of this very process, as its start would have written it.
-std::string record_of_us(const std::string& session) {
-  std::ifstream stat("/proc/self/stat");
-  std::string text((std::istreambuf_iterator<char>(stat)), {});
-  std::istringstream fields(text.substr(text.rfind(')') + 2));
-  std::string start_time;
-  for (int field = 3; field <= 22; ++field) fields >> start_time;
-  return "{\"session_dir\": \"" + session + R"(", "session_name": "s", "head_address": "127.0.0.1:1", "node_ip": "127.0.0.1", "node_manager_port": 1, "node_manager_socket": "",
-    "object_store_socket": "", "node_id": "1", "processes": [{"name": "x", "pid": )" + std::to_string(getpid()) + R"(, "start_time": )" + start_time + "}]}";
 }
 
 TEST_F(LaunchTest, WhatOtherUsersPutIntoTheRootIsNotBelieved) {

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -232,6 +233,33 @@ TEST_F(LaunchTest, NumbersAreChecked) {
   EXPECT_THAT(error_with([](auto& o) { o.system_config = {{"nonsense", "1"}}; }), HasSubstr("nonsense"));
   EXPECT_THAT(error_with([](auto& o) { o.temp_dir = "relative/path"; }), HasSubstr("absolute path"));
   EXPECT_THAT(left_behind(), IsEmpty());
+}
+
+TEST_F(LaunchTest, NamesOfRaysReachTheDaemonsByOurs) {
+  NodeOptions options = head();
+  options.system_config = {{"health_check_period_ms", "100"}, {"gcs_rpc_server_reconnect_timeout_s", "7"}};
+  auto node = start(options);
+  ASSERT_TRUE(node) << node.error().message;
+  ASSERT_EQ(node->warnings.size(), 1u);
+  EXPECT_THAT(node->warnings[0], HasSubstr("health_check_period_ms"));
+  EXPECT_THAT(node->warnings[0], Not(HasSubstr("reconnect")));
+  bool given = false;
+  for (const std::string& word : node->processes[0].command) {
+    given |= word == "--head-reconnect-timeout-ms=7000";
+    EXPECT_THAT(word, Not(HasSubstr("health"))) << word;
+  }
+  EXPECT_TRUE(given);
+}
+
+TEST_F(LaunchTest, TooFewDescriptorsAreNamedWithTheRemedy) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 40;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::string said = error_of(start(head()));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(said, HasSubstr("ulimit -n"));
 }
 
 TEST_F(LaunchTest, ALongSessionPathIsNoProblem) {
