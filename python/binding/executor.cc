@@ -261,6 +261,24 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   return PyPtr();
 }
 
+// A process that user code forked, and that came back from it: the worker's connections and its tasks are its parent's.
+void end_forked_twin() {
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_SystemExit)) PyErr_Print();
+  PyErr_Clear();
+  for (const char* name : {"stdout", "stderr"}) {
+    PyObject* stream = PySys_GetObject(name);
+    PyPtr flushed(stream ? PyObject_CallMethod(stream, "flush", nullptr) : nullptr);
+    PyErr_Clear();
+  }
+  _exit(0);
+}
+
+static PyPtr call_user_code(FunctionSlot& slot, const PyPtr& args, const PyPtr& kwargs) {
+  PyPtr result(PyObject_Call(slot.callable.get(), args.get(), kwargs.get()));
+  if (g_runtime.forked) end_forked_twin();
+  return result;
+}
+
 // The function's result, or null with its exception. The arguments are gone when it returns.
 PyPtr PythonExecutor::call(worker::ExecutingTask& task, FunctionSlot& slot) {
   PyPtr args, kwargs;
@@ -270,10 +288,10 @@ PyPtr PythonExecutor::call(worker::ExecutingTask& task, FunctionSlot& slot) {
   if (!task.started()) return PyErr_SetNone(PyExc_KeyboardInterrupt), PyPtr();
   PyPtr result;
   if (task.actor_spec()) {
-    result = PyPtr(PyObject_Call(slot.callable.get(), args.get(), kwargs.get()));
+    result = call_user_code(slot, args, kwargs);
   } else {
     if (enter_user_code(task)) {
-      result = PyPtr(PyObject_Call(slot.callable.get(), args.get(), kwargs.get()));
+      result = call_user_code(slot, args, kwargs);
     } else {
       PyErr_SetNone(PyExc_KeyboardInterrupt);
     }

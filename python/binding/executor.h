@@ -68,6 +68,8 @@ class CallQueue {
   int fd_;
 };
 
+[[noreturn]] void end_forked_twin();
+
 class PythonExecutor final : public worker::Executor {
  public:
   explicit PythonExecutor(worker::Worker& worker);

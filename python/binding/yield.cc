@@ -44,6 +44,7 @@ void PythonExecutor::yield_all(worker::ExecutingTask& task, PyObject* generator)
     PyPtr item;
     if (!interruptible || enter_user_code(task)) {
       item = PyPtr(PyIter_Next(generator));
+      if (g_runtime.forked) end_forked_twin();
     } else {
       PyErr_SetNone(PyExc_KeyboardInterrupt);
     }

@@ -35,6 +35,7 @@ Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& r
                 fmt::format("import sys; p = {}; p in sys.path or sys.path.insert(0, p); from ray._private.fork_server import main; main()",
                             python_literal(options.python_path)),
                 "3"};
+  if (!options.end_children) spawn.argv.push_back("keep-children");
   spawn.env = options.env;
   spawn.stdout_path = spawn.stderr_path = options.log_path;
   spawn.inherit_fd = fds[1];

@@ -31,6 +31,7 @@ class ForkServer final : public net::StreamHandler {
     std::string python_path;   // directory that holds the `ray` package
     std::string log_path;      // its own output; the tail explains its death
     std::map<std::string, std::string> env;
+    bool end_children = true;  // of the workers
   };
   struct Events {
     std::function<void()> on_ready;

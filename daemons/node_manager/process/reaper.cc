@@ -28,8 +28,13 @@ void Reaper::collect() {
   signalfd_siginfo info;
   while (::read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
   }
-  int status = 0;
-  for (int pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+  for (;;) {
+    siginfo_t ended{};
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
+    if (before_reap_) before_reap_(ended.si_pid);
+    int status = 0;
+    int pid = ::waitpid(ended.si_pid, &status, 0);
+    if (pid <= 0) continue;
     auto it = watched_.find(pid);
     if (it != watched_.end()) {
       OnExit on_exit = std::move(it->second);

@@ -23,6 +23,8 @@ class Reaper {
   void forget(int pid) { watched_.erase(pid); }
   // Somebody else is the parent of most workers; those that become ours when it dies are told here.
   void set_orphan_handler(std::function<void(int pid, int status)> handler) { on_orphan_ = std::move(handler); }
+  // Called with each ended child before it is reaped: until then its id, and its process group's, are nobody else's.
+  void set_before_reap(std::function<void(int pid)> handler) { before_reap_ = std::move(handler); }
   bool has_watched() const { return !watched_.empty(); }
 
  private:
@@ -33,6 +35,7 @@ class Reaper {
   std::unique_ptr<net::FdWatch> watch_;
   std::unordered_map<int, OnExit> watched_;
   std::function<void(int, int)> on_orphan_;
+  std::function<void(int)> before_reap_;
 };
 
 }  // namespace rt::node

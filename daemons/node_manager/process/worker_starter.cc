@@ -20,6 +20,11 @@ constexpr size_t kMaxCanonical = 1000;
 
 WorkerStarter::WorkerStarter(net::Loop& loop, Reaper& reaper, WorkerStarterOptions options, WorkerStarterEvents events)
     : loop_(loop), reaper_(reaper), options_(std::move(options)), events_(std::move(events)) {
+  if (options_.end_children) {
+    reaper_.set_before_reap([this](int pid) {
+      if (by_pid_.contains(pid)) signal_group(ProcessId{pid, 0}, SIGKILL);
+    });
+  }
   // Workers whose fork server died become our own children.
   reaper_.set_orphan_handler([this](int pid, int status) { exited(pid, status); });
 }
@@ -27,6 +32,7 @@ WorkerStarter::WorkerStarter(net::Loop& loop, Reaper& reaper, WorkerStarterOptio
 WorkerStarter::~WorkerStarter() {
   *alive_ = false;
   reaper_.set_orphan_handler(nullptr);
+  reaper_.set_before_reap(nullptr);
   for (auto& [id, worker] : workers_) {
     if (worker.python.empty() && worker.process.pid > 0) reaper_.watch(worker.process.pid, [](int) {});
   }
@@ -111,6 +117,7 @@ void WorkerStarter::launch(const std::string& python, Server& entry) {
   size_t index = static_cast<size_t>(std::distance(servers_.begin(), servers_.find(python)));
   options.log_path = fmt::format("{}/logs/fork-server-{}.log", options_.session_dir, index == 0 ? "python" : std::to_string(index));
   options.env = options_.env;
+  options.end_children = options_.end_children;
   ForkServer::Events events;
   events.on_ready = [this, python] { servers_[python].deaths = 0; };
   events.on_forked = [this](const std::string& hex, ProcessId process) { forked(WorkerId::from_hex(hex), process); };

@@ -23,6 +23,7 @@ struct WorkerStarterOptions {
   std::string cpp_worker;                    // program; empty: none installed
   std::string session_dir, socket_path, node_id_hex;
   std::map<std::string, std::string> env;    // of every worker
+  bool end_children = true;                  // what a worker started ends with it (its process group)
   std::string head_address, token;           // for those that fetch their runtime environment from the head before they register
 };
 

@@ -78,6 +78,7 @@ Status NodeManager::start() {
   starter.python = options_.python;
   starter.python_path = options_.python_path;
   starter.cpp_worker = options_.cpp_worker;
+  starter.end_children = options_.settings.kill_child_processes_on_worker_exit;
   starter.session_dir = options_.session_dir;
   starter.socket_path = options_.socket_path;
   starter.node_id_hex = options_.node_id.hex();

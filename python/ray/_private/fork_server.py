@@ -7,6 +7,9 @@ lines: ``{"op": "fork", "worker_id", "stdout", "stderr", "args", "env"}`` is ans
 
 One thread only, and nothing imported here may start another: a fork copies just the calling thread. When the socket closes
 the children are killed and the server ends; should it die first, the kernel kills them (parent-death signal).
+
+Each worker leads a process group. What it started ends with it (unless the program has "keep-children" as an argument): the group is
+killed while the worker is a zombie, whose id nobody else can have. Processes that made a group or session of their own go on.
 """
 
 import ctypes
@@ -46,12 +49,13 @@ def _redirect(path, descriptor):
 
 
 class ForkServer:
-    def __init__(self, descriptor, worker_main):
+    def __init__(self, descriptor, worker_main, end_groups=True):
         self._socket = socket.socket(fileno=descriptor)
         self._socket.set_inheritable(False)
         self._worker_main = worker_main
         self._pid = os.getpid()
         self._children = set()
+        self._end_groups = end_groups
         self._partial = b""
         self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         # SIGCHLD only makes this pipe readable.
@@ -62,6 +66,8 @@ class ForkServer:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         self._prctl(_PR_SET_NAME, b"ray::fork_srv", 0, 0, 0)
+        # The socket's end is the node-manager's, and there is something to do then.
+        self._prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
         gc.collect()
         gc.freeze()
         self._send({"ready": os.getpid()})
@@ -156,13 +162,22 @@ class ForkServer:
     def _reap(self):
         while self._children:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return
-            if pid == 0:
+            if ended is None:
                 return
-            self._children.discard(pid)
-            self._send({"exited": pid, "status": status})
+            self._send({"exited": ended.si_pid, "status": self._collect(ended.si_pid)})
+
+    def _collect(self, pid):
+        """Reaps a child that has ended; its wait status."""
+        if self._end_groups:
+            try:
+                os.killpg(pid, signal.SIGKILL)
+            except OSError:
+                pass        # it ended before it had a group
+        self._children.discard(pid)
+        return os.waitpid(pid, 0)[1]
 
     def _end_children(self):
         for pid in self._children:
@@ -170,9 +185,10 @@ class ForkServer:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        for pid in self._children:
+        for pid in list(self._children):
             try:
-                os.waitpid(pid, 0)
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+                self._collect(pid)
             except ChildProcessError:
                 pass
 
@@ -180,4 +196,4 @@ class ForkServer:
 def main():
     from ray._private import worker_main
 
-    ForkServer(int(sys.argv[1]), worker_main.main).serve()
+    ForkServer(int(sys.argv[1]), worker_main.main, "keep-children" not in sys.argv[2:]).serve()

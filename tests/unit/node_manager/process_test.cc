@@ -25,6 +25,7 @@ class WorkerStarterTest : public ProcessTest {
     options.session_dir = dir.root();
     options.socket_path = "/nowhere";
     options.node_id_hex = "ab";
+    options.end_children = end_children;
     starter = std::make_unique<WorkerStarter>(loop(), reaper, options,
                                               WorkerStarterEvents{[this](const WorkerId& id, ProcessId p) { spawned[id] = p; },
                                                                   [this](const WorkerId& id, const std::string& why) { failed[id] = why; },
@@ -41,6 +42,7 @@ class WorkerStarterTest : public ProcessTest {
   }
 
   Rng rng{1};
+  bool end_children = true;
   std::unique_ptr<WorkerStarter> starter;
   std::map<WorkerId, ProcessId> spawned;
   std::map<WorkerId, std::string> failed;
@@ -96,6 +98,39 @@ TEST_F(WorkerStarterTest, ABurstOfWorkersEachInItsOwnProcess) {
   EXPECT_EQ(pids.size(), 20u);
   EXPECT_EQ(outputs.size(), 20u);   // seeded anew
   EXPECT_FALSE(starter->has_processes());
+}
+
+// Its worker starts two programs, one in a session of its own, and ends.
+constexpr const char* kParent =
+    "import os, subprocess\n"
+    "def main(args):\n"
+    "    ids = [subprocess.Popen(['sleep', '1000'], start_new_session=alone).pid for alone in (False, True)]\n"
+    "    path = os.path.join(args['session_dir'], 'children')\n"
+    "    open(path + '.tmp', 'w').write('%d %d' % tuple(ids))\n"
+    "    os.rename(path + '.tmp', path)\n"
+    "    os._exit(0)\n";
+
+TEST_F(WorkerStarterTest, WhatAWorkerStartedEndsWithItUnlessItLeftItsGroup) {
+  make(kParent);
+  WorkerId id = spawn();
+  ASSERT_TRUE(await_end(id));
+  int with_it = 0, alone = 0;
+  std::ifstream(dir.path("children")) >> with_it >> alone;
+  ASSERT_GT(with_it, 0);
+  EXPECT_TRUE(driver.run_until([&] { return process_is_ending(with_it); }));
+  EXPECT_FALSE(process_is_ending(alone));
+  ::kill(alone, SIGKILL);
+}
+
+TEST_F(WorkerStarterTest, ChildrenOfWorkersMayBeKept) {
+  end_children = false;
+  make(kParent);
+  WorkerId id = spawn();
+  ASSERT_TRUE(await_end(id));
+  int kept = 0, alone = 0;
+  std::ifstream(dir.path("children")) >> kept >> alone;
+  EXPECT_FALSE(process_is_ending(kept));
+  for (int pid : {kept, alone}) ::kill(pid, SIGKILL);
 }
 
 TEST_F(WorkerStarterTest, AServerThatCannotImportSaysWhy) {
