@@ -159,7 +159,7 @@ void NodeManager::fill_node(proto::Node* node) {
   node->set_object_store_socket(options_.store_socket);
   core_->resources().total().to_proto(node->mutable_total());
   proto::ResourceReport report;
-  core_->fill_report(&report);
+  fill_report(&report);
   *node->mutable_available() = report.available();
   node->set_incarnation(report.incarnation());
   for (const auto& [key, value] : options_.labels) (*node->mutable_labels())[key] = value;
@@ -262,16 +262,34 @@ void NodeManager::tell_locals(const proto::HeadEvent& event) {
   for (const auto& [id, connection] : locals_) rpc::notify(*connection, &proto::NodeClientService::Stub::OnHeadEvent, event);
 }
 
+// What nobody asked for and objects take all the same is not available; leases here do not depend on it.
+void NodeManager::fill_report(proto::ResourceReport* report) {
+  core_->fill_report(report);
+  auto free = report->mutable_available()->mutable_units()->find("object_store_memory");
+  if (free != report->mutable_available()->mutable_units()->end()) free->second = std::max<int64_t>(0, free->second - store_used_ * ResourceSet::kUnit);
+}
+
+void NodeManager::store_used(int64_t bytes) {
+  if (store_used_ == bytes) return;
+  store_used_ = bytes;
+  resources_changed();
+}
+
 void NodeManager::send_report() {
   report_timer_ = 0;
   last_report_us_ = steady_now_us();
   proto::ResourceReport report;
-  core_->fill_report(&report);
+  fill_report(&report);
   head_->send_oneway(&proto::HeadService::Stub::ReportResources, report);
 }
 
 void NodeManager::heartbeat() {
   heartbeat_timer_ = loop_.run_after(options_.settings.heartbeat_interval_ms * 1000, [this] {
+    if (store_) {
+      store_->get_stats([this, alive = alive_](Result<proto::StoreStats> store) {
+        if (*alive && store) store_used(store->used());
+      });
+    }
     if (!report_timer_ && steady_now_us() - last_report_us_ >= options_.settings.heartbeat_interval_ms * 1000 / 2) send_report();
     heartbeat();
   });
@@ -389,10 +407,12 @@ Status NodeManager::start_job(const proto::SubmittedJob& job, const std::map<std
 }
 
 void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done) {
-  if (report_timer_) {   // who asks the head next finds no less than what is told here
+  auto report_now = [this] {   // who asks the head next finds no less than what is told here
+    if (!report_timer_) return;
     loop_.cancel(report_timer_);
     send_report();
-  }
+  };
+  report_now();
   for (const auto& [id, worker] : core_->pool().all()) {
     if (worker->state != WorkerState::kDriver && worker->connected) *stats->add_workers() = core_->address_of(*worker);
   }
@@ -400,8 +420,12 @@ void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure*
   stats->set_leased_workers(core_->pool().count(WorkerState::kLeased));
   stats->set_actors(static_cast<int>(core_->actors().size()));
   if (!store_) return done->Run();
-  store_->get_stats([stats, done](Result<proto::StoreStats> store) {
+  store_->get_stats([this, stats, done, report_now, alive = alive_](Result<proto::StoreStats> store) {
     if (store) {
+      if (*alive) {
+        store_used(store->used());
+        report_now();
+      }
       stats->set_object_store_used(store->used());
       stats->set_object_store_capacity(store->capacity());
     }

@@ -134,7 +134,9 @@ class NodeManager final : public NodeSink {
   void job_finished(JobId job);
   void tell_locals(const proto::HeadEvent& event);
   void queue_dead_worker(const WorkerId& id);
+  void fill_report(proto::ResourceReport* report);
   void send_report();
+  void store_used(int64_t bytes);
   void heartbeat();
   void wait_for_processes(int64_t deadline_us);
   void finish_stop();
@@ -168,7 +170,7 @@ class NodeManager final : public NodeSink {
   MetricsTable metrics_;
   proto::HeadEvent dead_batch_;
   net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0, stop_timer_ = 0;
-  int64_t tick_at_us_ = 0, last_report_us_ = 0;
+  int64_t tick_at_us_ = 0, last_report_us_ = 0, store_used_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false;
   StopReason stop_reason_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

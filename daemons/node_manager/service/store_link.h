@@ -24,6 +24,7 @@ class StoreLink {
   void start();
   // Kept until the store is connected.
   void owners_gone(const proto::OwnersGone& gone);
+  // Capacity and used only.
   void get_stats(std::function<void(Result<proto::StoreStats>)> done);
 
  private:

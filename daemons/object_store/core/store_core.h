@@ -61,6 +61,8 @@ class StoreCore {
   std::optional<int64_t> next_deadline() const;
 
   Stats stats() const;
+  // Of stats(): capacity and used, at once.
+  Stats use() const;
   void check_invariants() const;
 
  private:

@@ -245,10 +245,15 @@ Error StoreCore::full_error(const Demand& demand) const {
   return make_error(Code::kObjectStoreFull, std::move(text));
 }
 
-Stats StoreCore::stats() const {
+Stats StoreCore::use() const {
   Stats stats;
   stats.capacity = allocator_.capacity();
   stats.used = objects_.used_bytes();
+  return stats;
+}
+
+Stats StoreCore::stats() const {
+  Stats stats = use();
   for (auto [offset, size] : allocator_.free_ranges()) stats.allocated -= size;
   stats.allocated += stats.capacity;
   stats.objects = static_cast<int64_t>(objects_.size());
