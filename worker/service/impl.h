@@ -398,6 +398,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   // logs
   std::function<void(const std::vector<DriverLine>&)> log_sink;
+  std::string node_manager_last_words;                       // why it ends, said just before
   std::vector<DriverLine> pending_lines;
   std::set<std::string> told_builds;    // differences from other builds the driver has been told; at most kMaxToldBuilds
 };

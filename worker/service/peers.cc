@@ -196,7 +196,9 @@ void Worker::Impl::with_head(WithConnection done) {
       }
       auto waiters = std::move(head_waiters);
       head_waiters.clear();
-      for (auto& waiter : waiters) waiter(connection.error());
+      Error error = connection.error();
+      if (retriable) error.message = fmt::format("the cluster's head at {} could not be reached for {} s: {}", context.head_address, (now - head_lost_us + 500'000) / 1'000'000, error.message);
+      for (auto& waiter : waiters) waiter(error);
       return;
     }
     head_lost_us = 0;

@@ -93,6 +93,8 @@ void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redire
 void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, proto::Empty*, Closure* done) {
   if (notice->fatal()) {
     impl_.submitter->class_failed(notice->class_id(), make_error(notice->code() ? static_cast<Code>(notice->code()) : Code::kInternal, notice->message()), steady_now_us());
+  } else if (notice->code() == static_cast<int>(Code::kLocalNodeDied)) {
+    impl_.node_manager_last_words = notice->message();
   } else if (impl_.options.is_driver && !notice->message().empty()) {
     Worker::DriverLine line;
     line.name = "raylet";

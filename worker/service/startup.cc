@@ -151,11 +151,13 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   }
   DriverLine line;
   line.name = "raylet";
-  line.text = "The connection to this node's node-manager is lost (" + why.message + "): nothing more can be run from this program. Look at " +
-              context.session_dir + "/logs.";
+  const std::string& said = node_manager_last_words;
+  line.text = "The connection to this node's node-manager is lost (" + (said.empty() ? why.message : said) + ")";
+  line.text += ": nothing more can be run from this program. Look at " + context.session_dir + "/logs.";
   proto::ExitInfo death;
-  death.set_kind(proto::ExitInfo::JOB_FINISHED);
-  death.set_message(line.text);
+  death.set_kind(proto::ExitInfo::NODE_DIED);
+  death.set_ip(context.node_ip);
+  death.set_message(line.text.substr(0, line.text.size() - 1));   // a sentence of its own ends with it
   actors->close(death);
   submitter->close(make_error(Code::kLocalNodeDied, line.text), steady_now_us());
   line.is_stderr = line.is_notice = true;

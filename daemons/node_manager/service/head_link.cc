@@ -97,7 +97,10 @@ void HeadLink::lost(const Error& why) {
   if (registered_) {
     registered_ = false;
     lost_us_ = loop_.now_us();
-    if (!stopped_) RT_WARN("connection to the head at {} lost: {}", head_.to_string(), why.message);
+    if (!stopped_) {
+      RT_WARN("connection to the head at {} lost: {}", head_.to_string(), why.message);
+      if (events_.on_lost) events_.on_lost(why);
+    }
   }
   if (stopped_) return;
   // Not from inside the connection's last call.

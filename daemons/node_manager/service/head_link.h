@@ -21,6 +21,7 @@ class HeadLink final : public proto::HeadClientService {
     std::function<void(proto::RegisterNodeRequest*)> fill_registration;
     std::function<void(const proto::RegisterNodeReply&)> on_registered;   // each time
     std::function<void(const proto::HeadEvent&)> on_event;
+    std::function<void(const Error&)> on_lost = {};                       // of one it was registered at
     std::function<void(const Error&)> on_fatal;                           // once: the node cannot be part of the cluster
   };
 

@@ -123,6 +123,7 @@ Status NodeManager::start() {
   head.fill_registration = [this](proto::RegisterNodeRequest* request) { fill_registration(request); };
   head.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
   head.on_event = [this](const proto::HeadEvent& event) { on_head_event(event); };
+  head.on_lost = [this](const Error& why) { head_lost(why); };
   head.on_fatal = [this](const Error& error) { stop({2, error.message, 1, kQuickStopUs}); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head, identity_of(options_, ""), &rpc_, std::move(head));
   if (!options_.store_socket.empty()) {
@@ -208,6 +209,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   subscribe.set_nodes(true);
   rpc::call(*head_->connection(), &proto::HeadService::Stub::Subscribe, subscribe, -1, [](Result<proto::Empty>) {});
   send_report();
+  if (std::exchange(told_head_lost_, false)) tell_drivers(fmt::format("The cluster's head at {} is back.", options_.head.to_string()), false);
   if (!heartbeat_timer_) heartbeat();
   if (registered_once_) return;
   registered_once_ = true;
@@ -260,6 +262,24 @@ void NodeManager::job_finished(JobId job) {
 
 void NodeManager::tell_locals(const proto::HeadEvent& event) {
   for (const auto& [id, connection] : locals_) rpc::notify(*connection, &proto::NodeClientService::Stub::OnHeadEvent, event);
+}
+
+void NodeManager::tell_drivers(const std::string& text, bool last_words) {
+  proto::LeaseNotice notice;
+  notice.set_message(text);
+  if (last_words) notice.set_code(static_cast<int>(Code::kLocalNodeDied));
+  for (const auto& [key, session] : sessions_) {
+    if (!session.is_driver) continue;
+    rpc::notify(*session.connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
+    if (last_words) session.connection->flush();
+  }
+}
+
+void NodeManager::head_lost(const Error& why) {
+  if (stopping_) return;
+  told_head_lost_ = true;
+  tell_drivers(fmt::format("The cluster's head at {} is lost ({}). Tasks and actors go on; what needs the head waits, and this node tries for {} s to reach it.",
+                           options_.head.to_string(), why.message, options_.settings.head_reconnect_timeout_ms / 1000), false);
 }
 
 // What nobody asked for and objects take all the same is not available; leases here do not depend on it.
@@ -460,6 +480,7 @@ void NodeManager::stop(const StopReason& reason) {
     if (!*alive) return;
     jobs_->stop_all(SIGTERM);
     starter_->signal_all(SIGTERM);
+    tell_drivers(stop_reason_.message, true);
     std::vector<std::shared_ptr<rpc::Connection>> open;
     for (const auto& [key, session] : sessions_) open.push_back(session.connection);
     for (const auto& connection : open) connection->close(make_error(Code::kUnavailable, "the node-manager stops: " + stop_reason_.message));

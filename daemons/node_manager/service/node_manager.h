@@ -133,6 +133,9 @@ class NodeManager final : public NodeSink {
   void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes, bool tell_workers);
   void job_finished(JobId job);
   void tell_locals(const proto::HeadEvent& event);
+  // Prints a line at the drivers here. `last_words`: this process ends, and their errors shall say why.
+  void tell_drivers(const std::string& text, bool last_words);
+  void head_lost(const Error& why);
   void queue_dead_worker(const WorkerId& id);
   void fill_report(proto::ResourceReport* report);
   void send_report();
@@ -171,7 +174,7 @@ class NodeManager final : public NodeSink {
   proto::HeadEvent dead_batch_;
   net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0, stop_timer_ = 0;
   int64_t tick_at_us_ = 0, last_report_us_ = 0, store_used_ = 0;
-  bool registered_once_ = false, stopping_ = false, killed_ = false;
+  bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -330,6 +330,32 @@ TEST_F(NodeManagerTest, ComesBackToAHeadThatRestarted) {
   EXPECT_FALSE(stopped);
 }
 
+TEST_F(NodeManagerTest, DriversHearThatTheHeadIsLostAndThatItIsBack) {
+  start();
+  auto me = connect("driver");
+  join_driver(*me);
+  head.node.reset();
+  head_server.reset();
+  ASSERT_TRUE(driver.run_until([&] { return me->notices.size() == 1; }));
+  EXPECT_NE(me->notices[0].message().find("head at 127.0.0.1:" + std::to_string(head_port) + " is lost"), std::string::npos) << me->notices[0].message();
+  EXPECT_EQ(me->notices[0].code(), 0);
+  serve_head();
+  ASSERT_TRUE(driver.run_until([&] { return me->notices.size() == 2; }));
+  EXPECT_NE(me->notices[1].message().find("is back"), std::string::npos);
+}
+
+TEST_F(NodeManagerTest, ItsLastWordsTellDriversThatTheHeadCouldNotBeReached) {
+  settings.head_reconnect_timeout_ms = 200;
+  start();
+  auto me = connect("driver");
+  join_driver(*me);
+  head.node.reset();
+  head_server.reset();
+  ASSERT_TRUE(driver.run_until([&] { return stopped && me->notices.size() == 2; }));
+  EXPECT_EQ(me->notices[1].code(), static_cast<int>(Code::kLocalNodeDied));
+  EXPECT_NE(me->notices[1].message().find("could not be reached"), std::string::npos);
+}
+
 TEST_F(NodeManagerTest, AWrongTokenEndsItAtOnce) {
   serve_head();
   start_node("guess");
