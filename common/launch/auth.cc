@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include "common/base/environment.h"
 #include "common/base/fd.h"
@@ -29,6 +30,14 @@ Result<std::string> home_directory() {
   return home;
 }
 
+// One warning of each file, however often a process reads it.
+bool first_time(const std::string& path) {
+  static std::mutex mutex;
+  static std::set<std::string> seen;
+  std::lock_guard lock(mutex);
+  return seen.insert(path).second;
+}
+
 // Who can write the file chooses the token and so enters the cluster; who can read it enters, too.
 Status check_token_file(const std::string& path, int fd) {
   struct stat info;
@@ -40,8 +49,7 @@ Status check_token_file(const std::string& path, int fd) {
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return make_error(Code::kInvalid, fmt::format("the token file {0} can be written by others (mode {1:04o}): `chmod 600 {0}`", path, info.st_mode & 07777));
   }
-  static std::atomic<bool> warned = false;
-  if ((info.st_mode & (S_IRGRP | S_IROTH)) != 0 && !warned.exchange(true)) {
+  if ((info.st_mode & (S_IRGRP | S_IROTH)) != 0 && first_time(path)) {
     fmt::print(stderr, "Warning: the token file {0} can be read by others (mode {1:04o}): `chmod 600 {0}`.\n", path, info.st_mode & 07777);
   }
   return {};

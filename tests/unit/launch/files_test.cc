@@ -141,7 +141,7 @@ TEST_F(LaunchTest, ALivingClusterIsFoundWhenTheFileNamesAnother) {
   std::filesystem::create_directories(session);
   record.replace(record.find("127.0.0.1:1"), 11, address);
   std::ofstream(session + "/node_1.json") << record;
-  EXPECT_EQ(message_of(resolve_address("")), "no error") << "another cluster's end took the file along";
+  EXPECT_EQ(message_of(resolve_address("")), "no error: " + address) << "another cluster's end took the file along";
   std::ofstream(root() + "/ray_current_cluster") << "127.0.0.1:1";
   EXPECT_EQ(*resolve_address("auto"), address) << "what the file names has ended";
   close(*listener);
