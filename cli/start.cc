@@ -10,11 +10,24 @@
 namespace rt::cli {
 namespace {
 
+constexpr int64_t kTimeoutUs = 5'000'000;
+
 // Before anything is started: an unreachable head, a wrong token or version is one clear answer.
 Status check_head(launch::NodeOptions& options) {
   RT_ASSIGN(Head head, connect_head(options.address));
   options.address = head.address;
   return {};
+}
+
+// Empty: there is none.
+std::string dashboard_address(const launch::StartedNode& node) {
+  auto head = connect_head(node.head_address);
+  if (!head) return "";
+  proto::KvGetRequest request;
+  request.set_ns("dashboard");
+  request.set_key("dashboard");
+  auto reply = head->client->call(&proto::HeadService::Stub::KvGet, request, kTimeoutUs);
+  return reply && reply->found() ? reply->value() : "";
 }
 
 void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions& options, bool continues) {
@@ -28,6 +41,10 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
     if (secured) fmt::print("  there, with this machine's token: copy ~/.ray/auth_token, or set RAY_AUTH_TOKEN to what `{} get-auth-token` prints here.\n", program_name());
     fmt::print("\n  To connect to this cluster from Python, run\n    import ray\n    ray.init()  # on this machine; elsewhere ray.init(address='{}')\n", node.head_address);
     fmt::print("\n  To submit a program as a job, run\n    RAY_ADDRESS='{}' {} job submit -- python my_program.py\n\n", node.head_address, program_name());
+  }
+  if (options.head) {
+    std::string dashboard = dashboard_address(node);
+    if (!dashboard.empty()) fmt::print("  To watch the cluster, or to talk to it over HTTP, use\n    http://{}\n\n", dashboard);
   }
   fmt::print("  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    {} status\n", program_name(), program_name());
   fmt::print("\nLogs: {}/logs\n", node.session_dir);

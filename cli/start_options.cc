@@ -15,8 +15,6 @@ constexpr const char* kPointless[] = {"object-manager-port", "min-worker-port", 
 constexpr const char* kRedis[] = {"redis-username", "redis-password", "redis-shard-ports"};
 constexpr const char* kSwitches[] = {"include-log-monitor", "proxy-server-url"};
 constexpr const char* kPointlessFlags[] = {"no-monitor", "disable-usage-stats", "enable-object-reconstruction", "ray-debugger-external"};
-// There is no dashboard yet; starting without one is what its flags can get.
-constexpr const char* kDashboard[] = {"include-dashboard", "dashboard-host", "dashboard-port"};
 // Ignoring these would quietly do something else than asked.
 constexpr const char* kAbsent[] = {"autoscaling-config", "object-spilling-directory", "tracing-startup-hook", "labels-file", "system-reserved-cpu",
                                    "system-reserved-memory", "cgroup-path"};
@@ -31,7 +29,6 @@ void notices(const CommandLine& line) {
   for (const char* name : kRedis) note(name, "no Redis is needed; a token guards the cluster");
   for (const char* name : kSwitches) note(name, "there is nothing to switch off or on here");
   for (const char* name : kPointlessFlags) note(name, "there is nothing to switch off or on here");
-  for (const char* name : kDashboard) note(name, "there is no dashboard in this release");
 }
 
 Status check_supported(const CommandLine& line) {
@@ -46,10 +43,22 @@ Status check_supported(const CommandLine& line) {
     return {};
   }
   if (!line.has("address")) return make_error(Code::kUnsupported, "give --head to start a cluster, or --address=HOST:PORT to join one");
-  for (const char* name : {"port", "redis-shard-ports", "include-dashboard", "system-config", "state-dir"}) {
+  for (const char* name : {"port", "redis-shard-ports", "include-dashboard", "dashboard-host", "dashboard-port", "system-config", "state-dir"}) {
     if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is for --head only: a node that joins takes it from the head", name));
   }
   return {};
+}
+
+Result<bool> boolean(const CommandLine& line, const char* name, bool otherwise) {
+  std::string text = line.get(name);
+  if (text.empty() && !line.has(name)) return otherwise;
+  for (const char* yes : {"1", "true", "True", "yes", "on"}) {
+    if (text == yes) return true;
+  }
+  for (const char* no : {"0", "false", "False", "no", "off"}) {
+    if (text == no) return false;
+  }
+  return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes true or false", name, echoed(text)));
 }
 
 Error bad_json(const char* option, const std::string& text, const char* accepted) {
@@ -112,6 +121,9 @@ void declare_start_options(CommandLine& line) {
   line.flag("head", "start a cluster here")
       .option("address", "HOST:PORT", "join the cluster whose head is there (auto: the one last started on this machine)")
       .option("port", "N", "the head's port (default 6379; 0: any free one)")
+      .option("include-dashboard", "BOOL", "whether the head has an HTTP interface (default true)")
+      .option("dashboard-host", "IP", "address it listens on (default 127.0.0.1: this machine only)")
+      .option("dashboard-port", "N", "its port (default 8265, or the next free one; 0: any free one)")
       .option("state-dir", "DIR", "keep the head's durable state there: --head with the same port and directory continues the cluster after the head's machine was lost (default: in the session directory)")
       .option("num-cpus", "N", "CPUs this node offers (default: those this process may use)")
       .option("num-gpus", "N", "GPUs this node offers (default 0)")
@@ -131,7 +143,6 @@ void declare_start_options(CommandLine& line) {
   for (const char* name : kRedis) line.hidden_option(name);
   for (const char* name : kSwitches) line.hidden_option(name);
   for (const char* name : kPointlessFlags) line.hidden_flag(name);
-  for (const char* name : kDashboard) line.hidden_option(name);
   for (const char* name : kAbsent) line.hidden_option(name);
   for (const char* name : kAbsentFlags) line.hidden_flag(name);
 }
@@ -145,6 +156,10 @@ Result<launch::NodeOptions> start_options(const CommandLine& line) {
   options.port = static_cast<int>(port.value_or(6379));
   RT_ASSIGN(auto node_port, line.whole("node-manager-port", 0, 65535));
   options.node_manager_port = static_cast<int>(node_port.value_or(0));
+  RT_ASSIGN(auto dashboard_port, line.whole("dashboard-port", 0, 65535));
+  if (dashboard_port) options.dashboard_port = static_cast<int>(*dashboard_port);
+  options.dashboard_host = line.get("dashboard-host");
+  RT_ASSIGN(options.include_dashboard, boolean(line, "include-dashboard", true));
   RT_ASSIGN(auto cpus, line.whole("num-cpus", 0, 1'000'000));
   if (cpus) options.num_cpus = static_cast<double>(*cpus);
   RT_ASSIGN(auto gpus, line.whole("num-gpus", 0, 1'000'000));

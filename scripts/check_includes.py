@@ -18,6 +18,7 @@ ALLOWED = [
     ("common/resources/", ["common/base/", "common/proto/"]),
     ("common/events/", ["common/base/"]),
     ("common/net/", ["common/base/"]),
+    ("common/http/", ["common/base/", "common/net/"]),
     ("common/metrics/", ["common/base/", "common/proto/"]),
     ("common/rpc/", ["common/base/", "common/net/", "common/proto/"]),
     ("common/daemon/", ["common/base/", "common/config/", "common/net/"]),

@@ -38,7 +38,7 @@ struct Context {
   JobId job_id;
   NodeId node_id;
   WorkerId worker_id;
-  std::string ray_namespace, session_dir, session_name, node_ip, node_name, head_address, object_store_socket, node_manager_socket, token;
+  std::string ray_namespace, session_dir, session_name, node_ip, node_name, head_address, object_store_socket, node_manager_socket, token, dashboard_address;
   int node_manager_port = 0;
   bool is_driver = true;
 };

@@ -119,6 +119,7 @@ class NodeStarter {
  private:
   Status validate() {
     RT_TRY(check_port("--port", options_.port));
+    RT_TRY(check_port("--dashboard-port", options_.dashboard_port.value_or(0)));
     RT_TRY(check_port("--node-manager-port", options_.node_manager_port));
     std::vector<std::string> ignored;
     RT_ASSIGN(system_config_, translate_ray_names(options_.system_config, &ignored));
@@ -199,6 +200,9 @@ class NodeStarter {
     SpawnRequest request = request_for("ray-head", {head_listener_.get()});
     add(request, {"--listen-fd", std::to_string(kFirstInheritedFd)});
     std::error_code error;
+    if (!options_.include_dashboard) add(request, {"--include-dashboard=false"});
+    if (!options_.dashboard_host.empty()) add(request, {"--dashboard-host", options_.dashboard_host});
+    if (options_.dashboard_port) add(request, {"--dashboard-port", std::to_string(*options_.dashboard_port)});
     if (!options_.state_dir.empty()) add(request, {"--state-dir", std::filesystem::absolute(options_.state_dir, error).string()});
     return request;
   }

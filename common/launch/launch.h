@@ -16,6 +16,9 @@ struct NodeOptions {
   std::string address;                      // joining: HOST:PORT of the head
   std::string node_ip;                      // empty: RAY_NODE_IP_ADDRESS, else detected; ray.init() passes 127.0.0.1
   int node_manager_port = 0;
+  bool include_dashboard = true;            // head: its HTTP interface
+  std::string dashboard_host;               // empty: 127.0.0.1
+  std::optional<int> dashboard_port;        // none: 8265 or the next free one; 0: any free one
   std::string state_dir;                    // head: where its durable state is, or will be; empty: the session directory
   std::string node_name;
   std::optional<double> num_cpus, num_gpus;

@@ -10,6 +10,7 @@
 #include "common/daemon/process.h"
 #include "common/daemon/ready.h"
 #include "common/net/sockets.h"
+#include "daemons/head/http/api.h"
 #include "daemons/head/service/head_server.h"
 
 namespace rt::head {
@@ -19,6 +20,8 @@ namespace po = boost::program_options;
 
 struct Flags : daemon::Flags {
   std::string host = "0.0.0.0", state_dir, cluster_id;
+  ApiOptions dashboard;
+  bool include_dashboard = true;
   int port = 6379, listen_fd = -1;
 };
 
@@ -26,6 +29,7 @@ Status check(const Flags& flags) {
   if (flags.session_dir.empty() && flags.state_dir.empty()) return make_error(Code::kInvalid, "--session-dir DIR or --state-dir DIR is missing: where shall the head keep its state?");
   if (!flags.cluster_id.empty() && !ClusterId::is_valid(from_hex(flags.cluster_id)))
     return make_error(Code::kInvalid, fmt::format("--cluster-id {}: {} hex digits expected", flags.cluster_id, 2 * ClusterId::kSize));
+  if (flags.dashboard.port != ApiOptions::kAnyOfDefault) RT_TRY(daemon::check_port(flags.dashboard.port));
   return daemon::check_port(flags.port);
 }
 
@@ -37,6 +41,9 @@ Result<std::optional<Flags>> parse(int argc, char** argv) {
       ("host", po::value(&flags.host), "address to listen on")
       ("listen-fd", po::value(&flags.listen_fd), "inherited listening TCP socket instead")
       ("state-dir", po::value(&flags.state_dir), "keep the durable state here instead of in the session directory")
+      ("dashboard-host", po::value(&flags.dashboard.host), "address that the HTTP interface listens on (default 127.0.0.1)")
+      ("dashboard-port", po::value(&flags.dashboard.port), "its port (0: any free one; default: 8265, or the next free one)")
+      ("include-dashboard", po::value(&flags.include_dashboard), "whether there is an HTTP interface (default true)")
       ("cluster-id", po::value(&flags.cluster_id), "id of a new cluster, hex (default: random)");
   RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, own, flags));
   if (!start) return std::optional<Flags>();
@@ -65,6 +72,24 @@ Result<HeadServer::Options> server_options(const Flags& flags, const Settings& s
   return out;
 }
 
+// The cluster works without it.
+std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& server, const std::string& address, const HeadServer::Options& options) {
+  ApiContext context;
+  context.cluster = {address, options.token};
+  context.session_name = options.core.session_name;
+  context.session_dir = flags.session_dir;
+  context.cluster_id = to_hex(server.core().cluster_id());
+  context.start_time_ms = wall_now_us() / 1000;
+  auto api = Api::start(loop, flags.dashboard, std::move(context));
+  if (!api) {
+    RT_WARN("the dashboard and its HTTP interface are not started: {}", api.error().message);
+    return nullptr;
+  }
+  server.core().set_dashboard((*api)->address());
+  RT_INFO("HTTP at {}", (*api)->address());
+  return std::move(*api);
+}
+
 Status run(const Flags& flags) {
   RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
   daemon::start_log(flags, settings, "head");
@@ -78,7 +103,8 @@ Status run(const Flags& flags) {
 
   net::AsioLoop loop;
   options.on_stop = [&loop] { loop.stop(); };
-  RT_ASSIGN(auto server, HeadServer::open(loop, std::move(options)));
+  RT_ASSIGN(auto server, HeadServer::open(loop, options));
+  std::unique_ptr<Api> api = flags.include_dashboard ? start_api(loop, flags, *server, address, options) : nullptr;
   daemon::EndWatch ends(loop, flags.lifeline_fd, [&loop](const std::string& why) {
     RT_INFO("{}: stopping", why);
     loop.stop();
@@ -93,6 +119,7 @@ Status run(const Flags& flags) {
     ready.send();
   });
   loop.run();
+  api.reset();
   server.reset();
   RT_INFO("stopped");
   return outcome;

@@ -41,7 +41,8 @@ bool read_options(PyObject* dict, launch::NodeOptions* out) {
   return read(dict, "head", &out->head) && read(dict, "port", &out->port) && read(dict, "node_ip", &out->node_ip) &&
          read(dict, "address", &out->address) && read(dict, "node_name", &out->node_name) && read(dict, "temp_dir", &out->temp_dir) &&
          read(dict, "plasma_directory", &out->plasma_directory) && read(dict, "python_executable", &out->python_executable) &&
-         read(dict, "private_to_parent", &out->private_to_parent) && read_optional(dict, "num_cpus", &out->num_cpus) &&
+         read(dict, "private_to_parent", &out->private_to_parent) && read(dict, "include_dashboard", &out->include_dashboard) &&
+         read(dict, "dashboard_host", &out->dashboard_host) && read_optional(dict, "dashboard_port", &out->dashboard_port) && read_optional(dict, "num_cpus", &out->num_cpus) &&
          read_optional(dict, "num_gpus", &out->num_gpus) && read_optional(dict, "memory", &out->memory) &&
          read_optional(dict, "object_store_memory", &out->object_store_memory) && read_map(dict, "resources", &out->resources, number) &&
          read_map(dict, "labels", &out->labels, text) && read_map(dict, "system_config", &out->system_config, text);

@@ -131,6 +131,7 @@ PyObject* context(PyObject*, PyObject*) {
   set_item(d, "node_ip", py_text(c.node_ip));
   set_item(d, "node_name", py_text(c.node_name));
   set_item(d, "head_address", py_text(c.head_address));
+  set_item(d, "dashboard_address", py_text(c.dashboard_address));
   set_item(d, "object_store_socket", py_text(c.object_store_socket));
   set_item(d, "node_manager_socket", py_text(c.node_manager_socket));
   set_item(d, "node_manager_port", PyLong_FromLong(c.node_manager_port));

@@ -15,11 +15,12 @@ from ray._private.init import temp_root
 from ray._private.options import not_in_release
 
 _DEFAULTS: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 150 * 1024 * 1024}
-_STARTED = ("num_cpus", "num_gpus", "memory", "resources", "labels", "object_store_memory", "node_name", "plasma_directory")
+_STARTED = ("num_cpus", "num_gpus", "memory", "resources", "labels", "object_store_memory", "node_name", "plasma_directory", "include_dashboard",
+            "dashboard_host", "dashboard_port")
 # What nodes are told elsewhere, and does not exist here: a value that asks for nothing is fine.
-_NOTHING = {"include_dashboard": (None, False), "dashboard_port": (None, 0), "dashboard_agent_listen_port": (None, 0), "metrics_export_port": (None, 0),
+_NOTHING = {"dashboard_agent_listen_port": (None, 0), "metrics_export_port": (None, 0),
             "object_spilling_directory": (None, "")}
-_IGNORED = ("min_worker_port", "max_worker_port", "worker_port_list", "dashboard_host", "node_manager_port", "object_manager_port")
+_IGNORED = ("min_worker_port", "max_worker_port", "worker_port_list", "node_manager_port", "object_manager_port")
 _NAMES = {"ray-head": "gcs_server", "ray-node-manager": "raylet", "ray-object-store": "plasma_store"}
 _GRACE_S = 5.0
 

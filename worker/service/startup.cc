@@ -93,6 +93,7 @@ Status Worker::Impl::start() {
   context.node_name = r.node_name();
   context.node_manager_port = r.port();
   context.head_address = r.head_address();
+  context.dashboard_address = r.dashboard_address();
   context.object_store_socket = r.object_store_socket();
   cluster_id = r.cluster_id();
   token = context.token = r.token();

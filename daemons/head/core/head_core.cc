@@ -5,6 +5,7 @@
 namespace rt::head {
 namespace {
 
+constexpr char kDashboardKey[] = "dashboard";      // and its namespace: clients turn a cluster's address into that of its HTTP interface with it
 constexpr size_t kRecentFailures = 20;
 constexpr int kReasonExpected = 1, kReasonUnexpected = 2;
 
@@ -117,6 +118,7 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   proto::RegisterNodeReply answer;
   answer.set_cluster_id(cluster_id_);
   answer.set_head_incarnation(incarnation_);
+  answer.set_dashboard_address(dashboard_address_);
   std::set<JobId> connected;
   for (const auto& job : request.live_jobs()) {
     if (!JobId::is_valid(job.job_id())) continue;
@@ -230,6 +232,16 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
   reply.set_session_name(options_.session_name);
   for (const std::string& text : recent_failures_) reply.add_recent_failures(text);
   return reply;
+}
+
+void HeadCore::set_dashboard(const std::string& address) {
+  dashboard_address_ = address;
+  proto::KvPutRequest request;
+  request.set_ns(kDashboardKey);
+  request.set_key(kDashboardKey);
+  request.set_value(address);
+  request.set_overwrite(true);
+  kv_.put(request, [](Result<proto::KvPutReply>) {});
 }
 
 void HeadCore::remember_failure(std::string text) {

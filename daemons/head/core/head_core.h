@@ -83,6 +83,8 @@ class HeadCore {
   Result<NodeLink> connected_node(const NodeId& id) const;
   const std::string& cluster_id() const { return cluster_id_; }
   int64_t incarnation() const { return incarnation_; }
+  // Where the HTTP interface listens, for nodes and for clients that look for it. Before nodes register.
+  void set_dashboard(const std::string& address);
   const Cluster& cluster() const { return cluster_; }
   const ActorDirectory& actors() const { return actors_.directory(); }
   void check_invariants(Now now) const;
@@ -129,6 +131,7 @@ class HeadCore {
   bool settling_ = false;                    // after a restart: nodes are awaited
   std::vector<std::string> finished_now_;    // jobs to announce at the end of this event
   std::deque<std::string> recent_failures_;
+  std::string dashboard_address_;
   int64_t timer_set_for_ = -1;
   Timers::Id retry_timer_ = 0;
 };

@@ -189,6 +189,7 @@ void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
 
 void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   if (stopping_) return;
+  dashboard_address_ = reply.dashboard_address();
   if (cluster_id_ != reply.cluster_id()) {
     cluster_id_ = reply.cluster_id();
     server_->set_identity(identity_of(options_, cluster_id_));

@@ -147,7 +147,7 @@ class NodeManager final : public NodeSink {
   net::Loop& loop_;
   const NodeManagerOptions options_;
   Events events_;
-  std::string session_name_, cluster_id_;
+  std::string session_name_, cluster_id_, dashboard_address_;
   int64_t start_wall_ms_ = 0;
 
   NodeRpc rpc_;

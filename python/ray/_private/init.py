@@ -146,6 +146,11 @@ def _check_arguments(given: dict):
         from ray._private.logging_config import LoggingConfig
         if not isinstance(given["logging_config"], LoggingConfig):
             raise AttributeError(f"logging_config: expected a ray.LoggingConfig, got {type(given['logging_config']).__name__}, which has no encoding")
+    port = given["dashboard_port"]
+    if port is not None and (isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535):
+        raise ValueError(f"dashboard_port: expected a port from 0 (any free one) to 65535, got {port!r}")
+    if not isinstance(given["dashboard_host"], str):
+        raise TypeError(f"dashboard_host: expected an address, got {type(given['dashboard_host']).__name__}")
     if given["namespace"] is not None:
         if not isinstance(given["namespace"], str):
             raise TypeError("namespace must be None or a string.")
@@ -157,10 +162,6 @@ def _check_arguments(given: dict):
 
 
 def _check_absent(given: dict, hidden: dict):
-    if given["include_dashboard"]:
-        raise not_in_release("the dashboard (include_dashboard=True)")
-    if given["dashboard_port"] is not None:
-        raise not_in_release("the dashboard (dashboard_port)")
     if given["enable_resource_isolation"] or given["cgroup_path"] or given["system_reserved_cpu"] or given["system_reserved_memory"]:
         raise not_in_release("resource isolation by cgroups (enable_resource_isolation)")
     if given["proxy_server_url"]:
@@ -380,6 +381,7 @@ def _start(given: dict) -> dict:
         "object_store_memory": given["object_store_memory"], "memory": hidden.get("_memory"), "node_name": hidden.get("_node_name"),
         "temp_dir": hidden.get("_temp_dir"), "plasma_directory": hidden.get("_plasma_directory"), "python_executable": sys.executable,
         "system_config": {key: _setting(value) for key, value in (hidden.get("_system_config") or {}).items()}, "private_to_parent": True,
+        "include_dashboard": given["include_dashboard"] is not False, "dashboard_host": given["dashboard_host"], "dashboard_port": given["dashboard_port"],
     })
     node["started"] = True
     return node
@@ -501,7 +503,7 @@ def _connect(node: dict, job: dict, given: dict):
     ip, head = context["node_ip"], context["head_address"]
     worker.address_info = {
         "node_ip_address": ip, "raylet_ip_address": ip, "redis_address": head, "object_store_address": context["object_store_socket"],
-        "raylet_socket_name": context["node_manager_socket"], "webui_url": "", "session_dir": context["session_dir"], "metrics_export_port": 0,
+        "raylet_socket_name": context["node_manager_socket"], "webui_url": context["dashboard_address"], "session_dir": context["session_dir"], "metrics_export_port": 0,
         "gcs_address": head, "address": head, "dashboard_agent_listen_port": 0, "node_id": context["node_id"].hex(),
     }
     if job["log_to_driver"]:

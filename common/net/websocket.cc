@@ -1,0 +1,162 @@
+#include "common/net/websocket.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <boost/beast/websocket/stream.hpp>
+
+#include "common/base/clock.h"
+#include "common/base/utf8.h"
+
+namespace rt::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+// What Beast reads and writes: a non-blocking socket of any family, whose operations end in time. (Asio's own blocking ones know no limit.)
+class TimedSocket {
+ public:
+  using executor_type = asio::io_context::executor_type;
+  TimedSocket(executor_type executor, Fd fd, int64_t timeout_ms) : executor_(executor), fd_(std::move(fd)), timeout_ms_(timeout_ms) {}
+  executor_type get_executor() const noexcept { return executor_; }
+  int fd() const { return fd_.get(); }
+
+  template <class Buffers>
+  size_t read_some(const Buffers& buffers, boost::system::error_code& error) {
+    size_t n = transfer(POLLIN, error, [&] {
+      asio::mutable_buffer first = *asio::buffer_sequence_begin(buffers);
+      return ::recv(fd_.get(), first.data(), first.size(), 0);
+    });
+    if (n == 0 && !error) error = asio::error::eof;
+    return n;
+  }
+  template <class Buffers>
+  size_t write_some(const Buffers& buffers, boost::system::error_code& error) {
+    for (auto it = asio::buffer_sequence_begin(buffers); it != asio::buffer_sequence_end(buffers); ++it) {
+      asio::const_buffer one = *it;
+      if (one.size() > 0) return transfer(POLLOUT, error, [&] { return ::send(fd_.get(), one.data(), one.size(), MSG_NOSIGNAL); });
+    }
+    error = {};
+    return 0;
+  }
+  template <class Buffers>
+  size_t read_some(const Buffers& buffers) { return checked([&](auto& error) { return read_some(buffers, error); }); }
+  template <class Buffers>
+  size_t write_some(const Buffers& buffers) { return checked([&](auto& error) { return write_some(buffers, error); }); }
+
+ private:
+  template <class Operation>
+  size_t transfer(short events, boost::system::error_code& error, Operation operation) {
+    for (;;) {
+      ssize_t n = operation();
+      error = {};
+      if (n >= 0) return static_cast<size_t>(n);
+      if (errno == EINTR) continue;
+      error = boost::system::error_code(errno, boost::system::system_category());
+      if (errno != EAGAIN) return 0;
+      pollfd entry{fd_.get(), events, 0};
+      if (::poll(&entry, 1, static_cast<int>(timeout_ms_)) == 0) return 0;
+    }
+  }
+  template <class Operation>
+  size_t checked(Operation operation) {
+    boost::system::error_code error;
+    size_t n = operation(error);
+    if (error) throw boost::system::system_error(error);
+    return n;
+  }
+
+  executor_type executor_;
+  Fd fd_;
+  int64_t timeout_ms_;
+};
+
+// After the closing handshake.
+void teardown(beast::role_type, TimedSocket& socket, boost::system::error_code& error) {
+  ::shutdown(socket.fd(), SHUT_WR);
+  error = {};
+}
+
+using Parser = beast::http::request_parser<beast::http::string_body>;
+
+// False: not a whole, well-formed request head.
+bool parse(Parser& parser, std::string_view head) {
+  boost::system::error_code error;
+  parser.header_limit(128 << 10);
+  parser.put(asio::buffer(head.data(), head.size()), error);
+  return !error && parser.is_header_done();
+}
+
+}  // namespace
+
+struct WebSocket::Impl {
+  Impl(Fd fd, int64_t timeout_ms) : stream(context.get_executor(), std::move(fd), timeout_ms) {}
+
+  asio::io_context context;
+  beast::websocket::stream<TimedSocket, false> stream;
+  beast::flat_buffer received;
+  bool open = true;
+};
+
+bool WebSocket::is_upgrade(const std::string& head, std::string* method, std::string* target, const std::function<void(std::string name, std::string value)>& field) {
+  Parser parser;
+  if (!parse(parser, head) || !beast::websocket::is_upgrade(parser.get())) return false;
+  *method = parser.get().method_string();
+  *target = parser.get().target();
+  for (const auto& header : parser.get()) field(header.name_string(), header.value());
+  return true;
+}
+
+Result<std::unique_ptr<WebSocket>> WebSocket::accept(Fd fd, const std::string& received, int64_t timeout_ms) {
+  auto impl = std::make_unique<Impl>(std::move(fd), timeout_ms);
+  boost::system::error_code error;
+  impl->stream.auto_fragment(false);
+  impl->stream.read_message_max(64 << 10);
+  impl->stream.accept(asio::buffer(received), error);
+  if (error) return make_error(Code::kProtocol, "the WebSocket handshake failed: " + error.message());
+  impl->stream.text(true);
+  return std::unique_ptr<WebSocket>(new WebSocket(std::move(impl)));
+}
+
+WebSocket::WebSocket(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WebSocket::~WebSocket() = default;
+
+bool WebSocket::send_text(std::string_view text) {
+  if (!impl_->open) return false;
+  boost::system::error_code error;
+  impl_->stream.write(asio::buffer(valid_utf8(text)), error);
+  return impl_->open = !error;
+}
+
+bool WebSocket::wait(int64_t ms) {
+  const int64_t deadline = steady_now_us() + ms * 1000;
+  while (impl_->open) {
+    int64_t left_ms = (deadline - steady_now_us() + 999) / 1000;
+    if (left_ms <= 0) return true;
+    pollfd entry{impl_->stream.next_layer().fd(), POLLIN, 0};
+    if (::poll(&entry, 1, static_cast<int>(left_ms)) <= 0) continue;
+    boost::system::error_code error;
+    impl_->stream.read_some(impl_->received, 64 << 10, error);
+    impl_->received.clear();
+    impl_->open = !error;
+  }
+  return false;
+}
+
+void WebSocket::close() {
+  if (!impl_->open) return;
+  impl_->open = false;
+  boost::system::error_code ignored;
+  impl_->stream.close(beast::websocket::close_code::normal, ignored);
+}
+
+}  // namespace rt::net

@@ -1,0 +1,49 @@
+#include "daemons/head/http/api.h"
+
+#include "common/net/address.h"
+#include "daemons/head/http/routes.h"
+
+namespace rt::head {
+namespace {
+
+constexpr int kPortsToTry = 50;
+
+http::ServerOptions server_options(const ApiContext& context) {
+  http::ServerOptions options;
+  options.token = context.cluster.token;
+  return options;
+}
+
+Result<int> bind(const ApiOptions& options) {
+  if (options.port != ApiOptions::kAnyOfDefault) return net::listen_on(net::Address::tcp(options.host, options.port));
+  Result<int> fd = Error{};
+  for (int i = 0; i < kPortsToTry; ++i) {
+    fd = net::listen_on(net::Address::tcp(options.host, ApiOptions::kDefaultPort + i));
+    if (fd) break;
+  }
+  return fd;
+}
+
+}  // namespace
+
+Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(context)) {
+  auto shared = std::make_shared<const ApiContext>(std::move(context));
+  add_basic_routes(server_, shared);
+  add_state_routes(server_, shared);
+}
+
+Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& options, ApiContext context) {
+  auto api = std::unique_ptr<Api>(new Api(loop, std::move(context)));
+  RT_TRY(api->listen(options));
+  return api;
+}
+
+Status Api::listen(const ApiOptions& options) {
+  RT_ASSIGN(int fd, bind(options));
+  RT_TRY(server_.listen_fd(fd));
+  std::string host = options.host == "0.0.0.0" || options.host == "::" || options.host.empty() ? net::detect_node_ip() : options.host;
+  address_ = net::Address::tcp(host, server_.port()).to_string();
+  return {};
+}
+
+}  // namespace rt::head

@@ -1,0 +1,59 @@
+#include <fmt/core.h>
+
+#include <ctime>
+
+#include "common/http/access.h"
+#include "daemons/head/http/envelope.h"
+#include "daemons/head/http/routes.h"
+
+namespace rt::head {
+namespace {
+
+constexpr int kCookieDays = 30;
+constexpr int64_t kHealthTimeoutUs = 5'000'000;
+
+void timezone(http::Call& call) {
+  std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  long minutes = local.tm_gmtoff / 60;
+  answer_json(call, {{"offset", fmt::format("{}{:02}:{:02}", minutes < 0 ? '-' : '+', std::abs(minutes) / 60, std::abs(minutes) % 60)}, {"value", local.tm_zone ? local.tm_zone : "UTC"}});
+}
+
+}  // namespace
+
+void add_basic_routes(http::Server& server, const ApiContextPtr& context) {
+  using http::Access;
+  using http::Call;
+  auto version = [context](Call& call) {
+    answer_json(call, {{"version", "4"}, {"ray_version", RT_RAY_VERSION}, {"ray_commit", RT_VERSION}, {"session_name", context->session_name}});
+  };
+  server.on("GET", "/api/version", version);
+  server.on("GET", "/api/ray/version", version);
+  server.on("GET", "/timezone", timezone);
+  server.on("GET", "/cluster_id", [context](Call& call) { succeed(call, "Fetched cluster id.", {{"cluster_id", context->cluster_id}}); });
+  server.on("GET", "/usage_stats_enabled",
+            [](Call& call) { succeed(call, "Fetched usage stats enabled", {{"usage_stats_enabled", false}, {"usage_stats_prompt_enabled", false}}); });
+
+  server.on("GET", "/api/authentication_mode",
+            [context](Call& call) { answer_json(call, {{"authentication_mode", context->cluster.token.empty() ? "disabled" : "token"}}); }, Access::kOpen);
+  // Whoever comes here has shown the token.
+  server.on("POST", "/api/authenticate", [](Call& call) {
+    std::string header = call.request.get_header_value("Authorization");
+    if (header.empty()) header = call.request.get_header_value("X-Ray-Authorization");
+    if (size_t space = header.find(' '); space != std::string::npos) {
+      call.response.set_header("Set-Cookie", fmt::format("{}={}; Max-Age={}; Path=/; HttpOnly; SameSite=Strict", http::kTokenCookie, header.substr(space + 1), kCookieDays * 24 * 3600));
+    }
+    answer_json(call, {{"status", "authenticated"}, {"message", "Token is valid"}});
+  });
+
+  auto healthy = [context](Call& call) {
+    auto nodes = state::nodes(context->cluster, kHealthTimeoutUs);
+    nodes ? http::text(call.response, 200, "success") : http::text(call.response, 503, nodes.error().message);
+  };
+  server.on("GET", "/api/gcs_healthz", healthy, Access::kOpen);
+  server.on("GET", "/api/healthz", healthy, Access::kOpen);
+  server.on("GET", "/-/healthz", healthy, Access::kOpen);
+}
+
+}  // namespace rt::head

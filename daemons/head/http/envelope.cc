@@ -1,0 +1,61 @@
+#include "daemons/head/http/envelope.h"
+
+#include <cctype>
+
+namespace rt::head {
+namespace {
+
+std::string camel_case(const std::string& name) {
+  std::string out;
+  bool upper = false;
+  for (char c : name) {
+    if (c == '_' || c == '-' || c == ':') {
+      upper = !out.empty();
+      if (c == ':') out += c;
+    } else {
+      out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+      upper = false;
+    }
+  }
+  return out;
+}
+
+void enveloped(http::Call& call, int status, bool result, const std::string& message, Json data) {
+  Json envelope{{"result", result}, {"msg", message}};
+  envelope["data"] = std::move(data);
+  http::json(call.response, status, envelope.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace
+
+Json camel_case(const Json& json) {
+  if (json.is_array()) {
+    Json out = Json::array();
+    for (const Json& item : json) out.push_back(camel_case(item));
+    return out;
+  }
+  if (!json.is_object()) return json;
+  Json out = Json::object();
+  for (const auto& [name, value] : json.items()) out[camel_case(name)] = camel_case(value);
+  return out;
+}
+
+int http_status(Code code) {
+  switch (code) {
+    case Code::kInvalid: return 400;
+    case Code::kNotFound: return 404;
+    case Code::kResourceExhausted: return 429;
+    default: return 500;
+  }
+}
+
+void succeed(http::Call& call, const std::string& message, Json data, Keys keys) {
+  enveloped(call, 200, true, message, keys == Keys::kCamelCase ? camel_case(data) : std::move(data));
+}
+
+void fail(http::Call& call, int status, const std::string& message) { enveloped(call, status, false, message, Json::object()); }
+void fail(http::Call& call, const Error& error) { fail(call, http_status(error.code), error.message); }
+
+void answer_json(http::Call& call, const Json& json) { http::json(call.response, 200, json.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+
+}  // namespace rt::head
