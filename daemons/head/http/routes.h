@@ -7,5 +7,6 @@ namespace rt::head {
 
 void add_basic_routes(http::Server& server, const ApiContextPtr& context);      // versions, authentication, health
 void add_state_routes(http::Server& server, const ApiContextPtr& context);      // /api/v0/...
+void add_page_routes(http::Server& server);                                      // the web page
 
 }  // namespace rt::head

@@ -1,0 +1,48 @@
+// Questions to the head. Errors are Error objects with the server's words; 401 and 403 ask for the token once and try again.
+
+let signIn = null;      // set by app.js: () => Promise, resolves when the cookie is there
+
+export function onUnauthorized(handler) { signIn = handler; }
+
+export async function ask(path, options = {}) {
+  for (let attempt = 0; ; ++attempt) {
+    const answer = await fetch(path, { cache: "no-store", ...options });
+    if ((answer.status === 401 || answer.status === 403) && signIn && attempt < 2) {
+      await signIn();
+      continue;
+    }
+    if (!answer.ok) throw new Error(await reason(answer));
+    return answer;
+  }
+}
+
+async function reason(answer) {
+  const text = await answer.text();
+  try {
+    return JSON.parse(text).msg || text;
+  } catch {
+    return text || `${answer.status} ${answer.statusText}`;
+  }
+}
+
+export async function json(path) { return (await ask(path)).json(); }
+
+// Rows of a resource of the state API, with what the server says about rows that are not there.
+export async function list(resource, { detail = true, limit = 10000, filters = [] } = {}) {
+  const query = new URLSearchParams({ limit, detail: detail ? 1 : 0 });
+  for (const [key, predicate, value] of filters) {
+    query.append("filter_keys", key);
+    query.append("filter_predicates", predicate);
+    query.append("filter_values", value);
+  }
+  const found = (await json(`api/v0/${resource}?${query}`)).data.result;
+  const notes = [...(found.warnings || [])];
+  if (found.partial_failure_warning) notes.push(found.partial_failure_warning);
+  if (found.num_filtered > found.result.length) notes.push(`The first ${found.result.length} of ${found.num_filtered} rows: filter to see others.`);
+  return { rows: found.result, notes };
+}
+
+export async function signInWith(token) {
+  const answer = await fetch("api/authenticate", { method: "POST", headers: { Authorization: `Bearer ${token}` } });
+  if (!answer.ok) throw new Error(await reason(answer));
+}

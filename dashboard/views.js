@@ -1,0 +1,285 @@
+// One function a view: build(parameters) -> { element, refresh() } ; refresh is called every few seconds while the view is open.
+import { ask, json, list } from "./api.js";
+import { bytes, el, id, lasted, state, when } from "./dom.js";
+import { Plot } from "./plot.js";
+import { Table } from "./table.js";
+
+const link = (view, parameters, text, title) => el("a", { class: "button", href: `#${view}?${new URLSearchParams(parameters)}`, title }, text);
+
+function profileLinks(process) {
+  if (!process.pid || !process.node_id) return "";
+  const at = { pid: process.pid, node_id: process.node_id };
+  return el("span", {}, link("stack", at, "Stack Trace"), " ", link("flame", { ...at, duration: 5 }, "CPU Flame Graph"));
+}
+
+// A resource of the state API as a table.
+function listView(title, resource, columns, { sort = 0, descending = false, before = [] } = {}) {
+  const table = new Table(columns, { sort, descending });
+  return {
+    element: el("section", {}, el("h1", {}, title), ...before, table.element),
+    async refresh() {
+      const { rows, notes } = await list(resource);
+      table.set(rows, notes);
+    },
+  };
+}
+
+// ---- overview
+
+function tile(label) {
+  const value = el("div", { class: "value" }, "–"), canvas = el("canvas");
+  const plot = new Plot(canvas);
+  return {
+    element: el("div", { class: "tile" }, el("div", { class: "label" }, label), value, canvas),
+    set(number, text, ceiling) {
+      value.textContent = text ?? number;
+      plot.add(number, ceiling);
+    },
+  };
+}
+
+export function overview() {
+  const tiles = { nodes: tile("Nodes alive"), cpu: tile("CPUs in use"), running: tile("Tasks running"), waiting: tile("Tasks waiting"), actors: tile("Actors alive"), store: tile("Object memory") };
+  const resources = el("div"), failures = el("div");
+  return {
+    element: el("section", {}, el("h1", {}, "Overview"), el("div", { class: "tiles" }, Object.values(tiles).map((one) => one.element)), el("h2", {}, "Resources"), resources,
+      el("h2", {}, "Tasks by name"), failures),
+    async refresh() {
+      const [nodes, tasks, actors, objects] = await Promise.all([
+        list("nodes"), json("api/v0/tasks/summarize"), json("api/v0/actors/summarize"), json("api/v0/objects/summarize")]);
+      const alive = nodes.rows.filter((node) => node.state === "ALIVE");
+      tiles.nodes.set(alive.length, `${alive.length} of ${nodes.rows.length}`);
+      const total = {}, free = {};
+      for (const node of alive) {
+        for (const [name, amount] of Object.entries(node.resources_total || {})) total[name] = (total[name] || 0) + amount;
+        for (const [name, amount] of Object.entries(node.resources_available || {})) free[name] = (free[name] || 0) + amount;
+      }
+      const known = Object.keys(free).length > 0, used = known ? (total.CPU || 0) - (free.CPU ?? 0) : 0;
+      tiles.cpu.set(used, known ? `${used.toFixed(1)} of ${total.CPU || 0}` : `${total.CPU || 0} in all`, total.CPU);
+      const functions = Object.values(tasks.data.result.result.node_id_to_summary.cluster.summary);
+      const count = (wanted) => functions.reduce((sum, one) => sum + Object.entries(one.state_counts).reduce((n, [name, k]) => n + (wanted(name) ? k : 0), 0), 0);
+      const running = count((name) => name.startsWith("RUNNING"));
+      tiles.running.set(running);
+      tiles.waiting.set(count((name) => name.startsWith("PENDING") || name.startsWith("SUBMITTED")));
+      const classes = Object.values(actors.data.result.result.node_id_to_summary.cluster.summary);
+      tiles.actors.set(classes.reduce((sum, one) => sum + (one.state_counts.ALIVE || 0), 0));
+      const store = objects.data.result.result.node_id_to_summary.cluster;
+      tiles.store.set(store.total_size_mb || 0, `${(store.total_size_mb || 0).toFixed(1)} MB in ${store.total_objects || 0}`);
+      resources.replaceChildren(...Object.keys(total).filter((name) => !name.startsWith("node:")).sort().map((name) => bar(name, total[name], known ? total[name] - (free[name] ?? 0) : null)));
+      failures.replaceChildren(summaryTable(functions));
+    },
+  };
+}
+
+function bar(name, total, used) {
+  const amount = (n) => name.includes("memory") ? bytes(n) : Number(n.toFixed(3));
+  return el("div", {}, `${name}: `, used === null ? "" : `${amount(used)} of `, amount(total),
+    used === null ? "" : el("div", { class: "bar" }, el("i", { style: `width:${total ? 100 * used / total : 0}%` })));
+}
+
+function summaryTable(functions) {
+  const states = [...new Set(functions.flatMap((one) => Object.keys(one.state_counts)))].sort();
+  const rows = functions.sort((a, b) => a.func_or_class_name.localeCompare(b.func_or_class_name));
+  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ["Name", "Type", ...states].map((name) => el("th", {}, name)))),
+    el("tbody", {}, rows.map((one) => el("tr", {}, el("td", {}, link("tasks", { name: one.func_or_class_name }, one.func_or_class_name)), el("td", {}, one.type || ""),
+      states.map((name) => el("td", { class: "number" }, one.state_counts[name] || "")))))));
+}
+
+// ---- lists
+
+export const nodes = () => listView("Nodes", "nodes", [
+  { name: "Node", value: (row) => row.node_id, show: (row) => id(row.node_id) },
+  { name: "Address", value: (row) => row.node_ip },
+  { name: "Name", value: (row) => row.node_name },
+  { name: "State", value: (row) => row.state, show: (row) => state(row.state) },
+  { name: "Head", value: (row) => row.is_head_node, show: (row) => row.is_head_node ? "yes" : "" },
+  { name: "Resources", value: (row) => JSON.stringify(row.resources_total || {}) },
+  { name: "Started", value: (row) => row.start_time_ms, show: (row) => when(row.start_time_ms) },
+  { name: "Why", value: (row) => row.state_message },
+  { name: "", value: () => "", show: (row) => link("logs", { node_id: row.node_id }, "Logs") },
+]);
+
+export const workers = () => listView("Processes", "workers", [
+  { name: "PID", value: (row) => row.pid, number: true },
+  { name: "Type", value: (row) => row.worker_type },
+  { name: "Node", value: (row) => row.node_id, show: (row) => id(row.node_id) },
+  { name: "Alive", value: (row) => row.is_alive, show: (row) => state(row.is_alive ? "ALIVE" : "DEAD") },
+  { name: "Started", value: (row) => row.start_time_ms, show: (row) => when(row.start_time_ms) },
+  { name: "How it ended", value: (row) => row.exit_detail },
+  { name: "", value: () => "", show: (row) => row.is_alive ? profileLinks({ pid: row.pid, node_id: row.node_id }) : "" },
+]);
+
+export const actors = () => listView("Actors", "actors", [
+  { name: "Actor", value: (row) => row.actor_id, show: (row) => id(row.actor_id) },
+  { name: "Class", value: (row) => row.class_name },
+  { name: "Name", value: (row) => row.name },
+  { name: "Namespace", value: (row) => row.ray_namespace },
+  { name: "State", value: (row) => row.state, show: (row) => state(row.state) },
+  { name: "PID", value: (row) => row.pid, number: true },
+  { name: "Restarts", value: (row) => row.num_restarts, number: true },
+  { name: "Job", value: (row) => row.job_id },
+  { name: "Why", value: (row) => row.death_cause ? JSON.stringify(row.death_cause) : "" },
+  { name: "", value: () => "", show: (row) => row.state === "ALIVE" ? el("span", {}, profileLinks(row), " ", link("logs", { node_id: row.node_id, actor_id: row.actor_id }, "Logs")) : "" },
+]);
+
+export const objects = () => listView("Objects", "objects", [
+  { name: "Object", value: (row) => row.object_id, show: (row) => id(row.object_id) },
+  { name: "Size", value: (row) => row.object_size, show: (row) => bytes(row.object_size), number: true },
+  { name: "Held as", value: (row) => row.reference_type },
+  { name: "PID", value: (row) => row.pid, number: true },
+  { name: "Type", value: (row) => row.type },
+  { name: "Task", value: (row) => row.task_status },
+  { name: "Made at", value: (row) => row.call_site },
+], { sort: 1, descending: true });
+
+export function tasks(parameters) {
+  const table = new Table([
+    { name: "Task", value: (row) => row.task_id, show: (row) => link("task", { task_id: row.task_id, attempt_number: row.attempt_number || 0 }, row.task_id.slice(0, 12), row.task_id) },
+    { name: "Name", value: (row) => row.name },
+    { name: "State", value: (row) => row.state, show: (row) => state(row.state) },
+    { name: "Attempt", value: (row) => row.attempt_number, number: true },
+    { name: "Started", value: (row) => row.start_time_ms, show: (row) => when(row.start_time_ms) },
+    { name: "Lasted", value: (row) => row.start_time_ms > 0 ? (row.end_time_ms || Date.now()) - row.start_time_ms : null, show: (row) => lasted(row.start_time_ms, row.end_time_ms), number: true },
+    { name: "Node", value: (row) => row.node_id, show: (row) => id(row.node_id) },
+    { name: "PID", value: (row) => row.worker_pid, number: true },
+    { name: "Error", value: (row) => row.error_type },
+  ], { sort: 4, descending: true });
+  const filters = parameters.name ? [["name", "=", parameters.name]] : [];
+  return {
+    element: el("section", {}, el("h1", {}, parameters.name ? `Tasks named ${parameters.name}` : "Tasks"), table.element),
+    async refresh() {
+      const { rows, notes } = await list("tasks", { filters, limit: 1000 });
+      table.set(rows, notes);
+    },
+  };
+}
+
+// A task, and the tasks it came from: the line of an error.
+export function task(parameters) {
+  const body = el("div");
+  return {
+    element: el("section", {}, el("h1", {}, "Task ", el("code", {}, parameters.task_id)), body),
+    async refresh() {
+      const found = (await list("tasks", { filters: [["task_id", "=", parameters.task_id]] })).rows;
+      if (!found.length) return body.replaceChildren("No such task is known any more.");
+      const chain = [];
+      for (let parent = found[0].parent_task_id; parent && chain.length < 20;) {
+        const above = (await list("tasks", { filters: [["task_id", "=", parent]] })).rows[0];
+        if (!above) break;
+        chain.unshift(above);
+        parent = above.parent_task_id;
+      }
+      body.replaceChildren(
+        chain.length ? el("p", {}, "Called by: ", chain.map((one) => el("span", {}, link("task", { task_id: one.task_id }, one.name), " › "))) : "",
+        ...found.map((row) => el("div", {},
+          el("h2", {}, row.name, " ", state(row.state), ` attempt ${row.attempt_number ?? 0}`),
+          row.state === "RUNNING" ? el("p", {}, profileLinks({ pid: row.worker_pid, node_id: row.node_id })) : "",
+          row.error_message ? el("pre", { class: "error" }, row.error_message) : "",
+          el("pre", {}, JSON.stringify(row, null, 2)))));
+    },
+  };
+}
+
+export function jobs() {
+  const table = new Table([
+    { name: "Job", value: (row) => row.submission_id || row.job_id },
+    { name: "Type", value: (row) => row.type },
+    { name: "Status", value: (row) => row.status, show: (row) => state(row.status) },
+    { name: "Entrypoint", value: (row) => row.entrypoint },
+    { name: "Started", value: (row) => row.start_time, show: (row) => when(row.start_time) },
+    { name: "Lasted", value: (row) => (row.end_time || Date.now()) - row.start_time, show: (row) => lasted(row.start_time, row.end_time), number: true },
+    { name: "Exit code", value: (row) => row.driver_exit_code, number: true },
+    { name: "Message", value: (row) => row.message },
+    { name: "", value: () => "", show: (row) => el("span", {},
+      row.status === "RUNNING" && row.driver_info ? profileLinks({ pid: row.driver_info.pid, node_id: row.driver_node_id }) : "", " ",
+      row.submission_id ? link("joblog", { id: row.submission_id }, "Log") : "") },
+  ], { sort: 4, descending: true });
+  return {
+    element: el("section", {}, el("h1", {}, "Jobs"), table.element),
+    async refresh() { table.set(await json("api/jobs/")); },
+  };
+}
+
+// ---- texts
+
+function textView(title, path) {
+  const search = el("input", { type: "search", placeholder: "Search", "aria-label": "Search the text" }), follow = el("input", { type: "checkbox", checked: true });
+  const pre = el("pre", { class: "text" });
+  let text = "";
+  const draw = () => {
+    const words = search.value;
+    pre.replaceChildren(...(words ? text.split(words).flatMap((part, i) => i ? [el("mark", {}, words), part] : [part]) : [text]));
+    if (follow.checked) pre.scrollTop = pre.scrollHeight;
+  };
+  search.addEventListener("input", draw);
+  return {
+    element: el("section", {}, el("h1", {}, title), el("div", { class: "tools" }, search, el("label", {}, follow, " follow"), el("a", { class: "button", href: path, download: "" }, "Download")), pre),
+    async refresh() {
+      const fresh = await (await ask(path)).text();
+      if (fresh === text) return;
+      text = fresh;
+      draw();
+    },
+  };
+}
+
+export const joblog = (parameters) => {
+  const view = textView(`Log of ${parameters.id}`, `api/jobs/${encodeURIComponent(parameters.id)}/logs`);
+  const pre = view.element.querySelector("pre");
+  return { ...view, async refresh() { pre.replaceChildren((await json(`api/jobs/${encodeURIComponent(parameters.id)}/logs`)).logs); } };
+};
+
+export function logs(parameters) {
+  if (parameters.filename || parameters.actor_id) {
+    const query = new URLSearchParams({ ...parameters, lines: 5000 });
+    return textView(parameters.filename || `Log of actor ${parameters.actor_id}`, `api/v0/logs/file?${query}`);
+  }
+  const body = el("div");
+  return {
+    element: el("section", {}, el("h1", {}, "Logs"), body),
+    async refresh() {
+      const nodes = parameters.node_id ? [{ node_id: parameters.node_id }] : (await list("nodes")).rows.filter((node) => node.state === "ALIVE");
+      const answers = await Promise.all(nodes.map((node) => json(`api/v0/logs?node_id=${node.node_id}`)));
+      body.replaceChildren(...nodes.map((node, i) => el("div", {}, el("h2", {}, "Node ", id(node.node_id), " ", node.node_ip || ""),
+        ...Object.entries(answers[i].data.result).filter(([, files]) => files.length).map(([kind, files]) =>
+          el("p", {}, el("span", { class: "soft" }, kind, ": "), files.map((name) => [link("logs", { node_id: node.node_id, filename: name }, name), " "]))))));
+    },
+  };
+}
+
+export function stack(parameters) {
+  const view = textView(`Stack of process ${parameters.pid}`, `worker/traceback?${new URLSearchParams(parameters)}`);
+  view.once = true;
+  return view;
+}
+
+export function flame(parameters) {
+  const native = el("input", { type: "checkbox", checked: parameters.native === "1" }), duration = el("input", { type: "number", min: 1, max: 60, value: parameters.duration || 5, style: "width:4rem" });
+  const frame = el("iframe", { title: "Flame graph" }), note = el("p", { class: "soft", role: "status" });
+  const start = async () => {
+    note.textContent = `Sampling for ${duration.value} s …`;
+    const query = new URLSearchParams({ ...parameters, duration: duration.value, native: native.checked ? 1 : 0 });
+    try {
+      const answer = await ask(`worker/cpu_profile?${query}`);
+      frame.src = URL.createObjectURL(new Blob([await answer.text()], { type: answer.headers.get("Content-Type") || "image/svg+xml" }));
+      note.textContent = "";
+    } catch (error) {
+      note.textContent = error.message;
+    }
+  };
+  return {
+    element: el("section", {}, el("h1", {}, `CPU flame graph of process ${parameters.pid}`),
+      el("div", { class: "tools" }, el("label", {}, "Seconds ", duration), el("label", {}, native, " native frames"), el("button", { onclick: start }, "Sample again")), note, frame),
+    refresh: start,
+    once: true,
+  };
+}
+
+export function timeline() {
+  return {
+    element: el("section", {}, el("h1", {}, "Timeline"),
+      el("p", {}, "A trace of all recorded tasks, for chrome://tracing or Perfetto: ", el("a", { class: "button", href: "api/v0/tasks/timeline?download=1", download: "timeline.json" }, "Download"))),
+    async refresh() {},
+    once: true,
+  };
+}
