@@ -49,10 +49,13 @@ Status check_token_file(const std::string& path, int fd) {
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return make_error(Code::kInvalid, fmt::format("the token file {0} can be written by others (mode {1:04o}): `chmod 600 {0}`", path, info.st_mode & 07777));
   }
-  if ((info.st_mode & (S_IRGRP | S_IROTH)) != 0 && first_time(path)) {
-    fmt::print(stderr, "Warning: the token file {0} can be read by others (mode {1:04o}): `chmod 600 {0}`.\n", path, info.st_mode & 07777);
-  }
   return {};
+}
+
+void warn_of_readers(const std::string& path, int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0 || (info.st_mode & (S_IRGRP | S_IROTH)) == 0 || !first_time(path)) return;
+  fmt::print(stderr, "Warning: the token file {0} can be read by others (mode {1:04o}): `chmod 600 {0}`.\n", path, info.st_mode & 07777);
 }
 
 Result<std::string> first_line_of(const std::string& path, const std::string& text) {
@@ -122,7 +125,9 @@ Result<std::string> auth_token(bool create) {
     RT_TRY(check_token_file(path, fd.get()));
     auto text = read_file(path, 65536);
     if (!text) return make_error(Code::kInvalid, fmt::format("cannot read the token file {}: {}", path, strerror(errno)));
-    return first_line_of(path, *text);
+    auto token = first_line_of(path, *text);
+    if (token) warn_of_readers(path, fd.get());
+    return token;
   }
   if (errno != ENOENT && errno != ENOTDIR) {
     Error error = errno_error("cannot read the token file " + path, errno);

@@ -201,9 +201,9 @@ def test_wrong_flags_of_the_daemons(shell, name, words, wrong, said):
 
 
 def test_pointless_flags_are_noticed(shell):
-    done = shell.run("start", "--head", "--port=0", "--num-cpus=1", "--redis-password=x", "--object-manager-port=8076", "--include-dashboard=false")
+    done = shell.run("start", "--head", "--port=0", "--num-cpus=1", "--redis-password=x", "--object-manager-port=8076", "--include-log-monitor=false")
     assert done.returncode == 0
-    assert [line.split(" has no effect: ")[0] for line in done.stderr.splitlines()] == ["Notice: --object-manager-port", "Notice: --redis-password", "Notice: --include-dashboard"]
+    assert [line.split(" has no effect: ")[0] for line in done.stderr.splitlines()] == ["Notice: --object-manager-port", "Notice: --redis-password", "Notice: --include-log-monitor"]
 
 
 @pytest.mark.parametrize("words, said", [(["frobnicate"], "no such command: frobnicate"), (["help", "frobnicate"], "no such command: frobnicate"), (["job"], "job"), (["job", "frobnicate"], "no such command"),

@@ -237,7 +237,7 @@ def test_a_wrong_token(running):
 
 
 def test_flags_that_one_port_makes_pointless(shell):
-    done = shell.run("start", "--head", "--port=0", "--min-worker-port=10002", "--dashboard-host=0.0.0.0", "--ray-client-server-port", "10001")
+    done = shell.run("start", "--head", "--port=0", "--min-worker-port=10002", "--include-log-monitor=true", "--ray-client-server-port", "10001")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("has no effect") == 3
 

@@ -178,3 +178,18 @@ def test_speed_of_starting():
     start = time.perf_counter()
     ray.init(num_cpus=2)
     assert time.perf_counter() - start < 2      # the limit is 0.3 s on an idle machine: make bench
+
+
+def test_the_dashboard_listens_where_it_is_told_to():
+    import urllib.request
+    with ray.init(num_cpus=1, dashboard_port=0) as context:
+        assert context.dashboard_url == context.address_info["webui_url"] and context.dashboard_url.startswith("127.0.0.1:")
+        with urllib.request.urlopen(f"http://{context.dashboard_url}/api/authentication_mode", timeout=20) as answer:
+            assert answer.read() == b'{"authentication_mode":"token"}'
+        port = int(context.dashboard_url.rpartition(":")[2])
+        from ray.cluster_utils import Cluster
+        busy = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "dashboard_port": port})     # a cluster works without one
+        assert len(busy.list_all_nodes()) == 1
+        busy.shutdown()
+    with ray.init(num_cpus=1, include_dashboard=False) as context:
+        assert context.dashboard_url == "" and ray.get(ray.put(1)) == 1

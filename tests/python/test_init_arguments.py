@@ -52,7 +52,7 @@ def test_those_of_the_logger(capsys):
         logger.handlers[:] = handlers
 
 
-@pytest.mark.parametrize("argument", [{"_redis_password": "x"}, {"_tracing_startup_hook": "a:b"}, {"include_dashboard": True}, {"dashboard_port": 8265}, {"proxy_server_url": "x"},
+@pytest.mark.parametrize("argument", [{"_redis_password": "x"}, {"_tracing_startup_hook": "a:b"}, {"proxy_server_url": "x"},
                                       {"enable_resource_isolation": True}, {"cgroup_path": "/x"}])
 def test_what_is_absent_is_named(argument):
     with pytest.raises(NotImplementedError, match="not in this release"):

@@ -102,7 +102,7 @@ def test_good_signatures():
     ({"_system_config": [1]}, TypeError), ({"num_cpus": -1}, ValueError), ({"num_cpus": 1.5}, ValueError), ({"num_cpus": "1"}, TypeError),
     ({"resources": {"CPU": 1}}, ValueError), ({"resources": 3}, TypeError), ({"labels": {"ray.io/node-id": "y"}}, ValueError), ({"address": "nosuchscheme://x"}, RuntimeError), ({"labels": {"a": "b!"}}, ValueError),
     ({"namespace": ""}, ValueError), ({"namespace": 3}, TypeError), ({"object_store_memory": -1}, ValueError),
-    ({"runtime_env": {"pip": ["x"], "conda": "y"}}, ValueError), ({"runtime_env": {"env_vars": {"A": 1}}}, TypeError), ({"include_dashboard": True}, NotImplementedError),
+    ({"runtime_env": {"pip": ["x"], "conda": "y"}}, ValueError), ({"runtime_env": {"env_vars": {"A": 1}}}, TypeError), ({"dashboard_port": -1}, ValueError), ({"dashboard_host": 1}, TypeError),
     ({"address": "ray://host:1"}, NotImplementedError), ({"enable_resource_isolation": True}, NotImplementedError),
 ])
 def test_bad_init_arguments(options, error):
