@@ -13,12 +13,13 @@ int run_available_resources(const Words& words);
 int run_cluster_resources(const Words& words);
 int run_timeline(const Words& words);
 int run_metrics(const Words& words);
-int run_job(const Words& words);           // dispatches to the five below
+int run_job(const Words& words);           // dispatches to the six below
 int run_job_submit(const Words& words);
 int run_job_status(const Words& words);
 int run_job_logs(const Words& words);
 int run_job_list(const Words& words);
 int run_job_stop(const Words& words);
+int run_job_delete(const Words& words);
 int run_get_auth_token(const Words& words);
 int run_health_check(const Words& words);
 int run_kill_actor(const Words& words);

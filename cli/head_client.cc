@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "common/base/environment.h"
 #include "common/launch/launch.h"
 #include "common/net/address.h"
 
@@ -33,16 +32,6 @@ Result<Head> connect_head(const std::string& option) {
                                                       peer.role == "node_manager" ? "node" : peer.role, program_name()));
   }
   return head;
-}
-
-Result<Head> connect_for_job(const std::string& option) {
-  std::string address = environment("RAY_API_SERVER_ADDRESS");
-  if (address.empty()) address = environment("RAY_ADDRESS");
-  if (address.empty()) address = option;
-  if (address.starts_with("http://") || address.starts_with("https://")) {
-    return make_error(Code::kUnsupported, fmt::format("'{}': the REST interface for jobs is not available yet, use the cluster's address HOST:PORT", address));
-  }
-  return connect_head(address);
 }
 
 }  // namespace rt::cli

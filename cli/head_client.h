@@ -18,7 +18,5 @@ struct Head {
 Result<Head> connect_head(const std::string& address);
 // The user's token; empty without one: the head may still let us in (RAY_AUTH_MODE=disabled there); if not, its answer says what is missing.
 Result<std::string> client_token();
-// For commands of section job: $RAY_API_SERVER_ADDRESS and $RAY_ADDRESS win over the option.
-Result<Head> connect_for_job(const std::string& option);
 
 }  // namespace rt::cli

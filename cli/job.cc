@@ -14,7 +14,8 @@ int run_job(const Words& words) {
                                           {"status", run_job_status, "how a job is doing"},
                                           {"logs", run_job_logs, "a job's output"},
                                           {"list", run_job_list, "all submitted jobs"},
-                                          {"stop", run_job_stop, "end a job"}};
+                                          {"stop", run_job_stop, "end a job"},
+                                          {"delete", run_job_delete, "forget a job that has ended"}};
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
     fmt::print("Usage: {} job COMMAND [options]\n\nCommands:\n", program_name());
     for (const auto& command : kCommands) fmt::print("  {:<8} {}\n", command.name, command.summary);

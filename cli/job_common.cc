@@ -15,19 +15,15 @@ constexpr int64_t kFollowWaitMs = 1000;      // the head answers earlier when th
 constexpr int64_t kReconnectForUs = 60'000'000;
 
 // A head that was killed comes back with the job's record; whoever follows the job waits for it.
-Status reconnect(Head& head, const Error& why) {
+Status reconnect(JobServer& server, const Error& why) {
   int64_t deadline_us = steady_now_us() + kReconnectForUs;
-  fmt::print(stderr, "Lost the head at {} ({}); trying to reach it again.\n", head.address, why.message);
-  bool never = false;
+  fmt::print(stderr, "Lost the head at {} ({}); trying to reach it again.\n", server.address(), why.message);
   for (;;) {
-    auto again = connect_head(head.address);
-    if (again) {
-      head = std::move(*again);
-      return {};
-    }
+    Status again = server.try_again();
+    if (again) return {};
     bool hopeless = again.error().code != Code::kUnavailable && again.error().code != Code::kTimeout;
     if (hopeless || steady_now_us() > deadline_us) return again.error();
-    if (head.client) head.client->run_until(never, 500'000);
+    server.pause(500'000);
   }
 }
 
@@ -37,32 +33,17 @@ void declare_job_options(CommandLine& line) {
   line.address_option().hidden_option("verify").hidden_option("headers").hidden_option("log-style").hidden_option("log-color").hidden_flag("verbose,v");
 }
 
-Result<Head> connect_job_head(const CommandLine& line) {
-  for (const char* name : {"verify", "headers"}) {
-    if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: jobs are submitted to the head itself, not over HTTP.\n", name);
-  }
-  return connect_for_job(line.get("address"));
-}
-
 bool is_terminal(const std::string& status) { return status == "SUCCEEDED" || status == "FAILED" || status == "STOPPED"; }
 
-Result<proto::SubmittedJob> get_job(Head& head, const std::string& submission_id) {
-  proto::SubmittedJobRequest request;
-  request.set_submission_id(submission_id);
-  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetSubmittedJob, request));
-  if (reply.jobs().empty()) return make_error(Code::kNotFound, fmt::format("no job '{}' (`{} job list` shows all)", submission_id, program_name()));
-  return reply.jobs(0);
-}
-
-Result<proto::SubmittedJob> copy_log(Head& head, const std::string& submission_id, bool follow) {
+Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submission_id, bool follow) {
   proto::JobLogsRequest request;
   request.set_submission_id(submission_id);
   request.set_max_bytes(kChunkBytes);
   request.set_wait_ms(follow ? kFollowWaitMs : 0);
   for (;;) {
-    auto reply = head.client->call(&proto::HeadService::Stub::GetJobLogs, request);
-    if (!reply && follow && reply.error().code == Code::kUnavailable && !head.client->connection()->is_open()) {
-      RT_TRY(reconnect(head, reply.error()));
+    auto reply = server.logs(request);
+    if (!reply && follow && server.lost(reply.error())) {
+      RT_TRY(reconnect(server, reply.error()));
       continue;
     }
     if (!reply) return reply.error();
@@ -71,7 +52,7 @@ Result<proto::SubmittedJob> copy_log(Head& head, const std::string& submission_i
     bool progressed = !reply->data().empty();
     request.set_offset(reply->next_offset());
     // The record in an answer is older than its data: only an empty answer of an ended job is the end.
-    if (!progressed && (!follow || is_terminal(reply->job().status()))) return reply->job();
+    if (!progressed && (!follow || is_terminal(reply->job().status()))) return server.job(submission_id);
   }
 }
 

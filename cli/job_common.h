@@ -3,18 +3,16 @@
 
 #include <string>
 
-#include "cli/head_client.h"
+#include "cli/job_server.h"
 
 namespace rt::cli {
 
-// --address and the options of Ray's HTTP client, which have nothing to set here.
+// --address and the options of Ray's HTTP client.
 void declare_job_options(CommandLine& line);
-Result<Head> connect_job_head(const CommandLine& line);
 
 bool is_terminal(const std::string& status);
-Result<proto::SubmittedJob> get_job(Head& head, const std::string& submission_id);
 // Writes the log to stdout; `follow`: until the job has ended. A head that restarts meanwhile is reconnected to. Returns the job's last record.
-Result<proto::SubmittedJob> copy_log(Head& head, const std::string& submission_id, bool follow);
+Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submission_id, bool follow);
 void print_status(const proto::SubmittedJob& job);
 // Words as a shell would have to read them to get the same words.
 std::string shell_joined(const Words& words);

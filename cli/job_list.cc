@@ -58,7 +58,7 @@ std::string details(const proto::SubmittedJob& job) {
       job_id, python_text(job.submission_id()), job.status(), job.status(), python_text(job.entrypoint()), python_text(job.message()),
       job.error_type().empty() ? "None" : python_text(job.error_type()), python_number(job.start_time_ms()), python_number(job.end_time_ms()),
       python_value(metadata_json(job)), python_value(runtime_env_json(job)),
-      job.node_id().empty() ? "None" : python_text(to_hex(job.node_id())), is_terminal(job.status()) ? std::to_string(job.exit_code()) : "None");
+      job.node_id().empty() ? "None" : python_text(to_hex(job.node_id())), job.exited() ? std::to_string(job.exit_code()) : "None");
 }
 
 api_json::Json job_json(const proto::SubmittedJob& job) {
@@ -77,26 +77,26 @@ api_json::Json job_json(const proto::SubmittedJob& job) {
           {"metadata", metadata_json(job)},
           {"runtime_env", runtime_env_json(job)},
           {"driver_node_id", text_or_null(to_hex(job.node_id()))},
-          {"driver_exit_code", is_terminal(job.status()) ? Json(job.exit_code()) : Json(nullptr)}};
+          {"driver_exit_code", job.exited() ? Json(job.exit_code()) : Json(nullptr)}};
 }
 
 Status show(const CommandLine& line) {
-  RT_ASSIGN(Head head, connect_job_head(line));
-  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::ListSubmittedJobs, proto::Empty()));
+  RT_ASSIGN(auto server, connect_job_server(line));
+  RT_ASSIGN(auto submitted, server->jobs());
   if (line.json()) {
     api_json::Json jobs = api_json::Json::array();
-    for (const auto& job : reply.jobs()) jobs.push_back(job_json(job));
+    for (const auto& job : submitted) jobs.push_back(job_json(job));
     print_json(jobs);
     return {};
   }
   if (line.get("format") == "table") {
     std::vector<Words> rows = {{"SUBMISSION ID", "STATUS", "STARTED", "ENDED", "ENTRYPOINT"}};
-    for (const auto& job : reply.jobs()) rows.push_back({job.submission_id(), job.status(), local_time(job.start_time_ms()), local_time(job.end_time_ms()), job.entrypoint()});
+    for (const auto& job : submitted) rows.push_back({job.submission_id(), job.status(), local_time(job.start_time_ms()), local_time(job.end_time_ms()), job.entrypoint()});
     fmt::print("{}", table(rows));
     return {};
   }
   std::string text;
-  for (const auto& job : reply.jobs()) text += (text.empty() ? "" : ",\n ") + details(job);
+  for (const auto& job : submitted) text += (text.empty() ? "" : ",\n ") + details(job);
   fmt::print("[{}]\n", text);
   return {};
 }

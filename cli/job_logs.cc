@@ -7,9 +7,9 @@ namespace rt::cli {
 namespace {
 
 Status show(const CommandLine& line) {
-  RT_ASSIGN(Head head, connect_job_head(line));
+  RT_ASSIGN(auto server, connect_job_server(line));
   bool follow = line.has("follow");
-  RT_ASSIGN(auto job, copy_log(head, line.get("ID"), follow));
+  RT_ASSIGN(auto job, copy_log(*server, line.get("ID"), follow));
   if (follow) {
     fmt::print("\n");
     print_status(job);

@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "common/base/environment.h"
@@ -17,10 +16,6 @@
 
 namespace rt::cli {
 namespace {
-
-// As python/ray/_private/runtime_env/packaging.py stores packages.
-constexpr char kNamespace[] = "pkg";
-constexpr size_t kChunkBytes = 16 << 20;
 
 struct Said {
   std::string out, errors;
@@ -58,36 +53,9 @@ Result<Said> run(const std::vector<std::string>& words) {
   return said;
 }
 
-Status put(Head& head, const std::string& key, const std::string& value) {
-  proto::KvPutRequest request;
-  request.set_ns(kNamespace);
-  request.set_key(key);
-  request.set_value(value);
-  request.set_overwrite(true);
-  auto reply = head.client->call(&proto::HeadService::Stub::KvPut, request);
-  if (!reply) return reply.error();
-  return {};
-}
-
-Status upload(Head& head, const std::string& name, const std::string& path) {
-  std::error_code unreadable;
-  uint64_t size = std::filesystem::file_size(path, unreadable);
-  if (unreadable) return make_error(Code::kIo, fmt::format("cannot read {}: {}", path, unreadable.message()));
-  size_t chunks = (size + kChunkBytes - 1) / kChunkBytes;
-  std::string manifest = nlohmann::json{{"size", size}, {"chunks", chunks}}.dump();
-  std::ifstream file(path, std::ios::binary);
-  std::string chunk;
-  for (size_t i = 0; i < chunks; ++i) {
-    chunk.resize(std::min<uint64_t>(kChunkBytes, size - i * kChunkBytes));
-    if (!file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()))) return make_error(Code::kIo, "cannot read " + path);
-    RT_TRY(put(head, fmt::format("{}#{}", name, i), chunk));
-  }
-  return put(head, name, manifest);
-}
-
 }  // namespace
 
-Result<std::string> upload_runtime_env(Head& head, const std::string& env) {
+Result<std::string> upload_runtime_env(JobServer& server, const std::string& env) {
   std::error_code ignored;
   std::string here = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
   std::string python = environment("RAY_PYTHON");
@@ -102,7 +70,7 @@ Result<std::string> upload_runtime_env(Head& head, const std::string& env) {
   Status sent;
   for (const auto& item : packed["uploads"]) {
     std::string path = item["path"].get<std::string>();
-    if (sent) sent = upload(head, item["name"].get<std::string>(), path);
+    if (sent) sent = server.upload(item["name"].get<std::string>(), path);
     if (item["temporary"].get<bool>()) std::filesystem::remove(path, ignored);
   }
   if (!sent) return sent.error();

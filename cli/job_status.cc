@@ -5,8 +5,8 @@ namespace rt::cli {
 namespace {
 
 Status show(const CommandLine& line) {
-  RT_ASSIGN(Head head, connect_job_head(line));
-  RT_ASSIGN(auto job, get_job(head, line.get("ID")));
+  RT_ASSIGN(auto server, connect_job_server(line));
+  RT_ASSIGN(auto job, server->job(line.get("ID")));
   print_status(job);
   return {};
 }

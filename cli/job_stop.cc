@@ -10,22 +10,19 @@ constexpr int64_t kPollUs = 1'000'000;
 
 Status stop(const CommandLine& line) {
   std::string id = line.get("ID");
-  RT_ASSIGN(Head head, connect_job_head(line));
+  RT_ASSIGN(auto server, connect_job_server(line));
   fmt::print("Attempting to stop job '{}'\n", id);
-  proto::SubmittedJobRequest request;
-  request.set_submission_id(id);
-  RT_TRY(head.client->call(&proto::HeadService::Stub::StopSubmittedJob, request));
+  RT_TRY(server->stop(id));
   if (line.has("no-wait")) return {};
-  bool never = false;
   for (;;) {
-    RT_ASSIGN(auto job, get_job(head, id));
+    RT_ASSIGN(auto job, server->job(id));
     if (is_terminal(job.status())) {
       print_status(job);
       return {};
     }
     fmt::print("Job has not exited yet. Status: {}\n", job.status());
     std::fflush(stdout);
-    head.client->run_until(never, kPollUs);
+    server->pause(kPollUs);
   }
 }
 

@@ -12,21 +12,43 @@
 namespace rt::cli {
 namespace {
 
-constexpr const char* kAbsent[] = {"entrypoint-num-cpus", "entrypoint-num-gpus",
-                                   "entrypoint-memory", "entrypoint-resources", "entrypoint-label-selector"};
+using Json = nlohmann::json;
 
-Status fill_metadata(const CommandLine& line, proto::SubmitJobRequest* request) {
-  if (!line.has("metadata-json")) return {};
-  auto json = nlohmann::json::parse(line.get("metadata-json"), nullptr, false);
-  if (json.is_object()) {
-    for (const auto& [name, value] : json.items()) {
-      if (!value.is_string()) json = nullptr;
-      if (!json.is_object()) break;
-      (*request->mutable_metadata())[name] = value.get<std::string>();
-    }
+// An option that is an object of `what`, under `field` of the request.
+Status take_object(const CommandLine& line, const char* option, const char* field, const char* what, Json* request) {
+  if (!line.has(option)) return {};
+  Json value = Json::parse(line.get(option), nullptr, false);
+  bool good = value.is_object();
+  if (good) {
+    for (const Json& item : value) good = good && (std::string_view(what) == "numbers" ? item.is_number() : item.is_string());
   }
-  if (!json.is_object()) return make_error(Code::kInvalid, fmt::format("--metadata-json is '{}': it takes a JSON object of strings", echoed(line.get("metadata-json"))));
+  if (!good) return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a JSON object of {}", option, echoed(line.get(option)), what));
+  (*request)[field] = std::move(value);
   return {};
+}
+
+Status take_number(const CommandLine& line, const char* option, const char* field, bool whole, Json* request) {
+  if (!line.has(option)) return {};
+  Json value = Json::parse(line.get(option), nullptr, false);
+  if (!(whole ? value.is_number_unsigned() : value.is_number()) || value.get<double>() < 0) {
+    return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a {}number from 0", option, echoed(line.get(option)), whole ? "whole " : ""));
+  }
+  (*request)[field] = std::move(value);
+  return {};
+}
+
+// The body of POST /api/jobs/, without the runtime environment.
+Result<std::string> request_of(const CommandLine& line) {
+  Json request{{"entrypoint", shell_joined(line.rest_words())}};
+  std::string id = line.get("submission-id", line.get("job-id"));
+  if (!id.empty()) request["submission_id"] = id;
+  RT_TRY(take_object(line, "metadata-json", "metadata", "strings", &request));
+  RT_TRY(take_number(line, "entrypoint-num-cpus", "entrypoint_num_cpus", false, &request));
+  RT_TRY(take_number(line, "entrypoint-num-gpus", "entrypoint_num_gpus", false, &request));
+  RT_TRY(take_number(line, "entrypoint-memory", "entrypoint_memory", true, &request));
+  RT_TRY(take_object(line, "entrypoint-resources", "entrypoint_resources", "numbers", &request));
+  RT_TRY(take_object(line, "entrypoint-label-selector", "entrypoint_label_selector", "strings", &request));
+  return request.dump();
 }
 
 // Jobs are stored, listed and sent as text.
@@ -58,34 +80,27 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
   return env.empty() ? std::string() : env.dump();
 }
 
-Result<int> submit(const CommandLine& line) {
-  for (const char* name : kAbsent) {
-    if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is not available in this release", name));
-  }
-  proto::SubmitJobRequest request;
-  request.set_entrypoint(shell_joined(line.rest_words()));
-  request.set_submission_id(line.has("submission-id") ? line.get("submission-id") : line.get("job-id"));
-  RT_TRY(fill_metadata(line, &request));
+Result<int> submit(const CommandLine& line, const std::string& request) {
   std::error_code unreadable;
-  request.set_cwd(std::filesystem::current_path(unreadable).string());
-  RT_TRY(check_text("the command", request.entrypoint()));
-  RT_TRY(check_text("the submission id", request.submission_id()));
-  RT_TRY(check_text("the name of the current directory", request.cwd()));
+  std::string here = std::filesystem::current_path(unreadable).string();
+  RT_TRY(check_text("the name of the current directory", here));
   RT_ASSIGN(std::string runtime_env, runtime_env_of(line));
-  RT_ASSIGN(Head head, connect_job_head(line));
+  RT_ASSIGN(auto server, connect_job_server(line));
+  std::string body = request;
   if (!runtime_env.empty()) {
-    RT_ASSIGN(std::string uploaded, upload_runtime_env(head, runtime_env));
-    request.set_runtime_env_json(uploaded);
+    RT_ASSIGN(std::string uploaded, upload_runtime_env(*server, runtime_env));
+    Json with_env = Json::parse(request);
+    with_env["runtime_env"] = Json::parse(uploaded);
+    body = with_env.dump();
   }
-  fmt::print("Job submission server address: {}\n", head.address);
-  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::SubmitJob, request));
-  const std::string& id = reply.submission_id();
+  fmt::print("Job submission server address: {}\n", server->address());
+  RT_ASSIGN(std::string id, server->submit(body, here));
   fmt::print("\n{}\n", boxed(fmt::format("Job '{}' submitted successfully", id)));
   fmt::print("Next steps\n  Its output:\n    {0} job logs {1}\n  How it is doing:\n    {0} job status {1}\n  To end it:\n    {0} job stop {1}\n\n", program_name(), id);
   if (line.has("no-wait")) return kExitOk;
   fmt::print("Tailing logs until the job exits (disable with --no-wait):\n");
   RT_TRY(flush_output());
-  RT_ASSIGN(auto job, copy_log(head, id, /*follow=*/true));
+  RT_ASSIGN(auto job, copy_log(*server, id, /*follow=*/true));
   fmt::print("\n");
   print_status(job);
   return exit_code_of(job);
@@ -101,15 +116,22 @@ int run_job_submit(const Words& words) {
       .option("working-dir", "DIR", "folder (uploaded) or URI of an archive: the program's directory, on every node")
       .option("runtime-env-json", "JSON", "runtime environment of the program and its workers (docs/runtime-environments.md)")
       .option("runtime-env", "FILE", "the same, from a file")
+      .option("entrypoint-num-cpus", "N", "CPUs held for the command itself while it runs, on whichever node has them (default: none, on the head's node)")
+      .option("entrypoint-num-gpus", "N", "GPUs, likewise")
+      .option("entrypoint-memory", "BYTES", "memory, likewise")
+      .option("entrypoint-resources", "JSON", "amounts of other resources, likewise")
+      .option("entrypoint-label-selector", "JSON", "labels of the node that runs the command")
       .flag("no-wait", "return once the job is submitted")
       .hidden_option("job-id")
       .rest("COMMAND...");
-  for (const char* name : kAbsent) line.hidden_option(name);
   if (auto code = line.parse(words)) return *code;
   if (line.rest_words().empty()) return usage_error("job submit", "the command to run is missing: job submit -- python my_program.py");
-  auto code = submit(line);
-  if (!code && code.error().code == Code::kInvalid && line.has("metadata-json")) return usage_error("job submit", code.error().message);
-  return finish(code);
+  Status text = check_text("the command", shell_joined(line.rest_words()));
+  if (text) text = check_text("the submission id", line.get("submission-id", line.get("job-id")));
+  if (!text) return failure(text.error());
+  auto request = request_of(line);
+  if (!request) return usage_error("job submit", request.error().message);
+  return finish(submit(line, *request));
 }
 
 }  // namespace rt::cli

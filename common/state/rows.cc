@@ -98,13 +98,12 @@ Json driver_row(const proto::JobInfo& job) {
 }
 
 Json submitted_row(const proto::SubmittedJob& job, const proto::JobInfo* driver) {
-  bool ended = job.status() == "SUCCEEDED" || job.status() == "FAILED" || job.status() == "STOPPED";
   return {{"type", "SUBMISSION"}, {"job_id", optional_hex(job.job_id())}, {"submission_id", job.submission_id()},
           {"driver_info", driver ? driver_info(to_hex(driver->job_id()), driver->driver_ip(), driver->driver_pid()) : Json()}, {"status", job.status()},
           {"entrypoint", job.entrypoint()}, {"message", optional_text(job.message())}, {"error_type", optional_text(job.error_type())},
-          {"start_time", job.start_time_ms()}, {"end_time", job.end_time_ms()},
+          {"start_time", job.start_time_ms()}, {"end_time", job.end_time_ms() ? Json(job.end_time_ms()) : Json()},
           {"metadata", metadata_of(job.metadata())}, {"runtime_env", runtime_env_of(job.runtime_env_json())},
-          {"driver_agent_http_address", nullptr}, {"driver_node_id", optional_hex(job.node_id())}, {"driver_exit_code", ended ? Json(job.exit_code()) : Json()}};
+          {"driver_agent_http_address", nullptr}, {"driver_node_id", optional_hex(job.node_id())}, {"driver_exit_code", job.exited() ? Json(job.exit_code()) : Json()}};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "common/base/environment.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/daemon/process.h"
@@ -90,8 +91,16 @@ std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& 
   return std::move(*api);
 }
 
+// Variables that users of Ray know, for settings of ours.
+Status apply_known_names(Settings& settings) {
+  if (std::string seconds = environment("RAY_JOB_START_TIMEOUT_SECONDS"); !seconds.empty()) RT_TRY(assign_setting(settings, "job_start_timeout_ms", seconds + "000"));
+  if (environment("RAY_JOB_ALLOW_DRIVER_ON_WORKER_NODES") == "1") settings.job_driver_on_any_node = true;
+  return {};
+}
+
 Status run(const Flags& flags) {
   RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
+  RT_TRY(apply_known_names(settings));
   daemon::start_log(flags, settings, "head");
   daemon::ReadyNotice ready;
   int fd = flags.listen_fd;

@@ -48,7 +48,15 @@ class Node:
     plasma_store_socket_name = property(lambda self: self._started["object_store_socket"])
     address = gcs_address = property(lambda self: self._started["head_address"], doc="IP:PORT of the cluster's head.")
     node_manager_port = property(lambda self: self._started["node_manager_port"])
-    webui_url = property(lambda self: "", doc="Empty: no dashboard.")
+
+    @property
+    def webui_url(self) -> str:
+        """IP:PORT of the head's HTTP interface; empty when the cluster has none, or no head at the moment."""
+        from ray._private.job_http import dashboard_of
+        try:
+            return dashboard_of(self.gcs_address)
+        except Exception:       # as many kinds as ways to be away
+            return ""
 
     @property
     def unique_id(self) -> str:
@@ -59,7 +67,7 @@ class Node:
     def address_info(self) -> dict[str, Any]:
         """As ray.init().address_info."""
         return {"node_ip_address": self.node_ip_address, "raylet_ip_address": self.node_ip_address, "redis_address": None,
-                "object_store_address": self.plasma_store_socket_name, "raylet_socket_name": self.raylet_socket_name, "webui_url": "",
+                "object_store_address": self.plasma_store_socket_name, "raylet_socket_name": self.raylet_socket_name, "webui_url": self.webui_url,
                 "session_dir": self.get_session_dir_path(), "metrics_export_port": 0, "gcs_address": self.gcs_address, "address": self.address,
                 "dashboard_agent_listen_port": 0, "node_id": self.node_id}
 
@@ -159,7 +167,7 @@ class Cluster:
 
     @property
     def webui_url(self) -> str | None:
-        """The head node's webui_url (empty: no dashboard); None without a head."""
+        """The head node's webui_url (empty: no HTTP interface); None without a head."""
         return self.head_node.webui_url if self.head_node else None
 
     def connect(self, namespace: str | None = None):

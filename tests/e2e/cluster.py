@@ -57,6 +57,14 @@ def processes_below(root):
     return found
 
 
+def running_dashboard(shell, address=None):
+    """HOST:PORT of the HTTP interface of a world's head."""
+    program = "import sys; from ray._private.job_http import dashboard_of; print(dashboard_of(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", program, address or shell.address], env=shell.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 class Cluster:
     """Processes are found by what sessions recorded (daemons) or by the temp root in their environment (everything)."""
 

@@ -56,7 +56,7 @@ def test_head_node(nodes):
     head = nodes.head_node
     assert nodes.address == nodes.gcs_address == head.address and nodes.list_all_nodes() == [head] and nodes.worker_nodes == set()
     assert head.is_head() and head.node_id == ray.get_runtime_context().get_node_id() and head.unique_id.endswith("/plasma_store")
-    assert head.session_name == ray.get_runtime_context().get_session_name() and head.webui_url == ""
+    assert head.session_name == ray.get_runtime_context().get_session_name() and head.webui_url == nodes.webui_url == head.address_info["webui_url"] and head.webui_url.startswith("127.0.0.1:")
     assert {"node_ip_address", "raylet_socket_name", "object_store_address", "session_dir", "gcs_address", "address"} <= set(head.address_info)
     assert [name for name, _ in head.live_processes()] == ["gcs_server", "raylet", "plasma_store"] and head.dead_processes() == []
     assert nodes.remaining_processes_alive()

@@ -21,7 +21,7 @@ HeadCore::HeadCore(HeadOptions options, HeadSink& sink)
       jobs_(journal_),
       kv_(journal_, options_.settings),
       actors_({options_, sink, journal_, timers_, cluster_, subscriptions_, jobs_}),
-      submitted_({options_, sink, journal_, cluster_, rng_}) {}
+      submitted_({options_, sink, journal_, timers_, cluster_, rng_}) {}
 
 void HeadCore::end_event(Now now) {
   // Each step may cause work for an earlier one; all of them run out of causes.

@@ -77,6 +77,7 @@ class HeadCore {
   Result<proto::SubmittedJob> submitted_job(const std::string& submission_id) const;
   proto::SubmittedJobsReply submitted_jobs() const;
   void stop_submitted_job(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply);
+  void delete_submitted_job(const std::string& submission_id, Now now, Reply<proto::Empty> reply);
   Status report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now);
 
   // The connected node `id`, for requests the service passes on; kUnavailable.

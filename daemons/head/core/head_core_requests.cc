@@ -198,6 +198,11 @@ void HeadCore::stop_submitted_job(const std::string& submission_id, Now now, Rep
   submitted_.stop(submission_id, now, std::move(reply));
 }
 
+void HeadCore::delete_submitted_job(const std::string& submission_id, Now now, Reply<proto::Empty> reply) {
+  Event event(*this, now);
+  submitted_.remove(submission_id, std::move(reply));
+}
+
 Status HeadCore::report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now) {
   Event event(*this, now);
   RT_ASSIGN(NodeState * node, node_on(conn, "submitted job"));

@@ -5,24 +5,28 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/resources/node_constraint.h"
+
 namespace rt::head {
 namespace {
 
 constexpr size_t kMaxIdBytes = 200;        // it becomes part of a file name on a node (process/job_processes.cc)
 constexpr size_t kMaxMessageBytes = 64 * 1024;
 constexpr char kStartError[] = "JOB_ENTRYPOINT_COMMAND_START_ERROR";
+constexpr char kStartTimeout[] = "JOB_SUPERVISOR_ACTOR_START_TIMEOUT";
 constexpr char kNodeDied[] = "JOB_SUPERVISOR_ACTOR_DIED";
 
 bool word_char(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 Status check_id(const std::string& id) {
-  bool good = !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) { return word_char(c) || c == '_' || c == '-'; });
+  bool good = !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) { return word_char(c) || c == '_' || c == '-' || c == '.'; }) && id.front() != '.';
   if (good) return {};
-  return make_error(Code::kInvalid, fmt::format("a submission id is 1 to {} letters, digits, '-' or '_'", kMaxIdBytes));
+  return make_error(Code::kInvalid, fmt::format("a submission id is 1 to {} letters, digits, '-', '_' or '.', not beginning with '.'", kMaxIdBytes));
 }
 
 std::string generated_id(Rng& rng) {
-  static constexpr char kAlphabet[] = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789";
+  // Without characters that look like others.
+  static constexpr char kAlphabet[] = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz123456789";
   std::string id = "raysubmit_";
   for (int i = 0; i < 16; ++i) id += kAlphabet[rng.below(sizeof kAlphabet - 1)];
   return id;
@@ -72,12 +76,14 @@ void SubmittedJobs::submit(const proto::SubmitJobRequest& request, Now now, Repl
   *job.mutable_metadata() = request.metadata();
   job.set_runtime_env_json(request.runtime_env_json());
   job.set_cwd(request.cwd());
+  if (request.has_entrypoint_resources()) ResourceSet::from_proto(request.entrypoint_resources()).to_proto(job.mutable_entrypoint_resources());
+  if (request.has_entrypoint_labels()) *job.mutable_entrypoint_labels() = request.entrypoint_labels();
   job.set_status("PENDING");
   job.set_message(default_message("PENDING"));
   job.set_start_time_ms(now.wall_us / 1000);
   ++committing_[id];
   persist(job);
-  env_.journal.then([this, id, reply = std::move(reply)](const Status& status, Now) {
+  env_.journal.then([this, id, reply = std::move(reply)](const Status& status, Now now) {
     committing_.erase(id);
     proto::SubmittedJob* job = mutable_find(id);
     if (!status) {
@@ -87,7 +93,7 @@ void SubmittedJobs::submit(const proto::SubmitJobRequest& request, Now now, Repl
     proto::SubmitJobReply answer;
     answer.set_submission_id(id);
     reply(std::move(answer));
-    if (job) start(*job);
+    if (job) start(*job, now);
   });
 }
 
@@ -102,10 +108,71 @@ Result<const proto::SubmittedJob*> SubmittedJobs::find(const std::string& submis
   return &it->second;
 }
 
-void SubmittedJobs::start(proto::SubmittedJob& job) {
-  NodeState* node = env_.cluster.job_node();
-  if (!node || terminal(job)) return;   // node_registered() continues
+// The head's own node, unless the entrypoint asks for something.
+NodeState* SubmittedJobs::choose(const proto::SubmittedJob& job, Now now) {
+  ResourceSet wanted = ResourceSet::from_proto(job.entrypoint_resources());
+  if (wanted.empty() && job.entrypoint_labels().rules().empty() && !env_.options.settings.job_driver_on_any_node) return env_.cluster.job_node();
+  proto::NodeConstraint constraint;
+  *constraint.mutable_hard() = job.entrypoint_labels();
+  std::vector<NodeFacts> facts;
+  std::vector<NodeId> ids;
+  for (const auto& [id, node] : env_.cluster.nodes()) {
+    if (!node.usable()) continue;
+    facts.push_back({id.view(), &node.info.labels(), &node.total});
+    ids.push_back(id);
+  }
+  auto refused = refused_.find(job.submission_id());
+  NodeState* most_room = nullptr;
+  for (int index : allowed_nodes(constraint, wanted, facts).nodes) {
+    NodeState* node = env_.cluster.find(ids[static_cast<size_t>(index)]);
+    if (!Cluster::free_now(*node).contains(wanted)) continue;
+    if (refused != refused_.end() && refused->second.contains(node->id) && refused->second.at(node->id) > now.steady_us) continue;
+    if (!most_room || node->available.units("CPU") > most_room->available.units("CPU")) most_room = node;
+  }
+  return most_room;
+}
+
+void SubmittedJobs::wait(proto::SubmittedJob& job, Now now) {
+  ResourceSet wanted = ResourceSet::from_proto(job.entrypoint_resources());
+  std::string why = default_message("PENDING");
+  if (!wanted.empty() || !job.entrypoint_labels().rules().empty()) {
+    proto::NodeConstraint constraint;
+    *constraint.mutable_hard() = job.entrypoint_labels();
+    why += " It waits for a node";
+    if (!wanted.empty()) why += " with " + wanted.to_string() + (env_.cluster.infeasible(wanted) ? ", which no node of the cluster has" : " free");
+    if (!job.entrypoint_labels().rules().empty()) why += "; only on " + describe(constraint);
+    why += '.';
+  }
+  if (job.message() != why) {
+    job.set_message(why);
+    persist(job);
+  }
+  if (look_timer_) return;
+  look_timer_ = env_.timers.at(now.steady_us + std::max<int64_t>(1, env_.options.settings.placement_settle_ms) * 1000, [this](Now later) {
+    look_timer_ = 0;
+    look_again(later);
+  });
+}
+
+void SubmittedJobs::look_again(Now now) {
+  const int64_t patience_ms = env_.options.settings.job_start_timeout_ms;
+  for (auto& [id, job] : jobs_) {
+    if (terminal(job) || committing_.contains(id) || !job.node_id().empty()) continue;
+    if (now.wall_us / 1000 - job.start_time_ms() < patience_ms) {
+      start(job, now);
+      continue;
+    }
+    job.set_error_type(kStartTimeout);
+    set_status(job, "FAILED", fmt::format("Job could not be started within {} s (RAY_JOB_START_TIMEOUT_SECONDS). {}", patience_ms / 1000, job.message()), now);
+  }
+}
+
+void SubmittedJobs::start(proto::SubmittedJob& job, Now now) {
+  if (terminal(job)) return;
+  NodeState* node = choose(job, now);
+  if (!node) return wait(job, now);
   job.set_node_id(node->id.binary());
+  job.set_message(default_message("PENDING"));
   persist(job);
   send_start(job, *node);
 }
@@ -136,6 +203,7 @@ bool SubmittedJobs::set_status(proto::SubmittedJob& job, const std::string& stat
   if (terminal(job)) {
     if (job.end_time_ms() == 0) job.set_end_time_ms(now.wall_us / 1000);
     ended_.push_back(job.submission_id());
+    refused_.erase(job.submission_id());
   }
   env_.sink.log(fmt::format("submitted job {} is {}: {}", job.submission_id(), job.status(), job.message().substr(0, 200)));
   persist(job);
@@ -158,6 +226,16 @@ void SubmittedJobs::stop(const std::string& submission_id, Now now, Reply<proto:
   env_.sink.stop_job(node->link(), submission_id);
 }
 
+void SubmittedJobs::remove(const std::string& submission_id, Reply<proto::Empty> reply) {
+  proto::SubmittedJob* job = mutable_find(submission_id);
+  if (!job) return reply(make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id)));
+  if (!terminal(*job)) return reply(make_error(Code::kInvalid, fmt::format("Job '{}' cannot be deleted: it is {}. Stop it first.", submission_id, job->status())));
+  std::erase(ended_, submission_id);
+  jobs_.erase(submission_id);
+  env_.journal.erase(table::kSubmittedJobs, submission_id);
+  env_.journal.then([reply = std::move(reply)](const Status& status, Now) { status ? reply(proto::Empty()) : reply(status.error()); });
+}
+
 void SubmittedJobs::stop_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply) {
   auto it = stopping_.find(submission_id);
   if (it == stopping_.end()) return;
@@ -177,6 +255,7 @@ Status SubmittedJobs::report(const NodeState& node, const proto::SubmittedJob& r
   if (terminal(*job)) return {};
   if (report.pid()) job->set_pid(report.pid());
   job->set_exit_code(report.exit_code());
+  job->set_exited(report.exited());
   if (report.end_time_ms()) job->set_end_time_ms(report.end_time_ms());
   if (!report.error_type().empty()) job->set_error_type(report.error_type());
   set_status(*job, report.status(), report.message(), now);
@@ -192,6 +271,12 @@ void SubmittedJobs::start_answered(const std::string& submission_id, const NodeI
   }
   // A broken connection does not tell: repeated when the node is back, failed when it is dead.
   if (status.error().code == Code::kUnavailable) return;
+  if (status.error().code == Code::kResourceExhausted) {
+    refused_[submission_id][node] = now.steady_us + std::max<int64_t>(1, env_.options.settings.placement_settle_ms) * 1000;
+    job->clear_node_id();
+    persist(*job);
+    return wait(*job, now);
+  }
   job->set_error_type(kStartError);
   set_status(*job, "FAILED", "The job's process could not be started: " + status.error().message, now);
 }
@@ -203,11 +288,11 @@ void SubmittedJobs::link(const std::string& submission_id, const JobId& job_id) 
   persist(*job);
 }
 
-void SubmittedJobs::node_registered(NodeState& node, Now) {
+void SubmittedJobs::node_registered(NodeState& node, Now now) {
   for (auto& [id, job] : jobs_) {
     if (terminal(job) || committing_.contains(id)) continue;
     if (job.node_id().empty()) {
-      start(job);
+      start(job, now);
     } else if (job.node_id() == node.id.view() && job.status() == "PENDING") {
       send_start(job, node);   // the first one may have been lost; a node-manager that has it says kAlreadyExists
     }

@@ -1,6 +1,7 @@
 // Jobs submitted with `rayctl job submit`: each is a driver process that a node-manager runs.
 //
-// PENDING (waits for a node, or was sent to one) -> RUNNING -> SUCCEEDED | FAILED | STOPPED. Terminal states are final.
+// PENDING (waits for a node with what the entrypoint asks for, or was sent to one) -> RUNNING -> SUCCEEDED | FAILED | STOPPED. Terminal states are final.
+// The entrypoint's resources are held by its node-manager: the head picks a node that says it has them, and looks again when that one says otherwise.
 #pragma once
 
 #include <deque>
@@ -10,6 +11,7 @@
 
 #include "common/base/rng.h"
 #include "daemons/head/core/cluster.h"
+#include "daemons/head/core/timers.h"
 
 namespace rt::head {
 
@@ -19,6 +21,7 @@ class SubmittedJobs {
     const HeadOptions& options;
     HeadSink& sink;
     Journal& journal;
+    Timers& timers;
     Cluster& cluster;
     Rng& rng;
   };
@@ -32,6 +35,8 @@ class SubmittedJobs {
   const std::map<std::string, proto::SubmittedJob>& all() const { return jobs_; }
   // stopped = false when it had ended. The answer of one that runs comes from its node-manager.
   void stop(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply);
+  // Its record goes. kNotFound, kInvalid: it has not ended.
+  void remove(const std::string& submission_id, Reply<proto::Empty> reply);
   // kInvalid: not that node's job.
   Status report(const NodeState& node, const proto::SubmittedJob& report, Now now);
   void start_answered(const std::string& submission_id, const NodeId& node, const Status& status, Now now);
@@ -53,7 +58,11 @@ class SubmittedJobs {
   static bool terminal(const proto::SubmittedJob& job);
   // The one place that changes a status; false when the job has ended already.
   bool set_status(proto::SubmittedJob& job, const std::string& status, const std::string& message, Now now);
-  void start(proto::SubmittedJob& job);
+  // Sends it to a node; one that finds none waits, and is looked at again after a while.
+  void start(proto::SubmittedJob& job, Now now);
+  NodeState* choose(const proto::SubmittedJob& job, Now now);
+  void wait(proto::SubmittedJob& job, Now now);
+  void look_again(Now now);
   void send_start(const proto::SubmittedJob& job, const NodeState& node);
   void persist(const proto::SubmittedJob& job);
   proto::SubmittedJob* mutable_find(const std::string& submission_id);
@@ -63,6 +72,8 @@ class SubmittedJobs {
   std::map<std::string, int> committing_;                                   // not durable yet: nobody may see them
   std::map<std::string, std::vector<Reply<proto::StopJobReply>>> stopping_;
   std::deque<std::string> ended_;
+  std::map<std::string, std::map<NodeId, int64_t>> refused_;                // who had no room for it, until when that counts
+  Timers::Id look_timer_ = 0;
 };
 
 }  // namespace rt::head

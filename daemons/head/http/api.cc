@@ -30,6 +30,7 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   auto shared = std::make_shared<const ApiContext>(std::move(context));
   add_page_routes(server_);
   add_basic_routes(server_, shared);
+  add_job_routes(server_, shared);
   add_state_routes(server_, shared);
 }
 

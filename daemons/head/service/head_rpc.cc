@@ -109,6 +109,7 @@ METHOD(ListSubmittedJobs, Empty, SubmittedJobsReply) {
   *reply = CORE.submitted_jobs();
   done->Run();
 }
+METHOD(DeleteSubmittedJob, SubmittedJobRequest, Empty) { CORE.delete_submitted_job(request->submission_id(), NOW, answer(call, reply, done)); }
 METHOD(StopSubmittedJob, SubmittedJobRequest, StopJobReply) { CORE.stop_submitted_job(request->submission_id(), NOW, answer(call, reply, done)); }
 METHOD(GetJobLogs, JobLogsRequest, JobLogsReply) { job_logs_.read(*request, rpc::server_call(call).connection(), answer(call, reply, done)); }
 METHOD(ReportSubmittedJob, SubmittedJob, Empty) { answer(call, done, CORE.report_submitted_job(CONN, *request, NOW)); }

@@ -43,6 +43,7 @@ class HeadRpc final : public proto::HeadService {
   HEAD_RPC(GetSubmittedJob, SubmittedJobRequest, SubmittedJobsReply)
   HEAD_RPC(ListSubmittedJobs, Empty, SubmittedJobsReply)
   HEAD_RPC(StopSubmittedJob, SubmittedJobRequest, StopJobReply)
+  HEAD_RPC(DeleteSubmittedJob, SubmittedJobRequest, Empty)
   HEAD_RPC(GetJobLogs, JobLogsRequest, JobLogsReply)
   HEAD_RPC(ReportSubmittedJob, SubmittedJob, Empty)
   HEAD_RPC(AddTaskEvents, TaskEventBatch, Empty)

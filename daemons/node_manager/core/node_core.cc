@@ -86,6 +86,28 @@ void NodeCore::node_changed(const proto::Node& node) { view_.update(node); }
 
 void NodeCore::nodes_settled(Now now) { pump(now); }
 
+Result<std::vector<std::string>> NodeCore::hold_for_job(const std::string& submission_id, const ResourceSet& resources, Now now) {
+  if (job_holds_.contains(submission_id)) return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", submission_id));
+  if (!resources_.fits(resources) || (!gpus_.empty() && !gpus_.fits(resources.units("GPU")))) {
+    return make_error(Code::kResourceExhausted, fmt::format("node {} has no free {}", me_.ip, resources.to_string()));
+  }
+  JobHold& hold = job_holds_[submission_id];
+  hold.resources = resources;
+  resources_.acquire(resources);
+  if (!gpus_.empty()) hold.gpus = gpus_.take(resources.units("GPU"));
+  std::vector<std::string> gpus = gpus_.names(hold.gpus);
+  pump(now);
+  return gpus;
+}
+
+void NodeCore::release_job(const std::string& submission_id, Now now) {
+  auto hold = job_holds_.extract(submission_id);
+  if (hold.empty()) return;
+  resources_.release(hold.mapped().resources);
+  gpus_.give_back(hold.mapped().gpus);
+  pump(now);
+}
+
 void NodeCore::fill_report(proto::ResourceReport* report) const {
   report->set_node_id(me_.id.binary());
   report->set_incarnation(resources_.version());
@@ -132,6 +154,10 @@ void NodeCore::check_invariants() const {
   auto count_gpus = [&](const GpuShare& share) {
     for (const auto& [device, units] : share) gpu_units += units;
   };
+  for (const auto& [id, hold] : job_holds_) {
+    sum.add(hold.resources);
+    count_gpus(hold.gpus);
+  }
   for (const auto& [id, worker] : pool_.all()) {
     count_gpus(worker->gpus);
     ResourceSet held = lendable(*worker);

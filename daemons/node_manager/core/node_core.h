@@ -93,6 +93,11 @@ class NodeCore {
   void node_changed(const proto::Node& node);
   void nodes_settled(Now now);                       // after a batch of node_changed()
 
+  // ---- entrypoints of submitted jobs
+  // They hold these until release_job(); the names of their GPUs. kResourceExhausted: not free now. kAlreadyExists: it holds some.
+  Result<std::vector<std::string>> hold_for_job(const std::string& submission_id, const ResourceSet& resources, Now now);
+  void release_job(const std::string& submission_id, Now now);
+
   // ---- questions
   const Worker* worker(const WorkerId& id) const { return pool_.find(id); }
   const WorkerPool& pool() const { return pool_; }
@@ -171,6 +176,12 @@ class NodeCore {
   LeaseQueue queue_;
   std::map<ActorId, HostedActor> actors_;
   std::deque<ActorId> waiting_actors_;          // kWaitingResources and kWaitingWorker, oldest first
+
+  struct JobHold {
+    ResourceSet resources;
+    GpuShare gpus;
+  };
+  std::map<std::string, JobHold> job_holds_;    // by submission id
 
   std::map<WorkerKind, int> needed_;            // workers that leases and actors could use right now
   std::map<WorkerKind, StartTrouble> trouble_;

@@ -9,16 +9,21 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 
+#include "common/base/clock.h"
+#include "common/base/fd.h"
+#include "common/base/utf8.h"
 #include "daemons/node_manager/process/env_vars.h"
 
 namespace rt::node {
 namespace {
 
-constexpr int64_t kStopGraceUs = 3'000'000;
+constexpr int64_t kStopGraceUs = 3'000'000, kMaxStopGraceUs = 3600'000'000;
 constexpr int kMessageLines = 10, kSetupLines = 30;
+constexpr size_t kMaxMessageChars = 20'000;
 // python/ray/_private/runtime_env/entrypoint.py
 constexpr char kMakeEnvironment[] = "import sys; sys.path.insert(0, sys.argv.pop(1)); from ray._private.runtime_env.entrypoint import main; main()";
 constexpr char kNoEnvironment[] = "The runtime environment could not be made: ";
@@ -37,6 +42,30 @@ std::string from_environment(const std::map<std::string, std::string>& env, cons
 }
 
 std::string append_path(const std::string& list, const std::string& entry) { return list.empty() ? entry : list + ":" + entry; }
+
+// What it is ended with: RAY_JOB_STOP_SIGNAL and RAY_JOB_STOP_WAIT_TIME_S of its environment.
+Status read_stop(const std::map<std::string, std::string>& env, int* signal, int64_t* grace_us) {
+  std::string name = from_environment(env, "RAY_JOB_STOP_SIGNAL"), seconds = from_environment(env, "RAY_JOB_STOP_WAIT_TIME_S");
+  *signal = name == "SIGINT" ? SIGINT : SIGTERM;
+  *grace_us = kStopGraceUs;
+  if (!name.empty() && name != "SIGINT" && name != "SIGTERM") return make_error(Code::kInvalid, fmt::format("RAY_JOB_STOP_SIGNAL is '{}': it takes SIGTERM or SIGINT", name));
+  if (seconds.empty()) return {};
+  double value = 0;
+  auto [end, error] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), value);
+  if (error != std::errc() || end != seconds.data() + seconds.size() || !(value >= 0)) {
+    return make_error(Code::kInvalid, fmt::format("RAY_JOB_STOP_WAIT_TIME_S is '{}': it takes seconds", seconds));
+  }
+  *grace_us = std::min(kMaxStopGraceUs, static_cast<int64_t>(std::min(value, 1e6) * 1e6));
+  return {};
+}
+
+// The log begins with what runs; nothing of an earlier job of the same name is left.
+Status begin_log(const std::string& path, const std::string& text) {
+  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file.valid()) return errno_error("cannot write " + path, errno);
+  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return errno_error("cannot write " + path, errno);
+  return {};
+}
 
 }  // namespace
 
@@ -85,6 +114,10 @@ Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<st
     // What a program of ours makes first, with the node's interpreter; then it becomes the entrypoint.
     if (makes_environment) spawn.argv = {options_.python, "-c", kMakeEnvironment, options_.python_path, options_.session_dir, request.entrypoint()};
   }
+  int stop_signal = SIGTERM;
+  int64_t stop_grace_us = 0;
+  RT_TRY(read_stop(spawn.env, &stop_signal, &stop_grace_us));
+  RT_TRY(begin_log(log_path(id), fmt::format("{}Running entrypoint for job {}: {}\n", makes_environment ? "The runtime environment is set up first.\n" : "", id, request.entrypoint())));
   spawn.stdout_path = spawn.stderr_path = log_path(id);
   spawn.new_session = true;
   auto pwd = env.find("PWD");
@@ -96,6 +129,8 @@ Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<st
   job.info.set_pid(process.pid);
   job.process = process;
   job.makes_environment = makes_environment;
+  job.stop_signal = stop_signal;
+  job.stop_grace_us = stop_grace_us;
   reaper_.watch(process.pid, [this, id](int status) { exited(id, status); });
   report_(job.info);
   return {};
@@ -112,11 +147,13 @@ void JobProcesses::exited(const std::string& submission_id, int status) {
   std::string how;
   if (WIFSIGNALED(status)) {
     job.info.set_exit_code(-WTERMSIG(status));
-    how = fmt::format("the job's driver was killed by signal {}", WTERMSIG(status));
+    how = fmt::format("Job entrypoint command was killed by signal {}", WTERMSIG(status));
   } else {
     job.info.set_exit_code(WEXITSTATUS(status));
-    how = fmt::format("the job's driver exited with code {}", WEXITSTATUS(status));
+    how = fmt::format("Job entrypoint command failed with exit code {}", WEXITSTATUS(status));
   }
+  job.info.set_exited(true);
+  job.info.set_end_time_ms(wall_now_us() / 1000);
   if (job.stopping) {
     job.info.set_status("STOPPED");
     job.info.set_message("Job was intentionally stopped.");
@@ -125,11 +162,11 @@ void JobProcesses::exited(const std::string& submission_id, int status) {
     job.info.set_message("Job finished successfully.");
   } else {
     job.info.set_status("FAILED");
-    std::string tail = file_tail(log_path(submission_id), job.makes_environment ? kSetupLines : kMessageLines);
+    std::string tail = file_tail(log_path(submission_id), job.makes_environment ? kSetupLines : kMessageLines, kMaxMessageChars);
     bool no_environment = job.makes_environment && job.info.exit_code() == static_cast<int>(Code::kRuntimeEnvSetup) && tail.find(kNoEnvironment) != std::string::npos;
     job.info.set_error_type(no_environment ? "RUNTIME_ENV_SETUP_FAILURE" : "JOB_ENTRYPOINT_COMMAND_ERROR");
-    if (no_environment) how = "the job's driver was not started";
-    job.info.set_message(tail.empty() ? how : how + ". Last lines of its log:\n" + tail);
+    if (no_environment) how = "The runtime environment could not be set up, the entrypoint was not started";
+    job.info.set_message(fmt::format("{}, last available logs (truncated to 20,000 chars):\n{}", how, valid_utf8(tail)));
   }
   report_(job.info);
 }
@@ -140,8 +177,8 @@ bool JobProcesses::stop(const std::string& submission_id) {
   Job& job = it->second;
   if (job.stopping) return true;
   job.stopping = true;
-  signal_group(job.process, SIGTERM);
-  job.kill_timer = loop_.run_after(kStopGraceUs, [this, submission_id] {
+  signal_group(job.process, job.stop_signal);
+  job.kill_timer = loop_.run_after(job.stop_grace_us, [this, submission_id] {
     auto found = jobs_.find(submission_id);
     if (found == jobs_.end()) return;
     found->second.kill_timer = 0;

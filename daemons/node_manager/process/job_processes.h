@@ -29,7 +29,7 @@ class JobProcesses {
 
   // kAlreadyExists, kInvalid, kUnsupported, or why its process cannot be started. RUNNING is reported before it returns.
   Status start(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env);
-  // SIGTERM to the whole group, SIGKILL after 3 s. False: it is not running.
+  // SIGTERM to the whole group, SIGKILL after 3 s (RAY_JOB_STOP_SIGNAL, RAY_JOB_STOP_WAIT_TIME_S of its environment). False: it is not running.
   bool stop(const std::string& submission_id);
   void stop_all(int signal);
   bool running() const { return !jobs_.empty(); }
@@ -45,6 +45,8 @@ class JobProcesses {
     ProcessId process;
     bool makes_environment = false;   // a program of ours comes before the entrypoint
     bool stopping = false;
+    int stop_signal = 0;
+    int64_t stop_grace_us = 0;
     net::Loop::TimerId kill_timer = 0;
   };
   std::string log_path(const std::string& submission_id) const;

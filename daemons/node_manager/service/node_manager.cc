@@ -118,6 +118,7 @@ Status NodeManager::start() {
     proto::SubmittedJob mine = job;
     mine.set_node_id(options_.node_id.binary());
     head_->send_reliably(&proto::HeadService::Stub::ReportSubmittedJob, mine);
+    if (job.exited()) drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
   });
   HeadLink::Events head;
   head.fill_registration = [this](proto::RegisterNodeRequest* request) { fill_registration(request); };
@@ -422,9 +423,15 @@ void NodeManager::queue_dead_worker(const WorkerId& id) {
   });
 }
 
-Status NodeManager::start_job(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env) {
+Status NodeManager::start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env) {
   if (stopping_) return make_error(Code::kUnavailable, "the node is leaving the cluster");
-  return jobs_->start(job, env);
+  Result<std::vector<std::string>> gpus = Error{};
+  drive([&](NodeCore& core, Now now) { gpus = core.hold_for_job(job.submission_id(), ResourceSet::from_proto(job.entrypoint_resources()), now); });
+  if (!gpus) return gpus.error();
+  if (!gpus->empty()) env["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(*gpus, ","));
+  Status started = jobs_->start(job, env);
+  if (!started) drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
+  return started;
 }
 
 void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done) {

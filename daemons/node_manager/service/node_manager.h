@@ -57,7 +57,7 @@ class NodeManager final : public NodeSink {
   void await_exit(const WorkerId& id, proto::WorkerExitReply* reply, google::protobuf::Closure* done);
   void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply, google::protobuf::Closure* done);
   void kill_worker_by_request(const proto::KillWorkerRequest& request);
-  Status start_job(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env);
+  Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
   void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
   void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
   void list_processes(proto::ProcessesReply* reply) const { core_->fill_processes(reply); }

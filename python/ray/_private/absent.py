@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 # Package -> names in it, modules and attributes alike. A name that gets built is found before it is looked up here.
 ABSENT = {
     "ray": ("ClientBuilder", "air", "autoscaler", "client", "client_builder", "cpp_function", "dashboard", "data",
-            "internal", "job_submission", "llm", "rllib", "serve", "train", "tune", "widgets", "workflow"),
+            "internal", "llm", "rllib", "serve", "train", "tune", "widgets", "workflow"),
     "ray.dag": ("CollectiveOutputNode", "CompiledDAG", "DAGContext", "DAGOperationFuture", "GPUFuture", "plot"),
     "ray.experimental": ("RDTManager", "array", "channel", "collective", "compiled_dag_ref"),
     "ray.util": ("ActorGroup", "actor_group", "client", "client_connect", "collective", "connect", "dask", "disconnect", "get_current_placement_group",

@@ -191,6 +191,7 @@ TEST_F(JobsTest, ARuntimeEnvironmentGoesToTheNodeAndTheDriver) {
 TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
   add_node(1, {});
   EXPECT_EQ(submit("a b").error().code, Code::kInvalid);
+  EXPECT_EQ(submit(".hidden").error().code, Code::kInvalid);
   EXPECT_EQ(submit("../x").error().code, Code::kInvalid);
   EXPECT_EQ(submit(std::string(201, 'a')).error().code, Code::kInvalid);
   EXPECT_EQ(submit("x", "").error().code, Code::kInvalid);
@@ -264,6 +265,70 @@ TEST_F(JobsTest, Stopping) {
   EXPECT_EQ(status("running"), "STOPPED");
   EXPECT_EQ(report_job(1, "running", "CONFUSED").error().code, Code::kInvalid);
   EXPECT_EQ(report_job(1, "unknown", "RUNNING").error().code, Code::kNotFound);
+}
+
+TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {
+  add_node(1, {});
+  EXPECT_TRUE(submit("a").ok());
+  take(sink.starts);
+  auto remove = [&](const std::string& id) {
+    Answer<proto::Empty> answer;
+    core->delete_submitted_job(id, now, answer.reply());
+    commit();
+    core->check_invariants(now);
+    return answer;
+  };
+  EXPECT_EQ(remove("nope").error().code, Code::kNotFound);
+  EXPECT_EQ(remove("a").error().code, Code::kInvalid);
+  EXPECT_TRUE(report_job(1, "a", "SUCCEEDED"));
+  EXPECT_TRUE(remove("a").ok());
+  EXPECT_EQ(core->submitted_job("a").error().code, Code::kNotFound);
+  EXPECT_TRUE(disk.tables["submitted_jobs"].empty());
+  EXPECT_TRUE(submit("a").ok());       // the name is free again
+  take(sink.starts);
+}
+
+TEST_F(JobsTest, AnEntrypointRunsWhereItsResourcesAre) {
+  add_node(1, {{"CPU", 1}});
+  add_node(2, {{"CPU", 4}});
+  proto::SubmitJobRequest request;
+  request.set_submission_id("big");
+  request.set_entrypoint("x");
+  set_resources(request.mutable_entrypoint_resources(), {{"CPU", 3}});
+  Answer<proto::SubmitJobReply> answer;
+  core->submit_job(request, now, answer.reply());
+  commit();
+  auto start = take(sink.starts);
+  EXPECT_EQ(start.node.node, node_id(2));
+  EXPECT_EQ(ResourceSet::from_proto(start.request.job().entrypoint_resources()).get("CPU"), 3);
+  // Somebody was faster: it waits, says for what, and asks again.
+  core->start_job_answered("big", node_id(2), make_error(Code::kResourceExhausted, "no room"), now);
+  commit();
+  EXPECT_EQ(core->submitted_job("big")->node_id(), "");
+  EXPECT_NE(core->submitted_job("big")->message().find("{'CPU': 3.0}"), std::string::npos);
+  advance(options.settings.placement_settle_ms);
+  EXPECT_EQ(take(sink.starts).node.node, node_id(2));
+  core->start_job_answered("big", node_id(2), {}, now);
+  commit();
+  EXPECT_EQ(status("big"), "RUNNING");
+  EXPECT_EQ(core->submitted_job("big")->message(), "Job is currently running.");
+}
+
+TEST_F(JobsTest, AnEntrypointNobodyHasRoomForFails) {
+  options.settings.job_start_timeout_ms = 1000;
+  restart();
+  add_node(1, {{"CPU", 1}});
+  proto::SubmitJobRequest request;
+  request.set_submission_id("huge");
+  request.set_entrypoint("x");
+  set_resources(request.mutable_entrypoint_resources(), {{"CPU", 30}});
+  Answer<proto::SubmitJobReply> answer;
+  core->submit_job(request, now, answer.reply());
+  commit();
+  EXPECT_NE(core->submitted_job("huge")->message().find("which no node of the cluster has"), std::string::npos);
+  advance_alive(1200, {1});
+  EXPECT_EQ(status("huge"), "FAILED");
+  EXPECT_EQ(core->submitted_job("huge")->error_type(), "JOB_SUPERVISOR_ACTOR_START_TIMEOUT");
 }
 
 TEST_F(JobsTest, AFullDiskRefusesTheSubmission) {

@@ -18,6 +18,24 @@ TEST_F(NodeCoreTest, AnActorNeedsACpuToBePlacedAndHoldsNoneAfterwards) {
   sink.spawns.clear();   // another warm worker
 }
 
+TEST_F(NodeCoreTest, AnEntrypointHoldsItsResourcesUntilItEnds) {
+  make(2);
+  ResourceSet one = *ResourceSet::from_map({{"CPU", 1}}), two = *ResourceSet::from_map({{"CPU", 2}});
+  ASSERT_TRUE(core->hold_for_job("a", one, now()));
+  EXPECT_EQ(free_cpus(), 1);
+  EXPECT_EQ(core->hold_for_job("a", one, now()).error().code, Code::kAlreadyExists);
+  EXPECT_EQ(core->hold_for_job("b", two, now()).error().code, Code::kResourceExhausted);
+  ASSERT_TRUE(core->hold_for_job("nothing", {}, now()));
+  core->check_invariants();
+  core->release_job("a", now());
+  core->release_job("a", now());
+  EXPECT_EQ(free_cpus(), 2);
+  ASSERT_TRUE(core->hold_for_job("b", two, now()));
+  core->check_invariants();
+  core->release_job("b", now());
+  sink.spawns.clear();
+}
+
 TEST_F(NodeCoreTest, AnActorHoldsItsResourcesForLife) {
   make(2);
   auto request = actor(1, {{"CPU", 2}}, {{"CPU", 1}});

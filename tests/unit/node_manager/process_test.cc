@@ -217,7 +217,8 @@ TEST_F(JobProcessesTest, RunsAnEntrypointAndKeepsItsOutput) {
   EXPECT_EQ(reports[1].status(), "SUCCEEDED");
   auto log = jobs->read_log("raysubmit_1", 0, 1000);
   ASSERT_TRUE(log);
-  EXPECT_EQ(log->data, "127.0.0.1:1 bar\n42\n");
+  EXPECT_EQ(log->data, "Running entrypoint for job raysubmit_1: echo $RAY_ADDRESS $FOO; python -c 'print(6*7)'\n127.0.0.1:1 bar\n42\n");
+  EXPECT_TRUE(reports[1].exited());
   EXPECT_EQ(jobs->read_log("raysubmit_1", log->next_offset, 10)->data, "");
   EXPECT_EQ(jobs->read_log("raysubmit_2", 0, 10).error().code, Code::kNotFound);
   EXPECT_EQ(jobs->read_log("../../etc/passwd", 0, 10).error().code, Code::kInvalid);
@@ -228,7 +229,8 @@ TEST_F(JobProcessesTest, AFailureCarriesCodeAndLastLines) {
   ASSERT_TRUE(await_reports(2));
   EXPECT_EQ(reports[1].status(), "FAILED");
   EXPECT_EQ(reports[1].exit_code(), 7);
-  EXPECT_NE(reports[1].message().find("it went wrong"), std::string::npos);
+  EXPECT_TRUE(reports[1].message().starts_with("Job entrypoint command failed with exit code 7, last available logs (truncated to 20,000 chars):\n"));
+  EXPECT_TRUE(reports[1].message().ends_with("it went wrong\n"));
 }
 
 TEST_F(JobProcessesTest, StopEndsTheWholeGroup) {
@@ -244,7 +246,35 @@ TEST_F(JobProcessesTest, StopEndsTheWholeGroup) {
   EXPECT_TRUE(driver.run_until([&] { return started != 0 && process_start_time(child) != started; }));
 }
 
+TEST_F(JobProcessesTest, IsStoppedAsItsEnvironmentSays) {
+  auto polite = job("trap 'echo asked; exit 0' INT; while :; do sleep 0.02; done");
+  polite.set_runtime_env_json(R"({"env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": "60"}})");
+  ASSERT_TRUE(jobs->start(polite, {}));
+  EXPECT_TRUE(jobs->stop("raysubmit_1"));
+  ASSERT_TRUE(await_reports(2));
+  EXPECT_EQ(reports[1].status(), "STOPPED");
+  auto stubborn = job("trap '' TERM; echo deaf; while :; do sleep 0.02; done", "deaf");
+  stubborn.set_runtime_env_json(R"({"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": "0.05"}})");
+  ASSERT_TRUE(jobs->start(stubborn, {}));
+  ASSERT_TRUE(driver.run_until([&] { return jobs->read_log("deaf", 0, 1000)->data.ends_with("deaf\n"); }));
+  EXPECT_TRUE(jobs->stop("deaf"));
+  ASSERT_TRUE(await_reports(4));
+  EXPECT_EQ(reports[3].exit_code(), -9);
+  EXPECT_EQ(reports[3].status(), "STOPPED");
+}
+
+TEST_F(JobProcessesTest, ALaterJobOfTheSameNameHasALogOfItsOwn) {
+  ASSERT_TRUE(jobs->start(job("echo first and long"), {}));
+  ASSERT_TRUE(await_reports(2));
+  ASSERT_TRUE(jobs->start(job("echo 2"), {}));
+  ASSERT_TRUE(await_reports(4));
+  EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 1000)->data, "Running entrypoint for job raysubmit_1: echo 2\n2\n");
+}
+
 TEST_F(JobProcessesTest, BadRequestsAreRefused) {
+  auto unclear = job("true");
+  unclear.set_runtime_env_json(R"({"env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGHUP"}})");
+  EXPECT_NE(jobs->start(unclear, {}).error().message.find("SIGTERM or SIGINT"), std::string::npos);
   EXPECT_EQ(jobs->start(job("true", "a/b"), {}).error().code, Code::kInvalid);
   EXPECT_EQ(jobs->start(job(""), {}).error().code, Code::kInvalid);
   auto with_env = job("true");
@@ -259,7 +289,7 @@ TEST_F(JobProcessesTest, VariablesOfItsEnvironmentAreSet) {
   with_env.set_runtime_env_json(R"({"env_vars": {"COLOUR": "dark ${SHADE}"}})");
   ASSERT_TRUE(jobs->start(with_env, {{"SHADE", "red"}}));
   ASSERT_TRUE(await_reports(2));
-  EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 100)->data, "dark red\n");
+  EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 100)->data, "Running entrypoint for job raysubmit_1: echo $COLOUR\ndark red\n");
 }
 
 TEST(EnvVars, MayReferToTheEnvironment) {

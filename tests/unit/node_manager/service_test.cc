@@ -396,7 +396,7 @@ TEST_F(NodeManagerTest, SubmittedJobsAreReported) {
   read.set_submission_id("raysubmit_x");
   auto log = call(*head.node, &proto::NodeManagerService::Stub::ReadJobLog, read);
   ASSERT_TRUE(log);
-  EXPECT_EQ(log->data(), "done\n");
+  EXPECT_EQ(log->data(), "Running entrypoint for job raysubmit_x: echo done\ndone\n");
 }
 
 TEST_F(NodeManagerTest, StopLeavesTheClusterAndNoProcess) {

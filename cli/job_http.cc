@@ -1,0 +1,171 @@
+// The job commands over HTTP: any server of the Jobs REST interface, but for following a log, which needs one of this project.
+#include <fmt/core.h>
+#include <httplib.h>
+#include <poll.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "cli/head_client.h"
+#include "cli/job_server.h"
+#include "common/base/ids.h"
+
+namespace rt::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kConnectSeconds = 3, kReadSeconds = 60;
+constexpr char kNextOffset[] = "X-Ray-Next-Offset", kJobStatus[] = "X-Ray-Job-Status";
+
+std::string text_of(const Json& json, const char* name) {
+  auto it = json.find(name);
+  return it != json.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+int64_t number_of(const Json& json, const char* name) {
+  auto it = json.find(name);
+  return it != json.end() && it->is_number() ? it->get<int64_t>() : 0;
+}
+
+proto::SubmittedJob job_of(const Json& details) {
+  proto::SubmittedJob job;
+  job.set_submission_id(text_of(details, "submission_id"));
+  job.set_status(text_of(details, "status"));
+  job.set_entrypoint(text_of(details, "entrypoint"));
+  job.set_message(text_of(details, "message"));
+  job.set_error_type(text_of(details, "error_type"));
+  job.set_start_time_ms(number_of(details, "start_time"));
+  job.set_end_time_ms(number_of(details, "end_time"));
+  job.set_job_id(from_hex(text_of(details, "job_id")));
+  job.set_node_id(from_hex(text_of(details, "driver_node_id")));
+  job.set_exited(details.contains("driver_exit_code") && details["driver_exit_code"].is_number());
+  job.set_exit_code(static_cast<int32_t>(number_of(details, "driver_exit_code")));
+  if (details.contains("runtime_env") && details["runtime_env"].is_object() && !details["runtime_env"].empty()) job.set_runtime_env_json(details["runtime_env"].dump());
+  if (details.contains("metadata") && details["metadata"].is_object()) {
+    for (const auto& [name, value] : details["metadata"].items()) (*job.mutable_metadata())[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  return job;
+}
+
+Code code_of(int status) {
+  switch (status) {
+    case 400: return Code::kInvalid;
+    case 401:
+    case 403: return Code::kUnauthenticated;
+    case 404: return Code::kNotFound;
+    default: return Code::kInternal;
+  }
+}
+
+class HttpJobServer final : public JobServer {
+ public:
+  HttpJobServer(std::string address, const std::string& host, std::string base, httplib::Headers headers)
+      : address_(std::move(address)), base_(std::move(base)), client_(host) {
+    client_.set_default_headers(std::move(headers));
+    client_.set_connection_timeout(kConnectSeconds);
+    client_.set_read_timeout(kReadSeconds);
+    client_.set_keep_alive(true);
+  }
+
+  const std::string& address() const override { return address_; }
+
+  Result<std::string> submit(const std::string& body, const std::string&) override {
+    RT_ASSIGN(Json answer, json_of(client_.Post((base_ + "/api/jobs/").c_str(), body, "application/json")));
+    return text_of(answer, "submission_id");
+  }
+
+  Result<proto::SubmittedJob> job(const std::string& id) override {
+    RT_ASSIGN(Json answer, json_of(client_.Get(path(id).c_str())));
+    return job_of(answer);
+  }
+
+  Result<std::vector<proto::SubmittedJob>> jobs() override {
+    RT_ASSIGN(Json answer, json_of(client_.Get((base_ + "/api/jobs/").c_str())));
+    std::vector<proto::SubmittedJob> out;
+    for (const Json& details : answer) {
+      if (!text_of(details, "submission_id").empty()) out.push_back(job_of(details));
+    }
+    return out;
+  }
+
+  Status stop(const std::string& id) override { return done(client_.Post((path(id) + "/stop").c_str(), "", "application/json")); }
+  Status remove(const std::string& id) override { return done(client_.Delete(path(id).c_str())); }
+
+  Result<proto::JobLogsReply> logs(const proto::JobLogsRequest& request) override {
+    auto answer = client_.Get(fmt::format("{}/logs?offset={}&wait_ms={}", path(request.submission_id()), request.offset(), request.wait_ms()).c_str());
+    RT_TRY(check(answer));
+    if (!answer->has_header(kNextOffset)) {
+      return make_error(Code::kUnsupported, fmt::format("{} does not hand out logs in pieces: it is no server of this version. Its own client follows jobs.", address_));
+    }
+    proto::JobLogsReply reply;
+    reply.set_data(std::move(answer->body));
+    reply.set_next_offset(std::strtoll(answer->get_header_value(kNextOffset).c_str(), nullptr, 10));
+    reply.mutable_job()->set_submission_id(request.submission_id());
+    reply.mutable_job()->set_status(answer->get_header_value(kJobStatus));
+    return reply;
+  }
+
+  Status upload(const std::string& name, const std::string& file_path) override {
+    std::ifstream file(file_path, std::ios::binary);
+    if (!file) return make_error(Code::kIo, "cannot read " + file_path);
+    std::string data(std::istreambuf_iterator<char>(file), {});
+    return done(client_.Put((base_ + "/api/packages/gcs/" + httplib::detail::encode_query_param(name)).c_str(), data, "application/octet-stream"));
+  }
+
+  bool lost(const Error& error) const override { return error.code == Code::kUnavailable; }
+  Status try_again() override { return done(client_.Get((base_ + "/api/version").c_str())); }
+  void pause(int64_t us) override { ::poll(nullptr, 0, static_cast<int>(us / 1000)); }
+
+ private:
+  std::string path(const std::string& id) const { return base_ + "/api/jobs/" + httplib::detail::encode_query_param(id); }
+
+  Status check(const httplib::Result& answer) const {
+    if (!answer) return make_error(Code::kUnavailable, fmt::format("no HTTP server answers at {} ({}): is the head running, and is this its dashboard's address?", address_, httplib::to_string(answer.error())));
+    if (answer->status < 400) return {};
+    if (answer->status == 401 || answer->status == 403) return make_error(Code::kUnauthenticated, fmt::format("{} refuses the token: {}", address_, answer->body));
+    return make_error(code_of(answer->status), fmt::format("{} (HTTP status {} of {})", answer->body, answer->status, address_));
+  }
+  Status done(const httplib::Result& answer) const { return check(answer); }
+  // A type of its own: Json converts to and from too much to be in a Result by itself.
+  struct Parsed {
+    Json json;
+    operator Json() && { return std::move(json); }
+  };
+  Result<Parsed> json_of(const httplib::Result& answer) const {
+    RT_TRY(check(answer));
+    Parsed parsed{Json::parse(answer->body, nullptr, false)};
+    if (parsed.json.is_discarded()) return make_error(Code::kUnavailable, fmt::format("{} answers, but not as a Jobs interface", address_));
+    return parsed;
+  }
+
+  std::string address_, base_;
+  httplib::Client client_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& address, const std::string& given_headers) {
+  if (address.starts_with("https://")) return make_error(Code::kUnsupported, fmt::format("'{}': TLS is not built into rayctl; use http:// or the cluster's address HOST:PORT", address));
+  size_t begin = std::string("http://").size(), slash = address.find('/', begin);
+  std::string host = address.substr(0, slash), base = slash == std::string::npos ? "" : address.substr(slash);
+  while (base.ends_with('/')) base.pop_back();
+  if (host.size() == begin) return make_error(Code::kInvalid, fmt::format("'{}' is no address: http://HOST:PORT is", address));
+  httplib::Headers headers;
+  if (!given_headers.empty()) {
+    Json json = Json::parse(given_headers, nullptr, false);
+    if (!json.is_object()) return make_error(Code::kInvalid, "--headers (or RAY_JOB_HEADERS) is no JSON object of headers");
+    for (const auto& [name, value] : json.items()) headers.emplace(name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  if (!headers.contains("Authorization")) {
+    RT_ASSIGN(std::string token, client_token());
+    if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
+  }
+  auto server = std::make_unique<HttpJobServer>(address, host, base, std::move(headers));
+  RT_TRY(server->try_again());
+  return std::unique_ptr<JobServer>(std::move(server));
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,123 @@
+#include "cli/job_server.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/head_client.h"
+#include "common/api_json/job_request.h"
+#include "common/base/environment.h"
+
+namespace rt::cli {
+namespace {
+
+using Stub = proto::HeadService::Stub;
+
+// As python/ray/_private/runtime_env/packaging.py stores packages.
+constexpr char kNamespace[] = "pkg";
+constexpr size_t kChunkBytes = 16 << 20;
+
+class RpcJobServer final : public JobServer {
+ public:
+  explicit RpcJobServer(Head head) : head_(std::move(head)) {}
+
+  const std::string& address() const override { return head_.address; }
+
+  Result<std::string> submit(const std::string& body, const std::string& cwd) override {
+    proto::SubmitJobRequest request;
+    api_json::JobRequestError wrong;
+    if (!api_json::parse_job_request(body, &request, &wrong)) return make_error(Code::kInvalid, wrong.text);
+    request.set_cwd(cwd);
+    RT_ASSIGN(auto reply, head_.client->call(&Stub::SubmitJob, request));
+    return reply.submission_id();
+  }
+
+  Result<proto::SubmittedJob> job(const std::string& id) override {
+    RT_ASSIGN(auto reply, head_.client->call(&Stub::GetSubmittedJob, named(id)));
+    if (reply.jobs().empty()) return make_error(Code::kNotFound, fmt::format("Job {} does not exist (`{} job list` shows all)", id, program_name()));
+    return reply.jobs(0);
+  }
+
+  Result<std::vector<proto::SubmittedJob>> jobs() override {
+    RT_ASSIGN(auto reply, head_.client->call(&Stub::ListSubmittedJobs, proto::Empty()));
+    return std::vector<proto::SubmittedJob>(reply.jobs().begin(), reply.jobs().end());
+  }
+
+  Status stop(const std::string& id) override {
+    auto reply = head_.client->call(&Stub::StopSubmittedJob, named(id));
+    if (!reply) return reply.error();
+    return {};
+  }
+
+  Status remove(const std::string& id) override {
+    auto reply = head_.client->call(&Stub::DeleteSubmittedJob, named(id));
+    if (!reply) return reply.error();
+    return {};
+  }
+
+  Result<proto::JobLogsReply> logs(const proto::JobLogsRequest& request) override { return head_.client->call(&Stub::GetJobLogs, request); }
+
+  Status upload(const std::string& name, const std::string& path) override {
+    std::error_code unreadable;
+    uint64_t size = std::filesystem::file_size(path, unreadable);
+    if (unreadable) return make_error(Code::kIo, fmt::format("cannot read {}: {}", path, unreadable.message()));
+    size_t chunks = (size + kChunkBytes - 1) / kChunkBytes;
+    std::ifstream file(path, std::ios::binary);
+    std::string chunk;
+    for (size_t i = 0; i < chunks; ++i) {
+      chunk.resize(std::min<uint64_t>(kChunkBytes, size - i * kChunkBytes));
+      if (!file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()))) return make_error(Code::kIo, "cannot read " + path);
+      RT_TRY(put(fmt::format("{}#{}", name, i), chunk));
+    }
+    return put(name, nlohmann::json{{"size", size}, {"chunks", chunks}}.dump());
+  }
+
+  bool lost(const Error& error) const override { return error.code == Code::kUnavailable && !const_cast<Head&>(head_).client->connection()->is_open(); }
+
+  Status try_again() override {
+    RT_ASSIGN(head_, connect_head(head_.address));
+    return {};
+  }
+
+  void pause(int64_t us) override {
+    bool never = false;
+    head_.client->run_until(never, us);
+  }
+
+ private:
+  static proto::SubmittedJobRequest named(const std::string& id) {
+    proto::SubmittedJobRequest request;
+    request.set_submission_id(id);
+    return request;
+  }
+  Status put(const std::string& key, const std::string& value) {
+    proto::KvPutRequest request;
+    request.set_ns(kNamespace);
+    request.set_key(key);
+    request.set_value(value);
+    request.set_overwrite(true);
+    auto reply = head_.client->call(&Stub::KvPut, request);
+    if (!reply) return reply.error();
+    return {};
+  }
+
+  Head head_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
+  std::string address = environment("RAY_API_SERVER_ADDRESS");
+  if (address.empty()) address = environment("RAY_ADDRESS");
+  if (address.empty()) address = line.get("address");
+  if (address.starts_with("http://") || address.starts_with("https://")) return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")));
+  for (const char* name : {"verify", "headers"}) {
+    if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n", name, address.empty() ? "the address" : address);
+  }
+  RT_ASSIGN(Head head, connect_head(address));
+  return std::unique_ptr<JobServer>(std::make_unique<RpcJobServer>(std::move(head)));
+}
+
+}  // namespace rt::cli

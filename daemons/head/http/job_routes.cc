@@ -1,0 +1,271 @@
+// The Jobs REST interface: /api/jobs/..., /api/packages/..., /api/component_activities. No envelope; errors are text.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "common/base/clock.h"
+#include "common/base/environment.h"
+#include "common/http/access.h"
+#include "common/state/sources.h"
+#include "daemons/head/http/envelope.h"
+#include "common/api_json/job_request.h"
+#include "daemons/head/http/log_frames.h"
+#include "daemons/head/http/packages.h"
+#include "daemons/head/http/routes.h"
+
+namespace rt::head {
+namespace {
+
+using http::Call;
+using Stub = proto::HeadService::Stub;
+
+constexpr int64_t kTimeoutUs = 30'000'000, kTailPollMs = 1000;
+constexpr size_t kMaxLogBytes = 256u << 20;
+constexpr char kInternalNamespaces[] = "_ray_internal_";
+
+struct Jobs {
+  proto::SubmittedJobsReply submitted;
+  proto::GetJobsReply drivers;
+};
+
+Result<Jobs> all_jobs(const ApiContext& context) {
+  RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs));
+  Jobs jobs;
+  RT_ASSIGN(jobs.submitted, sources->ask_head(&Stub::ListSubmittedJobs, proto::Empty()));
+  RT_ASSIGN(jobs.drivers, sources->ask_head(&Stub::GetJobs, proto::Empty()));
+  return jobs;
+}
+
+// The message of an error is its text here.
+void refuse(Call& call, const Error& error) { http::text(call.response, error.code == Code::kNotFound ? 404 : 500, error.message); }
+
+// Pages in a browser do not see values of variables, which are secrets often enough (RAY_DASHBOARD_REDACT_RUNTIME_ENV=0: they do).
+void answer_rows(Call& call, state::Json rows) {
+  static const bool redacts = environment("RAY_DASHBOARD_REDACT_RUNTIME_ENV") != "0";
+  auto redact = [](state::Json& row) {
+    auto env = row.find("runtime_env");
+    if (env == row.end() || !env->is_object() || !env->contains("env_vars") || !(*env)["env_vars"].is_object()) return;
+    for (auto& [name, value] : (*env)["env_vars"].items()) value = "<redacted>";
+  };
+  if (redacts && http::is_browser(call.request)) {
+    if (rows.is_object()) redact(rows);
+    if (rows.is_array()) std::for_each(rows.begin(), rows.end(), redact);
+  }
+  http::json(call.response, 200, rows.dump(-1, ' ', false, state::Json::error_handler_t::replace));
+}
+
+// A job by its submission id or the id of its driver. Answers 404 when there is none.
+bool find_job(Call& call, const ApiContext& context, state::Json* row) {
+  auto jobs = all_jobs(context);
+  if (!jobs) {
+    refuse(call, jobs.error());
+    return false;
+  }
+  for (state::Json& candidate : state::job_rows(jobs->drivers, jobs->submitted)) {
+    if (candidate["submission_id"] != call.parts[0] && candidate["job_id"] != call.parts[0]) continue;
+    *row = std::move(candidate);
+    return true;
+  }
+  http::text(call.response, 404, fmt::format("Job {} does not exist", call.parts[0]));
+  return false;
+}
+
+// The submission id; empty once 404 or 400 are answered. `what`: "stop".
+std::string submission_of(Call& call, const ApiContext& context, const char* what) {
+  state::Json row;
+  if (!find_job(call, context, &row)) return {};
+  if (row["submission_id"].is_string()) return row["submission_id"].get<std::string>();
+  http::text(call.response, 400, fmt::format("Can only {} submission type jobs", what));
+  return {};
+}
+
+// One request about one job.
+template <class Method>
+auto ask(const ApiContext& context, Method method, const typename rpc::StubMethod<Method>::RequestType& request) -> Result<typename rpc::StubMethod<Method>::ReplyType> {
+  RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs));
+  return sources->ask_head(method, request);
+}
+
+proto::SubmittedJobRequest named(const std::string& submission_id) {
+  proto::SubmittedJobRequest request;
+  request.set_submission_id(submission_id);
+  return request;
+}
+
+void list_jobs(Call& call, const ApiContext& context) {
+  auto jobs = all_jobs(context);
+  if (!jobs) return refuse(call, jobs.error());
+  state::Json rows = state::Json::array();
+  for (state::Json& row : state::job_rows(jobs->drivers, jobs->submitted)) rows.push_back(std::move(row));
+  answer_rows(call, std::move(rows));
+}
+
+void submit_job(Call& call, const ApiContext& context) {
+  proto::SubmitJobRequest request;
+  api_json::JobRequestError wrong;
+  if (!api_json::parse_job_request(call.request.body, &request, &wrong)) return http::text(call.response, wrong.status, wrong.text);
+  auto reply = ask(context, &Stub::SubmitJob, request);
+  if (!reply) return http::text(call.response, reply.error().code == Code::kInvalid ? 400 : 500, reply.error().message);
+  answer_json(call, {{"job_id", reply->submission_id()}, {"submission_id", reply->submission_id()}});
+}
+
+void stop_job(Call& call, const ApiContext& context) {
+  std::string id = submission_of(call, context, "stop");
+  if (id.empty()) return;
+  auto reply = ask(context, &Stub::StopSubmittedJob, named(id));
+  if (!reply) return refuse(call, reply.error());
+  answer_json(call, {{"stopped", reply->stopped()}});
+}
+
+void delete_job(Call& call, const ApiContext& context) {
+  std::string id = submission_of(call, context, "delete");
+  if (id.empty()) return;
+  auto reply = ask(context, &Stub::DeleteSubmittedJob, named(id));
+  if (!reply) return refuse(call, reply.error());
+  answer_json(call, {{"deleted", true}});
+}
+
+// ---- logs
+
+std::optional<int64_t> number_of(const Call& call, const char* name, int64_t most) {
+  std::string text = call.query(name, "0");
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most) return std::nullopt;
+  return value;
+}
+
+// One piece from `offset` on, as rayctl follows it: an addition of ours.
+void log_piece(Call& call, const ApiContext& context, const std::string& id) {
+  auto offset = number_of(call, "offset", INT64_MAX), wait_ms = number_of(call, "wait_ms", kTimeoutUs / 1000 / 2);
+  if (!offset || !wait_ms) return http::text(call.response, 400, "offset and wait_ms are whole numbers from 0, wait_ms up to 15000");
+  proto::JobLogsRequest request;
+  request.set_submission_id(id);
+  request.set_offset(*offset);
+  request.set_wait_ms(*wait_ms);
+  auto reply = ask(context, &Stub::GetJobLogs, request);
+  if (!reply) return refuse(call, reply.error());
+  call.response.status = 200;
+  call.response.set_header("X-Ray-Next-Offset", std::to_string(reply->next_offset()));
+  call.response.set_header("X-Ray-Job-Status", reply->job().status());
+  call.response.set_content(reply->data(), "application/octet-stream");
+}
+
+void whole_log(Call& call, const ApiContext& context) {
+  std::string id = submission_of(call, context, "get logs of");
+  if (id.empty()) return;
+  if (call.request.has_param("offset")) return log_piece(call, context, id);
+  auto sources = state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
+  if (!sources) return refuse(call, sources.error());
+  proto::JobLogsRequest request;
+  request.set_submission_id(id);
+  std::string text;
+  for (;;) {
+    auto reply = (*sources)->ask_head(&Stub::GetJobLogs, request);
+    if (!reply) return refuse(call, reply.error());
+    if (reply->data().empty()) break;
+    text += reply->data();
+    request.set_offset(reply->next_offset());
+    if (text.size() > kMaxLogBytes) return http::text(call.response, 500, fmt::format("the output of job {} has more than {} MiB: follow it, or read the file on its node", id, kMaxLogBytes >> 20));
+  }
+  answer_json(call, {{"logs", text}});
+}
+
+Result<std::unique_ptr<rpc::SyncClient>> connect_head(const ApiContext& context) {
+  RT_ASSIGN(auto address, net::Address::parse(context.cluster.head_address));
+  rpc::Identity me;
+  me.role = "client";
+  me.token = context.cluster.token;
+  return rpc::SyncClient::connect({.address = address}, me, kTimeoutUs);
+}
+
+// Until the job has ended and all of its output is sent, or the other side leaves.
+void tail_log(net::WebSocket& socket, const ApiContext& context, const std::string& id) {
+  auto head = connect_head(context);
+  LogFrames frames;
+  proto::JobLogsRequest request;
+  request.set_submission_id(id);
+  while (head && !http::Server::ending()) {
+    auto reply = (*head)->call(&Stub::GetJobLogs, request, kTimeoutUs);
+    if (!reply) break;
+    request.set_offset(reply->next_offset());
+    for (const std::string& frame : frames.add(reply->data())) {
+      if (!socket.send_text(frame)) return;
+    }
+    if (!reply->data().empty()) continue;
+    const std::string& status = reply->job().status();
+    // The record is older than the data: an empty answer of an ended job is the end.
+    if (status != "PENDING" && status != "RUNNING") break;
+    if (!socket.wait(kTailPollMs)) return;
+  }
+  if (std::string rest = frames.rest(); !rest.empty()) socket.send_text(rest);
+}
+
+void add_log_routes(http::Server& server, const ApiContextPtr& context) {
+  server.on("GET", "/api/jobs/([^/]+)/logs", [context](Call& call) { whole_log(call, *context); });
+  server.on_websocket(
+      "/api/jobs/([^/]+)/logs/tail", [context](Call& call) { submission_of(call, *context, "tail logs of"); },
+      [context](net::WebSocket& socket, const Call& call) {
+        auto jobs = all_jobs(*context);
+        if (!jobs) return;
+        for (const state::Json& row : state::job_rows(jobs->drivers, jobs->submitted)) {
+          if (row["submission_id"].is_string() && (row["submission_id"] == call.parts[0] || row["job_id"] == call.parts[0])) return tail_log(socket, *context, row["submission_id"].get<std::string>());
+        }
+      });
+}
+
+// ---- packages, activity
+
+void add_package_routes(http::Server& server, const ApiContextPtr& context) {
+  server.on("GET", "/api/packages/([^/]+)/([^/]+)", [context](Call& call) {
+    auto there = call.parts[0] == "gcs" ? has_package(context->cluster, call.parts[1]) : Result<bool>(false);
+    if (!there && there.error().code != Code::kInvalid) return refuse(call, there.error());
+    if (!there || !*there) return http::text(call.response, 404, fmt::format("Package {}://{} does not exist", call.parts[0], call.parts[1]));
+    call.response.status = 200;
+  });
+  server.on("PUT", "/api/packages/([^/]+)/([^/]+)", [context](Call& call) {
+    if (call.parts[0] != "gcs") return http::text(call.response, 500, fmt::format("packages of protocol {} are not kept here: gcs is", call.parts[0]));
+    Status stored = put_package(context->cluster, call.parts[1], call.request.body);
+    if (!stored) return http::text(call.response, 500, stored.error().message);
+    call.response.status = 200;
+  });
+}
+
+void component_activities(Call& call, const ApiContext& context) {
+  Json driver{{"is_active", "ERROR"}, {"reason", nullptr}, {"timestamp", static_cast<double>(wall_now_us()) / 1e6}, {"last_activity_at", nullptr}};
+  auto reply = ask(context, &Stub::GetJobs, proto::Empty());
+  if (reply) {
+    int64_t active = 0, last_end_ms = 0;
+    for (const proto::JobInfo& job : reply->jobs()) {
+      if (job.config().ray_namespace().starts_with(kInternalNamespaces)) continue;
+      active += !job.finished();
+      last_end_ms = std::max(last_end_ms, job.end_time_ms());
+    }
+    driver["is_active"] = active > 0 ? "ACTIVE" : "INACTIVE";
+    if (active > 0) driver["reason"] = fmt::format("Number of active drivers: {}", active);
+    if (last_end_ms > 0) driver["last_activity_at"] = static_cast<double>(last_end_ms) / 1e3;
+  } else {
+    driver["reason"] = reply.error().message;
+  }
+  answer_json(call, {{"driver", driver}});
+}
+
+}  // namespace
+
+void add_job_routes(http::Server& server, const ApiContextPtr& context) {
+  server.on("GET", "/api/jobs/", [context](Call& call) { list_jobs(call, *context); });
+  server.on("POST", "/api/jobs/", [context](Call& call) { submit_job(call, *context); });
+  server.on("GET", "/api/jobs/([^/]+)", [context](Call& call) {
+    state::Json row;
+    if (find_job(call, *context, &row)) answer_rows(call, std::move(row));
+  });
+  server.on("DELETE", "/api/jobs/([^/]+)", [context](Call& call) { delete_job(call, *context); });
+  server.on("POST", "/api/jobs/([^/]+)/stop", [context](Call& call) { stop_job(call, *context); });
+  add_log_routes(server, context);
+  add_package_routes(server, context);
+  server.on("GET", "/api/component_activities", [context](Call& call) { component_activities(call, *context); });
+}
+
+}  // namespace rt::head
