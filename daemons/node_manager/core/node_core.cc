@@ -1,5 +1,7 @@
 #include "daemons/node_manager/core/node_core.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "daemons/node_manager/core/runtime_env.h"

@@ -1,7 +1,7 @@
 // Start, cluster membership, decisions carried out, stop.
 #include "daemons/node_manager/service/node_manager.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
