@@ -3,67 +3,24 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-#include <bit>
-#include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <type_traits>
+
+#include "common/events/wire.h"
 
 namespace rt {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "packed batches are little-endian");
+using events::put;
+using events::put_string;
+using events::Reader;
 
 constexpr uint32_t kVersion = 1;
 constexpr size_t kRecordBytes = 61;
 // What a process sends at once is three orders of magnitude below; only a forged batch is larger.
 constexpr size_t kMaxUnpackedBytes = 128u << 20;
 constexpr uint32_t kDriverFlag = 1, kNodeFlag = 2, kCppFlag = 4;
-
-template <class T>
-void put(std::string& out, T value) {
-  static_assert(std::is_integral_v<T>);
-  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-void put_string(std::string& out, std::string_view text) {
-  put(out, static_cast<uint32_t>(text.size()));
-  out += text;
-}
-
-// Reads forward over untrusted bytes; after the first failure everything is zero and ok() is false.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
-  template <class T>
-  T get() {
-    T value{};
-    if (rest_.size() < sizeof(T)) {
-      ok_ = false;
-      return value;
-    }
-    std::memcpy(&value, rest_.data(), sizeof(T));
-    rest_.remove_prefix(sizeof(T));
-    return value;
-  }
-  std::string_view take(size_t n) {
-    if (rest_.size() < n) {
-      ok_ = false;
-      return {};
-    }
-    std::string_view taken = rest_.substr(0, n);
-    rest_.remove_prefix(n);
-    return taken;
-  }
-  std::string_view string() { return take(get<uint32_t>()); }
-  size_t left() const { return rest_.size(); }
-  bool ok() const { return ok_; }
-
- private:
-  std::string_view rest_;
-  bool ok_ = true;
-};
 
 Error not_a_batch(std::string_view why) { return make_error(Code::kInvalid, fmt::format("not a batch of task events: {}", why)); }
 

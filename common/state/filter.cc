@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <strings.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace rt::state {
@@ -42,6 +43,10 @@ bool Filters::equals(const Term& term, const Field& field) {
   if (term.value.index() != field.index()) return false;
   if (const auto* text = std::get_if<std::string>(&term.value)) return strcasecmp(text->c_str(), std::get<std::string>(field).c_str()) == 0;
   return term.value == field;
+}
+
+bool Filters::looks_at(std::string_view key) const {
+  return std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) { return term.key == key; });
 }
 
 const std::string* Filters::required(std::string_view key) const {

@@ -36,6 +36,7 @@ class Filters {
   }
   // The text that `key` has to equal; null: there is no such filter.
   const std::string* required(std::string_view key) const;
+  bool looks_at(std::string_view key) const;
 
  private:
   struct Term {

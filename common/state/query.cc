@@ -5,16 +5,17 @@
 #include <algorithm>
 #include <set>
 
+#include "common/base/clock.h"
 #include "common/events/task_events.h"
 #include "common/metrics/prometheus.h"
 #include "common/proto/object_store.pb.h"
+#include "common/state/history.h"
 #include "common/state/sources.h"
 #include "common/state/task_query.h"
 
 namespace rt::state {
 namespace {
 
-constexpr int64_t kPageBytes = 16 << 20;
 using Head = proto::HeadService::Stub;
 using Node = proto::NodeManagerService::Stub;
 using Process = proto::WorkerService::Stub;
@@ -91,12 +92,20 @@ class Asking {
     for (size_t i = 0; i < sources_->missing().size() && i < 10; ++i) text += (i ? "; " : "") + sources_->missing()[i];
     return text;
   }
+  // What an answer about tasks cannot have, and why.
+  Json notes() const {
+    Json all = Json::array();
+    if (notes_.dropped > 0) all.push_back(fmt::format("{} events of tasks are not in the history: it keeps the newest (settings task_events_max_bytes, task_events_buffer)", notes_.dropped));
+    if (notes_.unreadable > 0) all.push_back(fmt::format("{} events of tasks in the history cannot be read", notes_.unreadable));
+    return all.empty() ? Json() : all;
+  }
   Sources& sources() { return *sources_; }
 
  private:
   std::unique_ptr<Sources> sources_;
   const Query& query_;
   const Resource& resource_;
+  HistoryNotes notes_;
 };
 
 Result<std::vector<Json>> Asking::rows() {
@@ -143,7 +152,7 @@ Result<Answer> Asking::list_rows() {
 }
 
 Answer Asking::listed(int64_t total, int64_t filtered, Json rows) const {
-  Answer answer{{{"total", total}, {"num_filtered", filtered}, {"num_after_truncation", rows.size()}, {"result", nullptr}, {"partial_failure_warning", warning()}, {"warnings", nullptr}}};
+  Answer answer{{{"total", total}, {"num_filtered", filtered}, {"num_after_truncation", rows.size()}, {"result", nullptr}, {"partial_failure_warning", warning()}, {"warnings", notes()}}};
   answer.json["result"] = std::move(rows);
   return answer;
 }
@@ -153,14 +162,11 @@ Result<TaskQuery> Asking::tasks(int64_t limit) {
   selection.limit = limit;
   auto bound = Filters::bind(resource_, query_.filters);
   if (bound) selection.filters = *bound;
-  const std::string* job = selection.filters.required("job_id");
+  std::string job = selection.filters.required("job_id") ? from_hex(*selection.filters.required("job_id")) : "";
   RT_ASSIGN(auto all_actors, actors());
   for (const auto& actor : all_actors) {
     if (!actor.spec().name().empty()) selection.actor_names[ActorId::from_binary(actor.spec().actor_id())] = actor.spec().name();
   }
-  proto::GetTaskEventsRequest request;
-  request.set_max_bytes(kPageBytes);
-  if (job) request.set_job_id(from_hex(*job));
   TaskQuery query(std::move(selection));
   bool any = false;
   // Constructors that wait for a place.
@@ -176,20 +182,18 @@ Result<TaskQuery> Asking::tasks(int64_t limit) {
     query.add_live(record);
     any = true;
   }
+  if (!query_.exclude_driver) {
+    RT_ASSIGN(auto jobs, sources_->ask_head(&Head::GetJobs, proto::Empty()));
+    for (const auto& one : jobs.jobs()) query.add_driver(one);
+    any |= jobs.jobs_size() > 0;
+  }
+  const int64_t asked_us = wall_now_us();
   RT_TRY(ask_processes(&Process::ListTasks, [&](const proto::TaskRecords& reply) {
     for (const auto& record : reply.tasks()) query.add_live(record);
     any |= reply.tasks_size() > 0;
   }));
-  for (bool more = true; more;) {
-    RT_ASSIGN(auto reply, sources_->ask_head(&Head::GetTaskEvents, request));
-    for (const auto& batch : reply.batches()) {
-      auto data = unpack_task_events(batch.packed());
-      if (data) query.add_history(*data);
-      any |= data && !data->events.empty();
-    }
-    more = reply.more() && reply.next_row() > request.after_row();
-    request.set_after_row(reply.next_row());
-  }
+  RT_TRY(read_history(*sources_, job, asked_us, &query, &notes_));
+  any |= notes_.any;
   if (any && !bound) return bound.error();
   return query;
 }

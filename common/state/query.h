@@ -19,6 +19,7 @@ struct Query {
   std::vector<Filter> filters;
   int64_t limit = 100;
   bool detail = false;
+  bool exclude_driver = true;          // tasks: without the pseudo-tasks of drivers
   int64_t timeout_us = 30'000'000;
 };
 
@@ -32,7 +33,8 @@ struct Answer {
   Json json;
 };
 
-// {"total", "num_filtered", "num_after_truncation", "result": [rows], "partial_failure_warning": text or null, "warnings": null}
+// {"total", "num_filtered", "num_after_truncation", "result": [rows], "partial_failure_warning": text or null,
+// "warnings": [text] or null}
 // total: before filters (tasks: after them), num_filtered: after them, num_after_truncation: rows in `result`.
 // kInvalid: limit, resource or filter. A filter is looked at once there is a row. kUnsupported: what this release does not record.
 Result<Answer> list(const Cluster& cluster, const Query& query);

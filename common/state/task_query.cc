@@ -18,10 +18,22 @@ constexpr std::array kSystemErrors = {"TASK_EXECUTION_EXCEPTION", "TASK_CANCELLE
 // Of a row: the end says what was raised.
 constexpr size_t kMaxErrorBytes = 500;
 
+// Of TaskEvent::Kind, for a driver: no event is of this kind.
+constexpr uint8_t kDriver = 255;
+
 const char* type_of(uint8_t kind) {
+  if (kind == kDriver) return "DRIVER_TASK";
   if (kind == TaskEvent::kActorCreation) return "ACTOR_CREATION_TASK";
   return kind == TaskEvent::kActorMethod || kind == TaskEvent::kOwnerFailedMethod ? "ACTOR_TASK" : "NORMAL_TASK";
 }
+
+// The name of an error's type: what user code raises is one kind.
+std::string_view error_type(std::string_view error) {
+  std::string_view type = error.substr(0, error.find('\n'));
+  return std::find(kSystemErrors.begin(), kSystemErrors.end(), type) == kSystemErrors.end() ? kSystemErrors.front() : type;
+}
+
+bool is_owners(uint8_t kind) { return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod; }
 
 bool ends_in_member(std::string_view name, std::string_view member) {
   return name.size() > member.size() + 1 && name.ends_with(member) && name[name.size() - member.size() - 1] == '.';
@@ -32,6 +44,8 @@ bool ends_in_member(std::string_view name, std::string_view member) {
 // One attempt, without copies of what its batch or record holds.
 struct TaskQuery::View {
   TaskId task;
+  ActorId actor;                                 // nil: of no actor
+  JobId job;
   uint32_t attempt = 0;
   uint8_t kind = TaskEvent::kTask;
   std::string_view name, function;
@@ -45,7 +59,9 @@ struct TaskQuery::View {
   const proto::TaskRecord* record = nullptr;
 };
 
-TaskQuery::TaskQuery(TaskSelection selection) : selection_(std::move(selection)), resource_(*find_resource("tasks")) {}
+TaskQuery::TaskQuery(TaskSelection selection) : selection_(std::move(selection)), resource_(*find_resource("tasks")) {
+  needs_events_ = selection_.filters.looks_at("task_id") || selection_.filters.looks_at("parent_task_id");
+}
 
 void TaskQuery::add_live(const proto::TaskRecord& record) {
   if (!TaskId::is_valid(record.task_id())) return;
@@ -59,16 +75,18 @@ void TaskQuery::add_live(const proto::TaskRecord& record) {
   known.set_parent_task_id(parent);
 }
 
-void TaskQuery::add_history(const TaskEventBatchData& batch) {
+void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
   for (const TaskEvent& event : batch.events) {
     if (event.kind == TaskEvent::kSubmission || event.name >= batch.strings.size() || event.function >= batch.strings.size() || event.error >= batch.strings.size()) continue;
     View view;
     view.task = event.task;
+    view.job = job_of(event.task);
+    if (is_actors(event.kind)) view.actor = actor_of(event.task);
     view.attempt = event.attempt;
     view.kind = event.kind;
     view.name = batch.strings[event.name];
     view.function = batch.strings[event.function];
-    view.owner_failed = event.kind == TaskEvent::kOwnerFailedTask || event.kind == TaskEvent::kOwnerFailedMethod;
+    view.owner_failed = is_owners(event.kind);
     view.is_cpp = batch.is_cpp;
     view.at_us = event.start_us;
     view.end_ms = (event.start_us + event.deserialize_us + event.execute_us + event.store_us) / 1000;
@@ -81,9 +99,8 @@ void TaskQuery::add_history(const TaskEventBatchData& batch) {
     view.state = event.error ? "FAILED" : "FINISHED";
     if (event.error) {
       std::string_view error = batch.strings[event.error];
-      std::string_view type = error.substr(0, error.find('\n'));
-      view.error_type = std::find(kSystemErrors.begin(), kSystemErrors.end(), type) == kSystemErrors.end() ? kSystemErrors.front() : type;
-      view.error_message = error.substr(std::min(type.size() + 1, error.size()));
+      view.error_type = error_type(error);
+      view.error_message = error.substr(std::min(error.find('\n'), error.size() - 1) + 1);
       if (view.error_message.size() > kMaxErrorBytes) view.error_message.remove_prefix(view.error_message.size() - kMaxErrorBytes);
     }
     Key key{event.task, event.attempt};
@@ -91,31 +108,84 @@ void TaskQuery::add_history(const TaskEventBatchData& batch) {
       if (!it->second.parent_task_id().empty()) view.parent_hex = to_hex(it->second.parent_task_id());
       live_.erase(it);
     }
-    consider(key, view);
+    consider(key, view, counted);
   }
 }
 
-void TaskQuery::take_live() {
-  for (const auto& [key, record] : live_) {
+int64_t TaskQuery::count(const TaskDigest& digest) {
+  int64_t matching = 0;
+  for (const TaskDigest::Group& group : digest.groups) {
     View view;
-    view.task = key.first;
-    view.attempt = key.second;
-    view.kind = static_cast<uint8_t>(record.kind());
-    view.name = record.name();
-    view.function = record.function();
-    view.state = task_state_name(record.state());
-    std::string node = to_hex(record.node_id()), worker = to_hex(record.worker_id());
-    view.node_hex = node;
-    view.worker_hex = worker;
-    view.parent_hex = to_hex(record.parent_task_id());
-    view.pid = record.pid();
-    view.start_ms = record.start_time_us() / 1000;
-    view.at_us = std::numeric_limits<int64_t>::max();
-    view.is_cpp = record.language() == proto::LANGUAGE_CPP;
-    view.record = &record;
-    consider(key, view);
+    view.job = group.job;
+    view.actor = group.actor;
+    view.attempt = group.attempt;
+    view.kind = group.kind;
+    view.name = digest.strings[group.name];
+    view.function = digest.strings[group.function];
+    view.is_cpp = digest.is_cpp;
+    if (!is_owners(group.kind)) {
+      view.node_hex = digest.node_hex;
+      view.worker_hex = digest.worker_hex;
+      view.pid = digest.pid;
+    }
+    view.state = group.error ? "FAILED" : "FINISHED";
+    if (group.error) view.error_type = error_type(digest.strings[group.error]);
+    if (!matches(view)) continue;
+    count(view, group.events);
+    matching += group.events;
   }
+  return matching;
+}
+
+TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& record, Texts* texts) {
+  *texts = {to_hex(record.node_id()), to_hex(record.worker_id())};
+  View view;
+  view.task = key.first;
+  view.job = job_of(key.first);
+  view.attempt = key.second;
+  view.kind = static_cast<uint8_t>(record.kind());
+  if (is_actors(view.kind)) view.actor = actor_of(key.first);
+  view.name = record.name();
+  view.function = record.function();
+  view.state = task_state_name(record.state());
+  view.node_hex = texts->node;
+  view.worker_hex = texts->worker;
+  view.parent_hex = to_hex(record.parent_task_id());
+  view.pid = record.pid();
+  view.start_ms = record.start_time_us() / 1000;
+  view.at_us = std::numeric_limits<int64_t>::max();
+  view.is_cpp = record.language() == proto::LANGUAGE_CPP;
+  view.record = &record;
+  return view;
+}
+
+bool TaskQuery::live_matters() const {
+  Texts texts;
+  return std::any_of(live_.begin(), live_.end(), [&](const auto& live) { return matches(view_of(live.first, live.second, &texts)); });
+}
+
+void TaskQuery::take_live() {
+  Texts texts;
+  for (const auto& [key, record] : live_) consider(key, view_of(key, record, &texts), true);
   live_.clear();
+}
+
+void TaskQuery::add_driver(const proto::JobInfo& job) {
+  if (!JobId::is_valid(job.job_id())) return;
+  View view;
+  view.job = JobId::from_binary(job.job_id());
+  view.task = driver_task_id(view.job);
+  view.kind = kDriver;
+  view.name = view.function = job.config().entrypoint();
+  view.state = job.finished() ? "FINISHED" : "RUNNING";
+  std::string node = to_hex(job.driver_node_id()), worker = to_hex(job.driver_worker_id());
+  view.node_hex = node;
+  view.worker_hex = worker;
+  view.pid = job.driver_pid();
+  view.start_ms = job.start_time_ms();
+  view.end_ms = job.end_time_ms();
+  view.at_us = std::numeric_limits<int64_t>::max();
+  consider({view.task, 0}, view, true);
 }
 
 std::string TaskQuery::name_of(const View& view) const {
@@ -126,7 +196,7 @@ std::string TaskQuery::name_of(const View& view) const {
     name = view.function;                                                        // with its class
   }
   if (view.kind != TaskEvent::kActorCreation) return std::string(name);
-  auto actor = selection_.actor_names.find(actor_of(view.task));
+  auto actor = selection_.actor_names.find(view.actor);
   return actor == selection_.actor_names.end() ? std::string(name) : actor->second + ":" + std::string(name);
 }
 
@@ -137,8 +207,8 @@ Field TaskQuery::field(const View& view, int column) const {
   if (key == "attempt_number") return int64_t{view.attempt};
   if (key == "name") return name_of(view);
   if (key == "state") return std::string(view.state);
-  if (key == "job_id") return job_of(view.task).hex();
-  if (key == "actor_id") return view.kind == TaskEvent::kTask || view.kind == TaskEvent::kOwnerFailedTask ? Field() : Field(actor_of(view.task).hex());
+  if (key == "job_id") return view.job.hex();
+  if (key == "actor_id") return view.actor.is_nil() ? Field() : Field(view.actor.hex());
   if (key == "type") return std::string(type_of(view.kind));
   if (key == "func_or_class_name") return text(view.function);
   if (key == "parent_task_id") return text(view.parent_hex);
@@ -179,14 +249,26 @@ Json TaskQuery::row_of(const View& view) const {
   return row;
 }
 
-void TaskQuery::consider(const Key& key, const View& view) {
-  if (!selection_.filters.match([&](int column) { return field(view, column); })) return;
-  ++types_[type_of(view.kind)];
+bool TaskQuery::matches(const View& view) const {
+  return selection_.filters.match([&](int column) { return field(view, column); });
+}
+
+void TaskQuery::count(const View& view, int64_t tasks) {
+  types_[type_of(view.kind)] += tasks;
   Count& count = counts_[name_of(view)];
   count.type = type_of(view.kind);
-  ++count.states[view.state];
-  ++total_;
+  count.states[view.state] += tasks;
+  total_ += tasks;
+}
+
+void TaskQuery::consider(const Key& key, const View& view, bool counted) {
+  if (!matches(view)) return;
+  if (counted) count(view, 1);
   keep(key, view);
+}
+
+bool TaskQuery::wants_rows_from(int64_t before_us) const {
+  return selection_.limit > 0 && (static_cast<int64_t>(kept_.size()) < selection_.limit || by_time_.begin()->first <= before_us);
 }
 
 void TaskQuery::keep(const Key& key, const View& view) {

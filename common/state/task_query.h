@@ -2,6 +2,8 @@
 //
 // Feed it all add_live() first, then the history batch by batch: what ended meanwhile replaces the live task. Of the tasks that match, the newest
 // `limit` are kept (attempts count apiece), so memory is bounded by the limit and by what lives. Rows are sorted by task id.
+//
+// A batch is given whole (add_history), or counted by its digest first (count) and read for rows later, if at all (take_rows).
 #pragma once
 
 #include <map>
@@ -11,7 +13,8 @@
 #include <utility>
 
 #include "common/base/ids.h"
-#include "common/events/task_events.h"
+#include "common/events/task_digest.h"
+#include "common/proto/head.pb.h"
 #include "common/proto/worker.pb.h"
 #include "common/state/rows.h"
 
@@ -29,7 +32,19 @@ class TaskQuery {
 
   // As its owner and the process that has it to run say it; the two are merged.
   void add_live(const proto::TaskRecord& record);
-  void add_history(const TaskEventBatchData& batch);
+  void add_history(const TaskEventBatchData& batch) { read(batch, true); }
+  // The pseudo-task of a job's driver.
+  void add_driver(const proto::JobInfo& job);
+
+  // Filters look at what a digest has not.
+  bool needs_events() const { return needs_events_; }
+  // A live task is among what is chosen: one that has ended meanwhile must be found in the history.
+  bool live_matters() const;
+  // Counts the batch, and says how many of its tasks match.
+  int64_t count(const TaskDigest& digest);
+  void take_rows(const TaskEventBatchData& batch) { read(batch, false); }
+  // False: what ended before would not be kept.
+  bool wants_rows_from(int64_t before_us) const;
 
   struct Result {
     std::vector<Json> rows;
@@ -46,7 +61,14 @@ class TaskQuery {
     Json row;
     int64_t at_us = 0;
   };
-  void consider(const Key& key, const View& view);
+  struct Texts {
+    std::string node, worker;                  // what a View of a live task points into
+  };
+  static View view_of(const Key& key, const proto::TaskRecord& record, Texts* texts);
+  void read(const TaskEventBatchData& batch, bool counted);
+  bool matches(const View& view) const;
+  void count(const View& view, int64_t tasks);
+  void consider(const Key& key, const View& view, bool counted = true);
   void keep(const Key& key, const View& view);
   void take_live();
   Field field(const View& view, int column) const;
@@ -55,6 +77,7 @@ class TaskQuery {
 
   TaskSelection selection_;
   const Resource& resource_;
+  bool needs_events_ = false;
   std::map<Key, proto::TaskRecord> live_;
   std::map<Key, Kept> kept_;
   std::set<std::pair<int64_t, Key>> by_time_;  // of kept_, oldest first

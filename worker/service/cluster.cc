@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "common/events/task_digest.h"
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
@@ -142,6 +143,7 @@ void Worker::Impl::flush_events() {
   batch.set_count(static_cast<int64_t>(events.events.size()));
   batch.set_dropped(events_dropped);
   batch.set_packed(pack_task_events(events));
+  batch.set_digest(pack_task_digest(events));
   rpc::notify(*node_manager, &proto::NodeManagerService::Stub::AddTaskEvents, batch);
   events.events.clear();
   events.strings.clear();

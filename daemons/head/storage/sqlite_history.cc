@@ -14,17 +14,23 @@ constexpr char kSchema[] =
     "CREATE INDEX batches_of_job ON batches(job, row);"
     "CREATE TABLE totals(dropped INTEGER NOT NULL);"
     "INSERT INTO totals VALUES (0)";
+// Apart from the batches, so that reading all of them touches no page of those. Files of earlier releases have none.
+constexpr char kDigests[] = "CREATE TABLE IF NOT EXISTS digests(row INTEGER PRIMARY KEY, digest BLOB NOT NULL)";
 
 // What a row costs beyond its packed events, so that many small batches are bounded, too.
 constexpr int64_t kRowBytes = 100;
 constexpr int64_t kDefaultReplyBytes = 16 << 20, kMaxReplyBytes = 64 << 20;
+
+int64_t bytes_of(const proto::TaskEventBatch& batch) { return static_cast<int64_t>(batch.packed().size() + batch.digest().size()) + kRowBytes; }
 
 }  // namespace
 
 Result<std::unique_ptr<SqliteHistory>> SqliteHistory::open(const std::string& path, const Settings& settings, DiskThread& disk, PostTask post) {
   RT_ASSIGN(auto db, SqliteDb::open({path, "the task history", false, kSchema}));
   RT_ASSIGN(auto insert, SqliteStatement::prepare(*db, "INSERT INTO batches(job, min_us, max_us, count, bytes, packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
-  std::unique_ptr<SqliteHistory> history(new SqliteHistory(std::move(db), std::move(insert), settings, disk, std::move(post)));
+  RT_TRY(db->exec(kDigests));
+  RT_ASSIGN(auto insert_digest, SqliteStatement::prepare(*db, "INSERT INTO digests(row, digest) VALUES (last_insert_rowid(), ?1)"));
+  std::unique_ptr<SqliteHistory> history(new SqliteHistory(std::move(db), std::move(insert), std::move(insert_digest), settings, disk, std::move(post)));
   RT_TRY(history->load_totals());
   return history;
 }
@@ -49,7 +55,7 @@ void SqliteHistory::append(proto::TaskEventBatch batch) {
   bool first = false;
   {
     std::lock_guard lock(mutex_);
-    int64_t bytes = static_cast<int64_t>(batch.packed().size()) + kRowBytes;
+    int64_t bytes = bytes_of(batch);
     if (pending_bytes_ + bytes > queue_bytes_) {
       overflow_ += batch.count() + batch.dropped();
       return;
@@ -85,7 +91,7 @@ void SqliteHistory::drain() {
 Status SqliteHistory::write(const std::vector<proto::TaskEventBatch>& batches) {
   RT_TRY(db_->exec("BEGIN IMMEDIATE"));
   for (const auto& batch : batches) {
-    int64_t bytes = static_cast<int64_t>(batch.packed().size()) + kRowBytes;
+    int64_t bytes = bytes_of(batch);
     dropped_ += std::max<int64_t>(0, batch.dropped());
     insert_.bind(1, std::string_view(batch.job_id()));
     insert_.bind(2, batch.min_time_us());
@@ -94,6 +100,10 @@ Status SqliteHistory::write(const std::vector<proto::TaskEventBatch>& batches) {
     insert_.bind(5, bytes);
     insert_.bind(6, std::string_view(batch.packed()));
     RT_TRY(insert_.run());
+    if (!batch.digest().empty()) {
+      insert_digest_.bind(1, std::string_view(batch.digest()));
+      RT_TRY(insert_digest_.run());
+    }
     kept_bytes_ += bytes;
   }
   RT_TRY(trim());
@@ -117,7 +127,10 @@ Status SqliteHistory::trim() {
   oldest.reset();
   RT_ASSIGN(auto remove, SqliteStatement::prepare(*db_, "DELETE FROM batches WHERE row <= ?1"));
   remove.bind(1, last);
-  return remove.run();
+  RT_TRY(remove.run());
+  RT_ASSIGN(auto remove_digests, SqliteStatement::prepare(*db_, "DELETE FROM digests WHERE row <= ?1"));
+  remove_digests.bind(1, last);
+  return remove_digests.run();
 }
 
 void SqliteHistory::query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) {
@@ -128,33 +141,63 @@ void SqliteHistory::query(const proto::GetTaskEventsRequest& request, std::funct
   });
 }
 
+namespace {
+
+constexpr char kColumns[] = "SELECT batches.row, job, min_us, max_us, count, digest, ";
+
+// Of the batches with a digest only that; of the others all.
+std::string selection(const proto::GetTaskEventsRequest& request) {
+  std::string sql = kColumns;
+  sql += request.digests_only() ? "CASE WHEN digest IS NULL THEN packed END" : "packed";
+  sql += " FROM batches LEFT JOIN digests ON digests.row = batches.row WHERE ";
+  if (request.rows_size() > 0) return sql + "batches.row = ?1";
+  return sql + (request.job_id().empty() ? "batches.row > ?1 ORDER BY batches.row" : "batches.row > ?1 AND job = ?2 ORDER BY batches.row");
+}
+
+// Adds the statement's row. False, and `more` is set: there is no place for it.
+bool add_batch(const SqliteStatement& row, int64_t limit, int64_t* bytes, proto::GetTaskEventsReply* reply) {
+  proto::TaskEventBatch batch;
+  batch.set_digest(row.blob(5));
+  batch.set_packed(row.blob(6));
+  *bytes += bytes_of(batch);
+  // At least one, however large: the caller must get on.
+  if (*bytes > limit && reply->batches_size() > 0) {
+    reply->set_more(true);
+    return false;
+  }
+  batch.set_row(row.integer(0));
+  batch.set_job_id(row.blob(1));
+  batch.set_min_time_us(row.integer(2));
+  batch.set_max_time_us(row.integer(3));
+  batch.set_count(row.integer(4));
+  reply->set_next_row(batch.row());
+  *reply->add_batches() = std::move(batch);
+  return true;
+}
+
+}  // namespace
+
 Result<proto::GetTaskEventsReply> SqliteHistory::read(const proto::GetTaskEventsRequest& request) {
-  int64_t limit = request.max_bytes() > 0 ? std::min(request.max_bytes(), kMaxReplyBytes) : kDefaultReplyBytes;
-  bool one_job = !request.job_id().empty();
-  RT_ASSIGN(auto rows, SqliteStatement::prepare(*db_, one_job ? "SELECT row, job, min_us, max_us, count, bytes, packed FROM batches WHERE row > ?1 AND job = ?2 ORDER BY row"
-                                                              : "SELECT row, job, min_us, max_us, count, bytes, packed FROM batches WHERE row > ?1 ORDER BY row"));
-  rows.bind(1, request.after_row());
-  if (one_job) rows.bind(2, std::string_view(request.job_id()));
+  const int64_t limit = request.max_bytes() > 0 ? std::min(request.max_bytes(), kMaxReplyBytes) : kDefaultReplyBytes;
+  RT_ASSIGN(auto rows, SqliteStatement::prepare(*db_, selection(request).c_str()));
   proto::GetTaskEventsReply reply;
   reply.set_next_row(request.after_row());
   reply.set_dropped(dropped_);
   int64_t bytes = 0;
+  if (request.rows_size() > 0) {
+    for (int64_t wanted : request.rows()) {
+      rows.reset();
+      rows.bind(1, wanted);
+      RT_ASSIGN(bool found, rows.step());
+      if (found && !add_batch(rows, limit, &bytes, &reply)) break;
+    }
+    return reply;
+  }
+  rows.bind(1, request.after_row());
+  if (!request.job_id().empty()) rows.bind(2, std::string_view(request.job_id()));
   for (;;) {
     RT_ASSIGN(bool row, rows.step());
-    if (!row) return reply;
-    bytes += rows.integer(5);
-    // At least one, however large: the caller must get on.
-    if (bytes > limit && reply.batches_size() > 0) {
-      reply.set_more(true);
-      return reply;
-    }
-    proto::TaskEventBatch* batch = reply.add_batches();
-    batch->set_job_id(rows.blob(1));
-    batch->set_min_time_us(rows.integer(2));
-    batch->set_max_time_us(rows.integer(3));
-    batch->set_count(rows.integer(4));
-    batch->set_packed(rows.blob(6));
-    reply.set_next_row(rows.integer(0));
+    if (!row || !add_batch(rows, limit, &bytes, &reply)) return reply;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "common/events/task_events.h"
+#include "common/events/task_digest.h"
 
 #include <gtest/gtest.h>
 #include <zstd.h>
@@ -143,6 +143,35 @@ TEST(Timeline, SubmissionsAndBadTextStayValidJson) {
   EXPECT_EQ(events[4]["cat"], "submit_task");
   EXPECT_EQ(events[4]["tid"], "driver:abcd");
   EXPECT_EQ(events[4]["cname"], "background_memory_dump");
+}
+
+TEST(TaskDigest, GroupsWhatIsAlike) {
+  TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2), event_of(1, 2, 3), event_of(1, 2)});
+  auto digest = unpack_task_digest(pack_task_digest(batch));
+  ASSERT_TRUE(digest) << digest.error().message;
+  ASSERT_EQ(digest->groups.size(), 2u);
+  EXPECT_EQ(digest->groups[0].events, 3u);
+  EXPECT_EQ(digest->strings[digest->groups[0].name], "__main__.f");
+  EXPECT_EQ(digest->strings[digest->groups[1].error], "ValueError");
+  EXPECT_EQ(digest->worker_hex, "abcd");
+  EXPECT_EQ(digest->groups[0].job, job_id_from_int(1));
+}
+
+TEST(TaskDigest, OfTooManyGroupsThereIsNone) {
+  TaskEventBatchData batch = batch_of({});
+  for (int i = 0; i < 1000; ++i) {
+    batch.strings.push_back("name " + std::to_string(i));
+    batch.events.push_back(event_of(static_cast<uint32_t>(batch.strings.size() - 1), 2));
+  }
+  EXPECT_EQ(pack_task_digest(batch), "");
+}
+
+TEST(TaskDigest, WhatIsNoDigestIsRefused) {
+  std::string good = pack_task_digest(batch_of({event_of(1, 2), event_of(1, 2, 3)}));
+  for (size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(unpack_task_digest(good.substr(0, size))) << size;
+  std::string forged = good;
+  forged[forged.size() - 10] = '\x7f';      // the last group's error
+  EXPECT_FALSE(unpack_task_digest(forged));
 }
 
 }  // namespace

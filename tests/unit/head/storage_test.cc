@@ -237,6 +237,9 @@ class HistoryTest : public StorageTest {
     request.set_after_row(after);
     request.set_max_bytes(max_bytes);
     if (job) request.set_job_id(job_id_from_int(static_cast<uint32_t>(job)).binary());
+    return ask(request);
+  }
+  proto::GetTaskEventsReply ask(const proto::GetTaskEventsRequest& request) {
     std::optional<Result<proto::GetTaskEventsReply>> got;
     history->query(request, [&](Result<proto::GetTaskEventsReply> reply) { got = std::move(reply); });
     EXPECT_TRUE(mailbox.run_until([&] { return got.has_value(); }));
@@ -266,6 +269,33 @@ TEST_F(HistoryTest, BatchesComeBackInOrderAndInPieces) {
   EXPECT_EQ(query(0, 1).batches_size(), 1);   // one at least
   open();
   EXPECT_EQ(query().batches_size(), 10);
+}
+
+TEST_F(HistoryTest, DigestsComeWithoutTheirBatchesAndBatchesByTheirRows) {
+  open();
+  for (int i = 1; i <= 4; ++i) {
+    auto one = batch(1, i, 1000);
+    if (i != 3) one.set_digest("digest " + std::to_string(i));
+    history->append(one);
+  }
+  proto::GetTaskEventsRequest request;
+  request.set_digests_only(true);
+  auto reply = ask(request);
+  ASSERT_EQ(reply.batches_size(), 4);
+  EXPECT_EQ(reply.batches(1).digest(), "digest 2");
+  EXPECT_TRUE(reply.batches(1).packed().empty());
+  EXPECT_EQ(reply.batches(2).packed().size(), 1000u);      // of an earlier release: there is only that
+  proto::GetTaskEventsRequest some;
+  for (int64_t row : {reply.batches(3).row(), int64_t{999}, reply.batches(0).row()}) some.add_rows(row);
+  auto found = ask(some);
+  ASSERT_EQ(found.batches_size(), 2);                      // what is not there is left out
+  EXPECT_EQ(found.batches(0).count(), 4);
+  EXPECT_EQ(found.batches(1).count(), 1);
+  EXPECT_EQ(found.batches(1).packed().size(), 1000u);
+  EXPECT_FALSE(found.more());
+  some.set_max_bytes(1);
+  EXPECT_EQ(ask(some).batches_size(), 1);
+  EXPECT_TRUE(ask(some).more());
 }
 
 TEST_F(HistoryTest, TheOldestGoFirstAndAreCounted) {

@@ -159,6 +159,67 @@ TEST_F(TaskQueryTest, SummariesCountByNameAndState) {
   EXPECT_EQ(summary["total_actor_tasks"], 1);
 }
 
+// Counting a batch by its digest and reading it for its rows is the same as reading it whole.
+TEST_F(TaskQueryTest, ADigestCountsWhatTheBatchHolds) {
+  TaskEvent retried = event(task(4), TaskEvent::kTask, 1, 2, 7);
+  retried.attempt = 1;
+  TaskEventBatchData data = batch({event(task(1)), event(task(2), TaskEvent::kTask, 1, 2, 7), event(task(3), TaskEvent::kOwnerFailedTask, 1, 2, 8), retried,
+                                   event(make_task_id(5, actor), TaskEvent::kActorCreation, 5, 6), event(make_task_id(6, actor), TaskEvent::kActorMethod, 3, 4),
+                                   event(task(7), TaskEvent::kSubmission), event(task(8))});
+  auto digest = unpack_task_digest(pack_task_digest(data));
+  ASSERT_TRUE(digest) << digest.error().message;
+  const std::vector<std::vector<Filter>> questions = {{}, {{"state", true, "failed"}}, {{"name", true, "f"}}, {{"type", false, "NORMAL_TASK"}}, {{"error_type", true, "WORKER_DIED"}},
+                                                      {{"worker_pid", true, "9"}}, {{"worker_id", false, "bb"}}, {{"attempt_number", true, "1"}}, {{"name", true, "mine:A.__init__"}},
+                                                      {{"actor_id", true, actor.hex()}}, {{"job_id", true, job_id_from_int(1).hex()}}, {{"job_id", true, job_id_from_int(2).hex()}}};
+  for (const auto& filters : questions) {
+    TaskQuery whole = query(filters), counted = query(filters);
+    whole.add_history(data);
+    ASSERT_FALSE(counted.needs_events());
+    int64_t matching = counted.count(*digest);
+    counted.take_rows(data);
+    auto expected = whole.rows(), got = counted.rows();
+    EXPECT_EQ(expected.rows, got.rows) << filters.size();
+    EXPECT_EQ(expected.total, got.total);
+    EXPECT_EQ(matching, expected.total);
+    EXPECT_EQ(whole.summary(), counted.summary());
+  }
+  EXPECT_TRUE(query({{"task_id", true, task(1).hex()}}).needs_events());
+}
+
+TEST_F(TaskQueryTest, OlderRowsAreWantedWhileThereIsPlaceForThem) {
+  TaskQuery q = query({}, 2);
+  EXPECT_TRUE(q.wants_rows_from(0));
+  TaskEvent first = event(task(1)), second = event(task(2));
+  q.add_history(batch({first, second}));
+  EXPECT_FALSE(q.wants_rows_from(first.start_us - 1));
+  EXPECT_TRUE(q.wants_rows_from(second.start_us));
+  EXPECT_FALSE(query({}, 0).wants_rows_from(second.start_us));
+}
+
+TEST_F(TaskQueryTest, WhatLivesMattersWhereItIsChosen) {
+  for (const char* state : {"RUNNING", "FINISHED"}) {
+    TaskQuery q = query({{"state", true, state}});
+    EXPECT_FALSE(q.live_matters());
+    q.add_live(live(task(1), proto::TaskRecord::RUNNING));
+    EXPECT_EQ(q.live_matters(), state == std::string("RUNNING"));
+  }
+}
+
+TEST_F(TaskQueryTest, DriversAreTasks) {
+  proto::JobInfo job;
+  job.set_job_id(job_id_from_int(3).binary());
+  job.mutable_config()->set_entrypoint("python prog.py");
+  job.set_driver_pid(17);
+  job.set_start_time_ms(5);
+  TaskQuery q = query({{"type", true, "DRIVER_TASK"}});
+  q.add_driver(job);
+  auto found = q.rows();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.rows[0]["task_id"], driver_task_id(job_id_from_int(3)).hex());
+  EXPECT_EQ(found.rows[0]["name"], "python prog.py");
+  EXPECT_EQ(found.rows[0]["state"], "RUNNING");
+}
+
 TEST_F(TaskQueryTest, ForgedIndexesAreSkipped) {
   TaskQuery q = query();
   q.add_history(batch({event(task(1), TaskEvent::kTask, 99, 2), event(task(2), TaskEvent::kTask, 1, 2, 99), event(task(3))}));

@@ -1,0 +1,43 @@
+// What a batch of task events holds, counted: who filters or counts by anything but a task's id need not read the batch itself.
+//
+// Packed, little-endian: u32 version (1), u32 string count, the strings; node ip, worker and node id as strings, u32 pid, u32 flags (2: C++); u32 group count,
+// then each group (actor id, job id, u32 attempt, name, function, error, u8 kind, u32 events).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/events/task_events.h"
+
+namespace rt {
+
+struct TaskDigest {
+  // Events that differ in their task and their times only. Submissions are left out.
+  struct Group {
+    ActorId actor;              // nil: of no actor
+    JobId job;
+    uint32_t attempt = 0;
+    uint32_t name = 0, function = 0, error = 0;   // indexes of strings; error: the type alone, 0 for none
+    uint8_t kind = 0;           // TaskEvent::Kind
+    uint32_t events = 0;
+  };
+  std::string node_ip, worker_hex, node_hex;
+  uint32_t pid = 0;
+  bool is_cpp = false;
+  std::vector<std::string> strings;
+  std::vector<Group> groups;
+};
+
+// Whether an event of this kind belongs to an actor's task.
+bool is_actors(uint8_t kind);
+
+// Empty where counting would save nothing: the groups are too many.
+std::string pack_task_digest(const TaskEventBatchData& batch);
+// kInvalid for anything that is no digest.
+Result<TaskDigest> unpack_task_digest(std::string_view packed);
+
+}  // namespace rt

@@ -1,0 +1,59 @@
+// Little-endian bytes of what processes record: writing them, and reading them without trust.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace rt::events {
+
+static_assert(std::endian::native == std::endian::little, "written as they are in memory");
+
+template <class T>
+void put(std::string& out, T value) {
+  static_assert(std::is_integral_v<T>);
+  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+inline void put_string(std::string& out, std::string_view text) {
+  put(out, static_cast<uint32_t>(text.size()));
+  out += text;
+}
+
+// Reads forward over untrusted bytes; after the first failure everything is zero and ok() is false.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  template <class T>
+  T get() {
+    T value{};
+    if (rest_.size() < sizeof(T)) {
+      ok_ = false;
+      return value;
+    }
+    std::memcpy(&value, rest_.data(), sizeof(T));
+    rest_.remove_prefix(sizeof(T));
+    return value;
+  }
+  std::string_view take(size_t n) {
+    if (rest_.size() < n) {
+      ok_ = false;
+      return {};
+    }
+    std::string_view taken = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    return taken;
+  }
+  std::string_view string() { return take(get<uint32_t>()); }
+  size_t left() const { return rest_.size(); }
+  bool ok() const { return ok_; }
+
+ private:
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+}  // namespace rt::events
