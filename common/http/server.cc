@@ -20,6 +20,7 @@ namespace {
 constexpr auto kEndPatience = std::chrono::milliseconds(200);
 // cpp-httplib gives handlers nothing of ours but the request's headers.
 thread_local const std::atomic<bool>* t_ending = nullptr;
+thread_local SocketStream* t_stream = nullptr;
 
 struct Route {
   std::string method;
@@ -176,6 +177,10 @@ void Server::Impl::run(Fd fd) {
 
 void Server::Impl::serve(Fd fd) {
   SocketStream stream(std::move(fd), options.io_timeout_ms);
+  t_stream = &stream;
+  struct Forget {
+    ~Forget() { t_stream = nullptr; }
+  } forget;
   while (!ending) {
     SocketStream::Head head = stream.read_head(options.idle_timeout_ms);
     if (head == SocketStream::Head::kTooLarge) {
@@ -251,5 +256,6 @@ Status Server::listen_fd(int fd) {
 int Server::port() const { return listener_ ? listener_->local_address().port : 0; }
 
 bool Server::ending() { return t_ending && *t_ending; }
+bool Server::client_gone() { return t_stream && t_stream->peer_closed(); }
 
 }  // namespace rt::http

@@ -58,6 +58,8 @@ class Server {
   int port() const;
   // True once the server ends: for handlers that go on for long, in their threads.
   static bool ending();
+  // Likewise: the client whose question this thread answers has gone.
+  static bool client_gone();
 
  private:
   struct Impl;

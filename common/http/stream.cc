@@ -56,6 +56,11 @@ SocketStream::Head SocketStream::read_head(int64_t idle_ms) {
   }
 }
 
+bool SocketStream::peer_closed() const {
+  char next;
+  return ::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 Fd SocketStream::release(std::string* rest) {
   *rest = std::move(buffer_);
   buffer_.clear();

@@ -20,6 +20,8 @@ class SocketStream final : public httplib::Stream {
   // What was read and not taken: begins with the head.
   const std::string& buffered() const { return buffer_; }
   size_t head_bytes() const { return head_bytes_; }
+  // The peer has said that it sends no more; a client that asks does so when it goes.
+  bool peer_closed() const;
   // The socket and what was read from it. The stream is over.
   Fd release(std::string* rest);
 

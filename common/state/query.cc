@@ -9,6 +9,7 @@
 #include "common/events/task_events.h"
 #include "common/metrics/prometheus.h"
 #include "common/proto/object_store.pb.h"
+#include "common/state/cluster_events.h"
 #include "common/state/history.h"
 #include "common/state/sources.h"
 #include "common/state/task_query.h"
@@ -129,7 +130,10 @@ Result<std::vector<Json>> Asking::rows() {
       for (const auto& object : reply.objects()) rows.push_back(object_row(object, reply));
     }));
   } else if (name == "cluster_events") {
-    return make_error(Code::kUnsupported, "cluster events are not recorded in this release: look into the logs of the daemons (ray.util.state.list_logs)");
+    RT_ASSIGN(auto all_nodes, nodes(false));
+    RT_ASSIGN(auto all_actors, actors());
+    RT_ASSIGN(auto jobs, sources_->ask_head(&Head::GetJobs, proto::Empty()));
+    for (const auto& event : cluster_events(all_nodes, all_actors, jobs)) rows.push_back(cluster_event_row(event));
   } else if (name == "runtime_envs") {
     return make_error(Code::kUnsupported, "the runtime environments made on nodes are not recorded in this release: a worker that could not make its own says so in its log");
   }   // placement groups: none can exist yet

@@ -14,6 +14,7 @@ Sources::Sources(const std::string& token, int64_t deadline_us) : deadline_us_(d
 }
 
 Sources::~Sources() {
+  for (const auto& [place, connection] : kept_) connection->close(make_error(Code::kUnavailable, "the question is answered"));
   if (head_) head_->close(make_error(Code::kUnavailable, "the question is answered"));
 }
 
@@ -45,6 +46,24 @@ void Sources::run_until(const std::function<bool()>& done) {
     loop_.wait(ready, -1);
     loop_.dispatch(ready);
   }
+}
+
+void Sources::allow(int64_t timeout_us) { deadline_us_ = steady_now_us() + timeout_us; }
+
+Result<std::shared_ptr<rpc::Connection>> Sources::kept_connection(const Place& place) {
+  std::string key = fmt::format("{} {} {}", place.target.address.to_string(), place.target.name, place.target.id);
+  auto known = kept_.find(key);
+  if (known != kept_.end() && known->second->is_open()) return known->second;
+  Result<std::shared_ptr<rpc::Connection>> outcome = make_error(Code::kTimeout, place.name + " cannot be reached in time");
+  bool finished = false;
+  connect_to(place, [&](Result<std::shared_ptr<rpc::Connection>> result) {
+    outcome = std::move(result);
+    finished = true;
+  });
+  run_until([&] { return finished; });
+  if (!outcome) return make_error(outcome.error().code, place.name + ": " + outcome.error().message);
+  kept_[key] = *outcome;
+  return *outcome;
 }
 
 void Sources::connect_to(const Place& place, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done) {

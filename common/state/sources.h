@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +72,23 @@ class Sources {
     for (const auto& connection : connections) connection->close(make_error(Code::kUnavailable, "the question is answered"));
   }
 
+  // Asks one process. The connection is kept for the next question to the same place.
+  template <class Method>
+  Result<typename rpc::StubMethod<Method>::ReplyType> ask_one(const Place& place, Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
+    using Reply = typename rpc::StubMethod<Method>::ReplyType;
+    RT_ASSIGN(auto connection, kept_connection(place));
+    Result<Reply> answer = make_error(Code::kTimeout, place.name + " did not answer in time");
+    bool answered = false;
+    rpc::call(*connection, method, request, left_us(), [&](Result<Reply> reply) {
+      answer = std::move(reply);
+      answered = true;
+    });
+    run_until([&] { return answered; });
+    return answer;
+  }
+  // The next question has this time from now on.
+  void allow(int64_t timeout_us);
+
   const std::vector<std::string>& missing() const { return missing_; }
 
  private:
@@ -79,13 +97,15 @@ class Sources {
   int64_t left_us() const;
   // Every call ends by itself when the time is over, and so does this.
   void run_until(const std::function<bool()>& done);
+  Result<std::shared_ptr<rpc::Connection>> kept_connection(const Place& place);
   void connect_to(const Place& place, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done);
   void note_missing(const Place& place, const Error& why);
 
   net::PollLoop loop_;
   rpc::Identity me_;
-  const int64_t deadline_us_;
+  int64_t deadline_us_;
   std::shared_ptr<rpc::Connection> head_;     // shared as every Connection is
+  std::map<std::string, std::shared_ptr<rpc::Connection>> kept_;   // by address and service
   std::vector<std::string> missing_;
 };
 

@@ -235,7 +235,7 @@ Json TaskQuery::row_of(const View& view) const {
   if (view.start_ms) row["start_time_ms"] = view.start_ms;
   if (view.end_ms) row["end_time_ms"] = view.end_ms;
   if (view.start_ms && view.pid && !view.worker_hex.empty()) {
-    // As WorkerStarter::log_path() of the node-manager names them. Which part is the task's is not recorded.
+    // As WorkerStarter::log_path() of the node-manager names them. Which lines are the task's, markers between them say (log_tail.h).
     std::string log = fmt::format("worker-{}-ffffffff-{}.", view.worker_hex, view.pid);
     row["task_log_info"] = {{"stdout_file", log + "out"}, {"stderr_file", log + "err"}};
   }

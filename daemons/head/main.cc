@@ -81,6 +81,7 @@ std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& 
   context.session_dir = flags.session_dir;
   context.cluster_id = to_hex(server.core().cluster_id());
   context.start_time_ms = wall_now_us() / 1000;
+  context.private_cluster = flags.lifeline_fd >= 0;
   auto api = Api::start(loop, flags.dashboard, std::move(context));
   if (!api) {
     RT_WARN("the dashboard and its HTTP interface are not started: {}", api.error().message);

@@ -84,7 +84,7 @@ class Cluster:
 
     def start(self, *words):
         before = set(self.records())
-        self.shell.ok("start", *words)
+        self.output = self.shell.ok("start", *words)
         (session,) = set(self.records()) - before
         return session
 

@@ -7,10 +7,13 @@ namespace rt::head {
 namespace {
 
 constexpr int kPortsToTry = 50;
+// More than the questions answered at once, so that those beyond are told rather than left waiting.
+constexpr int kMaxConnections = 256;
 
 http::ServerOptions server_options(const ApiContext& context) {
   http::ServerOptions options;
   options.token = context.cluster.token;
+  options.max_connections = kMaxConnections;
   return options;
 }
 
@@ -32,6 +35,9 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   add_basic_routes(server_, shared);
   add_job_routes(server_, shared);
   add_state_routes(server_, shared);
+  add_log_routes(server_, shared);
+  add_cluster_routes(server_, shared);
+  add_timeline_route(server_, shared);
 }
 
 Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& options, ApiContext context) {

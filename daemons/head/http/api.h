@@ -15,6 +15,7 @@ struct ApiContext {
   state::Cluster cluster;               // this head, and its token
   std::string session_name, session_dir, cluster_id;
   int64_t start_time_ms = 0;            // since the epoch
+  bool private_cluster = false;         // made by ray.init()
 };
 using ApiContextPtr = std::shared_ptr<const ApiContext>;
 

@@ -1,9 +1,12 @@
 // The state API: /api/v0/<resource>, /api/v0/<resource>/summarize.
 #include <fmt/core.h>
 
-#include <charconv>
+#include <algorithm>
+#include <thread>
 
+#include "common/base/clock.h"
 #include "daemons/head/http/envelope.h"
+#include "daemons/head/http/query.h"
 #include "daemons/head/http/routes.h"
 
 namespace rt::head {
@@ -11,31 +14,22 @@ namespace {
 
 using http::Call;
 
+constexpr int64_t kMaxDelayS = 600;
+
 std::vector<std::string> values(const http::Request& request, const char* name) {
   std::vector<std::string> all;
   for (size_t i = 0, count = request.get_param_value_count(name); i < count; ++i) all.push_back(request.get_param_value(name, i));
   return all;
 }
 
-Result<int64_t> whole(const Call& call, const char* name, int64_t otherwise) {
-  std::string text = call.query(name);
-  if (text.empty()) return otherwise;
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return make_error(Code::kInvalid, std::string(name) + " is '" + text + "': it takes a whole number from 0");
-  return value;
-}
-
-bool yes(const std::string& text) { return text == "1" || text == "true" || text == "True"; }
-
 Result<state::Query> query_of(const Call& call, const std::string& resource) {
   state::Query query;
   query.resource = resource;
-  query.detail = yes(call.query("detail"));
-  RT_ASSIGN(query.limit, whole(call, "limit", query.limit));
+  query.detail = is_yes(call.query("detail"));
+  query.exclude_driver = is_yes(call.query("exclude_driver", "true"));
+  RT_ASSIGN(query.limit, whole_number(call, "limit", query.limit));
   if (query.limit > state::kMaxLimit) return make_error(Code::kInvalid, fmt::format("Given limit {} exceeds the supported limit {}.", query.limit, state::kMaxLimit));
-  RT_ASSIGN(int64_t seconds, whole(call, "timeout", 30));
-  query.timeout_us = seconds * 1'000'000;
+  RT_ASSIGN(query.timeout_us, timeout_us_of(call));
   auto keys = values(call.request, "filter_keys"), predicates = values(call.request, "filter_predicates"), wanted = values(call.request, "filter_values");
   if (keys.size() != predicates.size() || keys.size() != wanted.size()) {
     return make_error(Code::kInvalid, fmt::format("{} filter_keys, {} filter_predicates and {} filter_values: each filter needs one of all three", keys.size(), predicates.size(), wanted.size()));
@@ -44,28 +38,51 @@ Result<state::Query> query_of(const Call& call, const std::string& resource) {
     if (predicates[i] != "=" && predicates[i] != "!=") return make_error(Code::kInvalid, fmt::format("Unsupported filter predicate {}: it is = or !=", predicates[i]));
     query.filters.push_back({keys[i], predicates[i] == "=", wanted[i]});
   }
+  // Said before anybody is asked, whether or not there is a row to look at.
+  RT_TRY(state::Filters::bind(*state::find_resource(resource), query.filters));
   return query;
+}
+
+void list(Call& call, const ApiContext& context) {
+  auto query = query_of(call, call.parts[0]);
+  if (!query) return fail(call, query.error());
+  auto found = state::list(context.cluster, *query);
+  if (!found) return fail(call, found.error());
+  succeed(call, "", {{"result", std::move(found->json)}}, Keys::kAsTheyAre);
+}
+
+void summarize(Call& call, const ApiContext& context) {
+  const std::string& resource = call.parts[0];
+  std::string by = call.query("summary_by");
+  const char* usual = resource == "tasks" ? "func_name" : resource == "actors" ? "class" : "callsite";
+  if (resource == "tasks" && by == "lineage") return fail(call, make_error(Code::kUnsupported, "a summary of tasks by lineage is not in this release: the history has no parents of tasks that ended"));
+  if (!by.empty() && by != usual) return fail(call, make_error(Code::kInvalid, fmt::format("summary_by is '{}': {} are summarized by {}", by, resource, usual)));
+  auto query = query_of(call, resource);
+  if (!query) return fail(call, query.error());
+  auto found = state::summarize(context.cluster, *query);
+  if (!found) return fail(call, found.error());
+  Json warning = found->json.value("partial_failure_warning", Json());
+  found->json.erase("partial_failure_warning");
+  succeed(call, "", {{"result", {{"result", {{"node_id_to_summary", {{"cluster", std::move(found->json)}}}}}, {"partial_failure_warning", warning}, {"warnings", nullptr}}}}, Keys::kAsTheyAre);
+}
+
+// For tests of those who ask: an answer that takes its time.
+void delay(Call& call) {
+  int64_t seconds = std::min<int64_t>(kMaxDelayS, std::atoll(call.parts[0].c_str()));
+  for (const int64_t end_us = steady_now_us() + seconds * 1'000'000; steady_now_us() < end_us && !http::Server::ending() && !http::Server::client_gone();) {
+    std::this_thread::sleep_for(std::chrono::microseconds(std::min<int64_t>(100'000, end_us - steady_now_us())));
+  }
+  succeed(call, "", Json::object(), Keys::kAsTheyAre);
 }
 
 }  // namespace
 
 void add_state_routes(http::Server& server, const ApiContextPtr& context) {
-  server.on("GET", "/api/v0/(actors|jobs|nodes|placement_groups|workers|tasks|objects|runtime_envs|cluster_events)", [context](Call& call) {
-    auto query = query_of(call, call.parts[0]);
-    if (!query) return fail(call, query.error());
-    auto found = state::list(context->cluster, *query);
-    if (!found) return fail(call, found.error());
-    succeed(call, "", {{"result", std::move(found->json)}}, Keys::kAsTheyAre);
-  });
-  server.on("GET", "/api/v0/(actors|tasks|objects)/summarize", [context](Call& call) {
-    auto query = query_of(call, call.parts[0]);
-    if (!query) return fail(call, query.error());
-    auto found = state::summarize(context->cluster, *query);
-    if (!found) return fail(call, found.error());
-    Json warning = found->json.value("partial_failure_warning", Json());
-    found->json.erase("partial_failure_warning");
-    succeed(call, "", {{"result", {{"result", {{"node_id_to_summary", {{"cluster", std::move(found->json)}}}}}, {"partial_failure_warning", warning}, {"warnings", nullptr}}}}, Keys::kAsTheyAre);
-  });
+  InFlight limit = InFlight::from_environment();
+  server.on("GET", "/api/v0/(actors|jobs|nodes|placement_groups|workers|tasks|objects|runtime_envs|cluster_events)",
+            limit.around([context](Call& call) { list(call, *context); }));
+  server.on("GET", "/api/v0/(actors|tasks|objects)/summarize", limit.around([context](Call& call) { summarize(call, *context); }));
+  server.on("GET", "/api/v0/delay/([0-9]{1,6})", limit.around(delay));
 }
 
 }  // namespace rt::head

@@ -1,4 +1,4 @@
-// Cuts the bytes of one worker log into lines and sorts them by the markers between them (":job_id:", ":task_name:", ":actor_name:").
+// Cuts the bytes of one worker log into lines and sorts them by the markers between them (":job_id:", ":task_name:", ":actor_name:"; ":task_id:" is not for those who read along).
 #pragma once
 
 #include <string>

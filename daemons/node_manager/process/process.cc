@@ -217,7 +217,7 @@ std::string file_tail(const std::string& path, int max_lines, size_t max_bytes) 
     size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    if (line.starts_with(":job_id:") || line.starts_with(":task_name:") || line.starts_with(":actor_name:")) continue;
+    if (line.starts_with(":job_id:") || line.starts_with(":task_name:") || line.starts_with(":task_id:") || line.starts_with(":actor_name:")) continue;
     lines.push_back(line);
   }
   size_t first = lines.size() > static_cast<size_t>(max_lines) ? lines.size() - static_cast<size_t>(max_lines) : 0;

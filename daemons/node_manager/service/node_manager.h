@@ -61,6 +61,7 @@ class NodeManager final : public NodeSink {
   void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
   void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
   void list_processes(proto::ProcessesReply* reply) const { core_->fill_processes(reply); }
+  std::string log_directory() const { return options_.session_dir + "/logs"; }
   const MetricsTable& metrics() const { return metrics_; }
   JobProcesses& jobs() { return *jobs_; }
   HeadLink& head() { return *head_; }

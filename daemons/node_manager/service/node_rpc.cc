@@ -1,9 +1,26 @@
 #include "daemons/node_manager/service/node_rpc.h"
 
+#include <unistd.h>
+
 #include "common/rpc/connection.h"
+#include "daemons/node_manager/process/host_stats.h"
+#include "daemons/node_manager/process/log_files.h"
 #include "daemons/node_manager/service/node_manager.h"
 
 namespace rt::node {
+namespace {
+
+template <class Reply>
+void answer(google::protobuf::RpcController* controller, Result<Reply> result, Reply* reply, google::protobuf::Closure* done) {
+  if (result) {
+    *reply = std::move(*result);
+  } else {
+    rpc::server_call(controller).fail(std::move(result).error());
+  }
+  done->Run();
+}
+
+}  // namespace
 
 void NodeRpc::RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request, proto::RegisterWorkerReply* reply, Closure* done) {
   node_.register_process(rpc::server_call(controller), *request, reply, done);
@@ -79,6 +96,25 @@ void NodeRpc::RecordMetrics(Controller* controller, const proto::MetricsReport* 
 
 void NodeRpc::GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply* reply, Closure* done) {
   node_.metrics().fill(reply);
+  done->Run();
+}
+
+void NodeRpc::ListLogFiles(Controller* controller, const proto::ListLogFilesRequest* request, proto::LogFilesReply* reply, Closure* done) {
+  answer(controller, list_log_files(node_.log_directory(), request->glob()), reply, done);
+}
+
+void NodeRpc::ReadLogFile(Controller* controller, const proto::ReadLogFileRequest* request, proto::ReadLogFileReply* reply, Closure* done) {
+  answer(controller, read_log_file(node_.log_directory(), *request), reply, done);
+}
+
+void NodeRpc::GetHostStats(Controller*, const proto::Empty*, proto::HostStats* reply, Closure* done) {
+  proto::ProcessesReply known;
+  node_.list_processes(&known);
+  std::vector<int> pids = {::getpid()};
+  for (const auto& process : known.processes()) {
+    if (process.alive() && process.pid() > 0) pids.push_back(process.pid());
+  }
+  *reply = host_stats(pids, node_.log_directory());
   done->Run();
 }
 

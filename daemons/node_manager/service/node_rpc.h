@@ -28,6 +28,9 @@ class NodeRpc final : public proto::NodeManagerService {
   void GetStats(Controller*, const proto::Empty*, proto::NodeStats*, Closure*) override;
   void RecordMetrics(Controller*, const proto::MetricsReport*, proto::Empty*, Closure*) override;
   void GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply*, Closure*) override;
+  void ListLogFiles(Controller*, const proto::ListLogFilesRequest*, proto::LogFilesReply*, Closure*) override;
+  void ReadLogFile(Controller*, const proto::ReadLogFileRequest*, proto::ReadLogFileReply*, Closure*) override;
+  void GetHostStats(Controller*, const proto::Empty*, proto::HostStats*, Closure*) override;
   void ListProcesses(Controller*, const proto::Empty*, proto::ProcessesReply*, Closure*) override;
   void Stop(Controller*, const proto::Empty*, proto::Empty*, Closure*) override;
 

@@ -22,7 +22,7 @@ TEST(LogLines, MarkersNameWhatFollows) {
   reader.feed(":job_id:01000000\n:task_name:f\nhello\nwor", &out);
   EXPECT_EQ(text_of(out), "[f]hello|");
   EXPECT_EQ(out[0].job_id(), job_id_from_int(1).binary());
-  reader.feed("ld\r\n:actor_name:C\nx\n\n: y\n", &out);
+  reader.feed("ld\r\n:task_id:ab 0\n:actor_name:C\nx\n\n: y\n", &out);
   EXPECT_EQ(text_of(out), "[f]hello|world|[C]x||: y|");
   reader.feed("no newline", &out);
   reader.finish(&out);

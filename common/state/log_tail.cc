@@ -1,0 +1,142 @@
+#include "common/state/log_tail.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+namespace rt::state {
+namespace {
+
+constexpr int64_t kBackwardBytes = 256 << 10;
+
+bool is_marker(std::string_view line) {
+  return line.starts_with(":job_id:") || line.starts_with(":task_name:") || line.starts_with(":actor_name:") || line.starts_with(":task_id:");
+}
+
+}  // namespace
+
+// Backwards from the end, until enough lines have begun.
+Status LogTail::begin() {
+  if (begun_) return {};
+  RT_ASSIGN(auto first, read_(name_, std::numeric_limits<int64_t>::max(), 1));    // its size alone
+  inode_ = first.inode();
+  begun_ = true;
+  if (lines_ < 0) return {};
+  offset_ = first.size();
+  int64_t wanted = lines_, end = first.size();
+  for (int64_t from = end; wanted > 0 && from > 0;) {
+    int64_t until = from;
+    from = std::max<int64_t>(0, until - kBackwardBytes);
+    RT_ASSIGN(auto piece, read_(name_, from, until - from));
+    std::string_view text = std::string_view(piece.data()).substr(0, static_cast<size_t>(until - from));
+    for (size_t at = text.size(); wanted > 0 && at > 0;) {
+      size_t newline = text.rfind('\n', at - 1);
+      if (newline == std::string_view::npos) break;
+      int64_t begins = from + static_cast<int64_t>(newline) + 1;
+      at = newline;
+      if (begins == end) continue;        // the end of the last line begins none
+      if (--wanted == 0) offset_ = begins;
+    }
+  }
+  if (wanted > 0) offset_ = 0;
+  if (lines_ == 0) offset_ = end;
+  return {};
+}
+
+Result<std::string> LogTail::rest_of_renamed() {
+  auto renamed = read_(name_ + ".1", offset_, 0);
+  if (!renamed || renamed->inode() != inode_) return std::string();
+  return std::move(*renamed->mutable_data());
+}
+
+Result<std::string> LogTail::next() {
+  RT_TRY(begin());
+  RT_ASSIGN(auto piece, read_(name_, offset_, 0));
+  if (piece.inode() != inode_) {
+    RT_ASSIGN(std::string rest, rest_of_renamed());
+    if (!rest.empty()) {
+      offset_ += static_cast<int64_t>(rest.size());
+      return rest;
+    }
+    inode_ = piece.inode();
+    offset_ = 0;
+    RT_ASSIGN(piece, read_(name_, 0, 0));
+  } else if (piece.size() < offset_) {
+    offset_ = piece.size();               // it was cut
+  }
+  offset_ += static_cast<int64_t>(piece.data().size());
+  return std::move(*piece.mutable_data());
+}
+
+TaskLines::TaskLines(const std::string& task_hex, int64_t attempt) : marker_(fmt::format(":task_id:{} {}", task_hex, attempt)) {}
+
+void TaskLines::line(std::string_view text, std::string* out) {
+  if (is_marker(text)) {
+    inside_ = text == marker_;              // another function's name is another task's as well
+  } else if (inside_) {
+    out->append(text).push_back('\n');
+  }
+}
+
+std::string TaskLines::feed(std::string_view data) {
+  std::string out;
+  while (!data.empty()) {
+    size_t end = data.find('\n');
+    partial_.append(data.substr(0, end));
+    if (end == std::string_view::npos) break;
+    line(partial_, &out);
+    partial_.clear();
+    data.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+std::string TaskLines::finish() {
+  std::string out;
+  if (!partial_.empty()) line(std::exchange(partial_, {}), &out);
+  return out;
+}
+
+std::string WithoutColours::feed(std::string_view data) {
+  std::string out;
+  out.reserve(data.size());
+  for (char c : data) {
+    if (at_ == At::kText) {
+      if (c == '\x1b') at_ = At::kEscape;
+      else out += c;
+    } else if (at_ == At::kEscape) {
+      at_ = c == '[' ? At::kCode : At::kText;
+    } else if (c >= '@' && c <= '~') {
+      at_ = At::kText;
+    }
+  }
+  return out;
+}
+
+std::string last_lines(std::string text, int64_t lines) {
+  if (lines < 0) return text;
+  size_t at = text.size();
+  for (int64_t left = lines + (text.ends_with('\n') ? 1 : 0); left > 0; --left) {
+    if (at == 0) return text;
+    size_t newline = text.rfind('\n', at - 1);
+    if (newline == std::string::npos) return text;
+    at = newline;
+  }
+  return text.substr(std::min(text.size(), at + 1));
+}
+
+std::string log_category(const std::string& name) {
+  if (name.starts_with("worker-")) return name.find(".err") != std::string::npos ? "worker_err" : "worker_out";
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kPrefixes = {{{"job-driver-", "driver"}, {"ray-head", "gcs_server"}, {"head", "gcs_server"},
+      {"gcs_server", "gcs_server"}, {"ray-node-manager", "raylet"}, {"node-manager", "raylet"}, {"raylet", "raylet"}, {"dashboard", "dashboard"},
+      {"ray-object-store", "object_store"}, {"object-store", "object_store"}}};
+  for (const auto& [prefix, category] : kPrefixes) {
+    if (name.starts_with(prefix)) return std::string(category);
+  }
+  return "internal";
+}
+
+}  // namespace rt::state

@@ -1,0 +1,72 @@
+// A log file of some node, read piece by piece, and what is taken out of the pieces. Free of I/O: where the bytes come from is the caller's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/proto/node_manager.pb.h"
+
+namespace rt::state {
+
+// Of a file by this name, from this byte on; max_bytes: 0 for as many as one answer takes.
+using ReadPiece = std::function<Result<proto::ReadLogFileReply>(const std::string& name, int64_t offset, int64_t max_bytes)>;
+
+// Reads a file from one of its last lines on, and goes on with what is appended. A file that is renamed NAME.1 and begun anew is followed.
+class LogTail {
+ public:
+  // `lines`: -1 for all.
+  LogTail(std::string name, int64_t lines, ReadPiece read) : name_(std::move(name)), lines_(lines), read_(std::move(read)) {}
+
+  // Finds the first byte, if that was not done. kNotFound: there is no such file.
+  Status begin();
+  // The next piece; empty: there is no more for now.
+  Result<std::string> next();
+  const std::string& name() const { return name_; }
+
+ private:
+  // What was appended before the file was renamed. Empty: nothing more of that.
+  Result<std::string> rest_of_renamed();
+
+  std::string name_;
+  int64_t lines_;
+  ReadPiece read_;
+  bool begun_ = false;
+  int64_t offset_ = 0;
+  uint64_t inode_ = 0;
+};
+
+// Takes out of a worker's log the lines of one attempt of a task: those between its ":task_id:" marker and the next one. Markers are left out.
+class TaskLines {
+ public:
+  TaskLines(const std::string& task_hex, int64_t attempt);
+  // What belongs to the task, of whole lines.
+  std::string feed(std::string_view data);
+  // The line that has no end.
+  std::string finish();
+
+ private:
+  void line(std::string_view text, std::string* out);
+
+  std::string marker_, partial_;
+  bool inside_ = false;
+};
+
+// Leaves out the colour codes of terminals; one may come in two pieces.
+class WithoutColours {
+ public:
+  std::string feed(std::string_view data);
+
+ private:
+  enum class At { kText, kEscape, kCode } at_ = At::kText;
+};
+
+// The last `lines` lines of what comes. All of them for -1; bounded by those lines.
+std::string last_lines(std::string text, int64_t lines);
+
+// The kind of a log file, by its name: "worker_out", "raylet", ...
+std::string log_category(const std::string& name);
+
+}  // namespace rt::state

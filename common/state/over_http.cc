@@ -1,0 +1,145 @@
+#include "common/state/over_http.h"
+
+#include <fmt/core.h>
+#include <httplib.h>
+
+namespace rt::state {
+namespace {
+
+constexpr int64_t kConnectS = 5;
+constexpr size_t kMostErrorBytes = 10'000;
+
+// The message of an envelope, or the text that there is.
+std::string reason(const std::string& body) {
+  Json answer = Json::parse(body, nullptr, false);
+  if (answer.is_object() && answer.contains("msg") && answer["msg"].is_string()) return answer["msg"];
+  return body.substr(0, kMostErrorBytes);
+}
+
+Code code_of(int status) {
+  switch (status) {
+    case 400: return Code::kInvalid;
+    case 401:
+    case 403: return Code::kUnauthenticated;
+    case 404: return Code::kNotFound;
+    case 429: return Code::kResourceExhausted;
+    default: return Code::kUnavailable;
+  }
+}
+
+class Asking {
+ public:
+  static Result<Asking> at(const Cluster& cluster, int64_t timeout_us) {
+    if (cluster.head_address.starts_with("https://")) return make_error(Code::kUnsupported, fmt::format("'{}': HTTP over TLS is not in this release of the client; use http:// through a tunnel", cluster.head_address));
+    std::string address = cluster.head_address;
+    while (address.ends_with('/')) address.pop_back();
+    Asking asking{cluster, std::make_unique<httplib::Client>(address)};
+    if (!asking.client_->is_valid()) return make_error(Code::kInvalid, fmt::format("'{}' is no address of an HTTP interface: it takes http://HOST:PORT", cluster.head_address));
+    asking.client_->set_connection_timeout(kConnectS);
+    asking.client_->set_read_timeout(std::max<int64_t>(1, timeout_us / 1'000'000) + kConnectS);
+    return asking;
+  }
+
+  Status get(const std::string& path, const httplib::Params& params, const TakeLog& take) {
+    httplib::Headers headers;
+    if (!cluster_.token.empty()) headers.emplace("Authorization", "Bearer " + cluster_.token);
+    std::string error;
+    int status = 0;
+    bool enough = false;
+    auto answer = client_->Get(
+        path, params, headers,
+        [&](const httplib::Response& response) {
+          status = response.status;
+          return true;
+        },
+        [&](const char* data, size_t size) {
+          if (status == 200) return !(enough = !take({data, size}));
+          if (error.size() < kMostErrorBytes) error.append(data, size);
+          return true;
+        });
+    if (enough) return {};
+    if (!answer) return make_error(Code::kUnavailable, fmt::format("{} does not answer ({}): is the cluster running, and is this the address of its HTTP interface?", cluster_.head_address, httplib::to_string(answer.error())));
+    if (status != 200) return make_error(code_of(status), reason(error));
+    return {};
+  }
+
+  Result<Answer> get_result(const std::string& path, const httplib::Params& params) {
+    std::string body;
+    RT_TRY(get(path, params, [&](std::string_view piece) {
+      body += piece;
+      return true;
+    }));
+    Json answer = Json::parse(body, nullptr, false);
+    if (!answer.is_object() || !answer.contains("data") || !answer["data"].contains("result")) return make_error(Code::kProtocol, fmt::format("{} answered something else than a cluster's state", cluster_.head_address));
+    return Answer{std::move(answer["data"]["result"])};
+  }
+
+ private:
+  Asking(const Cluster& cluster, std::unique_ptr<httplib::Client> client) : cluster_(cluster), client_(std::move(client)) {}
+  Cluster cluster_;
+  std::unique_ptr<httplib::Client> client_;
+};
+
+std::string seconds(int64_t us) { return std::to_string(std::max<int64_t>(1, us / 1'000'000)); }
+
+void add(httplib::Params* params, const char* name, const std::string& value) {
+  if (!value.empty()) params->emplace(name, value);
+}
+
+}  // namespace
+
+bool is_http(const std::string& address) { return address.starts_with("http://") || address.starts_with("https://"); }
+
+namespace {
+
+Result<Answer> query_result(const Cluster& cluster, const std::string& path, const Query& query) {
+  RT_ASSIGN(Asking asking, Asking::at(cluster, query.timeout_us));
+  httplib::Params params{{"limit", std::to_string(query.limit)}, {"timeout", seconds(query.timeout_us)}, {"detail", query.detail ? "1" : "0"},
+                         {"exclude_driver", query.exclude_driver ? "true" : "false"}};
+  for (const Filter& filter : query.filters) {
+    params.emplace("filter_keys", filter.key);
+    params.emplace("filter_predicates", filter.equal ? "=" : "!=");
+    params.emplace("filter_values", filter.value);
+  }
+  return asking.get_result("/api/v0/" + path, params);
+}
+
+}  // namespace
+
+Result<Answer> list_over_http(const Cluster& cluster, const Query& query) {
+  return query_result(cluster, query.resource, query);
+}
+
+Result<Answer> summarize_over_http(const Cluster& cluster, const Query& query) {
+  RT_ASSIGN(Answer answer, query_result(cluster, query.resource + "/summarize", query));
+  Json summary = answer.json["result"]["node_id_to_summary"]["cluster"];
+  summary["partial_failure_warning"] = answer.json["partial_failure_warning"];
+  return Answer{std::move(summary)};
+}
+
+Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& node_id, const std::string& node_ip, const std::string& glob, int64_t timeout_us) {
+  RT_ASSIGN(Asking asking, Asking::at(cluster, timeout_us));
+  httplib::Params params{{"timeout", seconds(timeout_us)}};
+  add(&params, "node_id", node_id);
+  add(&params, "node_ip", node_ip);
+  add(&params, "glob", glob);
+  return asking.get_result("/api/v0/logs", params);
+}
+
+Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take) {
+  // A log that is followed may be silent for long.
+  RT_ASSIGN(Asking asking, Asking::at(cluster, query.follow ? int64_t{365} * 24 * 3600 * 1'000'000 : query.timeout_us));
+  httplib::Params params{{"lines", std::to_string(query.lines)}, {"suffix", query.suffix}, {"timeout", seconds(query.timeout_us)}, {"attempt_number", std::to_string(query.attempt)},
+                         {"filter_ansi_code", query.without_colours ? "true" : "false"}};
+  add(&params, "node_id", query.node_id);
+  add(&params, "node_ip", query.node_ip);
+  add(&params, "filename", query.filename);
+  add(&params, "actor_id", query.actor_id);
+  add(&params, "task_id", query.task_id);
+  add(&params, "submission_id", query.submission_id);
+  if (query.pid > 0) add(&params, "pid", std::to_string(query.pid));
+  if (query.follow) add(&params, "interval", fmt::format("{:.3f}", static_cast<double>(query.interval_us) / 1e6));
+  return asking.get(query.follow ? "/api/v0/logs/stream" : "/api/v0/logs/file", params, take);
+}
+
+}  // namespace rt::state

@@ -1,0 +1,19 @@
+// The same questions to a cluster's HTTP interface, for those who reach only that. The answers are those of RPC. A library of its own: no other process is to carry
+// an HTTP client.
+#pragma once
+
+#include "common/state/logs.h"
+#include "common/state/query.h"
+
+namespace rt::state {
+
+// "http://HOST:PORT", also "https://...".
+bool is_http(const std::string& address);
+
+// `head_address` of the cluster is that of its HTTP interface.
+Result<Answer> list_over_http(const Cluster& cluster, const Query& query);
+Result<Answer> summarize_over_http(const Cluster& cluster, const Query& query);
+Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& node_id, const std::string& node_ip, const std::string& glob, int64_t timeout_us);
+Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take);
+
+}  // namespace rt::state

@@ -1,0 +1,90 @@
+#include "daemons/head/http/query.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <mutex>
+
+#include "common/base/clock.h"
+#include "common/base/environment.h"
+#include "daemons/head/http/envelope.h"
+
+namespace rt::head {
+namespace {
+
+constexpr int kMostInFlight = 100;
+constexpr int64_t kMaxTimeoutS = 24 * 3600;
+constexpr char kMostVariable[] = "RAY_STATE_SERVER_MAX_HTTP_REQUEST";
+
+}  // namespace
+
+Result<int64_t> whole_number(const http::Call& call, const char* name, int64_t otherwise, int64_t least) {
+  std::string text = call.query(name);
+  if (text.empty()) return otherwise;
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= least) return value;
+  return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes a whole number from {}", name, text, least));
+}
+
+Result<int64_t> timeout_us_of(const http::Call& call) {
+  RT_ASSIGN(int64_t seconds, whole_number(call, "timeout", 30));
+  return std::min(seconds, kMaxTimeoutS) * 1'000'000;
+}
+
+bool is_yes(const std::string& text) { return text == "1" || text == "true" || text == "True"; }
+
+InFlight InFlight::from_environment() {
+  std::string text = environment(kMostVariable);
+  int most = std::atoi(text.c_str());
+  return InFlight(most > 0 ? most : kMostInFlight);
+}
+
+http::Handler InFlight::around(http::Handler handler) const {
+  return [handler = std::move(handler), most = most_, now = now_](http::Call& call) {
+    struct Place {
+      std::atomic<int>& now;
+      int before;
+      ~Place() { --now; }
+    } place{*now, (*now)++};
+    if (place.before < most) return handler(call);
+    fail(call, 429, fmt::format("{} questions are being answered, no more are at once: ask again later, or start the head with {} set to a larger number", most, kMostVariable));
+  };
+}
+
+struct AnswerCache::Kept {
+  struct Answer {
+    int64_t until_us = 0;
+    std::string body, type;
+  };
+  std::mutex mutex;
+  std::map<std::string, Answer> answers;      // by target; guarded
+};
+
+std::shared_ptr<AnswerCache::Kept> AnswerCache::make() { return std::make_shared<Kept>(); }
+
+http::Handler AnswerCache::around(http::Handler handler) const {
+  constexpr int64_t kKeptUs = 2'000'000;
+  if (!environment("RAY_DASHBOARD_NO_CACHE").empty()) return handler;
+  return [handler = std::move(handler), kept = kept_](http::Call& call) {
+    const std::string& target = call.request.target;
+    const int64_t now_us = steady_now_us();
+    if (call.query("nocache") == "1") return handler(call);
+    {
+      std::lock_guard lock(kept->mutex);
+      std::erase_if(kept->answers, [now_us](const auto& entry) { return entry.second.until_us <= now_us; });
+      if (auto known = kept->answers.find(target); known != kept->answers.end()) {
+        call.response.status = 200;
+        return call.response.set_content(known->second.body, known->second.type);
+      }
+    }
+    handler(call);
+    if (call.response.status != 200) return;
+    std::lock_guard lock(kept->mutex);
+    if (kept->answers.size() < kMostAnswers) kept->answers[target] = {steady_now_us() + kKeptUs, call.response.body, call.response.get_header_value("Content-Type")};
+  };
+}
+
+}  // namespace rt::head

@@ -1,0 +1,65 @@
+// /api/v0/tasks/timeline: the trace of all tasks, streamed as it is read.
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include "common/base/clock.h"
+#include "common/events/timeline_rest.h"
+#include "common/proto/head.pb.h"
+#include "common/state/sources.h"
+#include "daemons/head/http/envelope.h"
+#include "daemons/head/http/routes.h"
+
+namespace rt::head {
+namespace {
+
+constexpr int64_t kPageBytes = 1 << 20, kTimeoutUs = 30'000'000;
+
+struct Reading {
+  explicit Reading(std::string job) : trace(std::move(job)) {}
+  std::unique_ptr<state::Sources> sources;
+  proto::GetTaskEventsRequest request;
+  RestTimeline trace;
+};
+
+// False: it broke off.
+bool write_page(Reading& reading, httplib::DataSink& sink) {
+  reading.sources->allow(kTimeoutUs);
+  auto reply = reading.sources->ask_head(&proto::HeadService::Stub::GetTaskEvents, reading.request);
+  if (!reply) return false;
+  for (const auto& batch : reply->batches()) {
+    auto data = unpack_task_events(batch.packed());
+    std::string text = data ? reading.trace.add(*data) : "";
+    if (!text.empty() && !sink.write(text.data(), text.size())) return false;
+  }
+  bool more = reply->more() && reply->next_row() > reading.request.after_row();
+  reading.request.set_after_row(reply->next_row());
+  if (more) return true;
+  std::string end = reading.trace.end();
+  bool written = sink.write(end.data(), end.size());
+  sink.done();
+  return written;
+}
+
+void timeline(http::Call& call, const ApiContext& context) {
+  std::string job = call.query("job_id");
+  if (!job.empty() && !JobId::is_valid(from_hex(job))) return fail(call, 400, fmt::format("job_id is '{}': it takes {} hexadecimal digits", job, 2 * JobId::kSize));
+  auto reading = std::make_shared<Reading>(job);
+  auto sources = state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
+  if (!sources) return fail(call, sources.error());
+  reading->sources = std::move(*sources);
+  reading->request.set_job_id(from_hex(job));
+  reading->request.set_max_bytes(kPageBytes);
+  if (call.query("download") == "1") {
+    std::string date = fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(static_cast<std::time_t>(wall_now_us() / 1'000'000)));
+    call.response.set_header("Content-Disposition", fmt::format("attachment; filename=\"timeline-{}-{}.json\"", job.empty() ? "None" : job, date));
+  }
+  call.response.set_chunked_content_provider("application/json", [reading](size_t, httplib::DataSink& sink) { return write_page(*reading, sink); });
+}
+
+}  // namespace
+
+void add_timeline_route(http::Server& server, const ApiContextPtr& context) {
+  server.on("GET", "/api/v0/tasks/timeline", [context](http::Call& call) { timeline(call, *context); });
+}
+
+}  // namespace rt::head

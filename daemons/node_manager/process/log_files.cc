@@ -1,0 +1,77 @@
+#include "daemons/node_manager/process/log_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "common/base/fd.h"
+
+namespace rt::node {
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+// A name as a message may show it.
+std::string shown(const std::string& name) { return name.substr(0, 200); }
+
+}  // namespace
+
+Result<proto::LogFilesReply> list_log_files(const std::string& directory, const std::string& glob) {
+  std::unique_ptr<DIR, CloseDirectory> open(::opendir(directory.c_str()));
+  if (!open) return errno_error("cannot list the log files of this node", errno);
+  std::vector<proto::LogFile> found;
+  while (const dirent* entry = ::readdir(open.get())) {
+    std::string name = entry->d_name;
+    if (!is_plain_name(name) || (!glob.empty() && ::fnmatch(glob.c_str(), name.c_str(), 0) != 0)) continue;
+    struct stat status {};
+    if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) continue;
+    if (found.size() >= kMostLogFiles) return make_error(Code::kResourceExhausted, fmt::format("more than {} log files on this node match: give a narrower pattern than '{}'", kMostLogFiles, shown(glob)));
+    found.emplace_back();
+    found.back().set_name(std::move(name));
+    found.back().set_size(status.st_size);
+    found.back().set_is_directory(S_ISDIR(status.st_mode));
+  }
+  std::sort(found.begin(), found.end(), [](const proto::LogFile& a, const proto::LogFile& b) { return a.name() < b.name(); });
+  proto::LogFilesReply reply;
+  reply.mutable_files()->Add(found.begin(), found.end());
+  return reply;
+}
+
+Result<proto::ReadLogFileReply> read_log_file(const std::string& directory, const proto::ReadLogFileRequest& request) {
+  if (!is_plain_name(request.name())) return make_error(Code::kInvalid, fmt::format("'{}' is not the name of a log file", shown(request.name())));
+  if (request.offset() < 0 || request.max_bytes() < 0) return make_error(Code::kInvalid, "offset and size of a piece of a log are not negative");
+  Fd parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.valid()) return errno_error("cannot open the log files of this node", errno);
+  Fd file(::openat(parent.get(), request.name().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return make_error(Code::kNotFound, fmt::format("there is no log file '{}' on this node", shown(request.name())));
+  }
+  proto::ReadLogFileReply reply;
+  reply.set_size(status.st_size);
+  reply.set_inode(status.st_ino);
+  int64_t most = request.max_bytes() > 0 ? std::min(request.max_bytes(), kLogChunkBytes) : kLogChunkBytes;
+  most = std::max<int64_t>(0, std::min<int64_t>(most, status.st_size - request.offset()));
+  std::string& data = *reply.mutable_data();
+  data.resize(static_cast<size_t>(most));
+  ssize_t n = most > 0 ? ::pread(file.get(), data.data(), data.size(), request.offset()) : 0;
+  if (n < 0) return errno_error(fmt::format("cannot read the log file '{}'", shown(request.name())), errno);
+  data.resize(static_cast<size_t>(n));
+  return reply;
+}
+
+}  // namespace rt::node

@@ -1,0 +1,48 @@
+"""The head's HTTP interface as a program without any library of ours sees it."""
+import http.client
+import json
+import urllib.parse
+
+
+class Api:
+    """One address, one token. Every request has a connection of its own, unless it is given one."""
+
+    def __init__(self, address, token):
+        self.address, self.token = address, token
+
+    @classmethod
+    def of(cls, shell, start_output):
+        """Of the head that `rayctl start --head` has just told about."""
+        address = next(word for word in start_output.split() if word.startswith("http://"))
+        return cls(address.removeprefix("http://").rstrip("/"), (shell.scratch / ".ray" / "auth_token").read_text().strip())
+
+    def connect(self, timeout=60):
+        return http.client.HTTPConnection(self.address, timeout=timeout)
+
+    def request(self, method, path, query=(), headers=None, body=None, token=True, connection=None):
+        """(status, headers, body as bytes). `query`: a dict, or pairs."""
+        connection = connection or self.connect()
+        if query:
+            path += "?" + urllib.parse.urlencode(query)
+        named = {"Authorization": f"Bearer {self.token}"} if token else {}
+        connection.request(method, path, body=body, headers={**named, **(headers or {})})
+        response = connection.getresponse()
+        return response.status, response.headers, response.read()
+
+    def get(self, path, query=(), **how):
+        """(status, JSON)"""
+        status, _, body = self.request("GET", path, query, **how)
+        return status, json.loads(body)
+
+    def ok(self, path, query=(), **how):
+        """`data` of an answer that must be good."""
+        status, answer = self.get(path, query, **how)
+        assert status == 200 and answer["result"] is True, (status, answer)
+        return answer["data"]
+
+    def rows(self, resource, **query):
+        """`data.result` of a list; filters= [(key, predicate, value)]."""
+        pairs = [(key, value) for key, value in query.items() if key != "filters"]
+        for key, predicate, value in query.get("filters", []):
+            pairs += [("filter_keys", key), ("filter_predicates", predicate), ("filter_values", value)]
+        return self.ok(f"/api/v0/{resource}", pairs)["result"]

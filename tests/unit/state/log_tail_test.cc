@@ -1,0 +1,131 @@
+// Logs read piece by piece, and what is taken out of them.
+#include "common/state/log_tail.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace rt::state {
+namespace {
+
+class LogTailTest : public testing::Test {
+ protected:
+  struct File {
+    std::string text;
+    uint64_t inode;
+  };
+  LogTail tail(int64_t lines) {
+    return LogTail("log", lines, [this](const std::string& name, int64_t offset, int64_t max_bytes) -> Result<proto::ReadLogFileReply> {
+      auto file = files.find(name);
+      if (file == files.end()) return make_error(Code::kNotFound, "no " + name);
+      proto::ReadLogFileReply reply;
+      reply.set_size(static_cast<int64_t>(file->second.text.size()));
+      reply.set_inode(file->second.inode);
+      size_t most = max_bytes > 0 ? std::min(static_cast<size_t>(max_bytes), piece) : piece;
+      if (offset < reply.size()) reply.set_data(file->second.text.substr(static_cast<size_t>(offset), most));
+      return reply;
+    });
+  }
+  static std::string all(LogTail& tail) {
+    std::string text;
+    for (;;) {
+      auto piece = tail.next();
+      EXPECT_TRUE(piece);
+      if (!piece || piece->empty()) return text;
+      text += *piece;
+    }
+  }
+
+  std::map<std::string, File> files = {{"log", {"one\ntwo\nthree\n", 1}}};
+  size_t piece = 1 << 20;
+};
+
+TEST_F(LogTailTest, BeginsWithOneOfTheLastLines) {
+  for (auto [lines, text] : {std::pair{-1, "one\ntwo\nthree\n"}, {0, ""}, {1, "three\n"}, {2, "two\nthree\n"}, {3, "one\ntwo\nthree\n"}, {100, "one\ntwo\nthree\n"}}) {
+    LogTail log = tail(lines);
+    EXPECT_EQ(all(log), text) << lines;
+  }
+  files["log"].text = "one\nopen";
+  LogTail log = tail(1);
+  EXPECT_EQ(all(log), "open");
+  files["log"].text = "";
+  LogTail empty = tail(5);
+  EXPECT_EQ(all(empty), "");
+}
+
+TEST_F(LogTailTest, OfALongFileTheEndIsFound) {
+  files["log"].text.clear();
+  for (int i = 0; i < 100'000; ++i) files["log"].text += "line " + std::to_string(i) + "\n";
+  LogTail log = tail(50'000);
+  std::string text = all(log);
+  EXPECT_TRUE(text.starts_with("line 50000\n")) << text.substr(0, 30);
+}
+
+TEST_F(LogTailTest, GoesOnWithWhatIsAppended) {
+  LogTail log = tail(1);
+  EXPECT_EQ(all(log), "three\n");
+  EXPECT_EQ(all(log), "");
+  files["log"].text += "four\n";
+  EXPECT_EQ(all(log), "four\n");
+}
+
+TEST_F(LogTailTest, FollowsARenamedFile) {
+  LogTail log = tail(1);
+  EXPECT_EQ(all(log), "three\n");
+  files["log.1"] = {files["log"].text + "last of the old\n", 1};
+  files["log"] = {"first of the new\n", 2};
+  EXPECT_EQ(all(log), "last of the old\nfirst of the new\n");
+  files["log.1"] = {"unknown\n", 7};                       // renamed twice meanwhile: what was between is gone
+  files["log"] = {"newer\n", 8};
+  EXPECT_EQ(all(log), "newer\n");
+}
+
+TEST_F(LogTailTest, AMissingFileIsSaid) {
+  files.clear();
+  LogTail log = tail(1);
+  auto piece = log.next();
+  ASSERT_FALSE(piece);
+  EXPECT_EQ(piece.error().code, Code::kNotFound);
+}
+
+TEST(TaskLines, AreThoseBetweenTheTasksMarkers) {
+  const std::string log = "start\n:job_id:01\n:task_name:f\n:task_id:aa 0\nmine\n:task_id:bb 0\nother\n:task_id:aa 1\nretried\n:actor_name:A\nof no task\n:task_id:aa 0\nmine again\n:task_id:\nnobody's\n";
+  for (size_t step : {1u, 3u, 1000u}) {
+    TaskLines lines("aa", 0);
+    std::string out;
+    for (size_t at = 0; at < log.size(); at += step) out += lines.feed(std::string_view(log).substr(at, step));
+    EXPECT_EQ(out, "mine\nmine again\n");
+  }
+  TaskLines retried("aa", 1);
+  EXPECT_EQ(retried.feed(log), "retried\n");
+  TaskLines open("cc", 0);
+  EXPECT_EQ(open.feed(":task_id:cc 0\nno end"), "");
+  EXPECT_EQ(open.finish(), "no end\n");
+}
+
+TEST(WithoutColours, ACodeMayComeInPieces) {
+  WithoutColours plain;
+  EXPECT_EQ(plain.feed("a\x1b[3"), "a");
+  EXPECT_EQ(plain.feed("1;1mb\x1b[0mc\x1b"), "bc");
+  EXPECT_EQ(plain.feed("[Kd"), "d");
+}
+
+TEST(LastLines, AreTheLast) {
+  EXPECT_EQ(last_lines("a\nb\nc\n", 2), "b\nc\n");
+  EXPECT_EQ(last_lines("a\nb", 1), "b");
+  EXPECT_EQ(last_lines("a\nb\n", 0), "");
+  EXPECT_EQ(last_lines("a", 0), "");
+  EXPECT_EQ(last_lines("a\n", 5), "a\n");
+  EXPECT_EQ(last_lines("a\nb\n", -1), "a\nb\n");
+  EXPECT_EQ(last_lines("", 3), "");
+}
+
+TEST(LogCategory, IsOfTheName) {
+  for (auto [name, category] : {std::pair{"worker-x-1.out", "worker_out"}, {"worker-x-1.err", "worker_err"}, {"worker-x-1.err.2", "worker_err"}, {"job-driver-raysubmit_1.log", "driver"},
+                                {"head.log", "gcs_server"}, {"node-manager.log", "raylet"}, {"fork-server-python.log", "internal"}}) {
+    EXPECT_EQ(log_category(name), category) << name;
+  }
+}
+
+}  // namespace
+}  // namespace rt::state
