@@ -59,6 +59,11 @@ CommandLine& CommandLine::option(const std::string& name, const std::string& val
   return *this;
 }
 
+CommandLine& CommandLine::option_list(const std::string& name, const std::string& value_name, const std::string& help) {
+  visible_.add_options()(name.c_str(), po::value<Words>()->value_name(value_name), help.c_str());
+  return *this;
+}
+
 CommandLine& CommandLine::flag(const std::string& name, const std::string& help) {
   visible_.add_options()(name.c_str(), help.c_str());
   return *this;
@@ -76,7 +81,10 @@ CommandLine& CommandLine::hidden_flag(const std::string& name) {
 
 CommandLine& CommandLine::address_option() { return option("address", "HOST:PORT", "the cluster (default: $RAY_ADDRESS, else the one last started here)"); }
 
-CommandLine& CommandLine::format_option() { return option("format", "table|json", "output for people (default) or programs"); }
+CommandLine& CommandLine::format_option(const std::string& choices) {
+  formats_ = choices;
+  return option("format", choices, "output for people (default) or programs");
+}
 
 CommandLine& CommandLine::positional(const std::string& name, bool required) {
   positionals_.emplace_back(name, required);
@@ -130,8 +138,10 @@ std::optional<int> CommandLine::parse(const Words& words) {
   for (const auto& [name, required] : positionals_) {
     if (required && !has(name)) return usage_error(command_, fmt::format("{} is missing", name));
   }
-  if (has("format") && get("format") != "table" && get("format") != "json") {
-    return usage_error(command_, fmt::format("--format is '{}': it takes table or json", echoed(get("format"))));
+  if (has("format") && !formats_.empty() && ("|" + formats_ + "|").find("|" + get("format") + "|") == std::string::npos) {
+    std::string choices = formats_;
+    for (size_t bar = choices.rfind('|'); bar != std::string::npos; bar = choices.rfind('|')) choices.replace(bar, 1, choices.find(" or ") == std::string::npos ? " or " : ", ");
+    return usage_error(command_, fmt::format("--format is '{}': it takes {}", echoed(get("format")), choices));
   }
   return std::nullopt;
 }
@@ -147,6 +157,8 @@ std::string echoed(const std::string& text) {
 std::string CommandLine::get(const std::string& name, const std::string& fallback) const {
   return has(name) ? values_[name].as<std::string>() : fallback;
 }
+
+Words CommandLine::all(const std::string& name) const { return has(name) ? values_[name].as<Words>() : Words(); }
 
 Result<std::optional<int64_t>> CommandLine::whole(const std::string& name, int64_t min, int64_t max) const {
   if (!has(name)) return std::optional<int64_t>();

@@ -25,11 +25,12 @@ class CommandLine {
 
   // `name` may hold a short form: "output,o". Values are text until they are asked for.
   CommandLine& option(const std::string& name, const std::string& value_name, const std::string& help);
+  CommandLine& option_list(const std::string& name, const std::string& value_name, const std::string& help);   // may be given several times
   CommandLine& flag(const std::string& name, const std::string& help);
   CommandLine& hidden_option(const std::string& name);
   CommandLine& hidden_flag(const std::string& name);
   CommandLine& address_option();
-  CommandLine& format_option();                       // --format table|json
+  CommandLine& format_option(const std::string& choices = "table|json");
   CommandLine& positional(const std::string& name, bool required);
   CommandLine& rest(const std::string& name);         // words after "--" (or after the first that is no option)
 
@@ -38,6 +39,7 @@ class CommandLine {
 
   bool has(const std::string& name) const { return values_.count(name) != 0; }
   std::string get(const std::string& name, const std::string& fallback = "") const;
+  Words all(const std::string& name) const;           // of an option_list
   const Words& rest_words() const { return rest_; }
   bool json() const { return get("format") == "json"; }
   // kInvalid names the option, its value and what it takes; nothing when the option is absent.
@@ -46,7 +48,7 @@ class CommandLine {
  private:
   boost::program_options::options_description visible_, hidden_;
   boost::program_options::variables_map values_;
-  std::string command_, summary_, rest_name_;
+  std::string command_, summary_, rest_name_, formats_;
   std::vector<std::pair<std::string, bool>> positionals_;
   Words rest_;
 };

@@ -1,0 +1,56 @@
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/state_common.h"
+#include "cli/state_text.h"
+#include "cli/yaml.h"
+
+namespace rt::cli {
+namespace {
+
+constexpr char kResources[] = "actors, placement-groups, nodes, workers, tasks, objects or cluster-events";
+
+Status show(const CommandLine& line, const state::Resource& resource, state::Query query) {
+  const std::string id = line.get("ID");
+  query.detail = true;
+  query.limit = state::kMaxLimit;
+  query.filters = {{resource.id, true, id}};
+  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto answer, state_list(cluster, query));
+  const auto& rows = answer.json["result"];
+  if (rows.empty()) {
+    fmt::print("Resource with id={} not found in the cluster.\n", echoed(id));
+  } else {
+    // What several attempts or processes have to say is a list.
+    bool one = rows.size() == 1 && resource.name != "objects";
+    api_json::Json shown = api_json::Json::array();
+    for (const auto& row : rows) shown.push_back(humanized(row));
+    fmt::print("{}", yaml_document(one ? shown[0] : shown));
+  }
+  RT_TRY(flush_output());
+  warn_of_missing(answer.json);
+  return {};
+}
+
+}  // namespace
+
+int run_get(const Words& words) {
+  CommandLine line("get", std::string("Shows everything known of one of ") + kResources + ", as YAML.");
+  line.address_option().option("timeout", "SECONDS", "for the answer (default 30)").positional("RESOURCE", true).positional("ID", false);
+  if (auto code = line.parse(words)) return *code;
+  const std::string word = line.get("RESOURCE");
+  const state::Resource* resource = state_resource(word);
+  if (!resource || resource->name == "jobs" || resource->name == "runtime_envs") {
+    return usage_error("get", fmt::format("RESOURCE is '{}': it takes {}", echoed(word), kResources));
+  }
+  if (!line.has("ID")) return usage_error("get", fmt::format("ID is missing: `{} list {}` shows the ids there are", program_name(), word));
+  if (resource->name == "cluster_events") return failure(make_error(Code::kUnsupported, fmt::format("one cluster event cannot be asked for: `{} list cluster-events --detail` shows all there is of them", program_name())));
+  state::Query query{resource->name};
+  auto timeout = timeout_us(line);
+  if (!timeout) return usage_error("get", timeout.error().message);
+  query.timeout_us = *timeout;
+  return finish(show(line, *resource, query));
+}
+
+}  // namespace rt::cli

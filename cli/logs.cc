@@ -1,0 +1,192 @@
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/logs_follow.h"
+#include "cli/output.h"
+#include "cli/state_common.h"
+#include "cli/state_text.h"
+#include "common/state/over_http.h"
+
+namespace rt::cli {
+namespace {
+
+constexpr int64_t kDefaultLines = 1000, kMostLines = 1'000'000'000;
+
+// Two letters behind one dash, as Ray has them.
+Words with_long_names(const Words& words) {
+  Words out;
+  for (const std::string& word : words) out.push_back(word == "-id" ? "--node-id" : word == "-ip" ? "--node-ip" : word == "-pid" ? "--pid" : word);
+  return out;
+}
+
+void declare_common(CommandLine& line) {
+  line.address_option().flag("follow,f", "go on with what is written").option("tail", "N", "the last lines (default 1000; -1: all)")
+      .option("timeout", "SECONDS", "for each answer (default 30)").hidden_option("interval");
+}
+
+void declare_place(CommandLine& line) { line.option("node-id", "ID", "of this node (also -id; default: the head's)").option("node-ip", "IP", "of the node at this address (also -ip)"); }
+
+Result<state::LogQuery> query_of(const CommandLine& line) {
+  state::LogQuery query;
+  RT_ASSIGN(auto lines, line.whole("tail", -1, kMostLines));
+  query.lines = lines.value_or(kDefaultLines);
+  RT_ASSIGN(query.timeout_us, timeout_us(line));
+  query.follow = line.has("follow");
+  query.node_id = line.get("node-id");
+  query.node_ip = line.get("node-ip");
+  if (line.has("err")) query.suffix = "err";
+  if (line.has("interval")) {
+    double seconds = std::atof(line.get("interval").c_str());
+    if (!(seconds > 0) || seconds > 86'400) return make_error(Code::kInvalid, fmt::format("--interval is '{}': it takes seconds, more than 0", echoed(line.get("interval"))));
+    query.interval_us = static_cast<int64_t>(seconds * 1e6);
+  }
+  return query;
+}
+
+Status print_log(const state::Cluster& cluster, const state::LogQuery& query) {
+  if (query.lines > 0) fmt::print("--- The last {} lines at most: --tail -1 shows all. ---\n", query.lines);
+  Status printed;
+  auto take = [&](std::string_view piece) {
+    std::fwrite(piece.data(), 1, piece.size(), stdout);
+    printed = flush_output();
+    return static_cast<bool>(printed);
+  };
+  if (state::is_http(cluster.head_address)) {
+    RT_TRY(state::read_log_over_http(cluster, query, take));
+  } else {
+    auto wait = [](int64_t us) {
+      std::this_thread::sleep_for(std::chrono::microseconds(us));
+      return true;
+    };
+    RT_TRY(state::read_log(cluster, query, take, wait));
+  }
+  return printed;
+}
+
+// The head's node, unless one is named.
+Status choose_node(const state::Cluster& cluster, state::LogQuery* query) {
+  if (!query->node_id.empty() || !query->node_ip.empty()) return {};
+  state::Query question{"nodes"};
+  question.timeout_us = query->timeout_us;
+  question.filters = {{"is_head_node", true, "true"}, {"state", true, "ALIVE"}};
+  RT_ASSIGN(auto answer, state_list(cluster, question));
+  if (answer.json["result"].empty()) return make_error(Code::kNotFound, "no node runs beside the head: name the one whose logs are wanted with --node-id or --node-ip");
+  query->node_id = answer.json["result"][0]["node_id"];
+  return {};
+}
+
+Status show_cluster(const CommandLine& line, state::LogQuery query) {
+  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  const std::string glob = line.get("GLOB", "*");
+  const bool anywhere = query.node_id.empty() && query.node_ip.empty();
+  if (query.follow && anywhere && !state::is_http(cluster.head_address)) return follow_logs(cluster, {"", "", glob, query.lines, query.interval_us, query.timeout_us});
+  RT_TRY(choose_node(cluster, &query));
+  RT_ASSIGN(auto found, state::is_http(cluster.head_address) ? state::list_logs_over_http(cluster, query.node_id, query.node_ip, glob, query.timeout_us)
+                                                             : state::list_logs(cluster, query.node_id, query.node_ip, glob, query.timeout_us));
+  const auto& kinds = found.json;
+  if (kinds.size() == 1 && kinds.begin()->size() == 1) {
+    query.filename = (*kinds.begin())[0];
+    return print_log(cluster, query);
+  }
+  if (query.follow) return follow_logs(cluster, {query.node_id, query.node_ip, glob, query.lines, query.interval_us, query.timeout_us});
+  fmt::print("{}", log_listing(query.node_id.empty() ? "Node IP: " + query.node_ip : "Node ID: " + query.node_id, kinds));
+  return {};
+}
+
+// Parses, lets `fill` say which log it is, and prints that.
+template <class Fill>
+int print_chosen(CommandLine& line, const std::string& command, const Words& words, Fill fill) {
+  if (auto code = line.parse(with_long_names(words))) return *code;
+  auto query = query_of(line);
+  if (!query) return usage_error(command, query.error().message);
+  if (Status filled = fill(*query); !filled) return usage_error(command, filled.error().message);
+  auto run = [&]() -> Status {
+    RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+    if (query->pid > 0) RT_TRY(choose_node(cluster, &*query));
+    return print_log(cluster, *query);
+  };
+  return finish(run());
+}
+
+Status fill_pid(const CommandLine& line, state::LogQuery* query) {
+  RT_ASSIGN(auto pid, line.whole("pid", 1, 1LL << 31));
+  query->pid = pid.value_or(0);
+  return {};
+}
+
+int run_cluster(const Words& words) {
+  CommandLine line("logs", "Lists the log files of a node, or prints the one that matches; with --follow those of all nodes that match, as they grow.\n"
+                           "Also: logs actor|worker|job|task (their --help says more).");
+  declare_common(line);
+  declare_place(line);
+  line.hidden_option("encoding").hidden_option("encoding-errors").positional("GLOB", false);
+  if (auto code = line.parse(with_long_names(words))) return *code;
+  for (const char* name : {"encoding", "encoding-errors"}) {
+    if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: logs are printed byte for byte.\n", name);
+  }
+  auto query = query_of(line);
+  if (!query) return usage_error("logs", query.error().message);
+  return finish(show_cluster(line, *query));
+}
+
+int run_actor(const Words& words) {
+  CommandLine line("logs actor", "Prints what an actor's process has written.");
+  declare_common(line);
+  declare_place(line);
+  line.option("id,a", "ID", "the actor's id").option("pid", "PID", "of its process instead").flag("err", "its stderr, not its stdout");
+  return print_chosen(line, "logs actor", words, [&](state::LogQuery& query) -> Status {
+    query.actor_id = line.get("id");
+    RT_TRY(fill_pid(line, &query));
+    if (query.actor_id.empty() && query.pid == 0) return make_error(Code::kInvalid, "--id or --pid is missing: which actor's?");
+    if (!query.actor_id.empty()) query.pid = 0;
+    return {};
+  });
+}
+
+int run_worker(const Words& words) {
+  CommandLine line("logs worker", "Prints what a worker process has written.");
+  declare_common(line);
+  declare_place(line);
+  line.option("pid", "PID", "the process").flag("err", "its stderr, not its stdout");
+  return print_chosen(line, "logs worker", words, [&](state::LogQuery& query) -> Status {
+    RT_TRY(fill_pid(line, &query));
+    return query.pid == 0 ? Status(make_error(Code::kInvalid, "--pid is missing: which worker's?")) : Status();
+  });
+}
+
+int run_job_log(const Words& words) {
+  CommandLine line("logs job", "Prints the output of a submitted job's entrypoint.");
+  declare_common(line);
+  line.option("id", "SUBMISSION_ID", "the job");
+  return print_chosen(line, "logs job", words, [&](state::LogQuery& query) -> Status {
+    query.submission_id = line.get("id");
+    return query.submission_id.empty() ? Status(make_error(Code::kInvalid, "--id is missing: which job's?")) : Status();
+  });
+}
+
+int run_task(const Words& words) {
+  CommandLine line("logs task", "Prints the lines that one task has written, and no others of its worker.");
+  declare_common(line);
+  line.option("id", "ID", "the task's id").option("attempt-number,a", "N", "which attempt (default 0, the first)").flag("err", "its stderr, not its stdout");
+  return print_chosen(line, "logs task", words, [&](state::LogQuery& query) -> Status {
+    query.task_id = line.get("id");
+    RT_ASSIGN(auto attempt, line.whole("attempt-number", 0, 1 << 30));
+    query.attempt = attempt.value_or(0);
+    return query.task_id.empty() ? Status(make_error(Code::kInvalid, "--id is missing: which task's?")) : Status();
+  });
+}
+
+}  // namespace
+
+int run_logs(const Words& words) {
+  static constexpr std::pair<const char*, int (*)(const Words&)> kKinds[] = {{"cluster", run_cluster}, {"actor", run_actor}, {"worker", run_worker}, {"job", run_job_log}, {"task", run_task}};
+  for (const auto& [name, run] : kKinds) {
+    if (!words.empty() && words[0] == name) return run(Words(words.begin() + 1, words.end()));
+  }
+  return run_cluster(words);
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,91 @@
+#include "cli/logs_follow.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <set>
+#include <thread>
+
+#include "cli/output.h"
+#include "common/base/bytes.h"
+#include "common/base/ids.h"
+
+namespace rt::cli {
+namespace {
+
+class Follower {
+ public:
+  Follower(state::LogSource& source, const FollowLogs& what) : source_(source), what_(what) {}
+
+  Status run() {
+    for (bool first = true;; first = false) {
+      RT_TRY(find_files(first));
+      for (auto& [key, file] : files_) read(file);
+      RT_TRY(flush_output());
+      std::this_thread::sleep_for(std::chrono::microseconds(what_.interval_us));
+    }
+  }
+
+ private:
+  struct File {
+    state::LogTail tail;
+    std::string prefix, node_id, partial;
+  };
+
+  Status find_files(bool first) {
+    RT_ASSIGN(auto nodes, source_.nodes());
+    bool any = false;
+    for (const proto::Node& node : nodes) {
+      std::string id = to_hex(node.node_id());
+      if (!node.alive() || (!what_.node_id.empty() && id != what_.node_id) || (!what_.node_ip.empty() && node.ip() != what_.node_ip)) continue;
+      auto found = source_.files(node, what_.glob);
+      if (!found) {
+        complain(id, found.error());
+        continue;
+      }
+      any = true;
+      silent_.erase(id);
+      for (const auto& file : *found) {
+        if (file.is_directory() || files_.contains({id, file.name()})) continue;
+        // What was there before shows its end, what comes later all of it.
+        files_.emplace(std::pair(id, file.name()), File{source_.tail(node, file.name(), first ? what_.lines : -1), fmt::format("({}, ip={}) ", file.name(), node.ip()), id, ""});
+      }
+    }
+    if (any) return {};
+    return make_error(Code::kNotFound, "no living node of this cluster can be asked for its logs");
+  }
+
+  void read(File& file) {
+    for (;;) {
+      auto piece = file.tail.next();
+      if (!piece) return complain(file.node_id, piece.error());
+      if (piece->empty()) return;
+      std::string_view rest = *piece;
+      for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+        fmt::print("{}{}{}\n", file.prefix, file.partial, rest.substr(0, end));
+        file.partial.clear();
+        rest.remove_prefix(end + 1);
+      }
+      file.partial += rest;
+    }
+  }
+
+  // Once, until it answers again.
+  void complain(const std::string& node_id, const Error& why) {
+    if (silent_.insert(node_id).second) fmt::print(stderr, "Warning: logs of node {}: {}\n", node_id.substr(0, 8), why.message);
+  }
+
+  state::LogSource& source_;
+  const FollowLogs& what_;
+  std::map<std::pair<std::string, std::string>, File> files_;    // by node and name
+  std::set<std::string> silent_;
+};
+
+}  // namespace
+
+Status follow_logs(const state::Cluster& cluster, const FollowLogs& what) {
+  RT_ASSIGN(auto source, state::LogSource::connect(cluster, what.timeout_us));
+  return Follower(*source, what).run();
+}
+
+}  // namespace rt::cli

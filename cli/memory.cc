@@ -1,0 +1,47 @@
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/state_common.h"
+#include "common/state/memory_text.h"
+#include "common/state/over_http.h"
+
+namespace rt::cli {
+namespace {
+
+Status show(const CommandLine& line, const state::MemoryQuery& query) {
+  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  if (state::is_http(cluster.head_address)) return make_error(Code::kUnsupported, fmt::format("'{}': what object stores hold is not told over HTTP, use the cluster's address HOST:PORT", cluster.head_address));
+  api_json::Json answer = api_json::Json::object();
+  RT_ASSIGN(std::string text, state::memory_text(cluster, query, &answer));
+  if (!query.stats_only) fmt::print("======== Object references status: {} ========\n", now_text());
+  fmt::print("{}", text);
+  RT_TRY(flush_output());
+  warn_of_missing(answer);
+  return {};
+}
+
+}  // namespace
+
+int run_memory(const Words& words) {
+  CommandLine line("memory", "Shows which processes refer to which objects, and how full the object stores are.");
+  line.address_option().option("group-by", "NODE_ADDRESS|STACK_TRACE", "default NODE_ADDRESS").option("sort-by", "PID|OBJECT_SIZE|REFERENCE_TYPE", "default OBJECT_SIZE")
+      .option("units", "B|KB|MB|GB", "of sizes: powers of 1000 (default B)").flag("no-format", "columns apart by '|' (which they always are)").flag("stats-only", "the object stores alone")
+      .option("num-entries,n", "N", "of each group (also --n; default: all)");
+  Words own = words;
+  for (std::string& word : own) {
+    if (word == "--n") word = "--num-entries";
+  }
+  if (auto code = line.parse(own)) return *code;
+  state::MemoryQuery query;
+  query.group_by = line.get("group-by", query.group_by);
+  query.sort_by = line.get("sort-by", query.sort_by);
+  query.units = line.get("units", query.units);
+  query.stats_only = line.has("stats-only");
+  auto entries = line.whole("num-entries", 0, 1'000'000);
+  if (!entries) return usage_error("memory", entries.error().message);
+  query.entries = entries->value_or(-1);
+  return state_finish("memory", show(line, query));
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,65 @@
+#include "cli/state_common.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cli/head_client.h"
+#include "cli/output.h"
+#include "common/base/clock.h"
+#include "common/base/environment.h"
+#include "common/launch/launch.h"
+#include "common/state/over_http.h"
+
+namespace rt::cli {
+
+Result<state::Cluster> state_cluster(const std::string& option) {
+  state::Cluster cluster;
+  RT_ASSIGN(cluster.token, client_token());
+  cluster.head_address = option.empty() ? environment("RAY_ADDRESS") : option;
+  if (state::is_http(cluster.head_address)) return cluster;
+  RT_ASSIGN(cluster.head_address, launch::resolve_address(option));
+  return cluster;
+}
+
+Result<state::Answer> state_list(const state::Cluster& cluster, const state::Query& query) {
+  return state::is_http(cluster.head_address) ? state::list_over_http(cluster, query) : state::list(cluster, query);
+}
+
+Result<state::Answer> state_summary(const state::Cluster& cluster, const state::Query& query) {
+  return state::is_http(cluster.head_address) ? state::summarize_over_http(cluster, query) : state::summarize(cluster, query);
+}
+
+const state::Resource* state_resource(const std::string& word) {
+  std::string name = word;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return state::find_resource(name);
+}
+
+Result<int64_t> timeout_us(const CommandLine& line) {
+  constexpr int64_t kDefaultS = 30, kLongestS = 24 * 3600;
+  RT_ASSIGN(auto seconds, line.whole("timeout", 1, kLongestS));
+  return seconds.value_or(kDefaultS) * 1'000'000;
+}
+
+void warn_of_missing(const api_json::Json& answer) {
+  auto warn = [](const std::string& text) { fmt::print(stderr, "Warning: {}\n", text); };
+  if (answer.contains("partial_failure_warning") && answer["partial_failure_warning"].is_string()) warn(answer["partial_failure_warning"]);
+  if (answer.contains("warnings") && answer["warnings"].is_array()) {
+    for (const auto& text : answer["warnings"]) warn(text);
+  }
+  if (!answer.contains("num_filtered")) return;
+  int64_t all = answer["num_filtered"], shown = answer["num_after_truncation"];
+  if (all > shown) warn(fmt::format("{} of {} are shown: more with --limit (at most {}), fewer with --filter", shown, all, state::kMaxLimit));
+}
+
+std::string now_text() {
+  int64_t now_us = wall_now_us();
+  return fmt::format("{}.{:06}", local_time(now_us / 1000), now_us % 1'000'000);
+}
+
+int state_finish(const std::string& command, const Status& status) {
+  return !status && status.error().code == Code::kInvalid ? usage_error(command, status.error().message) : finish(status);
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,41 @@
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/state_common.h"
+#include "cli/state_text.h"
+
+namespace rt::cli {
+namespace {
+
+Status show(const CommandLine& line, const state::Query& query) {
+  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto answer, state_summary(cluster, query));
+  if (line.json()) {
+    print_json(answer.json);
+  } else {
+    fmt::print("{}", summary_text(query.resource, answer.json, now_text()));
+  }
+  RT_TRY(flush_output());
+  warn_of_missing(answer.json);
+  return {};
+}
+
+}  // namespace
+
+int run_summary(const Words& words) {
+  CommandLine line("summary", "Counts tasks by function, actors by class, or objects by the place in the program that made them.");
+  line.address_option().format_option().option("timeout", "SECONDS", "for the answer (default 30)").positional("tasks|actors|objects", true);
+  if (auto code = line.parse(words)) return *code;
+  const std::string resource = line.get("tasks|actors|objects");
+  if (resource != "tasks" && resource != "actors" && resource != "objects") {
+    return usage_error("summary", fmt::format("'{}' cannot be summarized: there are tasks, actors and objects", echoed(resource)));
+  }
+  state::Query query{resource};
+  auto timeout = timeout_us(line);
+  if (!timeout) return usage_error("summary", timeout.error().message);
+  query.timeout_us = *timeout;
+  return finish(show(line, query));
+}
+
+}  // namespace rt::cli
