@@ -72,6 +72,7 @@ def test_filters_compare_as_their_column_does(busy):
     [row] = busy.api.rows("actors", filters=[("name", "=", "COUNT")])["result"]
     assert (row["class_name"], row["state"]) == ("Counter", "ALIVE")
     assert busy.api.rows("actors", filters=[("pid", "=", str(row["pid"])), ("state", "!=", "dead")])["num_filtered"] == 1
+    assert busy.api.rows("actors", filters=[("name", "=", "count"), ("state", "=", "ALIVE"), ("class_name", "=", "Counter")])["num_filtered"] == 1
     assert busy.api.rows("nodes", filters=[("is_head_node", "=", "true")])["num_filtered"] == 1
     assert busy.api.rows("nodes", filters=[("is_head_node", "=", "False")])["result"] == []
 

@@ -16,9 +16,16 @@ using http::Call;
 
 constexpr int64_t kMaxDelayS = 600;
 
-std::vector<std::string> values(const http::Request& request, const char* name) {
+// All values of a parameter, in their order. (The HTTP library leaves out pairs that repeat, and two filters may have the same predicate.)
+std::vector<std::string> values(const http::Request& request, std::string_view name) {
   std::vector<std::string> all;
-  for (size_t i = 0, count = request.get_param_value_count(name); i < count; ++i) all.push_back(request.get_param_value(name, i));
+  std::string_view rest = request.target;
+  for (size_t next = rest.find('?'); next != std::string_view::npos; next = rest.find('&')) {
+    rest.remove_prefix(next + 1);
+    std::string_view pair = rest.substr(0, rest.find('&'));
+    size_t equal = pair.find('=');
+    if (equal != std::string_view::npos && pair.substr(0, equal) == name) all.push_back(httplib::detail::decode_url(std::string(pair.substr(equal + 1)), true));
+  }
   return all;
 }
 
