@@ -70,7 +70,7 @@ def test_wrong_words(told, words, code, text):
 
 def test_get(told):
     text = told.shell.ok("get", "actors", told.counter._actor_id.hex())
-    assert text.startswith(f"---\nactor_id: {told.counter._actor_id.hex()}\n") and "num_restarts: 0\n" in text
+    assert text.replace("'", "").startswith(f"---\nactor_id: {told.counter._actor_id.hex()}\n") and "num_restarts: 0\n" in text
     assert told.shell.ok("get", "actors", "ff" * 16) == f"Resource with id={'ff' * 16} not found in the cluster.\n"
     assert "is_head_node: true\n" in told.shell.ok("get", "nodes", ray.get_runtime_context().get_node_id())
 

@@ -84,7 +84,7 @@ def test_the_trace(seen):
     assert eventually(lambda: any(event["name"] == "where" for event in trace()[1]), 30)
     headers, events = trace(download="1")
     assert headers["Content-Disposition"].startswith('attachment; filename="timeline-None-')
-    [call] = [event for event in events if event["cat"] == "task::Kept.where"]
+    [call] = [event for event in events if event.get("cat") == "task::Kept.where"]
     assert list(call) == ["cat", "name", "pid", "tid", "ts", "dur", "cname", "args", "ph"]
     assert call["ph"] == "X" and call["args"]["actor_id"] == actor_id and call["args"]["attempt_number"] == 0 and call["args"]["func_or_class_name"] == "Kept.where"
     names = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["ph"] == "M"}
