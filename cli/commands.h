@@ -13,6 +13,8 @@ int run_available_resources(const Words& words);
 int run_cluster_resources(const Words& words);
 int run_timeline(const Words& words);
 int run_metrics(const Words& words);
+int run_stack(const Words& words);
+int run_profile(const Words& words);
 int run_job(const Words& words);           // dispatches to the six below
 int run_job_submit(const Words& words);
 int run_job_status(const Words& words);

@@ -30,6 +30,8 @@ constexpr Command kCommands[] = {
     {"memory", run_memory, "what refers to objects, and what they take"},
     {"timeline", run_timeline, "write a Chrome trace of all tasks"},
     {"metrics", run_metrics, "what programs count, as Prometheus text"},
+    {"stack", run_stack, "what every thread of every worker does now"},
+    {"profile", run_profile, "where the time of a process, actor, task, job or daemon goes"},
     {"job", run_job, "submit programs and follow them: submit, status, logs, list, stop"},
     {"kill-actor", run_kill_actor, "end a named actor"},
     {"health-check", run_health_check, "exit 0 when the head answers"},

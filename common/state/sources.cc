@@ -23,6 +23,7 @@ Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_addres
   Place head;
   RT_ASSIGN(head.target.address, net::Address::parse(head_address));
   Result<std::shared_ptr<rpc::Connection>> outcome = make_error(Code::kTimeout, fmt::format("no answer from {} within {} s", head_address, timeout_us / 1'000'000));
+  sources->head_target_ = head.target;
   bool finished = false;
   sources->connect_to(head, [&](Result<std::shared_ptr<rpc::Connection>> result) {
     outcome = std::move(result);

@@ -41,11 +41,15 @@ class Sources {
   // Asks all, some at a time. on_reply(index, reply) for those that answer; the others are added to missing().
   template <class Method, class OnReply>
   void ask_each(const std::vector<Place>& places, Method method, OnReply on_reply) {
+    ask_each(places, method, proto::Empty(), kAtOnce, on_reply);
+  }
+  template <class Method, class OnReply>
+  void ask_each(const std::vector<Place>& places, Method method, const typename rpc::StubMethod<Method>::RequestType& request, size_t at_once, OnReply on_reply) {
     using Reply = typename rpc::StubMethod<Method>::ReplyType;
     size_t next = 0, busy = 0;
     std::vector<std::shared_ptr<rpc::Connection>> connections;
     std::function<void()> more = [&] {
-      for (; next < places.size() && busy < kAtOnce; ++next) {
+      for (; next < places.size() && busy < at_once; ++next) {
         ++busy;
         connect_to(places[next], [&, at = next](Result<std::shared_ptr<rpc::Connection>> connection) {
           if (!connection) {
@@ -54,7 +58,7 @@ class Sources {
             return;
           }
           connections.push_back(*connection);
-          rpc::call(**connection, method, proto::Empty(), left_us(), [&, at](Result<Reply> reply) {
+          rpc::call(**connection, method, request, left_us(), [&, at](Result<Reply> reply) {
             if (reply) {
               on_reply(at, *reply);
             } else {
@@ -89,6 +93,7 @@ class Sources {
   // The next question has this time from now on.
   void allow(int64_t timeout_us);
 
+  const rpc::Target& head_target() const { return head_target_; }     // for what else the head's process serves
   const std::vector<std::string>& missing() const { return missing_; }
 
  private:
@@ -104,6 +109,8 @@ class Sources {
   net::PollLoop loop_;
   rpc::Identity me_;
   int64_t deadline_us_;
+  rpc::Target head_target_;
+  const int64_t deadline_us_;
   std::shared_ptr<rpc::Connection> head_;     // shared as every Connection is
   std::map<std::string, std::shared_ptr<rpc::Connection>> kept_;   // by address and service
   std::vector<std::string> missing_;

@@ -9,6 +9,7 @@
 #include "python/binding/objects.h"
 #include "python/binding/plain_values.h"
 #include "python/binding/py.h"
+#include "python/binding/python_frames.h"
 #include "python/binding/runtime.h"
 #include "python/binding/serialize.h"
 #include "python/binding/state.h"
@@ -31,6 +32,7 @@ PyMODINIT_FUNC PyInit__raylet() {
   PyObject* m = module.get();
   bool ok = add_runtime(m) && add_object_ref(m) && add_object_ref_generator(m) && add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) && add_completions(m) &&
             add_executor(m) && add_plain_values(m) && add_metrics(m) && add_state(m);
+  offer_python_frames();
 #ifdef __OPTIMIZE__
   constexpr bool optimized = true;
 #else

@@ -26,6 +26,7 @@
 #include "common/net/poll_loop.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
+#include "common/profile_service/profile_service.h"
 #include "common/proto/worker.pb.h"
 #include "common/rpc/client.h"
 #include "common/rpc/server.h"
@@ -310,6 +311,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   uint32_t submits_since_poll = 0;
 
   // connections
+  std::unique_ptr<profile::ProfileServer> profile_server;   // before the connections that ask it
   std::unique_ptr<rpc::Server> server;
   std::unique_ptr<NodeClient> node_client;
   std::unique_ptr<WorkerRpc> worker_rpc;

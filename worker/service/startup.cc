@@ -39,6 +39,7 @@ Status Worker::Impl::start() {
   Lock lock(mutex);
   node_client = std::make_unique<NodeClient>(*this);
   worker_rpc = std::make_unique<WorkerRpc>(*this);
+  profile_server = std::make_unique<profile::ProfileServer>(*loop);
   refs = std::make_unique<RefTable>(*this, options.worker_id);   // made anew once a driver knows its id
   streams = std::make_unique<GeneratorStreams>(*refs);
   submitter = std::make_unique<Submitter>(*this, settings);

@@ -93,6 +93,7 @@ void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
   connections_[id] = connection;
   ids_[connection.get()] = id;
   connection->add_service(rpc_.get());
+  connection->add_service(&profile_);
   // Posted: a connection may break while the core is in the middle of a decision.
   connection->set_closed_handler([this, id, alive = alive_](const Error&) {
     loop_.post([this, id, alive] {

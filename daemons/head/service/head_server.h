@@ -8,6 +8,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "common/profile_service/profile_service.h"
 #include "common/rpc/client.h"
 #include "common/rpc/server.h"
 #include "daemons/head/core/head_core.h"
@@ -77,6 +78,7 @@ class HeadServer final : public HeadSink {
   std::unique_ptr<HeadCore> core_;
   std::unique_ptr<JobLogs> job_logs_;
   std::unique_ptr<HeadRpc> rpc_;
+  profile::ProfileServer profile_{loop_};
   std::map<ConnId, std::shared_ptr<rpc::Connection>> connections_;
   std::unordered_map<const rpc::Connection*, ConnId> ids_;
   ConnId last_id_ = 0;

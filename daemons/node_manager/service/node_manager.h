@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
 #include "daemons/node_manager/core/metrics_table.h"
 #include "daemons/node_manager/core/node_core.h"
@@ -152,6 +153,7 @@ class NodeManager final : public NodeSink {
   int64_t start_wall_ms_ = 0;
 
   NodeRpc rpc_;
+  profile::ProfileServer profile_{loop_};
   std::unique_ptr<Reaper> reaper_;
   std::unique_ptr<NodeCore> core_;
   std::unique_ptr<WorkerStarter> starter_;

@@ -23,6 +23,7 @@ void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connecti
   session.connection = connection;
   owners_[session.id] = connection.get();
   connection->add_service(&rpc_);
+  connection->add_service(&profile_);
   connection->set_closed_handler([this, raw = connection.get(), alive = alive_](const Error&) {
     if (*alive) on_closed(raw);
   });

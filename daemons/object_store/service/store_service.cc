@@ -88,6 +88,7 @@ void StoreService::on_connection(const std::shared_ptr<rpc::Connection>& connect
   by_id_[client.id] = raw;
   clients_[raw] = std::move(client);
   connection->add_service(this);
+  connection->add_service(&profile_);
   connection->set_closed_handler([this, raw, alive = std::weak_ptr<bool>(alive_)](const Error&) {
     if (!alive.expired()) on_closed(raw);
   });

@@ -13,6 +13,7 @@
 #include "common/config/settings.h"
 #include "common/net/loop.h"
 #include "common/proto/object_store.pb.h"
+#include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
 #include "daemons/object_store/core/store_core.h"
 #include "daemons/object_store/service/fetcher.h"
@@ -110,6 +111,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   Peers peers_;
   Fetcher fetcher_;
   Reserver reserver_;
+  profile::ProfileServer profile_{loop_};
   std::unique_ptr<rpc::Server> server_;
 
   std::unordered_map<rpc::Connection*, Client> clients_;

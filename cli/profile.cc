@@ -1,0 +1,87 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/profile_common.h"
+#include "common/profile/sampler.h"
+
+namespace rt::cli {
+namespace {
+
+using Request = proto::ProfileRequest;
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+Result<Request> request_of(const CommandLine& line) {
+  static const std::map<std::string, Request::Mode> kModes = {{"wall", Request::WALL}, {"cpu", Request::CPU}, {"offcpu", Request::OFF_CPU}};
+  auto mode = kModes.find(line.get("mode", "wall"));
+  if (mode == kModes.end()) return make_error(Code::kInvalid, fmt::format("--mode {}: it is wall, cpu or offcpu", echoed(line.get("mode"))));
+  RT_ASSIGN(auto seconds, line.whole("duration", 1, profile::kMaxDurationMs / 1000));
+  RT_ASSIGN(auto rate, line.whole("rate", 1, profile::kMaxHz));
+  Request request;
+  request.set_duration_ms(seconds.value_or(10) * 1000);
+  request.set_hz(static_cast<int32_t>(rate.value_or(100)));
+  request.set_mode(mode->second);
+  return request;
+}
+
+std::string default_format(const CommandLine& line) { return line.has("output") ? "flamegraph" : "text"; }
+
+Status write_file(const std::string& path, const std::string& text) {
+  File file(std::fopen(path.c_str(), "w"));
+  if (!file) return errno_error("cannot write " + path, errno);
+  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() || std::fflush(file.get()) != 0) return errno_error("cannot write " + path, errno);
+  return {};
+}
+
+Status run(const CommandLine& line, const Request& request) {
+  state::ProfileQuery query;
+  query.target = line.get("target");
+  query.node = line.get("node");
+  query.native = !line.has("no-native");
+  query.profile = request;
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "Looking at {} for {} s ...\n", echoed(query.target), request.duration_ms() / 1000);
+  RT_ASSIGN(state::ProfileAnswer answer, ask_profile(line, query));
+  for (const auto& of : answer.all) {
+    for (const std::string& note : of.samples.notes()) fmt::print(stderr, "Note: {}: {}\n", of.title, note);
+  }
+  const std::string format = line.get("format", default_format(line));
+  const std::string title = fmt::format("{}: {} s, {}", query.target, request.duration_ms() / 1000, line.get("mode", "wall"));
+  RT_ASSIGN(std::string text, profile::render(answer.all, format, title));
+  if (!line.has("output") || line.get("output") == "-") {
+    fmt::print("{}", text);
+    return {};
+  }
+  RT_TRY(write_file(line.get("output"), text));
+  fmt::print("Wrote {}.{}\n", line.get("output"), format == "flamegraph" ? " Open it in a browser." : format == "speedscope" ? " Open it in speedscope." : "");
+  return {};
+}
+
+}  // namespace
+
+int run_profile(const Words& words) {
+  CommandLine line("profile", "Says where the time of a process goes: of an id of a process, an actor, a running task or a job, an actor's name or class, 'all', or of head, node-manager, object-store.");
+  line.address_option().option("duration,d", "SECONDS", "how long to look (default: 10)").option("rate,r", "HZ", "looks a second (default: 100)");
+  line.option("mode", "wall|cpu|offcpu", "all time (the default), time on a processor, time asleep");
+  line.flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
+  line.option("format,f", "flamegraph|speedscope|folded|text", "the default: flamegraph into a file, text on the terminal");
+  line.option("output,o", "FILE", "where to (default: standard output)").option("node", "ID|IP", "processes of this node only").positional("target", true);
+  if (auto code = line.parse(words)) return *code;
+  if (line.has("native") && line.has("no-native")) return usage_error("profile", "--native and --no-native exclude each other");
+  auto request = request_of(line);
+  if (!request) return usage_error("profile", request.error().message);
+  // Before somebody waits for it.
+  if (auto format = profile::render({}, line.get("format", default_format(line)), ""); !format) return usage_error("profile", format.error().message);
+  return finish(run(line, *request));
+}
+
+}  // namespace rt::cli

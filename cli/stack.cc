@@ -1,0 +1,37 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/head_client.h"
+#include "cli/output.h"
+#include "cli/profile_common.h"
+
+namespace rt::cli {
+namespace {
+
+Status show(const CommandLine& line) {
+  state::ProfileQuery query;
+  query.native = !line.has("no-native");
+  query.target = line.get("target", "all");
+  query.node = line.get("node");
+  RT_ASSIGN(state::ProfileAnswer answer, ask_profile(line, query));
+  if (line.json()) {
+    print_json(stacks_json(answer.all));
+  } else {
+    fmt::print("{}", profile::stacks_text(answer.all));
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_stack(const Words& words) {
+  CommandLine line("stack", "Prints what every thread of every worker and driver does now, on all nodes: Python and native frames. No rights are needed.");
+  line.address_option().format_option().flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
+  line.option("node", "ID|IP", "processes of this node only").positional("target", false);
+  if (auto code = line.parse(words)) return *code;
+  if (line.has("native") && line.has("no-native")) return usage_error("stack", "--native and --no-native exclude each other");
+  return finish(show(line));
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,89 @@
+#include "common/profile/threads.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+namespace rt::profile {
+namespace {
+
+std::string path_of(pid_t tid, const char* file) { return fmt::format("/proc/self/task/{}/{}", tid, file); }
+int open_file(pid_t tid, const char* file) { return open(path_of(tid, file).c_str(), O_RDONLY | O_CLOEXEC); }
+
+ssize_t read_start(int fd, char* buffer, size_t size) {
+  ssize_t n = pread(fd, buffer, size - 1, 0);
+  if (n >= 0) buffer[n] = '\0';
+  return n;
+}
+
+struct CloseDir {
+  void operator()(DIR* dir) const { closedir(dir); }
+};
+
+}  // namespace
+
+ThreadFiles::ThreadFiles(pid_t tid) : tid_(tid), schedstat_(open_file(tid, "schedstat")), syscall_(open_file(tid, "syscall")) {}
+
+ThreadFiles::Ran ThreadFiles::ran() {
+  char text[128];
+  if (!schedstat_.valid()) return Ran::kYes;
+  ssize_t n = read_start(schedstat_.get(), text, sizeof(text));
+  if (n < 0) return Ran::kGone;
+  if (last_ == std::string_view(text, static_cast<size_t>(n)) && n > 0) return Ran::kNo;
+  last_.assign(text, static_cast<size_t>(n));
+  return Ran::kYes;
+}
+
+bool ThreadFiles::where(Whereabouts* out) const {
+  *out = {};
+  out->running = true;                  // a kernel without this file: ask by signal every time
+  if (!syscall_.valid()) return true;
+  char text[256];
+  if (read_start(syscall_.get(), text, sizeof(text)) < 0) return false;
+  std::string_view line(text);
+  if (line.starts_with("running")) return true;
+  // "NUMBER ARGUMENTS... SP PC", or "-1 SP PC" for one that sleeps outside of a call.
+  out->running = false;
+  out->call = std::strtoull(text, nullptr, 10);
+  size_t last = line.rfind(' ');
+  if (last == line.npos) return true;
+  size_t before = line.rfind(' ', last - 1);
+  out->pc = std::strtoull(text + last, nullptr, 16);
+  if (before != line.npos) out->sp = std::strtoull(text + before, nullptr, 16);
+  return true;
+}
+
+std::string ThreadFiles::name() const {
+  Fd file(open_file(tid_, "comm"));
+  char text[64] = "";
+  if (!file.valid() || read_start(file.get(), text, sizeof(text)) < 0) return "";
+  std::string name = text;
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+bool ThreadFiles::blocks(int signal) const {
+  Fd file(open_file(tid_, "status"));
+  char text[4096];
+  if (!file.valid() || read_start(file.get(), text, sizeof(text)) < 0) return false;
+  std::string_view status(text);
+  size_t at = status.find("SigBlk:");
+  return at != status.npos && (std::strtoull(text + at + 7, nullptr, 16) >> (signal - 1) & 1) != 0;
+}
+
+std::vector<pid_t> list_threads(pid_t self) {
+  std::vector<pid_t> tids;
+  std::unique_ptr<DIR, CloseDir> dir(opendir("/proc/self/task"));
+  while (const dirent* entry = dir ? readdir(dir.get()) : nullptr) {
+    pid_t tid = std::atoi(entry->d_name);
+    if (tid > 0 && tid != self) tids.push_back(tid);
+  }
+  return tids;
+}
+
+}  // namespace rt::profile

@@ -1,0 +1,61 @@
+#include "common/profile_service/profile_service.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "common/profile/sampler.h"
+#include "common/rpc/connection.h"
+
+namespace rt::profile {
+namespace {
+
+// Threads that wait for a turn are few: a second question is refused at once.
+constexpr size_t kMaxThreads = 8;
+
+}  // namespace
+
+ProfileServer::~ProfileServer() {
+  state_->stop = true;
+  for (auto& thread : state_->threads) thread.join();
+  state_->threads.clear();
+}
+
+void ProfileServer::answer_later(google::protobuf::RpcController* call, proto::StackSamples* reply, google::protobuf::Closure* done, Work work) {
+  if (state_->threads.size() >= kMaxThreads) {
+    rpc::server_call(call).fail(make_error(Code::kResourceExhausted, "too many ask for stacks of this process: ask again"));
+    return done->Run();
+  }
+  auto thread = state_->threads.emplace(state_->threads.end());
+  // Signals of the program are for its other threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  *thread = std::thread([this, weak = std::weak_ptr<State>(state_), thread, call, reply, done, work = std::move(work), stop = state_] {
+    pthread_setname_np(pthread_self(), "ray-profile");
+    auto samples = std::make_shared<Result<proto::StackSamples>>(work(stop->stop));
+    if (stop->stop) return;
+    loop_.post([weak, thread, call, reply, done, samples] {
+      auto state = weak.lock();
+      if (!state || state->stop) return;
+      thread->join();
+      state->threads.erase(thread);
+      if (*samples) {
+        *reply = std::move(**samples);
+      } else {
+        rpc::server_call(call).fail(samples->error());
+      }
+      done->Run();
+    });
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void ProfileServer::GetStacks(google::protobuf::RpcController* call, const proto::StacksRequest* request, proto::StackSamples* reply, google::protobuf::Closure* done) {
+  answer_later(call, reply, done, [native = request->native()](const std::atomic<bool>&) { return take_stacks(native); });
+}
+
+void ProfileServer::Profile(google::protobuf::RpcController* call, const proto::ProfileRequest* request, proto::StackSamples* reply, google::protobuf::Closure* done) {
+  answer_later(call, reply, done, [wanted = *request](const std::atomic<bool>& stop) { return take_profile(wanted, stop); });
+}
+
+}  // namespace rt::profile

@@ -1,0 +1,158 @@
+// Stacks and flame graphs over HTTP: /worker/traceback, /worker/cpu_profile, /task/traceback, /task/cpu_profile, /api/profiling_enabled. The processes sample themselves
+// (common/profile); py-spy is not needed, and what it would take to use it is said in each answer's header.
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "common/state/profile_query.h"
+#include "daemons/head/http/envelope.h"
+#include "daemons/head/http/routes.h"
+
+namespace rt::head {
+namespace {
+
+using http::Call;
+using Request = proto::ProfileRequest;
+
+constexpr int64_t kAnswerTimeoutUs = 10'000'000;
+constexpr int kHz = 100;
+constexpr const char* kNoteHeader = "X-Ray-Profiling-Note";
+constexpr const char* kWarningHeader = "X-Ray-Profiling-Warning";
+constexpr const char* kHowToUsePySpy =
+    "built-in sampler; for py-spy on a node: pip install py-spy, sudo chown root:root `which py-spy`, sudo chmod u+s `which py-spy`, then py-spy dump --pid PID";
+constexpr const char* kTaskStyle = "<style>svg{width:100%;height:auto;background:#fff}</style>\n";
+
+int64_t number_of(const char* variable, int64_t otherwise) {
+  const char* text = std::getenv(variable);
+  int64_t value = 0;
+  if (!text) return otherwise;
+  auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
+  return error == std::errc() && *end == '\0' && value > 0 ? value : otherwise;
+}
+
+std::string text_of(const char* variable, const char* otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? text : otherwise;
+}
+
+// What the head's environment says of absent parameters; Ray's names.
+struct Defaults {
+  bool native = text_of("RAY_DASHBOARD_PROFILING_NATIVE_DEFAULT", "0") == "1";
+  bool subprocesses = text_of("RAY_DASHBOARD_PROFILING_SUBPROCESSES_DEFAULT", "0") == "1";
+  bool idle = text_of("RAY_DASHBOARD_PROFILING_IDLE_DEFAULT", "0") == "1";
+  int64_t duration_s = number_of("RAY_DASHBOARD_PROFILING_CPU_DURATION_DEFAULT", 5);
+  int64_t max_duration_s = number_of("RAY_DASHBOARD_PROFILING_MAX_DURATION_S", 60);
+  std::string format = text_of("RAY_DASHBOARD_PROFILING_CPU_FORMAT_DEFAULT", "flamegraph");
+};
+
+// On, since whoever asks has shown the token; without one it must be wished for, as in Ray.
+bool enabled(const ApiContext& context) { return text_of("RAY_DASHBOARD_ENABLE_PROFILING", context.cluster.token.empty() ? "0" : "1") == "1"; }
+
+bool flag(const Call& call, const char* name, bool otherwise) { return call.request.has_param(name) ? call.query(name) == "1" : otherwise; }
+
+Result<int64_t> whole(const Call& call, const char* name, int64_t otherwise) {
+  if (!call.request.has_param(name)) return otherwise;
+  std::string text = call.query(name);
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes a whole number", name, text));
+  return value;
+}
+
+void refuse(Call& call, const Error& error) { http::text(call.response, error.code == Code::kInvalid ? 400 : 500, error.message); }
+
+// Which process is meant; its `native` too.
+Result<state::ProfileQuery> worker_of(const Call& call, const Defaults& defaults) {
+  state::ProfileQuery query;
+  RT_ASSIGN(int64_t pid, whole(call, "pid", -1));
+  if (pid <= 0) return make_error(Code::kInvalid, "pid is missing: it takes the process id of a worker or driver");
+  query.target = std::to_string(pid);
+  query.node = call.query("node_id", call.query("ip"));
+  if (query.node.empty()) return make_error(Code::kInvalid, "ip or node_id is missing: which node's process is it?");
+  query.native = flag(call, "native", defaults.native);
+  query.timeout_us = kAnswerTimeoutUs;
+  return query;
+}
+
+Result<state::ProfileQuery> task_of(const ApiContext& context, Call& call, const Defaults& defaults) {
+  for (const char* name : {"task_id", "attempt_number", "node_id"}) {
+    if (call.query(name).empty()) return make_error(Code::kInvalid, std::string(name) + " is missing: task_id, attempt_number and node_id are needed");
+  }
+  RT_ASSIGN(int64_t attempt, whole(call, "attempt_number", 0));
+  RT_ASSIGN(state::TaskPlace place, state::find_running_task(context.cluster, call.query("task_id"), attempt, kAnswerTimeoutUs));
+  if (place.running_there > 1) {
+    call.response.set_header(kWarningHeader, fmt::format("process {} runs {} tasks at once: all of them are in this answer", place.pid, place.running_there));
+  }
+  state::ProfileQuery query;
+  query.target = std::to_string(place.pid);
+  query.node = place.node_id;
+  query.native = flag(call, "native", defaults.native);
+  query.timeout_us = kAnswerTimeoutUs;
+  return query;
+}
+
+void answer_traceback(const ApiContext& context, Call& call, const Result<state::ProfileQuery>& query) {
+  if (!query) return refuse(call, query.error());
+  auto answer = state::profile_processes(context.cluster, *query);
+  if (!answer) return refuse(call, answer.error());
+  call.response.set_header(kNoteHeader, kHowToUsePySpy);
+  http::text(call.response, 200, profile::stacks_text(answer->all));
+}
+
+void answer_profile(const ApiContext& context, Call& call, const Defaults& defaults, Result<state::ProfileQuery> query, bool as_html) {
+  if (!query) return refuse(call, query.error());
+  auto duration = whole(call, "duration", defaults.duration_s);
+  if (!duration) return refuse(call, duration.error());
+  if (*duration < 1 || *duration > defaults.max_duration_s) {
+    return http::text(call.response, 400, fmt::format("duration is {}: it takes 1 to {} seconds (RAY_DASHBOARD_PROFILING_MAX_DURATION_S)", *duration, defaults.max_duration_s));
+  }
+  const std::string format = call.query("format", defaults.format);
+  if (format != "flamegraph" && format != "raw" && format != "speedscope") {
+    return http::text(call.response, 500, fmt::format("there is no format '{}': flamegraph, raw and speedscope are there", format));
+  }
+  Request request;
+  request.set_duration_ms(*duration * 1000);
+  request.set_hz(kHz);
+  request.set_mode(flag(call, "idle", defaults.idle) ? Request::WALL : Request::CPU);
+  query->profile = request;
+  auto answer = state::profile_processes(context.cluster, *query);
+  if (!answer) return refuse(call, answer.error());
+  auto text = profile::render(answer->all, format, fmt::format("process {}: {} s", query->target, *duration));
+  if (!text) return refuse(call, text.error());
+  call.response.set_header(kNoteHeader, kHowToUsePySpy);
+  if (format != "flamegraph") return http::text(call.response, 200, *text);
+  call.response.status = 200;
+  call.response.set_content(as_html ? kTaskStyle + text->substr(text->find("<svg")) : *text, as_html ? "text/html" : "image/svg+xml");
+}
+
+void tell_defaults(const ApiContext& context, Call& call, const Defaults& defaults) {
+  Json values = {{"native", defaults.native}, {"subprocesses", defaults.subprocesses}, {"idle", defaults.idle}, {"leaks", false}, {"tracePythonAllocators", false},
+                 {"cpuDuration", defaults.duration_s}, {"memoryDuration", 10}, {"maxDuration", defaults.max_duration_s}, {"cpuFormat", defaults.format}, {"memoryFormat", "flamegraph"},
+                 {"pyspyNativeSupported", true}};
+  succeed(call, "Profiling of this cluster", {{"profilingEnabled", enabled(context)}, {"profilingDefaults", std::move(values)}}, Keys::kAsTheyAre);
+}
+
+}  // namespace
+
+void add_profile_routes(http::Server& server, const ApiContextPtr& context) {
+  const auto defaults = std::make_shared<const Defaults>();
+  auto guarded = [context](auto answer) {
+    return [context, answer](Call& call) {
+      if (enabled(*context)) return answer(call);
+      http::text(call.response, 403, "profiling is off: start the head with RAY_DASHBOARD_ENABLE_PROFILING=1 in its environment");
+    };
+  };
+  server.on("GET", "/api/profiling_enabled", [context, defaults](Call& call) { tell_defaults(*context, call, *defaults); });
+  server.on("GET", "/worker/traceback", guarded([context, defaults](Call& call) { answer_traceback(*context, call, worker_of(call, *defaults)); }));
+  server.on("GET", "/worker/cpu_profile", guarded([context, defaults](Call& call) { answer_profile(*context, call, *defaults, worker_of(call, *defaults), false); }));
+  server.on("GET", "/task/traceback", guarded([context, defaults](Call& call) { answer_traceback(*context, call, task_of(*context, call, *defaults)); }));
+  server.on("GET", "/task/cpu_profile", guarded([context, defaults](Call& call) { answer_profile(*context, call, *defaults, task_of(*context, call, *defaults), true); }));
+  auto absent = guarded([](Call& call) {
+    http::text(call.response, 500, "memory, GPU and JAX profiles are not in this release; memray or the GPU's own profiler work inside of a task");
+  });
+  for (const char* path : {"/memory_profile", "/worker/gpu_profile", "/worker/jax_profile"}) server.on("GET", path, absent);
+}
+
+}  // namespace rt::head

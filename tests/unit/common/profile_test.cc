@@ -1,0 +1,253 @@
+// A process that profiles itself: what runs, what sleeps, what takes no signals, and what it is not to disturb.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "common/profile/language.h"
+#include "common/profile/render.h"
+#include "common/profile/sampler.h"
+
+namespace rt::profile {
+namespace {
+
+using proto::StackSamples;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Request = proto::ProfileRequest;
+
+std::atomic<bool> g_end{false};
+std::atomic<uint64_t> g_sum{0};
+std::atomic<int> g_interrupted{0};
+const std::atomic<bool> kNever{false};
+
+[[gnu::noinline]] void burn_here() {
+  while (!g_end) {
+    for (uint64_t i = 0; i < 1000; ++i) g_sum += i;
+  }
+}
+
+// Waits for the descriptor; counts how often a signal took it out of the call.
+[[gnu::noinline]] void sleep_here(int fd) {
+  pollfd wanted{fd, POLLIN, 0};
+  while (poll(&wanted, 1, -1) < 0) ++g_interrupted;
+  g_sum += 1;
+}
+
+// A thread that is known to have begun, and ends with the test.
+class Threads {
+ public:
+  Threads() : wake_(eventfd(0, 0)) {
+    g_end = false;
+    g_interrupted = 0;
+  }
+  ~Threads() {
+    g_end = true;
+    uint64_t one = 1;
+    EXPECT_EQ(write(wake_, &one, sizeof(one)), static_cast<ssize_t>(sizeof(one)));
+    for (auto& thread : threads_) thread.join();
+    close(wake_);
+  }
+  int start(std::function<void()> body) {
+    std::atomic<int> tid{0};
+    threads_.emplace_back([&tid, body = std::move(body)] {
+      tid = static_cast<int>(syscall(SYS_gettid));
+      tid.notify_one();
+      body();
+    });
+    tid.wait(0);
+    return tid;
+  }
+  int wake() const { return wake_; }
+
+ private:
+  int wake_;
+  std::vector<std::thread> threads_;
+};
+
+Request request_of(Request::Mode mode, bool native = true) {
+  Request request;
+  request.set_duration_ms(400);
+  request.set_hz(100);
+  request.set_mode(mode);
+  request.set_native(native);
+  return request;
+}
+
+struct Seen {
+  int64_t on = 0, off = 0;
+  std::string folded;
+};
+Seen of_thread(const StackSamples& samples, int tid) {
+  Seen seen;
+  for (const auto& stack : samples.stacks()) {
+    if (samples.threads(static_cast<int>(stack.thread())).tid() != tid) continue;
+    seen.on += stack.on_cpu();
+    seen.off += stack.off_cpu();
+    for (uint32_t id : stack.frames()) seen.folded += samples.frames(static_cast<int>(id)).function() + ";";
+    seen.folded += '\n';
+  }
+  return seen;
+}
+
+TEST(ProfileTest, OneLookShowsEveryThreadsNativeFrames) {
+  Threads threads;
+  int burns = threads.start(burn_here), sleeps = threads.start([&] { sleep_here(threads.wake()); });
+  auto samples = take_stacks(true);
+  ASSERT_TRUE(samples) << samples.error().message;
+  EXPECT_THAT(of_thread(*samples, burns).folded, HasSubstr("burn_here()"));
+  EXPECT_EQ(of_thread(*samples, burns).on, 1);
+  EXPECT_THAT(of_thread(*samples, sleeps).folded, HasSubstr("sleep_here(int)"));
+  bool line_known = false;
+  for (const auto& frame : samples->frames()) line_known |= frame.function().find("burn_here") != std::string::npos && frame.file().ends_with("profile_test.cc") && frame.line() > 0;
+  EXPECT_TRUE(line_known);
+  EXPECT_EQ(samples->notes_size(), 0) << samples->notes(0);
+}
+
+TEST(ProfileTest, ModesTellTimeOnTheProcessorFromTimeAsleep) {
+  Threads threads;
+  int burns = threads.start(burn_here), sleeps = threads.start([&] { sleep_here(threads.wake()); });
+  auto wall = take_profile(request_of(Request::WALL), kNever), cpu = take_profile(request_of(Request::CPU), kNever), off = take_profile(request_of(Request::OFF_CPU), kNever);
+  ASSERT_TRUE(wall && cpu && off);
+  EXPECT_GT(of_thread(*wall, burns).on, wall->looks() / 2);
+  EXPECT_GT(of_thread(*wall, sleeps).off, wall->looks() / 2);
+  EXPECT_GT(of_thread(*cpu, burns).on, 0);
+  EXPECT_EQ(of_thread(*cpu, sleeps).on + of_thread(*cpu, sleeps).off, 0);
+  EXPECT_GT(of_thread(*off, sleeps).off, off->looks() / 2);
+  EXPECT_EQ(of_thread(*off, burns).on, 0);
+}
+
+TEST(ProfileTest, ASleepingCallIsInterruptedOnceNotAtEveryLook) {
+  Threads threads;
+  threads.start([&] { sleep_here(threads.wake()); });
+  auto samples = take_profile(request_of(Request::WALL), kNever);
+  ASSERT_TRUE(samples);
+  EXPECT_GT(samples->looks(), 20);
+  EXPECT_GE(g_interrupted, 1);
+  EXPECT_LE(g_interrupted, 3);
+}
+
+TEST(ProfileTest, AThreadThatBlocksAllSignalsIsSeenWhileItSleeps) {
+  Threads threads;
+  int sleeps = threads.start([&] {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    sleep_here(threads.wake());
+  });
+  auto until_asleep = [&] {
+    Seen seen;
+    for (int i = 0; i < 1000 && seen.folded.empty(); ++i) seen = of_thread(*take_stacks(true), sleeps);
+    return seen;
+  };
+  EXPECT_THAT(until_asleep().folded, HasSubstr("poll"));
+  EXPECT_EQ(g_interrupted, 0);
+}
+
+// ---- a language of two frames
+
+constexpr uint64_t kInner = 7, kOuter = 8;
+thread_local bool t_speaks = false;
+size_t fake_capture(LanguageFrame* out, size_t capacity) noexcept {
+  if (!t_speaks || capacity < 2) return 0;
+  out[0] = {kInner, 1, false};
+  out[1] = {kOuter, 1, true};
+  return 2;
+}
+class FakeSymbols final : public LanguageSymbols {
+ public:
+  void resolve(std::span<const LanguageFrame> frames, std::vector<FrameName>* names) override {
+    names->clear();
+    for (const auto& frame : frames) names->push_back({frame.code == kInner ? "inner" : "outer", "program.fake", 3});
+  }
+};
+extern "C" [[gnu::noinline]] void fake_evaluator() {
+  t_speaks = true;
+  burn_here();
+  t_speaks = false;
+}
+const Language kFake{"Fake 1", "fake_evaluator", fake_capture, [] { return std::unique_ptr<LanguageSymbols>(new FakeSymbols); }};
+
+struct Speaking {
+  Speaking() { set_language(&kFake); }
+  ~Speaking() { set_language(nullptr); }
+};
+
+TEST(ProfileTest, LanguageFramesStandForTheirEvaluator) {
+  Speaking fake;
+  Threads threads;
+  int speaks = threads.start(fake_evaluator), burns = threads.start(burn_here);
+  auto samples = take_stacks(true);
+  ASSERT_TRUE(samples);
+  EXPECT_EQ(samples->runtime(), "Fake 1");
+  std::string stack = of_thread(*samples, speaks).folded;
+  EXPECT_THAT(stack, HasSubstr("outer;inner;"));
+  EXPECT_THAT(stack, HasSubstr("burn_here()"));
+  EXPECT_LT(stack.find("inner"), stack.find("burn_here"));
+  EXPECT_THAT(stack, Not(HasSubstr("fake_evaluator")));
+  EXPECT_THAT(of_thread(*samples, burns).folded, Not(HasSubstr("inner")));
+  // Without native frames there are only threads that speak.
+  auto pure = take_stacks(false);
+  ASSERT_TRUE(pure);
+  EXPECT_EQ(of_thread(*pure, speaks).folded, "outer;inner;\n");
+  EXPECT_EQ(of_thread(*pure, burns).folded, "");
+}
+
+TEST(ProfileTest, OneAtATimeAndWithinBounds) {
+  EXPECT_EQ(take_profile(Request(), kNever).error().code, Code::kInvalid);
+  Request request = request_of(Request::WALL);
+  request.set_hz(kMaxHz + 1);
+  EXPECT_EQ(take_profile(request, kNever).error().code, Code::kInvalid);
+  std::atomic<bool> stop{false};
+  request.set_hz(10);
+  request.set_duration_ms(kMaxDurationMs);
+  std::thread other([&] { EXPECT_TRUE(take_profile(request, stop)); });      // an hour, unless it is stopped
+  Result<StackSamples> refused = StackSamples();
+  while (refused) refused = take_stacks(true);
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+  stop = true;
+  other.join();
+  EXPECT_TRUE(take_stacks(true));
+}
+
+TEST(ProfileTest, FormatsSayTheSame) {
+  StackSamples samples;
+  samples.set_pid(42);
+  samples.set_period_us(10'000);
+  samples.add_threads()->set_tid(43);
+  samples.mutable_threads(0)->set_name("main;<x>");
+  samples.add_frames()->set_function("outer");
+  auto* inner = samples.add_frames();
+  inner->set_function("a<b>");
+  inner->set_file("/x/y.py");
+  inner->set_line(9);
+  auto* stack = samples.add_stacks();
+  stack->add_frames(0);
+  stack->add_frames(1);
+  stack->set_on_cpu(3);
+  AllSamples all = {{"worker 42", samples}};
+  EXPECT_EQ(folded(all), "worker 42;main:<x> (43);outer;a<b> (/x/y.py:9) 3\n");
+  EXPECT_THAT(stacks_text(all), HasSubstr("Thread 43 (active): \"main;<x>\"\n    a<b> (/x/y.py:9)\n    outer\n"));
+  auto json = nlohmann::json::parse(speedscope(all));
+  EXPECT_EQ(json["profiles"][0]["samples"], nlohmann::json::parse("[[0,1]]"));
+  EXPECT_DOUBLE_EQ(json["profiles"][0]["weights"][0], 0.03);
+  std::string svg = flamegraph(all, "title & more");
+  EXPECT_THAT(svg, HasSubstr("<title>a&lt;b&gt; (/x/y.py:9) (3 samples, 100.00%)</title>"));
+  EXPECT_THAT(svg, HasSubstr("title &amp; more"));
+  EXPECT_THAT(profile_text(all), HasSubstr(" 100.0%  100.0%  a<b> (/x/y.py:9)"));
+  EXPECT_EQ(render(all, "dot", "").error().code, Code::kInvalid);
+}
+
+}  // namespace
+}  // namespace rt::profile
