@@ -110,7 +110,6 @@ class Sources {
   rpc::Identity me_;
   int64_t deadline_us_;
   rpc::Target head_target_;
-  const int64_t deadline_us_;
   std::shared_ptr<rpc::Connection> head_;     // shared as every Connection is
   std::map<std::string, std::shared_ptr<rpc::Connection>> kept_;   // by address and service
   std::vector<std::string> missing_;

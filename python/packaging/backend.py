@@ -128,7 +128,9 @@ def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
     for targets in (package / "lib" / "cmake" / "ray").glob("rayTargets*.cmake"):
         targets.write_text(targets.read_text().replace(library.name, soname))
     shutil.copytree(stage / "include", package / "include")
-    programs = [package / f"_raylet{SUFFIX}", package / "lib" / soname, *(package / "bin").iterdir()]
+    unwinder = "libray_unwind.so"                                        # loaded by name, with the first profile
+    shutil.copy2(stage / "lib" / unwinder, package / "lib" / unwinder)
+    programs = [package / f"_raylet{SUFFIX}", package / "lib" / soname, package / "lib" / unwinder, *(package / "bin").iterdir()]
     for path in _third_party(programs):
         shutil.copy(path, package / "lib" / pathlib.Path(path).name)
 

@@ -1,0 +1,95 @@
+"""What a profile at 100 Hz costs the program it looks at: the same work with and without it, in turns, in one process.
+
+Work is measured by the clock of the thread that does it and by the wall; the sampler's own time by the process's. Prints and writes (--out) {name: value}.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import time
+
+import ray
+
+RAYCTL = pathlib.Path(__file__).resolve().parents[1] / "build" / "bin" / "rayctl"
+
+
+@ray.remote
+class Program:
+    """Ordinary Python: a recursion of some depth, dictionaries, sorting."""
+
+    def pid(self):
+        return os.getpid()
+
+    def calibrate(self, seconds):
+        count, begin = 0, time.perf_counter()
+        while time.perf_counter() - begin < seconds:
+            self.unit(20)
+            count += 1
+        return count
+
+    def unit(self, depth):
+        if depth:
+            return self.unit(depth - 1)
+        table = {i: str(i) for i in range(300)}
+        return sum(len(value) for value in sorted(table.values()))
+
+    def work(self, count):
+        wall, thread, process = time.perf_counter(), time.thread_time(), time.process_time()
+        for _ in range(count):
+            self.unit(20)
+        return [clock() - begin for clock, begin in ((time.perf_counter, wall), (time.thread_time, thread), (time.process_time, process))]
+
+
+def sampled(pid):
+    return any((task / "comm").read_text() == "ray-profile\n" for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
+def await_state(pid, wanted):
+    while sampled(pid) != wanted:
+        time.sleep(0.02)
+
+
+def measure(options):
+    ray.init(num_cpus=2, log_to_driver=False)
+    program = Program.remote()
+    pid = ray.get(program.pid.remote())
+    count = ray.get(program.calibrate.remote(options.seconds))
+    address = ray.get_runtime_context().gcs_address
+    ratios, shares = {"wall": [], "thread": []}, []
+    for _ in range(options.turns):
+        without = ray.get(program.work.remote(count))
+        command = [RAYCTL, "profile", f"--address={address}", f"--duration={int(options.seconds * 3) + 2}", f"--rate={options.rate}", "--format=folded", "--output=/dev/null", str(pid)]
+        with subprocess.Popen([*map(str, command), *(["--no-native"] if options.no_native else [])], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+            await_state(pid, True)
+            with_it = ray.get(program.work.remote(count))
+            if not sampled(pid):
+                raise SystemExit("the profile ended before the work: give more --seconds")
+        await_state(pid, False)
+        ratios["wall"].append(with_it[0] / without[0])
+        ratios["thread"].append(with_it[1] / without[1])
+        shares.append((with_it[2] - with_it[1] - (without[2] - without[1])) / with_it[0])
+    ray.shutdown()
+    return {"profile_cost_wall_percent": 100 * (statistics.median(ratios["wall"]) - 1), "profile_cost_thread_percent": 100 * (statistics.median(ratios["thread"]) - 1),
+            "profile_sampler_cpu_percent": 100 * statistics.median(shares)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--rate", type=int, default=100)
+    parser.add_argument("--no-native", action="store_true")
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    values = measure(options)
+    for name, value in values.items():
+        print(f"{name:32} {value:8.2f}")
+    if options.out:
+        pathlib.Path(options.out).write_text(json.dumps(values))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""Stacks and profiles of what runs in a cluster: Python and native frames, on and off the processor, by pid, actor, task, job and daemon; over HTTP as well."""
+import http.client
+import json
+import os
+import re
+import subprocess
+import threading
+import urllib.parse
+import xml.etree.ElementTree
+
+import pytest
+
+import ray
+from cluster import cluster, eventually
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+@pytest.fixture(scope="module")
+def running():
+    with cluster(cpus=12) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lib") / "liboperators.so"
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "-pthread", "-o", path, f"{HERE}/native_lock.c"], check=True)
+    return str(path)
+
+
+@ray.remote
+class Gate:
+    """Where tasks say that they are there, and wait for the end of a test."""
+
+    def __init__(self):
+        self.open, self.there = threading.Event(), 0
+
+    def arrive(self):
+        self.there += 1
+        return os.getpid()
+
+    def arrived(self):
+        return self.there
+
+    def is_open(self):
+        return self.open.is_set()
+
+    def let_go(self):
+        self.open.set()
+
+
+def wait_in_python(gate):
+    ray.get(gate.arrive.remote())
+    while not ray.get(gate.is_open.remote()):
+        threading.Event().wait(0.2)
+
+
+def burn(gate):
+    ray.get(gate.arrive.remote())
+    while not ray.get(gate.is_open.remote()):
+        spin()
+
+
+def spin():
+    return sum(i * i for i in range(300_000))
+
+
+def blocks_of(text):
+    """Thread blocks of `rayctl stack`, each as text."""
+    return re.split(r"(?m)^(?=Thread |Process |$)", text)
+
+
+def test_a_task_an_actor_thread_and_a_driver_show_python_and_native_frames(running):
+    gate = Gate.options(max_concurrency=4).remote()
+
+    @ray.remote
+    def task(gate):
+        wait_in_python(gate)
+
+    @ray.remote
+    class Waiter:
+        def __init__(self, gate):
+            self.thread = threading.Thread(target=wait_in_python, args=(gate,))
+            self.thread.start()
+
+        def pid(self):
+            return os.getpid()
+
+    running_task, actor = task.remote(gate), Waiter.remote(gate)
+    pid = ray.get(actor.pid.remote())
+    assert eventually(lambda: ray.get(gate.arrived.remote()) == 2)
+    text = running.shell.ok("stack", f"--address={running.address}")
+    waiting = [block for block in blocks_of(text) if "wait_in_python (" in block]
+    assert len(waiting) == 2, text
+    assert all(re.search(r"wait_in_python \(.*test_profiles\.py:\d+\)", block) for block in waiting)
+    assert any(" task (" in block for block in waiting) and any("_bootstrap_inner" in block for block in waiting)
+    assert "_PyEval_EvalFrameDefault" not in text, "Python frames stand in their place"
+    native = [block for block in waiting if "PyThread_acquire_lock" in block or "epoll_wait" in block or "futex" in block or "sem_" in block or "poll" in block]
+    assert native, waiting
+    assert "worker " in text and "driver " in text and "(actor Waiter)" in text
+    # Only Python, only that process.
+    text = running.shell.ok("stack", f"--address={running.address}", "--no-native", str(pid))
+    assert text.count("Process ") == 1 and "wait_in_python" in text and "libc" not in text
+    data = json.loads(running.shell.ok("stack", f"--address={running.address}", "--format=json", "Waiter"))
+    assert [process["pid"] for process in data] == [pid] and any(frame["native"] for thread in data[0]["threads"] for frame in thread["frames"])
+    ray.get(gate.let_go.remote())
+    ray.get(running_task)
+
+
+def test_a_native_call_that_holds_the_gil_shows(running, library):
+    @ray.remote
+    class Holder:
+        def pid(self):
+            return os.getpid()
+
+        def hold_it(self, path):
+            import ctypes
+            ctypes.PyDLL(path).hold(ctypes.byref(ctypes.c_int(0)))
+
+    holder = Holder.remote()
+    pid = ray.get(holder.pid.remote())
+    holder.hold_it.remote(library)
+    seen = {}
+
+    def held():
+        seen["text"] = running.shell.ok("stack", f"--address={running.address}", str(pid))
+        return re.search(r"hold \(native_lock\.c:\d+\)", seen["text"])
+    assert eventually(held, 20), seen
+    (block,) = [block for block in blocks_of(seen["text"]) if "native_lock.c" in block]
+    assert block.index("native_lock.c") < block.index("hold_it (")
+    ray.kill(holder)
+
+
+def test_modes_and_formats_of_a_profile(running, tmp_path):
+    gate = Gate.options(max_concurrency=4).remote()
+
+    @ray.remote
+    def burns(gate):
+        burn(gate)
+
+    @ray.remote
+    def sleeps(gate):
+        wait_in_python(gate)
+
+    tasks = [burns.remote(gate), sleeps.remote(gate)]
+    assert eventually(lambda: ray.get(gate.arrived.remote()) == 2)
+    profile = ["profile", f"--address={running.address}", "--duration=2"]
+    cpu = running.shell.ok(*profile, "--mode=cpu", "--format=folded", "all")
+    off = running.shell.ok(*profile, "--mode=offcpu", "--format=folded", "all")
+    assert re.search(r";burns \(.*;spin \(.* \d+$", cpu, re.M), cpu
+    assert ";sleeps (" in off
+    spinning, waiting = (sum(int(line.rsplit(" ", 1)[1]) for line in cpu.splitlines() if name in line) for name in (";spin (", ";wait_in_python ("))
+    assert spinning > 10 * waiting, cpu
+    # One task, as a flame graph: an XML document that needs nothing else.
+    out = tmp_path / "flame.svg"
+    task_id = next(task["task_id"] for task in ray.util.state.list_tasks(limit=1000) if task["name"].endswith("burns") and task["state"] == "RUNNING")
+    running.shell.ok(*profile, "--output", out, task_id)
+    root = xml.etree.ElementTree.parse(out).getroot()
+    assert root.tag.endswith("svg") and ">spin (" in out.read_text() and "src=" not in out.read_text()
+    job = ray.get_runtime_context().get_job_id()
+    speedscope = json.loads(running.shell.ok(*profile, "--format=speedscope", job))
+    assert "speedscope" in speedscope["$schema"] and any(frame["name"] == "spin" for frame in speedscope["shared"]["frames"])
+    assert "self   total  function" in running.shell.ok(*profile, "all")
+    ray.get(gate.let_go.remote())
+    ray.get(tasks)
+
+
+def test_daemons_profile_themselves(running):
+    for daemon in ("head", "node-manager", "object-store"):
+        text = running.shell.ok("profile", f"--address={running.address}", "--duration=1", "--format=folded", daemon)
+        assert f"{daemon}" in text and "main" in text, text
+
+
+def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running, library, tmp_path):
+    """Seed 003: the Python thread waits for a native thread, which waits for a lock of the machine: neither uses a processor."""
+    @ray.remote
+    class Trainer:
+        def __init__(self, library, lock):
+            import ctypes
+            self.lib = ctypes.CDLL(library)
+            self.lib.start(lock.encode())
+
+        def train(self, steps):
+            for _ in range(steps):
+                self.lib.step()
+
+    trainers = [Trainer.remote(library, str(tmp_path / "lock")) for _ in range(8)]
+    ray.get([trainer.train.remote(1) for trainer in trainers])
+    work = [trainer.train.remote(100_000) for trainer in trainers]
+    text = running.shell.ok("profile", f"--address={running.address}", "--duration=3", "--format=folded", "Trainer")
+    lines = [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1])) for line in text.splitlines()]
+    operators = [(frames, count) for frames, count in lines if frames[1].startswith("operators")]
+    assert len({frames[0] for frames, _ in operators}) == 8, text
+    behind_lock = sum(count for frames, count in operators if any(frame.startswith("query_device_properties") for frame in frames) and "flock" in frames[-1])
+    assert behind_lock > 0.5 * sum(count for _, count in operators), text
+    waiting = sum(count for frames, count in lines if any(frame.startswith("Trainer.train ") for frame in frames))
+    assert waiting > 0, "the Python thread shows what it waits for"
+    for trainer in trainers:
+        ray.kill(trainer)
+    del work
+
+
+def test_wrong_words_are_one_clear_line(running):
+    shell, address = running.shell, f"--address={running.address}"
+    assert "no worker or driver" in shell.fails("stack", address, "4000000")
+    assert "nothing that runs" in shell.fails("profile", address, "NoSuchActor")
+    assert "does not run now" in shell.fails("profile", address, "f" * 48)
+    assert "wall, cpu or offcpu" in shell.fails("profile", address, "--mode=both", "all", code=2)
+    assert "no format" in shell.fails("profile", address, "--format=pdf", "all", code=2)
+    assert "--rate" in shell.fails("profile", address, "--rate=0", "all", code=2)
+
+
+def get(path, token=None, **query):
+    connection = http.client.HTTPConnection(ray._private.worker.global_worker.context["dashboard_address"], timeout=30)
+    try:
+        connection.request("GET", f"{path}?{urllib.parse.urlencode(query)}", headers={"Authorization": f"Bearer {token}"} if token else {})
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_stacks_and_flame_graphs_over_http(running):
+    token = (running.shell.scratch / ".ray" / "auth_token").read_text().strip()
+    gate = Gate.options(max_concurrency=4).remote()
+
+    @ray.remote
+    def burns(gate):
+        burn(gate)
+
+    task = burns.remote(gate)
+    assert eventually(lambda: ray.get(gate.arrived.remote()) == 1)
+    row = next(task for task in ray.util.state.list_tasks(detail=True, limit=1000) if task["name"].endswith("burns") and task["state"] == "RUNNING")
+    pid, node = row["worker_pid"], row["node_id"]
+    assert get("/worker/traceback", pid=pid, node_id=node)[0] == 401
+    status, headers, text = get("/worker/traceback", token, pid=pid, node_id=node)
+    assert status == 200 and headers["Content-Type"].startswith("text/plain") and "burns (" in text and "libc" not in text
+    assert "py-spy" in headers["X-Ray-Profiling-Note"]
+    assert "libc" in get("/worker/traceback", token, pid=pid, ip="127.0.0.1", native=1)[2]
+    status, headers, text = get("/worker/cpu_profile", token, pid=pid, node_id=node, duration=1)
+    assert status == 200 and headers["Content-Type"].startswith("image/svg+xml") and ">spin (" in text
+    assert ";spin (" in get("/worker/cpu_profile", token, pid=pid, node_id=node, duration=1, format="raw")[2]
+    of_task = dict(task_id=row["task_id"], attempt_number=row["attempt_number"], node_id=node)
+    assert "burns (" in get("/task/traceback", token, **of_task)[2]
+    status, headers, text = get("/task/cpu_profile", token, duration=1, **of_task)
+    assert status == 200 and headers["Content-Type"].startswith("text/html") and text.startswith("<style>")
+    assert json.loads(get("/api/profiling_enabled", token)[2])["data"]["profilingDefaults"]["cpuDuration"] == 5
+    for path, query, expected in [("/worker/traceback", {"pid": "x", "node_id": node}, 400), ("/worker/traceback", {"pid": 4000000, "node_id": node}, 500),
+                                  ("/worker/cpu_profile", {"pid": pid, "node_id": node, "duration": 61}, 400), ("/worker/cpu_profile", {"pid": pid, "node_id": node, "duration": 0}, 400),
+                                  ("/worker/cpu_profile", {"pid": pid, "node_id": node, "format": "pdf"}, 500), ("/worker/traceback", {"pid": pid, "ip": "10.9.9.9"}, 500),
+                                  ("/task/traceback", {"task_id": row["task_id"]}, 400), ("/task/traceback", {**of_task, "attempt_number": 7}, 500)]:
+        status, _, text = get(path, token, **query)
+        assert status == expected and "\n" not in text.strip(), (path, query, status, text)
+    ray.get(gate.let_go.remote())
+    ray.get(task)
