@@ -61,7 +61,7 @@ def measure(options):
     ratios, shares = {"wall": [], "thread": []}, []
     for _ in range(options.turns):
         without = ray.get(program.work.remote(count))
-        command = [RAYCTL, "profile", f"--address={address}", f"--duration={int(options.seconds * 3) + 2}", f"--rate={options.rate}", "--format=folded", "--output=/dev/null", str(pid)]
+        command = [RAYCTL, "profile", f"--address={address}", f"--duration={int(options.seconds * 3) + 2}", f"--rate={options.rate}", "--output=/dev/null", str(pid)]
         with subprocess.Popen([*map(str, command), *(["--no-native"] if options.no_native else [])], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
             await_state(pid, True)
             with_it = ray.get(program.work.remote(count))
