@@ -1,16 +1,15 @@
-// The Jobs REST interface: /api/jobs/..., /api/packages/..., /api/component_activities. No envelope; errors are text.
+// The Jobs REST interface: /api/jobs/..., /api/packages/.... No envelope; errors are text.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
-#include "common/base/clock.h"
+#include "common/api_json/job_request.h"
 #include "common/base/environment.h"
 #include "common/http/access.h"
 #include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
-#include "common/api_json/job_request.h"
 #include "daemons/head/http/log_frames.h"
 #include "daemons/head/http/packages.h"
 #include "daemons/head/http/routes.h"
@@ -23,7 +22,6 @@ using Stub = proto::HeadService::Stub;
 
 constexpr int64_t kTimeoutUs = 30'000'000, kTailPollMs = 1000;
 constexpr size_t kMaxLogBytes = 256u << 20;
-constexpr char kInternalNamespaces[] = "_ray_internal_";
 
 struct Jobs {
   proto::SubmittedJobsReply submitted;
@@ -203,7 +201,7 @@ void tail_log(net::WebSocket& socket, const ApiContext& context, const std::stri
   if (std::string rest = frames.rest(); !rest.empty()) socket.send_text(rest);
 }
 
-void add_log_routes(http::Server& server, const ApiContextPtr& context) {
+void add_job_log_routes(http::Server& server, const ApiContextPtr& context) {
   server.on("GET", "/api/jobs/([^/]+)/logs", [context](Call& call) { whole_log(call, *context); });
   server.on_websocket(
       "/api/jobs/([^/]+)/logs/tail", [context](Call& call) { submission_of(call, *context, "tail logs of"); },
@@ -233,25 +231,6 @@ void add_package_routes(http::Server& server, const ApiContextPtr& context) {
   });
 }
 
-void component_activities(Call& call, const ApiContext& context) {
-  Json driver{{"is_active", "ERROR"}, {"reason", nullptr}, {"timestamp", static_cast<double>(wall_now_us()) / 1e6}, {"last_activity_at", nullptr}};
-  auto reply = ask(context, &Stub::GetJobs, proto::Empty());
-  if (reply) {
-    int64_t active = 0, last_end_ms = 0;
-    for (const proto::JobInfo& job : reply->jobs()) {
-      if (job.config().ray_namespace().starts_with(kInternalNamespaces)) continue;
-      active += !job.finished();
-      last_end_ms = std::max(last_end_ms, job.end_time_ms());
-    }
-    driver["is_active"] = active > 0 ? "ACTIVE" : "INACTIVE";
-    if (active > 0) driver["reason"] = fmt::format("Number of active drivers: {}", active);
-    if (last_end_ms > 0) driver["last_activity_at"] = static_cast<double>(last_end_ms) / 1e3;
-  } else {
-    driver["reason"] = reply.error().message;
-  }
-  answer_json(call, {{"driver", driver}});
-}
-
 }  // namespace
 
 void add_job_routes(http::Server& server, const ApiContextPtr& context) {
@@ -263,9 +242,8 @@ void add_job_routes(http::Server& server, const ApiContextPtr& context) {
   });
   server.on("DELETE", "/api/jobs/([^/]+)", [context](Call& call) { delete_job(call, *context); });
   server.on("POST", "/api/jobs/([^/]+)/stop", [context](Call& call) { stop_job(call, *context); });
-  add_log_routes(server, context);
+  add_job_log_routes(server, context);
   add_package_routes(server, context);
-  server.on("GET", "/api/component_activities", [context](Call& call) { component_activities(call, *context); });
 }
 
 }  // namespace rt::head
