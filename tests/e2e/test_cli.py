@@ -184,7 +184,7 @@ def test_jobs_that_do_not_exist(running):
 
 @pytest.mark.parametrize("words, code, said", [
     (["frobnicate"], 2, "no such command: frobnicate"),
-    (["memory"], 2, "no such command: memory"),
+    (["upp"], 2, "no such command: upp"),
     (["--nope"], 2, "no such option: --nope"),
     (["status", "--nope"], 2, "no such option: --nope"),
     (["job", "frobnicate"], 2, "no such command: job frobnicate"),

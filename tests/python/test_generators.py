@@ -436,7 +436,7 @@ def test_an_actors_generator_is_cancelled_between_items(tmp_path, options):
         with pytest.raises(TaskCancelledError) as error:
             ray.get(ref)
         assert not isinstance(error.value, RayTaskError)
-    assert list(generator) == [] and sorted(os.listdir(tmp_path)) == ["0", "1"], "it ends where it would give its next item"
+    assert list(generator) == [] and sorted(os.listdir(tmp_path)) in (["0"], ["0", "1"]), "it ends where it would give its next item"
 
 
 def test_an_actor_that_dies():

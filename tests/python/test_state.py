@@ -198,8 +198,7 @@ def test_the_client(cluster):
 def test_what_cannot_exist_is_empty_and_what_is_not_recorded_says_so(cluster):
     assert state.list_placement_groups() == [] and state.get_placement_group("ff" * 18) is None
     assert state.get_job("raysubmit_none") is None
-    with pytest.raises(NotImplementedError, match="cluster events"):
-        state.list_cluster_events()
+    assert any("node" in event["message"].lower() for event in state.list_cluster_events())
     with pytest.raises(NotImplementedError, match="runtime environments"):
         state.list_runtime_envs()
     with pytest.raises(NotImplementedError, match="HTTP"):
