@@ -10,6 +10,7 @@
 
 #include "cli/head_client.h"
 #include "cli/job_server.h"
+#include "common/base/http_status.h"
 #include "common/base/ids.h"
 
 namespace rt::cli {
@@ -48,16 +49,6 @@ proto::SubmittedJob job_of(const Json& details) {
     for (const auto& [name, value] : details["metadata"].items()) (*job.mutable_metadata())[name] = value.is_string() ? value.get<std::string>() : value.dump();
   }
   return job;
-}
-
-Code code_of(int status) {
-  switch (status) {
-    case 400: return Code::kInvalid;
-    case 401:
-    case 403: return Code::kUnauthenticated;
-    case 404: return Code::kNotFound;
-    default: return Code::kInternal;
-  }
 }
 
 class HttpJobServer final : public JobServer {
@@ -126,7 +117,7 @@ class HttpJobServer final : public JobServer {
     if (!answer) return make_error(Code::kUnavailable, fmt::format("no HTTP server answers at {} ({}): is the head running, and is this its dashboard's address?", address_, httplib::to_string(answer.error())));
     if (answer->status < 400) return {};
     if (answer->status == 401 || answer->status == 403) return make_error(Code::kUnauthenticated, fmt::format("{} refuses the token: {}", address_, answer->body));
-    return make_error(code_of(answer->status), fmt::format("{} (HTTP status {} of {})", answer->body, answer->status, address_));
+    return make_error(code_of_http_status(answer->status), fmt::format("{} (HTTP status {} of {})", answer->body, answer->status, address_));
   }
   Status done(const httplib::Result& answer) const { return check(answer); }
   // A type of its own: Json converts to and from too much to be in a Result by itself.

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <httplib.h>
 
+#include "common/base/http_status.h"
+
 namespace rt::state {
 namespace {
 
@@ -14,17 +16,6 @@ std::string reason(const std::string& body) {
   Json answer = Json::parse(body, nullptr, false);
   if (answer.is_object() && answer.contains("msg") && answer["msg"].is_string()) return answer["msg"];
   return body.substr(0, kMostErrorBytes);
-}
-
-Code code_of(int status) {
-  switch (status) {
-    case 400: return Code::kInvalid;
-    case 401:
-    case 403: return Code::kUnauthenticated;
-    case 404: return Code::kNotFound;
-    case 429: return Code::kResourceExhausted;
-    default: return Code::kUnavailable;
-  }
 }
 
 class Asking {
@@ -59,7 +50,7 @@ class Asking {
         });
     if (enough) return {};
     if (!answer) return make_error(Code::kUnavailable, fmt::format("{} does not answer ({}): is the cluster running, and is this the address of its HTTP interface?", cluster_.head_address, httplib::to_string(answer.error())));
-    if (status != 200) return make_error(code_of(status), reason(error));
+    if (status != 200) return make_error(code_of_http_status(status), reason(error));
     return {};
   }
 

@@ -141,3 +141,14 @@ except ray.exceptions.RaySystemError as error:
     print("future:", error)
 """)
     assert done.stdout.count("Ray has been shut down") == 2, done.stdout
+
+
+def test_a_daemon_that_had_to_be_killed_leaves_no_socket():
+    done = run("""
+import os, pathlib, signal, stat
+session = pathlib.Path(ray._private.worker.global_worker.node["session_dir"])
+os.kill(int(ray.get(ray.remote(lambda: os.environ["RAY_RAYLET_PID"]).remote())), signal.SIGSTOP)
+ray.shutdown(wait_for_processes=True)
+print([path.name for path in session.rglob("*") if path.is_socket()])
+""")
+    assert done.stdout.strip() == "[]"

@@ -398,6 +398,9 @@ def stop_cluster(node: dict, wait: bool):
     _unreaped.extend(pid for _, pid, _ in node["processes"])
     if wait:
         _raylet.stop_processes(node["processes"], 5.0)
+        import shutil       # not at the top: it would double the time of `import ray`
+        for kept_by_the_killed in ("sockets", "runtime_resources"):
+            shutil.rmtree(os.path.join(node["session_dir"], kept_by_the_killed), ignore_errors=True)
     reap()
 
 

@@ -7,11 +7,12 @@ namespace {
 
 class JobsTest : public HeadTest {
  protected:
-  Answer<proto::SubmitJobReply> submit(const std::string& id, const std::string& command = "python p.py") {
+  Answer<proto::SubmitJobReply> submit(const std::string& id, const std::string& command = "python p.py", const std::map<std::string, double>& needs = {}) {
     proto::SubmitJobRequest request;
     request.set_submission_id(id);
     request.set_entrypoint(command);
     (*request.mutable_metadata())["team"] = "x";
+    set_resources(request.mutable_entrypoint_resources(), needs);
     Answer<proto::SubmitJobReply> answer;
     core->submit_job(request, now, answer.reply());
     commit();
@@ -291,13 +292,7 @@ TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {
 TEST_F(JobsTest, AnEntrypointRunsWhereItsResourcesAre) {
   add_node(1, {{"CPU", 1}});
   add_node(2, {{"CPU", 4}});
-  proto::SubmitJobRequest request;
-  request.set_submission_id("big");
-  request.set_entrypoint("x");
-  set_resources(request.mutable_entrypoint_resources(), {{"CPU", 3}});
-  Answer<proto::SubmitJobReply> answer;
-  core->submit_job(request, now, answer.reply());
-  commit();
+  submit("big", "x", {{"CPU", 3}});
   auto start = take(sink.starts);
   EXPECT_EQ(start.node.node, node_id(2));
   EXPECT_EQ(ResourceSet::from_proto(start.request.job().entrypoint_resources()).get("CPU"), 3);
@@ -318,13 +313,7 @@ TEST_F(JobsTest, AnEntrypointNobodyHasRoomForFails) {
   options.settings.job_start_timeout_ms = 1000;
   restart();
   add_node(1, {{"CPU", 1}});
-  proto::SubmitJobRequest request;
-  request.set_submission_id("huge");
-  request.set_entrypoint("x");
-  set_resources(request.mutable_entrypoint_resources(), {{"CPU", 30}});
-  Answer<proto::SubmitJobReply> answer;
-  core->submit_job(request, now, answer.reply());
-  commit();
+  submit("huge", "x", {{"CPU", 30}});
   EXPECT_NE(core->submitted_job("huge")->message().find("which no node of the cluster has"), std::string::npos);
   advance_alive(1200, {1});
   EXPECT_EQ(status("huge"), "FAILED");

@@ -1,0 +1,19 @@
+// What a status of an HTTP answer means as an error of ours. Used by the clients of HTTP interfaces.
+#pragma once
+
+#include "common/base/status.h"
+
+namespace rt {
+
+inline Code code_of_http_status(int status) {
+  switch (status) {
+    case 400: return Code::kInvalid;
+    case 401:
+    case 403: return Code::kUnauthenticated;
+    case 404: return Code::kNotFound;
+    case 429: return Code::kResourceExhausted;
+    default: return Code::kInternal;      // it answered: not kUnavailable, after which a client tries again
+  }
+}
+
+}  // namespace rt
