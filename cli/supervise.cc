@@ -16,7 +16,7 @@
 
 #include "cli/output.h"
 #include "common/base/clock.h"
-#include "common/daemon/ready.h"
+#include "common/daemon/notify.h"
 
 namespace rt::cli {
 namespace {
@@ -66,18 +66,22 @@ int supervise(const launch::StartedNode& node) {
   const std::string record = node.session_dir + "/logs/ray_process_exit.log";
   fmt::print("\n--block: this command stays until the node ends; exits of its processes are recorded in {}.\n", record);
   std::fflush(stdout);
-  daemon::ReadyNotice().send();   // when systemd (Type=notify) runs this command itself
+  daemon::Notifier notifier;   // when systemd (Type=notify) runs this command itself
+  notifier.ready(fmt::format("Node of the cluster at {}", node.head_address));
+  const int keep_alive_ms = notifier.keep_alive_us() > 0 ? static_cast<int>(notifier.keep_alive_us() / 1000) : -1;
   sigset_t set = ending_signals();
   int signals = signalfd(-1, &set, SFD_CLOEXEC);
   std::vector<pollfd> polled = {{signals, POLLIN, 0}};
   for (const auto& process : node.processes) polled.push_back({static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)), POLLIN, 0});
   size_t running = node.processes.size();
   while (running > 0) {
-    poll(polled.data(), polled.size(), -1);
+    notifier.alive();
+    poll(polled.data(), polled.size(), keep_alive_ms);
     if (polled[0].revents != 0) {
       signalfd_siginfo info;
       if (read(signals, &info, sizeof(info)) != sizeof(info)) continue;
       fmt::print("Signal {}: the node ends.\n", info.ssi_signo);
+      notifier.stopping(fmt::format("received signal {}", info.ssi_signo));
       std::fflush(stdout);
       end_node(node, kGraceUs);
       end_by(static_cast<int>(info.ssi_signo));

@@ -62,7 +62,7 @@ Result<std::string> read_token(const Flags& flags) {
   }
   std::ifstream file(flags.token_file);
   std::string token;
-  if (!(file >> token)) return make_error(Code::kIo, fmt::format("--token-file {}: cannot be read or is empty", flags.token_file));
+  if (!(file >> token)) return make_error(Code::kInvalid, fmt::format("--token-file {}: cannot be read or is empty", flags.token_file));
   return token;
 }
 

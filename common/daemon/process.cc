@@ -44,11 +44,20 @@ void ignore_signals() {
   ::signal(SIGXFSZ, SIG_IGN);   // a file size limit is an error of the write, like a full disk
 }
 
+int exit_code_of(const Error& error) {
+  switch (error.code) {
+    case Code::kInvalid:
+    case Code::kUnauthenticated:
+    case Code::kWrongVersion: return 2;
+    default: return 1;
+  }
+}
+
 int report_failure(const char* program, const Error& error) {
   if (g_logs_to_file) RT_ERROR("{}", error.message);
   flush_log();
   std::fprintf(stderr, "%s: %s\n", program, error.message.c_str());
-  return error.code == Code::kInvalid ? 2 : 1;
+  return exit_code_of(error);
 }
 
 }  // namespace rt::daemon

@@ -27,9 +27,11 @@ class EndWatch {
 
 // The rest of run_main().
 void ignore_signals();
+// 2 for what somebody must correct before another start can help: the units do not restart after it. Else 1.
+int exit_code_of(const Error& error);
 int report_failure(const char* program, const Error& error);
 
-// The whole of main(): 0, 2 for what the user must correct (kInvalid), else 1. `parse` returns nothing when --help was answered.
+// The whole of main(): 0, or exit_code_of() the failure. `parse` returns nothing when --help was answered.
 template <class OwnFlags>
 int run_main(const char* program, int argc, char** argv, Result<std::optional<OwnFlags>> (*parse)(int, char**), Status (*run)(const OwnFlags&)) {
   ignore_signals();

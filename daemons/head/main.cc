@@ -8,8 +8,8 @@
 #include "common/base/environment.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/daemon/notify.h"
 #include "common/daemon/process.h"
-#include "common/daemon/ready.h"
 #include "common/net/sockets.h"
 #include "daemons/head/http/api.h"
 #include "daemons/head/service/head_server.h"
@@ -103,7 +103,7 @@ Status run(const Flags& flags) {
   RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
   RT_TRY(apply_known_names(settings));
   daemon::start_log(flags, settings, "head");
-  daemon::ReadyNotice ready;
+  daemon::Notifier notifier;
   int fd = flags.listen_fd;
   if (fd < 0) {
     RT_ASSIGN(fd, net::listen_on(net::Address::tcp(flags.host, flags.port)));
@@ -112,11 +112,15 @@ Status run(const Flags& flags) {
   RT_ASSIGN(auto options, server_options(flags, settings, address));
 
   net::AsioLoop loop;
-  options.on_stop = [&loop] { loop.stop(); };
+  options.on_stop = [&] {
+    notifier.stopping("stopped by request");
+    loop.stop();
+  };
   RT_ASSIGN(auto server, HeadServer::open(loop, options));
   std::unique_ptr<Api> api = flags.include_dashboard ? start_api(loop, flags, *server, address, options) : nullptr;
-  daemon::EndWatch ends(loop, flags.lifeline_fd, [&loop](const std::string& why) {
+  daemon::EndWatch ends(loop, flags.lifeline_fd, [&](const std::string& why) {
     RT_INFO("{}: stopping", why);
+    notifier.stopping(why);
     loop.stop();
   });
   Status outcome;
@@ -126,8 +130,9 @@ Status run(const Flags& flags) {
       return loop.stop();
     }
     RT_INFO("cluster {} at {}, incarnation {}", to_hex(server->core().cluster_id()), address, server->core().incarnation());
-    ready.send();
+    notifier.ready(fmt::format("Head of the cluster at {}{}", address, api ? ", http://" + api->address() : ""));
   });
+  daemon::KeepAlive alive(loop, notifier);
   loop.run();
   api.reset();
   server.reset();

@@ -12,8 +12,8 @@
 #include "common/base/environment.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/daemon/notify.h"
 #include "common/daemon/process.h"
-#include "common/daemon/ready.h"
 #include "common/launch/detect.h"
 #include "daemons/node_manager/service/node_manager.h"
 
@@ -187,23 +187,27 @@ Status run(const Flags& flags) {
   RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
   RT_TRY(make_directories(flags.session_dir));
   daemon::start_log(flags, settings, "node-manager");
-  daemon::ReadyNotice ready;
+  daemon::Notifier notifier;
   RT_ASSIGN(NodeManagerOptions options, make_options(flags, settings));
   become_subreaper();
 
   net::AsioLoop loop;
   Status outcome;
   NodeManager::Events events;
-  events.on_ready = [&] { ready.send(); };
-  events.on_stopped = [&](int code, const std::string& why) {
-    if (code != 0) outcome = make_error(Code::kUnavailable, why);
+  events.on_ready = [&](const std::string& text) { notifier.ready(text); };
+  events.on_status = [&](const std::string& text) { notifier.status(text); };
+  events.on_stopping = [&](const std::string& why) { notifier.stopping(why); };
+  events.on_stopped = [&](const Status& how) {
+    outcome = how;
     loop.stop();
   };
+  notifier.status(fmt::format("Joining the cluster of {}", flags.head_address));
   auto node = std::make_unique<NodeManager>(loop, std::move(options), std::move(events));
   daemon::EndWatch ends(loop, flags.lifeline_fd, [&](const std::string& why) {
-    node->stop({1, why, 0, flags.lifeline_fd >= 0 ? kQuickStopUs : kGentleStopUs});
+    node->stop({1, why, Code::kOk, flags.lifeline_fd >= 0 ? kQuickStopUs : kGentleStopUs});
   });
   RT_TRY(node->start());
+  daemon::KeepAlive alive(loop, notifier);
   loop.run();
   node.reset();
   return outcome;

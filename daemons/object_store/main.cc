@@ -7,8 +7,8 @@
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/daemon/notify.h"
 #include "common/daemon/process.h"
-#include "common/daemon/ready.h"
 #include "common/launch/detect.h"
 #include "daemons/object_store/service/store_service.h"
 
@@ -72,14 +72,17 @@ Result<StoreService::Options> service_options(const Flags& flags) {
 Status run(const Flags& flags) {
   RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
   daemon::start_log(flags, settings, "object-store");
-  daemon::ReadyNotice ready;
+  daemon::Notifier notifier;
   RT_ASSIGN(std::unique_ptr<Arena> arena, make_arena(flags, settings));
   int64_t capacity = arena->capacity();
   std::string place = arena->place();
 
   net::AsioLoop loop;
   RT_ASSIGN(StoreService::Options options, service_options(flags));
-  options.on_stop = [&loop] { loop.stop(); };
+  options.on_stop = [&] {
+    notifier.stopping("the node ends");
+    loop.stop();
+  };
   StoreService service(loop, settings, std::move(arena), std::move(options));
   if (flags.unix_listen_fd >= 0) {
     RT_TRY(service.listen_fd(flags.unix_listen_fd));
@@ -87,12 +90,14 @@ Status run(const Flags& flags) {
     RT_TRY(service.listen(net::Address::unix_socket(flags.socket)));
   }
   if (flags.port >= 0) RT_TRY(service.listen(net::Address::tcp(flags.host, flags.port)));
-  daemon::EndWatch ends(loop, flags.lifeline_fd, [&loop](const std::string& why) {
+  daemon::EndWatch ends(loop, flags.lifeline_fd, [&](const std::string& why) {
     RT_INFO("{}: stopping", why);
+    notifier.stopping(why);
     loop.stop();
   });
   RT_INFO("object store of node {} ready: {} bytes in {}, socket {}, pid {}", flags.node_name.empty() ? flags.node_ip : flags.node_name, capacity, place, flags.socket, ::getpid());
-  ready.send();
+  notifier.ready(fmt::format("{} bytes in {}", capacity, place));
+  daemon::KeepAlive alive(loop, notifier);
   loop.run();
   RT_INFO("stopped");
   if (flags.unix_listen_fd >= 0 && !flags.socket.empty()) ::unlink(flags.socket.c_str());   // bound for us: nobody else removes it

@@ -146,7 +146,7 @@ def test_a_node_with_a_wrong_token(live):
     scratch.mkdir()
     done = subprocess.run([BIN / "ray-node-manager", "--head-address", live.address, "--session-dir", scratch, "--store-socket", live.record["object_store_socket"], "--resources", '{"CPU": 1}'],
                           env={**live.shell.env, "RAY_AUTH_TOKEN": "f" * 64}, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 1 and "refuses this node" in done.stderr and "RAY_AUTH_TOKEN" in done.stderr
+    assert done.returncode == 2 and "refuses this node" in done.stderr and "RAY_AUTH_TOKEN" in done.stderr
     assert len(live.driver.run("ray.nodes()")) == 1
 
 

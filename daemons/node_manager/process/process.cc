@@ -26,7 +26,7 @@ struct ChildPlan {
   bool same_file = false, out_has_pid = false, err_has_pid = false;
   const char* cwd = nullptr;
   int inherit_fd = -1;
-  bool new_session = false;
+  bool new_session = false, unprotect = false;
   pid_t parent = 0;
 };
 
@@ -58,6 +58,16 @@ int open_output(const std::string& prefix, const std::string& suffix, bool has_p
   return ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
+// A service manager can keep this process from being killed when memory ends (OOMScoreAdjust=); children must not inherit that.
+bool is_protected() {
+  char text[16] = "";
+  int fd = ::open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  bool read = ::read(fd, text, sizeof text - 1) > 0;
+  ::close(fd);
+  return read && text[0] == '-';
+}
+
 [[noreturn]] void fail_in_child(int report_fd, int stage) {
   int report[2] = {errno, stage};
   [[maybe_unused]] ssize_t n = ::write(report_fd, report, sizeof report);
@@ -74,6 +84,11 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
     ::setsid();
   } else {
     ::setpgid(0, 0);
+  }
+  if (plan.unprotect) {
+    int adjust = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    [[maybe_unused]] ssize_t n = ::write(adjust, "0", 1);
+    ::close(adjust);
   }
   for (int s = 1; s < NSIG; ++s) {
     if (s != SIGKILL && s != SIGSTOP) ::signal(s, SIG_DFL);
@@ -154,6 +169,7 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
   plan.inherit_fd = options.inherit_fd;
   plan.new_session = options.new_session;
   plan.parent = ::getpid();
+  plan.unprotect = is_protected();
 
   int report[2];
   if (::pipe2(report, O_CLOEXEC) != 0) return errno_error("cannot start " + options.argv[0], errno);

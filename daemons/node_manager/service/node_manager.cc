@@ -125,11 +125,11 @@ Status NodeManager::start() {
   head.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
   head.on_event = [this](const proto::HeadEvent& event) { on_head_event(event); };
   head.on_lost = [this](const Error& why) { head_lost(why); };
-  head.on_fatal = [this](const Error& error) { stop({2, error.message, 1, kQuickStopUs}); };
+  head.on_fatal = [this](const Error& error) { stop({2, error.message, error.code, kQuickStopUs}); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head, identity_of(options_, ""), &rpc_, std::move(head));
   if (!options_.store_socket.empty()) {
     store_ = std::make_unique<StoreLink>(loop_, options_.settings, options_.store_socket, identity_of(options_, ""), [this](const Error& error) {
-      if (!stopping_) stop({2, error.message, 1, kQuickStopUs});
+      if (!stopping_) stop({2, error.message, Code::kUnavailable, kQuickStopUs});
     });
   }
   head_->start();
@@ -213,9 +213,9 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   send_report();
   if (std::exchange(told_head_lost_, false)) tell_drivers(fmt::format("The cluster's head at {} is back.", options_.head.to_string()), false);
   if (!heartbeat_timer_) heartbeat();
-  if (registered_once_) return;
+  if (registered_once_) return events_.on_status(status_line());
   registered_once_ = true;
-  events_.on_ready();
+  events_.on_ready(status_line());
   for (auto& waiting : std::exchange(when_registered_, {})) waiting();
 }
 
@@ -238,7 +238,7 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
   proto::HeadEvent membership;
   for (const proto::Node& node : nodes) {
     if (node.node_id() == options_.node_id.binary() && !node.alive()) {
-      return stop({2, fmt::format("the head declared this node dead: {}", node.death_message()), 1, kQuickStopUs});
+      return stop({2, fmt::format("the head declared this node dead: {}", node.death_message()), Code::kNodeDied, kQuickStopUs});
     }
     bool known = nodes_.contains(node.node_id());
     // Workers learn who comes and goes; what is free where changes too often and is our business.
@@ -277,9 +277,12 @@ void NodeManager::tell_drivers(const std::string& text, bool last_words) {
   }
 }
 
+std::string NodeManager::status_line() const { return fmt::format("Node {} of the cluster at {}", options_.node_id.hex(), options_.head.to_string()); }
+
 void NodeManager::head_lost(const Error& why) {
   if (stopping_) return;
   told_head_lost_ = true;
+  events_.on_status(fmt::format("The head at {} is away: {}", options_.head.to_string(), why.message));
   tell_drivers(fmt::format("The cluster's head at {} is lost ({}). Tasks and actors go on; what needs the head waits, and this node tries for {} s to reach it.",
                            options_.head.to_string(), why.message, options_.settings.head_reconnect_timeout_ms / 1000), false);
 }
@@ -467,11 +470,12 @@ void NodeManager::stop(const StopReason& reason) {
   if (stopping_) return;
   stopping_ = true;
   stop_reason_ = reason;
-  if (reason.exit_code == 0) {
+  if (reason.failure == Code::kOk) {
     RT_INFO("stopping: {}", reason.message);
   } else {
     RT_ERROR("stopping: {}", reason.message);
   }
+  events_.on_stopping(reason.message);
   if (!core_ || !head_) return finish_stop();
   core_->stop();
   head_->stop();
@@ -514,7 +518,7 @@ void NodeManager::finish_stop() {
   std::filesystem::remove_all(options_.session_dir + "/runtime_resources", ignored);   // packages its workers unpacked
   if (options_.unix_listen_fd >= 0) ::unlink(options_.socket_path.c_str());   // bound for us: nobody else removes it
   loop_.post([this, alive = alive_] {
-    if (*alive) events_.on_stopped(stop_reason_.exit_code, stop_reason_.message);
+    if (*alive) events_.on_stopped(stop_reason_.failure == Code::kOk ? Status() : make_error(stop_reason_.failure, stop_reason_.message));
   });
 }
 

@@ -1,8 +1,8 @@
 // The node-manager: connects NodeCore's decisions with processes, owners, the head and the object store.
 //
 // Lifecycle: start() listens, starts the fork server and the registration at the head side by side; on_ready is called once
-// registered; stop() (a signal, the lifeline, the head's loss) ends every process of the node, leaves the cluster and calls
-// on_stopped with the exit code. Threads: the loop's.
+// registered; stop() (a signal, the lifeline, the head's loss) calls on_stopping, ends every process of the node, leaves the
+// cluster and calls on_stopped. Threads: the loop's.
 #pragma once
 
 #include <functional>
@@ -32,15 +32,16 @@ inline constexpr int64_t kGentleStopUs = 2'000'000, kQuickStopUs = 250'000;
 struct StopReason {
   int death_reason = 1;          // proto::Node.death_reason
   std::string message;
-  int exit_code = 0;
+  Code failure = Code::kOk;      // what the process ends with
   int64_t grace_us = kGentleStopUs;   // between SIGTERM and SIGKILL
 };
 
 class NodeManager final : public NodeSink {
  public:
   struct Events {
-    std::function<void()> on_ready;
-    std::function<void(int exit_code, const std::string& why)> on_stopped;
+    std::function<void(const std::string& status)> on_ready, on_status;    // a line about the node for people
+    std::function<void(const std::string& why)> on_stopping;
+    std::function<void(const Status& how)> on_stopped;
   };
   NodeManager(net::Loop& loop, NodeManagerOptions options, Events events);
   ~NodeManager() override;
@@ -138,6 +139,7 @@ class NodeManager final : public NodeSink {
   // Prints a line at the drivers here. `last_words`: this process ends, and their errors shall say why.
   void tell_drivers(const std::string& text, bool last_words);
   void head_lost(const Error& why);
+  std::string status_line() const;
   void queue_dead_worker(const WorkerId& id);
   void fill_report(proto::ResourceReport* report);
   void send_report();

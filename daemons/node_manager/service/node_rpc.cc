@@ -125,7 +125,7 @@ void NodeRpc::ListProcesses(Controller*, const proto::Empty*, proto::ProcessesRe
 
 void NodeRpc::Stop(Controller*, const proto::Empty*, proto::Empty*, Closure* done) {
   done->Run();
-  node_.stop(StopReason{1, "stopped by request", 0, kGentleStopUs});
+  node_.stop(StopReason{1, "stopped by request", Code::kOk, kGentleStopUs});
 }
 
 }  // namespace rt::node

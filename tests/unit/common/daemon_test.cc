@@ -1,4 +1,4 @@
-// What the daemons' main() share: flags, token, READY.
+// What the daemons' main() share: flags, token, exit codes, what systemd is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -12,7 +12,8 @@
 
 #include "common/base/fd.h"
 #include "common/daemon/flags.h"
-#include "common/daemon/ready.h"
+#include "common/daemon/notify.h"
+#include "common/daemon/process.h"
 #include "tests/unit/common/loop_driver.h"
 
 namespace rt::daemon {
@@ -50,7 +51,7 @@ TEST(DaemonFlags, WhatIsNotAFlagIsAnError) {
 class DaemonEnvironment : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"RAY_AUTH_TOKEN", "RAY_AUTH_MODE", "NOTIFY_SOCKET"}) ::unsetenv(name);
+    for (const char* name : {"RAY_AUTH_TOKEN", "RAY_AUTH_MODE", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) ::unsetenv(name);
   }
   void TearDown() override { SetUp(); }
 };
@@ -81,19 +82,70 @@ Fd notify_socket(const std::string& name) {
   return fd;
 }
 
-TEST_F(DaemonEnvironment, ReadyGoesToPathsAndAbstractNamesAndIsNotForChildren) {
+std::string next_message(const Fd& fd) {
+  char text[256];
+  ssize_t n = ::recv(fd.get(), text, sizeof text, MSG_DONTWAIT);
+  return n < 0 ? "" : std::string(text, static_cast<size_t>(n));
+}
+
+TEST_F(DaemonEnvironment, NoticesGoToPathsAndAbstractNamesAndAreNotForChildren) {
   test::TempDir directory;
   for (const std::string& name : {directory.path("notify"), "@ray-daemon-test-" + std::to_string(::getpid())}) {
     Fd listening = notify_socket(name);
     ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
-    ReadyNotice ready;
+    Notifier notifier;
     EXPECT_EQ(std::getenv("NOTIFY_SOCKET"), nullptr);
-    ready.send();
-    char text[64] = {};
-    ASSERT_GT(::recv(listening.get(), text, sizeof(text) - 1, MSG_DONTWAIT), 0) << name;
-    EXPECT_STREQ(text, "READY=1");
+    notifier.ready();
+    notifier.ready("at\nREADY=0");
+    notifier.status("one line");
+    notifier.stopping("received signal 15");
+    for (const char* expected : {"READY=1", "READY=1\nSTATUS=at READY=0", "STATUS=one line", "STOPPING=1\nSTATUS=received signal 15", ""}) EXPECT_EQ(next_message(listening), expected);
+    EXPECT_EQ(notifier.keep_alive_us(), 0);
   }
-  ReadyNotice().send();   // nobody asked
+  Notifier().ready();   // nobody asked
+}
+
+TEST_F(DaemonEnvironment, AWatchdogIsMeantForOneProcess) {
+  struct Case {
+    const char *socket, *usec;
+    int64_t pid;
+    int64_t expected_us;
+  };
+  for (const Case& c : {Case{"@x", "3000000", ::getpid(), 1'500'000}, Case{"@x", "3000000", 0, 1'500'000}, Case{"@x", "3000000", ::getppid(), 0}, Case{"@x", "soon", 0, 0},
+                        Case{"@x", "-3", 0, 0}, Case{"", "3000000", 0, 0}}) {
+    ::setenv("NOTIFY_SOCKET", c.socket, 1);
+    ::setenv("WATCHDOG_USEC", c.usec, 1);
+    if (c.pid != 0) ::setenv("WATCHDOG_PID", std::to_string(c.pid).c_str(), 1);
+    EXPECT_EQ(Notifier().keep_alive_us(), c.expected_us) << c.usec << " " << c.pid;
+    EXPECT_EQ(std::getenv("WATCHDOG_USEC"), nullptr);
+    EXPECT_EQ(std::getenv("WATCHDOG_PID"), nullptr);
+  }
+}
+
+TEST_F(DaemonEnvironment, KeepAlivesComeFromTheLoopOnly) {
+  test::TempDir directory;
+  Fd listening = notify_socket(directory.path("notify"));
+  ::setenv("NOTIFY_SOCKET", directory.path("notify").c_str(), 1);
+  ::setenv("WATCHDOG_USEC", "2000", 1);
+  Notifier notifier;
+  test::LoopDriver driver(test::LoopKind::kAsio);
+  {
+    KeepAlive alive(driver.loop(), notifier);
+    EXPECT_EQ(next_message(listening), "WATCHDOG=1");
+    EXPECT_EQ(next_message(listening), "");       // a loop that does not turn says nothing, however long it takes
+    EXPECT_TRUE(driver.run_until([&] { return next_message(listening) == "WATCHDOG=1"; }));
+    EXPECT_TRUE(driver.run_until([&] { return next_message(listening) == "WATCHDOG=1"; }));
+  }
+  while (!next_message(listening).empty()) {}
+  bool passed = false;
+  driver.loop().run_after(10'000, [&] { passed = true; });
+  driver.run_until([&] { return passed; });
+  EXPECT_EQ(next_message(listening), "");         // nor does one after its end
+}
+
+TEST(DaemonExitCode, TellsMistakesFromFailures) {
+  for (Code code : {Code::kInvalid, Code::kUnauthenticated, Code::kWrongVersion}) EXPECT_EQ(exit_code_of(make_error(code, "")), 2);
+  for (Code code : {Code::kUnavailable, Code::kTimeout, Code::kIo, Code::kWrongCluster, Code::kNodeDied}) EXPECT_EQ(exit_code_of(make_error(code, "")), 1);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class ProgramTest : public ::testing::Test {
     spawn({"--host", "127.0.0.1", "--port", std::to_string(port), "--session-dir", dir + "/session", "--state-dir", dir + "/state", "--node-timeout-ms", "3000"});
     pollfd ready{notify_fd, POLLIN, 0};
     ASSERT_EQ(::poll(&ready, 1, 20'000), 1) << errors();
-    char text[32] = "";
+    char text[8] = "";   // more follows for people
     ASSERT_GT(::recv(notify_fd, text, sizeof text - 1, 0), 0);
     EXPECT_STREQ(text, "READY=1");
     ::close(notify_fd);
