@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build setup test check chaos hygiene conformance bench bench-compare demo docs install wheel clean
+.PHONY: build setup test check chaos hygiene conformance bench bench-compare demo docs install wheel deb clean
 build: setup
 	scripts/build
 
@@ -50,6 +50,10 @@ install: build
 # For $(PYTHON), from build/ when that was built for it; `pip install .` does the same (python/packaging).
 wheel: build
 	$(PYTHON) python/packaging/backend.py build/dist
+
+# Two Debian packages and the first one's debug symbols, into build/dist (packaging/README.md).
+deb: build
+	scripts/deb
 
 clean:
 	rm -rf build build-wheel

@@ -51,7 +51,8 @@ def scratch():
 @pytest.fixture(scope="module")
 def prefix(scratch):
     path = os.path.join(scratch, "prefix")
-    run(["cmake", "--install", BUILD, "--component", "cpp", "--prefix", path])
+    for component in ("cpp", "cpp_dev"):
+        run(["cmake", "--install", BUILD, "--component", component, "--prefix", path])
     return path
 
 
