@@ -49,7 +49,7 @@ Tasks, actors, objects and jobs on one machine or many, behind the public
 interface of Ray: the daemons, the command rayctl (also: ray), the Python
 package ray for Debian's Python, and systemd units for head and nodes.
 Nothing is started by installing it.")
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${deb_dir}/postinst ${deb_dir}/prerm ${deb_dir}/postrm ${deb_dir}/conffiles)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${deb_dir}/postinst ${deb_dir}/prerm ${deb_dir}/postrm ${deb_dir}/conffiles ${deb_dir}/triggers)
 # Names of functions for profiles of the daemons and for core dumps: ray-runtime-dbgsym.
 set(CPACK_DEBIAN_RUNTIME_DEBUGINFO_PACKAGE ON)
 
