@@ -72,7 +72,8 @@ void Sources::connect_to(const Place& place, std::function<void(Result<std::shar
 }
 
 void Sources::note_missing(const Place& place, const Error& why) {
-  if (place.may_be_gone && why.code != Code::kTimeout) return;
+  // One that says it is too busy is there.
+  if (place.may_be_gone && why.code != Code::kTimeout && why.code != Code::kResourceExhausted) return;
   missing_.push_back(fmt::format("{}: {}", place.name, why.message));
 }
 

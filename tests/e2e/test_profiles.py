@@ -214,7 +214,8 @@ def test_wrong_words_are_one_clear_line(running):
 def get(path, token=None, **query):
     connection = http.client.HTTPConnection(ray._private.worker.global_worker.context["dashboard_address"], timeout=30)
     try:
-        connection.request("GET", f"{path}?{urllib.parse.urlencode(query)}", headers={"Authorization": f"Bearer {token}"} if token else {})
+        # A machine may have py-spy; what is looked at here is the built-in sampler (test_py_spy.py).
+        connection.request("GET", f"{path}?{urllib.parse.urlencode({'sampler': 'builtin', **query})}", headers={"Authorization": f"Bearer {token}"} if token else {})
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read().decode()
     finally:
@@ -236,7 +237,6 @@ def test_stacks_and_flame_graphs_over_http(running):
     assert get("/worker/traceback", pid=pid, node_id=node)[0] == 401
     status, headers, text = get("/worker/traceback", token, pid=pid, node_id=node)
     assert status == 200 and headers["Content-Type"].startswith("text/plain") and "burns (" in text and "libc" not in text
-    assert "py-spy" in headers["X-Ray-Profiling-Note"]
     assert "libc" in get("/worker/traceback", token, pid=pid, ip="127.0.0.1", native=1)[2]
     status, headers, text = get("/worker/cpu_profile", token, pid=pid, node_id=node, duration=1)
     assert status == 200 and headers["Content-Type"].startswith("image/svg+xml") and ">spin (" in text

@@ -1,12 +1,14 @@
-// Stacks and flame graphs over HTTP: /worker/traceback, /worker/cpu_profile, /task/traceback, /task/cpu_profile, /api/profiling_enabled. The processes sample themselves
-// (common/profile); py-spy is not needed, and what it would take to use it is said in each answer's header.
+// Stacks and flame graphs over HTTP: /worker/traceback, /worker/cpu_profile, /task/traceback, /task/cpu_profile, /api/profiling_enabled. py-spy of the process's node
+// answers where it is installed and may; otherwise what that would take is said, and the process samples itself (common/profile), which takes nothing.
 #include <fmt/core.h>
 
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "common/state/profile_query.h"
+#include "common/state/py_spy_query.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/routes.h"
 
@@ -16,12 +18,19 @@ namespace {
 using http::Call;
 using Request = proto::ProfileRequest;
 
-constexpr int64_t kAnswerTimeoutUs = 10'000'000;
+constexpr int64_t kAnswerTimeoutUs = 10'000'000, kPySpyTimeoutUs = 35'000'000;
 constexpr int kHz = 100;
 constexpr const char* kNoteHeader = "X-Ray-Profiling-Note";
 constexpr const char* kWarningHeader = "X-Ray-Profiling-Warning";
-constexpr const char* kHowToUsePySpy =
-    "built-in sampler; for py-spy on a node: pip install py-spy, sudo chown root:root `which py-spy`, sudo chmod u+s `which py-spy`, then py-spy dump --pid PID";
+constexpr const char* kSamplerHeader = "X-Ray-Profiling-Sampler";       // who answered: py-spy, builtin
+constexpr const char* kPySpyAdvice =
+    "This command requires `py-spy` to be installed with root permissions. You\n"
+    "can install `py-spy` and give it root permissions as follows:\n"
+    "  $ pip install py-spy\n"
+    "  $ sudo chown root:root `which py-spy`\n"
+    "  $ sudo chmod u+s `which py-spy`\n"
+    "\n"
+    "Alternatively, you can start Ray with passwordless sudo / root permissions.\n";
 constexpr const char* kTaskStyle = "<style>svg{width:100%;height:auto;background:#fff}</style>\n";
 
 int64_t number_of(const char* variable, int64_t otherwise) {
@@ -93,15 +102,89 @@ Result<state::ProfileQuery> task_of(const ApiContext& context, Call& call, const
   return query;
 }
 
-void answer_traceback(const ApiContext& context, Call& call, const Result<state::ProfileQuery>& query) {
-  if (!query) return refuse(call, query.error());
-  auto answer = state::profile_processes(context.cluster, *query);
-  if (!answer) return refuse(call, answer.error());
-  call.response.set_header(kNoteHeader, kHowToUsePySpy);
-  http::text(call.response, 200, profile::stacks_text(answer->all));
+// ---- who answers
+
+enum class Sampler { kAuto, kPySpy, kBuiltin };
+
+Result<Sampler> sampler_of(const Call& call) {
+  const std::string name = call.query("sampler", "auto");
+  if (name == "auto") return Sampler::kAuto;
+  if (name == "py-spy") return Sampler::kPySpy;
+  if (name == "builtin") return Sampler::kBuiltin;
+  return make_error(Code::kInvalid, fmt::format("there is no sampler '{}': py-spy, builtin and auto (py-spy where it is allowed) are there", name));
 }
 
-void answer_profile(const ApiContext& context, Call& call, const Defaults& defaults, Result<state::ProfileQuery> query, bool as_html) {
+bool lacks_py_spy(const proto::PySpyReply& reply) { return reply.outcome() == proto::PySpyReply::NOT_INSTALLED || reply.outcome() == proto::PySpyReply::NOT_PERMITTED; }
+
+// A header's value is one line of visible characters.
+std::string header_text(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = ' ';
+  }
+  return text;
+}
+
+struct FromPySpy {
+  std::optional<std::string> text;      // its answer, or nothing: the built-in sampler is asked
+  bool advise = false;                  // say what it takes first
+};
+
+// Error: neither py-spy nor, by the client's choice, anybody else answers; or the process is not there.
+Result<FromPySpy> ask_py_spy(const ApiContext& context, Call& call, const Defaults& defaults, const state::ProfileQuery& query, int64_t duration_s, const std::string& format) {
+  RT_ASSIGN(Sampler sampler, sampler_of(call));
+  const bool subprocesses = flag(call, "subprocesses", defaults.subprocesses);
+  auto builtin = [&](const std::string& why, bool advise) {
+    call.response.set_header(kSamplerHeader, "builtin");
+    call.response.set_header(kNoteHeader, header_text("built-in sampler: " + why + (subprocesses ? "; it does not look at subprocesses" : "")));
+    return FromPySpy{std::nullopt, advise};
+  };
+  if (sampler == Sampler::kBuiltin) return builtin("asked for", false);
+  proto::PySpyRequest request;
+  request.set_pid(std::atoi(query.target.c_str()));
+  request.set_native(query.native);
+  request.set_subprocesses(subprocesses);
+  request.set_idle(flag(call, "idle", defaults.idle));
+  request.set_duration_s(static_cast<int32_t>(duration_s));
+  request.set_format(format);
+  RT_ASSIGN(auto reply, state::run_py_spy(context.cluster, query.node, request, duration_s * 1'000'000 + kPySpyTimeoutUs));
+  if (reply.outcome() == proto::PySpyReply::DONE) {
+    call.response.set_header(kSamplerHeader, "py-spy");
+    return FromPySpy{reply.output(), false};
+  }
+  if (sampler == Sampler::kAuto) return builtin(reply.message(), lacks_py_spy(reply));
+  return make_error(Code::kUnavailable, lacks_py_spy(reply) ? reply.message() + "\n\n" + kPySpyAdvice : reply.message());
+}
+
+void answer_traceback(const ApiContext& context, Call& call, const Defaults& defaults, const Result<state::ProfileQuery>& query) {
+  if (!query) return refuse(call, query.error());
+  auto first = ask_py_spy(context, call, defaults, *query, 0, "");
+  if (!first) return refuse(call, first.error());
+  if (first->text) return http::text(call.response, 200, *first->text);
+  auto answer = state::profile_processes(context.cluster, *query);
+  if (!answer) return refuse(call, answer.error());
+  std::string stacks = profile::stacks_text(answer->all);
+  http::text(call.response, 200, first->advise ? fmt::format("{}\nWithout it, this is what the process says of itself:\n\n{}", kPySpyAdvice, stacks) : stacks);
+}
+
+// A flame graph brings a script of its own, and names that programs chose: it is shown without access to this page's origin.
+void answer_graph(Call& call, const std::string& svg, bool as_html) {
+  call.response.status = 200;
+  call.response.set_header("Content-Security-Policy", "sandbox allow-scripts allow-modals; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+  const size_t begin = svg.find("<svg");
+  call.response.set_content(as_html && begin != std::string::npos ? kTaskStyle + svg.substr(begin) : svg, as_html ? "text/html" : "image/svg+xml");
+}
+
+Result<std::string> sample_builtin(const ApiContext& context, const Call& call, const Defaults& defaults, state::ProfileQuery query, int64_t duration_s, const std::string& format, bool advise) {
+  Request request;
+  request.set_duration_ms(duration_s * 1000);
+  request.set_hz(kHz);
+  request.set_mode(flag(call, "idle", defaults.idle) ? Request::WALL : Request::CPU);
+  query.profile = request;
+  RT_ASSIGN(auto answer, state::profile_processes(context.cluster, query));
+  return profile::render(answer.all, format, fmt::format("process {}: {} s{}", query.target, duration_s, advise ? " (built-in sampler; py-spy is not installed with root permissions)" : ""));
+}
+
+void answer_profile(const ApiContext& context, Call& call, const Defaults& defaults, const Result<state::ProfileQuery>& query, bool as_html) {
   if (!query) return refuse(call, query.error());
   auto duration = whole(call, "duration", defaults.duration_s);
   if (!duration) return refuse(call, duration.error());
@@ -112,26 +195,19 @@ void answer_profile(const ApiContext& context, Call& call, const Defaults& defau
   if (format != "flamegraph" && format != "raw" && format != "speedscope") {
     return http::text(call.response, 500, fmt::format("there is no format '{}': flamegraph, raw and speedscope are there", format));
   }
-  Request request;
-  request.set_duration_ms(*duration * 1000);
-  request.set_hz(kHz);
-  request.set_mode(flag(call, "idle", defaults.idle) ? Request::WALL : Request::CPU);
-  query->profile = request;
-  auto answer = state::profile_processes(context.cluster, *query);
-  if (!answer) return refuse(call, answer.error());
-  auto text = profile::render(answer->all, format, fmt::format("process {}: {} s", query->target, *duration));
+  auto first = ask_py_spy(context, call, defaults, *query, *duration, format);
+  if (!first) return refuse(call, first.error());
+  auto text = first->text ? Result<std::string>(std::move(*first->text)) : sample_builtin(context, call, defaults, *query, *duration, format, first->advise);
   if (!text) return refuse(call, text.error());
-  call.response.set_header(kNoteHeader, kHowToUsePySpy);
-  if (format != "flamegraph") return http::text(call.response, 200, *text);
-  call.response.status = 200;
-  call.response.set_content(as_html ? kTaskStyle + text->substr(text->find("<svg")) : *text, as_html ? "text/html" : "image/svg+xml");
+  if (format == "flamegraph") return answer_graph(call, *text, as_html);
+  http::text(call.response, 200, *text);
 }
 
 void tell_defaults(const ApiContext& context, Call& call, const Defaults& defaults) {
   Json values = {{"native", defaults.native}, {"subprocesses", defaults.subprocesses}, {"idle", defaults.idle}, {"leaks", false}, {"tracePythonAllocators", false},
                  {"cpuDuration", defaults.duration_s}, {"memoryDuration", 10}, {"maxDuration", defaults.max_duration_s}, {"cpuFormat", defaults.format}, {"memoryFormat", "flamegraph"},
                  {"pyspyNativeSupported", true}};
-  succeed(call, "Profiling of this cluster", {{"profilingEnabled", enabled(context)}, {"profilingDefaults", std::move(values)}}, Keys::kAsTheyAre);
+  succeed(call, "Profiling of this cluster", {{"profilingEnabled", enabled(context)}, {"profilingDefaults", std::move(values)}, {"pyspyAdvice", kPySpyAdvice}}, Keys::kAsTheyAre);
 }
 
 }  // namespace
@@ -145,9 +221,9 @@ void add_profile_routes(http::Server& server, const ApiContextPtr& context) {
     };
   };
   server.on("GET", "/api/profiling_enabled", [context, defaults](Call& call) { tell_defaults(*context, call, *defaults); });
-  server.on("GET", "/worker/traceback", guarded([context, defaults](Call& call) { answer_traceback(*context, call, worker_of(call, *defaults)); }));
+  server.on("GET", "/worker/traceback", guarded([context, defaults](Call& call) { answer_traceback(*context, call, *defaults, worker_of(call, *defaults)); }));
   server.on("GET", "/worker/cpu_profile", guarded([context, defaults](Call& call) { answer_profile(*context, call, *defaults, worker_of(call, *defaults), false); }));
-  server.on("GET", "/task/traceback", guarded([context, defaults](Call& call) { answer_traceback(*context, call, task_of(*context, call, *defaults)); }));
+  server.on("GET", "/task/traceback", guarded([context, defaults](Call& call) { answer_traceback(*context, call, *defaults, task_of(*context, call, *defaults)); }));
   server.on("GET", "/task/cpu_profile", guarded([context, defaults](Call& call) { answer_profile(*context, call, *defaults, task_of(*context, call, *defaults), true); }));
   auto absent = guarded([](Call& call) {
     http::text(call.response, 500, "memory, GPU and JAX profiles are not in this release; memray or the GPU's own profiler work inside of a task");

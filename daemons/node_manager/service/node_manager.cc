@@ -64,6 +64,7 @@ Status NodeManager::start() {
   RT_TRY(options_.tcp_listen_fd >= 0 ? server_->listen_fd(options_.tcp_listen_fd) : server_->listen(options_.tcp));
 
   reaper_ = std::make_unique<Reaper>(loop_);
+  py_spy_ = std::make_unique<PySpyRpc>(*this, loop_, *reaper_, PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
   NodeIdentity identity;
   identity.id = options_.node_id;
   identity.ip = options_.node_ip;

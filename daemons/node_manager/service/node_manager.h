@@ -23,6 +23,7 @@
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
+#include "daemons/node_manager/service/py_spy_rpc.h"
 #include "daemons/node_manager/service/store_link.h"
 
 namespace rt::node {
@@ -157,6 +158,7 @@ class NodeManager final : public NodeSink {
   NodeRpc rpc_;
   profile::ProfileServer profile_{loop_};
   std::unique_ptr<Reaper> reaper_;
+  std::unique_ptr<PySpyRpc> py_spy_;
   std::unique_ptr<NodeCore> core_;
   std::unique_ptr<WorkerStarter> starter_;
   std::unique_ptr<LogMonitor> logs_;

@@ -24,6 +24,7 @@ void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connecti
   owners_[session.id] = connection.get();
   connection->add_service(&rpc_);
   connection->add_service(&profile_);
+  connection->add_service(py_spy_.get());
   connection->set_closed_handler([this, raw = connection.get(), alive = alive_](const Error&) {
     if (*alive) on_closed(raw);
   });
