@@ -8,7 +8,7 @@ export function el(name, attributes = {}, ...children) {
     else if (key === "class") node.className = value;
     else node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined).map((child) => child instanceof Node ? child : String(child)));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined).map((child) => child instanceof Node ? child : String(child)));
   return node;
 }
 
@@ -33,4 +33,5 @@ export function lasted(from, to) {
 const GOOD = new Set(["ALIVE", "RUNNING", "SUCCEEDED", "FINISHED"]), BAD = new Set(["DEAD", "FAILED", "STOPPED"]);
 export function state(text) { return el("span", { class: GOOD.has(text) ? "good" : BAD.has(text) ? "bad" : "warn" }, text || ""); }
 
-export function id(text) { return el("code", { title: text }, (text || "").slice(0, 12)); }
+// Ids that begin alike (objects that were put) differ at their end.
+export function id(text) { return el("code", { title: text }, /^f{12}/.test(text || "") ? `…${text.slice(-14)}` : (text || "").slice(0, 12)); }

@@ -33,7 +33,7 @@ export class Table {
 
   draw() {
     this.head.replaceChildren(...this.columns.map((column, i) =>
-      el("th", { "aria-sort": i === this.sort ? (this.descending ? "descending" : "ascending") : "none" },
+      el("th", { class: column.number ? "number" : null, "aria-sort": i === this.sort ? (this.descending ? "descending" : "ascending") : "none" },
         el("button", { onclick: () => this.by(i) }, column.name, i === this.sort ? (this.descending ? " ▾" : " ▴") : ""))));
     const words = this.filter.value.toLowerCase();
     const value = this.columns[this.sort].value;

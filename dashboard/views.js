@@ -1,16 +1,12 @@
 // One function a view: build(parameters) -> { element, refresh() } ; refresh is called every few seconds while the view is open.
-import { ask, json, list } from "./api.js";
+import { json, list } from "./api.js";
 import { bytes, el, id, lasted, state, when } from "./dom.js";
 import { Plot } from "./plot.js";
+import { link, profileLinks } from "./profiles.js";
 import { Table } from "./table.js";
+import { textView } from "./text.js";
 
-const link = (view, parameters, text, title) => el("a", { class: "button", href: `#${view}?${new URLSearchParams(parameters)}`, title }, text);
-
-function profileLinks(process) {
-  if (!process.pid || !process.node_id) return "";
-  const at = { pid: process.pid, node_id: process.node_id };
-  return el("span", {}, link("stack", at, "Stack Trace"), " ", link("flame", { ...at, duration: 5 }, "CPU Flame Graph"));
-}
+export { flame, stack } from "./profiles.js";
 
 // A resource of the state API as a table.
 function listView(title, resource, columns, { sort = 0, descending = false, before = [] } = {}) {
@@ -80,7 +76,7 @@ function bar(name, total, used) {
 function summaryTable(functions) {
   const states = [...new Set(functions.flatMap((one) => Object.keys(one.state_counts)))].sort();
   const rows = functions.sort((a, b) => a.func_or_class_name.localeCompare(b.func_or_class_name));
-  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ["Name", "Type", ...states].map((name) => el("th", {}, name)))),
+  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ["Name", "Type", ...states].map((name, i) => el("th", { class: i > 1 ? "number" : null }, name)))),
     el("tbody", {}, rows.map((one) => el("tr", {}, el("td", {}, link("tasks", { name: one.func_or_class_name }, one.func_or_class_name)), el("td", {}, one.type || ""),
       states.map((name) => el("td", { class: "number" }, one.state_counts[name] || "")))))));
 }
@@ -101,17 +97,18 @@ export const nodes = () => listView("Nodes", "nodes", [
 
 export const workers = () => listView("Processes", "workers", [
   { name: "PID", value: (row) => row.pid, number: true },
+  { name: "", value: () => "", show: (row) => row.is_alive ? profileLinks({ pid: row.pid, node_id: row.node_id }) : "" },
   { name: "Type", value: (row) => row.worker_type },
   { name: "Node", value: (row) => row.node_id, show: (row) => id(row.node_id) },
   { name: "Alive", value: (row) => row.is_alive, show: (row) => state(row.is_alive ? "ALIVE" : "DEAD") },
   { name: "Started", value: (row) => row.start_time_ms, show: (row) => when(row.start_time_ms) },
   { name: "How it ended", value: (row) => row.exit_detail },
-  { name: "", value: () => "", show: (row) => row.is_alive ? profileLinks({ pid: row.pid, node_id: row.node_id }) : "" },
 ]);
 
 export const actors = () => listView("Actors", "actors", [
   { name: "Actor", value: (row) => row.actor_id, show: (row) => id(row.actor_id) },
   { name: "Class", value: (row) => row.class_name },
+  { name: "", value: () => "", show: (row) => row.state === "ALIVE" ? el("span", {}, profileLinks(row), " ", link("logs", { node_id: row.node_id, actor_id: row.actor_id }, "Logs")) : "" },
   { name: "Name", value: (row) => row.name },
   { name: "Namespace", value: (row) => row.ray_namespace },
   { name: "State", value: (row) => row.state, show: (row) => state(row.state) },
@@ -119,7 +116,6 @@ export const actors = () => listView("Actors", "actors", [
   { name: "Restarts", value: (row) => row.num_restarts, number: true },
   { name: "Job", value: (row) => row.job_id },
   { name: "Why", value: (row) => row.death_cause ? JSON.stringify(row.death_cause) : "" },
-  { name: "", value: () => "", show: (row) => row.state === "ALIVE" ? el("span", {}, profileLinks(row), " ", link("logs", { node_id: row.node_id, actor_id: row.actor_id }, "Logs")) : "" },
 ]);
 
 export const objects = () => listView("Objects", "objects", [
@@ -154,35 +150,69 @@ export function tasks(parameters) {
   };
 }
 
-// A task, and the tasks it came from: the line of an error.
+// A task, the tasks that called it, and the line of its error: whose error it passes on.
 export function task(parameters) {
-  const body = el("div");
+  const body = el("div"), changed = changes();
   return {
     element: el("section", {}, el("h1", {}, "Task ", el("code", {}, parameters.task_id)), body),
     async refresh() {
       const found = (await list("tasks", { filters: [["task_id", "=", parameters.task_id]] })).rows;
       if (!found.length) return body.replaceChildren("No such task is known any more.");
-      const chain = [];
-      for (let parent = found[0].parent_task_id; parent && chain.length < 20;) {
-        const above = (await list("tasks", { filters: [["task_id", "=", parent]] })).rows[0];
-        if (!above) break;
-        chain.unshift(above);
-        parent = above.parent_task_id;
-      }
+      const above = await callersOf(found[0]), below = await list("tasks", { filters: [["parent_task_id", "=", parameters.task_id]], limit: CHILDREN });
+      if (!changed([found, above, below])) return;
       body.replaceChildren(
-        chain.length ? el("p", {}, "Called by: ", chain.map((one) => el("span", {}, link("task", { task_id: one.task_id }, one.name), " › "))) : "",
+        !found[0].parent_task_id ? "" : el("p", { class: "line" }, "Called by: ", above.length ? above.map((one) => [taskLink(one), " › "]) : "a driver", above.length ? found[0].name : ""),
+        below.rows.length ? el("p", { class: "line" }, "It called: ", below.rows.map((one) => [taskLink(one), " ", state(one.state), "  "]), below.notes.join(" ")) : "",
         ...found.map((row) => el("div", {},
           el("h2", {}, row.name, " ", state(row.state), ` attempt ${row.attempt_number ?? 0}`),
           row.state === "RUNNING" ? el("p", {}, profileLinks({ pid: row.worker_pid, node_id: row.node_id })) : "",
-          row.error_message ? el("pre", { class: "error" }, row.error_message) : "",
-          el("pre", {}, JSON.stringify(row, null, 2)))));
+          row.error_message ? errorOf(row.error_message) : "",
+          el("details", { open: !row.error_message }, el("summary", {}, "Everything that is known"), el("pre", {}, JSON.stringify(row, null, 2))))));
     },
   };
+}
+
+// The tasks through which an error came, the last to have it first, then the text as the program would have printed it.
+function errorOf(text) {
+  const plain = text.replace(/\x1b\[[0-9;]*m/g, "");
+  const through = [...plain.matchAll(/ray::([^\s(]+)\(\) \(pid=(\d+), ip=([^,)]+)/g)];
+  const cause = plain.trimEnd().split("\n").at(-1);
+  return el("div", {},
+    through.length ? el("div", {}, el("p", { class: "soft" }, "The error came from:"), el("ol", { class: "causes" },
+      through.map(([, name, pid, ip]) => el("li", {}, link("tasks", { name }, name), ` in process ${pid} on ${ip}`)), el("li", { class: "error" }, cause))) : "",
+    el("pre", { class: "error" }, plain));
+}
+
+// What a person has opened or selected stays while nothing new is known.
+function changes() {
+  let last = null;
+  return (data) => {
+    const text = JSON.stringify(data), differs = text !== last;
+    last = text;
+    return differs;
+  };
+}
+
+const CHILDREN = 100, CALLERS = 20;
+const taskLink = (row) => link("task", { task_id: row.task_id }, row.name, row.task_id);
+
+async function callersOf(row) {
+  const chain = [];
+  for (let parent = row.parent_task_id; parent && chain.length < CALLERS;) {
+    const above = (await list("tasks", { filters: [["task_id", "=", parent]] })).rows[0];
+    if (!above) break;
+    chain.unshift(above);
+    parent = above.parent_task_id;
+  }
+  return chain;
 }
 
 export function jobs() {
   const table = new Table([
     { name: "Job", value: (row) => row.submission_id || row.job_id },
+    { name: "", value: () => "", show: (row) => el("span", {},
+      row.status === "RUNNING" && row.driver_info ? profileLinks({ pid: row.driver_info.pid, node_id: row.driver_node_id }) : "", " ",
+      row.submission_id ? link("joblog", { id: row.submission_id }, "Log") : "") },
     { name: "Type", value: (row) => row.type },
     { name: "Status", value: (row) => row.status, show: (row) => state(row.status) },
     { name: "Entrypoint", value: (row) => row.entrypoint },
@@ -190,10 +220,7 @@ export function jobs() {
     { name: "Lasted", value: (row) => (row.end_time || Date.now()) - row.start_time, show: (row) => lasted(row.start_time, row.end_time), number: true },
     { name: "Exit code", value: (row) => row.driver_exit_code, number: true },
     { name: "Message", value: (row) => row.message },
-    { name: "", value: () => "", show: (row) => el("span", {},
-      row.status === "RUNNING" && row.driver_info ? profileLinks({ pid: row.driver_info.pid, node_id: row.driver_node_id }) : "", " ",
-      row.submission_id ? link("joblog", { id: row.submission_id }, "Log") : "") },
-  ], { sort: 4, descending: true });
+  ], { sort: 5, descending: true });
   return {
     element: el("section", {}, el("h1", {}, "Jobs"), table.element),
     async refresh() { table.set(await json("api/jobs/")); },
@@ -202,76 +229,26 @@ export function jobs() {
 
 // ---- texts
 
-function textView(title, path) {
-  const search = el("input", { type: "search", placeholder: "Search", "aria-label": "Search the text" }), follow = el("input", { type: "checkbox", checked: true });
-  const pre = el("pre", { class: "text" });
-  let text = "";
-  const draw = () => {
-    const words = search.value;
-    pre.replaceChildren(...(words ? text.split(words).flatMap((part, i) => i ? [el("mark", {}, words), part] : [part]) : [text]));
-    if (follow.checked) pre.scrollTop = pre.scrollHeight;
-  };
-  search.addEventListener("input", draw);
-  return {
-    element: el("section", {}, el("h1", {}, title), el("div", { class: "tools" }, search, el("label", {}, follow, " follow"), el("a", { class: "button", href: path, download: "" }, "Download")), pre),
-    async refresh() {
-      const fresh = await (await ask(path)).text();
-      if (fresh === text) return;
-      text = fresh;
-      draw();
-    },
-  };
-}
-
-export const joblog = (parameters) => {
-  const view = textView(`Log of ${parameters.id}`, `api/jobs/${encodeURIComponent(parameters.id)}/logs`);
-  const pre = view.element.querySelector("pre");
-  return { ...view, async refresh() { pre.replaceChildren((await json(`api/jobs/${encodeURIComponent(parameters.id)}/logs`)).logs); } };
-};
+export const joblog = (parameters) =>
+  textView(`Log of ${parameters.id}`, `api/jobs/${encodeURIComponent(parameters.id)}/logs`, { read: async (answer) => (await answer.json()).logs });
 
 export function logs(parameters) {
   if (parameters.filename || parameters.actor_id) {
     const query = new URLSearchParams({ ...parameters, lines: 5000 });
     return textView(parameters.filename || `Log of actor ${parameters.actor_id}`, `api/v0/logs/file?${query}`);
   }
-  const body = el("div");
+  const body = el("div"), changed = changes();
   return {
     element: el("section", {}, el("h1", {}, "Logs"), body),
     async refresh() {
       const nodes = parameters.node_id ? [{ node_id: parameters.node_id }] : (await list("nodes")).rows.filter((node) => node.state === "ALIVE");
       const answers = await Promise.all(nodes.map((node) => json(`api/v0/logs?node_id=${node.node_id}`)));
+      if (!changed(answers)) return;
       body.replaceChildren(...nodes.map((node, i) => el("div", {}, el("h2", {}, "Node ", id(node.node_id), " ", node.node_ip || ""),
         ...Object.entries(answers[i].data.result).filter(([, files]) => files.length).map(([kind, files]) =>
-          el("p", {}, el("span", { class: "soft" }, kind, ": "), files.map((name) => [link("logs", { node_id: node.node_id, filename: name }, name), " "]))))));
+          el("div", {}, el("span", { class: "soft" }, kind), el("ul", { class: "files" },
+            files.map((name) => el("li", {}, el("a", { href: `#logs?${new URLSearchParams({ node_id: node.node_id, filename: name })}` }, name)))))))));
     },
-  };
-}
-
-export function stack(parameters) {
-  const view = textView(`Stack of process ${parameters.pid}`, `worker/traceback?${new URLSearchParams(parameters)}`);
-  view.once = true;
-  return view;
-}
-
-export function flame(parameters) {
-  const native = el("input", { type: "checkbox", checked: parameters.native === "1" }), duration = el("input", { type: "number", min: 1, max: 60, value: parameters.duration || 5, style: "width:4rem" });
-  const frame = el("iframe", { title: "Flame graph" }), note = el("p", { class: "soft", role: "status" });
-  const start = async () => {
-    note.textContent = `Sampling for ${duration.value} s …`;
-    const query = new URLSearchParams({ ...parameters, duration: duration.value, native: native.checked ? 1 : 0 });
-    try {
-      const answer = await ask(`worker/cpu_profile?${query}`);
-      frame.src = URL.createObjectURL(new Blob([await answer.text()], { type: answer.headers.get("Content-Type") || "image/svg+xml" }));
-      note.textContent = "";
-    } catch (error) {
-      note.textContent = error.message;
-    }
-  };
-  return {
-    element: el("section", {}, el("h1", {}, `CPU flame graph of process ${parameters.pid}`),
-      el("div", { class: "tools" }, el("label", {}, "Seconds ", duration), el("label", {}, native, " native frames"), el("button", { onclick: start }, "Sample again")), note, frame),
-    refresh: start,
-    once: true,
   };
 }
 

@@ -10,7 +10,7 @@
 namespace rt::profile {
 namespace {
 
-constexpr double kWidth = 1200, kTop = 60, kRow = 17, kLeastWidth = 0.3;
+constexpr double kWidth = 1200, kTop = 72, kRow = 17, kLeastWidth = 0.3;
 
 struct Box {
   int64_t looks = 0;
@@ -60,17 +60,18 @@ void draw(const std::string& name, const Box& box, double x, int row, Drawing* o
   }
 }
 
-constexpr const char* kStyle = R"(<style>text{font:12px sans-serif;pointer-events:none}g:hover rect{stroke:#000;stroke-width:.7;cursor:pointer}rect.found{fill:#c3f!important}.link{pointer-events:all;cursor:pointer;fill:#06c}</style>)";
+constexpr const char* kStyle = R"(<style>text{font:12px sans-serif;pointer-events:none}g:hover rect{stroke:#000;stroke-width:.7;cursor:pointer}rect.found{fill:#c3f!important}input{width:100%;box-sizing:border-box;font:12px sans-serif}.link{pointer-events:all;cursor:pointer;fill:#06c}</style>)";
 
 constexpr const char* kScript = R"JS(<script><![CDATA[
 (function () {
   var root = document.currentScript ? document.currentScript.parentNode : document.querySelector('svg');
-  var boxes = Array.prototype.slice.call(root.querySelectorAll('g[data-x]')), total = 1200;
+  var boxes = Array.prototype.slice.call(root.querySelectorAll('g[data-x]')), drawn = 1200, total = drawn, shown = [0, drawn, 0];
   function label(g, width) {
     var name = g.querySelector('title').textContent, text = g.querySelector('text'), room = Math.floor((width - 6) / 7);
     text.textContent = room < 3 ? '' : name.length <= room ? name : name.slice(0, room - 2) + '..';
   }
   function show(x, w, row) {
+    shown = [x, w, row];
     boxes.forEach(function (g) {
       var gx = +g.dataset.x, gw = +g.dataset.w, gr = +g.dataset.r, caller = gr < row && gx <= x + 1e-3 && gx + gw >= x + w - 1e-3;
       var inside = gr >= row && gx >= x - 1e-3 && gx + gw <= x + w + 1e-3;
@@ -82,9 +83,9 @@ constexpr const char* kScript = R"JS(<script><![CDATA[
       label(g, width);
     });
   }
+  var field = root.querySelector('#search');
   function find() {
-    var word = prompt('Search for a part of a name (a regular expression):', ''), match, seen = 0;
-    if (word === null) return;
+    var word = field.value, match, seen = 0;
     try { match = word ? new RegExp(word, 'i') : null; } catch (e) { return; }
     var spans = [];
     boxes.forEach(function (g) {
@@ -95,16 +96,29 @@ constexpr const char* kScript = R"JS(<script><![CDATA[
     spans.sort(function (a, b) { return a[0] - b[0]; });
     var end = 0;
     spans.forEach(function (s) { seen += Math.max(0, s[1] - Math.max(end, s[0])); end = Math.max(end, s[1]); });
-    root.querySelector('#found').textContent = match ? 'found: ' + (100 * seen / total).toFixed(2) + '%' : '';
+    root.querySelector('#found').textContent = match ? 'found: ' + (100 * seen / drawn).toFixed(2) + '%' : '';
   }
   boxes.forEach(function (g) {
     g.addEventListener('click', function () { show(+g.dataset.x, +g.dataset.w, +g.dataset.r); });
     g.addEventListener('mouseover', function () { root.querySelector('#under').textContent = g.querySelector('title').textContent; });
   });
-  root.querySelector('#reset').addEventListener('click', function () { show(0, total, 0); });
-  root.querySelector('#search').addEventListener('click', find);
-  window.addEventListener('keydown', function (e) { if (e.ctrlKey && e.key === 'f') { e.preventDefault(); find(); } });
-  show(0, total, 0);
+  root.querySelector('#reset').addEventListener('click', function () { show(0, drawn, 0); });
+  field.addEventListener('input', find);
+  window.addEventListener('keydown', function (e) { if (e.ctrlKey && e.key === 'f') { e.preventDefault(); field.focus(); } });
+  // As wide as there is room: letters keep their size.
+  function fit() {
+    total = Math.max(300, root.clientWidth || drawn);
+    var box = root.viewBox.baseVal;
+    root.setAttribute('viewBox', '0 0 ' + total + ' ' + box.height);
+    root.setAttribute('height', box.height);
+    root.querySelector('#ground').setAttribute('width', total);
+    root.querySelector('#title').setAttribute('x', total / 2);
+    root.querySelector('#searching').setAttribute('x', total - 168);
+    root.querySelector('#found').setAttribute('x', total - 8);
+    show(shown[0], shown[1], shown[2]);
+  }
+  window.addEventListener('resize', fit);
+  fit();
 })();
 ]]></script>)JS";
 
@@ -136,9 +150,10 @@ std::string flamegraph(const AllSamples& all, const std::string& title) {
   draw("all", root, 0, 0, &drawing);
   const double height = kTop + (drawing.depth + 2) * kRow + 20;
   return fmt::format("<?xml version=\"1.0\" standalone=\"no\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"100%\" viewBox=\"0 0 {:.0f} {:.0f}\">\n{}\n"
-                     "<rect x=\"0\" y=\"0\" width=\"{:.0f}\" height=\"{:.0f}\" fill=\"#fcfcf8\"/>\n<text x=\"600\" y=\"22\" text-anchor=\"middle\" style=\"font-size:16px\">{}</text>\n"
-                     "<text id=\"reset\" class=\"link\" x=\"8\" y=\"22\">Reset zoom</text><text id=\"search\" class=\"link\" x=\"1130\" y=\"22\">Search</text>"
-                     "<text id=\"found\" x=\"1080\" y=\"44\"></text><text id=\"under\" x=\"8\" y=\"44\">{}</text>\n",
+                     "<rect id=\"ground\" x=\"0\" y=\"0\" width=\"{:.0f}\" height=\"{:.0f}\" fill=\"#fcfcf8\"/>\n<text id=\"title\" x=\"600\" y=\"18\" text-anchor=\"middle\" style=\"font-size:14px\">{}</text>\n"
+                     "<text id=\"reset\" class=\"link\" x=\"8\" y=\"42\">Reset zoom</text><foreignObject id=\"searching\" x=\"1032\" y=\"26\" width=\"160\" height=\"24\">"
+                     "<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" placeholder=\"Search (regular expression)\"/></foreignObject>"
+                     "<text id=\"found\" x=\"1192\" y=\"64\" text-anchor=\"end\"></text><text id=\"under\" x=\"8\" y=\"64\">{}</text>\n",
                      kWidth, height, kStyle, kWidth, height, escaped(title), root.looks == 0 ? "nothing was seen: no thread was in the state that was asked for" : "") +
          drawing.body + kScript + "\n</svg>\n";
 }

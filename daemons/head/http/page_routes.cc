@@ -1,4 +1,4 @@
-// The web page: what a stranger may see of it is a form that asks for the token.
+// The web page: what a stranger may see of it is a form that asks for the token. Beside it speedscope, when the build has it.
 #include <algorithm>
 
 #include "daemons/head/http/assets.h"
@@ -7,14 +7,25 @@
 namespace rt::head {
 namespace {
 
-// Nothing of another host, nothing inline but what a flame graph brings with it in a frame of its own.
-constexpr char kPolicy[] = "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-src blob:; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+// Nothing of another host, nothing inline.
+constexpr char kPolicy[] = "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+// A flame graph has a script of its own, and names that programs chose: where it is shown nothing can be asked, with no one's rights.
+constexpr char kGraphPolicy[] = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'self'";
+// It reads the profile that the page hands over (blob:), and has a reader of Java recordings in WebAssembly.
+constexpr char kSpeedscopePolicy[] =
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; connect-src 'self' blob: data:; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'";
+constexpr char kNoSpeedscope[] = "speedscope is not part of this build: npm or its network was not there when it was configured (cmake/speedscope.cmake)";
 
-void serve(http::Call& call, std::string_view name) {
+void serve(http::Call& call, const std::string& name, const char* policy, const char* otherwise = "404: Not Found") {
   auto all = assets();
-  auto found = std::find_if(all.begin(), all.end(), [name](const Asset& asset) { return asset.name == name; });
-  if (found == all.end()) return http::text(call.response, 404, "404: Not Found");
-  call.response.set_header("Content-Security-Policy", kPolicy);
+  auto found = std::find_if(all.begin(), all.end(), [&name](const Asset& asset) { return asset.name == name; });
+  if (found == all.end()) return http::text(call.response, 404, otherwise);
+  call.response.set_header("Content-Security-Policy", policy);
+  if (policy != kPolicy) {
+    call.response.headers.erase("X-Frame-Options");
+    call.response.set_header("X-Frame-Options", "SAMEORIGIN");
+  }
   std::string type(found->type);
   if (type.starts_with("text/")) type += "; charset=utf-8";
   call.response.set_content(found->content.data(), found->content.size(), type);
@@ -24,9 +35,14 @@ void serve(http::Call& call, std::string_view name) {
 
 void add_page_routes(http::Server& server) {
   using http::Access;
-  server.on("GET", "/", [](http::Call& call) { serve(call, "index.html"); }, Access::kOpen);
-  server.on("GET", "/favicon.ico", [](http::Call& call) { serve(call, "icon.svg"); }, Access::kOpen);
-  server.on("GET", "/static/([A-Za-z0-9_.-]+)", [](http::Call& call) { serve(call, call.parts[0]); }, Access::kOpen);
+  using http::Call;
+  server.on("GET", "/", [](Call& call) { serve(call, "index.html", kPolicy); }, Access::kOpen);
+  server.on("GET", "/favicon.ico", [](Call& call) { serve(call, "icon.svg", kPolicy); }, Access::kOpen);
+  server.on("GET", "/static/([A-Za-z0-9_.-]+)", [](Call& call) { serve(call, call.parts[0], call.parts[0] == "graph.html" ? kGraphPolicy : kPolicy); }, Access::kOpen);
+  server.on("GET", "/speedscope", [](Call& call) { call.response.set_redirect("speedscope/"); }, Access::kOpen);
+  server.on("GET", "/speedscope/([A-Za-z0-9_.-]*)", [](Call& call) {
+    serve(call, "speedscope/" + (call.parts[0].empty() ? "index.html" : call.parts[0]), kSpeedscopePolicy, kNoSpeedscope);
+  }, Access::kOpen);
 }
 
 }  // namespace rt::head

@@ -1,0 +1,257 @@
+"""The head's page in headless Chromium, as a person uses it: signs in, looks at stacks and flame graphs, logs, the trace, a failed task's line, objects.
+
+RAY_TEST_SCREENSHOTS=DIRECTORY keeps a picture of every view, wide and narrow.
+"""
+import json
+import os
+import pathlib
+
+import pytest
+from browser import CHROMIUM, browser
+from cluster import cluster, eventually
+
+import ray
+
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
+PICTURES = os.environ.get("RAY_TEST_SCREENSHOTS")
+
+
+@ray.remote
+class Spinner:
+    def spin(self):
+        print("the spinner spins")
+        print("as it was told")
+        while True:
+            self.turn()
+
+    def turn(self):
+        return sum(i * i for i in range(100_000))
+
+    def say(self, text):
+        print(text, flush=True)
+
+
+@ray.remote(max_retries=0)
+def breaks():
+    raise ValueError("the <b>first</b> cause")
+
+
+@ray.remote(max_retries=0)
+def passes_on(value):
+    return value
+
+
+@ray.remote(max_retries=0)
+def parent():
+    try:
+        ray.get(passes_on.remote(breaks.remote()))
+    except ray.exceptions.RayTaskError:
+        return "seen"
+
+
+@pytest.fixture(scope="module")
+def busy():
+    """A cluster with something of everything: a running actor, its log, a job, a failed task with a parent and a cause, an object."""
+    with cluster(cpus=4, connect=False, dashboard_port=0) as made:
+        shell = made.shell
+        shell.ok("job", "submit", f"--address={made.address}", "--submission-id=keeps-running", "--no-wait", "--", "python", "-c",
+                 "import ray, time; ray.init(); print('the job has begun', flush=True); time.sleep(3600)")
+        ray.init(address=made.address, log_to_driver=False)
+        made.actor = Spinner.options(max_concurrency=2, name="top").remote()
+        made.spinning = made.actor.spin.remote()
+        assert ray.get(parent.remote()) == "seen"
+        made.object = ray.put(b"x" * 5_000_000)
+        made.web = f"http://{ray._private.worker.global_worker.context['dashboard_address']}"
+        made.token = (shell.scratch / ".ray" / "auth_token").read_text().strip()
+        assert eventually(lambda: {task["state"] for task in ray.util.state.list_tasks() if task["name"] in ("breaks", "passes_on", "parent")} == {"FAILED", "FINISHED"}, 30)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("browser")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def page(busy, chromium):
+    """A tab that has signed in."""
+    tab = chromium.page()
+    tab.size(1280, 800)
+    tab.open(busy.web)
+    tab.until("document.querySelector('#login').open")
+    picture(tab, "login")
+    tab.click("#token")
+    tab.type("not the token")
+    tab.press_enter()
+    tab.has("Invalid authentication token")
+    tab.run("document.querySelector('#token').value = ''")
+    tab.type(busy.token)
+    tab.press_enter()
+    tab.has("1 of 1")
+    refused, tab.problems = tab.problems, []
+    assert all("401" in text or "403" in text for text in refused), refused
+    cookies = tab.call("Network.getCookies")["cookies"]
+    assert [(cookie["name"], cookie["value"], cookie["httpOnly"], cookie["sameSite"]) for cookie in cookies] == [("ray-authentication-token", busy.token, True, "Strict")]
+    yield tab
+
+
+@pytest.fixture(autouse=True)
+def quiet(page, busy):
+    """No test leaves an error in the console, nor asks another host."""
+    page.problems, page.requests = [], []
+    yield
+    page.run("1")
+    assert page.problems == []
+    assert [url for url in page.requests if not url.startswith((busy.web, "blob:" + busy.web, "data:"))] == []
+
+
+def picture(page, name):
+    if PICTURES:
+        for width, height in ((400, 800), (1280, 800)):
+            page.size(width, height)
+            page.run("new Promise((done) => setTimeout(() => requestAnimationFrame(done), 300))")
+            page.screenshot(pathlib.Path(PICTURES) / f"{name}-{width}.png")
+
+
+def show(page, view, text):
+    page.click("nav a", view)
+    page.has(text)
+    picture(page, view.lower())
+
+
+def row_of(text):
+    return f"[...document.querySelectorAll('tbody tr')].find((row) => row.innerText.includes({json.dumps(text)}))"
+
+
+def click_in_row(page, text, button):
+    """The button of the row that has a text. The row is marked, so that a refresh between cannot matter."""
+    page.until(f"{row_of(text)} !== undefined")
+    page.until(f"(() => {{ const found = [...{row_of(text)}.querySelectorAll('a')].find((one) => one.textContent === {json.dumps(button)}); if (found) found.click(); return !!found; }})()")
+
+
+def test_the_page_stays_signed_in(page, busy):
+    page.open(busy.web + "/?again")
+    page.has("1 of 1")
+    assert not page.run("document.querySelector('#login').open")
+    show(page, "Overview", "Tasks by name")
+    show(page, "Nodes", "ALIVE")
+
+
+def test_an_actor_s_stack_trace(page):
+    show(page, "Actors", "Spinner")
+    click_in_row(page, "Spinner", "Stack Trace")
+    page.has("spin (")
+    page.has("py-spy")
+    picture(page, "stack")
+    assert "libc" not in page.run("document.querySelector('pre.text').textContent")
+    page.click("label", "native frames")
+    page.until("document.querySelector('pre.text').textContent.includes('libc')")
+    assert "native=1" in page.run("location.hash")
+    page.click("input[type=search]")
+    page.type("SPIN (")
+    page.until("document.querySelectorAll('mark').length > 0")
+
+
+def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
+    show(page, "Actors", "Spinner")
+    click_in_row(page, "Spinner", "CPU Flame Graph")
+    page.until("document.querySelector('input[name=duration]') !== null")
+    page.run("location.hash = location.hash.replace('duration=5', 'duration=1') + '&native=1'")
+    page.until("document.querySelector('input[name=native]').checked && document.querySelector('input[name=duration]').value === '1'")
+    page.until("document.querySelector('a[download]:not([hidden])') && document.querySelector('section [role=status]').textContent.startsWith('Sampled')")
+    # The sample of five seconds that was begun first had to end: until then the process refused.
+    page.problems = [text for text in page.problems if "worker/cpu_profile" not in text]
+    picture(page, "flame")
+    (frame,) = page.frames
+    boxes = "[...document.querySelectorAll('g')].filter((box) => box.style.display !== 'none').map((box) => box.querySelector('title').textContent)"
+    before = page.run(boxes, frame)
+    assert any("turn (" in name for name in before)
+    page.run("[...document.querySelectorAll('g')].find((box) => box.querySelector('title').textContent.includes('turn (')).dispatchEvent(new MouseEvent('click'))", frame)
+    assert any("turn (" in name for name in page.run(boxes, frame)) and len(page.run(boxes, frame)) < len(before)
+    page.click("section a", "Download")
+    assert "turn (" in chromium.downloaded()
+    page.run("document.querySelector('select[name=format]').value = 'speedscope'")
+    page.click("button", "Sample again")
+    inside = "document.querySelector('iframe').contentDocument.body"
+    if page.run("fetch('speedscope/', {method: 'HEAD'}).then((answer) => answer.status)") == 404:
+        page.has("speedscope is not part of this build")
+        page.problems.clear()
+        return
+    page.until("document.querySelector('iframe').src.includes('speedscope')")
+    page.until(f"{inside} && {inside}.innerText.includes('Left Heavy')")
+    page.until("document.querySelector('iframe').contentDocument.title.includes('process')")
+    picture(page, "speedscope")
+
+
+def test_a_process_and_a_job_have_the_buttons(page):
+    show(page, "Processes", "WORKER")
+    click_in_row(page, "DRIVER", "Stack Trace")
+    page.has("test_browser.py")
+    show(page, "Jobs", "keeps-running")
+    click_in_row(page, "keeps-running", "Stack Trace")
+    page.has("<module> (")
+    show(page, "Jobs", "keeps-running")
+    click_in_row(page, "keeps-running", "CPU Flame Graph")
+    page.has("Sampling for")
+
+
+def test_logs_are_found_followed_and_searched(page, busy):
+    show(page, "Jobs", "keeps-running")
+    click_in_row(page, "keeps-running", "Log")
+    page.has("the job has begun")
+    show(page, "Logs", "Node")
+    picture(page, "logs")
+    page.click("li a", "job-driver-keeps-running.log")
+    page.has("the job has begun")
+    show(page, "Actors", "Spinner")
+    click_in_row(page, "Spinner", "Logs")
+    page.has("the spinner spins")
+    ray.get(busy.actor.say.remote("a line that came later"))
+    page.has("a line that came later")
+    page.click("input[type=search]")
+    page.type("line THAT")
+    page.until("document.querySelector('mark') && document.querySelector('mark').textContent === 'line that'")
+    page.has("1 found")
+    picture(page, "log")
+
+
+def test_the_line_of_an_error(page):
+    show(page, "Tasks", "passes_on")
+    click_in_row(page, "passes_on", page.run(f"{row_of('passes_on')}.querySelector('a').textContent"))
+    page.has("the <b>first</b> cause")
+    page.until("[...document.querySelectorAll('.causes li')].some((one) => one.innerText.includes('breaks'))")
+    picture(page, "task")
+
+
+def test_who_called_a_failed_task(page):
+    if not any(task.get("parent_task_id") for task in ray.util.state.list_tasks(detail=True) if task["name"] == "passes_on"):
+        pytest.skip("the history does not say who called a task that has ended")
+    show(page, "Tasks", "passes_on")
+    click_in_row(page, "passes_on", page.run(f"{row_of('passes_on')}.querySelector('a').textContent"))
+    page.click(".line a", "parent")
+    page.until("document.querySelector('h2') && document.querySelector('h2').innerText.startsWith('parent FINISHED')")
+    page.click(".line a", "breaks")
+    page.has("the <b>first</b> cause")
+
+
+def test_objects(page):
+    show(page, "Objects", "4.8 MiB")
+
+
+def test_the_trace_downloads(page, chromium):
+    show(page, "Timeline", "chrome://tracing")
+    page.click("a.button", "Download")
+    events = json.loads(chromium.downloaded())
+    assert any(event["name"] == "breaks" or "breaks" in event.get("cat", "") for event in events)
+
+
+def test_a_sign_in_that_has_ended_is_asked_for_again(page, busy):
+    show(page, "Nodes", "ALIVE")
+    page.call("Network.clearBrowserCookies")
+    page.until("document.querySelector('#login').open")
+    page.click("#token")
+    page.type(busy.token)
+    page.press_enter()
+    page.until("!document.querySelector('#login').open")
+    page.problems.clear()
