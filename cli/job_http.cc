@@ -12,6 +12,7 @@
 #include "cli/job_server.h"
 #include "common/base/http_status.h"
 #include "common/base/ids.h"
+#include "common/http/client_tls.h"
 
 namespace rt::cli {
 namespace {
@@ -62,6 +63,7 @@ class HttpJobServer final : public JobServer {
   }
 
   const std::string& address() const override { return address_; }
+  void trust(const std::string& verify) { http::trust(client_, verify); }
 
   Result<std::string> submit(const std::string& body, const std::string&) override {
     RT_ASSIGN(Json answer, json_of(client_.Post((base_ + "/api/jobs/").c_str(), body, "application/json")));
@@ -138,9 +140,8 @@ class HttpJobServer final : public JobServer {
 
 }  // namespace
 
-Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& address, const std::string& given_headers) {
-  if (address.starts_with("https://")) return make_error(Code::kUnsupported, fmt::format("'{}': TLS is not built into rayctl; use http:// or the cluster's address HOST:PORT", address));
-  size_t begin = std::string("http://").size(), slash = address.find('/', begin);
+Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& address, const std::string& given_headers, const std::string& verify) {
+  size_t begin = address.find("://") + 3, slash = address.find('/', begin);
   std::string host = address.substr(0, slash), base = slash == std::string::npos ? "" : address.substr(slash);
   while (base.ends_with('/')) base.pop_back();
   if (host.size() == begin) return make_error(Code::kInvalid, fmt::format("'{}' is no address: http://HOST:PORT is", address));
@@ -155,6 +156,7 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
     if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
   }
   auto server = std::make_unique<HttpJobServer>(address, host, base, std::move(headers));
+  server->trust(verify);
   RT_TRY(server->try_again());
   return std::unique_ptr<JobServer>(std::move(server));
 }

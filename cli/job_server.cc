@@ -112,7 +112,7 @@ Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
   std::string address = environment("RAY_API_SERVER_ADDRESS");
   if (address.empty()) address = environment("RAY_ADDRESS");
   if (address.empty()) address = line.get("address");
-  if (address.starts_with("http://") || address.starts_with("https://")) return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")));
+  if (address.starts_with("http://") || address.starts_with("https://")) return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")), line.get("verify"));
   for (const char* name : {"verify", "headers"}) {
     if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n", name, address.empty() ? "the address" : address);
   }

@@ -36,6 +36,6 @@ class JobServer {
 // --address, --headers; $RAY_API_SERVER_ADDRESS and $RAY_ADDRESS win over the option.
 Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line);
 // http://HOST:PORT[/PATH]; `headers`: a JSON object, or empty. kUnavailable when nobody answers.
-Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& address, const std::string& headers);
+Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& address, const std::string& headers, const std::string& verify);
 
 }  // namespace rt::cli

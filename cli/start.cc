@@ -1,16 +1,31 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
 #include "cli/start_options.h"
 #include "cli/supervise.h"
+#include "common/tls/tls.h"
 
 namespace rt::cli {
 namespace {
 
 constexpr int64_t kTimeoutUs = 5'000'000;
+
+// What is started inherits this process's environment. An unusable file is told before anything is started.
+Status apply_tls(const CommandLine& line) {
+  for (auto [option, variable] : {std::pair{"tls-cert", tls::kCertificate}, {"tls-key", tls::kKey}, {"tls-ca", tls::kAuthorities}}) {
+    if (!line.has(option)) continue;
+    setenv(variable, std::filesystem::absolute(line.get(option)).c_str(), 1);
+    setenv(tls::kUse, "1", 1);
+  }
+  const auto& tls = tls::Tls::of_process();
+  return tls ? Status() : Status(tls.error());
+}
 
 // Before anything is started: an unreachable head, a wrong token or version is one clear answer.
 Status check_head(launch::NodeOptions& options) {
@@ -44,7 +59,7 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
   }
   if (options.head) {
     std::string dashboard = dashboard_address(node);
-    if (!dashboard.empty()) fmt::print("  To watch the cluster, or to talk to it over HTTP, use\n    http://{}\n\n", dashboard);
+    if (!dashboard.empty()) fmt::print("  To watch the cluster, or to talk to it over HTTP, use\n    {}://{}\n\n", tls::of_environment() ? "https" : "http", dashboard);
   }
   fmt::print("  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    {} status\n", program_name(), program_name());
   fmt::print("\nLogs: {}/logs\n", node.session_dir);
@@ -78,6 +93,7 @@ int run_start(const Words& words) {
   CommandLine line("start", "Starts a head with a node (--head), or a node that joins a cluster (--address), in the background.");
   declare_start_options(line);
   if (auto code = line.parse(words)) return *code;
+  if (Status tls = apply_tls(line); !tls) return usage_error("start", tls.error().message);
   auto options = start_options(line);
   if (!options) return options.error().code == Code::kInvalid ? usage_error("start", options.error().message) : failure(options.error());
   if (!options->head) {

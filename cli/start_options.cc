@@ -138,7 +138,10 @@ void declare_start_options(CommandLine& line) {
       .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)")
       .option("plasma-directory", "DIR", "where the object store's memory lives (default /dev/shm)")
       .option("system-config", "JSON", "settings by name, see docs/configuration.md")
-      .option("config", "FILE", "JSON file of settings");
+      .option("config", "FILE", "JSON file of settings")
+      .option("tls-cert", "FILE", "speak TLS, with this certificate (sets RAY_USE_TLS and RAY_TLS_SERVER_CERT for what is started)")
+      .option("tls-key", "FILE", "its key (RAY_TLS_SERVER_KEY)")
+      .option("tls-ca", "FILE", "the certificate of the cluster's authority (RAY_TLS_CA_CERT)");
   for (const char* name : kPointless) line.hidden_option(name);
   for (const char* name : kRedis) line.hidden_option(name);
   for (const char* name : kSwitches) line.hidden_option(name);

@@ -25,6 +25,7 @@ pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(dw REQUIRED IMPORTED_TARGET libdw)
+pkg_check_modules(openssl REQUIRED IMPORTED_TARGET openssl)
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_HAS_STD_INVOKE_RESULT SPDLOG_FMT_EXTERNAL)
 
 # Precompiled headers hold what others wrote, and what protoc generates; RT_PCH=OFF builds without, and shows a missing #include. A CMakeLists.txt says

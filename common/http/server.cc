@@ -13,6 +13,7 @@
 #include "common/http/access.h"
 #include "common/http/stream.h"
 #include "common/net/sockets.h"
+#include "common/tls/channel.h"
 
 namespace rt::http {
 namespace {
@@ -76,6 +77,7 @@ struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
   void accept(Fd fd);                 // the loop's thread
   void run(Fd fd);                    // its thread: this connection, then those that wait
   void serve(Fd fd);
+  std::unique_ptr<net::Channel> greet(Fd fd) const;   // null: it is over
   // False: it was refused. Fills `parts` of the call and the route.
   bool admit(const Request& request, Response& response, bool websocket, const Route** route, std::vector<std::string>* parts) const;
   void answer(const Request& request, Response& response);
@@ -175,8 +177,24 @@ void Server::Impl::run(Fd fd) {
   changed.notify_all();
 }
 
+std::unique_ptr<net::Channel> Server::Impl::greet(Fd fd) const {
+  if (!options.tls) return std::make_unique<net::Channel>(std::move(fd));
+  auto channel = tls::accept_channel(fd, *options.tls, options.idle_timeout_ms);
+  if (channel) return std::move(*channel);
+  RT_DEBUG("a connection from {}: {}", fd.valid() ? net::peer_name_of(fd.get()) : "a client", channel.error().message);
+  if (channel.error().code == Code::kProtocol) {
+    SocketStream plain(std::make_unique<net::Channel>(std::move(fd)), options.io_timeout_ms);
+    constexpr std::string_view body = "This port speaks HTTPS: use https:// instead of http://\n";
+    std::string answer = fmt::format("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", body.size(), body);
+    if (plain.read_head(options.idle_timeout_ms) == SocketStream::Head::kRead) plain.write(answer.data(), answer.size());
+  }
+  return nullptr;
+}
+
 void Server::Impl::serve(Fd fd) {
-  SocketStream stream(std::move(fd), options.io_timeout_ms);
+  auto channel = greet(std::move(fd));
+  if (!channel) return;
+  SocketStream stream(std::move(channel), options.io_timeout_ms);
   t_stream = &stream;
   struct Forget {
     ~Forget() { t_stream = nullptr; }
@@ -217,8 +235,8 @@ bool Server::Impl::converse(SocketStream& stream) {
     return true;
   }
   std::string rest;
-  Fd fd = stream.release(&rest);
-  auto socket = net::WebSocket::accept(std::move(fd), rest, options.io_timeout_ms);
+  auto channel = stream.release(&rest);
+  auto socket = net::WebSocket::accept(std::move(channel), rest, options.io_timeout_ms);
   if (!socket) {
     RT_DEBUG("{}: {}", request.path, socket.error().message);
     return true;
@@ -254,6 +272,8 @@ Status Server::listen_fd(int fd) {
 }
 
 int Server::port() const { return listener_ ? listener_->local_address().port : 0; }
+
+bool Server::speaks_tls() const { return impl_->options.tls != nullptr; }
 
 bool Server::ending() { return t_ending && *t_ending; }
 bool Server::client_gone() { return t_stream && t_stream->peer_closed(); }

@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "common/net/loop.h"
 #include "common/net/websocket.h"
+#include "common/tls/tls.h"
 
 namespace rt::http {
 
@@ -21,6 +22,7 @@ using httplib::Response;
 
 struct ServerOptions {
   std::string token;                    // empty: everybody may ask
+  std::shared_ptr<const tls::Tls> tls;  // null: plain text
   int max_connections = 64;             // more wait in the kernel's queue
   size_t max_body_bytes = 100u << 20;
   int64_t idle_timeout_ms = 15'000;     // between two requests of a connection
@@ -56,6 +58,7 @@ class Server {
   // Takes the listening descriptor.
   Status listen_fd(int fd);
   int port() const;
+  bool speaks_tls() const;
   // True once the server ends: for handlers that go on for long, in their threads.
   static bool ending();
   // Likewise: the client whose question this thread answers has gone.

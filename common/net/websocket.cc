@@ -1,6 +1,5 @@
 #include "common/net/websocket.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -22,20 +21,18 @@ namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-// What Beast reads and writes: a non-blocking socket of any family, whose operations end in time. (Asio's own blocking ones know no limit.)
+// What Beast reads and writes. (Asio's own blocking sockets know no time limit.)
 class TimedSocket {
  public:
   using executor_type = asio::io_context::executor_type;
-  TimedSocket(executor_type executor, Fd fd, int64_t timeout_ms) : executor_(executor), fd_(std::move(fd)), timeout_ms_(timeout_ms) {}
+  TimedSocket(executor_type executor, std::unique_ptr<Channel> channel, int64_t timeout_ms) : executor_(executor), channel_(std::move(channel)), timeout_ms_(timeout_ms) {}
   executor_type get_executor() const noexcept { return executor_; }
-  int fd() const { return fd_.get(); }
+  Channel& channel() { return *channel_; }
 
   template <class Buffers>
   size_t read_some(const Buffers& buffers, boost::system::error_code& error) {
-    size_t n = transfer(POLLIN, error, [&] {
-      asio::mutable_buffer first = *asio::buffer_sequence_begin(buffers);
-      return ::recv(fd_.get(), first.data(), first.size(), 0);
-    });
+    asio::mutable_buffer first = *asio::buffer_sequence_begin(buffers);
+    size_t n = count(channel_->read_some(first.data(), first.size(), timeout_ms_), error);
     if (n == 0 && !error) error = asio::error::eof;
     return n;
   }
@@ -43,7 +40,7 @@ class TimedSocket {
   size_t write_some(const Buffers& buffers, boost::system::error_code& error) {
     for (auto it = asio::buffer_sequence_begin(buffers); it != asio::buffer_sequence_end(buffers); ++it) {
       asio::const_buffer one = *it;
-      if (one.size() > 0) return transfer(POLLOUT, error, [&] { return ::send(fd_.get(), one.data(), one.size(), MSG_NOSIGNAL); });
+      if (one.size() > 0) return count(channel_->write_some(one.data(), one.size(), timeout_ms_), error);
     }
     error = {};
     return 0;
@@ -54,18 +51,9 @@ class TimedSocket {
   size_t write_some(const Buffers& buffers) { return checked([&](auto& error) { return write_some(buffers, error); }); }
 
  private:
-  template <class Operation>
-  size_t transfer(short events, boost::system::error_code& error, Operation operation) {
-    for (;;) {
-      ssize_t n = operation();
-      error = {};
-      if (n >= 0) return static_cast<size_t>(n);
-      if (errno == EINTR) continue;
-      error = boost::system::error_code(errno, boost::system::system_category());
-      if (errno != EAGAIN) return 0;
-      pollfd entry{fd_.get(), events, 0};
-      if (::poll(&entry, 1, static_cast<int>(timeout_ms_)) == 0) return 0;
-    }
+  static size_t count(ssize_t n, boost::system::error_code& error) {
+    error = n >= 0 ? boost::system::error_code() : boost::system::error_code(errno, boost::system::system_category());
+    return n >= 0 ? static_cast<size_t>(n) : 0;
   }
   template <class Operation>
   size_t checked(Operation operation) {
@@ -76,13 +64,13 @@ class TimedSocket {
   }
 
   executor_type executor_;
-  Fd fd_;
+  std::unique_ptr<Channel> channel_;
   int64_t timeout_ms_;
 };
 
 // After the closing handshake.
 void teardown(beast::role_type, TimedSocket& socket, boost::system::error_code& error) {
-  ::shutdown(socket.fd(), SHUT_WR);
+  ::shutdown(socket.channel().fd(), SHUT_WR);
   error = {};
 }
 
@@ -99,7 +87,7 @@ bool parse(Parser& parser, std::string_view head) {
 }  // namespace
 
 struct WebSocket::Impl {
-  Impl(Fd fd, int64_t timeout_ms) : stream(context.get_executor(), std::move(fd), timeout_ms) {}
+  Impl(std::unique_ptr<Channel> channel, int64_t timeout_ms) : stream(context.get_executor(), std::move(channel), timeout_ms) {}
 
   asio::io_context context;
   beast::websocket::stream<TimedSocket, false> stream;
@@ -116,8 +104,8 @@ bool WebSocket::is_upgrade(const std::string& head, std::string* method, std::st
   return true;
 }
 
-Result<std::unique_ptr<WebSocket>> WebSocket::accept(Fd fd, const std::string& received, int64_t timeout_ms) {
-  auto impl = std::make_unique<Impl>(std::move(fd), timeout_ms);
+Result<std::unique_ptr<WebSocket>> WebSocket::accept(std::unique_ptr<Channel> channel, const std::string& received, int64_t timeout_ms) {
+  auto impl = std::make_unique<Impl>(std::move(channel), timeout_ms);
   boost::system::error_code error;
   impl->stream.auto_fragment(false);
   impl->stream.read_message_max(64 << 10);
@@ -142,8 +130,7 @@ bool WebSocket::wait(int64_t ms) {
   while (impl_->open) {
     int64_t left_ms = (deadline - steady_now_us() + 999) / 1000;
     if (left_ms <= 0) return true;
-    pollfd entry{impl_->stream.next_layer().fd(), POLLIN, 0};
-    if (::poll(&entry, 1, static_cast<int>(left_ms)) <= 0) continue;
+    if (!impl_->stream.next_layer().channel().wait_readable(left_ms)) continue;
     boost::system::error_code error;
     impl_->stream.read_some(impl_->received, 64 << 10, error);
     impl_->received.clear();

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/fd.h"
 #include "common/base/status.h"
+#include "common/net/channel.h"
 
 namespace rt::net {
 
@@ -15,8 +15,8 @@ class WebSocket {
  public:
   // Whether the head of an HTTP request asks for one; then `field` is called for each header.
   static bool is_upgrade(const std::string& head, std::string* method, std::string* target, const std::function<void(std::string name, std::string value)>& field);
-  // Answers the handshake. `received`: what was read from the socket so far, beginning with the request's head. `fd` is non-blocking; each of its operations may wait `timeout_ms`.
-  static Result<std::unique_ptr<WebSocket>> accept(Fd fd, const std::string& received, int64_t timeout_ms);
+  // Answers the handshake. `received`: what was read from the socket so far, beginning with the request's head. Each operation may wait `timeout_ms`.
+  static Result<std::unique_ptr<WebSocket>> accept(std::unique_ptr<Channel> channel, const std::string& received, int64_t timeout_ms);
   ~WebSocket();
 
   // One text frame; bytes that are not UTF-8 are replaced. False: the other side is gone.

@@ -1,9 +1,10 @@
 #include "common/profile/unwinder.h"
 
-#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <filesystem>
+
+#include "common/base/module.h"
 
 namespace rt::profile {
 namespace {
@@ -11,35 +12,14 @@ namespace {
 constexpr const char* kModule = "libray_unwind.so";
 constexpr size_t kMaxFrames = 512;
 
-// The program or library that contains this code; libraries are at known places from there: build tree, installed, wheel.
-std::filesystem::path own_directory() {
-  Dl_info info{};
-  std::filesystem::path own;
-  if (dladdr(reinterpret_cast<const void*>(&own_directory), &info) != 0 && info.dli_fname) own = info.dli_fname;
-  std::error_code ignored;
-  if (!own.is_absolute()) own = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  if (auto real = std::filesystem::canonical(own, ignored); !ignored) own = real;
-  return own.parent_path();
-}
-
 Result<const ray_unwind_api*> load() {
-  std::filesystem::path own = own_directory();
-  std::string reason;
-  for (const char* near : {"../lib", "lib", "../../lib", "../../..", "."}) {
-    std::filesystem::path path = own / near / kModule;
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) continue;
-    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      reason = dlerror();
-      continue;
-    }
-    auto entry = reinterpret_cast<decltype(&ray_unwind)>(dlsym(handle, "ray_unwind"));
-    const ray_unwind_api* api = entry ? entry() : nullptr;
+  Result<void*> entry = load_module(kModule, "ray_unwind");
+  std::string reason = entry ? std::string() : entry.error().message;
+  if (entry) {
+    const ray_unwind_api* api = reinterpret_cast<decltype(&ray_unwind)>(*entry)();
     if (api && api->version == RAY_UNWIND_VERSION) return api;
-    reason = path.string() + " is of another release";
+    reason = fmt::format("{} is of another release", kModule);
   }
-  if (reason.empty()) reason = fmt::format("{} is not near {}", kModule, own.string());
   return make_error(Code::kUnsupported, fmt::format("no native frames: {} (it comes with this software and needs elfutils' libdw: apt install libdw1)", reason));
 }
 

@@ -5,6 +5,7 @@
 #include "common/rpc/connection_impl.h"
 #include "common/rpc/hello.h"
 #include "common/rpc/preamble.h"
+#include "common/tls/stream.h"
 
 namespace rt::rpc {
 
@@ -29,6 +30,11 @@ class Connector : public std::enable_shared_from_this<Connector> {
   void greet(std::unique_ptr<net::Stream> stream, int64_t started_us) {
     auto self = shared_from_this();
     stream->write(as_bytes(encode_preamble({target_.name, target_.id})));
+    if (!stream->is_unix()) {
+      const auto& tls = tls::Tls::of_process();
+      if (!tls) return finish(tls.error());
+      if (*tls) stream = tls::make_stream(loop_, std::move(stream), (*tls)->begin(RAY_TLS_CLIENT), {.answered = answered_plain_});
+    }
     connection_ = Connection::Impl::make(loop_, std::move(stream));
     Connection::Impl& impl = *connection_->impl_;
     if (!impl.peer.is_unix) impl.peer.name = target_.address.to_string();
@@ -58,8 +64,11 @@ class Connector : public std::enable_shared_from_this<Connector> {
     if (header.kind == FrameKind::kError) {
       proto::RpcError error;
       if (!error.ParseFromArray(message.data(), static_cast<int>(message.size()))) return fail(Code::kProtocol, "it answered with an error that cannot be parsed");
+      // Who accepts a connection may refuse it before there is TLS. What is no TLS at all finds our records malformed.
+      if (*answered_plain_ && static_cast<Code>(error.code()) == Code::kProtocol) return fail(Code::kUnauthenticated, kNoTlsThere);
       return fail(static_cast<Code>(error.code()), error.message());
     }
+    if (*answered_plain_) return fail(Code::kUnauthenticated, kNoTlsThere);
     proto::HelloReply reply;
     if (header.kind != FrameKind::kHelloReply || !reply.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
       return fail(Code::kProtocol, "its answer is no hello");
@@ -79,6 +88,7 @@ class Connector : public std::enable_shared_from_this<Connector> {
   }
 
   void on_lost(const Error& why) {
+    if (why.code == Code::kUnauthenticated) return fail(why.code, why.message);
     if (why.code == Code::kProtocol) return fail(Code::kProtocol, "it does not speak this protocol: is that the right port? (" + why.message + ")");
     fail(Code::kUnavailable, why.message + " during the hello: is that the right port?");
   }
@@ -95,6 +105,8 @@ class Connector : public std::enable_shared_from_this<Connector> {
     if (auto done = std::exchange(done_, nullptr)) done(std::move(result));
   }
 
+  static constexpr const char* kNoTlsThere = "it does not speak TLS, and this process does (RAY_USE_TLS is set here): give both the same RAY_TLS_... variables";
+
   net::Loop& loop_;
   const Target target_;
   const Identity me_;
@@ -102,6 +114,7 @@ class Connector : public std::enable_shared_from_this<Connector> {
   Done done_;                                  // null: finished
   std::shared_ptr<Connection> connection_;     // until it is handed out
   net::Loop::TimerId timer_ = 0;
+  const std::shared_ptr<bool> answered_plain_ = std::make_shared<bool>(false);   // shared with the stream
 };
 
 void connect(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us, std::function<void(Result<std::shared_ptr<Connection>>)> done) {

@@ -18,6 +18,7 @@
 #include "common/rpc/connection_impl.h"
 #include "common/rpc/hello.h"
 #include "common/rpc/refusal.h"
+#include "common/tls/stream.h"
 
 namespace rt::rpc {
 
@@ -62,11 +63,13 @@ struct Server::Impl {
   Newcomers::iterator add_newcomer(Newcomers& newcomers, int64_t deadline_us);
   void drop(Newcomer& newcomer, const char* why);
   Newcomers& newcomers_like(int fd) { return net::is_unix_socket(fd) ? locals : strangers; }
+  Status prepare();                           // for listening
   void accept(int fd);
   void adopt(int fd);                         // its preamble was read elsewhere
   void on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble);
   void on_handoff(Newcomer from);
   void greet(Newcomers& newcomers, Newcomers::iterator it, int fd);
+  std::unique_ptr<net::Stream> adopt_stream(int fd);
   void on_hello(Newcomers& newcomers, uint64_t id, const FrameHeader& header, Bytes message);
   void on_newcomer_gone(Newcomers& newcomers, uint64_t id, const Error& why);
   Status may_enter(const proto::Hello& hello, bool is_unix) const;
@@ -75,6 +78,7 @@ struct Server::Impl {
 
   net::Loop& loop;
   ServerOptions options;
+  std::shared_ptr<const tls::Tls> tls;   // null: plain text
   const size_t descriptors;
   size_t max_newcomers, max_admitted;
   std::vector<std::unique_ptr<net::Listener>> listeners;
@@ -185,10 +189,19 @@ void Server::Impl::adopt(int fd) {
   greet(newcomers, add_newcomer(newcomers, loop.now_us() + options.hello_timeout_us), fd);
 }
 
+std::unique_ptr<net::Stream> Server::Impl::adopt_stream(int fd) {
+  auto stream = loop.adopt(fd);
+  if (stream->is_unix() || !tls) return stream;
+  return tls::make_stream(loop, std::move(stream), tls->begin(RAY_TLS_SERVER), {.refuse = [](int refused) {
+    RT_WARN("closed a connection from {}: it does not speak TLS", net::peer_name_of(refused));
+    refuse_socket(refused, make_error(Code::kUnauthenticated, "this cluster speaks TLS: set RAY_USE_TLS=1 and the RAY_TLS_... variables as its nodes have them"));
+  }});
+}
+
 void Server::Impl::greet(Newcomers& newcomers, Newcomers::iterator it, int fd) {
   uint64_t id = it->first;
   Newcomer& newcomer = it->second;
-  newcomer.connection = Connection::Impl::make(loop, loop.adopt(fd));
+  newcomer.connection = Connection::Impl::make(loop, adopt_stream(fd));
   Connection::Impl& impl = *newcomer.connection->impl_;
   impl.on_greeting = [this, &newcomers, id](const FrameHeader& header, Bytes message) { on_hello(newcomers, id, header, message); };
   impl.on_gone = [this, &newcomers, id](const Error& why) { on_newcomer_gone(newcomers, id, why); };
@@ -278,13 +291,20 @@ void Server::Impl::forget(Connection* connection) {
 Server::Server(net::Loop& loop, ServerOptions options) : impl_(std::make_unique<Impl>(loop, std::move(options))) {}
 Server::~Server() = default;
 
+Status Server::Impl::prepare() {
+  RT_ASSIGN(tls, tls::Tls::of_process());
+  return {};
+}
+
 Status Server::listen(const net::Address& address) {
+  RT_TRY(impl_->prepare());
   RT_ASSIGN(auto listener, impl_->loop.listen(address, [impl = impl_.get()](int fd) { impl->accept(fd); }));
   impl_->listeners.push_back(std::move(listener));
   return {};
 }
 
 Status Server::listen_fd(int fd) {
+  RT_TRY(impl_->prepare());
   RT_ASSIGN(auto listener, impl_->loop.listen_fd(fd, [impl = impl_.get()](int accepted) { impl->accept(accepted); }));
   impl_->listeners.push_back(std::move(listener));
   return {};

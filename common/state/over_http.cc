@@ -4,6 +4,7 @@
 #include <httplib.h>
 
 #include "common/base/http_status.h"
+#include "common/http/client_tls.h"
 
 namespace rt::state {
 namespace {
@@ -21,11 +22,11 @@ std::string reason(const std::string& body) {
 class Asking {
  public:
   static Result<Asking> at(const Cluster& cluster, int64_t timeout_us) {
-    if (cluster.head_address.starts_with("https://")) return make_error(Code::kUnsupported, fmt::format("'{}': HTTP over TLS is not in this release of the client; use http:// through a tunnel", cluster.head_address));
     std::string address = cluster.head_address;
     while (address.ends_with('/')) address.pop_back();
     Asking asking{cluster, std::make_unique<httplib::Client>(address)};
-    if (!asking.client_->is_valid()) return make_error(Code::kInvalid, fmt::format("'{}' is no address of an HTTP interface: it takes http://HOST:PORT", cluster.head_address));
+    if (!asking.client_->is_valid()) return make_error(Code::kInvalid, fmt::format("'{}' is no address of an HTTP interface: it takes http://HOST:PORT or https://HOST:PORT", cluster.head_address));
+    http::trust(*asking.client_);
     asking.client_->set_connection_timeout(kConnectS);
     asking.client_->set_read_timeout(std::max<int64_t>(1, timeout_us / 1'000'000) + kConnectS);
     return asking;

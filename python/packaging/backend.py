@@ -128,9 +128,10 @@ def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
     for targets in (package / "lib" / "cmake" / "ray").glob("rayTargets*.cmake"):
         targets.write_text(targets.read_text().replace(library.name, soname))
     shutil.copytree(stage / "include", package / "include")
-    unwinder = "libray_unwind.so"                                        # loaded by name, with the first profile
-    shutil.copy2(stage / "lib" / unwinder, package / "lib" / unwinder)
-    programs = [package / f"_raylet{SUFFIX}", package / "lib" / soname, package / "lib" / unwinder, *(package / "bin").iterdir()]
+    modules = [package / "lib" / name for name in ("libray_unwind.so", "libray_tls.so")]     # loaded by name: with the first profile, for a cluster with TLS
+    for module in modules:
+        shutil.copy2(stage / "lib" / module.name, module)
+    programs = [package / f"_raylet{SUFFIX}", package / "lib" / soname, *modules, *(package / "bin").iterdir()]
     for path in _third_party(programs):
         shutil.copy(path, package / "lib" / pathlib.Path(path).name)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
-from ray._private.job_http import Server, WebSocketRefused, auth_token, dashboard_of
+from ray._private.job_http import Server, WebSocketRefused, auth_token, dashboard_of, scheme
 from ray._private.job_types import DriverInfo, JobDetails, JobErrorType, JobInfo, JobStatus, JobType, details_of
 
 __all__ = ["DriverInfo", "JobDetails", "JobErrorType", "JobInfo", "JobStatus", "JobSubmissionClient", "JobType"]
@@ -16,7 +16,7 @@ _VERSION = "/api/version"
 
 
 def _dashboard_of(address: str, create: bool) -> str:
-    """http://HOST:PORT of the cluster at `address` ("auto": of this process, or of this machine)."""
+    """http://HOST:PORT (https:// where this process speaks TLS) of the cluster at `address` ("auto": of this process, or of this machine)."""
     from ray import _raylet
     from ray._private.worker import global_worker
     if address in ("", "auto"):
@@ -27,14 +27,14 @@ def _dashboard_of(address: str, create: bool) -> str:
             found = str(global_worker.context["dashboard_address"])
             if not found:
                 raise ConnectionError("the cluster of this process has no HTTP interface: it was started with include_dashboard=False")
-            return "http://" + found
+            return scheme() + found
     try:
         found = dashboard_of(_raylet.resolve_address(address or "auto"))
     except ValueError as error:
         raise ConnectionError(f"the cluster at {address or 'auto'} has no HTTP interface (rayctl start --include-dashboard=false?): {error}") from error
     except Exception as error:
         raise ConnectionError(f"Failed to connect to Ray at address: {address or 'auto'}: {error}") from error
-    return "http://" + found
+    return scheme() + found
 
 
 def _address_of(address: str | None, create: bool) -> str:

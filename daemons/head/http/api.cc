@@ -14,6 +14,7 @@ http::ServerOptions server_options(const ApiContext& context) {
   http::ServerOptions options;
   options.token = context.cluster.token;
   options.max_connections = kMaxConnections;
+  if (const auto& tls = tls::Tls::of_process()) options.tls = *tls;     // an error of it has ended the RPC server's start
   return options;
 }
 

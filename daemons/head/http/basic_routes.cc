@@ -38,11 +38,11 @@ void add_basic_routes(http::Server& server, const ApiContextPtr& context) {
   server.on("GET", "/api/authentication_mode",
             [context](Call& call) { answer_json(call, {{"authentication_mode", context->cluster.token.empty() ? "disabled" : "token"}}); }, Access::kOpen);
   // Whoever comes here has shown the token.
-  server.on("POST", "/api/authenticate", [](Call& call) {
+  server.on("POST", "/api/authenticate", [&server](Call& call) {
     std::string header = call.request.get_header_value("Authorization");
     if (header.empty()) header = call.request.get_header_value("X-Ray-Authorization");
     if (size_t space = header.find(' '); space != std::string::npos) {
-      call.response.set_header("Set-Cookie", fmt::format("{}={}; Max-Age={}; Path=/; HttpOnly; SameSite=Strict", http::kTokenCookie, header.substr(space + 1), kCookieDays * 24 * 3600));
+      call.response.set_header("Set-Cookie", fmt::format("{}={}; Max-Age={}; Path=/; HttpOnly; SameSite=Strict{}", http::kTokenCookie, header.substr(space + 1), kCookieDays * 24 * 3600, server.speaks_tls() ? "; Secure" : ""));
     }
     answer_json(call, {{"status", "authenticated"}, {"message", "Token is valid"}});
   });

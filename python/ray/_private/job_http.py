@@ -19,13 +19,18 @@ _TEXT, _BINARY, _CONTINUATION, _CLOSE, _PING = 1, 2, 0, 8, 9
 
 def tls_context(verify: bool | str) -> ssl.SSLContext:
     """verify: True, False (take any certificate), or the path of a file or folder of certificates."""
-    if verify is True:
-        return ssl.create_default_context()
+    if verify is True:      # the cluster's authority counts when the environment names it, else the system's
+        return ssl.create_default_context(cafile=os.environ.get("RAY_TLS_CA_CERT") or None)
     if verify is False:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
     return ssl.create_default_context(cafile=None if os.path.isdir(verify) else verify, capath=verify if os.path.isdir(verify) else None)
+
+
+def scheme() -> str:
+    """Of the HTTP interfaces of clusters that this process can talk to: a cluster speaks TLS everywhere or nowhere."""
+    return "https://" if os.environ.get("RAY_USE_TLS") in ("1", "true", "True") else "http://"
 
 
 def auth_token() -> str:

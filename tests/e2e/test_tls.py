@@ -1,0 +1,168 @@
+"""A cluster that speaks TLS: between its nodes, to drivers and commands, and over HTTP; and what others get there. Certificates are made by the openssl command."""
+import http.client
+import json
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from cluster import Cluster, running_dashboard, world
+
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="the openssl command is not here, and makes the certificates")
+
+WORK = """
+    import numpy, ray
+    ray.init(log_to_driver=False)
+
+    @ray.remote(resources={"there": 1})
+    def double(array): return 2 * array
+
+    @ray.remote(num_cpus=0)
+    class Counter:
+        def __init__(self): self.n = 0
+        def add(self): self.n += 1; return self.n
+
+    array = numpy.arange(5_000_000)
+    assert (ray.get(double.remote(array)) == 2 * array).all()
+    refs = [double.remote(i) for i in range(1000)]
+    assert ray.get(refs) == [2 * i for i in range(1000)]
+    counter = Counter.options(resources={"there": 0.1}).remote()
+    assert ray.get([counter.add.remote() for _ in range(100)])[-1] == 100
+    print("done")
+"""
+
+
+def openssl(folder, *words):
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+
+def authority(folder):
+    """A new one, and a certificate of it for this machine; the variables that name them."""
+    folder.mkdir()
+    openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test authority", "-days", "2")
+    openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "node.key", "-out", "node.csr", "-subj", "/CN=node")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    openssl(folder, "x509", "-req", "-in", "node.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", "node.crt", "-days", "2", "-extfile", "names")
+    return {"RAY_USE_TLS": "1", "RAY_TLS_SERVER_CERT": str(folder / "node.crt"), "RAY_TLS_SERVER_KEY": str(folder / "node.key"), "RAY_TLS_CA_CERT": str(folder / "ca.crt")}
+
+
+@pytest.fixture(scope="module")
+def variables(tmp_path_factory):
+    return authority(tmp_path_factory.mktemp("tls") / "own")
+
+
+@pytest.fixture(scope="module")
+def running(variables):
+    with world() as shell:
+        shell.env.update(variables)
+        cluster = Cluster(shell, cpus=1)
+        cluster.join(cpus=1, resources={"there": 1})
+        yield cluster
+
+
+def run(running, program, **env):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env={**running.shell.env, "RAY_ADDRESS": running.address, **env}, capture_output=True, text=True, timeout=120)
+
+
+def test_a_program_across_nodes(running):
+    done = run(running, WORK)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_what_goes_over_the_wire_is_no_plain_text(running):
+    """A peer that speaks first in plain text is told what to do, in plain text; nothing else is."""
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as plain:
+        plain.sendall(b"RAY1 self".ljust(79) + b"\n" + b"\0" * 24)
+        assert b"this cluster speaks TLS" in plain.recv(4096) and plain.recv(4096) == b""
+
+
+@pytest.mark.parametrize("words", (["status"], ["nodes"], ["list", "nodes"], ["job", "list"]))
+def test_commands(running, words):
+    running.shell.ok(*words, f"--address={running.address}")
+    said = running.shell.fails(*words, f"--address={running.address}", RAY_USE_TLS="0")
+    assert "this cluster speaks TLS: set RAY_USE_TLS=1" in said
+
+
+def test_a_driver_without_tls_is_told_so(running):
+    done = run(running, "import ray; ray.init()", RAY_USE_TLS="0")
+    assert done.returncode == 1 and "this cluster speaks TLS: set RAY_USE_TLS=1" in done.stderr, done.stderr
+
+
+def test_the_certificate_of_another_authority(running, tmp_path):
+    other = authority(tmp_path / "other")
+    said = running.shell.fails("status", f"--address={running.address}", **other)
+    assert "certificate is not accepted" in said
+    # One who believes ours, and shows one of its own.
+    said = running.shell.fails("status", f"--address={running.address}", **{**other, "RAY_TLS_CA_CERT": running.shell.env["RAY_TLS_CA_CERT"]})
+    assert "unknown ca" in said or "certificate" in said
+
+
+def test_a_head_without_tls(variables):
+    with world() as shell:
+        plain = Cluster(shell, cpus=1)
+        said = shell.fails("status", f"--address={plain.address}", **variables)
+        assert "it does not speak TLS" in said
+
+
+@pytest.mark.parametrize("broken, said", (
+    ({"RAY_TLS_SERVER_KEY": ""}, "RAY_USE_TLS is set but RAY_TLS_SERVER_KEY is not"), ({"RAY_TLS_SERVER_CERT": "/nowhere.crt"}, "/nowhere.crt"),
+    ({"RAY_TLS_CA_CERT": "/dev/null"}, "/dev/null"), ({"RAY_USE_TLS": "perhaps"}, "RAY_USE_TLS is 'perhaps'")))
+def test_bad_variables(variables, broken, said):
+    with world() as shell:
+        assert said in shell.fails("start", "--head", "--port=0", **{**variables, **broken}, code=2)
+        assert not shell.processes()
+
+
+def test_files_by_option(variables):
+    given = [f"--{option}={variables[variable]}" for option, variable in (("tls-cert", "RAY_TLS_SERVER_CERT"), ("tls-key", "RAY_TLS_SERVER_KEY"), ("tls-ca", "RAY_TLS_CA_CERT"))]
+    with world() as shell:
+        assert "RAY_TLS_SERVER_KEY" in shell.fails("start", "--head", "--port=0", *given[:1], *given[2:], code=2)
+        cluster = Cluster(shell, cpus=1, **dict(word[2:].split("=") for word in given))
+        assert "https://" in cluster.output
+        shell.fails("status", f"--address={cluster.address}")
+        shell.ok("status", f"--address={cluster.address}", **variables)
+
+
+def ask(running, path, context=None):
+    connection = http.client.HTTPSConnection(running_dashboard(running.shell, running.address), timeout=30, context=context or ssl.create_default_context(cafile=running.shell.env["RAY_TLS_CA_CERT"]))
+    try:
+        connection.request("GET", path, headers={"Authorization": "Bearer " + running.shell.ok("get-auth-token").strip()})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def test_https(running):
+    status, body = ask(running, "/api/v0/nodes")
+    assert status == 200 and len(json.loads(body)["data"]["result"]["result"]) == 2
+    with pytest.raises(ssl.SSLCertVerificationError):
+        ask(running, "/api/v0/nodes", ssl.create_default_context())
+    plain = http.client.HTTPConnection(running_dashboard(running.shell, running.address), timeout=30)
+    plain.request("GET", "/api/version")
+    answer = plain.getresponse()
+    assert answer.status == 400 and b"use https://" in answer.read()
+    plain.close()
+
+
+def test_commands_and_jobs_over_https(running):
+    address = "https://" + running_dashboard(running.shell, running.address)
+    assert "ALIVE" in running.shell.ok("list", "nodes", f"--address={address}")
+    said = running.shell.ok("job", "submit", f"--address={address}", "--", "echo", "from a job")
+    assert "from a job" in said and "succeeded" in said
+    said = running.shell.fails("list", "nodes", f"--address={address}", RAY_TLS_CA_CERT="")
+    assert address in said
+    # Follows the log over a WebSocket.
+    done = run(running, """
+        import asyncio
+        from ray.job_submission import JobSubmissionClient
+        client = JobSubmissionClient("auto")
+        job = client.submit_job(entrypoint="echo one; echo two")
+        async def main(): return "".join([lines async for lines in client.tail_job_logs(job)])
+        print(asyncio.run(main()))
+    """)
+    assert "one\ntwo\n" in done.stdout, done.stderr
