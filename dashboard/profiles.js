@@ -37,13 +37,15 @@ export function stack(parameters) {
   const tools = el("span", { class: "tools" }, check("native", "native frames", parameters.native), choice("sampler", SAMPLERS, parameters.sampler || "auto", "Sampler"),
     el("button", { onclick: () => view.refresh() }, "Look again"));
   const path = () => `worker/traceback?${queryOf(parameters, tools)}`;
-  const view = textView(`Stack trace of process ${parameters.pid}`, path, { tools: [tools], follow: false, source: (answer) => `Taken by ${answer.headers.get("X-Ray-Profiling-Sampler")}, ${new Date().toLocaleTimeString()}` });
+  const view = textView(`Stack trace of process ${parameters.pid}`, path, { tools: [tools], follow: false, source: (answer) => `Taken by ${samplerOf(answer)}, ${new Date().toLocaleTimeString()}` });
   const refresh = view.refresh;
   view.refresh = async () => { remember("stack", queryOf(parameters, tools)); await refresh(); };
   tools.addEventListener("change", () => view.refresh());
   view.once = true;
   return view;
 }
+
+const samplerOf = (answer) => answer.headers.get("X-Ray-Profiling-Sampler") === "builtin" ? "the built-in sampler" : "py-spy";
 
 // What py-spy would take; asked only when it did not answer.
 async function adviceFor(answer) {
@@ -94,7 +96,7 @@ export function flame(parameters) {
     if (speedscope) frame.src = `speedscope/#profileURL=${encodeURIComponent(save.href)}&title=${encodeURIComponent(`process ${parameters.pid}`)}`;
     else showGraph(frame, text);
     place.replaceChildren(frame);
-    note.textContent = `Sampled by ${answer.headers.get("X-Ray-Profiling-Sampler")}, ${new Date().toLocaleTimeString()}.`;
+    note.textContent = `Sampled by ${samplerOf(answer)}, ${new Date().toLocaleTimeString()}.`;
   };
   const start = async () => {
     const query = queryOf(parameters, tools);

@@ -112,7 +112,10 @@ constexpr const char* kScript = R"JS(<script><![CDATA[
     root.setAttribute('viewBox', '0 0 ' + total + ' ' + box.height);
     root.setAttribute('height', box.height);
     root.querySelector('#ground').setAttribute('width', total);
-    root.querySelector('#title').setAttribute('x', total / 2);
+    var title = root.querySelector('#title');
+    title.style.fontSize = '14px';
+    title.setAttribute('x', total / 2);
+    title.style.fontSize = Math.min(14, 14 * (total - 16) / Math.max(1, title.getComputedTextLength())) + 'px';
     root.querySelector('#searching').setAttribute('x', total - 168);
     root.querySelector('#found').setAttribute('x', total - 8);
     show(shown[0], shown[1], shown[2]);
