@@ -1,6 +1,7 @@
 #include "common/events/task_digest.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "common/events/wire.h"
 
@@ -11,7 +12,10 @@ using events::put;
 using events::put_string;
 using events::Reader;
 
-constexpr uint32_t kVersion = 1, kCppFlag = 2;
+constexpr uint32_t kVersion = 2, kShortVersion = 1, kCppFlag = 2;
+// Tasks of one owner go to several workers: what lies between two of a batch is mostly with the others, at about the same time.
+constexpr uint64_t kNear = 4096;
+constexpr size_t kMaxRanges = 256, kRangeBytes = 16;
 constexpr size_t kMaxGroups = 512;
 constexpr size_t kGroupBytes = ActorId::kSize + JobId::kSize + 4 * 4 + 1 + 4;
 
@@ -93,6 +97,47 @@ class Counter {
   size_t last_ = 0;
 };
 
+uint64_t number_of(std::string_view id) {
+  uint64_t number = 0;
+  if (id.size() >= sizeof number) std::memcpy(&number, id.data(), sizeof number);
+  return number;
+}
+
+// Of at most kMaxRanges; else none.
+std::vector<TaskDigest::Range> ranges_of(std::vector<uint64_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  std::vector<TaskDigest::Range> ranges;
+  for (uint64_t number : numbers) {
+    if (!ranges.empty() && number - ranges.back().last <= kNear) {
+      ranges.back().last = number;
+    } else if (ranges.size() == kMaxRanges) {
+      return {};
+    } else {
+      ranges.push_back({number, number});
+    }
+  }
+  return ranges;
+}
+
+void put_ranges(std::string& out, const std::vector<TaskDigest::Range>& ranges) {
+  put(out, static_cast<uint32_t>(ranges.size()));
+  for (const auto& range : ranges) {
+    put(out, range.first);
+    put(out, range.last);
+  }
+}
+
+std::vector<TaskDigest::Range> get_ranges(Reader& in) {
+  std::vector<TaskDigest::Range> ranges;
+  uint32_t count = in.get<uint32_t>();
+  if (count > in.left() / kRangeBytes) in.take(in.left() + 1);      // not ok from now on
+  for (uint32_t i = 0; i < count && in.ok(); ++i) {
+    uint64_t first = in.get<uint64_t>();
+    ranges.push_back({first, in.get<uint64_t>()});
+  }
+  return ranges;
+}
+
 Error not_a_digest(const char* why) { return make_error(Code::kInvalid, std::string("not a digest of task events: ") + why); }
 
 TaskDigest::Group get_group(Reader& in) {
@@ -110,19 +155,33 @@ TaskDigest::Group get_group(Reader& in) {
 
 }  // namespace
 
+bool TaskDigest::may_have(const std::vector<Range>& ranges, const TaskId& id) {
+  const uint64_t number = number_of(id.view());
+  return ranges.empty() || std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) { return range.first <= number && number <= range.last; });
+}
+
 bool is_actors(uint8_t kind) { return kind == TaskEvent::kActorCreation || kind == TaskEvent::kActorMethod || kind == TaskEvent::kOwnerFailedMethod; }
 
 std::string pack_task_digest(const TaskEventBatchData& batch) {
   Counter counter(batch);
+  std::vector<uint64_t> tasks, parents;
+  uint32_t last_parent = 0;
   for (const TaskEvent& event : batch.events) {
-    if (event.kind != TaskEvent::kSubmission && !counter.add(event)) return {};
+    if (event.kind == TaskEvent::kSubmission) continue;
+    if (!counter.add(event)) return {};
+    tasks.push_back(number_of(event.task.view()));
+    if (event.parent && event.parent != last_parent) parents.push_back(number_of(batch.strings[last_parent = event.parent]));
   }
-  return counter.pack();
+  std::string packed = counter.pack();
+  put_ranges(packed, ranges_of(std::move(tasks)));
+  put_ranges(packed, ranges_of(std::move(parents)));
+  return packed;
 }
 
 Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   Reader in(packed);
-  if (in.get<uint32_t>() != kVersion) return not_a_digest("another version");
+  const auto version = in.get<uint32_t>();
+  if (version != kVersion && version != kShortVersion) return not_a_digest("another version");
   uint32_t strings = in.get<uint32_t>();
   if (strings > in.left() / sizeof(uint32_t)) return not_a_digest("more strings than bytes");
   TaskDigest digest;
@@ -134,13 +193,17 @@ Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   digest.pid = in.get<uint32_t>();
   digest.is_cpp = in.get<uint32_t>() & kCppFlag;
   uint32_t groups = in.get<uint32_t>();
-  if (!in.ok() || in.left() != groups * kGroupBytes) return not_a_digest("it is cut off");
+  if (!in.ok() || in.left() < groups * kGroupBytes || (version == kShortVersion && in.left() != groups * kGroupBytes)) return not_a_digest("it is cut off");
   digest.groups.reserve(groups);
   for (uint32_t i = 0; i < groups; ++i) {
     digest.groups.push_back(get_group(in));
     const auto& group = digest.groups.back();
     if (std::max({group.name, group.function, group.error}) >= strings) return not_a_digest("a group names a string that is not there");
   }
+  if (version == kShortVersion) return digest;
+  digest.tasks = get_ranges(in);
+  digest.parents = get_ranges(in);
+  if (!in.ok() || in.left() != 0) return not_a_digest("its ranges are cut off");
   return digest;
 }
 

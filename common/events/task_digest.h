@@ -1,7 +1,8 @@
-// What a batch of task events holds, counted: who filters or counts by anything but a task's id need not read the batch itself.
+// What a batch of task events holds, counted: who filters or counts by anything but a task's id or its parent's need not read the batch itself,
+// and who looks for one id only the batches that may have it.
 //
-// Packed, little-endian: u32 version (1), u32 string count, the strings; node ip, worker and node id as strings, u32 pid, u32 flags (2: C++); u32 group count,
-// then each group (actor id, job id, u32 attempt, name, function, error, u8 kind, u32 events).
+// Packed, little-endian: u32 version (2; 1 is read as well), u32 string count, the strings; node ip, worker and node id as strings, u32 pid, u32 flags (2: C++); u32 group count,
+// then each group (actor id, job id, u32 attempt, name, function, error, u8 kind, u32 events); version 2: then two lists of ranges, each u32 count and u64 first, last.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,18 @@ struct TaskDigest {
   bool is_cpp = false;
   std::vector<std::string> strings;
   std::vector<Group> groups;
+
+  // Of the leading numbers of ids, which an owner counts up; sorted. Empty: nothing is known.
+  struct Range {
+    uint64_t first, last;
+  };
+  std::vector<Range> tasks, parents;
+  // False: no event of the batch is of this task, or a child of this one.
+  bool may_have_task(const TaskId& id) const { return may_have(tasks, id); }
+  bool may_have_child_of(const TaskId& id) const { return may_have(parents, id); }
+
+ private:
+  static bool may_have(const std::vector<Range>& ranges, const TaskId& id);
 };
 
 // Whether an event of this kind belongs to an actor's task.

@@ -16,8 +16,8 @@ using events::put;
 using events::put_string;
 using events::Reader;
 
-constexpr uint32_t kVersion = 1;
-constexpr size_t kRecordBytes = 61;
+constexpr uint32_t kVersion = 2, kShortVersion = 1;
+constexpr size_t kRecordBytes = 81, kShortRecordBytes = 61;
 // What a process sends at once is three orders of magnitude below; only a forged batch is larger.
 constexpr size_t kMaxUnpackedBytes = 128u << 20;
 constexpr uint32_t kDriverFlag = 1, kNodeFlag = 2, kCppFlag = 4;
@@ -45,9 +45,13 @@ void put_event(std::string& out, const TaskEvent& event) {
   put(out, event.execute_us);
   put(out, event.store_us);
   put(out, event.kind);
+  put(out, event.parent);
+  put(out, event.resources);
+  put(out, event.call_site);
+  put(out, event.created_us);
 }
 
-TaskEvent get_event(Reader& in) {
+TaskEvent get_event(Reader& in, bool whole) {
   TaskEvent event;
   event.task = TaskId::from_binary(in.take(TaskId::kSize));
   event.attempt = in.get<uint32_t>();
@@ -59,6 +63,11 @@ TaskEvent get_event(Reader& in) {
   event.execute_us = in.get<uint32_t>();
   event.store_us = in.get<uint32_t>();
   event.kind = in.get<uint8_t>();
+  if (!whole) return event;
+  event.parent = in.get<uint32_t>();
+  event.resources = in.get<uint32_t>();
+  event.call_site = in.get<uint32_t>();
+  event.created_us = in.get<int64_t>();
   return event;
 }
 
@@ -130,7 +139,9 @@ class TraceWriter {
   bool first_ = true;
 };
 
-bool indexes_fit(const TaskEvent& event, size_t strings) { return event.name < strings && event.function < strings && event.error < strings; }
+bool indexes_fit(const TaskEvent& event, size_t strings) {
+  return event.name < strings && event.function < strings && event.error < strings && event.parent < strings && event.resources < strings && event.call_site < strings;
+}
 
 }  // namespace
 
@@ -157,7 +168,9 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   RT_ASSIGN(std::string raw, decompress(packed));
   Reader in(raw);
   uint32_t version = in.get<uint32_t>();
-  if (version != kVersion) return not_a_batch(fmt::format("version {} instead of {}", version, kVersion));
+  if (version != kVersion && version != kShortVersion) return not_a_batch(fmt::format("version {} instead of {}", version, kVersion));
+  const bool whole = version == kVersion;
+  const size_t record_bytes = whole ? kRecordBytes : kShortRecordBytes;
   uint32_t count = in.get<uint32_t>();
   if (count > in.left() / sizeof(uint32_t)) return not_a_batch("more strings than bytes");
   TaskEventBatchData batch;
@@ -172,11 +185,11 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
     batch.node_hex = in.string();
     batch.pid = in.get<uint32_t>();
   }
-  if (!in.ok() || in.left() % kRecordBytes != 0) return not_a_batch("it is cut off");
-  size_t records = in.left() / kRecordBytes;
+  if (!in.ok() || in.left() % record_bytes != 0) return not_a_batch("it is cut off");
+  size_t records = in.left() / record_bytes;
   batch.events.reserve(records);
   for (size_t i = 0; i < records; ++i) {
-    batch.events.push_back(get_event(in));
+    batch.events.push_back(get_event(in, whole));
     if (!indexes_fit(batch.events.back(), batch.strings.size())) return not_a_batch("a record names a string that is not there");
   }
   return batch;

@@ -1,8 +1,8 @@
 // Task events: what every process records of the tasks it ran, packed for the way to the head and back.
 //
-// Packed batch: zstd-compressed, little-endian. u32 version (1), u32 string count, then each string (u32 length, bytes); node ip and
-// worker id as strings, u32 flags (1: driver, 2: node id as string and u32 pid follow, 4: C++); then records of 61 bytes (the fields of TaskEvent in their order). A record's strings
-// are indexes into the table.
+// Packed batch: zstd-compressed, little-endian. u32 version (2), u32 string count, then each string (u32 length, bytes); node ip and
+// worker id as strings, u32 flags (1: driver, 2: node id as string and u32 pid follow, 4: C++); then records (the fields of TaskEvent in their order; in version 1 they end
+// with the kind). A record's strings are indexes into the table.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,11 @@ struct TaskEvent {
   // Owner-failed: it ended without a word of the process that had it, or never started; recorded by its owner at the time it knew.
   enum Kind : uint8_t { kTask = 0, kActorCreation = 1, kActorMethod = 2, kSubmission = 3, kOwnerFailedTask = 4, kOwnerFailedMethod = 5 };
   uint8_t kind = kTask;
+  // 0 where they are not known.
+  uint32_t parent = 0;        // index: binary id of the task that submitted it
+  uint32_t resources = 0;     // index: serialized proto::Resources that it asked for
+  uint32_t call_site = 0;     // index
+  int64_t created_us = 0;     // wall clock of its owner: it was submitted
 };
 
 struct TaskEventBatchData {

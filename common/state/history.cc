@@ -38,7 +38,7 @@ class Reading {
     proto::GetTaskEventsRequest request;
     request.set_max_bytes(kPageBytes);
     request.set_job_id(job_id);
-    request.set_digests_only(!query_.needs_events());
+    request.set_digests_only(!query_.needs_events() || query_.is_narrow());
     for (bool more = true; more;) {
       RT_ASSIGN(auto reply, sources_.ask_head(&Head::GetTaskEvents, request));
       for (const auto& batch : reply.batches()) RT_TRY(look_at(batch));
@@ -55,6 +55,7 @@ class Reading {
     if (batch.max_time_us() >= whole_from_us_) return fetch_whole(batch.row());
     auto digest = unpack_task_digest(batch.digest());
     if (!digest) return fetch_whole(batch.row());
+    if (query_.needs_events()) return query_.may_match(*digest) ? fetch_whole(batch.row()) : Status();
     if (query_.count(*digest) > 0) candidates_.push_back({batch.row(), batch.max_time_us()});
     return {};
   }

@@ -276,8 +276,8 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query) {
   RT_ASSIGN(Asking asking, ask(cluster, query));
   Json summary;
   if (query.resource == "tasks") {
-    RT_ASSIGN(TaskQuery chosen, asking.tasks(0));
-    summary = chosen.summary();
+    RT_ASSIGN(TaskQuery chosen, asking.tasks(query.by_lineage ? kMaxLimit : 0));
+    summary = query.by_lineage ? chosen.lineage() : chosen.summary();
   } else if (query.resource == "actors") {
     RT_ASSIGN(auto answer, asking.summarize_actors());
     summary = std::move(answer.json);

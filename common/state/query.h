@@ -20,6 +20,7 @@ struct Query {
   int64_t limit = 100;
   bool detail = false;
   bool exclude_driver = true;          // tasks: without the pseudo-tasks of drivers
+  bool by_lineage = false;             // summaries of tasks: by who submitted whom, not by function
   int64_t timeout_us = 30'000'000;
 };
 
@@ -39,7 +40,7 @@ struct Answer {
 // kInvalid: limit, resource or filter. A filter is looked at once there is a row. kUnsupported: what this release does not record.
 Result<Answer> list(const Cluster& cluster, const Query& query);
 
-// {"summary": ..., totals, "partial_failure_warning"} of tasks, actors or objects; only filters and timeout_us of `query` matter.
+// {"summary": ..., totals, "partial_failure_warning"} of tasks, actors or objects; only filters, by_lineage and timeout_us of `query` matter. By lineage: of the newest kMaxLimit tasks; "warnings" says so when there are more.
 Result<Answer> summarize(const Cluster& cluster, const Query& query);
 
 // All nodes, dead ones included.

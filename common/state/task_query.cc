@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "common/api_json/node_json.h"
+#include "common/base/log_names.h"
+#include "common/state/lineage.h"
 
 namespace rt::state {
 namespace {
@@ -51,16 +53,29 @@ struct TaskQuery::View {
   std::string_view name, function;
   const char* state = "NIL";
   std::string_view node_hex, worker_hex;         // "": not known
-  std::string parent_hex;
+  std::string_view parent;                       // binary
+  std::string_view resources;                    // serialized, of what has ended
+  std::string_view call_site;
   int64_t pid = 0;
   std::string_view error_type, error_message;    // "": none
-  int64_t start_ms = 0, end_ms = 0, at_us = 0;
+  int64_t created_ms = 0, start_ms = 0, end_ms = 0, at_us = 0;
   bool is_cpp = false, owner_failed = false;
   const proto::TaskRecord* record = nullptr;
 };
 
 TaskQuery::TaskQuery(TaskSelection selection) : selection_(std::move(selection)), resource_(*find_resource("tasks")) {
   needs_events_ = selection_.filters.looks_at("task_id") || selection_.filters.looks_at("parent_task_id");
+  auto wanted = [this](const char* column) -> std::optional<TaskId> {
+    const std::string* text = selection_.filters.required(column);
+    if (!text || !TaskId::is_valid(from_hex(*text))) return std::nullopt;
+    return TaskId::from_hex(*text);
+  };
+  wanted_task_ = wanted("task_id");
+  wanted_parent_ = wanted("parent_task_id");
+}
+
+bool TaskQuery::may_match(const TaskDigest& digest) const {
+  return (!wanted_task_ || digest.may_have_task(*wanted_task_)) && (!wanted_parent_ || digest.may_have_child_of(*wanted_parent_));
 }
 
 void TaskQuery::add_live(const proto::TaskRecord& record) {
@@ -78,6 +93,7 @@ void TaskQuery::add_live(const proto::TaskRecord& record) {
 void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
   for (const TaskEvent& event : batch.events) {
     if (event.kind == TaskEvent::kSubmission || event.name >= batch.strings.size() || event.function >= batch.strings.size() || event.error >= batch.strings.size()) continue;
+    if (event.parent >= batch.strings.size() || event.resources >= batch.strings.size() || event.call_site >= batch.strings.size()) continue;
     View view;
     view.task = event.task;
     view.job = job_of(event.task);
@@ -86,6 +102,10 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
     view.kind = event.kind;
     view.name = batch.strings[event.name];
     view.function = batch.strings[event.function];
+    view.parent = batch.strings[event.parent];
+    view.resources = batch.strings[event.resources];
+    view.call_site = batch.strings[event.call_site];
+    view.created_ms = event.created_us / 1000;
     view.owner_failed = is_owners(event.kind);
     view.is_cpp = batch.is_cpp;
     view.at_us = event.start_us;
@@ -104,11 +124,10 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
       if (view.error_message.size() > kMaxErrorBytes) view.error_message.remove_prefix(view.error_message.size() - kMaxErrorBytes);
     }
     Key key{event.task, event.attempt};
-    if (auto it = live_.find(key); it != live_.end()) {
-      if (!it->second.parent_task_id().empty()) view.parent_hex = to_hex(it->second.parent_task_id());
-      live_.erase(it);
-    }
+    auto live = live_.find(key);
+    if (live != live_.end() && view.parent.empty()) view.parent = live->second.parent_task_id();
     consider(key, view, counted);
+    if (live != live_.end()) live_.erase(live);
   }
 }
 
@@ -150,7 +169,8 @@ TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& reco
   view.state = task_state_name(record.state());
   view.node_hex = texts->node;
   view.worker_hex = texts->worker;
-  view.parent_hex = to_hex(record.parent_task_id());
+  view.parent = record.parent_task_id();
+  view.call_site = record.call_site();
   view.pid = record.pid();
   view.start_ms = record.start_time_us() / 1000;
   view.at_us = std::numeric_limits<int64_t>::max();
@@ -211,7 +231,7 @@ Field TaskQuery::field(const View& view, int column) const {
   if (key == "actor_id") return view.actor.is_nil() ? Field() : Field(view.actor.hex());
   if (key == "type") return std::string(type_of(view.kind));
   if (key == "func_or_class_name") return text(view.function);
-  if (key == "parent_task_id") return text(view.parent_hex);
+  if (key == "parent_task_id") return text(to_hex(view.parent));
   if (key == "node_id") return text(view.node_hex);
   if (key == "worker_id") return text(view.worker_hex);
   if (key == "worker_pid") return view.pid ? Field(view.pid) : Field();
@@ -229,20 +249,25 @@ Json TaskQuery::row_of(const View& view) const {
     if (const auto* number = std::get_if<int64_t>(&value)) cell = *number;
   }
   Json events = Json::array();
+  if (view.created_ms) events.push_back({{"state", "PENDING_ARGS_AVAIL"}, {"created_ms", view.created_ms}});
   if (view.start_ms) events.push_back({{"state", "RUNNING"}, {"created_ms", view.start_ms}});
   if (view.end_ms) events.push_back({{"state", view.state}, {"created_ms", view.end_ms}});
   row["events"] = events;
+  if (view.created_ms) row["creation_time_ms"] = view.created_ms;
+  if (!view.call_site.empty()) row["call_site"] = view.call_site;
+  if (proto::Resources asked; !view.resources.empty() && asked.ParseFromArray(view.resources.data(), static_cast<int>(view.resources.size()))) {
+    row["required_resources"] = api_json::amounts_json(asked);
+  }
   if (view.start_ms) row["start_time_ms"] = view.start_ms;
   if (view.end_ms) row["end_time_ms"] = view.end_ms;
   if (view.start_ms && view.pid && !view.worker_hex.empty()) {
-    // As WorkerStarter::log_path() of the node-manager names them. Which lines are the task's, markers between them say (log_tail.h).
-    std::string log = fmt::format("worker-{}-ffffffff-{}.", view.worker_hex, view.pid);
-    row["task_log_info"] = {{"stdout_file", log + "out"}, {"stderr_file", log + "err"}};
+    // Which lines are the task's, markers between them say (log_tail.h).
+    const std::string pid = std::to_string(view.pid);
+    row["task_log_info"] = {{"stdout_file", worker_log_name(view.worker_hex, pid, false)}, {"stderr_file", worker_log_name(view.worker_hex, pid, true)}};
   }
   if (!view.error_type.empty()) row["error_message"] = view.error_message;
   if (view.record) {
     row["required_resources"] = api_json::amounts_json(view.record->resources());
-    row["call_site"] = optional_text(view.record->call_site());
     const std::string& env = view.record->runtime_env();
     row["runtime_env_info"] = {{"serialized_runtime_env", env.empty() ? "{}" : env}};
   }
@@ -280,7 +305,7 @@ void TaskQuery::keep(const Key& key, const View& view) {
     Kept& kept = known->second;
     Json other = row_of(view);
     if (view.owner_failed) std::swap(kept.row, other);
-    for (const char* column : {"node_id", "worker_id", "worker_pid", "start_time_ms", "parent_task_id"}) {
+    for (const char* column : {"node_id", "worker_id", "worker_pid", "start_time_ms", "parent_task_id", "creation_time_ms", "required_resources"}) {
       if (kept.row[column].is_null()) kept.row[column] = other[column];
     }
     return;
@@ -307,8 +332,21 @@ Json TaskQuery::summary() {
   take_live();
   Json summary = Json::object();
   for (const auto& [name, count] : counts_) summary[name] = {{"func_or_class_name", name}, {"type", count.type}, {"state_counts", count.states}};
-  return {{"summary", summary}, {"total_tasks", types_["NORMAL_TASK"]}, {"total_actor_tasks", types_["ACTOR_TASK"]},
-          {"total_actor_scheduled", types_["ACTOR_CREATION_TASK"]}, {"summary_by", "func_name"}};
+  return totals(std::move(summary), "func_name");
+}
+
+Json TaskQuery::lineage() {
+  Result found = rows();
+  Json summary = totals(lineage_of(found.rows), "lineage");
+  if (const auto shown = static_cast<int64_t>(found.rows.size()); shown < found.total) {
+    summary["warnings"] = {fmt::format("the newest {} of {} tasks are shown by lineage; the totals count all", shown, found.total)};
+  }
+  return summary;
+}
+
+Json TaskQuery::totals(Json summary, const char* by) {
+  return {{"summary", std::move(summary)}, {"total_tasks", types_["NORMAL_TASK"]}, {"total_actor_tasks", types_["ACTOR_TASK"]},
+          {"total_actor_scheduled", types_["ACTOR_CREATION_TASK"]}, {"summary_by", by}};
 }
 
 }  // namespace rt::state

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -38,6 +39,9 @@ class TaskQuery {
 
   // Filters look at what a digest has not.
   bool needs_events() const { return needs_events_; }
+  // They name one task, or one parent: few batches can have what is looked for.
+  bool is_narrow() const { return wanted_task_ || wanted_parent_; }
+  bool may_match(const TaskDigest& digest) const;
   // A live task is among what is chosen: one that has ended meanwhile must be found in the history.
   bool live_matters() const;
   // Counts the batch, and says how many of its tasks match.
@@ -51,6 +55,8 @@ class TaskQuery {
     int64_t total = 0;               // tasks that match, also those beyond the limit
   };
   Result rows();
+  // Of what is chosen, the newest `limit`: {"summary": [...] (lineage.h), "total_tasks", ...}.
+  Json lineage();
   // {"summary": {name: {func_or_class_name, type, state_counts}}, "total_tasks", ...} over all that match.
   Json summary();
 
@@ -72,12 +78,14 @@ class TaskQuery {
   void keep(const Key& key, const View& view);
   void take_live();
   Field field(const View& view, int column) const;
+  Json totals(Json summary, const char* by);
   Json row_of(const View& view) const;
   std::string name_of(const View& view) const;
 
   TaskSelection selection_;
   const Resource& resource_;
   bool needs_events_ = false;
+  std::optional<TaskId> wanted_task_, wanted_parent_;
   std::map<Key, proto::TaskRecord> live_;
   std::map<Key, Kept> kept_;
   std::set<std::pair<int64_t, Key>> by_time_;  // of kept_, oldest first

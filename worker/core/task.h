@@ -33,6 +33,7 @@ struct Template {
 struct Task {
   TaskId id;
   TaskId parent;              // the task that submitted it; nil: none
+  int64_t created_us = 0;     // when: wall clock
   const Template* function = nullptr;
   // Arguments in order: inline ones are slices of `inlined`, the others references.
   struct Arg {

@@ -2,12 +2,13 @@
 //
 // kTasks (owner -> worker): records, each a tag byte and
 //   1 template: u32 id, u32 length, proto::TaskTemplate            - before the first task that uses it on this connection
-//   2 task:     u32 seq, u32 template, 24 bytes task id, u8 attempt, [repeated attempt of a generator: u32 items its owner has,
+//   2 task:     u32 seq, u32 template, 24 bytes task id, u8 attempt, i64 wall clock in us when it was submitted, [repeated attempt of a generator: u32 items its owner has,
 //                 u32 of them taken,] u32 argument count, then per argument
 //                 u8 0: u32 length, encoded value
 //                 u8 1: 28 bytes object id, i64 size, u16 location count, each (28 bytes node id, u16 length, ip, i32 port),
 //                       u16 length, proto::WorkerAddress of the owner
 //                 u8 2: 28 bytes object id, u16 length, proto::WorkerAddress of the owner, who is asked for it: inline there would be too many
+//   4 parent:   24 bytes id of the task that submitted those behind it (all 0xff: not known; so it is at first)
 //   3 gpus:     u16 count, then per device u16 length, name         - of the tasks behind it, when the lease has some
 // kReplies (worker -> owner): records
 //   u32 seq, u8 TaskStatus (+ kLeaving: the worker ends after this reply, as max_calls asks), u32 duration in us, u32 return count, then per return
@@ -33,7 +34,7 @@ namespace rt::worker::wire {
 inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3, kCancel = 4, kItems = 5, kItemsTaken = 6;
 inline constexpr size_t kMaxInlinedBytes = 10 << 20;   // of one task's arguments that are references to small values
 inline constexpr size_t kMinValueBytes = 5;   // of an argument or a return
-inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2, kGpuRecord = 3;
+inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2, kGpuRecord = 3, kParentRecord = 4;
 inline constexpr uint8_t kLeaving = 0x80;
 inline constexpr uint8_t kCancelForce = 1, kCancelRecursive = 2;
 

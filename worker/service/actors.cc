@@ -206,6 +206,7 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
   Task* task = tasks.take();
   task->id = make_task_id(++next_task_unique, actor);
   task->parent = t_current_task ? t_current_task->id() : t_submit_for;
+  task->created_us = wall_now_us();
   task->function = method;
   task->retries_left = static_cast<int32_t>(method_options.max_task_retries);
   if (Status built = build_args(lock, *task, args); !built) {

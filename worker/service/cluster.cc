@@ -61,6 +61,7 @@ void Worker::Impl::deliver_logs(Lock& lock) {
 
 uint32_t Worker::Impl::event_string(const std::string& text) {
   if (events.strings.empty()) events.strings.emplace_back();
+  if (text.empty()) return 0;
   auto [it, added] = event_strings.try_emplace(text, static_cast<uint32_t>(events.strings.size()));
   if (added) events.strings.push_back(text);
   return it->second;
@@ -76,6 +77,27 @@ uint32_t Worker::Impl::event_error(Bytes encoded) {
   return event_string(type + "\n" + error->message().substr(0, kMaxMessage) + "\n" + error->traceback().substr(0, kMaxTraceback));
 }
 
+// What all tasks of a template have in common.
+const TaskEvent& Worker::Impl::event_of(ExecTemplate& function) {
+  if (function.events_of != event_batch) {
+    function.events_of = event_batch;
+    function.event.name = event_string(function.spec.name());
+    function.event.function = event_string(function.display);
+    function.event.resources = event_string(function.spec.resources().SerializeAsString());
+    function.event.call_site = event_string(function.spec.call_site());
+  }
+  return function.event;
+}
+
+uint32_t Worker::Impl::event_parent_of(const TaskId& parent) {
+  if (parent.is_nil()) return 0;
+  if (event_parent_index == 0 || parent != event_parent) {
+    event_parent = parent;
+    event_parent_index = event_string(parent.binary());
+  }
+  return event_parent_index;
+}
+
 bool Worker::Impl::may_record_event() {
   if (settings.task_events_report_interval_ms <= 0) return false;
   if (static_cast<int64_t>(events.events.size()) < settings.task_events_buffer) return true;
@@ -85,11 +107,11 @@ bool Worker::Impl::may_record_event() {
 
 void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
   if (!may_record_event()) return;
-  TaskEvent event;
+  TaskEvent event = event_of(*task.incoming().function);
   event.task = task.id();
   event.attempt = static_cast<uint32_t>(task.attempt());
-  event.name = event_string(task.spec().name());
-  event.function = event_string(task.incoming().function->display);
+  event.parent = event_parent_of(task.incoming().parent);
+  event.created_us = task.incoming().created_us;
   if (task.failed()) event.error = event_error(as_bytes(task.error_value()));
   event.start_us = task.start_us();
   event.deserialize_us = static_cast<uint32_t>(std::max<int64_t>(0, task.started_us() - task.start_us()));
@@ -106,6 +128,10 @@ void Worker::Impl::record_failure(const Task& task, const Blob& error) {
   event.attempt = task.attempt;
   event.name = event_string(task.function->spec.name());
   event.function = event_string(display_name(task.function->spec.function()));
+  event.resources = event_string(task.function->spec.resources().SerializeAsString());
+  event.call_site = event_string(task.function->spec.call_site());
+  event.parent = event_parent_of(parent_of(task));
+  event.created_us = task.created_us;
   event.error = event_error(error.bytes());
   event.start_us = wall_now_us();
   event.kind = task.function->scheduling_class ? TaskEvent::kOwnerFailedTask : TaskEvent::kOwnerFailedMethod;
@@ -148,6 +174,8 @@ void Worker::Impl::flush_events() {
   events.events.clear();
   events.strings.clear();
   event_strings.clear();
+  event_parent_index = 0;
+  ++event_batch;
   events_dropped = 0;
   event_max_us = 0;
 }

@@ -193,6 +193,12 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
       if (!reader.ok()) return refuse("malformed GPU ids");
       continue;
     }
+    if (tag == wire::kParentRecord) {
+      Bytes id = reader.take(TaskId::kSize);
+      if (!reader.ok()) return refuse("malformed parent of tasks");
+      link->parent = TaskId::from_binary(as_view(id));
+      continue;
+    }
     if (tag != wire::kTaskRecord) return refuse("malformed task");
     auto task = std::make_shared<IncomingTask>();
     task->link = link;
@@ -200,6 +206,8 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     auto found = link->templates.find(reader.number<uint32_t>());
     task->id = TaskId::from_binary(as_view(reader.take(TaskId::kSize)));
     task->attempt = reader.number<uint8_t>();
+    task->parent = link->parent;
+    task->created_us = reader.number<int64_t>();
     if (task->attempt > 0 && found != link->templates.end() && found->second->spec.num_returns() < 0) {
       task->items_known = reader.number<uint32_t>();
       task->items_taken = reader.number<uint32_t>();

@@ -53,10 +53,12 @@ struct Link {
   ActorId actor;                                // or the actor that lives there; nil: none
   std::vector<bool> templates_sent;
   bool gpus_sent = false;                       // some
+  TaskId parent_sent;                           // of the tasks behind
   // as executor
   std::unordered_map<uint32_t, struct ExecTemplate*> templates;
   std::unique_ptr<proto::JobConfig> job_config;
   std::vector<std::string> gpu_ids;             // of its tasks
+  TaskId parent;                                // likewise
   bool open = true;
 };
 
@@ -66,6 +68,9 @@ struct ExecTemplate {
   void* language_slot = nullptr;
   std::string display;                          // bare function name, or Class.method
   int64_t calls = 0;                            // executed here, counted for max_calls
+  // Of its events: indexes of strings of the batch with this number.
+  uint64_t events_of = 0;
+  TaskEvent event;
 };
 
 // A return of a reply, or an item of a generator, as read from the wire.
@@ -89,6 +94,8 @@ struct IncomingTask {
   bool failed = false;                          // an argument could not be had: `failure` is the reply
   std::string failure;
   int64_t arrived_us = 0;
+  TaskId parent;                                // nil: not known
+  int64_t created_us = 0;
 };
 
 class NodeClient;
@@ -173,6 +180,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool wait_for_args(Task* task, std::function<void()> ready);
   void task_ready(Task* task);                                                   // (L)
   bool args_failed(Task* task);                                                  // (L) an argument is an error: fails the task with it
+  TaskId parent_of(const Task& task) const;
   void write_task(Link& link, const Task& task);                                 // (L)
   void write_gpus(Link& link, const std::vector<std::string>& names);            // (L)
   void on_replies(const std::shared_ptr<Link>& link, Bytes body);                // (L)
@@ -271,6 +279,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool may_record_event();                                                       // (L)
   uint32_t event_string(const std::string& text);                                // (L)
   uint32_t event_error(Bytes encoded);                                           // (L)
+  const TaskEvent& event_of(ExecTemplate& function);                             // (L)
+  uint32_t event_parent_of(const TaskId& parent);                                // (L)
   void add_event(const TaskEvent& event, int64_t end_us);                        // (L)
   void flush_events();                                                           // (L)
   void schedule_metrics();                                                       // (L)
@@ -390,6 +400,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // events
   TaskEventBatchData events;
   std::unordered_map<std::string, uint32_t> event_strings;
+  uint64_t event_batch = 1;                     // number of the batch that is being filled
+  TaskId event_parent;                          // of the event before, and its index
+  uint32_t event_parent_index = 0;
   int64_t events_dropped = 0;
   int64_t event_min_us = 0, event_max_us = 0;
   bool event_timer_set = false;

@@ -103,8 +103,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_attempt(task->attempt);
     fill_template(task->function->spec, record);
     record->set_kind(task->function->scheduling_class ? 0 : 2);
-    TaskId parent = task->parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : task->parent;
-    if (!parent.is_nil()) record->set_parent_task_id(parent.binary());
+    if (TaskId parent = parent_of(*task); !parent.is_nil()) record->set_parent_task_id(parent.binary());
     record->set_state(state_of(*task, pending));
     if (!sent) continue;
     record->set_node_id(sent->node_id);
@@ -117,6 +116,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_task_id(task.id.binary());
     record->set_attempt(task.attempt);
     fill_template(task.function->spec, record);
+    if (!task.parent.is_nil()) record->set_parent_task_id(task.parent.binary());
     record->set_kind(!task.link ? 1 : actor ? 2 : 0);
     record->set_state(state);
     record->set_node_id(context.node_id.binary());

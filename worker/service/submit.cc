@@ -56,6 +56,7 @@ Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
   Task* task = tasks.take();
   task->id = make_task_id(++next_task_unique, context.job_id);
   task->parent = t_current_task ? t_current_task->id() : t_submit_for;
+  task->created_us = wall_now_us();
   task->function = function;
   task->retries_left = function->spec.max_retries();
   if (Status built = build_args(lock, *task, args); !built) {
@@ -123,6 +124,9 @@ void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
 
 }  // namespace
 
+// What a driver submits outside of tasks is its own.
+TaskId Worker::Impl::parent_of(const Task& task) const { return task.parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : task.parent; }
+
 void Worker::Impl::write_task(Link& link, const Task& task) {
   std::string& out = link.connection->begin_flat(wire::kTasks);
   wire::Writer writer(out);
@@ -135,11 +139,17 @@ void Worker::Impl::write_task(Link& link, const Task& task) {
     writer.number(static_cast<uint32_t>(task.function->serialized.size()));
     writer.bytes(task.function->serialized);
   }
+  if (TaskId parent = parent_of(task); parent != link.parent_sent) {
+    writer.number(wire::kParentRecord);
+    writer.bytes(parent.view());
+    link.parent_sent = parent;
+  }
   writer.number(wire::kTaskRecord);
   writer.number(task.seq);
   writer.number(id);
   writer.bytes(task.id.view());
   writer.number(task.attempt);
+  writer.number(task.created_us);
   if (task.attempt > 0 && task.function->spec.num_returns() < 0) {
     GeneratorStream* stream = streams->find(task.id);
     writer.number(stream ? stream->received() : 0);

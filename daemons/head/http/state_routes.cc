@@ -62,15 +62,18 @@ void summarize(Call& call, const ApiContext& context) {
   const std::string& resource = call.parts[0];
   std::string by = call.query("summary_by");
   const char* usual = resource == "tasks" ? "func_name" : resource == "actors" ? "class" : "callsite";
-  if (resource == "tasks" && by == "lineage") return fail(call, make_error(Code::kUnsupported, "a summary of tasks by lineage is not in this release: the history has no parents of tasks that ended"));
-  if (!by.empty() && by != usual) return fail(call, make_error(Code::kInvalid, fmt::format("summary_by is '{}': {} are summarized by {}", by, resource, usual)));
+  const bool by_lineage = resource == "tasks" && by == "lineage";
+  if (!by.empty() && by != usual && !by_lineage) return fail(call, make_error(Code::kInvalid, fmt::format("summary_by is '{}': {} are summarized by {}", by, resource, usual)));
   auto query = query_of(call, resource);
   if (!query) return fail(call, query.error());
+  query->by_lineage = by_lineage;
   auto found = state::summarize(context.cluster, *query);
   if (!found) return fail(call, found.error());
   Json warning = found->json.value("partial_failure_warning", Json());
   found->json.erase("partial_failure_warning");
-  succeed(call, "", {{"result", {{"result", {{"node_id_to_summary", {{"cluster", std::move(found->json)}}}}}, {"partial_failure_warning", warning}, {"warnings", nullptr}}}}, Keys::kAsTheyAre);
+  Json notes = found->json.value("warnings", Json());
+  found->json.erase("warnings");
+  succeed(call, "", {{"result", {{"result", {{"node_id_to_summary", {{"cluster", std::move(found->json)}}}}}, {"partial_failure_warning", warning}, {"warnings", notes}}}}, Keys::kAsTheyAre);
 }
 
 // For tests of those who ask: an answer that takes its time.

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "common/base/log.h"
+#include "common/base/log_names.h"
 #include "daemons/node_manager/process/env_vars.h"
 
 namespace rt::node {
@@ -66,7 +67,7 @@ std::string WorkerStarter::canonical_python(const std::string& python) {
 }
 
 std::string WorkerStarter::log_path(const WorkerId& id, int pid, bool err) const {
-  return fmt::format("{}/logs/worker-{}-ffffffff-{}.{}", options_.session_dir, id.hex(), pid > 0 ? std::to_string(pid) : "%p", err ? "err" : "out");
+  return fmt::format("{}/logs/{}", options_.session_dir, worker_log_name(id.hex(), pid > 0 ? std::to_string(pid) : "%p", err));
 }
 
 std::map<std::string, std::string> WorkerStarter::worker_args(const WorkerId& id) const {

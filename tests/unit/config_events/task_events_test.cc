@@ -1,6 +1,8 @@
 #include "common/events/task_digest.h"
 
 #include <gtest/gtest.h>
+
+#include <tuple>
 #include <zstd.h>
 
 #include <nlohmann/json.hpp>
@@ -63,6 +65,19 @@ TEST(TaskEvents, ABatchSurvivesTheWay) {
 
 TEST(TaskEvents, WhatOnlyItsOwnerSawFailIsNotInTheTrace) {
   EXPECT_TRUE(timeline_of(batch_of({event_of(1, 2, 3, TaskEvent::kOwnerFailedTask), event_of(1, 2, 3, TaskEvent::kOwnerFailedMethod)})).empty());
+}
+
+TEST(TaskEvents, WhoSubmittedItWhenAndWhatForIsKept) {
+  TaskEventBatchData batch = batch_of({event_of(1, 2)});
+  batch.events[0].parent = batch.events[0].resources = batch.events[0].call_site = 3;
+  batch.events[0].created_us = 1'700'000'000'000'000;
+  auto unpacked = unpack_task_events(pack_task_events(batch));
+  ASSERT_TRUE(unpacked) << unpacked.error().message;
+  const TaskEvent& event = unpacked->events[0];
+  EXPECT_EQ(std::tie(event.parent, event.resources, event.call_site), std::tuple(3u, 3u, 3u));
+  EXPECT_EQ(event.created_us, batch.events[0].created_us);
+  batch.events[0].parent = 1000;
+  EXPECT_FALSE(unpack_task_events(pack_task_events(batch)));
 }
 
 TEST(TaskEvents, ManyEventsPackSmall) {
@@ -157,6 +172,33 @@ TEST(TaskDigest, GroupsWhatIsAlike) {
   EXPECT_EQ(digest->groups[0].job, job_id_from_int(1));
 }
 
+TEST(TaskDigest, KnowsWhichTasksAndParentsItMayHave) {
+  const JobId job = job_id_from_int(1);
+  TaskEventBatchData batch = batch_of({});
+  batch.strings.push_back(make_task_id(77, job).binary());
+  for (uint64_t number : {1'000'000u, 1'000'016u, 1'000'032u, 9'000'000u}) {
+    batch.events.push_back(event_of(1, 2));
+    batch.events.back().task = make_task_id(number, job);
+    batch.events.back().parent = static_cast<uint32_t>(batch.strings.size() - 1);
+  }
+  auto digest = unpack_task_digest(pack_task_digest(batch));
+  ASSERT_TRUE(digest) << digest.error().message;
+  EXPECT_EQ(digest->tasks.size(), 2u);
+  for (const TaskEvent& event : batch.events) EXPECT_TRUE(digest->may_have_task(event.task));
+  EXPECT_FALSE(digest->may_have_task(make_task_id(999'999, job)));
+  EXPECT_FALSE(digest->may_have_task(make_task_id(5'000'000, job)));
+  EXPECT_TRUE(digest->may_have_child_of(make_task_id(77, job)));
+  EXPECT_FALSE(digest->may_have_child_of(make_task_id(78, job)));
+  // Ids without any order: whoever looks for one has to read the batch.
+  for (uint64_t i = 1; i < 1000; ++i) {
+    batch.events.push_back(event_of(1, 2));
+    batch.events.back().task = make_task_id(i * 0x9e3779b97f4a7c15ull, job);
+  }
+  digest = unpack_task_digest(pack_task_digest(batch));
+  ASSERT_TRUE(digest);
+  EXPECT_TRUE(digest->tasks.empty() && digest->may_have_task(make_task_id(5'000'000, job)));
+}
+
 TEST(TaskDigest, OfTooManyGroupsThereIsNone) {
   TaskEventBatchData batch = batch_of({});
   for (int i = 0; i < 1000; ++i) {
@@ -170,7 +212,8 @@ TEST(TaskDigest, WhatIsNoDigestIsRefused) {
   std::string good = pack_task_digest(batch_of({event_of(1, 2), event_of(1, 2, 3)}));
   for (size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(unpack_task_digest(good.substr(0, size))) << size;
   std::string forged = good;
-  forged[forged.size() - 10] = '\x7f';      // the last group's error
+  constexpr size_t kRanges = 24;             // of one task and no parent
+  forged[forged.size() - kRanges - 10] = '\x7f';      // the last group's error
   EXPECT_FALSE(unpack_task_digest(forged));
 }
 

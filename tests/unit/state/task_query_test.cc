@@ -95,6 +95,28 @@ TEST_F(TaskQueryTest, OwnerAndExecutorAreMergedAndHistoryReplacesThem) {
   EXPECT_EQ(found.rows[0]["worker_pid"], 33);
 }
 
+TEST_F(TaskQueryTest, WhatHasEndedKnowsItsParentAndOneParentNarrowsWhatIsRead) {
+  TaskEventBatchData data = batch({event(task(2)), event(task(3))});
+  proto::Resources asked;
+  (*asked.mutable_units())["CPU"] = 5000;
+  data.strings.insert(data.strings.end(), {task(1).binary(), asked.SerializeAsString()});
+  data.events[0].parent = static_cast<uint32_t>(data.strings.size() - 2);
+  data.events[0].resources = static_cast<uint32_t>(data.strings.size() - 1);
+  data.events[0].created_us = data.events[0].start_us - 3000;
+  TaskQuery q = query({{"parent_task_id", true, task(1).hex()}});
+  EXPECT_TRUE(q.needs_events() && q.is_narrow());
+  TaskDigest digest = unpack_task_digest(pack_task_digest(data)).value();
+  EXPECT_TRUE(q.may_match(digest));
+  EXPECT_FALSE(query({{"parent_task_id", true, task(9).hex()}}).may_match(digest));
+  EXPECT_FALSE(query({{"task_id", true, task(9).hex()}}).may_match(digest));
+  EXPECT_FALSE(query({{"task_id", false, task(2).hex()}}).is_narrow());
+  q.add_history(data);
+  TaskQuery::Result found = q.rows();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.rows[0]["required_resources"]["CPU"], 0.5);
+  EXPECT_EQ(found.rows[0]["start_time_ms"].get<int64_t>() - found.rows[0]["creation_time_ms"].get<int64_t>(), 3);
+}
+
 TEST_F(TaskQueryTest, FiltersApplyWhileReading) {
   TaskQuery q = query({{"state", true, "failed"}, {"name", false, "g"}});
   q.add_live(live(task(1), proto::TaskRecord::RUNNING));
