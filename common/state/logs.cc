@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/base/ids.h"
-
+#include "common/base/log_names.h"
 
 namespace rt::state {
 namespace {
@@ -69,7 +69,7 @@ LogTail LogSource::tail(const proto::Node& node, const std::string& name, int64_
 }
 
 Result<LogSource::Place> LogSource::of_worker(const proto::Node& node, const std::string& worker_hex, int64_t pid, const std::string& suffix, bool renamed_too) {
-  std::string glob = fmt::format("worker-{}-*-{}.{}", worker_hex.empty() ? "*" : worker_hex, pid, suffix);
+  std::string glob = worker_log_name(worker_hex.empty() ? "*" : worker_hex, std::to_string(pid), suffix == "err");
   RT_ASSIGN(auto current, files(node, glob));
   if (current.empty()) return make_error(Code::kNotFound, fmt::format("There is no log of a worker with pid {} on node {}", pid, to_hex(node.node_id())));
   Place place{node, {}};
@@ -125,11 +125,7 @@ Result<LogSource::Place> LogSource::of_job(const LogQuery& query) {
 Result<LogSource::Place> LogSource::find(const LogQuery& query) {
   if (query.suffix != "out" && query.suffix != "err") return make_error(Code::kInvalid, fmt::format("suffix is '{}': it takes out or err", query.suffix));
   if (!query.actor_id.empty()) return of_actor(query);
-  if (!query.task_id.empty()) {
-    RT_ASSIGN(Place place, of_task(query));
-    // TaskLines below finds them once workers write the marker of each task.
-    return make_error(Code::kUnsupported, fmt::format("the lines of one task are not in this release: `rayctl logs {} --node-id {}` has all of its worker's", place.names.back(), to_hex(place.node.node_id())));
-  }
+  if (!query.task_id.empty()) return of_task(query);
   if (!query.submission_id.empty()) return of_job(query);
   if (query.filename.empty() && query.pid <= 0) return make_error(Code::kInvalid, "one of filename, actor_id, task_id, pid and submission_id is needed to choose a log");
   RT_ASSIGN(auto where, node(query.node_id, query.node_ip));

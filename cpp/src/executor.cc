@@ -97,7 +97,7 @@ void CppExecutor::run(w::ExecutingTask& task) {
       throw RayException("num_returns=\"streaming\" and \"dynamic\" need a generator, which C++ functions are not: call " + task.spec().name() + " without num_returns");
     }
     Function& function = function_of(task);
-    set_output_marker(&function.marker);
+    set_output_marker(&function.marker, task.id(), task.attempt());
     Arguments args = arguments_of(task);
     CallContext context{task.actor_spec() != nullptr, task.actor_restarts() > 0, &ray_namespace_};
     if (!task.started()) return;             // cancelled, and answered

@@ -7,16 +7,23 @@
 #include <cstdio>
 #include <ext/stdio_sync_filebuf.h>
 #include <iostream>
+#include <mutex>
 
 namespace ray::internal {
 namespace {
 
 std::atomic<const std::string*> g_marker{nullptr};
+// The task that runs, and a number that changes with it.
+std::atomic<uint64_t> g_task_number{0};
+std::mutex g_task_mutex;
+rt::TaskId g_task;                              // guarded
+int g_attempt = 0;                              // guarded
 
 // One of the two streams. Never freed: it is written to until the process ends.
 struct Stream {
   int fd;
   const std::string* written = nullptr;
+  uint64_t task_number = 0;
   bool at_line_start = true;
 };
 
@@ -38,6 +45,12 @@ ssize_t write_marked(void* cookie, const char* data, size_t size) {
   if (marker && marker != stream.written && stream.at_line_start) {
     stream.written = marker;
     if (!write_all(stream.fd, marker->data(), marker->size())) return 0;
+  }
+  if (uint64_t number = g_task_number.load(std::memory_order_acquire); number != stream.task_number && stream.at_line_start) {
+    stream.task_number = number;
+    std::lock_guard lock(g_task_mutex);
+    std::string task_marker = ":task_id:" + g_task.hex() + " " + std::to_string(g_attempt) + "\n";
+    if (!write_all(stream.fd, task_marker.data(), task_marker.size())) return 0;
   }
   if (!write_all(stream.fd, data, size)) return 0;
   if (size > 0) stream.at_line_start = data[size - 1] == '\n';
@@ -64,6 +77,12 @@ void mark_output() {
   }
 }
 
-void set_output_marker(const std::string* marker) { g_marker.store(marker, std::memory_order_relaxed); }
+void set_output_marker(const std::string* marker, const rt::TaskId& task, int attempt) {
+  g_marker.store(marker, std::memory_order_relaxed);
+  std::lock_guard lock(g_task_mutex);
+  g_task = task;
+  g_attempt = attempt;
+  g_task_number.fetch_add(1, std::memory_order_release);
+}
 
 }  // namespace ray::internal

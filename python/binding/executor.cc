@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/base/clock.h"
 #include "common/resources/resource_set.h"
 #include "python/binding/call.h"
 #include "python/binding/runtime.h"
@@ -226,26 +227,72 @@ void PythonExecutor::leave_user_code() {
   interrupt_ = false;
 }
 
-// What writes to the descriptors without Python is not to appear under the name of a function that printed before.
-void PythonExecutor::mark_logs(FunctionSlot& slot) {
-  log_marker_ = slot.log_marker.get();
-  if (!printed_ || (slot.silent && !named_)) return;
-  PyPtr args(PyTuple_Pack(1, log_marker_));
-  PyPtr done = call_python("ray._private.worker_main", "function_changed", args.get());
-  int named = false, silent = true;
-  if (!done || !PyArg_ParseTuple(done.get(), "pp", &named, &silent)) PyErr_WriteUnraisable(log_marker_);
+// ---- log markers
+
+PyPtr PythonExecutor::marker_of(const TaskId& id, int attempt) {
+  if (!marker_ || id != marker_task_ || attempt != marker_attempt_) {
+    marker_ = PyPtr(py_text(id.is_nil() ? ":task_id:" : ":task_id:" + id.hex() + " " + std::to_string(attempt)));
+    marker_task_ = id;
+    marker_attempt_ = attempt;
+  }
+  return PyPtr::borrow(marker_.get());
+}
+
+PyObject* PythonExecutor::log_marker() {
+  if (!last_slot_) return nullptr;
+  named_ = marked_ = last_slot_->talks = true;
+  return last_slot_->log_marker.get();
+}
+
+// Of threads that user code started: where calls overlap nobody's, else of what was begun last.
+PyPtr PythonExecutor::task_marker() {
+  const worker::ExecutingTask* task = current_task();
+  if (!task && asyncio_) task = coroutine_task();
+  if (task) return marker_of(task->id(), task->attempt());
+  return calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(last_task_, last_attempt_);
+}
+
+// What writes to the descriptors without Python is not to appear under the name of a function, or among the lines of a task, that printed before.
+void PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot) {
+  FunctionSlot* before = std::exchange(last_slot_, &slot);
+  last_task_ = task.id();
+  last_attempt_ = task.attempt();
+  const bool another = !before || before->log_marker.get() != slot.log_marker.get();
+  if (calls_overlap() ? !(another && named_) : !(slot.talks || marked_ || (another && (named_ || slot.talked)))) return;
+  PyPtr marker = calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(task.id(), task.attempt());
+  PyPtr args(Py_BuildValue("(OOnn)", slot.log_marker.get(), marker.get(), reinterpret_cast<Py_ssize_t>(&slot), reinterpret_cast<Py_ssize_t>(before)));
+  PyPtr done = call_python("ray._private.worker_main", "task_begins", args.get());
+  int named = false, marked = false, talks = false, talked = false;
+  if (!done || !PyArg_ParseTuple(done.get(), "pppp", &named, &marked, &talks, &talked)) PyErr_WriteUnraisable(slot.log_marker.get());
   named_ = named;
-  slot.silent = silent;
+  marked_ = marked;
+  slot.talks = talks;
+  slot.talked = talked;
+}
+
+// Those that are over sooner are not worth the question.
+void PythonExecutor::look_at_logs(FunctionSlot& slot, int64_t began_us) {
+  constexpr int64_t kLongUs = 200;
+  if (marked_ || calls_overlap() || steady_now_us() - began_us < kLongUs) return;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);                // the task's own
+  PyPtr args(Py_BuildValue("(n)", reinterpret_cast<Py_ssize_t>(&slot)));
+  PyPtr done = call_python("ray._private.worker_main", "wrote_unmarked", args.get());
+  if (!done) PyErr_WriteUnraisable(slot.log_marker.get());
+  slot.talks = done && done.get() == Py_True;
+  PyErr_Restore(type, value, traceback);
 }
 
 PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   if (task.cancelled()) return fail_cancelled(task), PyPtr();
   FunctionSlot* slot = slot_of(task);
   if (!slot) return fail_with_exception(task), PyPtr();
-  if (log_marker_ != slot->log_marker.get()) mark_logs(*slot);
-  if (!asyncio_ && !threaded_) title_.set(slot->title);
+  mark_logs(task, *slot);
+  if (!calls_overlap()) title_.set(slot->title);
   if (!set_environment(task, *slot)) return fail_with_exception(task), PyPtr();
+  const int64_t began_us = steady_now_us();
   PyPtr result = call(task, *slot);
+  look_at_logs(*slot, began_us);
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
   if (asyncio_ && task.num_returns() == worker::kStreamingReturns && PyAsyncGen_CheckExact(result.get())) return result;

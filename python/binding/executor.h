@@ -27,7 +27,8 @@ namespace rt::python {
 struct FunctionSlot {
   PyPtr callable;            // function, class, or method of the actor
   PyPtr log_marker;          // ":task_name:f" - printed before the first output of this function
-  bool silent = false;       // it was seen to write nothing to the log files
+  bool talks = true;         // it may write to the log files: not known yet, or it did in its last run
+  bool talked = false;       // it once did
   PyPtr retry_types;         // tuple of classes; null: all
   std::string title;         // "ray::f" or "ray::Class.method"
   int omp_threads = 1;
@@ -88,11 +89,9 @@ class PythonExecutor final : public worker::Executor {
   bool yield_item(worker::ExecutingTask& task, PyObject* item);
   void end_of_items(worker::ExecutingTask& task);
   void run_thread();                                                  // a pool thread's life
-  // For who is about to print.
-  PyObject* log_marker() {
-    printed_ = named_ = true;
-    return log_marker_;
-  }
+  // For who is about to print: the name of the function that ran last, and the marker of the task whose output it is.
+  PyObject* log_marker();
+  PyPtr task_marker();
   PyPtr take_instance();                                              // when no call of the actor runs or comes any more
 
  private:
@@ -111,7 +110,10 @@ class PythonExecutor final : public worker::Executor {
   void fail_cancelled(worker::ExecutingTask& task);                   // before it ran, or in place of its result
   bool enter_user_code(const worker::ExecutingTask& task);            // false: cancelled already
   void leave_user_code();
-  void mark_logs(FunctionSlot& slot);   // another function begins
+  bool calls_overlap() const { return asyncio_ || threaded_; }
+  void mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot);   // before it begins
+  void look_at_logs(FunctionSlot& slot, int64_t began_us);                 // after it ended
+  PyPtr marker_of(const TaskId& id, int attempt);
   bool handle_exit(worker::ExecutingTask& task, PyObject* exception);
 
   worker::Worker& worker_;
@@ -125,9 +127,14 @@ class PythonExecutor final : public worker::Executor {
   PyPtr actor_marker_;                  // its log marker, once it is made
   std::string job_id_;                  // whose sys.path and environment are in effect
   std::vector<FunctionSlot*> methods_;  // that hold the instance
-  PyObject* log_marker_ = nullptr;      // of what ran last; belongs to its slot
-  bool printed_ = false;                // something ever was
-  bool named_ = false;                  // the log files may name a function that is not the next one
+  FunctionSlot* last_slot_ = nullptr;   // of what ran last
+  TaskId last_task_;                    // likewise
+  int last_attempt_ = 0;
+  bool named_ = false;                  // the log files name a function
+  bool marked_ = false;                 // they name a task: the next one is to end that
+  PyPtr marker_;                        // made last, of
+  TaskId marker_task_;
+  int marker_attempt_ = -1;
   int omp_threads_ = 0;                 // nothing set yet
 
   bool asyncio_ = false, threaded_ = false;   // set by the actor's creation, in the executing thread
@@ -141,6 +148,9 @@ class PythonExecutor final : public worker::Executor {
 
 // The task this thread executes, null outside of tasks and in coroutines.
 worker::ExecutingTask* current_task();
+
+// The call that the running coroutine of an asyncio actor belongs to; null outside of those.
+worker::ExecutingTask* coroutine_task();
 
 // Tasks that the running coroutine submits are children of its call. In the event loop's thread only.
 void submit_for_coroutine();

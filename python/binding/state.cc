@@ -2,6 +2,8 @@
 
 #include "common/base/clock.h"
 #include "common/launch/launch.h"
+#include "common/state/logs.h"
+#include "common/state/memory_text.h"
 #include "common/state/query.h"
 #include "python/binding/object_ref.h"
 #include "python/binding/runtime.h"
@@ -53,18 +55,19 @@ bool read_filters(PyObject* list, std::vector<state::Filter>* out) {
   return true;
 }
 
-// state_query(head address, resource, summarise, [(key, equal, value)], limit, detail, timeout_s) -> JSON text. ValueError: the question is wrong.
+// state_query(head address, resource, summarise, [(key, equal, value)], limit, detail, by lineage, timeout_s) -> JSON text. ValueError: the question is wrong.
 PyObject* state_query(PyObject*, PyObject* args) {
   const char *address, *resource;
-  int summarise, detail;
+  int summarise, detail, by_lineage;
   long long limit;
   double timeout;
   PyObject* filters;
   state::Query query;
-  if (!PyArg_ParseTuple(args, "sspO!Lpd", &address, &resource, &summarise, &PyList_Type, &filters, &limit, &detail, &timeout) || !read_filters(filters, &query.filters)) return nullptr;
+  if (!PyArg_ParseTuple(args, "sspO!Lppd", &address, &resource, &summarise, &PyList_Type, &filters, &limit, &detail, &by_lineage, &timeout) || !read_filters(filters, &query.filters)) return nullptr;
   query.resource = resource;
   query.limit = limit;
   query.detail = detail;
+  query.by_lineage = by_lineage;
   query.timeout_us = static_cast<int64_t>(timeout * 1e6);
   return json_answer(address, [&](const state::Cluster& cluster) { return summarise ? state::summarize(cluster, query) : state::list(cluster, query); });
 }
@@ -88,6 +91,81 @@ PyObject* nodes_of(PyObject*, PyObject* args) {
     if (!list || !dict || PyList_Append(list.get(), dict.get()) < 0) return nullptr;
   }
   return list.release();
+}
+
+// list_logs(head address, node id, node ip, glob, timeout_s) -> JSON text: {kind: [name]}
+PyObject* list_logs(PyObject*, PyObject* args) {
+  const char *address, *node_id, *node_ip, *glob;
+  double timeout;
+  if (!PyArg_ParseTuple(args, "ssssd", &address, &node_id, &node_ip, &glob, &timeout)) return nullptr;
+  return json_answer(address, [&](const state::Cluster& cluster) { return state::list_logs(cluster, node_id, node_ip, glob, static_cast<int64_t>(timeout * 1e6)); });
+}
+
+// memory_text(head address, group_by, sort_by, units, stats_only, entries or -1) -> text. ValueError: an unknown group, order or unit.
+PyObject* memory_text(PyObject*, PyObject* args) {
+  const char *address, *group_by, *sort_by, *units;
+  int stats_only;
+  long long entries;
+  if (!PyArg_ParseTuple(args, "sssspL", &address, &group_by, &sort_by, &units, &stats_only, &entries)) return nullptr;
+  state::MemoryQuery query{group_by, sort_by, units, stats_only != 0, entries};
+  Result<std::string> text = Error{};
+  {
+    WorkerHold worker = hold_worker();
+    GilRelease release;
+    state::Json answer;
+    auto cluster = cluster_at(address, worker);
+    text = cluster ? state::memory_text(*cluster, query, &answer) : cluster.error();
+  }
+  return text ? py_text(*text) : raise(text.error());
+}
+
+constexpr char kLogReading[] = "ray.LogReading";
+
+void end_log(PyObject* capsule) { delete static_cast<state::LogReading*>(PyCapsule_GetPointer(capsule, kLogReading)); }
+
+// open_log(head address, {node_id, node_ip, filename, actor_id, task_id, submission_id, suffix: text; pid, attempt, lines: int; follow, without_colours: bool}, timeout_s)
+// -> what log_piece() takes. ValueError: what is asked is not clear.
+PyObject* open_log(PyObject*, PyObject* args) {
+  const char* address;
+  PyObject* fields;
+  double timeout;
+  if (!PyArg_ParseTuple(args, "sO!d", &address, &PyDict_Type, &fields, &timeout)) return nullptr;
+  state::LogQuery query;
+  query.timeout_us = static_cast<int64_t>(timeout * 1e6);
+  for (auto [name, text] : {std::pair{"node_id", &query.node_id}, {"node_ip", &query.node_ip}, {"filename", &query.filename}, {"actor_id", &query.actor_id}, {"task_id", &query.task_id},
+                            {"submission_id", &query.submission_id}, {"suffix", &query.suffix}}) {
+    if (PyObject* value = PyDict_GetItemString(fields, name); value && !to_string(value, text)) return nullptr;
+  }
+  for (auto [name, number] : {std::pair{"pid", &query.pid}, {"attempt", &query.attempt}, {"lines", &query.lines}}) {
+    if (PyObject* value = PyDict_GetItemString(fields, name)) *number = PyLong_AsLongLong(value);
+  }
+  for (auto [name, flag] : {std::pair{"follow", &query.follow}, {"without_colours", &query.without_colours}}) {
+    if (PyObject* value = PyDict_GetItemString(fields, name)) *flag = PyObject_IsTrue(value) == 1;
+  }
+  if (PyErr_Occurred()) return nullptr;
+  auto reading = std::make_unique<state::LogReading>();
+  Status opened;
+  {
+    WorkerHold worker = hold_worker();
+    GilRelease release;
+    auto cluster = cluster_at(address, worker);
+    opened = cluster ? reading->open(*cluster, query) : cluster.error();
+  }
+  if (!opened) return raise(opened.error());
+  return PyCapsule_New(reading.release(), kLogReading, end_log);
+}
+
+// log_piece(what open_log() returned) -> bytes; b"": no more, for now where it is followed
+PyObject* log_piece(PyObject*, PyObject* capsule) {
+  auto* reading = static_cast<state::LogReading*>(PyCapsule_GetPointer(capsule, kLogReading));
+  if (!reading) return nullptr;
+  Result<std::string> piece = Error{};
+  {
+    GilRelease release;
+    piece = reading->next();
+  }
+  if (!piece) return raise(piece.error());
+  return PyBytes_FromStringAndSize(piece->data(), static_cast<Py_ssize_t>(piece->size()));
 }
 
 // store_stats(head address, timeout_s) -> JSON text: [{node_id, node_ip, used, capacity, objects}]
@@ -134,6 +212,10 @@ PyObject* locate(PyObject*, PyObject* args) {
 PyMethodDef kFunctions[] = {
     {"state_query", state_query, METH_VARARGS, nullptr},
     {"nodes_of", nodes_of, METH_VARARGS, nullptr},
+    {"list_logs", list_logs, METH_VARARGS, nullptr},
+    {"memory_text", memory_text, METH_VARARGS, nullptr},
+    {"open_log", open_log, METH_VARARGS, nullptr},
+    {"log_piece", log_piece, METH_O, nullptr},
     {"store_stats", store_stats, METH_VARARGS, nullptr},
     {"locate", locate, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};

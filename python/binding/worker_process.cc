@@ -186,6 +186,8 @@ PyObject* log_marker(PyObject*, PyObject*) {
   return Py_NewRef(marker ? marker : Py_None);
 }
 
+PyObject* log_task(PyObject*, PyObject*) { return g_executor ? g_executor->task_marker().release() : Py_NewRef(Py_None); }
+
 PyObject* take_cancel(PyObject*, PyObject*) { return PyBool_FromLong(g_executor && g_executor->take_cancel()); }
 
 PyObject* task_cancelled(PyObject*, PyObject*) { return PyBool_FromLong(current_task() && current_task()->cancelled()); }
@@ -203,6 +205,7 @@ PyMethodDef kFunctions[] = {
     {"take_cancel_news", take_cancel_news, METH_NOARGS, "Whether calls were cancelled since the last time."},
     {"call_queue_fd", call_queue_fd, METH_NOARGS, "Readable when take_calls() or take_cancel_news() has something."},
     {"log_marker", log_marker, METH_NOARGS, "The marker line of what ran last."},
+    {"log_task", log_task, METH_NOARGS, "The marker line of the task that prints, ':task_id:' alone when none does."},
     {"take_cancel", take_cancel, METH_NOARGS, "Whether ray.cancel asked for the interrupt that just came."},
     {"task_cancelled", task_cancelled, METH_NOARGS, "Whether the task of this thread was cancelled."},
     {"task_info", task_info, METH_NOARGS, "The task of this thread as a dict; None outside of tasks."},
@@ -210,13 +213,17 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
-void submit_for_coroutine() {
+worker::ExecutingTask* coroutine_task() {
   static PyObject* current = import_attribute("ray._private.async_actor", "current_call").release();
   PyObject* call = nullptr;
   if (!current || PyContextVar_Get(current, nullptr, &call) < 0) PyErr_Clear();
   PyPtr held(call);
-  bool known = held && Py_IS_TYPE(held.get(), &AsyncCallType) && call_of(held.get())->task;
-  worker::submit_for(known ? call_of(held.get())->task->id() : TaskId::nil());
+  return held && Py_IS_TYPE(held.get(), &AsyncCallType) ? call_of(held.get())->task : nullptr;
+}
+
+void submit_for_coroutine() {
+  const worker::ExecutingTask* task = coroutine_task();
+  worker::submit_for(task ? task->id() : TaskId::nil());
 }
 
 bool add_executor(PyObject* module) { return PyType_Ready(&AsyncCallType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0; }

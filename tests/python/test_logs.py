@@ -136,6 +136,32 @@ print("files:", sorted(name.split(".", 1)[1] for name in os.listdir(logs) if nam
     assert re.search(r"^\((f )?pid=\d+\) line 99 x+$", result.stdout, re.M)
 
 
+def test_the_lines_of_a_task_are_found_where_they_were_rotated_to():
+    program = """
+import os, ray, sys, time
+from ray.util import state
+ray.init(num_cpus=1, log_to_driver=False)
+
+@ray.remote
+def f(text):
+    for i in range(30):
+        print(text, i, "x" * 100)
+    return ray.get_runtime_context().get_task_id()
+
+tasks = {text: ray.get(f.remote(text)) for text in ("one", "two", "three")}
+while not state.get_task(tasks["three"]): time.sleep(0.02)
+for text, task in tasks.items():
+    lines = "".join(state.get_log(task_id=task)).splitlines()
+    print(text, [int(line.split()[1]) for line in lines] == list(range(30)) and all(line.startswith(text + " ") for line in lines))
+for i in range(10): ray.get(f.remote("more"))
+print("gone", list(state.get_log(task_id=tasks["one"])))
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_ROTATION_MAX_BYTES": "2000", "RAY_ROTATION_BACKUP_COUNT": "8"}
+    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == ["one True", "two True", "three True", "gone []"], result.stdout
+
+
 def test_a_driver_without_a_standard_output():
     program = "import ray; ray.init(num_cpus=1); ray.get(ray.remote(lambda: print('lost')).remote()); ray.shutdown()"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -36,6 +36,7 @@ class LogFile(io.FileIO):
 
     def __init__(self, descriptor: int):
         super().__init__(descriptor, "w", closefd=False)
+        self.is_new = False         # it was rotated
         self._lost = 0
         self._size = os.fstat(descriptor).st_size
         self._max_size = _limit("RAY_ROTATION_MAX_BYTES", 512 << 20)
@@ -59,14 +60,17 @@ class LogFile(io.FileIO):
     def size(self) -> int:
         return os.fstat(self.fileno()).st_size
 
+    def take_growth(self) -> bool:
+        """Whether something else than this, a C library or a child, has written since the last time."""
+        before, self._size = self._size, self.size()
+        return self._size != before
+
     def open_line(self) -> bool:
-        """Whether something else than this, a C library or a child, has left a line without its end."""
-        status = os.fstat(self.fileno())
-        if status.st_size == self._size or not stat.S_ISREG(status.st_mode):
+        """Whether something else has left a line without its end."""
+        if not self.take_growth() or not stat.S_ISREG(os.fstat(self.fileno()).st_mode):
             return False
-        self._size = status.st_size
         with open(f"/proc/self/fd/{self.fileno()}", "rb") as file:
-            file.seek(max(0, status.st_size - 1))
+            file.seek(max(0, self._size - 1))
             return file.read(1) != b"\n"
 
     def _rotate(self):
@@ -81,73 +85,137 @@ class LogFile(io.FileIO):
             fresh = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             os.dup2(fresh, self.fileno())       # what C code prints goes there, too
             os.close(fresh)
+            self.is_new = True
         except OSError:
             pass        # it goes on growing
 
 
 NO_NAME = ":task_name:"
+NOBODY = ":task_id:"
+_MOST_KNOWN = 10_000
 
 
 class MarkedStream(io.TextIOWrapper):
-    """A worker's stdout or stderr. Before the first output of another function comes a marker line with its name: the
-    node-manager's log monitor turns it into the prefix people see. Tasks that print nothing cost nothing."""
+    """A worker's stdout or stderr, with marker lines: before the output of another function its name, which the node-manager's log monitor
+    turns into the prefix people see, and before that of another task its id, for those who look for one task's lines.
+
+    Markers come with the output, so that tasks that write nothing cost nothing. What is written to the descriptor itself (by C code, children)
+    cannot be marked so: a function gets its markers in advance in its first run, as long as it was seen to write in the run before, and, if it ever was,
+    when it follows another function."""
 
     def __init__(self, descriptor: int):
         super().__init__(io.BufferedWriter(LogFile(descriptor)), encoding="utf-8", errors="backslashreplace", line_buffering=True)
-        self._marker = None         # the last in the file
+        self._name = None           # the last name in the file
+        self._task = NOBODY         # the last task there
         self._job = ""
         self._line_start = True
-        self._unproven = -1         # the file's size after follow() put the marker there
-        self._wrote: dict[str, bool] = {}   # marker -> whether its function was ever seen to write here
+        self._lock = threading.RLock()
+        self._cut: set[str] = set() # tasks whose open line was ended, since another began one
+        self._ahead = -1            # the file's size after markers were put there in advance
+        self._late = False          # markers came with output
+        self._talks: dict[int, bool] = {}   # function -> whether it wrote in its last run
+        self._talked: set[int] = set()      # functions that once did
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self):
+        self._lock = threading.RLock()
 
     def write(self, text):
-        marker = _raylet.log_marker()
-        if marker is not self._marker and marker is not None:
-            self._mark(marker)
-        if text:
-            self._line_start = text[-1] == "\n"
-        written = super().write(text)
-        if not self._line_start:
-            _flusher.wake()
-        return written
+        with self._lock:
+            name = _raylet.log_marker()
+            if name is not None:
+                task = _raylet.log_task()
+                if task in self._cut:
+                    self._cut.discard(task)
+                    if text == "\n":
+                        return 1
+                if self._mark(name, task):
+                    self._late = True
+            if text:
+                self._line_start = text[-1] == "\n"
+            written = super().write(text)
+            if not self._line_start:
+                _flusher.wake()
+            return written
 
-    def _mark(self, marker):
-        self._marker = marker
+    def _mark(self, name, task) -> bool:
+        """What follows is this task's. False: so it was."""
+        file = self.buffer.raw
+        if name is self._name and task == self._task and not file.is_new:
+            return False
         self.flush()
-        if not self._line_start or self.buffer.raw.open_line():       # what ran before left its line open
-            super().write("\n")
-        self._line_start = True
+        if file.is_new:             # it can be read without the one before
+            file.is_new = False
+            self._name, self._job = None, ""
+        marks = ""
+        if not self._line_start or file.open_line():       # what ran before left its line open
+            marks = "\n"
+            if not self._line_start and len(self._cut) < _MOST_KNOWN:
+                self._cut.add(self._task)
         if executor.current_job != self._job:
             self._job = executor.current_job
-            super().write(f":job_id:{self._job}\n")
-        super().write(marker + "\n")
+            marks += f":job_id:{self._job}\n"
+        if name is not self._name:
+            marks += name + "\n"
+        if task != NOBODY or name is self._name:        # a name alone ends what belongs to a task
+            marks += task + "\n"
+        self._name, self._task, self._line_start = name, task, True
+        super().write(marks)
+        return True
 
-    def follow(self, marker) -> tuple[bool, bool]:
-        """Another function begins, which may write to the descriptor itself: not under the name of one that printed. A function that was seen to
-        write nothing gets no marker in advance, only the other's name is taken away. Whether the file names a function now, and whether this one is silent."""
-        if self._marker is None:
-            return False, True          # nothing printed here
-        if self._unproven >= 0:
-            if len(self._wrote) >= 10000:
-                self._wrote.clear()
-            self._wrote[self._marker] = self._wrote.get(self._marker, False) or self.buffer.raw.size() != self._unproven
-        self._unproven = -1
-        silent = self._wrote.get(marker) is False
-        wanted = NO_NAME if silent else marker
-        if wanted != self._marker:
-            self._mark(wanted)
-            self._unproven = -1 if silent else self.buffer.raw.size()
-        return not silent, silent
+    def begin(self, name, task, function: int, before: int) -> tuple[bool, bool, bool, bool]:
+        """A task of `function` begins, after one of `before`. Whether the file now names a function, whether a task; whether the function talks, and ever did."""
+        with self._lock:
+            self.flush()
+            file = self.buffer.raw
+            if self._late or self._ahead >= 0:
+                self._learn(before, self._late or file.size() != self._ahead)
+            self._late, self._ahead = False, -1
+            talks, talked = self._talks.get(function, True), function in self._talked
+            if talks or (talked and name is not self._name):
+                self._mark(name, task)
+                self._ahead = file.size()
+            elif self._task != NOBODY or self._name not in (None, NO_NAME, name):
+                self._mark(name if name is self._name else NO_NAME, NOBODY)
+            return self._name not in (None, NO_NAME), self._task != NOBODY, talks, talked
+
+    def _learn(self, function: int, talks: bool):
+        if len(self._talks) >= _MOST_KNOWN:
+            self._talks.clear()
+            self._talked.clear()
+        self._talks[function] = talks
+        if talks:
+            self._talked.add(function)
+
+    def wrote_unmarked(self, function: int) -> bool:
+        """Whether something was written to the descriptor since the last marker: the next run of this function is marked in advance."""
+        with self._lock:
+            self.flush()
+            if not self.buffer.raw.take_growth():
+                return False
+            self._learn(function, True)
+            return True
 
 
-def function_changed(marker) -> tuple[bool, bool]:
-    """Called by the binding when another function begins than the one that ran last, once something was printed, but not before functions known to be
-    silent while the files name nobody. Whether they do now, and whether this function is silent."""
+def _streams() -> list[MarkedStream]:
+    return [stream for stream in (sys.__stdout__, sys.__stderr__) if isinstance(stream, MarkedStream)]
+
+
+def task_begins(name, task, function: int, before: int) -> tuple[bool, ...]:
+    """Called by the binding before tasks that may write, and after those that did. As MarkedStream.begin() says, of any of the two files."""
     try:
-        said = [stream.follow(marker) for stream in (sys.__stdout__, sys.__stderr__) if isinstance(stream, MarkedStream)]
+        said = [stream.begin(name, task, function, before) for stream in _streams()]
     except ValueError:      # closed by the program
-        return False, True
-    return any(named for named, _ in said), all(silent for _, silent in said)
+        said = []
+    return tuple(map(any, zip(*said))) or (False, False, False, False)
+
+
+def wrote_unmarked(function: int) -> bool:
+    """Called by the binding after a task that took its time and was not marked."""
+    try:
+        return any([stream.wrote_unmarked(function) for stream in _streams()])
+    except ValueError:
+        return False
 
 
 class _Flusher:

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 from ray import _raylet
 from ray._private.options import not_in_release
+from ray.util.state import over_http
 from ray.util.state.common import (DEFAULT_LIMIT, DEFAULT_RPC_TIMEOUT, RAY_MAX_LIMIT_FROM_API_SERVER, ActorState, ClusterEventState, Filter, GetApiOptions, JobState, ListApiOptions,
                                    NodeState, ObjectState, PlacementGroupState, RuntimeEnvState, StateResource, StateSchema, SummaryApiOptions,
                                    SummaryResource, TaskState, WorkerState, dict_to_state)
@@ -20,22 +22,37 @@ _ID_COLUMN = {StateResource.ACTORS: "actor_id", StateResource.PLACEMENT_GROUPS: 
 
 
 def resolve_address(address: str | None) -> str:
-    """HOST:PORT of the head: of this process's cluster, or of the one `address` (or RAY_ADDRESS, or the machine's newest cluster) names."""
+    """HOST:PORT of the head: of this process's cluster, or of the one `address` (or RAY_ADDRESS, or the machine's newest cluster) names. http://HOST:PORT stays."""
     from ray._private.worker import global_worker
     if address in (None, "", "auto") and global_worker.connected:
         return str(global_worker.context["head_address"])
-    if address and address.startswith(("http://", "https://")):
-        raise not_in_release(f"ray.util.state over HTTP ({address}); give the address of the head, HOST:PORT, instead")
+    named = os.environ.get("RAY_ADDRESS", "") if address in (None, "") else address
+    if named and over_http.is_http(named):
+        return named
     try:
         return _raylet.resolve_address(address or "auto")
     except Exception as error:
         raise ServerUnavailable(str(error)) from error
 
 
-def _query(address: str, resource: str, summarise: bool, filters: list[Filter] | None, limit: int, detail: bool, timeout: int) -> dict[str, Any]:
+def _query_over_http(address: str, resource: str, summarise: bool, filters: list[Filter] | None, limit: int, detail: bool, timeout: int, by_lineage: bool) -> dict[str, Any]:
+    query: list[tuple[str, Any]] = [("limit", limit), ("detail", int(detail)), ("timeout", timeout)]
+    for key, predicate, value in filters or []:
+        query += [("filter_keys", key), ("filter_predicates", predicate), ("filter_values", value)]
+    if by_lineage:
+        query.append(("summary_by", "lineage"))
+    answer = over_http.get_result(address, f"/api/v0/{resource}" + ("/summarize" if summarise else ""), query, timeout)
+    if not summarise:
+        return cast("dict[str, Any]", answer)
+    return {**answer["result"]["node_id_to_summary"]["cluster"], "partial_failure_warning": answer["partial_failure_warning"], "warnings": answer["warnings"]}
+
+
+def _query(address: str, resource: str, summarise: bool, filters: list[Filter] | None, limit: int, detail: bool, timeout: int, by_lineage: bool = False) -> dict[str, Any]:
+    if over_http.is_http(address):
+        return _query_over_http(address, resource, summarise, filters, limit, detail, timeout, by_lineage)
     terms = [(key, predicate == "=", str(value)) for key, predicate, value in filters or []]
     try:
-        answer = _raylet.state_query(address, resource, summarise, terms, limit, detail, float(timeout))
+        answer = _raylet.state_query(address, resource, summarise, terms, limit, detail, by_lineage, float(timeout))
     except NotImplementedError:
         raise
     except ValueError as error:
@@ -77,13 +94,16 @@ class StateApiClient:
         return found[0] if found else None
 
     def summary(self, resource: SummaryResource, *, options: SummaryApiOptions, raise_on_missing_output: bool = True, _explain: bool = False) -> dict[str, Any]:
-        """{"cluster": counts by function, class or call site}."""
+        """{"cluster": counts by function, class or call site, or (tasks, summary_by="lineage") a tree of who submitted whom}."""
         default = {SummaryResource.TASKS: "func_name", SummaryResource.ACTORS: "class", SummaryResource.OBJECTS: "callsite"}[resource]
-        if options.summary_by not in (None, default):
+        by_lineage = resource is SummaryResource.TASKS and options.summary_by == "lineage"
+        if options.summary_by not in (None, default) and not by_lineage:
             raise not_in_release(f"a summary of {resource.value} by {options.summary_by}")
-        answer = _query(self._address, resource.value, True, options.filters, DEFAULT_LIMIT, True, options.timeout)
+        answer = _query(self._address, resource.value, True, options.filters, DEFAULT_LIMIT, True, options.timeout, by_lineage)
         _report_missing(answer, raise_on_missing_output)
         answer.pop("partial_failure_warning", None)
+        for note in answer.pop("warnings", None) or ():
+            warnings.warn(note, RuntimeWarning, stacklevel=3)
         return {"cluster": answer}
 
 
@@ -142,7 +162,7 @@ def list_runtime_envs(address: str | None = None, filters: list[Filter] | None =
 
 def list_cluster_events(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
                         raise_on_missing_output: bool = True) -> list[ClusterEventState]:
-    """Raises NotImplementedError: cluster events are not recorded in this release."""
+    """Nodes and jobs that came and went, actors that died: as long as the head knows them."""
     return _list(StateResource.CLUSTER_EVENTS, address, filters, limit, timeout, detail, raise_on_missing_output)
 
 

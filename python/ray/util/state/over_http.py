@@ -1,0 +1,71 @@
+"""The state API of a cluster that is reached by the address of its HTTP interface alone."""
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any, Iterator
+from urllib.parse import urlencode, urlsplit
+
+from ray import _raylet
+from ray.util.state.exception import RayStateApiException, ServerUnavailable
+
+_CONNECT_S = 5
+_PIECE_BYTES = 1 << 16
+
+
+def is_http(address: str) -> bool:
+    return address.startswith(("http://", "https://"))
+
+
+def _open(address: str, path: str, query: Any, timeout: float | None) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+    where = urlsplit(address)
+    kind = http.client.HTTPSConnection if where.scheme == "https" else http.client.HTTPConnection
+    pairs = query.items() if isinstance(query, dict) else query
+    words = urlencode([(key, value) for key, value in pairs if value is not None])
+    try:
+        token = _raylet.auth_token(False)
+    except Exception:
+        token = ""        # the cluster may have none; if it has, it says what is missing
+    connection = kind(where.netloc, timeout=_CONNECT_S)
+    try:
+        connection.connect()
+        connection.sock.settimeout(timeout + _CONNECT_S if timeout is not None else None)
+        connection.request("GET", f"{where.path.rstrip('/')}{path}?{words}", headers={"Authorization": f"Bearer {token}"} if token else {})
+        return connection, connection.getresponse()
+    except OSError as error:
+        connection.close()
+        raise ServerUnavailable(f"{address} does not answer ({error}): is the cluster running, and is this the address of its HTTP interface?") from error
+
+
+def _reason(body: bytes) -> str:
+    text = body.decode(errors="replace")
+    try:
+        return str(json.loads(text)["msg"])
+    except (ValueError, KeyError, TypeError):
+        return text[:10_000]
+
+
+def get_result(address: str, path: str, query: Any, timeout: float) -> Any:
+    """`data.result` of the answer. RayStateApiException: it was refused."""
+    connection, response = _open(address, path, query, timeout)
+    try:
+        body = response.read()
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise RayStateApiException(_reason(body))
+    return json.loads(body)["data"]["result"]
+
+
+def stream(address: str, path: str, query: Any, timeout: float | None) -> Iterator[bytes]:
+    """A text as it comes."""
+    connection, response = _open(address, path, query, timeout)
+    try:
+        if response.status != 200:
+            raise RayStateApiException(_reason(response.read()))
+        while piece := response.read1(_PIECE_BYTES):
+            yield piece
+    except (OSError, http.client.HTTPException) as error:
+        raise RayStateApiException(f"{address} broke off: {error}") from error
+    finally:
+        connection.close()

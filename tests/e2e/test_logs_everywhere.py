@@ -1,0 +1,178 @@
+"""Logs of every node: over HTTP, by rayctl, and by ray.util.state; the daemons' own, workers', actors', tasks' and jobs'."""
+import contextlib
+import json
+import signal
+import subprocess
+
+import pytest
+from cluster import Cluster, alive, eventually, world
+from http_api import Api
+
+import ray
+from ray.util import state
+
+
+@ray.remote
+class Speaker:
+    def say(self, text):
+        print(text)
+        return ray.get_runtime_context().get_task_id()
+
+
+@pytest.fixture(scope="module")
+def two():
+    """A head and a node beside it, each with an actor that has said something."""
+    with world() as shell:
+        cluster = Cluster(shell, dashboard_port=0)
+        cluster.api = Api.of(shell, cluster.output)
+        cluster.other = cluster.join(resources={"other": 1})
+        ray.init(address=cluster.address, log_to_driver=False)
+        cluster.await_nodes(2)
+        cluster.near, cluster.far = Speaker.options(num_cpus=0).remote(), Speaker.options(num_cpus=0, resources={"other": 1}).remote()
+        cluster.tasks = ray.get([cluster.near.say.remote("near hello"), cluster.far.say.remote("far hello")])
+        yield cluster
+
+
+def text_of(cluster, path="/api/v0/logs/file", **query):
+    status, _, body = cluster.api.request("GET", path, query)
+    return status, body.decode()
+
+
+def test_files_are_listed_by_kind(two):
+    for session in (two.head_node, two.other):
+        kinds = two.api.ok("/api/v0/logs", {"node_id": two.node_id(session)})["result"]
+        assert kinds["worker_out"] and kinds["worker_err"] and kinds["raylet"], kinds
+        assert ("gcs_server" in kinds) == (session == two.head_node)
+    named = two.api.ok("/api/v0/logs", {"node_id": two.node_id(two.other), "glob": "node-manager*"})["result"]
+    assert list(named) == ["raylet"]
+    assert two.api.ok("/api/v0/logs", {"node_ip": "127.0.0.1"})["result"]
+    assert state.list_logs(address=f"http://{two.api.address}", node_id=two.node_id(two.other)) == state.list_logs(node_id=two.node_id(two.other))
+
+
+@pytest.mark.parametrize("query, status", [({}, 400), ({"node_ip": "10.9.8.7"}, 404), ({"node_id": "ff" * 28}, 404), ({"node_id": "x", "timeout": "x"}, 400)])
+def test_lists_that_cannot_be(two, query, status):
+    got, answer = two.api.get("/api/v0/logs", query)
+    assert (got, answer["result"]) == (status, False) and answer["msg"]
+
+
+def test_an_actor_on_any_node(two):
+    for actor, line in ((two.near, "near hello"), (two.far, "far hello")):
+        query = {"actor_id": actor._actor_id.hex()}
+        assert eventually(lambda: line in text_of(two, **query)[1].splitlines())
+        assert text_of(two, **query, lines=1) == (200, line + "\n")
+        assert "".join(state.get_log(address=f"http://{two.api.address}", **query, tail=1)) == line + "\n"
+        assert two.shell.ok("logs", "actor", "--id", actor._actor_id.hex(), "--tail=1").splitlines()[1:] == [line]
+
+
+def test_a_task_has_just_its_lines(two):
+    task = ray.get(two.far.say.remote("second"))
+    assert eventually(lambda: text_of(two, task_id=task) == (200, "second\n"), 30)
+    assert text_of(two, task_id=two.tasks[1]) == (200, "far hello\n")
+    assert two.shell.ok("logs", "task", f"--id={task}").splitlines()[1:] == ["second"]
+    assert two.shell.ok("logs", "task", f"--id={task}", "--tail=-1", f"--address=http://{two.api.address}") == "second\n"
+
+
+def test_files_and_what_is_none(two):
+    node = two.node_id(two.other)
+    [name] = two.api.ok("/api/v0/logs", {"node_id": node, "glob": "node-manager*.log"})["result"]["raylet"]
+    status, headers, body = two.api.request("GET", "/api/v0/logs/file", {"node_id": node, "filename": name, "lines": -1, "download_filename": 'a"/b.log'})
+    assert status == 200 and headers["Content-Type"].startswith("text/plain") and headers["Content-Disposition"] == 'attachment; filename="ab.log"' and b"registered at the head" in body
+    for query, words in (({"node_id": node, "filename": "../node_x.json"}, "not the name"), ({"node_id": node, "filename": "none"}, "no log file"), ({"node_id": node}, "needed"),
+                         ({"filename": name}, "node"), ({"task_id": "ff" * 24}, "no attempt"), ({"actor_id": "ff" * 16}, "no actor"), ({"pid": 1, "node_id": node}, "no log"),
+                         ({"submission_id": "none"}, ""), ({"actor_id": "ff" * 16, "suffix": "x"}, "suffix")):
+        status, text = text_of(two, **query)
+        assert status == 500 and words.lower() in text.lower(), (query, status, text)
+
+
+def test_a_stream_goes_on(two):
+    connection = two.api.connect(timeout=30)
+    connection.request("GET", f"/api/v0/logs/stream?actor_id={two.far._actor_id.hex()}&lines=0&interval=0.05", headers={"Authorization": f"Bearer {two.api.token}"})
+    response = connection.getresponse()
+    for text in ("streamed", "streamed later"):
+        ray.get(two.far.say.remote(text))
+        while (line := response.readline().decode().strip()) != text:
+            assert line.startswith((":", "streamed")), line
+    connection.close()
+
+
+@contextlib.contextmanager
+def following(cluster, *words):
+    process = subprocess.Popen(cluster.shell.command("logs", *words, "--interval=0.05"), env=cluster.shell.env, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        if alive(process.pid):
+            process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
+def test_followed_across_nodes(two):
+    with following(two, "worker-*.out", "--follow", "--tail=0", f"--address={two.address}") as process:
+        wanted = {"near across", "far across"}
+        # Until it has begun to look, lines are those of before.
+        assert eventually(lambda: process.poll() is None)
+        while wanted:
+            ray.get([two.near.say.remote("near across"), two.far.say.remote("far across")])
+            line = process.stdout.readline()
+            if line.startswith("(worker-") and ".out, ip=127.0.0.1) " in line:
+                wanted.discard(line.split(") ", 1)[1].strip())
+
+
+def test_a_submitted_job(two):
+    two.shell.ok("job", "submit", f"--address={two.address}", "--submission-id=talks", "--", "echo", "said by the job")
+    assert "said by the job" in two.shell.ok("logs", "job", "--id=talks")
+    assert "said by the job" in text_of(two, submission_id="talks")[1]
+
+
+def test_rayctl_lists_and_prints(two):
+    listing = two.shell.ok("logs", f"--node-id={two.node_id(two.other)}")
+    assert listing.startswith(f"Node ID: {two.node_id(two.other)}\n") and "worker_out:\n-   worker-" in listing and "gcs_server" not in listing
+    assert "gcs_server" in two.shell.ok("logs", "cluster")
+    assert "No log file matches" in two.shell.ok("logs", "none*")
+    printed = two.shell.ok("logs", "node-manager*.log", "-id", two.node_id(two.other), "--tail=3").splitlines()
+    assert printed[0].startswith("--- The last 3 lines") and len(printed) == 4
+    for words, text in ((("actor",), "--id or --pid"), (("worker",), "--pid"), (("task",), "--id"), (("job",), "--id"), (("--tail=x",), "--tail"), (("worker", "--pid=x"), "--pid")):
+        assert text in two.shell.fails("logs", *words, code=2)
+    assert "no attempt" in two.shell.fails("logs", "task", "--id", "ff" * 24)
+
+
+def test_a_task_that_runs_is_followed(two):
+    @ray.remote(num_cpus=0, resources={"other": 0.1})
+    class Follows:
+        def talk(self, other):
+            print("begun")
+            ray.get(other.say.remote("not mine"))
+            print("goes on")
+            return ray.get_runtime_context().get_task_id()
+
+    talker = Follows.remote()
+    task = talker.talk.remote(two.near).task_id().hex()
+    assert eventually(lambda: text_of(two, task_id=task)[0] == 200, 30)
+    with following(two, "task", f"--id={task}", "--follow", f"--address={two.address}") as process:
+        assert [process.stdout.readline() for _ in range(3)][1:] == ["begun\n", "goes on\n"]
+
+
+def test_daemons_write_json_on_request():
+    with world() as shell:
+        shell.env["RAY_BACKEND_LOG_JSON"] = "1"
+        Cluster(shell)
+        for name in ("head", "node-manager", "object-store"):
+            [path] = shell.root.glob(f"session_2*/logs/{name}*.log")
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            assert lines and all(set(line) == {"asctime", "levelname", "component", "process", "message"} for line in lines), lines
+
+
+def test_a_dead_node_is_named(two):
+    gone = two.join()
+    two.await_nodes(3)
+    node = two.node_id(gone)
+    two.kill(gone, "ray-node-manager")
+    two.await_nodes(2)
+    status, answer = two.api.get("/api/v0/logs", {"node_id": node})
+    assert status == 500 and "dead" in answer["msg"]
+
+
+@pytest.mark.parametrize("path", ["/api/v0/logs", "/api/v0/logs/file", "/api/v0/logs/stream"])
+def test_a_stranger_reads_nothing(two, path):
+    assert two.api.request("GET", path, {"node_ip": "127.0.0.1", "filename": "head.log"}, token=False)[0] == 401
+    assert two.api.request("GET", path, token=False, headers={"Authorization": "Bearer x"})[0] == 403
