@@ -1,10 +1,15 @@
 #include "common/base/log.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <memory>
+
+#include "common/base/environment.h"
+#include "common/base/utf8.h"
 
 namespace rt {
 namespace {
@@ -27,6 +32,39 @@ std::shared_ptr<spdlog::logger>& logger() {
   return *instance;
 }
 
+// As a JSON string has it; what is no UTF-8 is replaced.
+std::string json_escaped(std::string_view text) {
+  std::string out;
+  for (char c : valid_utf8(std::string(text))) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < ' ') {
+      out += fmt::format("\\u{:04x}", static_cast<int>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// The message as the value of a member.
+class EscapedMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+    const std::string text = json_escaped({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<EscapedMessage>(); }
+};
+
+// One object a line.
+std::unique_ptr<spdlog::formatter> json_formatter(const std::string& component) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<EscapedMessage>('*').set_pattern(R"({"asctime":"%Y-%m-%d %H:%M:%S,%e","levelname":"%l","component":")" + json_escaped(component) + R"(","process":%P,"message":"%*"})");
+  return formatter;
+}
+
 }  // namespace
 
 void init_log(const LogOptions& options) {
@@ -42,7 +80,11 @@ void init_log(const LogOptions& options) {
   }
   if (!sink) sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   auto made = std::make_shared<spdlog::logger>(options.component, sink);
-  made->set_pattern("%Y-%m-%d %H:%M:%S,%e\t%l " + options.component + " -- %v");
+  if (environment("RAY_BACKEND_LOG_JSON") == "1") {
+    made->set_formatter(json_formatter(options.component));
+  } else {
+    made->set_pattern("%Y-%m-%d %H:%M:%S,%e\t%l " + options.component + " -- %v");
+  }
   made->set_level(spdlog::level::debug);
   made->flush_on(spdlog::level::info);
   // A full disk must not end the process, nor flood stderr.
