@@ -14,6 +14,7 @@ constexpr char kSchema[] =
     "CREATE INDEX batches_of_job ON batches(job, row);"
     "CREATE TABLE totals(dropped INTEGER NOT NULL);"
     "INSERT INTO totals VALUES (0)";
+constexpr char kSources[] = "CREATE TABLE IF NOT EXISTS sources(source BLOB PRIMARY KEY, number INTEGER NOT NULL)";
 // Apart from the batches, so that reading all of them touches no page of those. Files of earlier releases have none.
 constexpr char kDigests[] = "CREATE TABLE IF NOT EXISTS digests(row INTEGER PRIMARY KEY, digest BLOB NOT NULL)";
 
@@ -29,6 +30,7 @@ Result<std::unique_ptr<SqliteHistory>> SqliteHistory::open(const std::string& pa
   RT_ASSIGN(auto db, SqliteDb::open({path, "the task history", false, kSchema}));
   RT_ASSIGN(auto insert, SqliteStatement::prepare(*db, "INSERT INTO batches(job, min_us, max_us, count, bytes, packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
   RT_TRY(db->exec(kDigests));
+  RT_TRY(db->exec(kSources));
   RT_ASSIGN(auto insert_digest, SqliteStatement::prepare(*db, "INSERT INTO digests(row, digest) VALUES (last_insert_rowid(), ?1)"));
   std::unique_ptr<SqliteHistory> history(new SqliteHistory(std::move(db), std::move(insert), std::move(insert_digest), settings, disk, std::move(post)));
   RT_TRY(history->load_totals());
@@ -48,69 +50,102 @@ Status SqliteHistory::load_totals() {
   RT_ASSIGN(auto dropped, SqliteStatement::prepare(*db_, "SELECT COALESCE(SUM(dropped), 0) FROM totals"));
   RT_TRY(dropped.step());
   dropped_ = dropped.integer(0);
-  return {};
+  RT_ASSIGN(auto sources, SqliteStatement::prepare(*db_, "SELECT source, number FROM sources"));
+  for (;;) {
+    RT_ASSIGN(bool row, sources.step());
+    if (!row) return {};
+    numbers_[std::string(sources.blob(0))] = sources.integer(1);
+  }
 }
 
-void SqliteHistory::append(proto::TaskEventBatch batch) {
+void SqliteHistory::append(proto::TaskEventBatch batch, std::string source, std::function<void(Status)> done) {
   bool first = false;
   {
     std::lock_guard lock(mutex_);
     int64_t bytes = bytes_of(batch);
     if (pending_bytes_ + bytes > queue_bytes_) {
       overflow_ += batch.count() + batch.dropped();
-      return;
+      return post_([done] { done(make_error(Code::kResourceExhausted, "more task events wait to be written than the setting task_events_queue_bytes allows")); });
     }
     first = pending_.empty();
     pending_bytes_ += bytes;
-    pending_.push_back(std::move(batch));
+    pending_.push_back({std::move(batch), std::move(source), std::move(done)});
   }
   if (first) disk_.post([this] { drain(); });
 }
 
 void SqliteHistory::drain() {
-  std::vector<proto::TaskEventBatch> work;
+  std::vector<Appended> work;
   {
     std::lock_guard lock(mutex_);
     work.swap(pending_);
     pending_bytes_ = 0;
     dropped_ += std::exchange(overflow_, 0);
   }
+  if (work.empty()) return;
   int64_t kept_before = kept_bytes_, dropped_before = dropped_;
-  Status done = write(work);
+  Numbers numbers;
+  Status done = write(work, &numbers);
   if (done) {
     in_trouble_ = false;
-    return;
+    for (auto& [source, number] : numbers) numbers_[source] = number;
+  } else {
+    if (!sqlite3_get_autocommit(db_->handle())) (void)!db_->exec("ROLLBACK");
+    kept_bytes_ = kept_before;
+    dropped_ = dropped_before;
+    for (const auto& one : work) dropped_ += one.batch.count() + one.batch.dropped();
+    if (!std::exchange(in_trouble_, true)) RT_WARN("task events are being dropped: {}", done.error().message);
   }
-  if (!sqlite3_get_autocommit(db_->handle())) (void)!db_->exec("ROLLBACK");
-  kept_bytes_ = kept_before;
-  dropped_ = dropped_before;
-  for (const auto& batch : work) dropped_ += batch.count() + batch.dropped();
-  if (!std::exchange(in_trouble_, true)) RT_WARN("task events are being dropped: {}", done.error().message);
+  auto told = std::make_shared<std::vector<Appended>>(std::move(work));     // std::function copies
+  post_([told, done] {
+    for (const Appended& one : *told) one.done(done);
+  });
 }
 
-Status SqliteHistory::write(const std::vector<proto::TaskEventBatch>& batches) {
+Status SqliteHistory::insert(const proto::TaskEventBatch& batch) {
+  int64_t bytes = bytes_of(batch);
+  dropped_ += std::max<int64_t>(0, batch.dropped());
+  insert_.bind(1, std::string_view(batch.job_id()));
+  insert_.bind(2, batch.min_time_us());
+  insert_.bind(3, batch.max_time_us());
+  insert_.bind(4, batch.count());
+  insert_.bind(5, bytes);
+  insert_.bind(6, std::string_view(batch.packed()));
+  RT_TRY(insert_.run());
+  kept_bytes_ += bytes;
+  if (batch.digest().empty()) return {};
+  insert_digest_.bind(1, std::string_view(batch.digest()));
+  return insert_digest_.run();
+}
+
+Status SqliteHistory::write(const std::vector<Appended>& work, Numbers* numbers) {
   RT_TRY(db_->exec("BEGIN IMMEDIATE"));
-  for (const auto& batch : batches) {
-    int64_t bytes = bytes_of(batch);
-    dropped_ += std::max<int64_t>(0, batch.dropped());
-    insert_.bind(1, std::string_view(batch.job_id()));
-    insert_.bind(2, batch.min_time_us());
-    insert_.bind(3, batch.max_time_us());
-    insert_.bind(4, batch.count());
-    insert_.bind(5, bytes);
-    insert_.bind(6, std::string_view(batch.packed()));
-    RT_TRY(insert_.run());
-    if (!batch.digest().empty()) {
-      insert_digest_.bind(1, std::string_view(batch.digest()));
-      RT_TRY(insert_digest_.run());
+  for (const auto& [batch, source, ignored] : work) {
+    if (!source.empty()) {
+      auto known = numbers_.find(source);
+      int64_t& last = numbers->try_emplace(source, known == numbers_.end() ? 0 : known->second).first->second;
+      if (batch.row() <= last) continue;
+      last = batch.row();
     }
-    kept_bytes_ += bytes;
+    RT_TRY(insert(batch));
   }
   RT_TRY(trim());
+  RT_TRY(save_numbers(*numbers));
   RT_ASSIGN(auto totals, SqliteStatement::prepare(*db_, "UPDATE totals SET dropped = ?1"));
   totals.bind(1, dropped_);
   RT_TRY(totals.run());
   return db_->exec("COMMIT");
+}
+
+Status SqliteHistory::save_numbers(const Numbers& numbers) {
+  if (numbers.empty()) return {};
+  RT_ASSIGN(auto save, SqliteStatement::prepare(*db_, "INSERT OR REPLACE INTO sources(source, number) VALUES (?1, ?2)"));
+  for (const auto& [source, number] : numbers) {
+    save.bind(1, std::string_view(source));
+    save.bind(2, number);
+    RT_TRY(save.run());
+  }
+  return {};
 }
 
 Status SqliteHistory::trim() {

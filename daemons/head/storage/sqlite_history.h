@@ -4,6 +4,8 @@
 #pragma once
 
 #include <mutex>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/config/settings.h"
@@ -18,7 +20,7 @@ class SqliteHistory final : public History {
   static Result<std::unique_ptr<SqliteHistory>> open(const std::string& path, const Settings& settings, DiskThread& disk, PostTask post);
   ~SqliteHistory() override;
 
-  void append(proto::TaskEventBatch batch) override;
+  void append(proto::TaskEventBatch batch, std::string source, std::function<void(Status)> done) override;
   void query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) override;
 
  private:
@@ -27,7 +29,15 @@ class SqliteHistory final : public History {
   Status load_totals();
   // Disk thread only, as all below.
   void drain();
-  Status write(const std::vector<proto::TaskEventBatch>& batches);
+  struct Appended {
+    proto::TaskEventBatch batch;
+    std::string source;
+    std::function<void(Status)> done;
+  };
+  using Numbers = std::unordered_map<std::string, int64_t>;      // the last of each source
+  Status write(const std::vector<Appended>& work, Numbers* numbers);
+  Status insert(const proto::TaskEventBatch& batch);
+  Status save_numbers(const Numbers& numbers);
   Status trim();
   Result<proto::GetTaskEventsReply> read(const proto::GetTaskEventsRequest& request);
 
@@ -37,11 +47,12 @@ class SqliteHistory final : public History {
   int64_t kept_bytes_ = 0;
   int64_t dropped_ = 0;          // events, for good: trimmed, lost on the way, or dropped by the processes themselves
   bool in_trouble_ = false;
+  Numbers numbers_;
 
   DiskThread& disk_;
   const PostTask post_;
   std::mutex mutex_;
-  std::vector<proto::TaskEventBatch> pending_;   // guarded
+  std::vector<Appended> pending_;                // guarded
   int64_t pending_bytes_ = 0;                    // guarded
   int64_t overflow_ = 0;                         // guarded: events dropped because the queue was full
 };

@@ -128,6 +128,7 @@ Status NodeManager::start() {
   head.on_lost = [this](const Error& why) { head_lost(why); };
   head.on_fatal = [this](const Error& error) { stop({2, error.message, error.code, kQuickStopUs}); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head, identity_of(options_, ""), &rpc_, std::move(head));
+  task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000, options_.settings.task_events_queue_bytes);
   if (!options_.store_socket.empty()) {
     store_ = std::make_unique<StoreLink>(loop_, options_.settings, options_.store_socket, identity_of(options_, ""), [this](const Error& error) {
       if (!stopping_) stop({2, error.message, Code::kUnavailable, kQuickStopUs});
@@ -197,6 +198,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
     server_->set_identity(identity_of(options_, cluster_id_));
   }
   RT_INFO("registered at the head {} with {} known nodes", options_.head.to_string(), reply.nodes_size());
+  task_events_->resend();
   // Nodes that vanished while the head was away.
   std::set<std::string> present;
   for (const proto::Node& node : reply.nodes()) present.insert(node.node_id());

@@ -20,6 +20,7 @@
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
 #include "daemons/node_manager/process/worker_starter.h"
+#include "daemons/node_manager/service/event_relay.h"
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
@@ -68,6 +69,7 @@ class NodeManager final : public NodeSink {
   const MetricsTable& metrics() const { return metrics_; }
   JobProcesses& jobs() { return *jobs_; }
   HeadLink& head() { return *head_; }
+  EventRelay& task_events() { return *task_events_; }
 
   // ---- NodeSink
   void grant(OwnerId owner, const proto::LeaseGrant& grant) override;
@@ -164,6 +166,7 @@ class NodeManager final : public NodeSink {
   std::unique_ptr<LogMonitor> logs_;
   std::unique_ptr<JobProcesses> jobs_;
   std::unique_ptr<HeadLink> head_;
+  std::unique_ptr<EventRelay> task_events_;
   std::unique_ptr<StoreLink> store_;
   std::unique_ptr<rpc::Server> server_;
 

@@ -83,7 +83,7 @@ void NodeRpc::ReadJobLog(Controller* controller, const proto::ReadJobLogRequest*
 }
 
 void NodeRpc::AddTaskEvents(Controller*, const proto::TaskEventBatch* request, proto::Empty*, Closure* done) {
-  node_.head().send_oneway(&proto::HeadService::Stub::AddTaskEvents, *request);
+  node_.task_events().add(*request);
   done->Run();
 }
 

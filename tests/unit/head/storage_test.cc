@@ -246,14 +246,19 @@ class HistoryTest : public StorageTest {
     return **got;
   }
 
+  void append(proto::TaskEventBatch batch, std::string source = "") {
+    history->append(std::move(batch), std::move(source), [this](Status status) { answers.push_back(std::move(status)); });
+  }
+
   Settings settings;
   DiskThread disk;
   std::unique_ptr<SqliteHistory> history;
+  std::vector<Status> answers;
 };
 
 TEST_F(HistoryTest, BatchesComeBackInOrderAndInPieces) {
   open();
-  for (int i = 1; i <= 10; ++i) history->append(batch(i % 2 + 1, i, 1000));
+  for (int i = 1; i <= 10; ++i) append(batch(i % 2 + 1, i, 1000));
   EXPECT_EQ(query().batches_size(), 10);   // sees what was just appended
   EXPECT_EQ(query(0, 0, 2).batches_size(), 5);
   int64_t after = 0;
@@ -276,7 +281,7 @@ TEST_F(HistoryTest, DigestsComeWithoutTheirBatchesAndBatchesByTheirRows) {
   for (int i = 1; i <= 4; ++i) {
     auto one = batch(1, i, 1000);
     if (i != 3) one.set_digest("digest " + std::to_string(i));
-    history->append(one);
+    append(one);
   }
   proto::GetTaskEventsRequest request;
   request.set_digests_only(true);
@@ -298,11 +303,36 @@ TEST_F(HistoryTest, DigestsComeWithoutTheirBatchesAndBatchesByTheirRows) {
   EXPECT_TRUE(ask(some).more());
 }
 
+TEST_F(HistoryTest, WhatIsSentAgainIsThereOnceAndAnsweredAgain) {
+  open();
+  auto numbered = [&](const std::string& source, int64_t number, int64_t count) {
+    auto one = batch(1, static_cast<int>(count), 100);
+    one.set_row(number);
+    append(one, source);
+  };
+  numbered("a", 1, 1);
+  numbered("a", 2, 2);
+  numbered("b", 1, 3);
+  EXPECT_EQ(query().batches_size(), 3);
+  EXPECT_EQ(answers.size(), 3u);                           // answered once they are there
+  open();                                                  // the head was killed before they were
+  numbered("a", 1, 1);
+  numbered("a", 2, 2);
+  numbered("a", 3, 4);
+  numbered("b", 2, 5);
+  auto reply = query();
+  ASSERT_EQ(reply.batches_size(), 5);
+  EXPECT_EQ(reply.batches(3).count(), 4);
+  EXPECT_EQ(reply.batches(4).count(), 5);
+  EXPECT_EQ(answers.size(), 7u);
+  for (const Status& status : answers) EXPECT_TRUE(status);
+}
+
 TEST_F(HistoryTest, TheOldestGoFirstAndAreCounted) {
   settings.task_events_max_bytes = 5 * 1100;
   open();
   for (int i = 0; i < 20; ++i) {
-    history->append(batch(1, 10, 1000));
+    append(batch(1, 10, 1000));
     query();
   }
   auto reply = query();
@@ -310,7 +340,7 @@ TEST_F(HistoryTest, TheOldestGoFirstAndAreCounted) {
   EXPECT_EQ(reply.dropped(), 150);
   auto reported = batch(1, 1, 10);
   reported.set_dropped(7);
-  history->append(reported);
+  append(reported);
   open();
   EXPECT_GE(query().dropped(), 157);
 }
@@ -320,7 +350,7 @@ TEST_F(HistoryTest, AFullQueueOrDiskDropsAndCounts) {
   open();
   std::promise<void> gate;
   disk.post([&] { gate.get_future().wait(); });
-  for (int i = 0; i < 10; ++i) history->append(batch(1, 1, 1000));
+  for (int i = 0; i < 10; ++i) append(batch(1, 1, 1000));
   gate.set_value();
   auto reply = query();
   EXPECT_EQ(reply.batches_size(), 3);
@@ -333,12 +363,12 @@ TEST_F(HistoryTest, AFullQueueOrDiskDropsAndCounts) {
   ::getrlimit(RLIMIT_FSIZE, &old);
   rlimit small{256 * 1024, old.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &small);
-  history->append(batch(1, 5, 2 << 20));
+  append(batch(1, 5, 2 << 20));
   reply = query();
   ::setrlimit(RLIMIT_FSIZE, &old);
   EXPECT_EQ(reply.batches_size(), 3);
   EXPECT_EQ(reply.dropped(), 12);
-  history->append(batch(1, 5, 2 << 20));
+  append(batch(1, 5, 2 << 20));
   EXPECT_EQ(query().batches_size(), 4);
 }
 
