@@ -1,0 +1,81 @@
+"""What recording tasks for the history costs a task: the same lines with it and without (RAY_task_events_report_interval_ms=0), in turns, in one run.
+
+Each turn is a cluster of its own; a ratio is of two neighbouring turns, so that what slows the machine slows both. Prints and writes (--out) {name: percent}.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+CHILD = r"""
+import json, sys, time
+import ray
+
+seconds = float(sys.argv[1])
+ray.init(num_cpus=2, log_to_driver=False)
+
+@ray.remote
+def small():
+    return b"ok"
+
+@ray.remote(num_cpus=0)
+class Actor:
+    def small(self):
+        return b"ok"
+
+actor = Actor.remote()
+lines = {
+    "tasks async": (1000, lambda: ray.get([small.remote() for _ in range(1000)])),
+    "tasks sync": (100, lambda: [ray.get(small.remote()) for _ in range(100)]),
+    "actor calls async": (1000, lambda: ray.get([actor.small.remote() for _ in range(1000)])),
+}
+rates = {}
+for name, (count, once) in lines.items():
+    end = time.perf_counter() + seconds / 4
+    while time.perf_counter() < end:
+        once()
+    calls, begin = 0, time.perf_counter()
+    while time.perf_counter() - begin < seconds:
+        once()
+        calls += count
+    rates[name] = calls / (time.perf_counter() - begin)
+ray.shutdown()
+print(json.dumps(rates))
+"""
+
+
+def turn(recording, seconds):
+    env = {key: value for key, value in os.environ.items() if key != "RAY_task_events_report_interval_ms"}
+    if not recording:
+        env["RAY_task_events_report_interval_ms"] = "0"
+    return json.loads(subprocess.run([sys.executable, "-c", CHILD, str(seconds)], env=env, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+
+
+def measure(turns, seconds):
+    ratios = {}
+    for number in range(turns):
+        both = {recording: turn(recording, seconds) for recording in ((True, False) if number % 2 else (False, True))}
+        for name, rate in both[True].items():
+            ratios.setdefault(name, []).append(both[False][name] / rate)
+    return {f"recording_cost_percent: {name}": 100 * (statistics.median(of) - 1) for name, of in ratios.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    found = measure(options.turns, options.seconds)
+    for name, percent in found.items():
+        print(f"{name:46s} {percent:6.1f} %", flush=True)
+    if options.out:
+        with open(options.out, "w") as file:
+            json.dump(found, file)
+
+
+if __name__ == "__main__":
+    main()
