@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "common/base/ids.h"
 #include "common/base/log_names.h"
@@ -12,6 +14,8 @@ namespace {
 
 using Head = proto::HeadService::Stub;
 using NodeManager = proto::NodeManagerService::Stub;
+
+constexpr std::chrono::milliseconds kEventsTravel{600};
 
 Sources::Place place_of(const proto::Node& node) {
   return {{net::Address::tcp(node.ip(), node.port()), "self", ""}, fmt::format("node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip()), false};
@@ -104,6 +108,11 @@ Result<LogSource::Place> LogSource::of_task(const LogQuery& query) {
   question.filters = {{"task_id", true, query.task_id}, {"attempt_number", true, std::to_string(query.attempt)}};
   question.timeout_us = timeout_us_;
   RT_ASSIGN(Answer answer, list(cluster_, question));
+  if (answer.json["result"].empty()) {
+    // It may have ended a moment ago: its process has forgotten it, and what it recorded is on its way to the head.
+    std::this_thread::sleep_for(kEventsTravel);
+    RT_ASSIGN(answer, list(cluster_, question));
+  }
   const Json& rows = answer.json["result"];
   if (rows.empty()) return make_error(Code::kNotFound, fmt::format("There is no attempt {} of a task with id {}", query.attempt, query.task_id));
   std::string node_id = text_of(rows[0], "node_id");

@@ -119,12 +119,19 @@ PyObject* memory_text(PyObject*, PyObject* args) {
   return text ? py_text(*text) : raise(text.error());
 }
 
+// LookupError, which is no ValueError, for what is not there.
+PyObject* raise_log_error(const Error& error) {
+  if (error.code != Code::kNotFound) return raise(error);
+  PyErr_SetString(PyExc_LookupError, error.message.c_str());
+  return nullptr;
+}
+
 constexpr char kLogReading[] = "ray.LogReading";
 
 void end_log(PyObject* capsule) { delete static_cast<state::LogReading*>(PyCapsule_GetPointer(capsule, kLogReading)); }
 
 // open_log(head address, {node_id, node_ip, filename, actor_id, task_id, submission_id, suffix: text; pid, attempt, lines: int; follow, without_colours: bool}, timeout_s)
-// -> what log_piece() takes. ValueError: what is asked is not clear.
+// -> what log_piece() takes. ValueError: what is asked is not clear; LookupError: there is no such log.
 PyObject* open_log(PyObject*, PyObject* args) {
   const char* address;
   PyObject* fields;
@@ -151,7 +158,7 @@ PyObject* open_log(PyObject*, PyObject* args) {
     auto cluster = cluster_at(address, worker);
     opened = cluster ? reading->open(*cluster, query) : cluster.error();
   }
-  if (!opened) return raise(opened.error());
+  if (!opened) return raise_log_error(opened.error());
   return PyCapsule_New(reading.release(), kLogReading, end_log);
 }
 
@@ -164,7 +171,7 @@ PyObject* log_piece(PyObject*, PyObject* capsule) {
     GilRelease release;
     piece = reading->next();
   }
-  if (!piece) return raise(piece.error());
+  if (!piece) return raise_log_error(piece.error());
   return PyBytes_FromStringAndSize(piece->data(), static_cast<Py_ssize_t>(piece->size()));
 }
 

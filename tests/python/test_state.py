@@ -112,7 +112,7 @@ def test_tasks_from_submission_to_their_end(cluster):
     assert entry.task_id == first.task_id().hex() and entry.node_id == ray.get_runtime_context().get_node_id()
     logs = os.path.join(ray._private.worker.global_worker.context["session_dir"], "logs")
     assert all(os.path.exists(os.path.join(logs, entry.task_log_info[name])) for name in ("stdout_file", "stderr_file"))
-    assert entry.end_time_ms >= entry.start_time_ms and [event["state"] for event in entry.events] == ["RUNNING", "FINISHED"]
+    assert entry.end_time_ms >= entry.start_time_ms and [event["state"] for event in entry.events] == ["PENDING_ARGS_AVAIL", "RUNNING", "FINISHED"]
     summary = state.summarize_tasks()["cluster"]
     assert summary["summary"]["first"] == {"func_or_class_name": "first", "type": "NORMAL_TASK", "state_counts": {"FINISHED": 1}}
 
@@ -223,7 +223,7 @@ def test_what_ended_is_known_with_its_parent_and_what_it_asked_for(cluster):
     children = until(lambda: state.list_tasks(filters=[("parent_task_id", "=", task)], detail=True), lambda rows: len(rows) == 3 and all(row.state == "FINISHED" for row in rows))
     assert all((row.name, row.required_resources) == ("inner", {"CPU": 0.25}) for row in children)
     parent = state.list_tasks(filters=[("task_id", "=", task)], detail=True)[0]
-    assert parent.required_resources == {"CPU": 0.5} and parent.parent_task_id == ray.get_runtime_context().get_task_id()
+    assert parent.required_resources == {"CPU": 0.5} and parent.parent_task_id == "ff" * 20 + ray.get_runtime_context().get_job_id()
     assert all(parent.start_time_ms <= row.creation_time_ms <= row.start_time_ms <= row.end_time_ms <= parent.end_time_ms for row in children)
 
 
@@ -367,6 +367,7 @@ def test_the_lines_of_calls_that_overlap(cluster):
             return ray.get_runtime_context().get_task_id()
 
     gate, talker = Gate.options(num_cpus=0).remote(), Talker.remote()
+    ray.get(talker.__ray_ready__.remote())
     calls = {text: talker.talk.remote(gate, text) for text in ("one", "two")}
     until(lambda: "".join(state.get_log(actor_id=talker._actor_id.hex())), lambda text: "begin one" in text and "begin two" in text)
     ray.get(gate.open.remote())
