@@ -1,6 +1,7 @@
 """What recording tasks for the history costs a task: the same lines with it and without (RAY_task_events_report_interval_ms=0), in turns, in one run.
 
-Each turn is a cluster of its own; a ratio is of two neighbouring turns, so that what slows the machine slows both. Prints and writes (--out) {name: percent}.
+Each turn is a cluster of its own; a ratio is of two neighbouring turns. What is compared is the CPU time of all its processes - driver, workers, daemons - for each task, which other
+load on the machine hardly changes. Prints and writes (--out) {name: percent}.
 """
 
 import argparse
@@ -9,10 +10,25 @@ import os
 import statistics
 import subprocess
 import sys
+import uuid
 
 CHILD = r"""
-import json, sys, time
+import json, os, pathlib, sys, time
 import ray
+
+TICK = os.sysconf("SC_CLK_TCK")
+MARK = b"RT_RECORDING_COST=" + os.environ["RT_RECORDING_COST"].encode()
+
+def cpu_seconds():
+    total = 0
+    for process in pathlib.Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and MARK in (process / "environ").read_bytes().split(b"\0"):
+                fields = (process / "stat").read_text().rpartition(")")[2].split()
+                total += int(fields[11]) + int(fields[12])
+        except OSError:
+            pass        # it has ended, or is not ours
+    return total / TICK
 
 seconds = float(sys.argv[1])
 ray.init(num_cpus=2, log_to_driver=False)
@@ -37,11 +53,12 @@ for name, (count, once) in lines.items():
     end = time.perf_counter() + seconds / 4
     while time.perf_counter() < end:
         once()
-    calls, begin = 0, time.perf_counter()
+    calls, begin, used = 0, time.perf_counter(), cpu_seconds()
     while time.perf_counter() - begin < seconds:
         once()
         calls += count
-    rates[name] = calls / (time.perf_counter() - begin)
+    time.sleep(0.5)     # what was recorded is on its way
+    rates[name] = calls / (cpu_seconds() - used)
 ray.shutdown()
 print(json.dumps(rates))
 """
@@ -49,6 +66,7 @@ print(json.dumps(rates))
 
 def turn(recording, seconds):
     env = {key: value for key, value in os.environ.items() if key != "RAY_task_events_report_interval_ms"}
+    env["RT_RECORDING_COST"] = uuid.uuid4().hex
     if not recording:
         env["RAY_task_events_report_interval_ms"] = "0"
     return json.loads(subprocess.run([sys.executable, "-c", CHILD, str(seconds)], env=env, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
