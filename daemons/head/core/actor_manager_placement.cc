@@ -20,7 +20,7 @@ NodeState* ActorManager::choose(const Actor& actor, const std::optional<AllowedN
     ++index;
     auto place = allowed ? std::find(allowed->nodes.begin(), allowed->nodes.end(), index) - allowed->nodes.begin() : 0;
     if (allowed && place == static_cast<std::ptrdiff_t>(allowed->nodes.size())) continue;
-    if (!node.usable() || (node.refused_at_us && now.steady_us - node.refused_at_us < settings.placement_settle_ms * 1000)) continue;
+    if (!node.takes_work() || (node.refused_at_us && now.steady_us - node.refused_at_us < settings.placement_settle_ms * 1000)) continue;
     if (!Cluster::free_of_actors(node).contains(actor.placement)) continue;
     if (Cluster::free_now(node).contains(actor.placement)) {
       fitting.push_back(&node);

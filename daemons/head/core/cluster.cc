@@ -185,6 +185,10 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   node->info.set_incarnation(report.incarnation());
   node->available = std::move(available);
   node->refused_at_us = 0;
+  if (report.draining() != node->info.draining()) {
+    node->info.set_draining(report.draining());
+    resources_changed_.insert(node->id);
+  }
   drop_settled(*node);
   show_available(*node);
   int kept = static_cast<int>(std::min<int64_t>(report.demands_size(), env_.options.settings.demands_per_node));
@@ -239,7 +243,7 @@ std::optional<NodeId> Cluster::superseded_by(const NodeState& node) const {
 NodeState* Cluster::job_node() {
   NodeState* any = nullptr;
   for (auto& [id, node] : nodes_) {
-    if (!node.usable()) continue;
+    if (!node.takes_work()) continue;
     if (node.info.is_head()) return &node;
     if (!any) any = &node;
   }

@@ -47,6 +47,7 @@ struct NodeState {
 
   bool alive() const { return info.alive(); }
   bool usable() const { return alive() && conn != 0; }
+  bool takes_work() const { return usable() && !info.draining(); }
   NodeLink link() const { return {id, conn}; }
 };
 

@@ -117,7 +117,7 @@ NodeState* SubmittedJobs::choose(const proto::SubmittedJob& job, Now now) {
   std::vector<NodeFacts> facts;
   std::vector<NodeId> ids;
   for (const auto& [id, node] : env_.cluster.nodes()) {
-    if (!node.usable()) continue;
+    if (!node.takes_work()) continue;
     facts.push_back({id.view(), &node.info.labels(), &node.total});
     ids.push_back(id);
   }

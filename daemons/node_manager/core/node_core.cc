@@ -89,6 +89,7 @@ void NodeCore::node_changed(const proto::Node& node) { view_.update(node); }
 void NodeCore::nodes_settled(Now now) { pump(now); }
 
 Result<std::vector<std::string>> NodeCore::hold_for_job(const std::string& submission_id, const ResourceSet& resources, Now now) {
+  if (draining_) return make_error(Code::kResourceExhausted, fmt::format("node {} is leaving the cluster", me_.ip));
   if (job_holds_.contains(submission_id)) return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", submission_id));
   if (!resources_.fits(resources) || (!gpus_.empty() && !gpus_.fits(resources.units("GPU")))) {
     return make_error(Code::kResourceExhausted, fmt::format("node {} has no free {}", me_.ip, resources.to_string()));
@@ -113,6 +114,7 @@ void NodeCore::release_job(const std::string& submission_id, Now now) {
 void NodeCore::fill_report(proto::ResourceReport* report) const {
   report->set_node_id(me_.id.binary());
   report->set_incarnation(resources_.version());
+  report->set_draining(draining_);
   auto& available = *report->mutable_available()->mutable_units();
   // Without what starting actors take: the head has set that aside since it chose this node, and knows first when it ends.
   ResourceSet free = resources_.available();
@@ -122,7 +124,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
     if (worker && worker->state == WorkerState::kActor) free.add(lendable(*worker));
   }
   for (const auto& [name, units] : free.all()) {
-    if (units > 0) available[name] = units;
+    if (units > 0 && !draining_) available[name] = units;
   }
   std::map<std::pair<ResourceSet, bool>, proto::Demand> merged;
   auto add = [&](const ResourceSet& resources, bool infeasible, int64_t count, const std::string& what) {

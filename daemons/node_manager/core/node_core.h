@@ -5,6 +5,7 @@
 //
 //   node_core.cc           construction, time, reports, invariants     node_core_leases.cc   demand, grants, redirects, revocation
 //   node_core_workers.cc   processes from start to exit                node_core_actors.cc   actors from CreateActor to their death
+//   node_core_drain.cc     leaving the cluster on request
 #pragma once
 
 #include <deque>
@@ -98,6 +99,13 @@ class NodeCore {
   Result<std::vector<std::string>> hold_for_job(const std::string& submission_id, const ResourceSet& resources, Now now);
   void release_job(const std::string& submission_id, Now now);
 
+  // ---- leaving
+  // From now on no lease, no actor and no entrypoint comes here; what is here goes on, leases are asked back.
+  void drain(Now now);
+  bool draining() const { return draining_; }
+  // What would be lost if the node left now, for people; empty: nothing.
+  std::string busy_with() const;
+
   // ---- questions
   const Worker* worker(const WorkerId& id) const { return pool_.find(id); }
   const WorkerPool& pool() const { return pool_; }
@@ -132,7 +140,8 @@ class NodeCore {
   // The candidate for a constrained demand's next lease, kNoNode: none now.
   int pick_constrained(const Demand& demand, Round& round, const AllowedNodes& allowed);
   void fail_demand(Demand& demand, const std::string& message, Now now);
-  bool may_run_here(const Demand& demand) const { return !demand.not_here && resources_.feasible(demand.resources); }
+  bool feasible_here(const ResourceSet& request) const { return !draining_ && resources_.feasible(request); }
+  bool may_run_here(const Demand& demand) const { return !demand.not_here && feasible_here(demand.resources); }
   bool may_run_anywhere(const Demand& demand, Round& round) const;
   void grant(Demand& demand, Worker& worker, Now now);
   void flag_infeasible(Now now);
@@ -192,7 +201,7 @@ class NodeCore {
   std::deque<JobId> finished_order_;
   uint64_t spread_turn_ = 0;
   int64_t announced_version_ = 0;               // of resources_, last told to the sink
-  bool started_ = false, stopping_ = false;
+  bool started_ = false, stopping_ = false, draining_ = false;
 };
 
 }  // namespace rt::node

@@ -57,10 +57,10 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   }
   actor.since_us = now.steady_us;
   waiting_actors_.push_back(id);
-  if (!resources_.feasible(actor.placement)) {
+  if (!feasible_here(actor.placement)) {
     proto::ExitInfo info;
     info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
-    info.set_message(fmt::format("node {} has no {}", me_.ip, actor.placement.to_string()));
+    info.set_message(draining_ ? fmt::format("node {} is leaving the cluster", me_.ip) : fmt::format("node {} has no {}", me_.ip, actor.placement.to_string()));
     return fail_creation(actor, info, true, now);
   }
   pump(now);

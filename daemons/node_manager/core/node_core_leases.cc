@@ -19,7 +19,7 @@ constexpr int kStarvedAfterRevokes = 10;              // times lease_revoke_afte
 // What is left in this pass, here and elsewhere; redirects are gathered into one message per (demand, node).
 class NodeCore::Round {
  public:
-  Round(NodeCore& core, Now now) : core_(core), planned_(core.resources_.available()), now_(now) {}
+  Round(NodeCore& core, Now now) : core_(core), planned_(core.draining_ ? ResourceSet() : core.resources_.available()), self_added_(core.draining_), now_(now) {}
 
   // Candidates in a stable order: peers by id, this node among them.
   const std::vector<Candidate>& candidates() {
@@ -69,8 +69,8 @@ class NodeCore::Round {
 
   NodeCore& core_;
   ResourceSet planned_;   // available, less what granted, reserved or worker-less demands will take
+  bool self_added_;       // a node that leaves is no candidate
   Now now_;
-  bool self_added_ = false;
   std::vector<Candidate> candidates_;
   std::vector<NodeFacts> facts_;
   std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;   // by key, not address: the order of messages is the same in every run
@@ -149,15 +149,16 @@ void NodeCore::serve_leases(Now now) {
 
 NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
   if (demand.constraint) return serve_constrained(demand, round, now);
-  bool fits = round.planned().contains(demand.resources);
+  bool fits = !draining_ && round.planned().contains(demand.resources);
   bool spread = demand.strategy == "SPREAD";
   uint64_t turn = spread_turn_;
   bool here = fits && (demand.no_spill || view_.peers().empty() ||
                        (!spread && utilisation_after(resources_.total(), round.planned(), demand.resources) <= settings_.scheduler_spread_threshold));
-  if (!here && !demand.no_spill && !view_.peers().empty() && (fits || now.steady_us >= demand.next_redirect_us)) {
+  bool may_go = !demand.no_spill || draining_;
+  if (!here && may_go && !view_.peers().empty() && (fits || now.steady_us >= demand.next_redirect_us)) {
     int pick = spread ? pick_spread(round.candidates(), demand.resources, spread_turn_)
                       : pick_hybrid(round.candidates(), demand.resources, settings_.scheduler_spread_threshold);
-    if (pick == kNoNode && !resources_.feasible(demand.resources)) {
+    if (pick == kNoNode && !feasible_here(demand.resources)) {
       // Only others can ever run it: wait in the line of one of them.
       for (size_t i = 0; i < round.candidates().size() && pick == kNoNode; ++i) {
         if (round.candidates()[i].total->contains(demand.resources)) pick = static_cast<int>(i);
@@ -300,7 +301,7 @@ void NodeCore::owner_closed(OwnerId owner, Now now) {
 
 bool NodeCore::may_run_anywhere(const Demand& demand, Round& round) const {
   if (demand.constraint) return !allowed_nodes(*demand.constraint, demand.resources, round.facts()).nodes.empty();
-  return resources_.feasible(demand.resources) || (!demand.no_spill && view_.feasible_elsewhere(demand.resources));
+  return feasible_here(demand.resources) || ((!demand.no_spill || draining_) && view_.feasible_elsewhere(demand.resources));
 }
 
 void NodeCore::flag_infeasible(Now now) {

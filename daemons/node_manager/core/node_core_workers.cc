@@ -39,7 +39,7 @@ void NodeCore::start_workers(Now now) {
   }
   int warm = settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
                                              : static_cast<int>(resources_.total().get("CPU"));
-  while (pool_.pooled() < warm) {
+  while (!draining_ && pool_.pooled() < warm) {
     if (!start_one(WorkerKind{}, now)) break;
   }
 }

@@ -41,7 +41,7 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
 
 NodeManager::~NodeManager() {
   *alive_ = false;
-  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_, stop_timer_}) {
+  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_, stop_timer_, drain_timer_}) {
     if (timer) loop_.cancel(timer);
   }
   for (auto& [id, waiters] : exit_waiters_) {
@@ -169,6 +169,7 @@ void NodeManager::fill_node(proto::Node* node) {
   for (const auto& [key, value] : options_.labels) (*node->mutable_labels())[key] = value;
   node->set_alive(true);
   node->set_is_head(options_.is_head_node);
+  node->set_draining(core_->draining());
   node->set_start_time_ms(start_wall_ms_);
   node->set_pid(::getpid());
 }

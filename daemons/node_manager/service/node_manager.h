@@ -61,6 +61,8 @@ class NodeManager final : public NodeSink {
   void await_exit(const WorkerId& id, proto::WorkerExitReply* reply, google::protobuf::Closure* done);
   void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply, google::protobuf::Closure* done);
   void kill_worker_by_request(const proto::KillWorkerRequest& request);
+  // Also again, with another deadline.
+  Result<proto::DrainReply> drain(const proto::DrainRequest& request);
   Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
   void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
   void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
@@ -148,6 +150,10 @@ class NodeManager final : public NodeSink {
   void send_report();
   void store_used(int64_t bytes);
   void heartbeat();
+  // drain (node_manager_drain.cc)
+  std::string busy_with() const;
+  void leave_when_idle();
+
   void wait_for_processes(int64_t deadline_us);
   void finish_stop();
 
@@ -182,10 +188,12 @@ class NodeManager final : public NodeSink {
 
   MetricsTable metrics_;
   proto::HeadEvent dead_batch_;
-  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0, stop_timer_ = 0;
+  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0, stop_timer_ = 0, drain_timer_ = 0;
   int64_t tick_at_us_ = 0, last_report_us_ = 0, store_used_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
+  StopReason drain_reason_;
+  int64_t drain_deadline_us_ = 0;      // 0: none
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -123,6 +123,10 @@ void NodeRpc::ListProcesses(Controller*, const proto::Empty*, proto::ProcessesRe
   done->Run();
 }
 
+void NodeRpc::Drain(Controller* controller, const proto::DrainRequest* request, proto::DrainReply* reply, Closure* done) {
+  answer(controller, node_.drain(*request), reply, done);
+}
+
 void NodeRpc::Stop(Controller*, const proto::Empty*, proto::Empty*, Closure* done) {
   done->Run();
   node_.stop(StopReason{1, "stopped by request", Code::kOk, kGentleStopUs});

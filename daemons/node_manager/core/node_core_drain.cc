@@ -1,0 +1,41 @@
+// Leaving the cluster on request.
+#include <fmt/core.h>
+
+#include "daemons/node_manager/core/node_core.h"
+
+namespace rt::node {
+
+void NodeCore::drain(Now now) {
+  if (draining_) return;
+  draining_ = true;
+  // Actors that have not begun are the head's to place again.
+  const std::deque<ActorId> waiting = waiting_actors_;
+  for (const ActorId& id : waiting) {
+    proto::ExitInfo info;
+    info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
+    info.set_message(fmt::format("node {} is leaving the cluster", me_.ip));
+    fail_creation(actors_.at(id), info, true, now);
+  }
+  for (auto& [id, lease] : queue_.leases()) {
+    if (std::exchange(lease.revoked, true)) continue;
+    proto::LeaseRevoke revoke;
+    revoke.add_lease_ids(id);
+    sink_.revoke(lease.owner, revoke);
+  }
+  pump(now);
+  sink_.resources_changed();
+}
+
+std::string NodeCore::busy_with() const {
+  std::string all;
+  auto add = [&](size_t count, const char* what) {
+    if (count > 0) all += fmt::format("{}{} {}{}", all.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
+  };
+  add(queue_.leases().size(), "leased worker");
+  add(actors_.size(), "actor");
+  add(job_holds_.size(), "job entrypoint");
+  add(static_cast<size_t>(pool_.count(WorkerState::kDriver)), "driver");
+  return all;
+}
+
+}  // namespace rt::node

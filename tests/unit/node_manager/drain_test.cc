@@ -1,0 +1,82 @@
+// A node that leaves the cluster takes nothing new.
+#include "core_fixture.h"
+
+namespace rt::node {
+namespace {
+
+class Drain : public NodeCoreTest {
+ protected:
+  void drain() {
+    core->drain(now());
+    core->check_invariants();
+  }
+};
+
+TEST_F(Drain, LeasesAreAskedBackAndNoMoreAreGiven) {
+  make(2, 2);
+  start_workers(2);
+  want(1, demand(1));
+  auto grant = take_grant();
+  EXPECT_EQ(core->busy_with(), "1 leased worker");
+  drain();
+  EXPECT_EQ(RecordingSink::take(sink.revokes).leases, std::vector<uint64_t>{grant.message.lease_id()});
+  give_back(grant);
+  EXPECT_EQ(core->busy_with(), "");
+  want(1, demand(1));
+  want(1, demand(1, {}, 2));
+}
+
+TEST_F(Drain, ItsDemandsGoToOtherNodesAlsoThoseThatWereSentHere) {
+  make(2, 2);
+  start_workers(2);
+  core->node_changed(peer(2, {{"CPU", 4}}, {{"CPU", 4}}));
+  drain();
+  want(1, demand(1));
+  EXPECT_EQ(RecordingSink::take(sink.redirects).owner, 1u);
+  auto sent_here = demand(2);
+  sent_here.set_no_spill(true);
+  want(2, sent_here);
+  EXPECT_EQ(RecordingSink::take(sink.redirects).message.count(), 2);
+}
+
+TEST_F(Drain, NothingIsReportedFree) {
+  make(2, 2);
+  start_workers(2);
+  proto::ResourceReport before, after;
+  core->fill_report(&before);
+  EXPECT_FALSE(before.draining());
+  EXPECT_EQ(before.available().units().size(), 1u);
+  drain();
+  core->fill_report(&after);
+  EXPECT_TRUE(after.draining());
+  EXPECT_TRUE(after.available().units().empty());
+}
+
+TEST_F(Drain, ActorsStayAndNoneComes) {
+  make(2, 2);
+  start_workers(2);
+  auto here = actor(1, {{"CPU", 1}}, {});
+  create(here);
+  constructed(here);
+  sink.starts.clear();
+  sink.spawns.clear();      // a warm worker in the place of the actor's
+  sink.created.clear();
+  drain();
+  EXPECT_EQ(core->busy_with(), "1 actor");
+  create(actor(2, {}, {}));
+  auto refused = RecordingSink::take(sink.created);
+  EXPECT_TRUE(refused.reply.no_resources());
+  EXPECT_FALSE(core->hold_for_job("j", ResourceSet(), now()));
+}
+
+TEST_F(Drain, AnActorThatWaitsIsGivenBackToTheHead) {
+  make(1, 0);
+  create(actor(1, {{"CPU", 1}}, {}));
+  sink.spawns.clear();
+  drain();
+  EXPECT_TRUE(RecordingSink::take(sink.created).reply.no_resources());
+  EXPECT_EQ(core->busy_with(), "");
+}
+
+}  // namespace
+}  // namespace rt::node
