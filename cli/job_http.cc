@@ -13,6 +13,7 @@
 #include "common/base/http_status.h"
 #include "common/base/ids.h"
 #include "common/http/client_tls.h"
+#include "common/state/over_http.h"
 
 namespace rt::cli {
 namespace {
@@ -155,6 +156,7 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
     RT_ASSIGN(std::string token, client_token());
     if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
   }
+  RT_TRY(state::knock(host, verify));
   auto server = std::make_unique<HttpJobServer>(address, host, base, std::move(headers));
   server->trust(verify);
   RT_TRY(server->try_again());

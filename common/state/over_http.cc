@@ -10,6 +10,7 @@ namespace rt::state {
 namespace {
 
 constexpr int64_t kConnectS = 5;
+constexpr time_t kKnockUs = 1'400'000;      // to connect, and again to answer: less than 3 s together
 constexpr size_t kMostErrorBytes = 10'000;
 
 // The message of an envelope, or the text that there is.
@@ -17,6 +18,10 @@ std::string reason(const std::string& body) {
   Json answer = Json::parse(body, nullptr, false);
   if (answer.is_object() && answer.contains("msg") && answer["msg"].is_string()) return answer["msg"];
   return body.substr(0, kMostErrorBytes);
+}
+
+Error no_answer(const std::string& address, httplib::Error why) {
+  return make_error(Code::kUnavailable, fmt::format("{} does not answer ({}): is the cluster running, and is this the address of its HTTP interface?", address, httplib::to_string(why)));
 }
 
 class Asking {
@@ -27,6 +32,7 @@ class Asking {
     Asking asking{cluster, std::make_unique<httplib::Client>(address)};
     if (!asking.client_->is_valid()) return make_error(Code::kInvalid, fmt::format("'{}' is no address of an HTTP interface: it takes http://HOST:PORT or https://HOST:PORT", cluster.head_address));
     http::trust(*asking.client_);
+    RT_TRY(knock(address));
     asking.client_->set_connection_timeout(kConnectS);
     asking.client_->set_read_timeout(std::max<int64_t>(1, timeout_us / 1'000'000) + kConnectS);
     return asking;
@@ -50,7 +56,7 @@ class Asking {
           return true;
         });
     if (enough) return {};
-    if (!answer) return make_error(Code::kUnavailable, fmt::format("{} does not answer ({}): is the cluster running, and is this the address of its HTTP interface?", cluster_.head_address, httplib::to_string(answer.error())));
+    if (!answer) return no_answer(cluster_.head_address, answer.error());
     if (status != 200) return make_error(code_of_http_status(status), reason(error));
     return {};
   }
@@ -79,6 +85,20 @@ void add(httplib::Params* params, const char* name, const std::string& value) {
 }
 
 }  // namespace
+
+Status knock(const std::string& address, const std::string& verify) {
+  size_t slash = address.find('/', address.find("//") + 2);
+  httplib::Client client(address.substr(0, slash));
+  http::trust(client, verify);
+  client.set_connection_timeout(0, kKnockUs);
+  client.set_read_timeout(0, kKnockUs);
+  client.set_write_timeout(0, kKnockUs);
+  auto answer = client.Get("/api/version");
+  // One that is not trusted has answered: the question itself will say so.
+  bool answered = answer || answer.error() == httplib::Error::SSLServerVerification || answer.error() == httplib::Error::SSLLoadingCerts;
+  if (!answered) return no_answer(address, answer.error());
+  return {};
+}
 
 bool is_http(const std::string& address) { return address.starts_with("http://") || address.starts_with("https://"); }
 

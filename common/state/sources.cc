@@ -25,7 +25,7 @@ Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_addres
   Result<std::shared_ptr<rpc::Connection>> outcome = make_error(Code::kTimeout, fmt::format("no answer from {} within {} s", head_address, timeout_us / 1'000'000));
   sources->head_target_ = head.target;
   bool finished = false;
-  sources->connect_to(head, [&](Result<std::shared_ptr<rpc::Connection>> result) {
+  sources->connect_to(head, std::min(timeout_us, kConnectUs), [&](Result<std::shared_ptr<rpc::Connection>> result) {
     outcome = std::move(result);
     finished = true;
   });
@@ -57,7 +57,7 @@ Result<std::shared_ptr<rpc::Connection>> Sources::kept_connection(const Place& p
   if (known != kept_.end() && known->second->is_open()) return known->second;
   Result<std::shared_ptr<rpc::Connection>> outcome = make_error(Code::kTimeout, place.name + " cannot be reached in time");
   bool finished = false;
-  connect_to(place, [&](Result<std::shared_ptr<rpc::Connection>> result) {
+  connect_to(place, left_us(), [&](Result<std::shared_ptr<rpc::Connection>> result) {
     outcome = std::move(result);
     finished = true;
   });
@@ -67,8 +67,8 @@ Result<std::shared_ptr<rpc::Connection>> Sources::kept_connection(const Place& p
   return *outcome;
 }
 
-void Sources::connect_to(const Place& place, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done) {
-  rpc::connect(loop_, place.target, me_, left_us(), std::move(done));
+void Sources::connect_to(const Place& place, int64_t timeout_us, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done) {
+  rpc::connect(loop_, place.target, me_, timeout_us, std::move(done));
 }
 
 void Sources::note_missing(const Place& place, const Error& why) {

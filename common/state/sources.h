@@ -15,7 +15,11 @@ namespace rt::state {
 
 class Sources {
  public:
-  // kUnavailable, kTimeout, kUnauthenticated: the head at `head_address` (HOST:PORT) cannot be asked. The whole question may take `timeout_us`.
+  // With the hello. A head that is gone or does not answer keeps nobody for three seconds.
+  static constexpr int64_t kConnectUs = 2'500'000;
+
+  // kUnavailable, kTimeout, kUnauthenticated: the head at `head_address` (HOST:PORT) cannot be asked, which is known within kConnectUs. The whole
+  // question may take `timeout_us`.
   static Result<std::unique_ptr<Sources>> connect(const std::string& head_address, const std::string& token, int64_t timeout_us);
   ~Sources();
 
@@ -51,7 +55,7 @@ class Sources {
     std::function<void()> more = [&] {
       for (; next < places.size() && busy < at_once; ++next) {
         ++busy;
-        connect_to(places[next], [&, at = next](Result<std::shared_ptr<rpc::Connection>> connection) {
+        connect_to(places[next], left_us(), [&, at = next](Result<std::shared_ptr<rpc::Connection>> connection) {
           if (!connection) {
             note_missing(places[at], connection.error());
             --busy;
@@ -103,7 +107,7 @@ class Sources {
   // Every call ends by itself when the time is over, and so does this.
   void run_until(const std::function<bool()>& done);
   Result<std::shared_ptr<rpc::Connection>> kept_connection(const Place& place);
-  void connect_to(const Place& place, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done);
+  void connect_to(const Place& place, int64_t timeout_us, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done);
   void note_missing(const Place& place, const Error& why);
 
   net::PollLoop loop_;
