@@ -16,7 +16,7 @@ test: build
 check: build docs
 	$(PYTHON) scripts/check_includes.py
 	$(PYTHON) scripts/check_style.py
-	@git diff --quiet -- docs/configuration.md docs/compatibility.md || { echo "docs/ was not up to date: commit what 'make docs' made" >&2; exit 1; }
+	@git diff --quiet -- docs/configuration.md docs/cli.md docs/compatibility.md || { echo "docs/ was not up to date: commit what 'make docs' made" >&2; exit 1; }
 	scripts/test
 
 # A hundred rounds of random kills under load (RAY_CHAOS_ROUNDS; tests/e2e/chaos.py --help).

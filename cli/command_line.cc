@@ -6,7 +6,11 @@
 #include <cctype>
 #include <charconv>
 #include <iostream>
-#include <sstream>
+
+#include "cli/examples.h"
+#include "cli/help_text.h"
+#include "cli/style.h"
+#include "cli/suggest.h"
 
 namespace rt::cli {
 namespace {
@@ -14,6 +18,7 @@ namespace {
 namespace po = boost::program_options;
 
 std::string g_program = "rayctl";
+CommandInfo* g_described = nullptr;      // set while describe() runs
 
 // "--num-cpus -1": the parser would take -1 for an option; the user meant a value, and gets an answer about the value.
 Words with_negative_values(const Words& words) {
@@ -27,78 +32,131 @@ Words with_negative_values(const Words& words) {
   return out;
 }
 
-std::string parse_complaint(const po::error& error) {
-  if (auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) return "no such option: " + unknown->get_option_name();
+std::string parse_complaint(const po::error& error, const CommandInfo& info) {
+  if (auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) {
+    Words known;
+    for (const auto& option : info.options) {
+      if (!option.hidden) known.push_back("--" + option.name);
+    }
+    const std::string name = unknown->get_option_name().substr(0, unknown->get_option_name().find('='));
+    return "no such option: " + echoed(name) + did_you_mean(name, known);
+  }
   if (auto* twice = dynamic_cast<const po::multiple_occurrences*>(&error)) return twice->get_option_name() + " is given more than once";
-  return error.what();
+  return echoed(error.what());
+}
+
+std::string alternatives(const Words& choices) {
+  std::string text;
+  for (size_t i = 0; i < choices.size(); ++i) text += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
+  return text;
 }
 
 }  // namespace
 
+Words words_of(const std::string& text, char separator) {
+  Words words;
+  for (size_t at = 0; at <= text.size();) {
+    size_t end = std::min(text.find(separator, at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
 const std::string& program_name() { return g_program; }
 void set_program_name(std::string name) { g_program = std::move(name); }
 
+std::optional<CommandInfo> describe(const std::function<int()>& run) {
+  CommandInfo info;
+  g_described = &info;
+  run();
+  g_described = nullptr;
+  if (info.name.empty()) return std::nullopt;
+  return info;
+}
+
 int usage_error(const std::string& command, const std::string& message) {
+  std::fflush(stdout);
   std::string line = command.empty() ? g_program : g_program + " " + command;
-  fmt::print(stderr, "Error: {}\nTry '{} --help'.\n", message, line);
+  const char* end = message.ends_with('?') || message.ends_with('.') ? "" : ".";
+  fmt::print(stderr, "{} {}{} Try '{} --help'.\n", painted("Error:", Ink::kBad, stderr), message, end, line);
   return kExitUsage;
 }
 
 int failure(const Error& error) {
   std::fflush(stdout);
-  fmt::print(stderr, "Error: {}\n", error.message);
+  fmt::print(stderr, "{} {}\n", painted("Error:", Ink::kBad, stderr), error.message);
   return kExitFailure;
 }
 
-CommandLine::CommandLine(std::string command, std::string summary) : visible_("Options"), command_(std::move(command)), summary_(std::move(summary)) {
-  visible_.add_options()("help,h", "this text");
+CommandLine::CommandLine(std::string command, std::string summary) {
+  info_.name = std::move(command);
+  info_.summary = std::move(summary);
+  flag("help,h", "this text");
+}
+
+CommandLine& CommandLine::add(const std::string& name, OptionInfo option) {
+  size_t comma = name.find(',');
+  option.name = name.substr(0, comma);
+  if (comma != std::string::npos) option.letter = name.substr(comma + 1);
+  info_.options.push_back(std::move(option));
+  return *this;
 }
 
 CommandLine& CommandLine::option(const std::string& name, const std::string& value_name, const std::string& help) {
-  visible_.add_options()(name.c_str(), po::value<std::string>()->value_name(value_name), help.c_str());
-  return *this;
+  return add(name, {.value_name = value_name, .help = help});
 }
 
 CommandLine& CommandLine::option_list(const std::string& name, const std::string& value_name, const std::string& help) {
-  visible_.add_options()(name.c_str(), po::value<Words>()->value_name(value_name), help.c_str());
-  return *this;
+  return add(name, {.value_name = value_name, .help = help, .repeated = true});
 }
 
-CommandLine& CommandLine::flag(const std::string& name, const std::string& help) {
-  visible_.add_options()(name.c_str(), help.c_str());
-  return *this;
+CommandLine& CommandLine::choice(const std::string& name, const std::string& values, const std::string& help) {
+  return add(name, {.value_name = values, .help = help, .choices = words_of(values, '|')});
 }
 
-CommandLine& CommandLine::hidden_option(const std::string& name) {
-  hidden_.add_options()(name.c_str(), po::value<std::string>(), "");
-  return *this;
-}
-
-CommandLine& CommandLine::hidden_flag(const std::string& name) {
-  hidden_.add_options()(name.c_str(), "");
-  return *this;
-}
+CommandLine& CommandLine::flag(const std::string& name, const std::string& help) { return add(name, {.help = help}); }
+CommandLine& CommandLine::hidden_option(const std::string& name) { return add(name, {.value_name = "VALUE", .hidden = true}); }
+CommandLine& CommandLine::hidden_flag(const std::string& name) { return add(name, {.hidden = true}); }
 
 CommandLine& CommandLine::address_option() { return option("address", "HOST:PORT", "the cluster (default: $RAY_ADDRESS, else the one last started here)"); }
+CommandLine& CommandLine::format_option(const std::string& choices) { return choice("format", choices, "output for people (default) or programs"); }
 
-CommandLine& CommandLine::format_option(const std::string& choices) {
-  formats_ = choices;
-  return option("format", choices, "output for people (default) or programs");
+CommandLine& CommandLine::log_options() {
+  choice("log-color", "auto|true|false", "colours (default auto: on a terminal, unless NO_COLOR is set)").choice("log-style", "auto|record|pretty", "");
+  info_.options.back().hidden = true;      // there is one style
+  return *this;
 }
 
-CommandLine& CommandLine::positional(const std::string& name, bool required) {
-  positionals_.emplace_back(name, required);
-  return hidden_option(name);
+CommandLine& CommandLine::positional(const std::string& name, bool required, const std::string& values) {
+  info_.positionals.push_back({name, required, words_of(values, '|')});
+  return *this;
 }
 
 CommandLine& CommandLine::rest(const std::string& name) {
-  rest_name_ = name;
+  info_.rest = name;
   return *this;
 }
 
+int CommandLine::usage(const std::string& message) const { return usage_error(info_.name, message); }
+
 std::optional<int> CommandLine::parse(const Words& words) {
-  Words own = words;
-  if (!rest_name_.empty()) {
+  if (g_described) {
+    *g_described = info_;
+    return kExitOk;
+  }
+  if (auto code = read(words)) return code;
+  if (has("log-color")) set_colours(get("log-color"));
+  if (has("help")) {
+    std::cout << help_text(info_, examples_of(info_.name)) << std::flush;
+    return kExitOk;
+  }
+  return check_values();
+}
+
+std::optional<int> CommandLine::read(const Words& words) {
+  Words own = words, stray;
+  if (!info_.rest.empty()) {
     auto dashes = std::find(own.begin(), own.end(), "--");
     if (dashes != own.end()) {
       rest_.assign(dashes + 1, own.end());
@@ -106,42 +164,49 @@ std::optional<int> CommandLine::parse(const Words& words) {
     }
   }
   po::options_description all;
-  all.add(visible_).add(hidden_);
+  for (const auto& option : info_.options) {
+    std::string name = option.letter.empty() ? option.name : option.name + "," + option.letter;
+    if (option.value_name.empty()) {
+      all.add_options()(name.c_str(), "");
+    } else if (option.repeated) {
+      all.add_options()(name.c_str(), po::value<Words>(), "");
+    } else {
+      all.add_options()(name.c_str(), po::value<std::string>(), "");
+    }
+  }
   po::positional_options_description places;
-  for (const auto& [name, required] : positionals_) places.add(name.c_str(), 1);
-  Words stray;
+  for (const auto& place : info_.positionals) {
+    all.add_options()(place.name.c_str(), po::value<std::string>(), "");
+    places.add(place.name.c_str(), 1);
+  }
+  if (!info_.rest.empty()) {
+    all.add_options()("stray-words", po::value<Words>(&stray), "");
+    places.add("stray-words", -1);
+  }
   try {
     // No guessing: "--res" must not silently mean something that a later release calls differently.
     auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::options_description with_stray = all;
-    if (!rest_name_.empty()) {
-      with_stray.add_options()("stray-words", po::value<Words>(&stray), "");
-      places.add("stray-words", -1);
-    }
-    po::store(po::command_line_parser(with_negative_values(own)).options(with_stray).positional(places).style(style).run(), values_);
+    po::store(po::command_line_parser(with_negative_values(own)).options(all).positional(places).style(style).run(), values_);
     po::notify(values_);
   } catch (const po::too_many_positional_options_error&) {
-    return usage_error(command_, "more words than this command takes");
+    return usage("more words than this command takes");
   } catch (const po::error& error) {
-    return usage_error(command_, parse_complaint(error));
+    return usage(parse_complaint(error, info_));
   }
-  if (has("help")) {
-    std::string usage = fmt::format("Usage: {} {} [options]", g_program, command_);
-    for (const auto& [name, required] : positionals_) usage += required ? " " + name : " [" + name + "]";
-    if (!rest_name_.empty()) usage += " -- " + rest_name_;
-    std::ostringstream text;
-    text << usage << "\n\n" << summary_ << "\n\n" << visible_;
-    std::cout << text.str() << std::flush;
-    return kExitOk;
+  rest_.insert(rest_.begin(), stray.begin(), stray.end());
+  return std::nullopt;
+}
+
+std::optional<int> CommandLine::check_values() const {
+  for (const auto& place : info_.positionals) {
+    if (place.required && !has(place.name)) return usage(fmt::format("{} is missing", place.name));
   }
-  if (!stray.empty()) rest_.insert(rest_.begin(), stray.begin(), stray.end());
-  for (const auto& [name, required] : positionals_) {
-    if (required && !has(name)) return usage_error(command_, fmt::format("{} is missing", name));
-  }
-  if (has("format") && !formats_.empty() && ("|" + formats_ + "|").find("|" + get("format") + "|") == std::string::npos) {
-    std::string choices = formats_;
-    for (size_t bar = choices.rfind('|'); bar != std::string::npos; bar = choices.rfind('|')) choices.replace(bar, 1, choices.find(" or ") == std::string::npos ? " or " : ", ");
-    return usage_error(command_, fmt::format("--format is '{}': it takes {}", echoed(get("format")), choices));
+  for (const auto& option : info_.options) {
+    if (option.choices.empty() || !has(option.name)) continue;
+    const std::string value = get(option.name);
+    if (std::find(option.choices.begin(), option.choices.end(), value) == option.choices.end()) {
+      return usage(fmt::format("--{} is '{}': it takes {}", option.name, echoed(value), alternatives(option.choices)));
+    }
   }
   return std::nullopt;
 }

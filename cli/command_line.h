@@ -4,15 +4,15 @@
 #include <boost/program_options.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/command_info.h"
 #include "common/base/status.h"
 
 namespace rt::cli {
-
-using Words = std::vector<std::string>;
 
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
@@ -26,15 +26,17 @@ class CommandLine {
   // `name` may hold a short form: "output,o". Values are text until they are asked for.
   CommandLine& option(const std::string& name, const std::string& value_name, const std::string& help);
   CommandLine& option_list(const std::string& name, const std::string& value_name, const std::string& help);   // may be given several times
+  CommandLine& choice(const std::string& name, const std::string& values, const std::string& help);            // one of "a|b|c"
   CommandLine& flag(const std::string& name, const std::string& help);
   CommandLine& hidden_option(const std::string& name);
   CommandLine& hidden_flag(const std::string& name);
   CommandLine& address_option();
   CommandLine& format_option(const std::string& choices = "table|json");
-  CommandLine& positional(const std::string& name, bool required);
+  CommandLine& log_options();                         // --log-style, --log-color, -v
+  CommandLine& positional(const std::string& name, bool required, const std::string& values = "");   // values: "a|b|c", for completion
   CommandLine& rest(const std::string& name);         // words after "--" (or after the first that is no option)
 
-  // An exit code when there is nothing more to do: --help was answered, or a usage error was printed.
+  // An exit code when there is nothing more to do: --help was answered, a usage error was printed, or only the table was wanted (describe()).
   std::optional<int> parse(const Words& words);
 
   bool has(const std::string& name) const { return values_.count(name) != 0; }
@@ -46,14 +48,20 @@ class CommandLine {
   Result<std::optional<int64_t>> whole(const std::string& name, int64_t min, int64_t max) const;
 
  private:
-  boost::program_options::options_description visible_, hidden_;
+  CommandLine& add(const std::string& name, OptionInfo option);
+  int usage(const std::string& message) const;
+  std::optional<int> read(const Words& words);
+  std::optional<int> check_values() const;
+
+  CommandInfo info_;
   boost::program_options::variables_map values_;
-  std::string command_, summary_, rest_name_, formats_;
-  std::vector<std::pair<std::string, bool>> positionals_;
   Words rest_;
 };
 
-// Prints "Error: ..." to stderr; the exit code of a usage error, of any other failure.
+// The table of the command that `run` starts: it comes as far as parse(), which does nothing else then. Nothing when it does not come that far.
+std::optional<CommandInfo> describe(const std::function<int()>& run);
+
+// Prints "Error: ..." to stderr, one line; the exit code of a usage error, of any other failure.
 int usage_error(const std::string& command, const std::string& message);
 int failure(const Error& error);
 inline int finish(const Status& status) { return status ? kExitOk : failure(status.error()); }

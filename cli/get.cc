@@ -37,7 +37,7 @@ Status show(const CommandLine& line, const state::Resource& resource, state::Que
 
 int run_get(const Words& words) {
   CommandLine line("get", std::string("Shows everything known of one of ") + kResources + ", as YAML.");
-  line.address_option().option("timeout", "SECONDS", "for the answer (default 30)").positional("RESOURCE", true).positional("ID", false);
+  line.address_option().option("timeout", "SECONDS", "for the answer (default 30)").positional("RESOURCE", true, "actors|placement-groups|nodes|workers|tasks|objects").positional("ID", false);
   if (auto code = line.parse(words)) return *code;
   const std::string word = line.get("RESOURCE");
   const state::Resource* resource = state_resource(word);

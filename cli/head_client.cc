@@ -8,7 +8,8 @@
 namespace rt::cli {
 namespace {
 
-constexpr int64_t kConnectTimeoutUs = 5'000'000;
+// With the hello: a head that is gone or does not answer shall not keep anybody for three seconds.
+constexpr int64_t kConnectTimeoutUs = 2'500'000;
 
 }  // namespace
 
@@ -32,6 +33,13 @@ Result<Head> connect_head(const std::string& option) {
                                                       peer.role == "node_manager" ? "node" : peer.role, program_name()));
   }
   return head;
+}
+
+Result<std::unique_ptr<rpc::SyncClient>> connect_node(const proto::Node& node) {
+  rpc::Identity me;
+  me.role = "client";
+  RT_ASSIGN(me.token, client_token());
+  return rpc::SyncClient::connect({.address = net::Address::tcp(node.ip(), node.port())}, me, kConnectTimeoutUs);
 }
 
 }  // namespace rt::cli

@@ -2,19 +2,54 @@
 
 #include "cli/commands.h"
 #include "cli/head_client.h"
+#include "common/base/ids.h"
+#include "common/proto/node_manager.pb.h"
+#include "common/state/over_http.h"
 
 namespace rt::cli {
 namespace {
 
-Status check(const CommandLine& line) {
-  if (line.has("component")) {
-    return make_error(Code::kUnsupported, fmt::format("--component '{}': no component but the head reports its health", line.get("component")));
-  }
-  RT_ASSIGN(Head head, connect_head(line.get("address")));
+constexpr int64_t kAnswerUs = 2'500'000;
+
+Result<proto::GetNodesReply> living_nodes(Head& head) {
   proto::GetNodesRequest request;
   request.set_alive_only(true);
-  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, request, 10'000'000));
+  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, request, kAnswerUs));
   if (reply.nodes().empty()) return make_error(Code::kUnavailable, fmt::format("the head at {} answers, but the cluster has no live node", head.address));
+  return reply;
+}
+
+// Every node-manager answers for itself, too.
+Status check_nodes(Head& head) {
+  RT_ASSIGN(auto reply, living_nodes(head));
+  std::string silent;
+  for (const auto& node : reply.nodes()) {
+    auto client = connect_node(node);
+    Result<proto::ProcessesReply> answer = make_error(Code::kUnavailable, "");
+    if (client) answer = (*client)->call(&proto::NodeManagerService::Stub::ListProcesses, proto::Empty(), kAnswerUs);
+    if (!client || !answer) silent += fmt::format("{}node {} ({})", silent.empty() ? "" : ", ", to_hex(node.node_id()).substr(0, 16), client ? answer.error().message : client.error().message);
+  }
+  if (silent.empty()) return {};
+  return make_error(Code::kUnavailable, "no answer of " + silent);
+}
+
+Status check_dashboard(Head& head) {
+  proto::KvGetRequest request;
+  request.set_ns("dashboard");
+  request.set_key("dashboard");
+  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::KvGet, request, kAnswerUs));
+  if (!reply.found()) return make_error(Code::kUnavailable, fmt::format("the head at {} has no HTTP interface: it was started with --include-dashboard=false, or its port was taken", head.address));
+  return state::knock("http://" + reply.value());
+}
+
+Status check(const CommandLine& line) {
+  const std::string component = line.get("component", "head");
+  if (component == "ray_client_server") return make_error(Code::kUnsupported, "--component 'ray_client_server': there is no such server, drivers join the cluster themselves (head, nodes and dashboard can be checked)");
+  RT_ASSIGN(Head head, connect_head(line.get("address")));
+  if (component == "nodes") return check_nodes(head);
+  if (component == "dashboard") return check_dashboard(head);
+  auto nodes = living_nodes(head);
+  if (!nodes) return nodes.error();
   return {};
 }
 
@@ -22,7 +57,9 @@ Status check(const CommandLine& line) {
 
 int run_health_check(const Words& words) {
   CommandLine line("health-check", "Exits 0 without output when the cluster is healthy, else 1 with the reason.");
-  line.address_option().option("component", "NAME", "a component's heartbeat").hidden_flag("skip-version-check");
+  line.address_option()
+      .choice("component", "head|nodes|dashboard|ray_client_server", "the head, which knows a living node (default); every node's own answer; the HTTP interface")
+      .hidden_flag("skip-version-check");
   if (auto code = line.parse(words)) return *code;
   return finish(check(line));
 }

@@ -1,30 +1,22 @@
 #include <fmt/core.h>
 
 #include "cli/commands.h"
+#include "cli/help_text.h"
+#include "cli/suggest.h"
 
 namespace rt::cli {
 
 int run_job(const Words& words) {
-  struct Command {
-    const char* name;
-    int (*run)(const Words&);
-    const char* summary;
-  };
-  static constexpr Command kCommands[] = {{"submit", run_job_submit, "run a program on the cluster and follow its output"},
-                                          {"status", run_job_status, "how a job is doing"},
-                                          {"logs", run_job_logs, "a job's output"},
-                                          {"list", run_job_list, "all submitted jobs"},
-                                          {"stop", run_job_stop, "end a job"},
-                                          {"delete", run_job_delete, "forget a job that has ended"}};
+  static constexpr std::pair<const char*, int (*)(const Words&)> kCommands[] = {{"submit", run_job_submit}, {"status", run_job_status}, {"logs", run_job_logs},
+                                                                                {"list", run_job_list},     {"stop", run_job_stop},     {"delete", run_job_delete}};
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-    fmt::print("Usage: {} job COMMAND [options]\n\nCommands:\n", program_name());
-    for (const auto& command : kCommands) fmt::print("  {:<8} {}\n", command.name, command.summary);
+    fmt::print("{}", commands_text("job", command_infos()));
     return words.empty() ? kExitUsage : kExitOk;
   }
-  for (const auto& command : kCommands) {
-    if (words[0] == command.name) return command.run(Words(words.begin() + 1, words.end()));
+  for (const auto& [name, run] : kCommands) {
+    if (words[0] == name) return run(Words(words.begin() + 1, words.end()));
   }
-  return usage_error("job", "no such command: job " + words[0]);
+  return usage_error("job", "no such command: job " + echoed(words[0]) + did_you_mean(words[0], command_names("job")));
 }
 
 }  // namespace rt::cli

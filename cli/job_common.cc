@@ -30,7 +30,7 @@ Status reconnect(JobServer& server, const Error& why) {
 }  // namespace
 
 void declare_job_options(CommandLine& line) {
-  line.address_option().hidden_option("verify").hidden_option("headers").hidden_option("log-style").hidden_option("log-color").hidden_flag("verbose,v");
+  line.address_option().hidden_option("verify").hidden_option("headers").log_options().hidden_flag("verbose,v");
 }
 
 bool is_terminal(const std::string& status) { return status == "SUCCEEDED" || status == "FAILED" || status == "STOPPED"; }

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/head_client.h"
+#include "cli/output.h"
+#include "cli/progress.h"
 #include "common/api_json/job_request.h"
 #include "common/base/environment.h"
 
@@ -66,7 +68,9 @@ class RpcJobServer final : public JobServer {
     size_t chunks = (size + kChunkBytes - 1) / kChunkBytes;
     std::ifstream file(path, std::ios::binary);
     std::string chunk;
+    Progress progress("Uploading");
     for (size_t i = 0; i < chunks; ++i) {
+      progress.at(static_cast<int64_t>(i), static_cast<int64_t>(chunks), binary_bytes(static_cast<double>(size)));
       chunk.resize(std::min<uint64_t>(kChunkBytes, size - i * kChunkBytes));
       if (!file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()))) return make_error(Code::kIo, "cannot read " + path);
       RT_TRY(put(fmt::format("{}#{}", name, i), chunk));

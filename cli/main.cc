@@ -1,64 +1,79 @@
 // rayctl (also installed as `ray`): finds the command and runs it.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/help_text.h"
 #include "cli/output.h"
+#include "cli/suggest.h"
 
 namespace rt::cli {
 namespace {
 
-struct Command {
-  const char* name;
-  int (*run)(const Words&);
-  const char* summary;      // nullptr: not listed
-};
+constexpr Command kHidden[] = {
+    {"settings-doc", run_settings_doc, ""}, {"command-doc", run_command_doc, ""}, {"man-pages", run_man_pages, ""}, {"__complete", run_complete, ""}};
 
-constexpr Command kCommands[] = {
-    {"start", run_start, "start a head on this machine, or a node that joins a cluster"},
-    {"stop", run_stop, "end what was started on this machine"},
-    {"status", run_status, "nodes, resource usage, and what waits for resources"},
-    {"nodes", run_nodes, "the cluster's nodes, as ray.nodes()"},
-    {"cluster-resources", run_cluster_resources, "what the cluster has, as ray.cluster_resources()"},
-    {"available-resources", run_available_resources, "what is free, as ray.available_resources()"},
-    {"list", run_list, "actors, tasks, objects, workers, jobs, ...: one line each"},
-    {"get", run_get, "everything known of one of them"},
-    {"summary", run_summary, "tasks, actors or objects, counted"},
-    {"logs", run_logs, "log files of every node: of a task, an actor, a worker, a job"},
-    {"memory", run_memory, "what refers to objects, and what they take"},
-    {"timeline", run_timeline, "write a Chrome trace of all tasks"},
-    {"metrics", run_metrics, "what programs count, as Prometheus text"},
-    {"stack", run_stack, "what every thread of every worker does now"},
-    {"profile", run_profile, "where the time of a process, actor, task, job or daemon goes"},
-    {"job", run_job, "submit programs and follow them: submit, status, logs, list, stop"},
-    {"kill-actor", run_kill_actor, "end a named actor"},
-    {"health-check", run_health_check, "exit 0 when the head answers"},
-    {"get-auth-token", run_get_auth_token, "print the cluster token"},
-    {"version", run_version, "print the version"},
-    {"settings-doc", run_settings_doc, nullptr},
-};
+// Commands of Ray's that this release has not; who types one learns so.
+constexpr std::pair<const char*, const char*> kAbsent[] = {
+    {"attach", "the cluster launcher"}, {"cluster-dump", "the cluster launcher"}, {"dashboard", "the cluster launcher"}, {"down", "the cluster launcher"}, {"exec", "the cluster launcher"},
+    {"get-head-ip", "the cluster launcher"}, {"get-worker-ips", "the cluster launcher"}, {"kill-random-node", "the cluster launcher"}, {"kuberay-autoscaler", "the cluster launcher"},
+    {"local-dump", "the cluster launcher"}, {"monitor", "the cluster launcher"}, {"rsync-down", "the cluster launcher"}, {"rsync-up", "the cluster launcher"}, {"submit", "the cluster launcher"},
+    {"up", "the cluster launcher"}, {"check-open-ports", "asking a service outside the cluster"}, {"cpp", "the C++ project generator"}, {"disable-usage-stats", "there is nothing to switch off: it"},
+    {"enable-usage-stats", "collecting usage statistics"}, {"global-gc", "collecting garbage everywhere"}, {"sanity-check", "the sanity check (`microbenchmark` runs tasks)"},
+    {"symmetric-run", "running one command on every node"}};
 
-void print_help() {
-  fmt::print("Usage: {} COMMAND [options]\n\nCommands:\n", program_name());
-  for (const auto& command : kCommands) {
-    if (command.summary) fmt::print("  {:<20} {}\n", command.name, command.summary);
+// What Ray's command line takes in front of a command. This program writes no log.
+Result<size_t> skip_global_options(const Words& words) {
+  static const Words kLevels = {"debug", "info", "warning", "error", "critical"};
+  size_t at = 0;
+  while (at < words.size() && (words[at].starts_with("--logging-level") || words[at].starts_with("--logging-format"))) {
+    size_t equals = words[at].find('=');
+    std::string name = words[at].substr(0, equals), value = equals == std::string::npos ? "" : words[at].substr(equals + 1);
+    if (name != "--logging-level" && name != "--logging-format") break;
+    if (equals == std::string::npos) {
+      if (++at == words.size()) return make_error(Code::kInvalid, name + " needs a value");
+      value = words[at];
+    }
+    if (name == "--logging-level" && std::find(kLevels.begin(), kLevels.end(), value) == kLevels.end()) {
+      return make_error(Code::kInvalid, fmt::format("--logging-level is '{}': it takes debug, info, warning, error or critical", echoed(value)));
+    }
+    ++at;
   }
-  fmt::print("\n'{} COMMAND --help' shows a command's options.\n", program_name());
+  return at;
+}
+
+int no_such(const std::string& word) {
+  Words known = command_names();
+  if (word.starts_with("-")) return usage_error("", "no such option: " + echoed(word) + did_you_mean(word, {"--help", "--version", "--logging-level", "--logging-format"}));
+  for (const auto& [name, what] : kAbsent) {
+    if (word == name) return usage_error("", fmt::format("no such command: {} ({} is not part of this release)", word, what));
+  }
+  return usage_error("", "no such command: " + echoed(word) + did_you_mean(word, known));
 }
 
 int dispatch(const Words& words) {
-  if (words.size() > 1 && words[0] == "help") return dispatch({words[1], "--help"});
-  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    print_help();
+  if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+    fmt::print("{}", commands_text("", command_infos()));
     return words.empty() ? kExitUsage : kExitOk;
   }
-  if (words[0] == "--version") return run_version({});
-  for (const auto& command : kCommands) {
-    if (words[0] == command.name) return command.run(Words(words.begin() + 1, words.end()));
+  const Words rest(words.begin() + 1, words.end());
+  if (words[0] == "--version") return run_version(rest);
+  for (const Command& command : commands()) {
+    if (words[0] == command.name) return command.run(rest);
   }
-  return usage_error("", (words[0].starts_with("-") ? "no such option: " : "no such command: ") + words[0]);
+  for (const Command& command : kHidden) {
+    if (words[0] == command.name) return command.run(rest);
+  }
+  return no_such(words[0]);
+}
+
+int run(const Words& words) {
+  auto skipped = skip_global_options(words);
+  if (!skipped) return usage_error("", skipped.error().message);
+  return dispatch(Words(words.begin() + static_cast<std::ptrdiff_t>(*skipped), words.end()));
 }
 
 }  // namespace
@@ -67,6 +82,6 @@ int dispatch(const Words& words) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);     // a lost head is an error to report, not a reason to vanish
   rt::cli::set_program_name(std::filesystem::path(argv[0]).filename());
-  int code = rt::cli::dispatch(rt::cli::Words(argv + 1, argv + argc));
+  int code = rt::cli::run(rt::cli::Words(argv + 1, argv + argc));
   return code == rt::cli::kExitOk ? rt::cli::finish(rt::cli::flush_output()) : code;
 }

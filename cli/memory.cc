@@ -25,8 +25,8 @@ Status show(const CommandLine& line, const state::MemoryQuery& query) {
 
 int run_memory(const Words& words) {
   CommandLine line("memory", "Shows which processes refer to which objects, and how full the object stores are.");
-  line.address_option().option("group-by", "NODE_ADDRESS|STACK_TRACE", "default NODE_ADDRESS").option("sort-by", "PID|OBJECT_SIZE|REFERENCE_TYPE", "default OBJECT_SIZE")
-      .option("units", "B|KB|MB|GB", "of sizes: powers of 1000 (default B)").flag("no-format", "columns apart by '|' (which they always are)").flag("stats-only", "the object stores alone")
+  line.address_option().choice("group-by", "NODE_ADDRESS|STACK_TRACE", "default NODE_ADDRESS").choice("sort-by", "PID|OBJECT_SIZE|REFERENCE_TYPE", "default OBJECT_SIZE")
+      .choice("units", "B|KB|MB|GB", "of sizes: powers of 1000 (default B)").flag("no-format", "columns apart by '|' (which they always are)").flag("stats-only", "the object stores alone")
       .option("num-entries,n", "N", "of each group (also --n; default: all)");
   Words own = words;
   for (std::string& word : own) {

@@ -3,17 +3,21 @@
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/style.h"
+#include "common/base/ids.h"
+#include "common/resources/resource_set.h"
 
 namespace rt::cli {
 namespace {
 
 std::string resources_text(const proto::Node& node) {
-  auto resources = api_json::node_json(node)["Resources"];
   std::string text;
-  for (const auto& [name, value] : resources.items()) {
+  const ResourceSet total = ResourceSet::from_proto(node.total());
+  for (const auto& [name, units] : total.all()) {
     if (name.starts_with("node:")) continue;
     bool bytes = name == "memory" || name == "object_store_memory";
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, bytes ? binary_bytes(value.get<double>()) : amount(value.get<double>()));
+    double value = static_cast<double>(units) / ResourceSet::kUnit;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, bytes ? binary_bytes(value) : amount(value));
   }
   return text;
 }
@@ -28,8 +32,7 @@ Status show(const CommandLine& line) {
   }
   std::vector<Words> rows = {{"NODE ID", "STATE", "ADDRESS", "NAME", "ROLE", "RESOURCES"}};
   for (const auto& node : nodes) {
-    std::string id = api_json::node_json(node)["NodeID"];
-    rows.push_back({id.substr(0, 16), node.alive() ? "alive" : "dead", fmt::format("{}:{}", node.ip(), node.port()), node.name(), node.is_head() ? "head" : "node",
+    rows.push_back({to_hex(node.node_id()).substr(0, 16), node.draining() && node.alive() ? painted("draining", Ink::kWarning) : node.alive() ? painted("alive", Ink::kGood) : painted("dead", Ink::kBad), fmt::format("{}:{}", node.ip(), node.port()), node.name(), node.is_head() ? "head" : "node",
                     node.alive() ? resources_text(node) : node.death_message()});
   }
   fmt::print("{}", table(rows));

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "cli/style.h"
+
 namespace rt::cli {
 namespace {
 
@@ -24,12 +26,12 @@ std::string table(const std::vector<Words>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
   }
   std::string out;
   for (const auto& row : rows) {
     std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], widths[i]) : row[i];
+    for (size_t i = 0; i < row.size(); ++i) line += i + 1 < row.size() ? row[i] + std::string(widths[i] - columns_of(row[i]) + 2, ' ') : row[i];
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return out;
@@ -59,9 +61,8 @@ std::string amount(double value) {
   return text;
 }
 
-void print_json(const api_json::Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, api_json::Json::error_handler_t::replace));
-}
+std::string json_text(const api_json::Json& json) { return json.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n"; }
+void print_json(const api_json::Json& json) { fmt::print("{}", json_text(json)); }
 
 void print_resources(const api_json::Json& resources, bool as_json) {
   if (as_json) return print_json(resources);

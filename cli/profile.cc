@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/profile_common.h"
+#include "cli/progress.h"
 #include "common/profile/sampler.h"
 
 namespace rt::cli {
@@ -49,8 +49,11 @@ Status run(const CommandLine& line, const Request& request) {
   query.node = line.get("node");
   query.native = !line.has("no-native");
   query.profile = request;
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "Looking at {} for {} s ...\n", echoed(query.target), request.duration_ms() / 1000);
-  RT_ASSIGN(state::ProfileAnswer answer, ask_profile(line, query));
+  auto ask = [&] {
+    TimedProgress progress("Looking at " + echoed(query.target), request.duration_ms() * 1000);
+    return ask_profile(line, query);
+  };
+  RT_ASSIGN(state::ProfileAnswer answer, ask());
   for (const auto& of : answer.all) {
     for (const std::string& note : of.samples.notes()) fmt::print(stderr, "Note: {}: {}\n", of.title, note);
   }
@@ -71,9 +74,9 @@ Status run(const CommandLine& line, const Request& request) {
 int run_profile(const Words& words) {
   CommandLine line("profile", "Says where the time of a process goes: of an id of a process, an actor, a running task or a job, an actor's name or class, 'all', or of head, node-manager, object-store.");
   line.address_option().option("duration,d", "SECONDS", "how long to look (default: 10)").option("rate,r", "HZ", "looks a second (default: 100)");
-  line.option("mode", "wall|cpu|offcpu", "all time (the default), time on a processor, time asleep");
+  line.choice("mode", "wall|cpu|offcpu", "all time (the default), time on a processor, time asleep");
   line.flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
-  line.option("format,f", "flamegraph|speedscope|folded|text", "the default: flamegraph into a file, text on the terminal");
+  line.choice("format,f", "flamegraph|speedscope|folded|text", "the default: flamegraph into a file, text on the terminal");
   line.option("output,o", "FILE", "where to (default: standard output)").option("node", "ID|IP", "processes of this node only").positional("target", true);
   if (auto code = line.parse(words)) return *code;
   if (line.has("native") && line.has("no-native")) return usage_error("profile", "--native and --no-native exclude each other");

@@ -142,6 +142,7 @@ void declare_start_options(CommandLine& line) {
       .option("tls-cert", "FILE", "speak TLS, with this certificate (sets RAY_USE_TLS and RAY_TLS_SERVER_CERT for what is started)")
       .option("tls-key", "FILE", "its key (RAY_TLS_SERVER_KEY)")
       .option("tls-ca", "FILE", "the certificate of the cluster's authority (RAY_TLS_CA_CERT)");
+  line.log_options().hidden_flag("verbose,v");
   for (const char* name : kPointless) line.hidden_option(name);
   for (const char* name : kRedis) line.hidden_option(name);
   for (const char* name : kSwitches) line.hidden_option(name);

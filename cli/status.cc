@@ -1,21 +1,39 @@
 #include <fmt/core.h>
 
+#include <optional>
+
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/screen.h"
 #include "cli/status_text.h"
 
 namespace rt::cli {
 namespace {
 
-Status show(const CommandLine& line) {
-  RT_ASSIGN(Head head, connect_head(line.get("address")));
-  RT_ASSIGN(auto status, head.client->call(&proto::HeadService::Stub::GetClusterStatus, proto::Empty()));
-  if (line.json()) {
-    print_json(status_json(status));
-  } else {
-    fmt::print("{}", status_text(status, line.has("verbose")));
+// A head that was lost is looked for again at the next question.
+class StatusPages {
+ public:
+  explicit StatusPages(const CommandLine& line) : line_(line) {}
+
+  Result<std::string> next() {
+    if (!head_ || !head_->client->connection()->is_open()) {
+      RT_ASSIGN(Head head, connect_head(line_.get("address")));
+      head_ = std::move(head);
+    }
+    RT_ASSIGN(auto status, head_->client->call(&proto::HeadService::Stub::GetClusterStatus, proto::Empty(), kAnswerUs));
+    return line_.json() ? json_text(status_json(status)) : status_text(status, line_.has("verbose"));
   }
+
+ private:
+  static constexpr int64_t kAnswerUs = 30'000'000;
+  const CommandLine& line_;
+  std::optional<Head> head_;
+};
+
+Status show(const CommandLine& line) {
+  RT_ASSIGN(std::string page, StatusPages(line).next());
+  fmt::print("{}", page);
   return {};
 }
 
@@ -23,9 +41,17 @@ Status show(const CommandLine& line) {
 
 int run_status(const Words& words) {
   CommandLine line("status", "Shows nodes, resource usage, what waits for resources, and recent failures.");
-  line.address_option().format_option().flag("verbose,v", "also usage per node");
+  line.address_option().format_option().flag("verbose,v", "also usage per node").flag("watch,w", "again and again, in place, until q");
+  declare_refresh(line);
   if (auto code = line.parse(words)) return *code;
-  return finish(show(line));
+  auto how = refresh_of(line);
+  if (!how) return usage_error("status", how.error().message);
+  if (!line.has("watch")) {
+    if (line.has("interval") || line.has("iterations")) return usage_error("status", "--interval and --iterations are of --watch");
+    return finish(show(line));
+  }
+  StatusPages pages(line);
+  return finish(refresh(*how, [&] { return pages.next(); }));
 }
 
 }  // namespace rt::cli

@@ -48,8 +48,16 @@ bool is_idle(const proto::Node& node) {
 std::string node_lines(const std::vector<const proto::Node*>& nodes, const char* none) {
   if (nodes.empty()) return fmt::format(" ({})\n", none);
   std::string lines;
-  for (const auto* node : nodes) lines += fmt::format(" 1 node_{}\n", to_hex(node->node_id()));
+  for (const auto* node : nodes) lines += fmt::format(" 1 node_{}{}\n", to_hex(node->node_id()), node->draining() ? " (draining: takes nothing new)" : "");
   return lines;
+}
+
+std::vector<const proto::Node*> alive_nodes(const proto::ClusterStatusReply& status) {
+  std::vector<const proto::Node*> alive;
+  for (const auto& node : status.nodes()) {
+    if (node.alive()) alive.push_back(&node);
+  }
+  return alive;
 }
 
 std::string demand_lines(const proto::ClusterStatusReply& status) {
@@ -105,6 +113,12 @@ std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
   text += "From request_resources:\n (none)\nPending Demands:\n" + demand_lines(status);
   if (verbose) text += per_node_lines(alive, verbose);
   return text;
+}
+
+std::string usage_summary(const proto::ClusterStatusReply& status) {
+  std::string lines = usage_lines(alive_nodes(status), false), text;
+  for (const std::string& line : words_of(lines, '\n')) text += (text.empty() ? "" : ",") + line;
+  return text.empty() ? "nothing" : text.substr(text.find_first_not_of(' '));
 }
 
 api_json::Json status_json(const proto::ClusterStatusReply& status) {

@@ -9,6 +9,8 @@
 namespace rt::cli {
 
 std::string status_text(const proto::ClusterStatusReply& status, bool verbose);
+// "1.0/4.0 CPU, 0B/16.17GiB memory" of the living nodes together.
+std::string usage_summary(const proto::ClusterStatusReply& status);
 api_json::Json status_json(const proto::ClusterStatusReply& status);
 
 }  // namespace rt::cli

@@ -36,7 +36,9 @@ int run_stop(const Words& words) {
   CommandLine line("stop", "Ends the nodes that were started on this machine: what their sessions recorded, nothing found by name.");
   line.flag("force,f", "kill at once")
       .option("grace-period,g", "SECONDS", "time to end in an orderly way (default 16)")
-      .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)");
+      .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)")
+      .log_options()
+      .hidden_flag("verbose,v");
   if (auto code = line.parse(words)) return *code;
   Status stopped = stop(line);
   if (!stopped && stopped.error().code == Code::kInvalid) return usage_error("stop", stopped.error().message);

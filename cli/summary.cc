@@ -25,7 +25,7 @@ Status show(const CommandLine& line, const state::Query& query) {
 
 int run_summary(const Words& words) {
   CommandLine line("summary", "Counts tasks by function, actors by class, or objects by the place in the program that made them.");
-  line.address_option().format_option().option("timeout", "SECONDS", "for the answer (default 30)").positional("tasks|actors|objects", true);
+  line.address_option().format_option().option("timeout", "SECONDS", "for the answer (default 30)").positional("tasks|actors|objects", true, "tasks|actors|objects");
   if (auto code = line.parse(words)) return *code;
   const std::string resource = line.get("tasks|actors|objects");
   if (resource != "tasks" && resource != "actors" && resource != "objects") {

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "common/base/clock.h"
 #include "common/events/task_events.h"
 #include "common/launch/launch.h"
@@ -26,7 +27,8 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 // Page by page: a long-running cluster's trace need not fit in memory.
 Result<int64_t> write_trace(Head& head, std::FILE* file, int64_t* dropped) {
-  int64_t written = 0, after = 0;
+  int64_t written = 0, after = 0, bytes = 0;
+  Progress progress("Writing the trace:");
   bool first = true;
   std::fputc('[', file);
   for (bool more = true; more;) {
@@ -47,6 +49,8 @@ Result<int64_t> write_trace(Head& head, std::FILE* file, int64_t* dropped) {
       first = false;
       std::fwrite(json.data(), 1, json.size(), file);
       written += static_cast<int64_t>(data->events.size());
+      bytes += static_cast<int64_t>(json.size());
+      progress.at(0, 0, fmt::format("{} tasks and calls, {}", written, binary_bytes(static_cast<double>(bytes))));
     }
     *dropped = std::max(*dropped, reply.dropped());
     more = reply.more() && reply.next_row() > after;

@@ -1,0 +1,56 @@
+// The few lines that each shell needs: they ask this program what to offer.
+#include "cli/completion.h"
+
+namespace rt::cli {
+namespace {
+
+// Words are split at '=' by bash itself (COMP_WORDBREAKS): they are put together again, and the part in front of '=' is not offered twice.
+constexpr char kBash[] = R"sh(# bash completion for PROGRAM (made by `PROGRAM completion bash`)
+_PROGRAM_complete() {
+  local line="${COMP_LINE:0:COMP_POINT}" words candidate
+  read -ra words <<<"$line"
+  [[ $line == *[[:space:]] ]] && words+=("")
+  local current="${words[-1]}" cut=""
+  [[ $current == --*=* && $COMP_WORDBREAKS == *=* ]] && cut="${current%%=*}="
+  COMPREPLY=()
+  while IFS=$'\t' read -r candidate _; do
+    [[ $candidate == */ ]] && compopt -o nospace 2>/dev/null
+    COMPREPLY+=("${candidate#"$cut"}")
+  done < <("${words[0]}" __complete "${words[@]:1}" 2>/dev/null)
+}
+complete -F _PROGRAM_complete PROGRAM
+)sh";
+
+constexpr char kZsh[] = R"sh(#compdef PROGRAM
+# zsh completion for PROGRAM (made by `PROGRAM completion zsh`)
+_PROGRAM() {
+  local -a offered
+  local candidate what
+  while IFS=$'\t' read -r candidate what; do
+    offered+=("${candidate//:/\\:}${what:+:$what}")
+  done < <("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
+  _describe -V 'PROGRAM' offered
+}
+if [[ "$funcstack[1]" == _PROGRAM ]]; then _PROGRAM "$@"; else compdef _PROGRAM PROGRAM; fi
+)sh";
+
+constexpr char kFish[] = R"sh(# fish completion for PROGRAM (made by `PROGRAM completion fish`)
+function __PROGRAM_complete
+  set -l words (commandline -opc) (commandline -ct)
+  $words[1] __complete $words[2..-1] 2>/dev/null
+end
+complete -c PROGRAM -f -a '(__PROGRAM_complete)'
+)sh";
+
+}  // namespace
+
+std::optional<std::string> completion_script(const std::string& shell, const std::string& program) {
+  const char* form = shell == "bash" ? kBash : shell == "zsh" ? kZsh : shell == "fish" ? kFish : nullptr;
+  if (!form) return std::nullopt;
+  constexpr std::string_view kPlace = "PROGRAM";
+  std::string script = form;
+  for (size_t at = script.find(kPlace); at != std::string::npos; at = script.find(kPlace, at + program.size())) script.replace(at, kPlace.size(), program);
+  return script;
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,69 @@
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/debug_text.h"
+#include "cli/head_client.h"
+#include "cli/output.h"
+#include "cli/state_common.h"
+
+namespace rt::cli {
+namespace {
+
+constexpr char kBreakpoints[] = "pdb", kBreakpointPrefix[] = "RAY_PDB_";     // as python/ray/util/rpdb.py has them
+
+Status find_breakpoints(Head& head, int64_t timeout_us, WaitingLook* look) {
+  proto::KvListRequest list;
+  list.set_ns(kBreakpoints);
+  list.set_prefix(kBreakpointPrefix);
+  RT_ASSIGN(auto keys, head.client->call(&proto::HeadService::Stub::KvList, list, timeout_us));
+  for (const std::string& key : keys.keys()) {
+    proto::KvGetRequest get;
+    get.set_ns(kBreakpoints);
+    get.set_key(key);
+    RT_ASSIGN(auto value, head.client->call(&proto::HeadService::Stub::KvGet, get, timeout_us));
+    auto json = api_json::Json::parse(value.value(), nullptr, false);
+    if (value.found() && json.is_object()) look->breakpoints.push_back(std::move(json));
+  }
+  return {};
+}
+
+Status show(const CommandLine& line, int64_t timeout_us) {
+  RT_ASSIGN(Head head, connect_head(line.get("address")));
+  WaitingLook look;
+  RT_ASSIGN(look.status, head.client->call(&proto::HeadService::Stub::GetClusterStatus, proto::Empty(), timeout_us));
+  proto::ListActorsRequest actors;
+  actors.set_alive_only(true);
+  actors.set_all_namespaces(true);
+  RT_ASSIGN(auto living, head.client->call(&proto::HeadService::Stub::ListActors, actors, timeout_us));
+  look.actors.assign(living.actors().begin(), living.actors().end());
+  RT_TRY(find_breakpoints(head, timeout_us, &look));
+  state::Query query{"tasks"};
+  query.detail = true;
+  query.limit = state::kMaxLimit;
+  query.timeout_us = timeout_us;
+  for (const char* state : {"FINISHED", "FAILED"}) query.filters.push_back({"state", false, state});
+  RT_ASSIGN(std::string token, client_token());
+  RT_ASSIGN(auto tasks, state::list({head.address, token}, query));
+  look.tasks = tasks.json["result"];
+  if (line.json()) {
+    print_json(debug_json(look));
+  } else {
+    fmt::print("{}", debug_text(look));
+  }
+  RT_TRY(flush_output());
+  warn_of_missing(tasks.json);
+  return {};
+}
+
+}  // namespace
+
+int run_debug(const Words& words) {
+  CommandLine line("debug", "Says what waits and why: resources that no node has or that others hold, arguments that are not ready, actors that are started again, breakpoints.");
+  line.address_option().format_option().option("timeout", "SECONDS", "for the answer (default 30)").hidden_flag("verbose,v");
+  if (auto code = line.parse(words)) return *code;
+  auto timeout = timeout_us(line);
+  if (!timeout) return usage_error("debug", timeout.error().message);
+  return finish(show(line, *timeout));
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,159 @@
+#include "cli/debug_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cli/output.h"
+#include "cli/style.h"
+#include "common/base/ids.h"
+#include "common/resources/resource_set.h"
+
+namespace rt::cli {
+namespace {
+
+constexpr size_t kMostHolders = 5;
+
+struct Holder {
+  std::string name;
+  ResourceSet holds;
+};
+
+// The most of one resource that a living node has, and what is free of it in all.
+struct Supply {
+  double most = 0, free = 0;
+};
+
+Supply supply_of(const proto::ClusterStatusReply& status, const std::string& resource) {
+  Supply supply;
+  for (const auto& node : status.nodes()) {
+    if (!node.alive() || node.draining()) continue;
+    supply.most = std::max(supply.most, ResourceSet::from_proto(node.total()).get(resource));
+    supply.free += ResourceSet::from_proto(node.available()).get(resource);
+  }
+  return supply;
+}
+
+ResourceSet from_json(const api_json::Json& amounts) {
+  std::map<std::string, double> map;
+  if (amounts.is_object()) {
+    for (const auto& [name, value] : amounts.items()) {
+      if (value.is_number()) map[name] = value.get<double>();
+    }
+  }
+  auto set = ResourceSet::from_map(map);
+  return set ? *set : ResourceSet();
+}
+
+std::string text_of(const api_json::Json& row, const char* name) {
+  auto it = row.find(name);
+  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+// Running tasks by function, and living actors.
+std::vector<Holder> holders_of(const WaitingLook& look) {
+  std::vector<Holder> all;
+  std::map<std::string, std::pair<int64_t, ResourceSet>> tasks;
+  for (const auto& row : look.tasks) {
+    if (text_of(row, "state") != "RUNNING" || text_of(row, "type") == "ACTOR_TASK") continue;
+    auto& [count, held] = tasks[text_of(row, "func_or_class_name")];
+    ++count;
+    held.add(from_json(row.value("required_resources", api_json::Json::object())));
+  }
+  for (const auto& [name, what] : tasks) all.push_back({fmt::format("{} running {}", what.first, name), what.second});
+  for (const auto& actor : look.actors) {
+    if (actor.state() != proto::ACTOR_ALIVE) continue;
+    const auto& spec = actor.spec();
+    all.push_back({fmt::format("actor {}{} (pid {})", spec.class_name(), spec.name().empty() ? "" : " '" + spec.name() + "'", actor.pid()), ResourceSet::from_proto(spec.creation().resources())});
+  }
+  return all;
+}
+
+bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wanted) {
+  return std::any_of(status.nodes().begin(), status.nodes().end(), [&](const proto::Node& node) { return node.alive() && !node.draining() && ResourceSet::from_proto(node.total()).contains(wanted); });
+}
+
+Explanation explain_resources(const WaitingLook& look, const std::vector<Holder>& holders, const ResourceSet& wanted, int64_t count, const std::string& what) {
+  Explanation one{count, fmt::format("{} {}", what.empty() ? "task or actor" : what, wanted.to_string()), "", {}};
+  bool possible = any_node_has(look.status, wanted);
+  std::string short_of;
+  std::vector<std::string> scarce;
+  for (const auto& [name, units] : wanted.all()) {
+    double need = static_cast<double>(units) / ResourceSet::kUnit;
+    Supply supply = supply_of(look.status, name);
+    if (!possible && supply.most < need) short_of += fmt::format("{}{} of {} (the largest node has {})", short_of.empty() ? "" : ", ", amount(need), name, amount(supply.most));
+    if (possible && supply.free < need) {
+      short_of += fmt::format("{}{} of {} ({} free)", short_of.empty() ? "" : ", ", amount(need), name, amount(supply.free));
+      scarce.push_back(name);
+    }
+  }
+  if (!possible) {
+    one.why = short_of.empty() ? "no single node has all of it: it waits until one joins" : fmt::format("no node has {}: it waits until one joins", short_of);
+    return one;
+  }
+  if (short_of.empty()) {
+    one.why = "each is free, though not on one node that may run it; or a worker is just being started";
+    return one;
+  }
+  one.why = "needs " + short_of;
+  std::vector<Holder> by_amount = holders;
+  auto held = [&](const Holder& holder) {
+    double sum = 0;
+    for (const std::string& name : scarce) sum += holder.holds.get(name);
+    return sum;
+  };
+  std::stable_sort(by_amount.begin(), by_amount.end(), [&](const Holder& a, const Holder& b) { return held(a) > held(b); });
+  for (const Holder& holder : by_amount) {
+    if (held(holder) <= 0 || one.holders.size() == kMostHolders) break;
+    one.holders.push_back(fmt::format("{}: {}", holder.name, holder.holds.to_string()));
+  }
+  return one;
+}
+
+// Tasks that have not asked for resources yet, by function and state.
+void explain_arguments(const WaitingLook& look, std::vector<Explanation>* all) {
+  std::map<std::string, int64_t> counts;
+  for (const auto& row : look.tasks) {
+    if (text_of(row, "state") == "PENDING_ARGS_AVAIL") ++counts[text_of(row, "func_or_class_name")];
+  }
+  for (const auto& [name, count] : counts) all->push_back({count, name, "arguments are not ready: other tasks make them, or they are on their way", {}});
+}
+
+}  // namespace
+
+std::vector<Explanation> explain(const WaitingLook& look) {
+  std::vector<Explanation> all;
+  const std::vector<Holder> holders = holders_of(look);
+  for (const auto& demand : look.status.demands()) all.push_back(explain_resources(look, holders, ResourceSet::from_proto(demand.resources()), demand.count(), demand.what()));
+  for (const auto& actor : look.actors) {
+    if (actor.state() != proto::ACTOR_RESTARTING) continue;
+    std::string name = actor.spec().name().empty() ? actor.spec().class_name() : fmt::format("{} '{}'", actor.spec().class_name(), actor.spec().name());
+    all.push_back({1, "actor " + name, fmt::format("it ended and is being started again, for the {}. time{}{}", actor.num_restarts(), actor.death().message().empty() ? "" : ": ", actor.death().message()), {}});
+  }
+  explain_arguments(look, &all);
+  return all;
+}
+
+std::string debug_text(const WaitingLook& look) {
+  std::string text = fmt::format("======== What waits, and why: {} ========\n", local_time(look.status.wall_time_ms()));
+  auto all = explain(look);
+  for (const Explanation& one : all) {
+    text += fmt::format("{} {}\n    {}\n", painted(fmt::format("{}x", one.count), Ink::kWarning), one.what, one.why);
+    for (const std::string& holder : one.holders) text += "    held by " + holder + "\n";
+  }
+  if (all.empty()) text += "Nothing waits.\n";
+  for (const auto& point : look.breakpoints) {
+    text += fmt::format("Breakpoint: pid {} waits at {}; connect with: nc {}\n", point.value("pid", 0), text_of(point, "place"), text_of(point, "pdb_address"));
+  }
+  return text;
+}
+
+api_json::Json debug_json(const WaitingLook& look) {
+  using api_json::Json;
+  Json waiting = Json::array(), breakpoints = Json::array();
+  for (const Explanation& one : explain(look)) waiting.push_back({{"count", one.count}, {"what", one.what}, {"why", one.why}, {"held_by", one.holders}});
+  for (const auto& point : look.breakpoints) breakpoints.push_back(point);
+  return {{"time_ms", look.status.wall_time_ms()}, {"waiting", waiting}, {"breakpoints", breakpoints}};
+}
+
+}  // namespace rt::cli

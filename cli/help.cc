@@ -1,0 +1,32 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/help_text.h"
+#include "cli/suggest.h"
+
+namespace rt::cli {
+
+int run_help(const Words& words) {
+  CommandLine line("help", "Shows what a command does, its options and examples; without a command, which commands there are.");
+  line.positional("COMMAND", false).positional("SUBCOMMAND", false);
+  if (auto code = line.parse(words)) return *code;
+  std::string name = line.get("COMMAND");
+  if (line.has("SUBCOMMAND")) name += " " + line.get("SUBCOMMAND");
+  auto all = command_infos();
+  auto found = std::find_if(all.begin(), all.end(), [&](const CommandInfo& info) { return info.name == name; });
+  if (name.empty() || (found != all.end() && found->is_group)) {
+    fmt::print("{}", commands_text(name, all));
+    return kExitOk;
+  }
+  if (found == all.end()) {
+    Words names;
+    for (const auto& info : all) names.push_back(info.name);
+    return usage_error("", "no such command: " + echoed(name) + did_you_mean(name, names));
+  }
+  fmt::print("{}", help_text(*found, examples_of(name)));
+  return kExitOk;
+}
+
+}  // namespace rt::cli

@@ -1,0 +1,220 @@
+"""The lines of the standard microbenchmark, as cases of one driver: each is (name, multiplier, function).
+
+Runs on any package that is importable as `ray`: `rayctl microbenchmark`, `python -m ray._private.ray_perf`, or as a file (bench/lines.py). TESTS_TO_RUN and
+TESTS_TO_SKIP in the environment are texts that names of lines contain. Method: warm up for `--warm` seconds, then `--rounds` rounds of at least `--seconds` each; the
+rate is calls times multiplier a second, reported as mean and population standard deviation of the rounds.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+
+import ray
+
+CPUS = multiprocessing.cpu_count()
+HALF = max(1, CPUS // 2)
+
+
+@ray.remote
+def small_value():
+    return b"ok"
+
+
+@ray.remote(num_cpus=0)
+class Actor:
+    def small_value(self):
+        return b"ok"
+
+    def small_value_arg(self, x):
+        return b"ok"
+
+    def small_value_batch(self, n):
+        ray.get([small_value.remote() for _ in range(n)])
+
+
+@ray.remote
+class AsyncActor:
+    async def small_value(self):
+        return b"ok"
+
+    async def small_value_with_arg(self, x):
+        return b"ok"
+
+
+@ray.remote(num_cpus=0)
+class Client:
+    def __init__(self, servers):
+        self.servers = servers if isinstance(servers, list) else [servers]
+
+    def small_value_batch(self, n):
+        results = []
+        for s in self.servers:
+            results.extend([s.small_value.remote() for _ in range(n)])
+        ray.get(results)
+
+    def small_value_batch_arg(self, n):
+        x = ray.put(0)
+        results = []
+        for s in self.servers:
+            results.extend([s.small_value_arg.remote(x) for _ in range(n)])
+        ray.get(results)
+
+
+@ray.remote
+def put_small():
+    for _ in range(100):
+        ray.put(0)
+
+
+@ray.remote
+def put_large():
+    import numpy as np
+
+    for _ in range(10):
+        ray.put(np.zeros(10 * 1024 * 1024, dtype=np.int64))
+
+
+@ray.remote
+def make_refs(n):
+    return [ray.put(1) for _ in range(n)]
+
+
+@ray.remote
+def call_actors(actors):
+    ray.get([actors[i % len(actors)].small_value.remote() for i in range(5000)])
+
+
+def cases():
+    """Yields (name, multiplier, zero-argument callable); set-up happens right before each."""
+    value = ray.put(0)
+    yield "single client get calls (Plasma Store)", 1, lambda: ray.get(value)
+    yield "single client put calls (Plasma Store)", 1, lambda: ray.put(0)
+    yield "multi client put calls (Plasma Store)", 1000, lambda: ray.get([put_small.remote() for _ in range(10)])
+
+    def gigabytes():
+        import numpy as np
+
+        array = np.zeros(100 * 1024 * 1024, dtype=np.int64)
+        return lambda: ray.put(array)
+
+    yield "single client put gigabytes", 0.8, gigabytes()
+    yield "single client tasks and get batch", 1, lambda: ray.get([small_value.remote() for _ in range(1000)])
+    yield "multi client put gigabytes", 8.0, lambda: ray.get([put_large.remote() for _ in range(10)])
+
+    refs = make_refs.remote(10000)
+    ray.wait([refs])
+    yield "single client get object containing 10k refs", 1, lambda: ray.get(refs)
+    del refs
+
+    def wait_1k():
+        rest = [small_value.remote() for _ in range(1000)]
+        fetch = True
+        for _ in range(1000):
+            _ready, rest = ray.wait(rest, fetch_local=fetch)
+            fetch = False
+
+    yield "single client wait 1k refs", 1, wait_1k
+    yield "single client tasks sync", 1, lambda: ray.get(small_value.remote())
+    yield "single client tasks async", 1000, lambda: ray.get([small_value.remote() for _ in range(1000)])
+
+    actors = [Actor.remote() for _ in range(4)]
+    yield "multi client tasks async", 40000, lambda: ray.get([a.small_value_batch.remote(10000) for a in actors])
+    del actors
+
+    a = Actor.remote()
+    yield "1:1 actor calls sync", 1, lambda: ray.get(a.small_value.remote())
+    yield "1:1 actor calls async", 1000, lambda: ray.get([a.small_value.remote() for _ in range(1000)])
+    a = Actor.options(max_concurrency=16).remote()
+    yield "1:1 actor calls concurrent", 1000, lambda: ray.get([a.small_value.remote() for _ in range(1000)])
+
+    client = Client.remote([Actor.remote() for _ in range(HALF)])
+    yield "1:n actor calls async", 5000 * HALF, lambda: ray.get(client.small_value_batch.remote(5000))
+    servers = [Actor.remote() for _ in range(HALF)]
+    yield "n:n actor calls async", 20000, lambda: ray.get([call_actors.remote(servers) for _ in range(4)])
+    clients = [Client.remote(Actor.remote()) for _ in range(HALF)]
+    yield "n:n actor calls with arg async", 1000 * HALF, lambda: ray.get([c.small_value_batch_arg.remote(1000) for c in clients])
+    del clients
+
+    b = AsyncActor.remote()
+    yield "1:1 async-actor calls sync", 1, lambda: ray.get(b.small_value.remote())
+    yield "1:1 async-actor calls async", 1000, lambda: ray.get([b.small_value.remote() for _ in range(1000)])
+    yield "1:1 async-actor calls with args async", 1000, lambda: ray.get([b.small_value_with_arg.remote(i) for i in range(1000)])
+    client = Client.remote([AsyncActor.remote() for _ in range(HALF)])
+    yield "1:n async-actor calls async", 5000 * HALF, lambda: ray.get(client.small_value_batch.remote(5000))
+    servers = [AsyncActor.remote() for _ in range(HALF)]
+    yield "n:n async-actor calls async", 20000, lambda: ray.get([call_actors.remote(servers) for _ in range(4)])
+
+
+def measure(function, multiplier, warm, rounds, seconds):
+    start = time.perf_counter()
+    count = 0
+    while time.perf_counter() - start < warm or count == 0:
+        function()
+        count += 1
+    step = count // 10 + 1
+    rates = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        count = 0
+        while time.perf_counter() - start < seconds:
+            for _ in range(step):
+                function()
+            count += step
+        rates.append(multiplier * count / (time.perf_counter() - start))
+    return statistics.mean(rates), statistics.pstdev(rates)
+
+
+def wanted(name):
+    run, skip = os.environ.get("TESTS_TO_RUN"), os.environ.get("TESTS_TO_SKIP")
+    return (not run or run in name) and not (skip and skip in name)
+
+
+def measure_all(chosen, rest, warm, rounds, seconds):
+    """[(name, mean, std)] of a session of its own; None in the place of a line that `chosen(name)` leaves out."""
+    results = []
+    ray.init()
+    try:
+        for name, multiplier, function in cases():
+            if not (chosen(name) and wanted(name)):
+                results.append(None)
+                continue
+            time.sleep(rest)
+            mean, std = measure(function, multiplier, warm, rounds, seconds)
+            results.append((name, mean, std))
+            print(f"{name} per second {mean:.2f} +- {std:.2f}", flush=True)
+    finally:
+        ray.shutdown()
+    return results
+
+
+def main(results=None):
+    """All lines, by the method of the standard: ten seconds of rest before each."""
+    print("Tip: TESTS_TO_RUN=TEXT measures only the lines whose names contain TEXT.")
+    return [*(results or []), *measure_all(lambda name: True, rest=10, warm=1, rounds=4, seconds=2)]
+
+
+def command():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="measure lines whose name contains this")
+    parser.add_argument("--exact", action="store_true", help="--only is the whole name")
+    parser.add_argument("--rest", type=float, default=1.0, help="pause before each line, seconds")
+    parser.add_argument("--warm", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--out", default="", help="JSON file of {name: [mean, std]}")
+    args = parser.parse_args()
+    measured = measure_all(lambda name: name == args.only if args.exact else args.only in name, args.rest, args.warm, args.rounds, args.seconds)
+    results = {name: [mean, std] for name, mean, std in filter(None, measured)}
+    if args.out:
+        with open(args.out, "w") as out:
+            json.dump(results, out, indent=1)
+    if not results:
+        sys.exit(f"no line of the benchmark matches {args.only!r}")
+
+
+if __name__ == "__main__":
+    command()

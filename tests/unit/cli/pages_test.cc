@@ -1,0 +1,119 @@
+// Pages of `top` and `debug`, and how they fit a screen.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/debug_text.h"
+#include "cli/progress.h"
+#include "cli/screen.h"
+#include "cli/top_text.h"
+#include "common/resources/resource_set.h"
+
+namespace rt::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+proto::Resources resources_of(const std::map<std::string, double>& amounts) {
+  proto::Resources out;
+  ResourceSet::from_map(amounts)->to_proto(&out);
+  return out;
+}
+
+proto::Node node_of(const std::string& name, double total, double free) {
+  proto::Node node;
+  node.set_node_id(std::string(28, name[0]));
+  node.set_name(name);
+  node.set_ip("10.0.0.7");
+  node.set_port(7);
+  node.set_alive(true);
+  *node.mutable_total() = resources_of({{"CPU", total}});
+  *node.mutable_available() = resources_of({{"CPU", free}});
+  return node;
+}
+
+NodeLook look_at(const std::string& name, int first_pid, std::vector<double> cpu_seconds) {
+  NodeLook look{node_of(name, 4, 1), true};
+  look.now.set_cpu_busy_seconds(30);
+  look.now.set_cpu_total_seconds(40);
+  look.before.set_cpu_busy_seconds(20);
+  look.before.set_cpu_total_seconds(20);
+  look.now.set_wall_time_us(12'000'000);
+  look.before.set_wall_time_us(10'000'000);
+  for (double seconds : cpu_seconds) {
+    for (auto* stats : {&look.before, &look.now}) {
+      auto* usage = stats->add_processes();
+      usage->set_pid(first_pid);
+      usage->set_rss(first_pid << 20);
+      usage->set_cpu_seconds(stats == &look.now ? 5 + seconds : 5);
+    }
+    auto* info = look.processes.add_processes();
+    info->set_pid(first_pid);
+    info->set_alive(true);
+    info->set_worker_id("w" + std::to_string(first_pid++));
+  }
+  return look;
+}
+
+TEST(Top, BusiestWorkersOfAllNodesByWhatTheyDidSinceTheLastPage) {
+  ClusterLook look;
+  look.nodes = {look_at("east", 100, {0.2, 2.0}), look_at("west", 200, {1.0})};
+  look.nodes.push_back({node_of("mute", 4, 4)});
+  look.actors["w101"] = "Trainer 'one'";
+  look.tasks = {{"FINISHED", 7}, {"RUNNING", 2}};
+  std::string text = top_text(look, TopOrder::kCpu, 10, 2);
+  EXPECT_THAT(text, AllOf(HasSubstr("Tasks: 7 FINISHED, 2 RUNNING\n"), HasSubstr("50%"), HasSubstr("no answer"), HasSubstr("3.0/4.0")));
+  EXPECT_THAT(text, HasSubstr("101  east  100%  101.00MiB  actor Trainer 'one'\n200  west  50%   200.00MiB  worker\n... 1 more processes\n"));
+  EXPECT_THAT(top_text(look, TopOrder::kMemory, 1, 1), AllOf(HasSubstr("200  west"), HasSubstr("... 2 more nodes")));
+}
+
+TEST(Debug, WhatNobodyHasAndWhatOthersHold) {
+  WaitingLook look;
+  *look.status.add_nodes() = node_of("east", 4, 1);
+  *look.status.add_nodes() = node_of("west", 2, 0);
+  auto* huge = look.status.add_demands();
+  huge->set_count(3);
+  huge->set_what("huge");
+  *huge->mutable_resources() = resources_of({{"CPU", 8}});
+  auto* crowded = look.status.add_demands();
+  crowded->set_count(1);
+  crowded->set_what("crowded");
+  *crowded->mutable_resources() = resources_of({{"CPU", 2}});
+  look.tasks = {{{"state", "RUNNING"}, {"func_or_class_name", "train"}, {"required_resources", {{"CPU", 2.0}}}},
+                {{"state", "RUNNING"}, {"func_or_class_name", "train"}, {"required_resources", {{"CPU", 1.0}}}},
+                {{"state", "PENDING_ARGS_AVAIL"}, {"func_or_class_name", "join"}}};
+  auto& actor = look.actors.emplace_back();
+  actor.set_state(proto::ACTOR_ALIVE);
+  actor.set_pid(9);
+  actor.mutable_spec()->set_class_name("Holder");
+  *actor.mutable_spec()->mutable_creation()->mutable_resources() = resources_of({{"CPU", 1}});
+  auto all = explain(look);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].why, "no node has 8.0 of CPU (the largest node has 4.0): it waits until one joins");
+  EXPECT_EQ(all[1].what, "crowded {'CPU': 2.0}");
+  EXPECT_EQ(all[1].why, "needs 2.0 of CPU (1.0 free)");
+  EXPECT_THAT(all[1].holders, ElementsAre("2 running train: {'CPU': 3.0}", "actor Holder (pid 9): {'CPU': 1.0}"));
+  EXPECT_EQ(all[2].what, "join");
+  EXPECT_THAT(debug_text(look), AllOf(HasSubstr("3x huge"), HasSubstr("    held by actor Holder"), Not(HasSubstr("Nothing waits"))));
+  EXPECT_EQ(debug_json(look)["waiting"].size(), 3u);
+  EXPECT_THAT(debug_text({}), HasSubstr("Nothing waits.\n"));
+}
+
+TEST(Screen, PagesAreCutToItAndEscapesTakeNoRoom) {
+  EXPECT_EQ(clipped("one\ntwo\n", 2, 80), "one\ntwo");
+  EXPECT_EQ(clipped("one\ntwo\nthree\nfour\n", 3, 80), "one\ntwo\n... 2 more lines");
+  EXPECT_EQ(clipped("abcdef\n", 5, 3), "abc");
+  EXPECT_EQ(clipped("\x1b[1mabcdef\x1b[0m\n", 5, 3), "\x1b[1mabc\x1b[0m");
+  EXPECT_EQ(clipped("\u00e4\u00f6\u00fcx", 5, 3), "\u00e4\u00f6\u00fc");
+}
+
+TEST(Progress, ABarWhereTheWholeIsKnown) {
+  EXPECT_EQ(progress_line("Uploading", 1, 2, "8MiB"), "Uploading [###############...............]  50% 8MiB");
+  EXPECT_EQ(progress_line("Uploading", 9, 2, ""), "Uploading [##############################] 100%");
+  EXPECT_EQ(progress_line("Writing:", 9, 0, "9 tasks"), "Writing: 9 tasks");
+}
+
+}  // namespace
+}  // namespace rt::cli
