@@ -93,7 +93,7 @@ class NodeManagerTest : public testing::Test {
   }
   ~NodeManagerTest() override {
     if (!node) return;
-    node->stop({1, "the test ends", 0, 500'000});
+    node->stop({1, "the test ends", Code::kOk, 500'000});
     EXPECT_TRUE(driver.run_until([&] { return stopped; }));
   }
   void serve_head() {
@@ -118,12 +118,19 @@ class NodeManagerTest : public testing::Test {
     options.total = ResourceSet::from_map({{"CPU", 1}}).value();
     options.python_path = dir.path("py");
     options.settings = settings;
-    node = std::make_unique<NodeManager>(driver.loop(), options, NodeManager::Events{[this] { ready = true; }, [this](int code, const std::string& why) {
-                                                                                       stopped = true;
-                                                                                       exit_code = code;
-                                                                                       stop_message = why;
-                                                                                     }});
+    node = std::make_unique<NodeManager>(driver.loop(), options, events());
     ASSERT_TRUE(node->start());
+  }
+  NodeManager::Events events() {
+    return {
+        .on_ready = [this](const std::string&) { ready = true; },
+        .on_status = [](const std::string&) {},
+        .on_stopping = [this](const std::string& why) { stop_message = why; },
+        .on_stopped = [this](const Status& how) {
+          stopped = true;
+          exit_code = how ? 0 : 1;
+        },
+    };
   }
   void start() {
     serve_head();
@@ -403,7 +410,7 @@ TEST_F(NodeManagerTest, StopLeavesTheClusterAndNoProcess) {
   start();
   auto worker = join_worker();
   uint64_t started = process_start_time(worker_pid);
-  node->stop({1, "asked to", 0, 500'000});
+  node->stop({1, "asked to", Code::kOk, 500'000});
   ASSERT_TRUE(driver.run_until([&] { return stopped && head.farewells.size() == 1; }));
   EXPECT_EQ(exit_code, 0);
   EXPECT_EQ(head.farewells[0].reason(), 1);
