@@ -1,4 +1,4 @@
-// Metrics of nodes as Prometheus text (exposition format 0.0.4).
+// Metrics of user programs as Prometheus text.
 //
 // `requests` is ray_requests_total when it is a counter, else ray_requests; a histogram gives ray_<name>_bucket, _sum and _count.
 // Every sample has the labels SessionName, Version, NodeAddress, Component and WorkerId ("" for the sum over processes that ended)
@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "common/metrics/exposition.h"
 #include "common/proto/node_manager.pb.h"
 
 namespace rt::metrics {
@@ -17,8 +18,8 @@ struct NodeMetrics {
   proto::MetricsReply metrics;
 };
 
-// A metric name is written once with its type, the samples of all nodes under it. Two metrics of one name and different kinds: the kind that
-// comes first is written, the others are not.
+// Two metrics of one name and different kinds: the kind that comes first is written, the others are not. `out` has no common labels.
+void add_user_metrics(const NodeMetrics& node, Exposition* out);
 std::string prometheus_text(std::span<const NodeMetrics> nodes);
 
 }  // namespace rt::metrics

@@ -128,7 +128,8 @@ def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
     for targets in (package / "lib" / "cmake" / "ray").glob("rayTargets*.cmake"):
         targets.write_text(targets.read_text().replace(library.name, soname))
     shutil.copytree(stage / "include", package / "include")
-    modules = [package / "lib" / name for name in ("libray_unwind.so", "libray_tls.so")]     # loaded by name: with the first profile, for a cluster with TLS
+    # Loaded by name: with the first profile, for a cluster with TLS, with the first scrape.
+    modules = [package / "lib" / name for name in ("libray_unwind.so", "libray_tls.so", "libray_http.so")]
     for module in modules:
         shutil.copy2(stage / "lib" / module.name, module)
     programs = [package / f"_raylet{SUFFIX}", package / "lib" / soname, *modules, *(package / "bin").iterdir()]

@@ -115,5 +115,27 @@ TEST(Prometheus, WhatPeersCallNamesIsMadeOne) {
   EXPECT_NE(text.find(R"(x_y="v")"), std::string::npos);
 }
 
+TEST(Prometheus, NoLabelComesTwice) {
+  Recorder recorder;
+  recorder.record(recorder.define(counter("n", {"WorkerId", "a-b", "a.b"})), {"1", "2", "3"}, 1);
+  std::vector<NodeMetrics> nodes{node_of(recorder, "n")};
+  std::string text = prometheus_text(nodes);
+  EXPECT_NE(text.find(R"(WorkerId="01ff",WorkerId_="1",a_b="2",a_b_="3"})"), std::string::npos) << text;
+}
+
+TEST(Exposition, CommonLabelsComeFirstAndANameHasOneKind) {
+  Exposition out(Labels{{"SessionName", "s"}});
+  out.gauge("a", "help", 1);
+  out.counter("b_total", "", 2, {{"x", "\xff\""}});
+  out.counter("a", "", 3);
+  const std::vector<double> bounds{1, 2};
+  const std::vector<int64_t> counts{4, 0, 1};
+  out.histogram("h", "", bounds, counts, 7.5, "");
+  EXPECT_EQ(out.text(), "# HELP a help\n# TYPE a gauge\na{SessionName=\"s\"} 1\n"
+                        "# HELP b_total \n# TYPE b_total counter\nb_total{SessionName=\"s\",x=\"\xef\xbf\xbd\\\"\"} 2\n"
+                        "# HELP h \n# TYPE h histogram\nh_bucket{SessionName=\"s\",le=\"1\"} 4\nh_bucket{SessionName=\"s\",le=\"2\"} 4\nh_bucket{SessionName=\"s\",le=\"+Inf\"} 5\n"
+                        "h_sum{SessionName=\"s\"} 7.5\nh_count{SessionName=\"s\"} 5\n");
+}
+
 }  // namespace
 }  // namespace rt::metrics

@@ -1,0 +1,42 @@
+// An HTTP endpoint of a daemon that is hardly ever asked: the server itself (module/endpoint.h) is loaded with the first connection. Answers to GET only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/net/loop.h"
+
+struct ray_http_api;
+
+namespace rt::http {
+
+class LazyServer {
+ public:
+  struct Reply {
+    int status = 200;
+    std::string body;
+  };
+  using Answer = std::function<Reply(const std::string& path)>;      // in the server's threads, several at once
+
+  // Takes the listening descriptor. Without the module connections are closed, and the log says why, once.
+  static Result<std::unique_ptr<LazyServer>> listen_fd(net::Loop& loop, int fd, std::string token, int max_connections, Answer answer);
+  ~LazyServer();
+  int port() const { return listener_->local_address().port; }
+
+ private:
+  LazyServer(std::string token, int max_connections, Answer answer);
+  void accepted(int fd);
+  bool load();
+
+  const std::string token_;
+  const int max_connections_;
+  Answer* answer_;                   // never freed: a thread may still answer when the server has ended
+  std::unique_ptr<net::Listener> listener_;
+  const ray_http_api* api_ = nullptr;
+  void* server_ = nullptr;
+  bool failed_ = false;
+};
+
+}  // namespace rt::http
