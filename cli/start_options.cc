@@ -11,7 +11,7 @@ using nlohmann::json;
 
 // Of Ray's command line; here every node has one port, and these have nothing to set.
 constexpr const char* kPointless[] = {"object-manager-port", "min-worker-port", "max-worker-port", "worker-port-list", "ray-client-server-port",
-                                      "dashboard-agent-listen-port", "dashboard-agent-grpc-port", "runtime-env-agent-port", "metrics-export-port"};
+                                      "dashboard-agent-listen-port", "dashboard-agent-grpc-port", "runtime-env-agent-port"};
 constexpr const char* kRedis[] = {"redis-username", "redis-password", "redis-shard-ports"};
 constexpr const char* kSwitches[] = {"include-log-monitor", "proxy-server-url"};
 constexpr const char* kPointlessFlags[] = {"no-monitor", "disable-usage-stats", "enable-object-reconstruction", "ray-debugger-external"};
@@ -134,6 +134,7 @@ void declare_start_options(CommandLine& line) {
       .option("node-ip-address", "IP", "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)")
       .option("node-name", "NAME", "name of this node (default: its address)")
       .option("node-manager-port", "N", "this node's one TCP port (default: any free one)")
+      .option("metrics-export-port", "N", "this node's port for Prometheus (default: any free one)")
       .flag("block", "stay in the foreground; end the node when this command ends")
       .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)")
       .option("plasma-directory", "DIR", "where the object store's memory lives (default /dev/shm)")
@@ -160,6 +161,8 @@ Result<launch::NodeOptions> start_options(const CommandLine& line) {
   options.port = static_cast<int>(port.value_or(6379));
   RT_ASSIGN(auto node_port, line.whole("node-manager-port", 0, 65535));
   options.node_manager_port = static_cast<int>(node_port.value_or(0));
+  RT_ASSIGN(auto metrics_port, line.whole("metrics-export-port", 0, 65535));
+  options.metrics_export_port = static_cast<int>(metrics_port.value_or(0));
   RT_ASSIGN(auto dashboard_port, line.whole("dashboard-port", 0, 65535));
   if (dashboard_port) options.dashboard_port = static_cast<int>(*dashboard_port);
   options.dashboard_host = line.get("dashboard-host");

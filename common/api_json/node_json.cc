@@ -1,5 +1,7 @@
 #include "common/api_json/node_json.h"
 
+#include <cstdlib>
+
 #include "common/base/ids.h"
 #include "common/resources/resource_set.h"
 
@@ -17,6 +19,7 @@ Json amounts(const ResourceSet& set) {
 Json labels_of(const proto::Node& node, const std::string& node_id) {
   std::map<std::string, std::string> labels(node.labels().begin(), node.labels().end());
   labels[kNodeIdLabel] = node_id;
+  labels.erase(kMetricsPortLabel);
   Json json = Json::object();
   for (const auto& [name, value] : labels) json[name] = value;
   return json;
@@ -25,6 +28,11 @@ Json labels_of(const proto::Node& node, const std::string& node_id) {
 }  // namespace
 
 Json amounts_json(const proto::Resources& resources) { return amounts(ResourceSet::from_proto(resources)); }
+
+int metrics_port(const proto::Node& node) {
+  auto label = node.labels().find(kMetricsPortLabel);
+  return label == node.labels().end() ? 0 : std::atoi(label->second.c_str());
+}
 
 Json node_json(const proto::Node& node) {
   std::string node_id = to_hex(node.node_id());
@@ -36,7 +44,7 @@ Json node_json(const proto::Node& node) {
           {"ObjectManagerPort", node.port()},       // one port is the front door of all of a node's processes
           {"ObjectStoreSocketName", node.object_store_socket()},
           {"RayletSocketName", node.node_manager_socket()},
-          {"MetricsExportPort", 0},
+          {"MetricsExportPort", metrics_port(node)},
           {"MetricsAgentPort", 0},
           {"DashboardAgentListenPort", 0},
           {"NodeName", node.name().empty() ? node.ip() : node.name()},
@@ -52,6 +60,21 @@ Json nodes_json(const std::vector<proto::Node>& nodes) {
   Json json = Json::array();
   for (const auto& node : nodes) json.push_back(node_json(node));
   return json;
+}
+
+Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address) {
+  Json targets = Json::array();
+  for (const auto& node : nodes) {
+    if (!node.alive() || metrics_port(node) == 0) continue;
+    bool bracketed = node.ip().find(':') != std::string::npos;
+    targets.push_back((bracketed ? "[" + node.ip() + "]:" : node.ip() + ":") + std::to_string(metrics_port(node)));
+  }
+  if (!head_http_address.empty()) targets.push_back(head_http_address);
+  Json group = {{"labels", {{"job", "ray"}}}};
+  group["targets"] = std::move(targets);
+  Json groups = Json::array();
+  groups.push_back(std::move(group));
+  return groups;
 }
 
 Json resources_json(const std::vector<proto::Node>& nodes, Amount amount) {

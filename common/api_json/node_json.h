@@ -21,4 +21,11 @@ enum class Amount { kTotal, kAvailable };
 // Sum over alive nodes, by name: ray.cluster_resources() or ray.available_resources(). What is fully used is absent.
 Json resources_json(const std::vector<proto::Node>& nodes, Amount amount);
 
+// Nodes tell the port of their GET /metrics with a label of the cluster's own, which is not shown among their labels.
+inline constexpr char kMetricsPortLabel[] = "ray.io/metrics-export-port";
+int metrics_port(const proto::Node& node);      // 0: it has none
+
+// [{"labels": {"job": "ray"}, "targets": [...]}], the targets of Prometheus: the endpoints of the living nodes, and the head's own if it has one.
+Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address);
+
 }  // namespace rt::api_json

@@ -121,6 +121,7 @@ class NodeStarter {
     RT_TRY(check_port("--port", options_.port));
     RT_TRY(check_port("--dashboard-port", options_.dashboard_port.value_or(0)));
     RT_TRY(check_port("--node-manager-port", options_.node_manager_port));
+    RT_TRY(check_port("--metrics-export-port", options_.metrics_export_port));
     std::vector<std::string> ignored;
     RT_ASSIGN(system_config_, translate_ray_names(options_.system_config, &ignored));
     if (!ignored.empty()) node_.warnings.push_back(fmt::format("these settings of Ray's have no effect here: {} (docs/configuration.md lists those that have)", fmt::join(ignored, ", ")));
@@ -155,6 +156,9 @@ class NodeStarter {
     RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(host, options_.node_manager_port)));
     node_manager_listener_.reset(fd);
     RT_ASSIGN(node_.node_manager_port, net::bound_port(fd));
+    RT_ASSIGN(int metrics, net::listen_on(net::Address::tcp(host, options_.metrics_export_port)));
+    metrics_listener_.reset(metrics);
+    RT_ASSIGN(node_.metrics_export_port, net::bound_port(metrics));
     return check_node_ip(node_.node_ip, node_.node_manager_port, &node_.warnings);
   }
 
@@ -217,8 +221,9 @@ class NodeStarter {
   }
 
   SpawnRequest node_manager_request() {
-    SpawnRequest request = request_for("ray-node-manager", {node_manager_listener_.get(), raylet_listener_.get()});
-    add(request, {"--listen-fd", std::to_string(kFirstInheritedFd), "--unix-listen-fd", std::to_string(kFirstInheritedFd + 1), "--socket",
+    SpawnRequest request = request_for("ray-node-manager", {node_manager_listener_.get(), raylet_listener_.get(), metrics_listener_.get()});
+    add(request, {"--listen-fd", std::to_string(kFirstInheritedFd), "--unix-listen-fd", std::to_string(kFirstInheritedFd + 1), "--metrics-listen-fd",
+                  std::to_string(kFirstInheritedFd + 2), "--socket",
                   node_.node_manager_socket, "--head-address", node_.head_address, "--store-socket", node_.object_store_socket, "--node-ip", node_.node_ip,
                   "--node-name", options_.node_name.empty() ? node_.node_ip : options_.node_name, "--node-id", node_.node_id_hex});
     if (options_.head) add(request, {"--is-head-node"});
@@ -243,7 +248,7 @@ class NodeStarter {
     RT_TRY(spawn_one(node_manager_request()));
     RT_TRY(spawn_one(store_request()));
     // From here a daemon's end closes its socket, and clients that wait there learn of it.
-    for (Fd* listener : {&head_listener_, &node_manager_listener_, &raylet_listener_, &store_listener_}) listener->reset();
+    for (Fd* listener : {&head_listener_, &node_manager_listener_, &metrics_listener_, &raylet_listener_, &store_listener_}) listener->reset();
     return {};
   }
 
@@ -282,7 +287,7 @@ class NodeStarter {
   std::string token_;
   std::map<std::string, std::string> programs_;
   Session session_;
-  Fd head_listener_, node_manager_listener_, raylet_listener_, store_listener_;
+  Fd head_listener_, node_manager_listener_, metrics_listener_, raylet_listener_, store_listener_;
   Fd lifeline_, lifeline_kept_;
   std::optional<ReadySocket> ready_;
   StartedNode node_;

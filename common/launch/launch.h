@@ -16,6 +16,7 @@ struct NodeOptions {
   std::string address;                      // joining: HOST:PORT of the head
   std::string node_ip;                      // empty: RAY_NODE_IP_ADDRESS, else detected; ray.init() passes 127.0.0.1
   int node_manager_port = 0;
+  int metrics_export_port = 0;              // of GET /metrics; 0: any free one
   bool include_dashboard = true;            // head: its HTTP interface
   std::string dashboard_host;               // empty: 127.0.0.1
   std::optional<int> dashboard_port;        // none: 8265 or the next free one; 0: any free one
@@ -46,6 +47,7 @@ struct StartedNode {
   std::string head_address;                 // ip:port
   std::string node_ip;
   int node_manager_port = 0;
+  int metrics_export_port = 0;              // 0 for a recorded node: not recorded
   std::string node_manager_socket, object_store_socket;
   std::string node_id_hex;
   std::vector<StartedProcess> processes;

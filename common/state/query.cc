@@ -80,7 +80,7 @@ class Asking {
 
   Result<std::vector<Json>> rows();
   // Both ends of a task: what lives, then what has ended.
-  Result<TaskQuery> tasks(int64_t limit);
+  Result<TaskQuery> tasks(int64_t limit, Census* census = nullptr);
   Result<Answer> list_tasks();
   Result<Answer> list_rows();
   Answer listed(int64_t total, int64_t filtered, Json rows) const;
@@ -161,8 +161,9 @@ Answer Asking::listed(int64_t total, int64_t filtered, Json rows) const {
   return answer;
 }
 
-Result<TaskQuery> Asking::tasks(int64_t limit) {
+Result<TaskQuery> Asking::tasks(int64_t limit, Census* census) {
   TaskSelection selection;
+  selection.by_kind = census != nullptr;
   selection.limit = limit;
   auto bound = Filters::bind(resource_, query_.filters);
   if (bound) selection.filters = *bound;
@@ -196,6 +197,10 @@ Result<TaskQuery> Asking::tasks(int64_t limit) {
     for (const auto& record : reply.tasks()) query.add_live(record);
     any |= reply.tasks_size() > 0;
   }));
+  if (census) {
+    for (const ActorId& busy : query.busy_actors()) census->busy_actors.push_back(busy.binary());
+    census->actors = std::move(all_actors);
+  }
   RT_TRY(read_history(*sources_, job, asked_us, &query, &notes_));
   any |= notes_.any;
   if (any && !bound) return bound.error();
@@ -289,6 +294,16 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query) {
   }
   summary["partial_failure_warning"] = asking.warning();
   return Answer{std::move(summary)};
+}
+
+Result<Census> census(const Cluster& cluster, int64_t timeout_us) {
+  Query query{"tasks"};
+  query.timeout_us = timeout_us;
+  RT_ASSIGN(Asking asking, ask(cluster, query));
+  Census census;
+  RT_ASSIGN(TaskQuery tasks, asking.tasks(0, &census));
+  for (auto& [kind, count] : tasks.kinds()) census.tasks.push_back({kind.name, kind.state, kind.job_hex, kind.is_retry, count});
+  return census;
 }
 
 Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_us) {

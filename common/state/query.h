@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/state/filter.h"
 #include "common/state/rows.h"
@@ -48,6 +49,19 @@ Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_u
 
 // [{"node_id", "node_ip", "used", "capacity", "objects"}] of the living nodes' object stores; bytes.
 Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us);
+
+// For metrics: tasks, those of the history among them, and all actors that are known.
+struct Census {
+  struct Tasks {
+    std::string name, state, job_hex;
+    bool is_retry = false;
+    int64_t count = 0;
+  };
+  std::vector<Tasks> tasks;
+  std::vector<proto::ActorInfo> actors;
+  std::vector<std::string> busy_actors;     // binary ids: those that run a method
+};
+Result<Census> census(const Cluster& cluster, int64_t timeout_us);
 
 // What the node-managers of all living nodes have of user metrics, as Prometheus text. `missing`: nodes that did not answer, one line each.
 Result<std::string> metrics_text(const Cluster& cluster, const std::string& version, int64_t timeout_us, std::vector<std::string>* missing);

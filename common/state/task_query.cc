@@ -284,6 +284,7 @@ void TaskQuery::count(const View& view, int64_t tasks) {
   count.type = type_of(view.kind);
   count.states[view.state] += tasks;
   total_ += tasks;
+  if (selection_.by_kind) kinds_[{name_of(view), view.state, view.job.hex(), view.attempt > 0}] += tasks;
 }
 
 void TaskQuery::consider(const Key& key, const View& view, bool counted) {
@@ -326,6 +327,19 @@ TaskQuery::Result TaskQuery::rows() {
   result.total = total_;
   for (auto& [key, kept] : kept_) result.rows.push_back(std::move(kept.row));
   return result;
+}
+
+std::map<TaskQuery::Kind, int64_t> TaskQuery::kinds() {
+  take_live();
+  return std::move(kinds_);
+}
+
+std::set<ActorId> TaskQuery::busy_actors() const {
+  std::set<ActorId> busy;
+  for (const auto& [key, record] : live_) {
+    if (record.state() == proto::TaskRecord::RUNNING && record.kind() == TaskEvent::kActorMethod) busy.insert(actor_of(key.first));
+  }
+  return busy;
 }
 
 Json TaskQuery::summary() {

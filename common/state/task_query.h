@@ -24,6 +24,7 @@ namespace rt::state {
 struct TaskSelection {
   Filters filters;
   int64_t limit = 100;
+  bool by_kind = false;                                   // kinds() is wanted
   std::unordered_map<ActorId, std::string> actor_names;   // of named actors: their creation is listed as "name:Class.__init__"
 };
 
@@ -57,6 +58,15 @@ class TaskQuery {
   Result rows();
   // Of what is chosen, the newest `limit`: {"summary": [...] (lineage.h), "total_tasks", ...}.
   Json lineage();
+  // Tasks that match, by all that metrics tell of them.
+  struct Kind {
+    std::string name, state, job_hex;
+    bool is_retry = false;
+    friend auto operator<=>(const Kind&, const Kind&) = default;
+  };
+  std::map<Kind, int64_t> kinds();
+  // Actors that run a method, as far as add_live() told. Before anything that takes what lives.
+  std::set<ActorId> busy_actors() const;
   // {"summary": {name: {func_or_class_name, type, state_counts}}, "total_tasks", ...} over all that match.
   Json summary();
 
@@ -96,6 +106,7 @@ class TaskQuery {
   };
   std::map<std::string, Count> counts_;
   std::map<std::string, int64_t> types_;
+  std::map<Kind, int64_t> kinds_;
 };
 
 }  // namespace rt::state

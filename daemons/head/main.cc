@@ -69,6 +69,8 @@ Result<HeadServer::Options> server_options(const Flags& flags, const Settings& s
   out.core.cluster_id = from_hex(flags.cluster_id);
   out.core.seed = Rng::from_system().next();
   out.state_dir = flags.state_dir.empty() ? flags.session_dir : flags.state_dir;
+  out.session_dir = flags.session_dir;
+  out.private_cluster = flags.lifeline_fd >= 0;
   RT_ASSIGN(out.token, daemon::read_token(flags));
   return out;
 }

@@ -25,7 +25,7 @@ namespace po = boost::program_options;
 
 struct Flags : daemon::Flags {
   std::string host, socket, head_address, store_socket, node_ip, node_name, node_id, resources, labels, python = "/usr/bin/python3", python_path;
-  int port = 0, listen_fd = -1, unix_listen_fd = -1;
+  int port = 0, listen_fd = -1, unix_listen_fd = -1, metrics_export_port = 0, metrics_listen_fd = -1;
   bool is_head_node = false;
 };
 
@@ -35,6 +35,7 @@ Status check(const Flags& flags) {
   if (!flags.node_id.empty() && !NodeId::is_valid(from_hex(flags.node_id))) {
     return make_error(Code::kInvalid, fmt::format("--node-id '{}' is not an id of {} hex digits", flags.node_id, NodeId::kSize * 2));
   }
+  RT_TRY(daemon::check_port(flags.metrics_export_port));
   return daemon::check_port(flags.port);
 }
 
@@ -46,6 +47,8 @@ Result<std::optional<Flags>> parse(int argc, char** argv) {
       ("host", po::value(&flags.host), "TCP address to listen on (default: --node-ip)")
       ("listen-fd", po::value(&flags.listen_fd), "inherited listening TCP socket instead")
       ("unix-listen-fd", po::value(&flags.unix_listen_fd), "inherited listening Unix socket (its path: --socket)")
+      ("metrics-export-port", po::value(&flags.metrics_export_port), "TCP port of GET /metrics, for Prometheus (0: any free one)")
+      ("metrics-listen-fd", po::value(&flags.metrics_listen_fd), "inherited listening TCP socket instead")
       ("socket", po::value(&flags.socket), "Unix socket to listen on (default: SESSION/sockets/raylet)")
       ("head-address", po::value(&flags.head_address), "HOST:PORT of the head")
       ("store-socket", po::value(&flags.store_socket), "the node's object store")
@@ -150,6 +153,8 @@ Result<NodeManagerOptions> make_options(const Flags& flags, const Settings& sett
   options.socket_path = flags.socket.empty() ? flags.session_dir + "/sockets/raylet" : fs::absolute(flags.socket).lexically_normal().string();
   options.unix_listen_fd = flags.unix_listen_fd;
   options.tcp_listen_fd = flags.listen_fd;
+  options.metrics_port = flags.metrics_export_port;
+  options.metrics_listen_fd = flags.metrics_listen_fd;
   options.store_socket = flags.store_socket;
   RT_ASSIGN(options.head, net::Address::parse(flags.head_address));
   RT_ASSIGN(options.token, daemon::read_token(flags));

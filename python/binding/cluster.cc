@@ -42,7 +42,7 @@ bool read_options(PyObject* dict, launch::NodeOptions* out) {
          read(dict, "address", &out->address) && read(dict, "node_name", &out->node_name) && read(dict, "temp_dir", &out->temp_dir) &&
          read(dict, "plasma_directory", &out->plasma_directory) && read(dict, "python_executable", &out->python_executable) &&
          read(dict, "private_to_parent", &out->private_to_parent) && read(dict, "include_dashboard", &out->include_dashboard) &&
-         read(dict, "dashboard_host", &out->dashboard_host) && read_optional(dict, "dashboard_port", &out->dashboard_port) && read_optional(dict, "num_cpus", &out->num_cpus) &&
+         read(dict, "dashboard_host", &out->dashboard_host) && read_optional(dict, "dashboard_port", &out->dashboard_port) && read(dict, "metrics_export_port", &out->metrics_export_port) && read_optional(dict, "num_cpus", &out->num_cpus) &&
          read_optional(dict, "num_gpus", &out->num_gpus) && read_optional(dict, "memory", &out->memory) &&
          read_optional(dict, "object_store_memory", &out->object_store_memory) && read_map(dict, "resources", &out->resources, number) &&
          read_map(dict, "labels", &out->labels, text) && read_map(dict, "system_config", &out->system_config, text);
@@ -61,6 +61,7 @@ PyObject* started_to_dict(const launch::StartedNode& node) {
   set_item(d, "head_address", py_text(node.head_address));
   set_item(d, "node_ip", py_text(node.node_ip));
   set_item(d, "node_manager_port", PyLong_FromLong(node.node_manager_port));
+  set_item(d, "metrics_export_port", PyLong_FromLong(node.metrics_export_port));
   set_item(d, "node_manager_socket", py_text(node.node_manager_socket));
   set_item(d, "object_store_socket", py_text(node.object_store_socket));
   set_item(d, "node_id", py_text(node.node_id_hex));

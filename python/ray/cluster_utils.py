@@ -16,10 +16,9 @@ from ray._private.options import not_in_release
 
 _DEFAULTS: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 150 * 1024 * 1024}
 _STARTED = ("num_cpus", "num_gpus", "memory", "resources", "labels", "object_store_memory", "node_name", "plasma_directory", "include_dashboard",
-            "dashboard_host", "dashboard_port")
+            "dashboard_host", "dashboard_port", "metrics_export_port")
 # What nodes are told elsewhere, and does not exist here: a value that asks for nothing is fine.
-_NOTHING = {"dashboard_agent_listen_port": (None, 0), "metrics_export_port": (None, 0),
-            "object_spilling_directory": (None, "")}
+_NOTHING = {"dashboard_agent_listen_port": (None, 0), "object_spilling_directory": (None, "")}
 _IGNORED = ("min_worker_port", "max_worker_port", "worker_port_list", "node_manager_port", "object_manager_port")
 _NAMES = {"ray-head": "gcs_server", "ray-node-manager": "raylet", "ray-object-store": "plasma_store"}
 _GRACE_S = 5.0
@@ -68,7 +67,7 @@ class Node:
         """As ray.init().address_info."""
         return {"node_ip_address": self.node_ip_address, "raylet_ip_address": self.node_ip_address, "redis_address": None,
                 "object_store_address": self.plasma_store_socket_name, "raylet_socket_name": self.raylet_socket_name, "webui_url": self.webui_url,
-                "session_dir": self.get_session_dir_path(), "metrics_export_port": 0, "gcs_address": self.gcs_address, "address": self.address,
+                "session_dir": self.get_session_dir_path(), "metrics_export_port": self._started["metrics_export_port"], "gcs_address": self.gcs_address, "address": self.address,
                 "dashboard_agent_listen_port": 0, "node_id": self.node_id}
 
     def is_head(self) -> bool:

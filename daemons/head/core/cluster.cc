@@ -315,6 +315,7 @@ void Cluster::publish(Now now, const std::function<void(const proto::HeadEvent&)
       if (const NodeState* node = find(id)) *event.add_nodes() = node->info;
     }
     members_changed_.clear();
+    env_.sink.membership_changed();
     broadcast(event);
     to_subscribers(event);
   }

@@ -86,7 +86,9 @@ class HeadCore {
   int64_t incarnation() const { return incarnation_; }
   // Where the HTTP interface listens, for nodes and for clients that look for it. Before nodes register.
   void set_dashboard(const std::string& address);
+  const std::string& dashboard() const { return dashboard_address_; }
   const Cluster& cluster() const { return cluster_; }
+  const Jobs& jobs() const { return jobs_; }
   const ActorDirectory& actors() const { return actors_.directory(); }
   void check_invariants(Now now) const;
 

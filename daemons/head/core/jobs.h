@@ -36,6 +36,8 @@ class Jobs {
   const std::map<uint32_t, proto::JobInfo>& all() const { return jobs_; }
   // What belongs on disk for this key now.
   std::optional<std::string> record(const std::string& key) const;
+  // Drivers there have been, those whose record is gone among them.
+  int64_t started() const { return next_ - 1; }
   std::string counter() const { return std::to_string(next_); }
   void check_invariants() const;
 

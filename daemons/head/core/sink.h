@@ -29,6 +29,8 @@ class HeadSink {
   virtual void close(ConnId conn, const Error& why) = 0;
   // HeadCore::timer() is due at this steady time; replaces the earlier wish.
   virtual void set_timer(int64_t at_us) = 0;
+  // Nodes came or went.
+  virtual void membership_changed() {}
   // A line for the operator's log: deaths, restarts, jobs.
   virtual void log(const std::string& text) { (void)text; }
 };

@@ -40,6 +40,7 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   add_cluster_routes(server_, shared);
   add_timeline_route(server_, shared);
   add_profile_routes(server_, shared);
+  add_metrics_routes(server_, shared);
 }
 
 Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& options, ApiContext context) {

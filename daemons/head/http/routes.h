@@ -12,6 +12,7 @@ void add_log_routes(http::Server& server, const ApiContextPtr& context);        
 void add_cluster_routes(http::Server& server, const ApiContextPtr& context);    // nodes, actors, events, status
 void add_timeline_route(http::Server& server, const ApiContextPtr& context);    // /api/v0/tasks/timeline
 void add_profile_routes(http::Server& server, const ApiContextPtr& context);    // stacks and flame graphs
+void add_metrics_routes(http::Server& server, const ApiContextPtr& context);    // /metrics, what Prometheus scrapes, history for plots
 void add_page_routes(http::Server& server);                                      // the web page
 
 }  // namespace rt::head

@@ -57,6 +57,7 @@ Status HeadServer::open_state() {
   core_ = std::make_unique<HeadCore>(options_.core, *this);
   if (Status loaded = core_->load(tables, now()); !loaded)
     return make_error(loaded.error().code, fmt::format("{}/head.sqlite: {}. Move the file away to start with an empty cluster, or put a copy back", dir, loaded.error().message));
+  metrics_ = std::make_unique<HeadMetrics>(*this, options_.session_dir, !options_.private_cluster);
   job_logs_ = std::make_unique<JobLogs>(*this);
   rpc_ = std::make_unique<HeadRpc>(*this, *job_logs_);
   return {};
@@ -93,6 +94,7 @@ void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
   connections_[id] = connection;
   ids_[connection.get()] = id;
   connection->add_service(rpc_.get());
+  connection->add_service(metrics_.get());
   connection->add_service(&profile_);
   // Posted: a connection may break while the core is in the middle of a decision.
   connection->set_closed_handler([this, id, alive = alive_](const Error&) {
@@ -197,6 +199,17 @@ void HeadServer::try_address(const std::string& ip, int port, std::function<void
     if (!stream) answer = stream.error();
     done(answer);
   });
+}
+
+void HeadServer::membership_changed() {
+  if (metrics_) metrics_->membership_changed();
+}
+
+void HeadServer::fill_traffic(proto::HeadStats* stats) const {
+  stats->set_connections(static_cast<int>(connections_.size()));
+  size_t queued = 0;
+  for (const auto& [id, open] : connections_) queued += open->queued_bytes();
+  stats->set_queued_bytes(static_cast<int64_t>(queued));
 }
 
 void HeadServer::log(const std::string& text) { RT_INFO("{}", text); }

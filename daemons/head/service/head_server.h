@@ -12,6 +12,7 @@
 #include "common/rpc/client.h"
 #include "common/rpc/server.h"
 #include "daemons/head/core/head_core.h"
+#include "daemons/head/service/head_metrics.h"
 #include "daemons/head/storage/disk_thread.h"
 #include "daemons/head/storage/storage.h"
 
@@ -25,6 +26,8 @@ class HeadServer final : public HeadSink {
   struct Options {
     HeadOptions core;
     std::string state_dir;
+    std::string session_dir;                  // empty: no list of what Prometheus scrapes is kept
+    bool private_cluster = false;             // one program's own
     std::string token;                        // empty: no authentication
     std::function<void()> on_stop;            // a client asked the head to end (it has been answered)
   };
@@ -38,6 +41,10 @@ class HeadServer final : public HeadSink {
   HeadCore& core() { return *core_; }
   History& history() { return *history_; }
   net::Loop& loop() { return loop_; }
+  DiskThread& disk() { return disk_; }
+  HeadMetrics& metrics() { return *metrics_; }
+  // What goes over its connections.
+  void fill_traffic(proto::HeadStats* stats) const;
   const Settings& settings() const { return options_.core.settings; }
   static Now now() { return system_now(); }
   ConnId id_of(const rpc::Connection& connection) const;
@@ -56,6 +63,7 @@ class HeadServer final : public HeadSink {
   void push(ConnId conn, const proto::HeadEvent& event) override;
   void close(ConnId conn, const Error& why) override;
   void set_timer(int64_t at_us) override;
+  void membership_changed() override;
   void log(const std::string& text) override;
 
  private:
@@ -76,6 +84,7 @@ class HeadServer final : public HeadSink {
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<History> history_;
   std::unique_ptr<HeadCore> core_;
+  std::unique_ptr<HeadMetrics> metrics_;
   std::unique_ptr<JobLogs> job_logs_;
   std::unique_ptr<HeadRpc> rpc_;
   profile::ProfileServer profile_{loop_};

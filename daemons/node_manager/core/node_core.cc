@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "daemons/node_manager/core/runtime_env.h"
 
@@ -109,6 +110,24 @@ void NodeCore::release_job(const std::string& submission_id, Now now) {
   resources_.release(hold.mapped().resources);
   gpus_.give_back(hold.mapped().gpus);
   pump(now);
+}
+
+void NodeCore::count_grant(int64_t waited_us) {
+  double waited_ms = static_cast<double>(std::max<int64_t>(0, waited_us)) / 1000;
+  if (counters_.lease_wait_size() == 0) counters_.mutable_lease_wait()->Resize(static_cast<int>(std::size(kLeaseWaitBoundsMs)) + 1, 0);
+  auto bucket = std::lower_bound(std::begin(kLeaseWaitBoundsMs), std::end(kLeaseWaitBoundsMs), waited_ms) - std::begin(kLeaseWaitBoundsMs);
+  int64_t& count = *counters_.mutable_lease_wait()->Mutable(static_cast<int>(bucket));
+  ++count;
+  counters_.set_lease_wait_ms(counters_.lease_wait_ms() + waited_ms);
+  counters_.set_leases_granted(counters_.leases_granted() + 1);
+}
+
+std::pair<int64_t, int64_t> NodeCore::waiting_tasks() const {
+  int64_t waiting = 0, infeasible = 0;
+  for (const auto& [key, demand] : queue_.all()) {
+    if (demand.want > 0) (demand.infeasible_since_us >= 0 ? infeasible : waiting) += std::max<int64_t>(demand.want, demand.backlog);
+  }
+  return {waiting, infeasible};
 }
 
 void NodeCore::fill_report(proto::ResourceReport* report) const {

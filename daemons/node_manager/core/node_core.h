@@ -21,6 +21,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/config/settings.h"
+#include "common/proto/metrics.pb.h"
 #include "common/resources/node_constraint.h"
 #include "daemons/node_manager/core/cluster_view.h"
 #include "daemons/node_manager/core/lease_queue.h"
@@ -39,6 +40,9 @@ struct NodeIdentity {
   Labels labels = {};
   std::vector<std::string> gpu_names = {};   // by device; missing ones are named by their number
 };
+
+// Upper bounds of NodeCounters.lease_wait.
+inline constexpr double kLeaseWaitBoundsMs[] = {1, 5, 10, 50, 100, 500, 1000, 5000, 10000, 60000};
 
 // One actor that is here, or on its way.
 struct HostedActor {
@@ -113,6 +117,9 @@ class NodeCore {
   const LocalResources& resources() const { return resources_; }
   const ClusterView& cluster() const { return view_; }
   const std::map<ActorId, HostedActor>& actors() const { return actors_; }
+  const proto::NodeCounters& counters() const { return counters_; }
+  // Tasks that wait for leases here, and those among them that no node could run.
+  std::pair<int64_t, int64_t> waiting_tasks() const;
   const proto::ExitInfo* exit_of(const WorkerId& id) const;
   // Workers and drivers that live, and the last that ended (as many as exit_of() knows), each with what is known of it.
   void fill_processes(proto::ProcessesReply* reply) const;
@@ -131,6 +138,7 @@ class NodeCore {
   class Round;                     // one pass over waiting demands; node_core_leases.cc
 
   void pump(Now now);
+  void count_grant(int64_t waited_us);
 
   // leases
   void serve_leases(Now now);
@@ -199,6 +207,7 @@ class NodeCore {
   std::map<WorkerId, ActorId> dying_actors_;    // to report once the cause is known
   std::unordered_set<JobId> finished_jobs_;
   std::deque<JobId> finished_order_;
+  proto::NodeCounters counters_;
   uint64_t spread_turn_ = 0;
   int64_t announced_version_ = 0;               // of resources_, last told to the sink
   bool started_ = false, stopping_ = false, draining_ = false;

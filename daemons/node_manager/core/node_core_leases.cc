@@ -250,6 +250,7 @@ NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t tur
 }
 
 void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
+  count_grant(now.steady_us - demand.waiting_since_us);
   resources_.acquire(demand.resources);
   pool_.set_state(worker, WorkerState::kLeased, now.steady_us);
   worker.job = demand.job;

@@ -63,6 +63,7 @@ bool NodeCore::start_one(const WorkerKind& kind, Now now) {
 }
 
 void NodeCore::worker_spawned(const WorkerId& id, int pid, Now) {
+  counters_.set_workers_started(counters_.workers_started() + 1);
   if (Worker* worker = pool_.find(id)) worker->pid = pid;
 }
 
@@ -73,6 +74,7 @@ void NodeCore::worker_start_failed(const WorkerId& id, const std::string& why, N
   WorkerKind kind = worker->kind;
   if (worker->state != WorkerState::kDying) begin_dying(*worker, now);
   pool_.remove(id);
+  counters_.set_worker_starts_failed(counters_.worker_starts_failed() + 1);
   if (starting) start_trouble(kind, why, now);
   pump(now);
 }
@@ -252,6 +254,9 @@ void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
   WorkerId id = worker.id;
   pool_.remove(id);
   remember_exit(std::move(process), info, now);
+  bool failed = info.kind() == proto::ExitInfo::SIGNALED || info.kind() == proto::ExitInfo::UNKNOWN || (info.kind() == proto::ExitInfo::EXITED && info.exit_code() != 0);
+  if (failed) counters_.set_workers_failed(counters_.workers_failed() + 1);
+  if (info.kind() == proto::ExitInfo::OUT_OF_MEMORY) counters_.set_out_of_memory_kills(counters_.out_of_memory_kills() + 1);
   auto actor = dying_actors_.find(id);
   if (actor != dying_actors_.end()) {
     ActorId actor_id = actor->second;

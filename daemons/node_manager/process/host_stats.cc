@@ -4,31 +4,26 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
 #include <set>
 #include <sstream>
 
 #include "common/base/clock.h"
+#include "common/metrics/process.h"
 
 namespace rt::node {
 namespace {
 
+using metrics::read_proc;
+
 constexpr int64_t kKiB = 1024;
 constexpr size_t kMaxCommandBytes = 500;
-
-std::string read_text(const std::string& path, size_t most = 1 << 20) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(most, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(most));
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
 
 double ticks() { return static_cast<double>(::sysconf(_SC_CLK_TCK)); }
 
 // The CPU lines of /proc/stat, and when the machine started.
 void fill_cpu(proto::HostStats* out) {
-  std::istringstream lines(read_text("/proc/stat"));
+  std::istringstream lines(read_proc("/proc/stat"));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string name;
@@ -48,9 +43,12 @@ void fill_cpu(proto::HostStats* out) {
     }
   }
   out->set_logical_cpus(static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+void fill_cores(proto::HostStats* out) {
   std::set<std::string> cores;
   std::string package;
-  std::istringstream info(read_text("/proc/cpuinfo"));
+  std::istringstream info(read_proc("/proc/cpuinfo"));
   for (std::string line; std::getline(info, line);) {
     std::string value = line.substr(std::min(line.size(), line.find(':') + 1));
     if (line.starts_with("physical id")) package = value;
@@ -60,7 +58,7 @@ void fill_cpu(proto::HostStats* out) {
 }
 
 void fill_memory(proto::HostStats* out) {
-  std::istringstream lines(read_text("/proc/meminfo"));
+  std::istringstream lines(read_proc("/proc/meminfo"));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string name;
@@ -83,7 +81,7 @@ void fill_disk(const std::string& mount, const std::string& path, proto::HostSta
 }
 
 void fill_network(proto::HostStats* out) {
-  std::istringstream lines(read_text("/proc/net/dev"));
+  std::istringstream lines(read_proc("/proc/net/dev"));
   for (std::string line; std::getline(lines, line);) {
     size_t colon = line.find(':');
     if (colon == std::string::npos || line.substr(0, colon).find_first_not_of(' ') == std::string::npos || line.substr(0, colon).ends_with(" lo") || line.starts_with("lo")) continue;
@@ -98,37 +96,46 @@ void fill_network(proto::HostStats* out) {
 }
 
 void fill_process(int pid, int64_t boot_time_s, proto::HostStats* out) {
-  const std::string directory = fmt::format("/proc/{}/", pid);
-  std::string stat = read_text(directory + "stat");
-  size_t name_end = stat.rfind(") ");
-  if (name_end == std::string::npos) return;
-  std::istringstream words(stat.substr(name_end + 2));
-  std::vector<double> fields(20);
-  std::string state;
-  words >> state;
-  for (double& field : fields) words >> field;
-  if (!words) return;
+  auto figures = metrics::process_figures(pid);
+  if (!figures) return;
   proto::ProcessUsage* usage = out->add_processes();
   usage->set_pid(pid);
-  usage->set_cpu_seconds((fields[10] + fields[11]) / ticks());        // utime, stime
-  usage->set_threads(static_cast<int>(fields[16]));
-  usage->set_create_time_ms(static_cast<int64_t>((static_cast<double>(boot_time_s) + fields[18] / ticks()) * 1000));
-  int64_t total = 0, resident = 0, shared = 0;
-  std::istringstream(read_text(directory + "statm")) >> total >> resident >> shared;
-  usage->set_rss(resident * ::getpagesize());
-  usage->set_shared(shared * ::getpagesize());
-  std::string command = read_text(directory + "cmdline", kMaxCommandBytes);
+  usage->set_cpu_seconds(figures->cpu_seconds);
+  usage->set_threads(figures->threads);
+  usage->set_create_time_ms(static_cast<int64_t>((static_cast<double>(boot_time_s) + figures->started_s) * 1000));
+  usage->set_rss(figures->rss);
+  usage->set_shared(figures->shared);
+  std::string command = read_proc(fmt::format("/proc/{}/cmdline", pid), kMaxCommandBytes);
   for (char& c : command) c = c == '\0' ? ' ' : c;
   usage->set_cmdline(command.substr(0, command.find_last_not_of(' ') + 1));
 }
 
 }  // namespace
 
-proto::HostStats host_stats(const std::vector<int>& processes, const std::string& directory) {
+proto::HostStats host_load(const std::string& directory) {
   proto::HostStats out;
   fill_cpu(&out);
   fill_memory(&out);
   fill_disk("/", directory, &out);
+  fill_network(&out);
+  out.set_wall_time_us(wall_now_us());
+  return out;
+}
+
+HostRates host_rates(const proto::HostStats& before, const proto::HostStats& now) {
+  HostRates rates;
+  double cpu = now.cpu_total_seconds() - before.cpu_total_seconds();
+  if (cpu > 0) rates.cpu_percent = std::clamp(100 * (now.cpu_busy_seconds() - before.cpu_busy_seconds()) / cpu, 0.0, 100.0);
+  rates.seconds = static_cast<double>(now.wall_time_us() - before.wall_time_us()) / 1e6;
+  // An interface that goes takes its count with it.
+  if (rates.seconds > 0) rates.received = static_cast<double>(std::max<int64_t>(0, now.network_received() - before.network_received())) / rates.seconds;
+  if (rates.seconds > 0) rates.sent = static_cast<double>(std::max<int64_t>(0, now.network_sent() - before.network_sent())) / rates.seconds;
+  return rates;
+}
+
+proto::HostStats host_stats(const std::vector<int>& processes, const std::string& directory) {
+  proto::HostStats out = host_load(directory);
+  fill_cores(&out);
   struct statvfs shm {};
   if (::statvfs("/dev/shm", &shm) == 0) {
     out.set_shm_total(static_cast<int64_t>(shm.f_blocks * shm.f_frsize));
@@ -136,9 +143,7 @@ proto::HostStats host_stats(const std::vector<int>& processes, const std::string
   }
   double load[3] = {};
   if (::getloadavg(load, 3) == 3) out.mutable_load()->Add(load, load + 3);
-  fill_network(&out);
   for (int pid : processes) fill_process(pid, out.boot_time_s(), &out);
-  out.set_wall_time_us(wall_now_us());
   return out;
 }
 

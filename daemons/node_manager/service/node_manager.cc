@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "common/api_json/node_json.h"
 #include "common/base/log.h"
 
 namespace rt::node {
@@ -41,7 +42,7 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
 
 NodeManager::~NodeManager() {
   *alive_ = false;
-  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_, stop_timer_, drain_timer_}) {
+  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_, stop_timer_, drain_timer_, sample_timer_}) {
     if (timer) loop_.cancel(timer);
   }
   for (auto& [id, waiters] : exit_waiters_) {
@@ -62,6 +63,8 @@ Status NodeManager::start() {
   server_ = std::make_unique<rpc::Server>(loop_, std::move(server));
   RT_TRY(options_.unix_listen_fd >= 0 ? server_->listen_fd(options_.unix_listen_fd) : server_->listen(net::Address::unix_socket(options_.socket_path)));
   RT_TRY(options_.tcp_listen_fd >= 0 ? server_->listen_fd(options_.tcp_listen_fd) : server_->listen(options_.tcp));
+
+  RT_TRY(start_metrics());
 
   reaper_ = std::make_unique<Reaper>(loop_);
   py_spy_ = std::make_unique<PySpyRpc>(*this, loop_, *reaper_, PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
@@ -172,6 +175,7 @@ void NodeManager::fill_node(proto::Node* node) {
   node->set_draining(core_->draining());
   node->set_start_time_ms(start_wall_ms_);
   node->set_pid(::getpid());
+  (*node->mutable_labels())[api_json::kMetricsPortLabel] = std::to_string(metrics_endpoint_->port());
 }
 
 void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
@@ -217,6 +221,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   send_report();
   if (std::exchange(told_head_lost_, false)) tell_drivers(fmt::format("The cluster's head at {} is back.", options_.head.to_string()), false);
   if (!heartbeat_timer_) heartbeat();
+  if (!sample_timer_) send_sample();
   if (registered_once_) return events_.on_status(status_line());
   registered_once_ = true;
   events_.on_ready(status_line());
@@ -439,33 +444,6 @@ Status NodeManager::start_job(const proto::SubmittedJob& job, std::map<std::stri
   Status started = jobs_->start(job, env);
   if (!started) drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
   return started;
-}
-
-void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done) {
-  auto report_now = [this] {   // who asks the head next finds no less than what is told here
-    if (!report_timer_) return;
-    loop_.cancel(report_timer_);
-    send_report();
-  };
-  report_now();
-  for (const auto& [id, worker] : core_->pool().all()) {
-    if (worker->state != WorkerState::kDriver && worker->connected) *stats->add_workers() = core_->address_of(*worker);
-  }
-  stats->set_idle_workers(core_->pool().count(WorkerState::kIdle));
-  stats->set_leased_workers(core_->pool().count(WorkerState::kLeased));
-  stats->set_actors(static_cast<int>(core_->actors().size()));
-  if (!store_) return done->Run();
-  store_->get_stats([this, stats, done, report_now, alive = alive_](Result<proto::StoreStats> store) {
-    if (store) {
-      if (*alive) {
-        store_used(store->used());
-        report_now();
-      }
-      stats->set_object_store_used(store->used());
-      stats->set_object_store_capacity(store->capacity());
-    }
-    done->Run();
-  });
 }
 
 // ---- the end

@@ -22,6 +22,7 @@
 #include "daemons/node_manager/process/worker_starter.h"
 #include "daemons/node_manager/service/event_relay.h"
 #include "daemons/node_manager/service/head_link.h"
+#include "daemons/node_manager/service/metrics_endpoint.h"
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
 #include "daemons/node_manager/service/py_spy_rpc.h"
@@ -38,7 +39,7 @@ struct StopReason {
   int64_t grace_us = kGentleStopUs;   // between SIGTERM and SIGKILL
 };
 
-class NodeManager final : public NodeSink {
+class NodeManager final : public NodeSink, private proto::NodeMetricsService {
  public:
   struct Events {
     std::function<void(const std::string& status)> on_ready, on_status;    // a line about the node for people
@@ -133,6 +134,11 @@ class NodeManager final : public NodeSink {
   void answer_exit(const WorkerId& id);
   void exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last);
 
+  // figures (node_manager_metrics.cc)
+  Status start_metrics();
+  void GetFigures(google::protobuf::RpcController*, const proto::Empty*, proto::NodeFigures* reply, google::protobuf::Closure* done) override;
+  void send_sample();
+
   // cluster (node_manager.cc)
   void fill_node(proto::Node* node);
   void fill_registration(proto::RegisterNodeRequest* request);
@@ -187,8 +193,10 @@ class NodeManager final : public NodeSink {
   std::map<std::string, proto::Node> nodes_;                  // by binary id; includes this one
 
   MetricsTable metrics_;
+  std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
+  proto::HostStats last_load_;
   proto::HeadEvent dead_batch_;
-  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0, stop_timer_ = 0, drain_timer_ = 0;
+  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0, stop_timer_ = 0, drain_timer_ = 0, sample_timer_ = 0;
   int64_t tick_at_us_ = 0, last_report_us_ = 0, store_used_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;

@@ -23,6 +23,7 @@ void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connecti
   session.connection = connection;
   owners_[session.id] = connection.get();
   connection->add_service(&rpc_);
+  connection->add_service(this);
   connection->add_service(&profile_);
   connection->add_service(py_spy_.get());
   connection->set_closed_handler([this, raw = connection.get(), alive = alive_](const Error&) {
@@ -261,13 +262,6 @@ void NodeManager::worker_setup_failed(const rpc::Connection& from, const proto::
   if (stopping_ || !from.peer().is_unix || !WorkerId::is_valid(failure.worker_id())) return;
   RT_WARN("worker process {} could not make its runtime environment: {}", failure.pid(), failure.message());
   drive([&](NodeCore& core, Now now) { core.worker_setup_failed(WorkerId::from_binary(failure.worker_id()), failure.message(), now); });
-}
-
-void NodeManager::record_metrics(const rpc::Connection& from, const proto::MetricsReport& report) {
-  Session* session = session_of(from);
-  if (!session || session->worker.is_nil()) return;
-  if (metrics_.report(session->worker, report)) return;
-  RT_WARN("more than {} series of metrics on this node (a name with one set of tag values is one): process {} and others are not recorded completely", MetricsTable::kMaxSeries, report.pid());
 }
 
 void NodeManager::create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply,

@@ -21,6 +21,7 @@ struct NodeManagerOptions {
   int unix_listen_fd = -1;             // inherited; else bound at socket_path
   net::Address tcp;                    // unless tcp_listen_fd
   int tcp_listen_fd = -1;
+  int metrics_port = 0, metrics_listen_fd = -1;   // of GET /metrics; 0: any free one
   std::string store_socket;            // empty: a node without an object store (tests)
   ResourceSet total;
   std::map<std::string, std::string> labels;

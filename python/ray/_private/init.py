@@ -151,6 +151,9 @@ def _check_arguments(given: dict):
         raise ValueError(f"dashboard_port: expected a port from 0 (any free one) to 65535, got {port!r}")
     if not isinstance(given["dashboard_host"], str):
         raise TypeError(f"dashboard_host: expected an address, got {type(given['dashboard_host']).__name__}")
+    port = hidden.get("_metrics_export_port")
+    if port is not None and (isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535):
+        raise ValueError(f"_metrics_export_port: expected a port from 0 (any free one) to 65535, got {port!r}")
     if given["namespace"] is not None:
         if not isinstance(given["namespace"], str):
             raise TypeError("namespace must be None or a string.")
@@ -167,8 +170,7 @@ def _check_absent(given: dict, hidden: dict):
     if given["proxy_server_url"]:
         raise not_in_release("proxy_server_url")
     for key, feature in (("_enable_object_reconstruction", "object reconstruction"), ("object_spilling_directory", "object spilling"),
-                         ("_redis_username", "Redis"), ("_redis_password", "Redis"), ("_tracing_startup_hook", "tracing"),
-                         ("_metrics_export_port", "metrics export")):
+                         ("_redis_username", "Redis"), ("_redis_password", "Redis"), ("_tracing_startup_hook", "tracing")):
         if hidden.get(key):
             raise not_in_release(f"{feature} ({key})")
     env = given["runtime_env"]
@@ -382,6 +384,7 @@ def _start(given: dict) -> dict:
         "temp_dir": hidden.get("_temp_dir"), "plasma_directory": hidden.get("_plasma_directory"), "python_executable": sys.executable,
         "system_config": {key: _setting(value) for key, value in (hidden.get("_system_config") or {}).items()}, "private_to_parent": True,
         "include_dashboard": given["include_dashboard"] is not False, "dashboard_host": given["dashboard_host"], "dashboard_port": given["dashboard_port"],
+        "metrics_export_port": hidden.get("_metrics_export_port") or 0,
     })
     node["started"] = True
     return node
@@ -506,7 +509,7 @@ def _connect(node: dict, job: dict, given: dict):
     ip, head = context["node_ip"], context["head_address"]
     worker.address_info = {
         "node_ip_address": ip, "raylet_ip_address": ip, "redis_address": head, "object_store_address": context["object_store_socket"],
-        "raylet_socket_name": context["node_manager_socket"], "webui_url": context["dashboard_address"], "session_dir": context["session_dir"], "metrics_export_port": 0,
+        "raylet_socket_name": context["node_manager_socket"], "webui_url": context["dashboard_address"], "session_dir": context["session_dir"], "metrics_export_port": node.get("metrics_export_port", 0),
         "gcs_address": head, "address": head, "dashboard_agent_listen_port": 0, "node_id": context["node_id"].hex(),
     }
     if job["log_to_driver"]:

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   std::string name = name_of(argv[0]), session, lifeline;
   for (int i = 1; i + 1 < argc; ++i) {
     std::string flag = argv[i];
-    if (flag == "--listen-fd" || flag == "--unix-listen-fd") check_listening(argv[i + 1]);
+    if (flag == "--listen-fd" || flag == "--unix-listen-fd" || flag == "--metrics-listen-fd") check_listening(argv[i + 1]);
     if (flag == "--session-dir") session = argv[i + 1];
     if (flag == "--lifeline-fd") lifeline = argv[i + 1];
   }

@@ -38,6 +38,34 @@ TEST_F(NodeCoreTest, AMissingWorkerIsStartedAndGrantedOnceItRegisters) {
   take_grant();
 }
 
+TEST_F(NodeCoreTest, CountsGrantsTheirWaitsAndTheEndsOfWorkers) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(1));
+  auto first = take_grant();
+  want(2, demand(1));
+  EXPECT_EQ(core->waiting_tasks(), (std::pair<int64_t, int64_t>(1, 0)));
+  pass(20 * kMs);
+  give_back(first);
+  auto second = take_grant();
+  EXPECT_EQ(core->waiting_tasks(), (std::pair<int64_t, int64_t>(0, 0)));
+  const proto::NodeCounters& counters = core->counters();
+  EXPECT_EQ(counters.leases_granted(), 2);
+  EXPECT_EQ(counters.lease_wait(0), 1);   // at once
+  EXPECT_EQ(counters.lease_wait(3), 1);   // 20 ms: up to 50
+  EXPECT_EQ(counters.lease_wait_ms(), 20);
+  EXPECT_EQ(counters.workers_started(), 1);
+  EXPECT_EQ(counters.workers_failed(), 0);
+  WorkerId id = worker_of(second);
+  core->worker_disconnected(id, now());
+  RecordingSink::take(sink.kills);
+  reap(id, SIGSEGV, 0, "");
+  RecordingSink::take(sink.deaths);
+  EXPECT_EQ(counters.workers_failed(), 1);
+  start_worker();
+  EXPECT_EQ(counters.workers_started(), 2);
+}
+
 TEST_F(NodeCoreTest, LeasesWithoutCpuGoBeyondTheCpuCount) {
   make(1);
   want(1, demand(4, {}));

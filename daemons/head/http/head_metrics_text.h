@@ -1,0 +1,28 @@
+// The cluster's figures as Prometheus text, with the names and labels of docs/metrics.md. Nothing is asked here: what was found out comes in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/proto/head.pb.h"
+#include "common/proto/metrics.pb.h"
+#include "common/state/query.h"
+
+namespace rt::head {
+
+struct ClusterScrape {
+  std::string session_name, version, address;     // of the head
+  std::vector<proto::Node> nodes;
+  proto::GetJobsReply jobs;
+  proto::ClusterStatusReply status;
+  proto::HeadStats head;
+  state::Census census;
+  // The head's own process.
+  int pid = 0, open_files = 0;
+  double cpu_percent = 0;
+  int64_t rss = 0, shared = 0, unique = 0;
+};
+
+std::string cluster_metrics_text(const ClusterScrape& scrape);
+
+}  // namespace rt::head

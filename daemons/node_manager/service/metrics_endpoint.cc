@@ -1,0 +1,121 @@
+#include "daemons/node_manager/service/metrics_endpoint.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include "common/base/log.h"
+#include "common/http/lazy_server.h"
+#include "common/net/sockets.h"
+#include "common/rpc/client.h"
+#include "daemons/node_manager/service/node_metrics.h"
+
+namespace rt::node {
+namespace {
+
+constexpr int64_t kAskTimeoutUs = 5'000'000;
+constexpr int kMaxConnections = 8;
+
+using NodeStub = proto::NodeManagerService::Stub;
+
+// What a scrape needs, shared with the threads of connections.
+struct Scraper {
+  MetricsEndpointOptions options;
+  std::mutex mutex;
+  proto::HostStats last;           // guarded
+  int store_pid = 0;               // guarded
+
+  Result<std::unique_ptr<rpc::SyncClient>> connect(const std::string& socket) const {
+    rpc::Target target;
+    target.address = net::Address::unix_socket(socket);
+    rpc::Identity me;
+    me.role = "client";
+    me.token = options.token;
+    return rpc::SyncClient::connect(target, me, kAskTimeoutUs);
+  }
+
+  Result<std::string> text();
+  int find_store();
+};
+
+// No socket tells who serves it: whoever listened first is what the kernel knows. Its command line names the socket.
+int Scraper::find_store() {
+  auto is_store = [&](int pid) {
+    std::string command = metrics::read_proc(fmt::format("/proc/{}/cmdline", pid), 4096);
+    return command.find("ray-object-store") != std::string::npos && command.find(options.store_socket + '\0') != std::string::npos;
+  };
+  std::lock_guard lock(mutex);
+  if (store_pid > 0 && is_store(store_pid)) return store_pid;
+  store_pid = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    int pid = std::atoi(entry.path().filename().c_str());
+    if (pid > 0 && is_store(pid)) return store_pid = pid;
+  }
+  return 0;
+}
+
+Result<std::string> Scraper::text() {
+  NodeScrape scrape;
+  scrape.session_name = options.session_name;
+  scrape.version = options.version;
+  scrape.node_ip = options.node_ip;
+  scrape.node_id_hex = options.node_id_hex;
+  RT_ASSIGN(auto node, connect(options.node_socket));
+  RT_ASSIGN(scrape.node, node->call(&proto::NodeMetricsService::Stub::GetFigures, proto::Empty(), kAskTimeoutUs));
+  RT_ASSIGN(scrape.processes, node->call(&NodeStub::ListProcesses, proto::Empty(), kAskTimeoutUs));
+  RT_ASSIGN(scrape.programs, node->call(&NodeStub::GetMetrics, proto::Empty(), kAskTimeoutUs));
+  std::vector<int> pids = {::getpid()};
+  if (!options.store_socket.empty()) {
+    if (auto store = connect(options.store_socket)) {
+      if (auto stats = (*store)->call(&proto::ObjectStoreService::Stub::GetStats, proto::Empty(), kAskTimeoutUs)) scrape.store = std::move(*stats);
+    }
+  }
+  if (scrape.store) scrape.store_pid = find_store();
+  if (scrape.store_pid > 0) pids.push_back(scrape.store_pid);
+  for (const auto& process : scrape.processes.processes()) {
+    if (process.alive() && process.pid() > 0) pids.push_back(process.pid());
+  }
+  scrape.now = host_stats(pids, options.log_directory);
+  for (const auto& usage : scrape.now.processes()) scrape.details[usage.pid()] = metrics::process_detail(usage.pid());
+  {
+    std::lock_guard lock(mutex);
+    scrape.before = std::exchange(last, scrape.now);
+  }
+  return node_metrics_text(scrape);
+}
+
+}  // namespace
+
+struct MetricsEndpoint::Impl {
+  std::unique_ptr<http::LazyServer> server;
+};
+
+MetricsEndpoint::MetricsEndpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+MetricsEndpoint::~MetricsEndpoint() = default;
+int MetricsEndpoint::port() const { return impl_->server->port(); }
+
+Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop, MetricsEndpointOptions options) {
+  int fd = options.listen_fd;
+  if (fd < 0) {
+    RT_ASSIGN(fd, net::listen_on(options.address));
+  }
+  auto impl = std::make_unique<Impl>();
+  std::string token = options.token;
+  auto scraper = std::make_shared<Scraper>();     // shared with threads that may still answer when this ends
+  scraper->last = host_load(options.log_directory);
+  scraper->options = std::move(options);
+  auto answer = [scraper](const std::string& path) -> http::LazyServer::Reply {
+    if (path != "/metrics" && path != "/") return {404, "404: Not Found"};
+    auto text = scraper->text();
+    if (!text) return {503, "this node cannot be asked: " + text.error().message + "\n"};
+    return {200, std::move(*text)};
+  };
+  RT_ASSIGN(impl->server, http::LazyServer::listen_fd(loop, fd, std::move(token), kMaxConnections, std::move(answer)));
+  return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(impl)));
+}
+
+}  // namespace rt::node

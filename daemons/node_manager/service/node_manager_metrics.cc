@@ -1,0 +1,110 @@
+// What this node tells about itself: figures for whoever asks, the endpoint of Prometheus, samples for the head's history.
+#include <algorithm>
+
+#include "common/base/log.h"
+#include "daemons/node_manager/process/host_stats.h"
+#include "daemons/node_manager/service/metrics_endpoint.h"
+#include "daemons/node_manager/service/node_manager.h"
+
+namespace rt::node {
+
+Status NodeManager::start_metrics() {
+  MetricsEndpointOptions options;
+  options.address = net::Address::tcp(options_.tcp.host.empty() ? options_.node_ip : options_.tcp.host, options_.metrics_port);
+  options.listen_fd = options_.metrics_listen_fd;
+  options.token = options_.token;
+  options.node_socket = options_.socket_path;
+  options.store_socket = options_.store_socket;
+  options.session_name = session_name_;
+  options.version = RT_VERSION;
+  options.node_ip = options_.node_ip;
+  options.node_id_hex = options_.node_id.hex();
+  options.log_directory = log_directory();
+  RT_ASSIGN(metrics_endpoint_, MetricsEndpoint::start(loop_, std::move(options)));
+  last_load_ = host_load(log_directory());
+  return {};
+}
+
+void NodeManager::record_metrics(const rpc::Connection& from, const proto::MetricsReport& report) {
+  Session* session = session_of(from);
+  if (!session || session->worker.is_nil()) return;
+  if (metrics_.report(session->worker, report)) return;
+  RT_WARN("more than {} series of metrics on this node (a name with one set of tag values is one): process {} and others are not recorded completely", MetricsTable::kMaxSeries, report.pid());
+}
+
+// The object store's use is what the last heartbeat heard of it.
+void NodeManager::send_sample() {
+  if (options_.settings.metrics_report_interval_ms == 0) return;
+  sample_timer_ = loop_.run_after(options_.settings.metrics_report_interval_ms * 1000, [this] { send_sample(); });
+  proto::HostStats now = host_load(log_directory());
+  HostRates rates = host_rates(last_load_, now);
+  proto::NodeSample sample;
+  sample.set_node_id(options_.node_id.binary());
+  sample.set_cpu_percent(static_cast<float>(rates.cpu_percent));
+  sample.set_received_per_s(static_cast<float>(rates.received));
+  sample.set_sent_per_s(static_cast<float>(rates.sent));
+  sample.set_memory_total(now.memory_total());
+  sample.set_memory_used(now.memory_total() - now.memory_available());
+  for (const proto::Disk& disk : now.disks()) {
+    sample.set_disk_used(disk.used());
+    sample.set_disk_total(disk.total());
+  }
+  sample.set_store_used(store_used_);
+  sample.set_store_capacity(core_->resources().total().units("object_store_memory") / ResourceSet::kUnit);
+  sample.set_running(core_->pool().count(WorkerState::kLeased));
+  auto [waiting, infeasible] = core_->waiting_tasks();
+  sample.set_waiting(static_cast<int>(std::min<int64_t>(waiting + infeasible, 1 << 30)));
+  sample.set_actors(core_->pool().count(WorkerState::kActor));
+  sample.set_workers(core_->pool().processes());
+  last_load_ = std::move(now);
+  head_->send_oneway(&proto::HeadMetricsService::Stub::ReportSample, sample);
+}
+
+void NodeManager::GetFigures(google::protobuf::RpcController*, const proto::Empty*, proto::NodeFigures* reply, google::protobuf::Closure* done) {
+  core_->resources().total().to_proto(reply->mutable_total());
+  core_->resources().available().to_proto(reply->mutable_available());
+  const WorkerPool& pool = core_->pool();
+  reply->set_starting_workers(pool.count(WorkerState::kStarting));
+  reply->set_idle_workers(pool.count(WorkerState::kIdle));
+  reply->set_leased_workers(pool.count(WorkerState::kLeased));
+  reply->set_actors(pool.count(WorkerState::kActor));
+  reply->set_drivers(pool.count(WorkerState::kDriver));
+  auto [waiting, infeasible] = core_->waiting_tasks();
+  reply->set_waiting_tasks(waiting);
+  reply->set_infeasible_tasks(infeasible);
+  *reply->mutable_counters() = core_->counters();
+  reply->set_connections(static_cast<int>(sessions_.size()));
+  size_t queued = 0;
+  for (const auto& [key, session] : sessions_) queued += session.connection->queued_bytes();
+  reply->set_queued_bytes(static_cast<int64_t>(queued));
+  done->Run();
+}
+
+void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done) {
+  auto report_now = [this] {   // who asks the head next finds no less than what is told here
+    if (!report_timer_) return;
+    loop_.cancel(report_timer_);
+    send_report();
+  };
+  report_now();
+  for (const auto& [id, worker] : core_->pool().all()) {
+    if (worker->state != WorkerState::kDriver && worker->connected) *stats->add_workers() = core_->address_of(*worker);
+  }
+  stats->set_idle_workers(core_->pool().count(WorkerState::kIdle));
+  stats->set_leased_workers(core_->pool().count(WorkerState::kLeased));
+  stats->set_actors(static_cast<int>(core_->actors().size()));
+  if (!store_) return done->Run();
+  store_->get_stats([this, stats, done, report_now, alive = alive_](Result<proto::StoreStats> store) {
+    if (store) {
+      if (*alive) {
+        store_used(store->used());
+        report_now();
+      }
+      stats->set_object_store_used(store->used());
+      stats->set_object_store_capacity(store->capacity());
+    }
+    done->Run();
+  });
+}
+
+}  // namespace rt::node
