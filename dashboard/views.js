@@ -2,6 +2,7 @@
 import { json, list } from "./api.js";
 import { bytes, el, id, lasted, state, when } from "./dom.js";
 import { Plot } from "./plot.js";
+import { Plots } from "./plots.js";
 import { link, profileLinks } from "./profiles.js";
 import { Table } from "./table.js";
 import { textView } from "./text.js";
@@ -36,9 +37,9 @@ function tile(label) {
 
 export function overview() {
   const tiles = { nodes: tile("Nodes alive"), cpu: tile("CPUs in use"), running: tile("Tasks running"), waiting: tile("Tasks waiting"), actors: tile("Actors alive"), store: tile("Object memory") };
-  const resources = el("div"), failures = el("div");
+  const resources = el("div"), failures = el("div"), plots = new Plots();
   return {
-    element: el("section", {}, el("h1", {}, "Overview"), el("div", { class: "tiles" }, Object.values(tiles).map((one) => one.element)), el("h2", {}, "Resources"), resources,
+    element: el("section", {}, el("h1", {}, "Overview"), el("div", { class: "tiles" }, Object.values(tiles).map((one) => one.element)), plots.element, el("h2", {}, "Resources"), resources,
       el("h2", {}, "Tasks by name"), failures),
     async refresh() {
       const [nodes, tasks, actors, objects] = await Promise.all([
@@ -63,6 +64,7 @@ export function overview() {
       tiles.store.set(store.total_size_mb || 0, `${(store.total_size_mb || 0).toFixed(1)} MB in ${store.total_objects || 0}`);
       resources.replaceChildren(...Object.keys(total).filter((name) => !name.startsWith("node:")).sort().map((name) => bar(name, total[name], known ? total[name] - (free[name] ?? 0) : null)));
       failures.replaceChildren(summaryTable(functions));
+      await plots.refresh();
     },
   };
 }
