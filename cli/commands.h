@@ -16,6 +16,8 @@ int run_available_resources(const Words& words);
 int run_cluster_resources(const Words& words);
 int run_timeline(const Words& words);
 int run_metrics(const Words& words);
+int run_launch_prometheus(const Words& words);
+int run_shutdown_prometheus(const Words& words);
 int run_stack(const Words& words);
 int run_profile(const Words& words);
 int run_job(const Words& words);           // dispatches to the six below

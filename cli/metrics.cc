@@ -25,9 +25,8 @@ Status show(const CommandLine& line) {
 }  // namespace
 
 int run_metrics(const Words& words) {
-  if (!words.empty() && (words[0] == "launch-prometheus" || words[0] == "shutdown-prometheus")) {
-    return failure(make_error(Code::kUnsupported, fmt::format("metrics {}: not in this release; `{} metrics` prints what a Prometheus would read", words[0], program_name())));
-  }
+  if (!words.empty() && words[0] == "launch-prometheus") return run_launch_prometheus({words.begin() + 1, words.end()});
+  if (!words.empty() && words[0] == "shutdown-prometheus") return run_shutdown_prometheus({words.begin() + 1, words.end()});
   CommandLine line("metrics", "Prints what programs count with ray.util.metrics, of all nodes, as Prometheus text.");
   line.address_option();
   if (auto code = line.parse(words)) return *code;
