@@ -1,17 +1,13 @@
 #include "common/http/lazy_server.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "common/base/log.h"
+#include "common/base/module.h"
 #include "common/http/module/endpoint.h"
 
 namespace rt::http {
 namespace {
-
-constexpr const char* kModule = "libray_http.so";
 
 int answered(void* context, const char* path, void (*put)(void*, const char*, size_t), void* sink) {
   LazyServer::Reply reply = (*static_cast<LazyServer::Answer*>(context))(path);
@@ -48,27 +44,16 @@ void LazyServer::accepted(int fd) {
   }
 }
 
-// At known places from the program: build tree, installed, wheel.
 bool LazyServer::load() {
-  std::error_code ignored;
-  std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  std::string reason = fmt::format("{} is not near {}", kModule, own.string());
-  for (const char* near : {"../lib", "lib", "."}) {
-    std::filesystem::path path = own / near / kModule;
-    if (!std::filesystem::exists(path, ignored)) continue;
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      reason = ::dlerror();
-      continue;
-    }
-    auto entry = reinterpret_cast<decltype(&ray_http)>(::dlsym(handle, "ray_http"));
-    api_ = entry ? entry() : nullptr;
-    if (api_ && api_->version == RAY_HTTP_VERSION) server_ = api_->open(token_.c_str(), max_connections_, &answered, answer_);
-    if (server_) return true;
-    reason = path.string() + " is of another release";
+  auto entry = load_module("libray_http.so", "ray_http");
+  if (!entry) {
+    RT_WARN("nobody is answered over HTTP: {}", entry.error().message);
+    return false;
   }
-  RT_WARN("nobody is answered over HTTP: {}. It comes with this software and needs cpp-httplib", reason);
-  return false;
+  api_ = reinterpret_cast<decltype(&ray_http)>(*entry)();
+  if (api_->version == RAY_HTTP_VERSION) server_ = api_->open(token_.c_str(), max_connections_, &answered, answer_);
+  if (!server_) RT_WARN("nobody is answered over HTTP: libray_http.so is of another release");
+  return server_ != nullptr;
 }
 
 }  // namespace rt::http
