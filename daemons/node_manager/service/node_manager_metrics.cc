@@ -1,7 +1,10 @@
 // What this node tells about itself: figures for whoever asks, the endpoint of Prometheus, samples for the head's history.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "common/base/log.h"
+#include "common/tls/tls.h"
 #include "daemons/node_manager/process/host_stats.h"
 #include "daemons/node_manager/service/metrics_endpoint.h"
 #include "daemons/node_manager/service/node_manager.h"
@@ -9,6 +12,12 @@
 namespace rt::node {
 
 Status NodeManager::start_metrics() {
+  last_load_ = host_load(log_directory());
+  if (const auto& tls = tls::Tls::of_process(); tls && *tls) {
+    RT_WARN("there is no endpoint for Prometheus: it speaks plain text, and this cluster TLS");
+    if (options_.metrics_listen_fd >= 0) ::close(options_.metrics_listen_fd);
+    return {};
+  }
   MetricsEndpointOptions options;
   options.address = net::Address::tcp(options_.tcp.host.empty() ? options_.node_ip : options_.tcp.host, options_.metrics_port);
   options.listen_fd = options_.metrics_listen_fd;
@@ -21,7 +30,6 @@ Status NodeManager::start_metrics() {
   options.node_id_hex = options_.node_id.hex();
   options.log_directory = log_directory();
   RT_ASSIGN(metrics_endpoint_, MetricsEndpoint::start(loop_, std::move(options)));
-  last_load_ = host_load(log_directory());
   return {};
 }
 
