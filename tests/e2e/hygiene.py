@@ -34,7 +34,7 @@ WARM_CYCLES = 50
 CPUS = 2
 SETTLE_S = 60
 KEPT = {"dead_actors_kept": 20, "finished_jobs_kept": 5, "task_events_max_bytes": 1_000_000}
-SESSION_FILES = {"logs", "sockets", "head.sqlite", "history.sqlite"}
+SESSION_FILES = {"logs", "sockets", "head.sqlite", "history.sqlite", "prom_metrics_service_discovery.json"}
 
 
 def settled_memory():

@@ -165,8 +165,8 @@ def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
     picture(page, "flame")
     (frame,) = page.frames
     boxes = "[...document.querySelectorAll('g')].filter((box) => box.style.display !== 'none').map((box) => box.querySelector('title').textContent)"
-    before = page.run(boxes, frame)
-    assert any("turn (" in name for name in before)
+    before = eventually(lambda: page.run(boxes, frame), 30)      # the frame is there before its picture
+    assert any("turn (" in name for name in before), before
     page.run("[...document.querySelectorAll('g')].find((box) => box.querySelector('title').textContent.includes('turn (')).dispatchEvent(new MouseEvent('click'))", frame)
     assert any("turn (" in name for name in page.run(boxes, frame)) and len(page.run(boxes, frame)) < len(before)
     page.click("section a", "Download")

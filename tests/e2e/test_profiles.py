@@ -207,7 +207,7 @@ def test_wrong_words_are_one_clear_line(running):
     assert "nothing that runs" in shell.fails("profile", address, "NoSuchActor")
     assert "does not run now" in shell.fails("profile", address, "f" * 48)
     assert "wall, cpu or offcpu" in shell.fails("profile", address, "--mode=both", "all", code=2)
-    assert "no format" in shell.fails("profile", address, "--format=pdf", "all", code=2)
+    assert "flamegraph, speedscope, folded or text" in shell.fails("profile", address, "--format=pdf", "all", code=2)
     assert "--rate" in shell.fails("profile", address, "--rate=0", "all", code=2)
 
 

@@ -191,7 +191,10 @@ def test_every_metric_of_the_grafana_dashboard_exists(seen, tmp_path):
 def test_the_head_remembers(seen):
     def history(**query):
         return seen.api.ok("/api/v0/metrics/history", query)
-    assert eventually(lambda: len(history()["cluster"]["time_ms"]) >= 3)
+    def newest():
+        series = history()["cluster"]["series"]
+        return {name: values[-1] for name, values in series.items() if values}
+    assert eventually(lambda: len(history()["cluster"]["time_ms"]) >= 3 and newest()["store_capacity"] == 200_000_000 and newest()["store_used"] >= 2_000_000), newest()
     found = history(node_id="all", minutes=5, points=50)
     series, times = found["cluster"]["series"], found["cluster"]["time_ms"]
     assert len(times) <= 50 and times == sorted(times) and all(len(values) == len(times) for values in series.values())
