@@ -1,5 +1,6 @@
 """The state API over HTTP: lists and summaries of a cluster of real daemons, and what it refuses."""
 import select
+
 import pytest
 from cluster import Cluster, eventually, world
 from http_api import Api
