@@ -30,13 +30,15 @@ TaskEventBatchData batch_of(int64_t first, int64_t count, int64_t start_us) {
   batch.node_hex = std::string(56, 'a');
   batch.pid = static_cast<uint32_t>(1000 + worker);
   batch.strings = {"", "ValueError\nboom\nTraceback (most recent call last):\n  somewhere"};
+  batch.strings.push_back(driver_worker_id(job_id_from_int(1)).binary() + "127.0.0.1");
   for (int i = 0; i < kFunctions; ++i) batch.strings.push_back(fmt::format("function_{}", i));
   const int64_t round = first / (count * kWorkers) * count * kWorkers;
   for (int64_t i = first; i < first + count; ++i) {
     TaskEvent event;
     event.task = task_of(round + (i - first) * kWorkers + worker);
-    event.name = event.function = static_cast<uint32_t>(2 + i % kFunctions);
+    event.name = event.function = static_cast<uint32_t>(3 + i % kFunctions);
     event.error = i % kFailedEach == 0 ? 1 : 0;
+    event.owner = 2;
     event.start_us = start_us + i;
     event.created_us = event.start_us - 500;
     event.execute_us = static_cast<uint32_t>(100 + i % 900);

@@ -33,6 +33,7 @@ constexpr Example kExamples[] = {
     {"memory", "memory --units=MB --sort-by=OBJECT_SIZE", "which process refers to what"},
     {"memory", "memory --stats-only", "how full the object stores are"},
     {"timeline", "timeline -o trace.json", "for chrome://tracing or https://ui.perfetto.dev"},
+    {"timeline", "timeline --job=nightly --last=5m -o trace.json", "the last five minutes of a submitted job"},
     {"metrics", "metrics", "what programs count, as a Prometheus would read it"},
     {"stack", "stack", "every thread of every worker and driver"},
     {"profile", "profile 4711 --duration=5", "where a process spends five seconds"},

@@ -9,8 +9,9 @@
 #include "cli/head_client.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/state_common.h"
 #include "common/base/clock.h"
-#include "common/events/task_events.h"
+#include "common/events/timeline.h"
 #include "common/launch/launch.h"
 
 namespace rt::cli {
@@ -25,39 +26,61 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
+// The id of a job's driver: of its own id, or of a submitted job's.
+Result<JobId> find_job(const CommandLine& line) {
+  const std::string wanted = line.get("job");
+  if (std::string id = from_hex(wanted); JobId::is_valid(id)) return JobId::from_binary(id);
+  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  state::Query query{"jobs"};
+  query.filters = {{"submission_id", true, wanted}};
+  RT_ASSIGN(auto answer, state_list(cluster, query));
+  const auto& found = answer.json["result"];
+  if (found.empty()) return make_error(Code::kNotFound, fmt::format("--job {}: no job has this id (rayctl list jobs names those there are)", echoed(wanted)));
+  if (!found[0]["job_id"].is_string()) return make_error(Code::kNotFound, fmt::format("--job {}: its program has not called ray.init(), so that there are no tasks of it", echoed(wanted)));
+  return JobId::from_binary(from_hex(found[0]["job_id"].get<std::string>()));
+}
+
+Result<Timeline::Options> options_of(const CommandLine& line) {
+  Timeline::Options options;
+  options.arrows = !line.has("no-arrows");
+  RT_ASSIGN(auto last_us, line.duration_us("last"));
+  if (last_us) options.since_us = wall_now_us() - *last_us;
+  if (!line.has("job")) return options;
+  RT_ASSIGN(options.job, find_job(line));
+  return options;
+}
+
 // Page by page: a long-running cluster's trace need not fit in memory.
-Result<int64_t> write_trace(Head& head, std::FILE* file, int64_t* dropped) {
-  int64_t written = 0, after = 0, bytes = 0;
+Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::FILE* file, int64_t* dropped) {
+  proto::GetTaskEventsRequest request;
+  request.set_max_bytes(kPageBytes);
+  if (options.job) request.set_job_id(options.job->binary());
+  Timeline trace(options);
   Progress progress("Writing the trace:");
-  bool first = true;
-  std::fputc('[', file);
+  int64_t bytes = 0;
+  auto write = [&](const std::string& json) {
+    std::fwrite(json.data(), 1, json.size(), file);
+    bytes += static_cast<int64_t>(json.size());
+    progress.at(0, 0, fmt::format("{} tasks and calls, {}", trace.shown(), binary_bytes(static_cast<double>(bytes))));
+  };
   for (bool more = true; more;) {
-    proto::GetTaskEventsRequest request;
-    request.set_after_row(after);
-    request.set_max_bytes(kPageBytes);
     RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetTaskEvents, request));
     for (const auto& batch : reply.batches()) {
+      if (batch.max_time_us() < options.since_us) continue;
       auto data = unpack_task_events(batch.packed());
-      if (!data) {
-        fmt::print(stderr, "Warning: skipped {} events that cannot be read: {}\n", batch.count(), data.error().message);
-        continue;
-      }
       std::string json;
-      append_timeline(*data, &json);
-      if (json.empty()) continue;
-      if (!first) std::fputs(",\n", file);
-      first = false;
-      std::fwrite(json.data(), 1, json.size(), file);
-      written += static_cast<int64_t>(data->events.size());
-      bytes += static_cast<int64_t>(json.size());
-      progress.at(0, 0, fmt::format("{} tasks and calls, {}", written, binary_bytes(static_cast<double>(bytes))));
+      if (data) trace.add(*data, &json);
+      else fmt::print(stderr, "Warning: skipped {} events that cannot be read: {}\n", batch.count(), data.error().message);
+      write(json);
     }
     *dropped = std::max(*dropped, reply.dropped());
-    more = reply.more() && reply.next_row() > after;
-    after = reply.next_row();
+    more = reply.more() && reply.next_row() > request.after_row();
+    request.set_after_row(reply.next_row());
   }
-  std::fputs("]\n", file);
-  return written;
+  std::string end;
+  trace.end(&end);
+  write(end);
+  return trace.shown();
 }
 
 // A second trace of the same second gets a name of its own.
@@ -71,13 +94,14 @@ File create_default(std::string* path) {
 }
 
 Status run(const CommandLine& line) {
+  RT_ASSIGN(const Timeline::Options options, options_of(line));
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   std::string path = line.get("output");
   File file = path.empty() ? create_default(&path) : File(std::fopen(path.c_str(), "w"));
   if (!file) return errno_error("cannot write " + path, errno);
   std::this_thread::sleep_for(kEventsTravel);
   int64_t dropped = 0;
-  auto written = write_trace(head, file.get(), &dropped);
+  auto written = write_trace(head, options, file.get(), &dropped);
   bool intact = std::fflush(file.get()) == 0 && std::ferror(file.get()) == 0;
   int error = errno;
   if (!written || !intact) {
@@ -85,7 +109,7 @@ Status run(const CommandLine& line) {
     if (std::filesystem::is_regular_file(path, ignored)) std::remove(path.c_str());     // half a trace; never a device
     return written ? errno_error("cannot write " + path, error) : written.error();
   }
-  if (*written == 0) fmt::print(stderr, "Warning: no task has been recorded yet; the trace is empty.\n");
+  if (*written == 0) fmt::print(stderr, "Warning: no task {}; the trace is empty.\n", line.has("job") || line.has("last") ? "is of this job and this time" : "has been recorded yet");
   if (dropped > 0) fmt::print(stderr, "Warning: {} events were dropped (see settings task_events_buffer and task_events_max_bytes).\n", dropped);
   fmt::print("Trace file written to {} ({} tasks and calls).\nOpen it in chrome://tracing or https://ui.perfetto.dev.\n", path, *written);
   return {};
@@ -96,8 +120,10 @@ Status run(const CommandLine& line) {
 int run_timeline(const Words& words) {
   CommandLine line("timeline", "Writes a Chrome trace of every task and actor call: process, start, duration, phases.");
   line.address_option().option("output,o", "FILE", "where to (default: <temp root>/ray-timeline-<date>.json)");
+  line.option("job", "ID", "of this job only: a job id, or a submitted job's").option("last", "DURATION", "only what ended in these last minutes, as 5m, 90s, 2h, 1d");
+  line.flag("no-arrows", "without the arrows from where tasks were submitted to where they ran");
   if (auto code = line.parse(words)) return *code;
-  return finish(run(line));
+  return state_finish("timeline", run(line));
 }
 
 }  // namespace rt::cli

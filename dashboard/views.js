@@ -257,7 +257,7 @@ export function logs(parameters) {
 export function timeline() {
   return {
     element: el("section", {}, el("h1", {}, "Timeline"),
-      el("p", {}, "A trace of all recorded tasks, for chrome://tracing or Perfetto: ", el("a", { class: "button", href: "api/v0/tasks/timeline?download=1", download: "timeline.json" }, "Download"))),
+      el("p", {}, "A trace of all recorded tasks, for chrome://tracing or Perfetto: ", el("a", { class: "button", href: "api/v0/tasks/timeline?download=1&arrows=1", download: "timeline.json" }, "Download"))),
     async refresh() {},
     once: true,
   };

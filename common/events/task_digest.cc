@@ -103,21 +103,47 @@ uint64_t number_of(std::string_view id) {
   return number;
 }
 
-// Of at most kMaxRanges; else none.
-std::vector<TaskDigest::Range> ranges_of(std::vector<uint64_t> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  std::vector<TaskDigest::Range> ranges;
-  for (uint64_t number : numbers) {
-    if (!ranges.empty() && number - ranges.back().last <= kNear) {
-      ranges.back().last = number;
-    } else if (ranges.size() == kMaxRanges) {
-      return {};
-    } else {
-      ranges.push_back({number, number});
+// Ranges of numbers that come nearly in order: one that is near a range extends it.
+class Ranges {
+ public:
+  void add(uint64_t number) {
+    if (many_ || (last_ < ranges_.size() && extend(&ranges_[last_], number))) return;
+    for (last_ = 0; last_ < ranges_.size(); ++last_) {
+      if (extend(&ranges_[last_], number)) return;
     }
+    if (ranges_.size() < kMostTried) ranges_.push_back({number, number});
+    else many_ = true;
   }
-  return ranges;
-}
+
+  // Of at most kMaxRanges; else none.
+  std::vector<TaskDigest::Range> sorted() {
+    std::sort(ranges_.begin(), ranges_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<TaskDigest::Range> joined;
+    for (const auto& range : ranges_) {
+      if (!joined.empty() && (range.first <= joined.back().last || range.first - joined.back().last <= kNear)) {
+        joined.back().last = std::max(joined.back().last, range.last);
+      } else {
+        joined.push_back(range);
+      }
+    }
+    if (many_ || joined.size() > kMaxRanges) joined.clear();
+    return joined;
+  }
+
+ private:
+  static constexpr size_t kMostTried = 2 * kMaxRanges;
+
+  static bool extend(TaskDigest::Range* range, uint64_t number) {
+    if (number >= range->first ? number > range->last && number - range->last > kNear : range->first - number > kNear) return false;
+    range->first = std::min(range->first, number);
+    range->last = std::max(range->last, number);
+    return true;
+  }
+
+  std::vector<TaskDigest::Range> ranges_;
+  size_t last_ = 0;
+  bool many_ = false;
+};
 
 void put_ranges(std::string& out, const std::vector<TaskDigest::Range>& ranges) {
   put(out, static_cast<uint32_t>(ranges.size()));
@@ -164,17 +190,17 @@ bool is_actors(uint8_t kind) { return kind == TaskEvent::kActorCreation || kind 
 
 std::string pack_task_digest(const TaskEventBatchData& batch) {
   Counter counter(batch);
-  std::vector<uint64_t> tasks, parents;
+  Ranges tasks, parents;
   uint32_t last_parent = 0;
   for (const TaskEvent& event : batch.events) {
     if (event.kind == TaskEvent::kSubmission) continue;
     if (!counter.add(event)) return {};
-    tasks.push_back(number_of(event.task.view()));
-    if (event.parent && event.parent != last_parent) parents.push_back(number_of(batch.strings[last_parent = event.parent]));
+    tasks.add(number_of(event.task.view()));
+    if (event.parent && event.parent != last_parent) parents.add(number_of(batch.strings[last_parent = event.parent]));
   }
   std::string packed = counter.pack();
-  put_ranges(packed, ranges_of(std::move(tasks)));
-  put_ranges(packed, ranges_of(std::move(parents)));
+  put_ranges(packed, tasks.sorted());
+  put_ranges(packed, parents.sorted());
   return packed;
 }
 

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-#include <iterator>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <array>
+#include <unordered_map>
 
 #include "common/events/wire.h"
 
@@ -16,8 +15,9 @@ using events::put;
 using events::put_string;
 using events::Reader;
 
-constexpr uint32_t kVersion = 2, kShortVersion = 1;
-constexpr size_t kRecordBytes = 81, kShortRecordBytes = 61;
+constexpr uint32_t kVersion = 3, kLastVersionOfRows = 2;
+constexpr size_t kRowBytes = 81, kShortRowBytes = 61;      // of versions 2 and 1
+constexpr size_t kLeadBytes = 8, kTailBytes = TaskId::kSize - kLeadBytes, kCommonBytes = 8 * 4 + 1, kColumns = 8;
 // What a process sends at once is three orders of magnitude below; only a forged batch is larger.
 constexpr size_t kMaxUnpackedBytes = 128u << 20;
 constexpr uint32_t kDriverFlag = 1, kNodeFlag = 2, kCppFlag = 4;
@@ -34,24 +34,141 @@ Result<std::string> decompress(std::string_view packed) {
   return raw;
 }
 
-void put_event(std::string& out, const TaskEvent& event) {
-  out += event.task.view();
-  put(out, event.attempt);
-  put(out, event.name);
-  put(out, event.function);
-  put(out, event.error);
-  put(out, event.start_us);
-  put(out, event.deserialize_us);
-  put(out, event.execute_us);
-  put(out, event.store_us);
-  put(out, event.kind);
-  put(out, event.parent);
-  put(out, event.resources);
-  put(out, event.call_site);
-  put(out, event.created_us);
+uint64_t lead_of(const TaskId& id) {
+  uint64_t lead;
+  std::memcpy(&lead, id.data(), kLeadBytes);
+  return lead;
 }
 
-TaskEvent get_event(Reader& in, bool whole) {
+std::string_view tail_of(const TaskId& id) { return id.view().substr(kLeadBytes); }
+
+std::string bytes_of(const TaskEventCommon& common) {
+  std::string out;
+  put(out, common.attempt);
+  put(out, common.name);
+  put(out, common.function);
+  put(out, common.error);
+  put(out, common.parent);
+  put(out, common.resources);
+  put(out, common.call_site);
+  put(out, common.owner);
+  put(out, common.kind);
+  return out;
+}
+
+// Numbers what it is shown, in the order of first sight. Neighbours are mostly alike: those are not looked up.
+class Numbering {
+ public:
+  uint32_t number(std::string bytes) {
+    auto [it, added] = known_.try_emplace(std::move(bytes), static_cast<uint32_t>(known_.size()));
+    if (added) all_ += it->first;
+    return it->second;
+  }
+  const std::string& all() const { return all_; }
+  uint32_t count() const { return static_cast<uint32_t>(known_.size()); }
+
+ private:
+  std::unordered_map<std::string, uint32_t> known_;
+  std::string all_;
+};
+
+// Varints of one number of each event.
+template <class Number>
+void put_column(std::string& out, const std::vector<TaskEvent>& events, Number number) {
+  const size_t begin = out.size();
+  out.resize(begin + events.size() * events::kMaxVarintBytes);
+  char* to = out.data() + begin;
+  for (const TaskEvent& event : events) to = events::put_varint(to, number(event));
+  out.resize(static_cast<size_t>(to - out.data()));
+}
+
+template <class Number>
+void put_differences(std::string& out, const std::vector<TaskEvent>& events, Number number) {
+  uint64_t before = 0;
+  put_column(out, events, [&](const TaskEvent& event) {
+    const uint64_t now = number(event), difference = now - before;
+    before = now;
+    return events::zigzag(difference);
+  });
+}
+
+void put_events(std::string& out, const std::vector<TaskEvent>& events) {
+  Numbering tails, commons;
+  std::string tail_column, common_column;
+  const TaskEvent* before = nullptr;
+  uint32_t tail = 0, common = 0;
+  put_column(tail_column, events, [&](const TaskEvent& event) {
+    if (!before || tail_of(event.task) != tail_of(before->task)) tail = tails.number(std::string(tail_of(event.task)));
+    before = &event;
+    return tail;
+  });
+  before = nullptr;
+  put_column(common_column, events, [&](const TaskEvent& event) {
+    if (!before || static_cast<const TaskEventCommon&>(event) != *before) common = commons.number(bytes_of(event));
+    before = &event;
+    return common;
+  });
+  put(out, static_cast<uint32_t>(events.size()));
+  put(out, tails.count());
+  put(out, commons.count());
+  out += tails.all();
+  out += commons.all();
+  out += tail_column;
+  put_differences(out, events, [](const TaskEvent& event) { return lead_of(event.task); });
+  out += common_column;
+  put_differences(out, events, [](const TaskEvent& event) { return static_cast<uint64_t>(event.start_us); });
+  put_differences(out, events, [](const TaskEvent& event) { return static_cast<uint64_t>(event.created_us); });
+  put_column(out, events, [](const TaskEvent& event) { return event.deserialize_us; });
+  put_column(out, events, [](const TaskEvent& event) { return event.execute_us; });
+  put_column(out, events, [](const TaskEvent& event) { return event.store_us; });
+}
+
+TaskEventCommon get_common(Reader& in) {
+  TaskEventCommon common;
+  for (uint32_t* field : {&common.attempt, &common.name, &common.function, &common.error, &common.parent, &common.resources, &common.call_site, &common.owner}) *field = in.get<uint32_t>();
+  common.kind = in.get<uint8_t>();
+  return common;
+}
+
+template <class Set>
+void get_column(Reader& in, std::vector<TaskEvent>* events, Set set) {
+  for (TaskEvent& event : *events) set(event, in.varint());
+}
+
+template <class Set>
+void get_differences(Reader& in, std::vector<TaskEvent>* events, Set set) {
+  uint64_t now = 0;
+  get_column(in, events, [&](TaskEvent& event, uint64_t difference) { set(event, now += events::unzigzag(difference)); });
+}
+
+Status get_events(Reader& in, std::vector<TaskEvent>* events) {
+  const auto count = in.get<uint32_t>(), tail_count = in.get<uint32_t>(), common_count = in.get<uint32_t>();
+  if (count > kMaxBatchEvents || count > in.left() / kColumns) return not_a_batch("more events than bytes");
+  if (tail_count > count || common_count > count) return not_a_batch("more kinds of events than events");
+  std::string_view tails = in.take(tail_count * kTailBytes);
+  std::vector<TaskEventCommon> commons;
+  for (uint32_t i = 0; i < common_count && in.ok(); ++i) commons.push_back(get_common(in));
+  events->resize(count);
+  bool known = in.ok();
+  get_column(in, events, [&](TaskEvent& event, uint64_t tail) {
+    if (known = known && tail < tail_count; known) std::memcpy(event.task.data() + kLeadBytes, tails.data() + tail * kTailBytes, kTailBytes);
+  });
+  get_differences(in, events, [](TaskEvent& event, uint64_t lead) { std::memcpy(event.task.data(), &lead, kLeadBytes); });
+  get_column(in, events, [&](TaskEvent& event, uint64_t common) {
+    if (known = known && common < common_count; known) static_cast<TaskEventCommon&>(event) = commons[common];
+  });
+  get_differences(in, events, [](TaskEvent& event, uint64_t us) { event.start_us = static_cast<int64_t>(us); });
+  get_differences(in, events, [](TaskEvent& event, uint64_t us) { event.created_us = static_cast<int64_t>(us); });
+  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.deserialize_us = static_cast<uint32_t>(us); });
+  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.execute_us = static_cast<uint32_t>(us); });
+  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.store_us = static_cast<uint32_t>(us); });
+  if (!known) return not_a_batch("an event is of a kind that is not there");
+  if (!in.ok() || in.left() != 0) return not_a_batch("its columns are cut off");
+  return {};
+}
+
+// A row of version 1, or with `whole` of 2.
+TaskEvent get_row(Reader& in, bool whole) {
   TaskEvent event;
   event.task = TaskId::from_binary(in.take(TaskId::kSize));
   event.attempt = in.get<uint32_t>();
@@ -71,83 +188,24 @@ TaskEvent get_event(Reader& in, bool whole) {
   return event;
 }
 
-// A JSON string literal; bytes that are not UTF-8 become replacement characters, so that the trace always loads.
-std::string json_literal(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+Status get_rows(Reader& in, bool whole, std::vector<TaskEvent>* events) {
+  const size_t row_bytes = whole ? kRowBytes : kShortRowBytes;
+  if (in.left() % row_bytes != 0) return not_a_batch("it is cut off");
+  const size_t rows = in.left() / row_bytes;
+  if (rows > kMaxBatchEvents) return not_a_batch("too many events");
+  events->reserve(rows);
+  for (size_t i = 0; i < rows; ++i) events->push_back(get_row(in, whole));
+  return {};
 }
 
-// Writes the trace events of one process. Literals are cached by string index: a batch repeats few names.
-class TraceWriter {
- public:
-  TraceWriter(const TaskEventBatchData& batch, std::string* json) : batch_(batch), json_(json), names_(batch.strings.size()), categories_(batch.strings.size()) {
-    process_ = fmt::format(R"(,"pid":{},"tid":{})", json_literal(batch.node_ip), json_literal((batch.is_driver ? "driver:" : "worker:") + batch.worker_hex));
-  }
-
-  void task(const TaskEvent& event) {
-    if (event.kind == TaskEvent::kOwnerFailedTask || event.kind == TaskEvent::kOwnerFailedMethod) return;   // nothing ran
-    if (event.kind == TaskEvent::kSubmission) return span(R"("submit_task")", R"("submit_task")", "background_memory_dump", event.start_us, event.execute_us, "{}");
-    std::string failure = event.error ? failure_args(batch_.strings[event.error]) : "";
-    bool failed_constructor = event.kind == TaskEvent::kActorCreation && event.error;
-    const std::string& category = category_of(event.function);
-    const std::string& name = name_of(event.name);
-    int64_t total_us = int64_t{event.deserialize_us} + event.execute_us + event.store_us;
-    span(category, failed_constructor ? category : name, "generic_work", event.start_us, total_us,
-         failed_constructor ? failure : fmt::format(R"({{"name":{},"task_id":"{}"}})", name, event.task.hex()));
-    int64_t at_us = event.start_us;
-    phase("task:deserialize_arguments", "rail_load", at_us, event.deserialize_us, "{}");
-    at_us += event.deserialize_us;
-    phase("task:execute", "rail_animation", at_us, event.execute_us, event.error ? failure : "{}");
-    at_us += event.execute_us;
-    if (!event.error) phase("task:store_outputs", "rail_idle", at_us, event.store_us, "{}");
-  }
-
- private:
-  void phase(std::string_view category, std::string_view colour, int64_t ts_us, int64_t dur_us, std::string_view args) {
-    std::string literal = fmt::format("\"{}\"", category);
-    span(literal, literal, colour, ts_us, dur_us, args);
-  }
-
-  void span(std::string_view category, std::string_view name, std::string_view colour, int64_t ts_us, int64_t dur_us, std::string_view args) {
-    if (!first_) *json_ += ',';
-    first_ = false;
-    fmt::format_to(std::back_inserter(*json_), R"({{"cat":{},"name":{}{},"ts":{}.0,"dur":{}.0,"ph":"X","cname":"{}","args":{}}})", category, name,
-                   process_, ts_us, dur_us, colour, args);
-  }
-
-  const std::string& name_of(uint32_t index) {
-    if (!names_[index]) names_[index] = json_literal(batch_.strings[index]);
-    return *names_[index];
-  }
-
-  const std::string& category_of(uint32_t index) {
-    if (!categories_[index]) categories_[index] = json_literal("task::" + batch_.strings[index]);
-    return *categories_[index];
-  }
-
-  static std::string failure_args(std::string_view error) {
-    size_t type_end = std::min(error.find('\n'), error.size());
-    std::string_view type = error.substr(0, type_end), rest = error.substr(std::min(type_end + 1, error.size()));
-    size_t value_end = std::min(rest.find('\n'), rest.size());
-    return fmt::format(R"({{"type":{},"value":{},"traceback":{}}})", json_literal(type), json_literal(rest.substr(0, value_end)),
-                       json_literal(rest.substr(std::min(value_end + 1, rest.size()))));
-  }
-
-  const TaskEventBatchData& batch_;
-  std::string* json_;
-  std::string process_;
-  std::vector<std::optional<std::string>> names_, categories_;
-  bool first_ = true;
-};
-
-bool indexes_fit(const TaskEvent& event, size_t strings) {
-  return event.name < strings && event.function < strings && event.error < strings && event.parent < strings && event.resources < strings && event.call_site < strings;
+bool indexes_fit(const TaskEventCommon& event, size_t strings) {
+  return std::max({event.name, event.function, event.error, event.parent, event.resources, event.call_site, event.owner}) < strings;
 }
 
 }  // namespace
 
 std::string pack_task_events(const TaskEventBatchData& batch) {
   std::string raw;
-  raw.reserve(64 + batch.events.size() * kRecordBytes);
   put(raw, kVersion);
   put(raw, static_cast<uint32_t>(batch.strings.size()));
   for (const std::string& text : batch.strings) put_string(raw, text);
@@ -156,7 +214,7 @@ std::string pack_task_events(const TaskEventBatchData& batch) {
   put(raw, (batch.is_driver ? kDriverFlag : 0u) | kNodeFlag | (batch.is_cpp ? kCppFlag : 0u));
   put_string(raw, batch.node_hex);
   put(raw, batch.pid);
-  for (const TaskEvent& event : batch.events) put_event(raw, event);
+  put_events(raw, batch.events);
   std::string packed(ZSTD_compressBound(raw.size()), '\0');
   size_t n = ZSTD_compress(packed.data(), packed.size(), raw.data(), raw.size(), 1);
   RT_CHECK(!ZSTD_isError(n));
@@ -167,39 +225,28 @@ std::string pack_task_events(const TaskEventBatchData& batch) {
 Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   RT_ASSIGN(std::string raw, decompress(packed));
   Reader in(raw);
-  uint32_t version = in.get<uint32_t>();
-  if (version != kVersion && version != kShortVersion) return not_a_batch(fmt::format("version {} instead of {}", version, kVersion));
-  const bool whole = version == kVersion;
-  const size_t record_bytes = whole ? kRecordBytes : kShortRecordBytes;
-  uint32_t count = in.get<uint32_t>();
+  const auto version = in.get<uint32_t>();
+  if (version == 0 || version > kVersion) return not_a_batch(fmt::format("version {} instead of {}", version, kVersion));
+  const auto count = in.get<uint32_t>();
   if (count > in.left() / sizeof(uint32_t)) return not_a_batch("more strings than bytes");
   TaskEventBatchData batch;
   batch.strings.reserve(count);
   for (uint32_t i = 0; i < count; ++i) batch.strings.emplace_back(in.string());
   batch.node_ip = in.string();
   batch.worker_hex = in.string();
-  uint32_t flags = in.get<uint32_t>();
+  const auto flags = in.get<uint32_t>();
   batch.is_driver = flags & kDriverFlag;
   batch.is_cpp = flags & kCppFlag;
   if (flags & kNodeFlag) {
     batch.node_hex = in.string();
     batch.pid = in.get<uint32_t>();
   }
-  if (!in.ok() || in.left() % record_bytes != 0) return not_a_batch("it is cut off");
-  size_t records = in.left() / record_bytes;
-  batch.events.reserve(records);
-  for (size_t i = 0; i < records; ++i) {
-    batch.events.push_back(get_event(in, whole));
-    if (!indexes_fit(batch.events.back(), batch.strings.size())) return not_a_batch("a record names a string that is not there");
+  if (!in.ok()) return not_a_batch("it is cut off");
+  RT_TRY(version <= kLastVersionOfRows ? get_rows(in, version == kLastVersionOfRows, &batch.events) : get_events(in, &batch.events));
+  for (const TaskEvent& event : batch.events) {
+    if (!indexes_fit(event, batch.strings.size())) return not_a_batch("an event names a string that is not there");
   }
   return batch;
-}
-
-void append_timeline(const TaskEventBatchData& batch, std::string* json) {
-  TraceWriter writer(batch, json);
-  for (const TaskEvent& event : batch.events) {
-    if (indexes_fit(event, batch.strings.size())) writer.task(event);
-  }
 }
 
 }  // namespace rt

@@ -23,6 +23,19 @@ inline void put_string(std::string& out, std::string_view text) {
   out += text;
 }
 
+inline constexpr size_t kMaxVarintBytes = 10;
+
+// Seven bits a byte, the lowest first. Returns where the next one goes; there have to be kMaxVarintBytes.
+inline char* put_varint(char* to, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+// Differences modulo 2^64: those near zero, on either side, become small numbers.
+inline uint64_t zigzag(uint64_t difference) { return (difference << 1) ^ (difference >> 63 ? ~uint64_t{0} : 0); }
+inline uint64_t unzigzag(uint64_t value) { return (value >> 1) ^ (value & 1 ? ~uint64_t{0} : 0); }
+
 // Reads forward over untrusted bytes; after the first failure everything is zero and ok() is false.
 class Reader {
  public:
@@ -46,6 +59,16 @@ class Reader {
     std::string_view taken = rest_.substr(0, n);
     rest_.remove_prefix(n);
     return taken;
+  }
+  uint64_t varint() {
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 7 * kMaxVarintBytes; shift += 7) {
+      const auto byte = get<uint8_t>();
+      value |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    ok_ = false;
+    return 0;
   }
   std::string_view string() { return take(get<uint32_t>()); }
   size_t left() const { return rest_.size(); }

@@ -147,6 +147,32 @@ def test_timeline_of_a_job(running):
         assert {e["cat"] for e in inside} == {"task:deserialize_arguments", "task:execute", "task:store_outputs"}
 
 
+def test_arrows_and_parts_of_a_timeline(running):
+    program = running.scratch / "nested.py"
+    program.write_text("import ray\nray.init()\n@ray.remote\ndef inner(): pass\n@ray.remote\ndef outer(): ray.get(inner.remote())\nray.get(outer.remote())\n")
+    running.ok("job", "submit", "--submission-id=nested", "--", "python", program)
+
+    def trace(*words):
+        running.ok("timeline", "-o", "parts.json", *words)
+        return json.loads((running.scratch / "parts.json").read_text())
+    events = trace("--job=nested", "--last=1h")
+    bodies = {event["name"].rpartition(".")[2]: event for event in events if event["cat"].startswith("task::")}
+    assert set(bodies) == {"inner", "outer"}, "those of the other job are not there"
+    arrows = {event["id"]: {other["ph"]: other for other in events if other.get("id") == event["id"]} for event in events if event["ph"] == "s"}
+    assert len(arrows) == 2 and all(set(arrow) == {"s", "f"} for arrow in arrows.values())
+    to = {name: next(arrow for arrow in arrows.values() if (arrow["f"]["tid"], arrow["f"]["ts"]) == (body["tid"], body["ts"])) for name, body in bodies.items()}
+    assert to["outer"]["s"]["tid"].startswith("driver:") and to["outer"]["s"]["pid"] == bodies["outer"]["pid"]
+    assert to["inner"]["s"]["tid"] == bodies["outer"]["tid"]
+    assert bodies["outer"]["ts"] <= to["inner"]["s"]["ts"] <= bodies["outer"]["ts"] + bodies["outer"]["dur"]
+    assert {event["ph"] for event in trace("--job=nested", "--no-arrows")} == {"X"}
+    driver = to["outer"]["s"]["tid"].removeprefix("driver:")
+    assert trace(f"--job={driver[:8]}") == events
+    assert "no job has this id" in running.fails("timeline", "--job=nobody")
+    for wrong in ("5", "m", "-1m", "5 m", "5w", "99999999999999999999d"):
+        done = running.run("timeline", f"--last={wrong}")
+        assert (done.returncode, "takes a duration, as 90s, 5m, 2h or 1d" in done.stderr) == (2, True), done.stderr
+
+
 # ---- jobs
 
 def test_a_job_is_followed_and_its_exit_code_is_ours(running):

@@ -31,7 +31,7 @@ def test_a_killed_head_loses_and_repeats_no_finished_task():
 
 
 def test_what_the_history_could_not_keep_is_counted_and_said():
-    with cluster(cpus=2, connect=False, settings={"task_events_max_bytes": 20_000}) as c:
+    with cluster(cpus=2, connect=False, settings={"task_events_max_bytes": 4_000}) as c:
         ray.init(address=c.address, log_to_driver=False)
         for _ in range(10):
             ray.get([counted.remote(number) for number in range(500)])

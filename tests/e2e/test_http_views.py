@@ -91,6 +91,7 @@ def test_the_trace(seen):
     assert names[call["pid"], None] == "Node 127.0.0.1" and names[call["pid"], call["tid"]].startswith("worker:")
     assert events.index(call) < min(i for i, event in enumerate(events) if event["ph"] == "M")
     job = ray.get_runtime_context().get_job_id()
+    assert not any(event["ph"] == "s" for event in events) and any(event["ph"] == "s" for event in trace(arrows="1")[1])
     assert trace(job_id=job)[1] and trace(job_id="99000000")[1] == []
     assert seen.api.get("/api/v0/tasks/timeline", {"job_id": "x"})[0] == 400
 

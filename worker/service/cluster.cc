@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "common/events/task_digest.h"
+#include "common/events/timeline.h"
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
@@ -89,6 +90,16 @@ const TaskEvent& Worker::Impl::event_of(ExecTemplate& function) {
   return function.event;
 }
 
+uint32_t Worker::Impl::event_owner_of(Link* link) {
+  if (!link) return 0;
+  if (link->events_of != event_batch) {
+    link->events_of = event_batch;
+    const rpc::Peer& peer = link->connection->peer();
+    link->event_owner = event_string(link->peer.binary() + (peer.is_unix ? context.node_ip : peer.name.substr(0, peer.name.rfind(':'))));
+  }
+  return link->event_owner;
+}
+
 uint32_t Worker::Impl::event_parent_of(const TaskId& parent) {
   if (parent.is_nil()) return 0;
   if (event_parent_index == 0 || parent != event_parent) {
@@ -111,6 +122,7 @@ void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
   event.task = task.id();
   event.attempt = static_cast<uint32_t>(task.attempt());
   event.parent = event_parent_of(task.incoming().parent);
+  event.owner = event_owner_of(task.incoming().link.get());
   event.created_us = task.incoming().created_us;
   if (task.failed()) event.error = event_error(as_bytes(task.error_value()));
   event.start_us = task.start_us();
@@ -328,27 +340,23 @@ Result<std::string> Worker::timeline_json() {
     impl_->flush_records();
     impl_->loop->flush_all();
   }
-  std::string json = "[";
+  Timeline trace({});
+  std::string json;
   int64_t after = 0;
-  for (;;) {
+  for (bool more = true; more;) {
     proto::GetTaskEventsRequest request;
     request.set_after_row(after);
     request.set_max_bytes(16 << 20);
     auto reply = impl_->call_head(&proto::HeadService::Stub::GetTaskEvents, request);
     if (!reply) return reply.error();
     for (const auto& batch : reply->batches()) {
-      auto data = unpack_task_events(batch.packed());
-      if (!data || data->events.empty()) continue;
-      std::string part;
-      append_timeline(*data, &part);
-      if (part.empty()) continue;
-      if (json.size() > 1) json += ',';
-      json += part;
+      if (auto data = unpack_task_events(batch.packed())) trace.add(*data, &json);
     }
     after = reply->next_row();
-    if (!reply->more()) break;
+    more = reply->more();
   }
-  return json + "]";
+  trace.end(&json);
+  return json;
 }
 
 }  // namespace rt::worker

@@ -217,7 +217,6 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     task->function = found->second;
     std::vector<ReferredArg> referred;
     if (!read_args(*task, reader, count, &referred)) return refuse("malformed task arguments");
-    task->arrived_us = wall_now_us();
     for (ReferredArg& arg : referred) {
       if (arg.in_store) {
         fetch_arg(task, arg.index, arg.id, std::move(arg.locations), std::move(arg.owner));
@@ -324,7 +323,6 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::fu
   auto task = std::make_shared<IncomingTask>();
   task->function = exec_template(spec.creation().SerializeAsString());
   task->id = make_task_id(static_cast<uint64_t>(request.epoch()), ActorId::from_binary(spec.actor_id()));
-  task->arrived_us = wall_now_us();
   task->args.resize(spec.args_size());
   actor_reply = std::move(reply);
   for (int i = 0; i < spec.args_size(); ++i) {

@@ -140,7 +140,7 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
   if (!plain) lock.lock();   // small results without references need nothing of ours
   uint32_t index = 1;
   for (const ValueParts& parts : returns) append_return(lock, reply_, parts, index++);
-  finished_us_ = wall_now_us();
+  if (!plain) finished_us_ = wall_now_us();     // nothing was stored otherwise
 }
 
 void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {

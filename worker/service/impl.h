@@ -59,6 +59,8 @@ struct Link {
   std::unique_ptr<proto::JobConfig> job_config;
   std::vector<std::string> gpu_ids;             // of its tasks
   TaskId parent;                                // likewise
+  uint64_t events_of = 0;                       // of their events: the index of the peer, in the batch with this number
+  uint32_t event_owner = 0;
   bool open = true;
 };
 
@@ -93,7 +95,6 @@ struct IncomingTask {
   int unready = 0;
   bool failed = false;                          // an argument could not be had: `failure` is the reply
   std::string failure;
-  int64_t arrived_us = 0;
   TaskId parent;                                // nil: not known
   int64_t created_us = 0;
 };
@@ -281,6 +282,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   uint32_t event_error(Bytes encoded);                                           // (L)
   const TaskEvent& event_of(ExecTemplate& function);                             // (L)
   uint32_t event_parent_of(const TaskId& parent);                                // (L)
+  uint32_t event_owner_of(Link* link);                                           // (L)
   void add_event(const TaskEvent& event, int64_t end_us);                        // (L)
   void flush_events();                                                           // (L)
   void schedule_metrics();                                                       // (L)

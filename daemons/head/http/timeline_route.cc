@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "common/base/clock.h"
-#include "common/events/timeline_rest.h"
+#include "common/events/timeline.h"
 #include "common/proto/head.pb.h"
 #include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
@@ -15,10 +15,10 @@ namespace {
 constexpr int64_t kPageBytes = 1 << 20, kTimeoutUs = 30'000'000;
 
 struct Reading {
-  explicit Reading(std::string job) : trace(std::move(job)) {}
+  explicit Reading(Timeline::Options options) : trace(std::move(options)) {}
   std::unique_ptr<state::Sources> sources;
   proto::GetTaskEventsRequest request;
-  RestTimeline trace;
+  Timeline trace;
 };
 
 // False: it broke off.
@@ -27,14 +27,15 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
   auto reply = reading.sources->ask_head(&proto::HeadService::Stub::GetTaskEvents, reading.request);
   if (!reply) return false;
   for (const auto& batch : reply->batches()) {
-    auto data = unpack_task_events(batch.packed());
-    std::string text = data ? reading.trace.add(*data) : "";
+    std::string text;
+    if (auto data = unpack_task_events(batch.packed())) reading.trace.add(*data, &text);
     if (!text.empty() && !sink.write(text.data(), text.size())) return false;
   }
   bool more = reply->more() && reply->next_row() > reading.request.after_row();
   reading.request.set_after_row(reply->next_row());
   if (more) return true;
-  std::string end = reading.trace.end();
+  std::string end;
+  reading.trace.end(&end);
   bool written = sink.write(end.data(), end.size());
   sink.done();
   return written;
@@ -43,7 +44,9 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
 void timeline(http::Call& call, const ApiContext& context) {
   std::string job = call.query("job_id");
   if (!job.empty() && !JobId::is_valid(from_hex(job))) return fail(call, 400, fmt::format("job_id is '{}': it takes {} hexadecimal digits", job, 2 * JobId::kSize));
-  auto reading = std::make_shared<Reading>(job);
+  Timeline::Options options{.numbered = true, .arrows = call.query("arrows") == "1"};
+  if (!job.empty()) options.job = JobId::from_binary(from_hex(job));
+  auto reading = std::make_shared<Reading>(std::move(options));
   auto sources = state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
   if (!sources) return fail(call, sources.error());
   reading->sources = std::move(*sources);

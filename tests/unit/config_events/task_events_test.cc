@@ -1,11 +1,13 @@
-#include "common/events/task_digest.h"
+#include "common/events/timeline.h"
 
 #include <gtest/gtest.h>
-
-#include <tuple>
 #include <zstd.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "common/events/task_digest.h"
+#include "common/events/wire.h"
 
 namespace rt {
 namespace {
@@ -35,10 +37,24 @@ TaskEventBatchData batch_of(std::vector<TaskEvent> events) {
   return batch;
 }
 
-json timeline_of(const TaskEventBatchData& batch) {
+json timeline_of(const TaskEventBatchData& batch, Timeline::Options options = {}) {
   std::string text;
-  append_timeline(batch, &text);
-  return json::parse("[" + text + "]");
+  Timeline trace(std::move(options));
+  trace.add(batch, &text);
+  trace.end(&text);
+  return json::parse(text);
+}
+
+std::string compressed(std::string_view raw) {
+  std::string out(ZSTD_compressBound(raw.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), raw.data(), raw.size(), 1));
+  return out;
+}
+
+std::string decompressed(std::string_view packed) {
+  std::string raw(ZSTD_getFrameContentSize(packed.data(), packed.size()), '\0');
+  EXPECT_EQ(ZSTD_decompress(raw.data(), raw.size(), packed.data(), packed.size()), raw.size());
+  return raw;
 }
 
 TEST(TaskEvents, ABatchSurvivesTheWay) {
@@ -80,13 +96,101 @@ TEST(TaskEvents, WhoSubmittedItWhenAndWhatForIsKept) {
   EXPECT_FALSE(unpack_task_events(pack_task_events(batch)));
 }
 
+// As a worker sees them: of several owners and kinds in turns, some times unknown or going back.
+TaskEventBatchData mixed() {
+  TaskEventBatchData batch = batch_of({});
+  batch.strings.push_back(std::string(WorkerId::kSize, 'w') + "10.0.0.8");
+  for (uint32_t i = 0; i < 5000; ++i) {
+    TaskEvent event = event_of(1 + i % 2, 2, i % 7 == 0 ? 3 : 0, i % 3 ? TaskEvent::kTask : TaskEvent::kActorMethod);
+    event.task = i % 3 ? make_task_id(0x9e3779b97f4a7c15ull + i, job_id_from_int(1)) : make_task_id(~uint64_t{0} - i, make_actor_id(job_id_from_int(1 + i % 5), i % 11, 5));
+    event.attempt = i % 4;
+    event.owner = i % 2 ? 5 : 0;
+    event.start_us += i % 100 ? i * 257 : -int64_t{i};
+    event.created_us = i % 5 ? event.start_us - 3 * i : 0;
+    event.execute_us = i * 1'000'003;
+    batch.events.push_back(event);
+  }
+  return batch;
+}
+
+TEST(TaskEvents, EveryFieldOfEveryEventSurvives) {
+  const TaskEventBatchData batch = mixed();
+  auto unpacked = unpack_task_events(pack_task_events(batch));
+  ASSERT_TRUE(unpacked) << unpacked.error().message;
+  ASSERT_EQ(unpacked->events.size(), batch.events.size());
+  for (size_t i = 0; i < batch.events.size(); ++i) {
+    const TaskEvent &found = unpacked->events[i], &sent = batch.events[i];
+    ASSERT_EQ(static_cast<const TaskEventCommon&>(found), sent) << i;
+    ASSERT_EQ(found.task, sent.task) << i;
+    ASSERT_EQ(std::tie(found.start_us, found.created_us, found.deserialize_us, found.execute_us, found.store_us), std::tie(sent.start_us, sent.created_us, sent.deserialize_us, sent.execute_us, sent.store_us)) << i;
+  }
+}
+
 TEST(TaskEvents, ManyEventsPackSmall) {
   TaskEventBatchData batch = batch_of({});
-  for (int i = 0; i < 10'000; ++i) {
+  for (uint32_t i = 0; i < 10'000; ++i) {
     batch.events.push_back(event_of(1, 2));
-    batch.events.back().start_us += i * 257;
+    batch.events.back().task = make_task_id(1000 + i, job_id_from_int(1));
+    batch.events.back().start_us += i * 257 + i % 13;
+    batch.events.back().created_us = batch.events.back().start_us - 500;
+    batch.events.back().execute_us = 200 + i % 17;
   }
-  EXPECT_LT(pack_task_events(batch).size(), 10'000u * 20);
+  EXPECT_LT(pack_task_events(batch).size(), 10'000u * 5);
+}
+
+// What histories on disk hold: rows, of version 2 those of 1 and what came then.
+std::string rows(uint32_t version, const TaskEventBatchData& batch) {
+  using events::put;
+  std::string raw;
+  put(raw, version);
+  put(raw, static_cast<uint32_t>(batch.strings.size()));
+  for (const std::string& text : batch.strings) events::put_string(raw, text);
+  events::put_string(raw, batch.node_ip);
+  events::put_string(raw, batch.worker_hex);
+  put(raw, uint32_t{0});
+  for (const TaskEvent& event : batch.events) {
+    raw += event.task.view();
+    for (uint32_t number : {event.attempt, event.name, event.function, event.error}) put(raw, number);
+    put(raw, event.start_us);
+    for (uint32_t number : {event.deserialize_us, event.execute_us, event.store_us}) put(raw, number);
+    put(raw, event.kind);
+    if (version == 1) continue;
+    for (uint32_t number : {event.parent, event.resources, event.call_site}) put(raw, number);
+    put(raw, event.created_us);
+  }
+  return compressed(raw);
+}
+
+TEST(TaskEvents, BatchesOfEarlierReleasesAreRead) {
+  TaskEventBatchData batch = mixed();
+  for (TaskEvent& event : batch.events) event.owner = 0;
+  batch.events[1].parent = batch.events[1].resources = batch.events[1].call_site = 2;
+  for (uint32_t version : {1u, 2u}) {
+    auto read = unpack_task_events(rows(version, batch));
+    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_EQ(read->events.size(), batch.events.size());
+    EXPECT_EQ(read->events[77].task, batch.events[77].task);
+    EXPECT_EQ(read->events[77].execute_us, batch.events[77].execute_us);
+    EXPECT_EQ(read->events[1].parent, version == 1 ? 0u : 2u);
+    EXPECT_EQ(read->events[77].created_us, version == 1 ? 0 : batch.events[77].created_us);
+  }
+}
+
+TEST(TaskEvents, ForgedColumnsAreRefused) {
+  TaskEventBatchData batch = mixed();
+  batch.events.resize(3);
+  const std::string raw = decompressed(pack_task_events(batch));
+  EXPECT_FALSE(unpack_task_events(compressed(raw + "x")));
+  for (size_t size = 0; size < raw.size(); ++size) EXPECT_FALSE(unpack_task_events(compressed(raw.substr(0, size)))) << size;
+  // No byte makes it read beyond what is there (the sanitizers watch), or name what is not.
+  for (size_t at = 0; at < raw.size(); ++at) {
+    for (int wrong : {0x00, 0x7f, 0x80, 0xff}) {
+      std::string forged = raw;
+      forged[at] = static_cast<char>(wrong);
+      auto read = unpack_task_events(compressed(forged));
+      for (size_t i = 0; read && i < read->events.size(); ++i) EXPECT_LT(read->events[i].owner, read->strings.size());
+    }
+  }
 }
 
 TEST(TaskEvents, AnythingElseIsRefused) {
@@ -94,11 +198,6 @@ TEST(TaskEvents, AnythingElseIsRefused) {
   EXPECT_FALSE(unpack_task_events(""));
   EXPECT_FALSE(unpack_task_events("not zstd at all"));
   EXPECT_FALSE(unpack_task_events(packed.substr(0, packed.size() / 2)));
-  auto compressed = [](std::string_view raw) {
-    std::string out(ZSTD_compressBound(raw.size()), '\0');
-    out.resize(ZSTD_compress(out.data(), out.size(), raw.data(), raw.size(), 1));
-    return out;
-  };
   EXPECT_FALSE(unpack_task_events(compressed("\2\0\0\0")));
   EXPECT_FALSE(unpack_task_events(compressed(std::string("\1\0\0\0\xff\xff\xff\xff", 8))));
   EXPECT_FALSE(unpack_task_events(compressed(std::string(300u << 20, '\0'))));   // a bomb
@@ -158,6 +257,75 @@ TEST(Timeline, SubmissionsAndBadTextStayValidJson) {
   EXPECT_EQ(events[4]["cat"], "submit_task");
   EXPECT_EQ(events[4]["tid"], "driver:abcd");
   EXPECT_EQ(events[4]["cname"], "background_memory_dump");
+}
+
+json arrows_of(const json& events, const char* phase) {
+  json found = json::array();
+  for (const json& event : events) {
+    if (event["ph"] == phase) found.push_back(event);
+  }
+  return found;
+}
+
+TEST(Timeline, AnArrowComesFromWhereATaskWasSubmitted) {
+  TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2), event_of(1, 2)});
+  batch.strings.push_back(driver_worker_id(job_id_from_int(1)).binary() + "10.0.0.1");
+  for (int i : {0, 1}) {
+    batch.events[i].owner = 5;
+    batch.events[i].created_us = batch.events[i].start_us - 700 - i;
+  }
+  EXPECT_EQ(timeline_of(batch).size(), 12u) << "not unless asked for";
+  json events = timeline_of(batch, {.arrows = true});
+  json from = arrows_of(events, "s"), to = arrows_of(events, "f");
+  ASSERT_EQ(from.size(), 2u) << "who submitted the third is not known";
+  ASSERT_EQ(to.size(), 2u);
+  EXPECT_EQ(from[0]["pid"], "10.0.0.1");
+  EXPECT_EQ(from[0]["tid"], "driver:" + driver_worker_id(job_id_from_int(1)).hex());
+  EXPECT_EQ(from[0]["ts"], 1.7e15 - 700);
+  EXPECT_EQ(to[0]["tid"], "worker:abcd");
+  EXPECT_EQ(to[0]["ts"], 1.7e15);
+  EXPECT_EQ(to[0]["bp"], "e");
+  for (int i : {0, 1}) EXPECT_TRUE(from[i]["id"] == to[i]["id"] && from[i]["cat"] == to[i]["cat"] && from[i]["name"] == to[i]["name"]);
+  EXPECT_NE(from[0]["id"], from[1]["id"]);
+  // A viewer draws an arrow from a span to a span.
+  json submitted;
+  for (const json& event : events) {
+    if (event["cat"] == "submit_task") submitted.push_back(event);
+  }
+  ASSERT_EQ(submitted.size(), 2u);
+  EXPECT_TRUE(submitted[1]["ts"] == from[1]["ts"] && submitted[1]["tid"] == from[1]["tid"]);
+}
+
+TEST(Timeline, OneJobAndTheLastMinutes) {
+  TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2)});
+  batch.events[1].task = make_task_id(9, job_id_from_int(2));
+  EXPECT_EQ(timeline_of(batch, {.job = job_id_from_int(2)}).size(), 4u);
+  EXPECT_EQ(timeline_of(batch, {.job = job_id_from_int(3)}), json::array());
+  EXPECT_EQ(timeline_of(batch, {.since_us = batch.events[0].start_us + 240}).size(), 8u);
+  EXPECT_EQ(timeline_of(batch, {.since_us = batch.events[0].start_us + 241}), json::array());
+}
+
+TEST(Timeline, NumberedProcessesAreNamedAtTheEnd) {
+  TaskEventBatchData first = batch_of({event_of(1, 2, 3)}), second = first;
+  second.worker_hex = "ef";
+  second.is_driver = true;
+  std::string text;
+  Timeline trace({.numbered = true});
+  trace.add(first, &text);
+  trace.add(second, &text);
+  trace.add(first, &text);
+  trace.end(&text);
+  json events = json::parse(text);
+  ASSERT_EQ(events.size(), 12u);
+  EXPECT_EQ(trace.shown(), 3);
+  const json body = {{"cat", "task::f"}, {"name", "__main__.f"}, {"pid", 0}, {"tid", 1}, {"ts", 1.7e15}, {"dur", 240.0}, {"cname", "generic_work"}, {"ph", "X"},
+                     {"args", {{"name", "__main__.f"}, {"task_id", make_task_id(7, job_id_from_int(1)).hex()}, {"job_id", "01000000"}, {"attempt_number", 0}, {"func_or_class_name", "f"}, {"actor_id", nullptr}}}};
+  EXPECT_EQ(events[3], body);
+  EXPECT_EQ(events[5]["args"]["type"], "ValueError");
+  EXPECT_EQ(events[5]["args"]["attempt_number"], 0);
+  EXPECT_EQ(events[9], (json{{"ph", "M"}, {"name", "process_name"}, {"pid", 0}, {"tid", nullptr}, {"args", {{"name", "Node 10.0.0.7"}}}}));
+  EXPECT_EQ(events[10], (json{{"ph", "M"}, {"name", "thread_name"}, {"pid", 0}, {"tid", 1}, {"args", {{"name", "driver:ef"}}}}));
+  EXPECT_EQ(json::parse([] { std::string none; Timeline({.numbered = true}).end(&none); return none; }()), json::array());
 }
 
 TEST(TaskDigest, GroupsWhatIsAlike) {

@@ -1,0 +1,166 @@
+#include "common/events/timeline.h"
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "common/events/task_digest.h"
+
+namespace rt {
+namespace {
+
+// A JSON string literal; bytes that are not UTF-8 become replacement characters, so that the trace always loads.
+std::string json_literal(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+// Of "type\nvalue\ntraceback".
+std::string failure_members(std::string_view error) {
+  size_t type_end = std::min(error.find('\n'), error.size());
+  std::string_view type = error.substr(0, type_end), rest = error.substr(std::min(type_end + 1, error.size()));
+  size_t value_end = std::min(rest.find('\n'), rest.size());
+  return fmt::format(R"("type":{},"value":{},"traceback":{})", json_literal(type), json_literal(rest.substr(0, value_end)), json_literal(rest.substr(std::min(value_end + 1, rest.size()))));
+}
+
+bool is_driver(const WorkerId& id) { return id == driver_worker_id(JobId::from_binary(id.view().substr(0, JobId::kSize))); }
+
+bool never_ran(uint8_t kind) { return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod; }
+
+int64_t end_of(const TaskEvent& event) { return event.start_us + event.deserialize_us + event.execute_us + event.store_us; }
+
+}  // namespace
+
+// Writes the events of one batch. Literals are kept by string index: a batch repeats few names.
+class Timeline::Batch {
+ public:
+  Batch(Timeline& trace, const TaskEventBatchData& batch, std::string* json)
+      : trace_(trace), batch_(batch), json_(json), thread_(trace.thread_of(batch.node_ip, batch.worker_hex, batch.is_driver)), literals_(batch.strings.size()), categories_(literals_.size()), owners_(literals_.size()) {}
+
+  void add(const TaskEvent& event) {
+    common_ = trace_.options_.numbered ? common_members(event) : "";
+    if (event.kind == TaskEvent::kSubmission) return span(thread_, kSubmit, kSubmit, "background_memory_dump", event.start_us, event.execute_us, "");
+    const std::string failure = event.error ? failure_members(batch_.strings[event.error]) : "";
+    const bool failed_constructor = event.kind == TaskEvent::kActorCreation && event.error;
+    const std::string& category = category_of(event.function);
+    const std::string& name = literal_of(event.name);
+    span(thread_, category, failed_constructor ? category : name, "generic_work", event.start_us, end_of(event) - event.start_us, failed_constructor ? failure : body_members(name, event));
+    int64_t at_us = event.start_us;
+    span(thread_, kDeserialize, kDeserialize, "rail_load", at_us, event.deserialize_us, "");
+    at_us += event.deserialize_us;
+    span(thread_, kExecute, kExecute, "rail_animation", at_us, event.execute_us, failure);
+    at_us += event.execute_us;
+    if (!event.error) span(thread_, kStore, kStore, "rail_idle", at_us, event.store_us, "");
+    if (trace_.options_.arrows && event.owner && event.created_us) arrow(event);
+  }
+
+ private:
+  static constexpr std::string_view kSubmit = R"("submit_task")", kDeserialize = R"("task:deserialize_arguments")", kExecute = R"("task:execute")", kStore = R"("task:store_outputs")";
+
+  void begin() { *json_ += std::exchange(trace_.first_, false) ? "[" : ",\n"; }
+
+  void span(const Thread& thread, std::string_view category, std::string_view name, std::string_view colour, int64_t ts_us, int64_t dur_us, std::string_view args) {
+    begin();
+    auto out = std::back_inserter(*json_);
+    if (trace_.options_.numbered) {
+      fmt::format_to(out, FMT_COMPILE(R"({{"cat":{},"name":{},{},"ts":{}.0,"dur":{}.0,"cname":"{}","args":{{{}{}{}}},"ph":"X"}})"), category, name, thread.members, ts_us, dur_us, colour, args,
+                     args.empty() ? "" : ",", common_);
+    } else {
+      fmt::format_to(out, FMT_COMPILE(R"({{"cat":{},"name":{},{},"ts":{}.0,"dur":{}.0,"ph":"X","cname":"{}","args":{{{}}}}})"), category, name, thread.members, ts_us, dur_us, colour, args);
+    }
+  }
+
+  void arrow(const TaskEvent& event) {
+    const Thread& owner = owner_of(event.owner);
+    span(owner, kSubmit, kSubmit, "background_memory_dump", event.created_us, 1, "");
+    const int64_t id = ++trace_.arrows_;
+    end_of_arrow(owner, R"("s")", id, event.created_us);
+    end_of_arrow(thread_, R"("f","bp":"e")", id, event.start_us);
+  }
+
+  void end_of_arrow(const Thread& thread, std::string_view phase, int64_t id, int64_t ts_us) {
+    begin();
+    fmt::format_to(std::back_inserter(*json_), FMT_COMPILE(R"({{"cat":"submission","name":"submission",{},"ts":{}.0,"ph":{},"id":{}}})"), thread.members, ts_us, phase, id);
+  }
+
+  std::string body_members(const std::string& name, const TaskEvent& event) const {
+    if (trace_.options_.numbered) return R"("name":)" + name;
+    return fmt::format(FMT_COMPILE(R"("name":{},"task_id":"{}")"), name, event.task.hex());
+  }
+
+  std::string common_members(const TaskEvent& event) {
+    const std::string actor = is_actors(event.kind) ? fmt::format(R"("{}")", actor_of(event.task).hex()) : "null";
+    return fmt::format(FMT_COMPILE(R"("task_id":"{}","job_id":"{}","attempt_number":{},"func_or_class_name":{},"actor_id":{})"), event.task.hex(), job_of(event.task).hex(), event.attempt,
+                       literal_of(event.function), actor);
+  }
+
+  const std::string& literal_of(uint32_t index) {
+    if (!literals_[index]) literals_[index] = json_literal(batch_.strings[index]);
+    return *literals_[index];
+  }
+
+  const std::string& category_of(uint32_t index) {
+    if (!categories_[index]) categories_[index] = json_literal("task::" + batch_.strings[index]);
+    return *categories_[index];
+  }
+
+  const Thread& owner_of(uint32_t index) {
+    if (!owners_[index]) {
+      std::string_view owner = batch_.strings[index];
+      const WorkerId id = WorkerId::from_binary(owner.substr(0, WorkerId::kSize));
+      owners_[index] = &trace_.thread_of(std::string(owner.substr(std::min(owner.size(), WorkerId::kSize))), id.hex(), is_driver(id));
+    }
+    return *owners_[index];
+  }
+
+  Timeline& trace_;
+  const TaskEventBatchData& batch_;
+  std::string* const json_;
+  const Thread& thread_;
+  std::vector<std::optional<std::string>> literals_, categories_;
+  std::vector<const Thread*> owners_;
+  std::string common_;          // members that all events of a task have in shape B
+};
+
+const Timeline::Thread& Timeline::thread_of(const std::string& node_ip, const std::string& worker_hex, bool is_driver) {
+  std::string name = (is_driver ? "driver:" : "worker:") + worker_hex;
+  auto [it, added] = threads_.try_emplace(name);
+  Thread& thread = it->second;
+  if (!added) return thread;
+  thread.process = processes_.try_emplace(node_ip, static_cast<int>(processes_.size())).first->second;
+  thread.number = static_cast<int>(threads_.size()) - 1;
+  thread.members = options_.numbered ? fmt::format(R"("pid":{},"tid":{})", thread.process, thread.number) : fmt::format(R"("pid":{},"tid":{})", json_literal(node_ip), json_literal(name));
+  thread.name = std::move(name);
+  return thread;
+}
+
+bool Timeline::wants(const TaskEvent& event) const {
+  return !never_ran(event.kind) && (!options_.job || job_of(event.task) == *options_.job) && end_of(event) >= options_.since_us;
+}
+
+void Timeline::add(const TaskEventBatchData& batch, std::string* json) {
+  std::optional<Batch> writer;      // a process with no event that is wanted is not named
+  for (const TaskEvent& event : batch.events) {
+    if (!wants(event)) continue;
+    if (!writer) writer.emplace(*this, batch, json);
+    writer->add(event);
+    ++shown_;
+  }
+}
+
+void Timeline::end(std::string* json) {
+  auto name = [&](const char* what, int process, const std::string& thread, const std::string& text) {
+    fmt::format_to(std::back_inserter(*json), R"({}{{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", std::exchange(first_, false) ? "[" : ",\n", what, process, thread, json_literal(text));
+  };
+  if (options_.numbered) {
+    for (const auto& [ip, number] : processes_) name("process_name", number, "null", "Node " + ip);
+    for (const auto& [ignored, thread] : threads_) name("thread_name", thread.process, std::to_string(thread.number), thread.name);
+  }
+  *json += first_ ? "[]\n" : "]\n";
+}
+
+}  // namespace rt

@@ -1,0 +1,48 @@
+// Chrome trace events of what processes recorded, in the two shapes of the timeline contract.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/events/task_events.h"
+
+namespace rt {
+
+class Timeline {
+ public:
+  struct Options {
+    bool numbered = false;        // shape B, of HTTP: processes and threads are numbers, their names come at the end. Else shape A: they are names.
+    bool arrows = false;          // from each submission, a microsecond wide on its owner's thread, to where it ran
+    std::optional<JobId> job;     // of this one only
+    int64_t since_us = 0;         // wall clock: only what ended at or after it
+  };
+  explicit Timeline(Options options) : options_(std::move(options)) {}
+
+  // Appends members of the JSON array, its beginning with the first. Memory does not grow with the events.
+  void add(const TaskEventBatchData& batch, std::string* json);
+  // Appends the names of what is numbered, and the end of the array.
+  void end(std::string* json);
+  // Tasks and calls so far.
+  int64_t shown() const { return shown_; }
+
+ private:
+  struct Thread {
+    int process = 0, number = 0;
+    std::string name;         // "worker:<hex>"
+    std::string members;      // of its events: pid and tid
+  };
+  class Batch;
+  const Thread& thread_of(const std::string& node_ip, const std::string& worker_hex, bool is_driver);
+  bool wants(const TaskEvent& event) const;
+
+  const Options options_;
+  bool first_ = true;
+  int64_t shown_ = 0, arrows_ = 0;
+  std::map<std::string, int> processes_;        // by node ip
+  std::map<std::string, Thread> threads_;       // by name
+};
+
+}  // namespace rt
