@@ -163,7 +163,7 @@ def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
     # The sample of five seconds that was begun first had to end: until then the process refused.
     page.problems = [text for text in page.problems if "worker/cpu_profile" not in text]
     picture(page, "flame")
-    (frame,) = page.frames
+    (frame,) = eventually(lambda: page.run("1") and page.frames, 30)     # its words come with an answer
     boxes = "[...document.querySelectorAll('g')].filter((box) => box.style.display !== 'none').map((box) => box.querySelector('title').textContent)"
     before = eventually(lambda: page.run(boxes, frame), 30)      # the frame is there before its picture
     assert any("turn (" in name for name in before), before
