@@ -1,5 +1,6 @@
 #include "cli/command_line.h"
 
+#include <boost/program_options.hpp>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -44,6 +45,12 @@ std::string parse_complaint(const po::error& error, const CommandInfo& info) {
   }
   if (auto* twice = dynamic_cast<const po::multiple_occurrences*>(&error)) return twice->get_option_name() + " is given more than once";
   return echoed(error.what());
+}
+
+Words given_words(const po::variable_value& value) {
+  if (auto* several = boost::any_cast<Words>(&value.value())) return *several;
+  if (auto* one = boost::any_cast<std::string>(&value.value())) return {*one};
+  return {};
 }
 
 std::string alternatives(const Words& choices) {
@@ -187,8 +194,10 @@ std::optional<int> CommandLine::read(const Words& words) {
   try {
     // No guessing: "--res" must not silently mean something that a later release calls differently.
     auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(with_negative_values(own)).options(all).positional(places).style(style).run(), values_);
-    po::notify(values_);
+    po::variables_map given;
+    po::store(po::command_line_parser(with_negative_values(own)).options(all).positional(places).style(style).run(), given);
+    po::notify(given);
+    for (const auto& [name, value] : given) values_[name] = given_words(value);
   } catch (const po::too_many_positional_options_error&) {
     return usage("more words than this command takes");
   } catch (const po::error& error) {
@@ -221,10 +230,11 @@ std::string echoed(const std::string& text) {
 }
 
 std::string CommandLine::get(const std::string& name, const std::string& fallback) const {
-  return has(name) ? values_[name].as<std::string>() : fallback;
+  auto given = values_.find(name);
+  return given == values_.end() || given->second.empty() ? fallback : given->second.back();
 }
 
-Words CommandLine::all(const std::string& name) const { return has(name) ? values_[name].as<Words>() : Words(); }
+Words CommandLine::all(const std::string& name) const { return has(name) ? values_.at(name) : Words(); }
 
 Result<std::optional<int64_t>> CommandLine::whole(const std::string& name, int64_t min, int64_t max) const {
   if (!has(name)) return std::optional<int64_t>();

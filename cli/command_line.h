@@ -1,10 +1,9 @@
 // The command line of one command: options by name, positional words, and what follows "--". Boost.Program_options inside.
 #pragma once
 
-#include <boost/program_options.hpp>
-
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,7 +38,7 @@ class CommandLine {
   // An exit code when there is nothing more to do: --help was answered, a usage error was printed, or only the table was wanted (describe()).
   std::optional<int> parse(const Words& words);
 
-  bool has(const std::string& name) const { return values_.count(name) != 0; }
+  bool has(const std::string& name) const { return values_.contains(name); }
   std::string get(const std::string& name, const std::string& fallback = "") const;
   Words all(const std::string& name) const;           // of an option_list
   const Words& rest_words() const { return rest_; }
@@ -56,7 +55,7 @@ class CommandLine {
   std::optional<int> check_values() const;
 
   CommandInfo info_;
-  boost::program_options::variables_map values_;
+  std::map<std::string, Words> values_;       // of what was given; flags have none
   Words rest_;
 };
 

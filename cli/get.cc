@@ -36,7 +36,7 @@ Status show(const CommandLine& line, const state::Resource& resource, state::Que
 }  // namespace
 
 int run_get(const Words& words) {
-  CommandLine line("get", std::string("Shows everything known of one of ") + kResources + ", as YAML.");
+  CommandLine line("get", fmt::format("Shows everything known of one of {}, as YAML.", kResources));
   line.address_option().option("timeout", "SECONDS", "for the answer (default 30)").positional("RESOURCE", true, "actors|placement-groups|nodes|workers|tasks|objects").positional("ID", false);
   if (auto code = line.parse(words)) return *code;
   const std::string word = line.get("RESOURCE");

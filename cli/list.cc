@@ -31,7 +31,7 @@ Status show(const CommandLine& line, const state::Query& query) {
 }  // namespace
 
 int run_list(const Words& words) {
-  CommandLine line("list", std::string("Lists ") + kResources + ".");
+  CommandLine line("list", fmt::format("Lists {}.", kResources));
   line.address_option().format_option("default|json|yaml|table").option_list("filter,f", "KEY=VALUE", "only these; also KEY!=VALUE. May be given several times: all must hold")
       .option("limit", "N", "at most so many (default 100, at most 10000)").flag("detail", "with all columns; as YAML unless a format is given")
       .option("timeout", "SECONDS", "for the answer (default 30)").positional("RESOURCE", true, "actors|jobs|placement-groups|nodes|workers|tasks|objects|runtime-envs|cluster-events");

@@ -44,14 +44,7 @@ std::string_view tail_of(const TaskId& id) { return id.view().substr(kLeadBytes)
 
 std::string bytes_of(const TaskEventCommon& common) {
   std::string out;
-  put(out, common.attempt);
-  put(out, common.name);
-  put(out, common.function);
-  put(out, common.error);
-  put(out, common.parent);
-  put(out, common.resources);
-  put(out, common.call_site);
-  put(out, common.owner);
+  for (uint32_t number : {common.attempt, common.name, common.function, common.error, common.parent, common.resources, common.call_site, common.owner}) put(out, number);
   put(out, common.kind);
   return out;
 }
