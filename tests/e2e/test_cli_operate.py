@@ -203,6 +203,7 @@ def test_an_idle_node_leaves_at_once(joined):
     drain(joined, f"--node-id={node}", "--reason=DRAIN_NODE_REASON_IDLE_TERMINATION")
     assert eventually(lambda: not joined.state(node)["Alive"], 30)
     assert joined.state(node)["DeathReason"] == 3
+    assert node not in joined.shell.ok("status").split("Recent failures:")[1], "it was asked to leave"
 
 
 @pytest.mark.parametrize("words, code, said", [

@@ -175,7 +175,7 @@ void HeadCore::node_lost(const NodeId& id, int reason, const std::string& why, N
   if (!node || !node->alive()) return;
   cluster_.bury(*node, reason, why, now);
   sink_.log(fmt::format("node {} ({}) is dead: {}", node->info.ip(), id.hex(), why));
-  if (reason != kReasonExpected) remember_failure(fmt::format("node {} ({}) died: {}", node->info.ip(), id.hex(), why));
+  if (reason == kReasonUnexpected) remember_failure(fmt::format("node {} ({}) died: {}", node->info.ip(), id.hex(), why));
   for (const JobId& job : jobs_.running_on(id)) end_job(job, now);
   actors_.node_lost(*node, now);
   submitted_.node_lost(*node, now);

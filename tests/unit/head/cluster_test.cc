@@ -131,6 +131,21 @@ TEST_F(ClusterTest, ANodeThatLeavesIsNoFailure) {
   EXPECT_EQ(core->unregister_node(conn_of(1), request, now).error().code, Code::kNotFound);
 }
 
+TEST_F(ClusterTest, ANodeThatWasDrainedIsNoFailure) {
+  for (int reason : {3, 4}) {
+    add_node(reason, {{"CPU", 4}});
+    proto::UnregisterNodeRequest request;
+    request.set_node_id(node_id(reason).binary());
+    request.set_reason(reason);
+    request.set_message("drained: maintenance");
+    EXPECT_TRUE(core->unregister_node(conn_of(reason), request, now));
+    commit();
+    EXPECT_FALSE(alive(reason));
+    EXPECT_EQ(take(sink.closes).conn, conn_of(reason));
+  }
+  EXPECT_EQ(core->cluster_status(now).recent_failures_size(), 0);
+}
+
 TEST_F(ClusterTest, OldReportsDoNotOverwriteNewOnes) {
   add_node(1, {{"CPU", 4}});
   proto::ResourceReport report;
