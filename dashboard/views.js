@@ -42,17 +42,15 @@ export function overview() {
     element: el("section", {}, el("h1", {}, "Overview"), el("div", { class: "tiles" }, Object.values(tiles).map((one) => one.element)), plots.element, el("h2", {}, "Resources"), resources,
       el("h2", {}, "Tasks by name"), failures),
     async refresh() {
-      const [nodes, tasks, actors, objects] = await Promise.all([
-        list("nodes"), json("api/v0/tasks/summarize"), json("api/v0/actors/summarize"), json("api/v0/objects/summarize")]);
+      const [nodes, status, tasks, actors, objects] = await Promise.all([
+        list("nodes"), json("api/cluster_status"), json("api/v0/tasks/summarize"), json("api/v0/actors/summarize"), json("api/v0/objects/summarize")]);
       const alive = nodes.rows.filter((node) => node.state === "ALIVE");
       tiles.nodes.set(alive.length, `${alive.length} of ${nodes.rows.length}`);
-      const total = {}, free = {};
-      for (const node of alive) {
-        for (const [name, amount] of Object.entries(node.resources_total || {})) total[name] = (total[name] || 0) + amount;
-        for (const [name, amount] of Object.entries(node.resources_available || {})) free[name] = (free[name] || 0) + amount;
-      }
-      const known = Object.keys(free).length > 0, used = known ? (total.CPU || 0) - (free.CPU ?? 0) : 0;
-      tiles.cpu.set(used, known ? `${used.toFixed(1)} of ${total.CPU || 0}` : `${total.CPU || 0} in all`, total.CPU);
+      const names = [...new Set(alive.flatMap((node) => Object.keys(node.resources_total || {})))].filter((name) => !name.startsWith("node:")).sort();
+      // There as [used, total], under names in camel case.
+      const usage = status.data.clusterStatus.loadMetricsReport.usage, of = (name) => usage[camelCase(name)] || [0, 0];
+      const [used, total] = of("CPU");
+      tiles.cpu.set(used, `${Number(used.toFixed(2))} of ${total}`, total);
       const functions = Object.values(tasks.data.result.result.node_id_to_summary.cluster.summary);
       const count = (wanted) => functions.reduce((sum, one) => sum + Object.entries(one.state_counts).reduce((n, [name, k]) => n + (wanted(name) ? k : 0), 0), 0);
       const running = count((name) => name.startsWith("RUNNING"));
@@ -62,17 +60,18 @@ export function overview() {
       tiles.actors.set(classes.reduce((sum, one) => sum + (one.state_counts.ALIVE || 0), 0));
       const store = objects.data.result.result.node_id_to_summary.cluster;
       tiles.store.set(store.total_size_mb || 0, `${(store.total_size_mb || 0).toFixed(1)} MB in ${store.total_objects || 0}`);
-      resources.replaceChildren(...Object.keys(total).filter((name) => !name.startsWith("node:")).sort().map((name) => bar(name, total[name], known ? total[name] - (free[name] ?? 0) : null)));
+      resources.replaceChildren(...names.map((name) => bar(name, ...of(name))));
       failures.replaceChildren(summaryTable(functions));
       await plots.refresh();
     },
   };
 }
 
-function bar(name, total, used) {
+const camelCase = (name) => name.replace(/_+([^_]|$)/g, (_, letter) => letter.toUpperCase());
+
+function bar(name, used, total) {
   const amount = (n) => name.includes("memory") ? bytes(n) : Number(n.toFixed(3));
-  return el("div", {}, `${name}: `, used === null ? "" : `${amount(used)} of `, amount(total),
-    used === null ? "" : el("div", { class: "bar" }, el("i", { style: `width:${total ? 100 * used / total : 0}%` })));
+  return el("div", {}, `${name}: ${amount(used)} of ${amount(total)}`, el("div", { class: "bar" }, el("i", { style: `width:${total ? 100 * used / total : 0}%` })));
 }
 
 function summaryTable(functions) {
@@ -85,17 +84,32 @@ function summaryTable(functions) {
 
 // ---- lists
 
-export const nodes = () => listView("Nodes", "nodes", [
-  { name: "Node", value: (row) => row.node_id, show: (row) => id(row.node_id) },
-  { name: "Address", value: (row) => row.node_ip },
-  { name: "Name", value: (row) => row.node_name },
-  { name: "State", value: (row) => row.state, show: (row) => state(row.state) },
-  { name: "Head", value: (row) => row.is_head_node, show: (row) => row.is_head_node ? "yes" : "" },
-  { name: "Resources", value: (row) => JSON.stringify(row.resources_total || {}) },
-  { name: "Started", value: (row) => row.start_time_ms, show: (row) => when(row.start_time_ms) },
-  { name: "Why", value: (row) => row.state_message },
-  { name: "", value: () => "", show: (row) => link("logs", { node_id: row.node_id }, "Logs") },
-]);
+// What a node is, from the state API, and what it has now, as it says itself.
+export function nodes() {
+  const table = new Table([
+    { name: "Node", value: (row) => row.node_id, show: (row) => id(row.node_id) },
+    { name: "Address", value: (row) => row.node_ip },
+    { name: "Name", value: (row) => row.node_name },
+    { name: "State", value: (row) => row.state, show: (row) => state(row.state) },
+    { name: "Head", value: (row) => row.is_head_node, show: (row) => row.is_head_node ? "yes" : "" },
+    { name: "CPU", value: (row) => row.now.cpu, show: (row) => row.now.cpu === undefined ? "" : `${Math.round(row.now.cpu)} %`, number: true },
+    { name: "Memory", value: (row) => row.now.mem?.[3], show: (row) => row.now.mem ? `${bytes(row.now.mem[3])} of ${bytes(row.now.mem[0])}` : "", number: true },
+    { name: "Objects", value: (row) => row.now.raylet?.objectStoreUsedMemory, show: (row) => row.state === "ALIVE" ? bytes(row.now.raylet?.objectStoreUsedMemory) : "", number: true },
+    { name: "In use", value: (row) => row.in_use },
+    { name: "Started", value: (row) => row.start_time_ms, show: (row) => when(row.start_time_ms) },
+    { name: "Why", value: (row) => row.state_message },
+    { name: "", value: () => "", show: (row) => row.state === "ALIVE" ? link("logs", { node_id: row.node_id }, "Logs") : "" },
+  ]);
+  return {
+    element: el("section", {}, el("h1", {}, "Nodes"), table.element),
+    async refresh() {
+      const [{ rows, notes }, { data }] = await Promise.all([list("nodes"), json("nodes?view=summary")]);
+      const now = Object.fromEntries(data.summary.map((node) => [node.raylet.nodeId, node]));
+      const inUse = (row) => row.state !== "ALIVE" ? "" : (data.nodeLogicalResources[row.node_id] || "").split("\n").filter((line) => !line.endsWith("memory")).join(", ");
+      table.set(rows.map((row) => ({ ...row, now: now[row.node_id] || {}, in_use: inUse(row) })), notes);
+    },
+  };
+}
 
 export const workers = () => listView("Processes", "workers", [
   { name: "PID", value: (row) => row.pid, number: true },

@@ -57,7 +57,7 @@ def busy():
         shell.ok("job", "submit", f"--address={made.address}", "--submission-id=keeps-running", "--no-wait", "--", "python", "-c",
                  "import ray, time; ray.init(); print('the job has begun', flush=True); time.sleep(3600)")
         ray.init(address=made.address, log_to_driver=False)
-        made.actor = Spinner.options(max_concurrency=2, name="top").remote()
+        made.actor = Spinner.options(max_concurrency=2, name="top", num_cpus=1).remote()
         made.spinning = made.actor.spin.remote()
         assert ray.get(parent.remote()) == "seen"
         made.object = ray.put(b"x" * 5_000_000)
@@ -136,6 +136,16 @@ def test_the_page_stays_signed_in(page, busy):
     assert not page.run("document.querySelector('#login').open")
     show(page, "Overview", "Tasks by name")
     show(page, "Nodes", "ALIVE")
+
+
+def test_what_is_used_is_shown_of_the_cluster_and_of_each_node(page):
+    show(page, "Overview", "Tasks by name")
+    page.has("1 of 4")
+    page.has("CPU: 1 of 4")
+    page.until("document.querySelector('.bar i').style.width === '25%'")
+    show(page, "Nodes", "ALIVE")
+    page.has("1/4 CPU")
+    page.until("/\\d %\\s+[\\d.]+ GiB of [\\d.]+ GiB\\s+4.8 MiB/.test(document.body.innerText)")
 
 
 def test_an_actor_s_stack_trace(page):
