@@ -59,6 +59,9 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
   }
   if (options.head) {
     std::string dashboard = dashboard_address(node);
+    if (dashboard.empty() && options.include_dashboard) {
+      fmt::print(stderr, "Warning: the dashboard and its HTTP interface are not started: {}/logs/head.log says why (--dashboard-port and --dashboard-host choose another place).\n", node.session_dir);
+    }
     if (!dashboard.empty()) fmt::print("  To watch the cluster, or to talk to it over HTTP, use\n    {}://{}\n\n", tls::of_environment() ? "https" : "http", dashboard);
   }
   fmt::print("  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    {} status\n", program_name(), program_name());

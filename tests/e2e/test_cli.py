@@ -54,6 +54,16 @@ def test_the_second_name_and_the_version():
         assert re.fullmatch(rf"{name}, version \d+\.\d+\.\d+\n", out)
 
 
+def test_a_dashboard_whose_port_is_taken_is_missed_at_the_start(shell):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        taken_port = taken.getsockname()[1]
+        done = shell.run("start", "--head", "--port=0", f"--dashboard-port={taken_port}")
+    assert done.returncode == 0 and "to talk to it over HTTP" not in done.stdout
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith("Warning: the dashboard") and "--dashboard-port" in warning
+    assert f"port {taken_port} on 127.0.0.1 is in use" in pathlib.Path(re.search(r"\S+/head\.log", warning)[0]).read_text()
+
+
 def test_force_stop_ends_what_hangs(shell):
     shell.ok("start", "--head", "--port=0")
     record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
