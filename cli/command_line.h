@@ -30,7 +30,7 @@ class CommandLine {
   CommandLine& hidden_option(const std::string& name);
   CommandLine& hidden_flag(const std::string& name);
   CommandLine& address_option();
-  CommandLine& format_option(const std::string& choices = "table|json");
+  CommandLine& format_option(const std::string& choices = "table|json|yaml");
   CommandLine& log_options();                         // --log-style, --log-color, -v
   CommandLine& positional(const std::string& name, bool required, const std::string& values = "");   // values: "a|b|c", for completion
   CommandLine& rest(const std::string& name);         // words after "--" (or after the first that is no option)
@@ -42,7 +42,7 @@ class CommandLine {
   std::string get(const std::string& name, const std::string& fallback = "") const;
   Words all(const std::string& name) const;           // of an option_list
   const Words& rest_words() const { return rest_; }
-  bool json() const { return get("format") == "json"; }
+  bool for_programs() const { return get("format") == "json" || get("format") == "yaml"; }
   // kInvalid names the option, its value and what it takes; nothing when the option is absent.
   Result<std::optional<int64_t>> whole(const std::string& name, int64_t min, int64_t max) const;
   // Of "90s", "5m", "2h" or "1d", in microseconds; the same.

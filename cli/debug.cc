@@ -45,8 +45,8 @@ Status show(const CommandLine& line, int64_t timeout_us) {
   RT_ASSIGN(std::string token, client_token());
   RT_ASSIGN(auto tasks, state::list({head.address, token}, query));
   look.tasks = tasks.json["result"];
-  if (line.json()) {
-    print_json(debug_json(look));
+  if (line.for_programs()) {
+    print_data(line, debug_json(look));
   } else {
     fmt::print("{}", debug_text(look));
   }

@@ -83,10 +83,10 @@ api_json::Json job_json(const proto::SubmittedJob& job) {
 Status show(const CommandLine& line) {
   RT_ASSIGN(auto server, connect_job_server(line));
   RT_ASSIGN(auto submitted, server->jobs());
-  if (line.json()) {
+  if (line.for_programs()) {
     api_json::Json jobs = api_json::Json::array();
     for (const auto& job : submitted) jobs.push_back(job_json(job));
-    print_json(jobs);
+    print_data(line, jobs);
     return {};
   }
   if (line.get("format") == "table") {
@@ -104,7 +104,7 @@ Status show(const CommandLine& line) {
 }  // namespace
 
 int run_job_list(const Words& words) {
-  CommandLine line("job list", "Lists submitted jobs: as Python's list of JobDetails, a table, or JSON.");
+  CommandLine line("job list", "Lists submitted jobs: as Python's list of JobDetails, a table, JSON or YAML.");
   declare_job_options(line);
   line.format_option();
   if (auto code = line.parse(words)) return *code;

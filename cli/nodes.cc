@@ -26,13 +26,13 @@ Status show(const CommandLine& line) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest()));
   std::vector<proto::Node> nodes(reply.nodes().begin(), reply.nodes().end());
-  if (line.json()) {
-    print_json(api_json::nodes_json(nodes));
+  if (line.for_programs()) {
+    print_data(line, api_json::nodes_json(nodes));
     return {};
   }
   std::vector<Words> rows = {{"NODE ID", "STATE", "ADDRESS", "NAME", "ROLE", "RESOURCES"}};
   for (const auto& node : nodes) {
-    rows.push_back({to_hex(node.node_id()).substr(0, 16), node.draining() && node.alive() ? painted("draining", Ink::kWarning) : node.alive() ? painted("alive", Ink::kGood) : painted("dead", Ink::kBad), fmt::format("{}:{}", node.ip(), node.port()), node.name(), node.is_head() ? "head" : "node",
+    rows.push_back({to_hex(node.node_id()), node.draining() && node.alive() ? painted("draining", Ink::kWarning) : node.alive() ? painted("alive", Ink::kGood) : painted("dead", Ink::kBad), fmt::format("{}:{}", node.ip(), node.port()), node.name(), node.is_head() ? "head" : "node",
                     node.alive() ? resources_text(node) : node.death_message()});
   }
   fmt::print("{}", table(rows));
@@ -42,7 +42,7 @@ Status show(const CommandLine& line) {
 }  // namespace
 
 int run_nodes(const Words& words) {
-  CommandLine line("nodes", "Lists the cluster's nodes, dead ones included. --format json prints what ray.nodes() returns.");
+  CommandLine line("nodes", "Lists the cluster's nodes, dead ones included. --format json and yaml print what ray.nodes() returns.");
   line.address_option().format_option();
   if (auto code = line.parse(words)) return *code;
   return finish(show(line));

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "cli/style.h"
+#include "cli/yaml.h"
 
 namespace rt::cli {
 namespace {
@@ -61,11 +62,13 @@ std::string amount(double value) {
   return text;
 }
 
-std::string json_text(const api_json::Json& json) { return json.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n"; }
-void print_json(const api_json::Json& json) { fmt::print("{}", json_text(json)); }
+std::string data_text(const CommandLine& line, const api_json::Json& data) {
+  return line.get("format") == "yaml" ? yaml_document(data) : data.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n";
+}
+void print_data(const CommandLine& line, const api_json::Json& data) { fmt::print("{}", data_text(line, data)); }
 
-void print_resources(const api_json::Json& resources, bool as_json) {
-  if (as_json) return print_json(resources);
+void print_resources(const CommandLine& line, const api_json::Json& resources) {
+  if (line.for_programs()) return print_data(line, resources);
   std::vector<Words> rows = {{"RESOURCE", "AMOUNT", ""}};
   for (const auto& [name, value] : resources.items()) {
     bool bytes = name == "memory" || name == "object_store_memory";

@@ -20,9 +20,10 @@ std::string local_time(int64_t wall_ms);            // 2024-01-31 12:34:56; empt
 std::string file_time(int64_t wall_ms);             // 2024-01-31_12-34-56
 // A resource amount without needless digits: 2.0, 0.5, 0.0001.
 std::string amount(double value);
-std::string json_text(const api_json::Json& json);
-void print_json(const api_json::Json& json);
-void print_resources(const api_json::Json& resources, bool as_json);
+// As --format says: JSON, or one YAML document.
+std::string data_text(const CommandLine& line, const api_json::Json& data);
+void print_data(const CommandLine& line, const api_json::Json& data);
+void print_resources(const CommandLine& line, const api_json::Json& resources);
 // What was printed has left this process; kIo says why it could not. Where nobody reads any more this process ends, by SIGPIPE as others do.
 Status flush_output();
 

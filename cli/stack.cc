@@ -15,8 +15,8 @@ Status show(const CommandLine& line) {
   query.target = line.get("target", "all");
   query.node = line.get("node");
   RT_ASSIGN(state::ProfileAnswer answer, ask_profile(line, query));
-  if (line.json()) {
-    print_json(stacks_json(answer.all));
+  if (line.for_programs()) {
+    print_data(line, stacks_json(answer.all));
   } else {
     fmt::print("{}", profile::stacks_text(answer.all));
   }

@@ -22,7 +22,7 @@ class StatusPages {
       head_ = std::move(head);
     }
     RT_ASSIGN(auto status, head_->client->call(&proto::HeadService::Stub::GetClusterStatus, proto::Empty(), kAnswerUs));
-    return line_.json() ? json_text(status_json(status)) : status_text(status, line_.has("verbose"));
+    return line_.for_programs() ? data_text(line_, status_json(status)) : status_text(status, line_.has("verbose"));
   }
 
  private:

@@ -11,8 +11,8 @@ namespace {
 Status show(const CommandLine& line, const state::Query& query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   RT_ASSIGN(auto answer, state_summary(cluster, query));
-  if (line.json()) {
-    print_json(answer.json);
+  if (line.for_programs()) {
+    print_data(line, answer.json);
   } else {
     fmt::print("{}", summary_text(query.resource, answer.json, now_text()));
   }

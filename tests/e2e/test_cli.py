@@ -117,7 +117,16 @@ def test_nodes_and_resources_as_ray_shows_them(running):
     assert total == node["Resources"]
     assert total["thing"] == 1.5 and total["node:127.0.0.1"] == total["node:__internal_head__"] == 1 and total["object_store_memory"] == 200000000
     assert json.loads(running.ok("available-resources", "--format", "json")) == total
-    assert "thing" in running.ok("cluster-resources") and node["NodeID"][:16] in running.ok("nodes")
+    assert "thing" in running.ok("cluster-resources")
+    assert f"{node['NodeID']}  alive" in running.ok("nodes"), "whole: drain-node, logs and stack take it"
+
+
+def test_yaml_says_what_json_says(running):
+    (node,) = json.loads(running.ok("nodes", "--format=json"))
+    for words, said in ((["nodes"], node["NodeID"]), (["cluster-resources"], "thing: 1.5"), (["available-resources"], "thing: 1.5"), (["status"], "session_name: session_"), (["summary", "tasks"], "total_tasks:"),
+                        (["job", "list"], "[]"), (["stack"], "[]"), (["debug"], "waiting: []")):
+        text = running.ok(*words, "--format=yaml")
+        assert text.startswith("---\n") and text.endswith("...\n") and said in text, (words, text)
 
 
 def test_python_says_the_same(running):

@@ -48,7 +48,7 @@ TEST(CommandLine, WrongUsageIsExitCode2) {
   EXPECT_EQ(CommandLine("x", "").option("abcdef", "N", "").parse({"--abc", "1"}), kExitUsage) << "no guessing";
   EXPECT_EQ(CommandLine("x", "").positional("ID", true).parse({}), kExitUsage);
   EXPECT_EQ(CommandLine("x", "").format_option().parse({"--format", "xml"}), kExitUsage);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr("no such option: --nope"), HasSubstr("ID is missing"), HasSubstr("table or json")));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr("no such option: --nope"), HasSubstr("ID is missing"), HasSubstr("table, json or yaml")));
 }
 
 TEST(StartOptions, NumbersNameTheFlagTheValueAndWhatItTakes) {
