@@ -69,7 +69,7 @@ class Finder {
     for (const auto& node : reply.nodes()) {
       if (only_node_.empty() || to_hex(node.node_id()) == only_node_ || node.ip() == only_node_) nodes_.push_back(node);
     }
-    if (nodes_.empty()) return make_error(Code::kNotFound, fmt::format("there is no living node{}", on_node()));
+    if (nodes_.empty()) return make_error(Code::kNotFound, only_node_.empty() ? "the cluster has no living node" : fmt::format("there is no living node {}", only_node_));
     return {};
   }
 

@@ -204,6 +204,7 @@ def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running
 def test_wrong_words_are_one_clear_line(running):
     shell, address = running.shell, f"--address={running.address}"
     assert "no worker or driver" in shell.fails("stack", address, "4000000")
+    assert "there is no living node 10.9.9.9" in shell.fails("stack", address, "--node=10.9.9.9")
     assert "nothing that runs" in shell.fails("profile", address, "NoSuchActor")
     assert "does not run now" in shell.fails("profile", address, "f" * 48)
     assert "wall, cpu or offcpu" in shell.fails("profile", address, "--mode=both", "all", code=2)
