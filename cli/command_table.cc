@@ -24,6 +24,8 @@ const std::vector<Command>& commands() {
       {"memory", run_memory, "what refers to objects, and what they take"},
       {"timeline", run_timeline, "write a Chrome trace of all tasks"},
       {"metrics", run_metrics, "what programs count, as Prometheus text"},
+      {"metrics launch-prometheus", run_metrics, "start a Prometheus for the cluster whose head is here"},
+      {"metrics shutdown-prometheus", run_metrics, "end it"},
       {"stack", run_stack, "what every thread of every worker does now"},
       {"profile", run_profile, "where the time of a process, actor, task, job or daemon goes"},
       {"debug", run_debug, "what waits, and why"},

@@ -35,6 +35,8 @@ constexpr Example kExamples[] = {
     {"timeline", "timeline -o trace.json", "for chrome://tracing or https://ui.perfetto.dev"},
     {"timeline", "timeline --job=nightly --last=5m -o trace.json", "the last five minutes of a submitted job"},
     {"metrics", "metrics", "what programs count, as a Prometheus would read it"},
+    {"metrics launch-prometheus", "metrics launch-prometheus --port=9091", "its pages are on http://127.0.0.1:9091"},
+    {"metrics shutdown-prometheus", "metrics shutdown-prometheus", "its data stay"},
     {"stack", "stack", "every thread of every worker and driver"},
     {"profile", "profile 4711 --duration=5", "where a process spends five seconds"},
     {"profile", "profile all --mode=cpu -o flames.html", "a flame graph of time on processors"},

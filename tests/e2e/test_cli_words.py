@@ -18,6 +18,11 @@ COMMANDS = command_names()
 GROUPS = ["job"]
 
 
+def test_commands_below_others_are_in_the_table(shell):
+    assert {"metrics launch-prometheus", "metrics shutdown-prometheus", "logs task", "job submit"} <= set(COMMANDS)
+    assert "launch-prometheus" in shell.ok("metrics", "--help")
+
+
 def complaint(done):
     assert done.returncode == 2 and done.stdout == "", done
     assert re.fullmatch(r"Error: [^\n]+\n", done.stderr), done.stderr
