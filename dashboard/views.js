@@ -181,7 +181,8 @@ export function task(parameters) {
         below.rows.length ? el("p", { class: "line" }, "It called: ", below.rows.map((one) => [taskLink(one), " ", state(one.state), "  "]), below.notes.join(" ")) : "",
         ...found.map((row) => el("div", {},
           el("h2", {}, row.name, " ", state(row.state), ` attempt ${row.attempt_number ?? 0}`),
-          row.state === "RUNNING" ? el("p", {}, profileLinks({ pid: row.worker_pid, node_id: row.node_id })) : "",
+          el("p", {}, row.state === "RUNNING" ? profileLinks({ pid: row.worker_pid, node_id: row.node_id }) : "", " ",
+            ["out", "err"].map((suffix) => row.worker_pid ? [link("logs", { node_id: row.node_id, task_id: row.task_id, attempt_number: row.attempt_number || 0, suffix }, `std${suffix}`), " "] : "")),
           row.error_message ? errorOf(row.error_message) : "",
           el("details", { open: !row.error_message }, el("summary", {}, "Everything that is known"), el("pre", {}, JSON.stringify(row, null, 2))))));
     },
@@ -249,9 +250,9 @@ export const joblog = (parameters) =>
   textView(`Log of ${parameters.id}`, `api/jobs/${encodeURIComponent(parameters.id)}/logs`, { read: async (answer) => (await answer.json()).logs });
 
 export function logs(parameters) {
-  if (parameters.filename || parameters.actor_id) {
+  if (parameters.filename || parameters.actor_id || parameters.task_id) {
     const query = new URLSearchParams({ ...parameters, lines: 5000 });
-    return textView(parameters.filename || `Log of actor ${parameters.actor_id}`, `api/v0/logs/file?${query}`);
+    return textView(parameters.filename || (parameters.task_id ? `std${parameters.suffix} of task ${parameters.task_id}` : `Log of actor ${parameters.actor_id}`), `api/v0/logs/file?${query}`);
   }
   const body = el("div"), changed = changes();
   return {

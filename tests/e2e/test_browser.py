@@ -234,6 +234,14 @@ def test_the_line_of_an_error(page):
     picture(page, "task")
 
 
+def test_what_a_task_printed_is_a_click_from_it(page):
+    show(page, "Tasks", "Spinner.spin")
+    click_in_row(page, "Spinner.spin", page.run(f"{row_of('Spinner.spin')}.querySelector('a').textContent"))
+    page.click("a", "stdout")
+    page.has("as it was told")
+    assert ":task_id:" not in page.run("document.querySelector('pre.text').textContent"), "the lines of the task alone"
+
+
 def test_who_called_a_failed_task(page):
     if not any(task.get("parent_task_id") for task in ray.util.state.list_tasks(detail=True) if task["name"] == "passes_on"):
         pytest.skip("the history does not say who called a task that has ended")
