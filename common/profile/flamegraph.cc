@@ -141,7 +141,7 @@ std::string flamegraph(const AllSamples& all, const std::string& title) {
       };
       root.looks += looks;
       descend(of.title, false);
-      descend(fmt::format("{} ({})", thread.name(), thread.tid()), false);
+      descend(thread_text(thread), false);
       for (uint32_t id : stack.frames()) {
         const auto& frame = of.samples.frames(static_cast<int>(id));
         descend(frame_text(frame), frame.native());

@@ -14,8 +14,6 @@ using Json = nlohmann::json;
 
 int64_t looks(const proto::SampledStack& stack) { return stack.on_cpu() + stack.off_cpu(); }
 
-std::string thread_text(const proto::SampledThread& thread) { return fmt::format("{} ({})", thread.name().empty() ? "thread" : thread.name(), thread.tid()); }
-
 // What separates frames and lines may not be in them.
 std::string one_word(std::string text) {
   for (char& c : text) {
@@ -52,6 +50,8 @@ void append_tree(const std::string& name, const Node& node, int64_t all, int dep
 
 }  // namespace
 
+std::string thread_text(const proto::SampledThread& thread) { return fmt::format("{} ({})", thread.name().empty() ? "thread" : thread.name(), thread.tid()); }
+
 std::string frame_text(const proto::SampledFrame& frame) {
   if (!frame.file().empty()) {
     if (frame.line() <= 0) return fmt::format("{} ({})", frame.function(), frame.file());
@@ -70,7 +70,7 @@ std::string stacks_text(const AllSamples& all) {
     out += fmt::format("Process {}: {}{}{}\n", samples.pid(), of.title, samples.runtime().empty() ? "" : ", ", samples.runtime());
     for (const auto& stack : samples.stacks()) {
       const auto& thread = samples.threads(static_cast<int>(stack.thread()));
-      out += fmt::format("Thread {} ({}): \"{}\"\n", thread.tid(), stack.on_cpu() > 0 ? "active" : "idle", thread.name());
+      out += fmt::format("Thread {} ({}){}\n", thread.tid(), stack.on_cpu() > 0 ? "active" : "idle", thread.name().empty() ? "" : fmt::format(": \"{}\"", thread.name()));
       for (int i = stack.frames_size(); i-- > 0;) out += fmt::format("    {}\n", frame_text(samples.frames(static_cast<int>(stack.frames(i)))));
     }
     append_notes(of, "Note: ", &out);

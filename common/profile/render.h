@@ -20,6 +20,7 @@ using AllSamples = std::vector<NamedSamples>;
 
 // "function (file:line)", or "function (library)".
 std::string frame_text(const proto::SampledFrame& frame);
+std::string thread_text(const proto::SampledThread& thread);     // "ray-io (4711)"; "thread (4711)" when nobody named it
 
 // Each thread's stack, innermost first, of all processes.
 std::string stacks_text(const AllSamples& all);

@@ -19,7 +19,7 @@ namespace rt::profile {
 namespace {
 
 constexpr int64_t kListThreadsEveryUs = 100'000;
-constexpr int64_t kSingleLookUs = 1'000'000;       // for threads of a busy machine to answer
+constexpr int64_t kAnswerWithinUs = 1'000'000;     // after the only look or the last one: a busy machine lets threads wait
 constexpr int64_t kStopCheckUs = 100'000;
 using Request = proto::ProfileRequest;
 
@@ -65,11 +65,14 @@ class Sampler {
 
   void missed(int64_t looks) { missed_ += looks; }
 
+  // After the last look: what was asked for and has not come yet.
+  void settle() { collect(steady_now_us() + kAnswerWithinUs); }
+
   proto::StackSamples finish() {
     proto::StackSamples out;
     size_t silent = 0;
     for (auto& thread : threads_) silent += thread->pending != nullptr;
-    if (silent > 0) out.add_notes(fmt::format("{} threads did not answer: they wait in the kernel for a device, are stopped, or get no processor", silent));
+    if (silent > 0) out.add_notes(fmt::format("{} did not answer: waiting in the kernel for a device, stopped, or without a processor", silent == 1 ? "1 thread" : fmt::format("{} threads", silent)));
     if (!note_.empty()) out.add_notes(note_);
     if (table_->full()) out.add_notes(fmt::format("more than {} different stacks: the later ones are counted as one", kMaxStacks));
     out.set_pid(getpid());
@@ -100,9 +103,16 @@ class Sampler {
       thread->index = static_cast<uint32_t>(names_.size());
       thread->takes_no_signals = thread->files.blocks(Captures::signal_number());
       names_.emplace_back().set_tid(tid);
-      names_.back().set_name(thread->files.name());
+      names_.back().set_name(name_of(*thread));
       threads_.push_back(std::move(thread));
     }
+  }
+
+  // A worker is "ray::IDLE" to the kernel, and so are its threads that nobody named.
+  static std::string name_of(const Thread& thread) {
+    std::string name = thread.files.name();
+    if (!name.starts_with("ray::")) return name;
+    return thread.tid == getpid() ? "MainThread" : "";
   }
 
   bool wanted(bool on_cpu) const { return request_.mode() == Request::WALL || on_cpu == (request_.mode() == Request::CPU); }
@@ -219,7 +229,7 @@ Result<proto::StackSamples> take_stacks(bool native) {
   Request request;
   Sampler sampler(*captures, request, native);
   if (!sampler.sees_anything()) return make_error(Code::kUnsupported, sampler.note());
-  sampler.look(steady_now_us() + kSingleLookUs);
+  sampler.look(steady_now_us() + kAnswerWithinUs);
   return sampler.finish();
 }
 
@@ -240,6 +250,7 @@ Result<proto::StackSamples> take_profile(const Request& request, const std::atom
     }
     sleep_until(std::min(next, end), stop);
   }
+  if (!stop) sampler.settle();
   proto::StackSamples samples = sampler.finish();
   samples.set_period_us(period);
   return samples;

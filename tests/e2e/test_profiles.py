@@ -93,6 +93,8 @@ def test_a_task_an_actor_thread_and_a_driver_show_python_and_native_frames(runni
     text = running.shell.ok("stack", f"--address={running.address}")
     waiting = [block for block in blocks_of(text) if "wait_in_python (" in block]
     assert len(waiting) == 2, text
+    assert '(idle): "MainThread"' in text or '(active): "MainThread"' in text
+    assert "ray::IDLE" not in text, "which is how the kernel calls a worker that works, and its threads"
     assert all(re.search(r"wait_in_python \(.*test_profiles\.py:\d+\)", block) for block in waiting)
     assert any(".task (" in block for block in waiting) and any("_bootstrap_inner" in block for block in waiting)
     assert "_PyEval_EvalFrameDefault" not in text, "Python frames stand in their place"

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -155,6 +157,31 @@ TEST(ProfileTest, AThreadThatBlocksAllSignalsIsSeenWhileItSleeps) {
   EXPECT_EQ(g_interrupted, 0);
 }
 
+// Its parent takes no signals until it has ended.
+[[gnu::noinline]] void wait_for_a_child_of_vfork(int fd) {
+  pid_t child = vfork();
+  if (child == 0) {
+    uint64_t ticks;
+    _exit(read(fd, &ticks, sizeof(ticks)) < 0);
+  }
+  waitpid(child, nullptr, 0);
+}
+
+TEST(ProfileTest, AThreadMayAnswerAfterTheLastLook) {
+  int late = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  Threads threads;
+  auto request = request_of(Request::WALL);
+  request.set_duration_ms(50);
+  itimerspec after{{}, {0, 300'000'000}};
+  ASSERT_EQ(timerfd_settime(late, 0, &after, nullptr), 0);
+  int answers = threads.start([&] { wait_for_a_child_of_vfork(late); });
+  auto samples = take_profile(request, kNever);
+  ASSERT_TRUE(samples);
+  EXPECT_EQ(samples->notes_size(), 0) << samples->notes(0);
+  EXPECT_THAT(of_thread(*samples, answers).folded, HasSubstr("wait_for_a_child_of_vfork"));
+  close(late);
+}
+
 // ---- a language of two frames
 
 constexpr uint64_t kInner = 7, kOuter = 8;
@@ -251,6 +278,10 @@ TEST(ProfileTest, FormatsSayTheSame) {
   EXPECT_THAT(svg, HasSubstr("title &amp; more"));
   EXPECT_THAT(profile_text(all), HasSubstr(" 100.0%  100.0%  a<b> (/x/y.py:9)"));
   EXPECT_EQ(render(all, "dot", "").error().code, Code::kInvalid);
+  all[0].samples.mutable_threads(0)->clear_name();
+  EXPECT_THAT(stacks_text(all), HasSubstr("Thread 43 (active)\n"));
+  EXPECT_THAT(folded(all), HasSubstr(";thread (43);"));
+  EXPECT_THAT(flamegraph(all, ""), HasSubstr("<title>thread (43) (3 samples"));
 }
 
 }  // namespace
