@@ -1,16 +1,21 @@
 #include "common/http/server.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <regex>
 #include <thread>
 
 #include "common/base/log.h"
 #include "common/http/access.h"
+#include "common/http/body.h"
 #include "common/http/stream.h"
 #include "common/net/sockets.h"
 #include "common/tls/channel.h"
@@ -19,9 +24,13 @@ namespace rt::http {
 namespace {
 
 constexpr auto kEndPatience = std::chrono::milliseconds(200);
+// Matching a path recurses, here and in cpp-httplib: this is within the smallest stack of a thread.
+constexpr size_t kMaxPathBytes = 2048;
+constexpr int64_t kDrainMs = 5000;
 // cpp-httplib gives handlers nothing of ours but the request's headers.
 thread_local const std::atomic<bool>* t_ending = nullptr;
 thread_local SocketStream* t_stream = nullptr;
+thread_local std::atomic<bool>* t_trusted = nullptr;
 
 struct Route {
   std::string method;
@@ -43,6 +52,8 @@ const char* reason(int status) {
     default: return status < 500 ? "Refused" : "Internal Server Error";
   }
 }
+
+Refusal check_path(const Request& request) { return request.path.size() <= kMaxPathBytes ? Refusal{} : Refusal{414, "414: URI Too Long"}; }
 
 std::string decoded(const std::string& text) { return httplib::detail::decode_url(text, false); }
 
@@ -70,17 +81,22 @@ struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::list<int> open;                // sockets with a thread
-  std::list<Fd> waiting;              // accepted beyond max_connections
+  struct Open {
+    int fd;
+    bool leaving = false;               // guarded
+    std::atomic<bool> trusted{false};   // it has shown the token
+  };
+  std::list<Open> open;               // sockets with a thread; closed after they have left it
+  std::list<Fd> waiting;              // accepted beyond max_connections; the newest is the next, and the oldest given up
 
   void set_up();
   void accept(Fd fd);                 // the loop's thread
-  void run(Fd fd);                    // its thread: this connection, then those that wait
-  void serve(Fd fd);
-  std::unique_ptr<net::Channel> greet(Fd fd) const;   // null: it is over
+  void run(Fd fd, std::list<Open>::iterator place);     // its thread: this connection, then those that wait
+  void serve(Fd fd, std::list<Open>::iterator place);
+  std::unique_ptr<net::Channel> greet(Fd& fd) const;    // takes it; null: it is over, and `fd` still there
   // False: it was refused. Fills `parts` of the call and the route.
   bool admit(const Request& request, Response& response, bool websocket, const Route** route, std::vector<std::string>* parts) const;
-  void answer(const Request& request, Response& response);
+  void answer(const Request& request, Response& response, const httplib::ContentReader* reader);
   bool converse(SocketStream& stream);
 };
 
@@ -88,13 +104,23 @@ void Server::Impl::set_up() {
   set_payload_max_length(options.max_body_bytes);
   set_keep_alive_max_count(1 << 20);
   svr_sock_ = 0;      // not listening itself counts as ending: no answer would go on
-  auto all = [this](const Request& request, Response& response) { answer(request, response); };
-  Get(".*", all);
-  Post(".*", all);
-  Put(".*", all);
-  Delete(".*", all);
-  Patch(".*", all);
-  Options(".*", all);
+  auto bare = [this](const Request& request, Response& response) { answer(request, response, nullptr); };
+  auto whole = [this](const Request& request, Response& response, const httplib::ContentReader& reader) { answer(request, response, &reader); };
+  Get(".*", bare);
+  Options(".*", bare);
+  Post(".*", whole);
+  Put(".*", whole);
+  Delete(".*", whole);
+  Patch(".*", whole);
+  set_pre_routing_handler([](const Request& request, Response& response) {
+    // PRI: its body would be read before anybody is asked.
+    const Refusal refusal = request.method == "PRI" ? Refusal{405, "405: Method Not Allowed"} : check_path(request);
+    if (refusal.status == 0) return HandlerResponse::Unhandled;
+    response.set_header("Connection", "close");
+    t_stream->give_up();
+    text(response, refusal.status, refusal.text);
+    return HandlerResponse::Handled;
+  });
   set_exception_handler([](const Request& request, Response& response, std::exception_ptr error) {
     std::string why = "an unknown error";
     try {
@@ -130,60 +156,78 @@ bool Server::Impl::admit(const Request& request, Response& response, bool websoc
   }
   Refusal refusal = check_browser(request);
   // A stranger is not told which paths exist.
-  if (refusal.status == 0 && (!*route || (*route)->access == Access::kToken)) refusal = check_token(request, options.token);
+  if (refusal.status == 0 && (!*route || (*route)->access == Access::kToken)) {
+    refusal = check_token(request, options.token);
+    if (refusal.status == 0) *t_trusted = true;
+  }
   if (refusal.status == 0 && !*route) refusal = other_method ? Refusal{405, "405: Method Not Allowed"} : Refusal{404, "404: Not Found"};
   if (refusal.status == 0) return true;
   text(response, refusal.status, refusal.text);
   return false;
 }
 
-void Server::Impl::answer(const Request& request, Response& response) {
+void Server::Impl::answer(const Request& request, Response& response, const httplib::ContentReader* reader) {
   response.set_header("X-Content-Type-Options", "nosniff");
   response.set_header("X-Frame-Options", "DENY");
   response.set_header("Cache-Control", "no-store");
+  auto leave_body = [&] {
+    if (!brings_body(request)) return;
+    response.set_header("Connection", "close");
+    t_stream->give_up();
+  };
+  if (!reader) leave_body();
   const Route* route;
-  std::vector<std::string> parts;
-  if (!admit(request, response, false, &route, &parts)) return;
+  Call call{request, response, {}, {}};
+  if (!admit(request, response, false, &route, &call.parts)) return leave_body();
+  if (reader) {
+    if (Refusal refusal = read_body(request, *reader, options.max_body_bytes, &call.body); refusal.status != 0) {
+      leave_body();
+      return text(response, refusal.status, refusal.text);
+    }
+  }
   response.status = 200;
-  Call call{request, response, std::move(parts)};
   route->handler(call);
 }
 
 void Server::Impl::accept(Fd fd) {
   std::lock_guard lock(mutex);
-  if (open.size() >= static_cast<size_t>(options.max_connections)) {
+  const size_t most = static_cast<size_t>(options.max_connections);
+  if (open.size() >= most) {
+    // Whoever has not shown the token takes the place of others like it, and of nobody else. The oldest goes first: an honest one is the quickest to show it.
+    auto stranger = std::find_if(open.begin(), open.end(), [](const Open& one) { return !one.trusted && !one.leaving; });
+    if (stranger != open.end()) {
+      stranger->leaving = true;
+      ::shutdown(stranger->fd, SHUT_RDWR);
+    }
     // Nobody can make us keep more descriptors than twice the limit.
-    if (waiting.size() < static_cast<size_t>(options.max_connections)) waiting.push_back(std::move(fd));
+    waiting.push_back(std::move(fd));
+    if (waiting.size() > most) waiting.pop_front();
     return;
   }
-  open.push_back(fd.get());
-  std::thread([self = shared_from_this(), fd = std::move(fd)]() mutable { self->run(std::move(fd)); }).detach();
+  auto place = open.emplace(open.end(), fd.get());
+  std::thread([self = shared_from_this(), fd = std::move(fd), place]() mutable { self->run(std::move(fd), place); }).detach();
 }
 
-void Server::Impl::run(Fd fd) {
+void Server::Impl::run(Fd fd, std::list<Open>::iterator place) {
   t_ending = &ending;
   while (fd.valid()) {
-    int number = fd.get();
-    serve(std::move(fd));
+    serve(std::move(fd), place);
     std::lock_guard lock(mutex);
-    open.remove(number);
-    if (!waiting.empty() && !ending) {
-      fd = std::move(waiting.front());
-      waiting.pop_front();
-      open.push_back(fd.get());
+    if (!waiting.empty() && !ending && open.size() < static_cast<size_t>(options.max_connections)) {
+      fd = std::move(waiting.back());
+      waiting.pop_back();
+      place = open.emplace(open.end(), fd.get());
     }
   }
-  std::lock_guard lock(mutex);
-  changed.notify_all();
 }
 
-std::unique_ptr<net::Channel> Server::Impl::greet(Fd fd) const {
+std::unique_ptr<net::Channel> Server::Impl::greet(Fd& fd) const {
   if (!options.tls) return std::make_unique<net::Channel>(std::move(fd));
   auto channel = tls::accept_channel(fd, *options.tls, options.idle_timeout_ms);
   if (channel) return std::move(*channel);
   RT_DEBUG("a connection from {}: {}", fd.valid() ? net::peer_name_of(fd.get()) : "a client", channel.error().message);
   if (channel.error().code == Code::kProtocol) {
-    SocketStream plain(std::make_unique<net::Channel>(std::move(fd)), options.io_timeout_ms);
+    SocketStream plain(std::make_unique<net::Channel>(Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))), options.io_timeout_ms);
     constexpr std::string_view body = "This port speaks HTTPS: use https:// instead of http://\n";
     std::string answer = fmt::format("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", body.size(), body);
     if (plain.read_head(options.idle_timeout_ms) == SocketStream::Head::kRead) plain.write(answer.data(), answer.size());
@@ -191,14 +235,24 @@ std::unique_ptr<net::Channel> Server::Impl::greet(Fd fd) const {
   return nullptr;
 }
 
-void Server::Impl::serve(Fd fd) {
-  auto channel = greet(std::move(fd));
-  if (!channel) return;
-  SocketStream stream(std::move(channel), options.io_timeout_ms);
-  t_stream = &stream;
+void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
+  std::optional<SocketStream> spoken;
   struct Forget {
-    ~Forget() { t_stream = nullptr; }
-  } forget;
+    Impl& impl;
+    std::list<Open>::iterator place;
+    ~Forget() {
+      t_stream = nullptr;
+      t_trusted = nullptr;
+      std::lock_guard lock(impl.mutex);
+      impl.open.erase(place);
+      impl.changed.notify_all();
+    }
+  } forget{*this, place};
+  t_trusted = &place->trusted;
+  auto channel = greet(fd);
+  if (!channel) return;
+  SocketStream& stream = spoken.emplace(std::move(channel), options.io_timeout_ms);
+  t_stream = &stream;
   while (!ending) {
     SocketStream::Head head = stream.read_head(options.idle_timeout_ms);
     if (head == SocketStream::Head::kTooLarge) {
@@ -206,8 +260,11 @@ void Server::Impl::serve(Fd fd) {
       stream.write(answer.data(), answer.size());
     }
     if (head != SocketStream::Head::kRead || converse(stream)) return;
+    // Answers are whole, as RFC 9110 allows: cpp-httplib would match this by recursion, and repeat the answer once for each part.
+    stream.drop_field("range");
     bool closed = false;
     if (!process_request(stream, ending, closed, nullptr) || closed) return;
+    if (stream.given_up()) return stream.drain(kDrainMs);
   }
 }
 
@@ -224,10 +281,12 @@ bool Server::Impl::converse(SocketStream& stream) {
   if (question != std::string::npos) httplib::detail::parse_query_text(request.target.substr(question + 1), request.params);
   Response response;
   const Route* route;
-  std::vector<std::string> parts;
-  bool admitted = admit(request, response, true, &route, &parts);
-  Call call{request, response, std::move(parts)};
-  if (admitted) route->handler(call);
+  Call call{request, response, {}, {}};
+  if (Refusal refusal = check_path(request); refusal.status != 0) {
+    text(response, refusal.status, refusal.text);
+  } else if (admit(request, response, true, &route, &call.parts)) {
+    route->handler(call);
+  }
   if (response.status > 0 && response.status != 200) {
     std::string answer = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", response.status,
                                      reason(response.status), response.body.size(), response.body);
@@ -254,7 +313,7 @@ Server::~Server() {
   impl_->ending = true;
   impl_->svr_sock_ = INVALID_SOCKET;
   impl_->waiting.clear();
-  for (int fd : impl_->open) ::shutdown(fd, SHUT_RDWR);
+  for (const Impl::Open& one : impl_->open) ::shutdown(one.fd, SHUT_RDWR);
   impl_->changed.wait_for(lock, kEndPatience, [this] { return impl_->open.empty(); });
 }
 

@@ -23,7 +23,7 @@ using httplib::Response;
 struct ServerOptions {
   std::string token;                    // empty: everybody may ask
   std::shared_ptr<const tls::Tls> tls;  // null: plain text
-  int max_connections = 64;             // more wait in the kernel's queue
+  int max_connections = 64;             // as many wait; strangers make room
   size_t max_body_bytes = 100u << 20;
   int64_t idle_timeout_ms = 15'000;     // between two requests of a connection
   int64_t io_timeout_ms = 30'000;       // for a peer that stops in the middle
@@ -31,11 +31,12 @@ struct ServerOptions {
 
 enum class Access { kToken, kOpen };
 
-// `parts`: what the groups of the route's pattern matched, decoded.
+// `parts`: what the groups of the route's pattern matched, decoded. `body`: what came with the request, unpacked (its own `body` stays empty).
 struct Call {
   const Request& request;
   Response& response;
   std::vector<std::string> parts;
+  std::string body;
 
   // A query parameter; `otherwise` when it is missing.
   std::string query(const std::string& name, const std::string& otherwise = "") const { return request.has_param(name.c_str()) ? request.get_param_value(name.c_str()) : otherwise; }

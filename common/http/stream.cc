@@ -1,5 +1,7 @@
 #include "common/http/stream.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -29,6 +31,27 @@ SocketStream::Head SocketStream::read_head(int64_t idle_ms) {
     ssize_t n = channel_->read_some(data, sizeof data, std::min(left_ms, buffer_.empty() ? idle_ms : io_timeout_ms_));
     if (n <= 0) return Head::kClosed;
     buffer_.append(data, static_cast<size_t>(n));
+  }
+}
+
+void SocketStream::drop_field(std::string_view name) {
+  // cpp-httplib's lines end at a line feed.
+  for (size_t line = buffer_.find('\n') + 1; line < head_bytes_;) {
+    const size_t end = buffer_.find('\n', line) + 1;
+    if (end - line > name.size() && strncasecmp(buffer_.data() + line, name.data(), name.size()) == 0 && std::strchr(" \t:", buffer_[line + name.size()])) {
+      buffer_.erase(line, end - line);
+      head_bytes_ -= end - line;
+    } else {
+      line = end;
+    }
+  }
+}
+
+void SocketStream::drain(int64_t ms) {
+  const int64_t deadline = steady_now_us() + ms * 1000;
+  char data[8192];
+  for (int64_t left_ms = ms; left_ms > 0; left_ms = (deadline - steady_now_us()) / 1000) {
+    if (channel_->read_some(data, sizeof data, left_ms) <= 0) return;
   }
 }
 

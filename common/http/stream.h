@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "common/net/channel.h"
 
@@ -20,6 +21,13 @@ class SocketStream final : public httplib::Stream {
   // What was read and not taken: begins with the head.
   const std::string& buffered() const { return buffer_; }
   size_t head_bytes() const { return head_bytes_; }
+  // Takes all lines of this name out of the head that was read.
+  void drop_field(std::string_view name);
+  // What follows is no request: a body is left unread.
+  void give_up() { given_up_ = true; }
+  bool given_up() const { return given_up_; }
+  // Reads what still comes, for so long, so that the peer gets to our answer.
+  void drain(int64_t ms);
   // The peer has said that it sends no more; a client that asks does so when it goes.
   bool peer_closed() const { return channel_->peer_closed(); }
   // The channel and what was read from it. The stream is over.
@@ -38,6 +46,7 @@ class SocketStream final : public httplib::Stream {
   int64_t io_timeout_ms_;
   std::string buffer_;
   size_t head_bytes_ = 0;
+  bool given_up_ = false;
 };
 
 }  // namespace rt::http

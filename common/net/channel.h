@@ -23,6 +23,8 @@ class Channel {
   // The other side has said that it sends no more.
   bool peer_closed() const;
   int fd() const { return fd_.get(); }
+  // The channel is over.
+  Fd release() { return std::move(fd_); }
 
  protected:
   bool wait(short events, int64_t timeout_ms) const;   // poll(2)

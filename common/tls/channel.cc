@@ -98,7 +98,10 @@ Result<std::unique_ptr<net::Channel>> accept_channel(Fd& fd, const Tls& tls, int
   if (!look.wait_readable(timeout_ms) || ::recv(fd.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1) return make_error(Code::kUnavailable, "the other side said nothing");
   if (!Session::is_record(first)) return make_error(Code::kProtocol, "the other side does not speak TLS");
   auto channel = std::make_unique<TlsChannel>(std::move(fd), tls.begin(RAY_TLS_OPEN_SERVER));
-  RT_TRY(channel->shake_hands(timeout_ms));
+  if (Status shaken = channel->shake_hands(timeout_ms); !shaken) {
+    fd = channel->release();
+    return shaken.error();
+  }
   return std::unique_ptr<net::Channel>(std::move(channel));
 }
 

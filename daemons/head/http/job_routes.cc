@@ -103,7 +103,7 @@ void list_jobs(Call& call, const ApiContext& context) {
 void submit_job(Call& call, const ApiContext& context) {
   proto::SubmitJobRequest request;
   api_json::JobRequestError wrong;
-  if (!api_json::parse_job_request(call.request.body, &request, &wrong)) return http::text(call.response, wrong.status, wrong.text);
+  if (!api_json::parse_job_request(call.body, &request, &wrong)) return http::text(call.response, wrong.status, wrong.text);
   auto reply = ask(context, &Stub::SubmitJob, request);
   if (!reply) return http::text(call.response, reply.error().code == Code::kInvalid ? 400 : 500, reply.error().message);
   answer_json(call, {{"job_id", reply->submission_id()}, {"submission_id", reply->submission_id()}});
@@ -225,7 +225,7 @@ void add_package_routes(http::Server& server, const ApiContextPtr& context) {
   });
   server.on("PUT", "/api/packages/([^/]+)/([^/]+)", [context](Call& call) {
     if (call.parts[0] != "gcs") return http::text(call.response, 500, fmt::format("packages of protocol {} are not kept here: gcs is", call.parts[0]));
-    Status stored = put_package(context->cluster, call.parts[1], call.request.body);
+    Status stored = put_package(context->cluster, call.parts[1], call.body);
     if (!stored) return http::text(call.response, 500, stored.error().message);
     call.response.status = 200;
   });

@@ -1,4 +1,5 @@
 // HTTP requests of real clients to a server on loopback.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -18,13 +19,23 @@ namespace {
 
 using testing::HasSubstr;
 
+std::string handshake(const std::string& path, const std::string& token = "secret") {
+  return "GET " + path + " HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+         "Authorization: Bearer " + token + "\r\n\r\n";
+}
+
+std::string two_chunks(size_t bytes) {
+  const std::string chunk = fmt::format("{:x}\r\n{}\r\n", bytes, std::string(bytes, 'x'));
+  return chunk + chunk + "0\r\n\r\n";
+}
+
 class HttpTest : public testing::Test {
  protected:
   void begin(ServerOptions options = {.token = "secret"}) {
     server = std::make_unique<Server>(loop, std::move(options));
     server->on("GET", "/open", [](Call& call) { text(call.response, 200, "for all"); }, Access::kOpen);
     server->on("GET", "/items/([^/]+)", [](Call& call) { text(call.response, 200, call.parts[0] + " " + call.query("n", "none")); });
-    server->on("POST", "/echo", [](Call& call) { json(call.response, 200, call.request.body); });
+    server->on("POST", "/echo", [](Call& call) { json(call.response, 200, call.body); });
     server->on("GET", "/raises", [](Call&) { throw std::runtime_error("of the handler"); });
     server->on("GET", "/long", [this](Call& call) {
       call.response.set_chunked_content_provider("text/plain", [this](size_t, httplib::DataSink& sink) {
@@ -72,6 +83,17 @@ class HttpTest : public testing::Test {
     char byte;
     while (got.find(end) == std::string::npos && ::recv(fd, &byte, 1, 0) == 1) got += byte;
     return got;
+  }
+
+  // All that is answered to these bytes by the end of the connection; ours ends with them.
+  std::string exchange(const std::string& bytes) {
+    int fd = raw();
+    ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    std::string answer = read_until(fd, "\r\n\r\n");
+    ::shutdown(fd, SHUT_WR);
+    answer += read_until(fd, "never");
+    ::close(fd);
+    return answer;
   }
 
   net::AsioLoop loop;
@@ -155,6 +177,57 @@ TEST_F(HttpTest, ConnectionsAreKeptAndLimitsHold) {
   ::close(fd);
 }
 
+TEST_F(HttpTest, NothingIsReadOfAStranger) {
+  begin();
+  // Announced, endless and packed bodies: the answer does not wait for them, and the connection ends.
+  for (const char* head : {"POST /echo HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n", "PUT /none HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n",
+                           "POST /echo HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 1000000\r\n\r\n", "PATCH /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                           "DELETE /echo HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=x\r\nTransfer-Encoding: chunked\r\n\r\n",
+                           "GET /items/x HTTP/1.1\r\nContent-Length: 1000\r\n\r\n"}) {
+    const std::string answer = exchange(head);
+    EXPECT_THAT(answer, testing::AllOf(HasSubstr("401 Unauthorized"), HasSubstr("Connection: close"))) << head;
+  }
+  EXPECT_THAT(exchange("PRI * HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), HasSubstr("405"));
+}
+
+TEST_F(HttpTest, BodiesHaveOneLengthAndABound) {
+  begin({.token = "secret", .max_body_bytes = 1000});
+  const std::string start = "POST /echo HTTP/1.1\r\nAuthorization: Bearer secret\r\n";
+  EXPECT_THAT(exchange(start + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"), HasSubstr("\r\n\r\nabc"));
+  // 2000 bytes in two chunks; 100,000 zeros as 133 bytes of gzip.
+  EXPECT_THAT(exchange(start + "Transfer-Encoding: chunked\r\n\r\n" + two_chunks(1000)), HasSubstr("413"));
+  httplib::Client http = client();
+  http.set_compress(true);
+  EXPECT_EQ(http.Post("/echo", std::string(1000, 'x'), "text/plain")->body, std::string(1000, 'x'));
+  EXPECT_EQ(http.Post("/echo", std::string(100'000, 'x'), "text/plain")->status, 413);
+  for (const char* framing : {"Content-Length: -1", "Content-Length: abc", "Content-Length: 1\r\nContent-Length: 2", "Content-Length: 1\r\nTransfer-Encoding: chunked",
+                              "Transfer-Encoding: gzip, chunked"}) {
+    EXPECT_THAT(exchange(start + framing + "\r\n\r\nx"), testing::AllOf(HasSubstr("400 Bad Request"), HasSubstr("Connection: close"))) << framing;
+  }
+  EXPECT_THAT(exchange(start + "Content-Length: 99999999999999999999999\r\n\r\nx"), HasSubstr("413"));
+  EXPECT_THAT(exchange(start + "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 5\r\n\r\n--x\r\n"), HasSubstr("415"));
+  // None at all is none: curl -X POST says nothing about it, and the connection goes on.
+  EXPECT_THAT(exchange(start + "\r\n" + start + "Content-Length: 2\r\n\r\nab"), HasSubstr("\r\n\r\nab"));
+}
+
+TEST_F(HttpTest, LongPathsAndPartsOfAnswers) {
+  begin();
+  for (size_t bytes : {3000, 8000}) EXPECT_EQ(client().Get("/items/" + std::string(bytes, 'x'))->status, 414) << bytes;
+  EXPECT_EQ(client().Get("/items/" + std::string(1500, 'x'))->status, 200);
+  EXPECT_EQ(client().Get("/items/x?n=" + std::string(6000, 'x'))->status, 200);
+  for (const char* token : {"secret", "wrong"}) {
+    int fd = raw();
+    std::string hello = handshake("/talk/" + std::string(60'000, 'x'), token);
+    ::send(fd, hello.data(), hello.size(), MSG_NOSIGNAL);
+    EXPECT_THAT(read_until(fd, "\r\n"), HasSubstr("414")) << token;
+    ::close(fd);
+  }
+  for (const char* line : {"Range: bytes=0-1", "rAnGe : bytes=0-0,1-1", "X: y\nRange: bytes=0-0,1-1", "Range: bytes=0-1\r\nRange: bytes=0-1"}) {
+    const std::string answer = exchange(std::string("GET /open HTTP/1.1\r\nA: b\r\n") + line + "\r\n\r\n");
+    EXPECT_THAT(answer, testing::AllOf(HasSubstr("200 OK"), HasSubstr("Content-Length: 7\r\n"), testing::EndsWith("for all"))) << line;
+  }
+}
+
 TEST_F(HttpTest, MoreConnectionsThanThreadsWaitTheirTurn) {
   begin({.max_connections = 2, .idle_timeout_ms = 200});
   int first = raw(), second = raw();
@@ -162,6 +235,26 @@ TEST_F(HttpTest, MoreConnectionsThanThreadsWaitTheirTurn) {
   EXPECT_EQ(http.Get("/open")->status, 200);       // once one of the silent ones was given up
   ::close(first);
   ::close(second);
+}
+
+TEST_F(HttpTest, StrangersKeepNobodyOut) {
+  begin({.token = "secret", .max_connections = 3, .idle_timeout_ms = 600'000, .io_timeout_ms = 600'000});
+  int known = raw();
+  const std::string question = "GET /items/x HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n", beginning = question.substr(0, 30);
+  ::send(known, question.data(), question.size(), MSG_NOSIGNAL);
+  EXPECT_THAT(read_until(known, "x none"), HasSubstr("200 OK"));
+  std::vector<int> strangers;
+  for (int i = 0; i < 20; ++i) {
+    strangers.push_back(raw());
+    if (i % 2 == 0) ::send(strangers.back(), beginning.data(), beginning.size(), MSG_NOSIGNAL);
+  }
+  auto answer = client().Get("/items/x");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body, "x none");
+  ::send(known, question.data(), question.size(), MSG_NOSIGNAL);
+  EXPECT_THAT(read_until(known, "x none"), HasSubstr("200 OK")) << "one that had shown the token was closed";
+  for (int fd : strangers) ::close(fd);
+  ::close(known);
 }
 
 TEST_F(HttpTest, AnswersWithoutEndStopWithTheReader) {
@@ -182,11 +275,6 @@ TEST_F(HttpTest, TheServerEndsUnderOpenConnections) {
   EXPECT_EQ(read_until(silent, "x"), "");
   ::close(silent);
   ::close(listening);
-}
-
-std::string handshake(const std::string& path, const std::string& token = "secret") {
-  return "GET " + path + " HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-         "Authorization: Bearer " + token + "\r\n\r\n";
 }
 
 TEST_F(HttpTest, WebSocketsTalkUntilTheOtherSideCloses) {
