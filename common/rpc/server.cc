@@ -38,6 +38,13 @@ size_t descriptor_limit() {
   return static_cast<size_t>(limit.rlim_cur);
 }
 
+// A stranger's name for itself: nothing that makes lines of its own in our log, or fills it.
+std::string shown_role(const std::string& role) {
+  constexpr size_t kMostBytes = 32;
+  const bool word = !role.empty() && role.size() <= kMostBytes && std::all_of(role.begin(), role.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-' || c == '_'; });
+  return word ? role : "a peer";
+}
+
 }  // namespace
 
 // A peer is a newcomer - its preamble is being read, then its hello is expected - and then a connection. One time limit covers both
@@ -247,7 +254,7 @@ void Server::Impl::on_hello(Newcomers& newcomers, uint64_t id, const FrameHeader
     status = may_enter(hello, impl.peer.is_unix);
   }
   if (!status) {
-    RT_WARN("refused {} {}: {}", hello.role().empty() ? "a peer" : hello.role(), impl.peer.name, status.error().message);
+    RT_WARN("refused {} {}: {}", shown_role(hello.role()), impl.peer.name, status.error().message);
     impl.refuse(status.error());
     return;
   }

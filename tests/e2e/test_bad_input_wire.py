@@ -121,6 +121,16 @@ def test_a_wrong_token(world, name, token, said):
         assert raw.receive(peer) is None
 
 
+@everywhere(["head", "node-manager", "door:store"])
+def test_a_stranger_s_name_makes_no_lines_in_our_logs(world, name):
+    listener = world.listeners[name]
+    with listener.connect() as peer:
+        peer.sendall(listener.preamble + raw.hello("wrong", role=f"x\nall is well at the {name}\x1b[31m" + "x" * 50_000))
+        assert raw.error_of(raw.receive(peer))[0] == UNAUTHENTICATED
+    for log in (world.session / "logs").glob("*.log"):
+        assert "all is well" not in log.read_text() and log.stat().st_size < 1_000_000, log
+
+
 @everywhere(TCP, UNIX)
 @pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
 def test_another_protocol_version(world, name, version):
