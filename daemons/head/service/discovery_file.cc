@@ -1,26 +1,31 @@
 #include "daemons/head/service/discovery_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "common/base/fd.h"
 #include "common/base/log.h"
 
 namespace rt::head {
 namespace {
 
+constexpr mode_t kMode = 0644;       // Prometheus may be another user's
+
 bool replace(const std::string& path, const std::string& text) {
-  std::string beside = path + "." + std::to_string(::getpid());
-  {
-    std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (file.fail()) return false;
-  }
-  return std::rename(beside.c_str(), path.c_str()) == 0;
+  // The temp root is everybody's: a name that can be known before would be somebody's link to a file of ours.
+  std::string beside = path + ".XXXXXX";
+  Fd file(::mkostemp(beside.data(), O_CLOEXEC));
+  if (!file.valid()) return false;
+  if (::fchmod(file.get(), kMode) == 0 && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) && std::rename(beside.c_str(), path.c_str()) == 0) return true;
+  ::unlink(beside.c_str());
+  return false;
 }
 
 }  // namespace
