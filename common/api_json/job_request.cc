@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_depth.h"
 #include "common/resources/label_selector.h"
 #include "common/resources/resource_set.h"
 
@@ -98,6 +99,10 @@ Status read(const Json& body, proto::SubmitJobRequest* request) {
 }  // namespace
 
 bool parse_job_request(const std::string& text, proto::SubmitJobRequest* request, JobRequestError* error) {
+  if (json_depth(text) > kMaxJsonDepth) {
+    *error = {400, fmt::format("the body is nested more than {} deep", kMaxJsonDepth)};
+    return false;
+  }
   Json body = Json::parse(text, nullptr, false);
   if (body.is_discarded()) {
     *error = {500, "the body is no JSON"};

@@ -4,6 +4,7 @@
 
 #include "common/api_json/node_json.h"
 #include "common/base/ids.h"
+#include "common/base/json_depth.h"
 
 namespace rt::state {
 namespace {
@@ -84,6 +85,7 @@ Json metadata_of(const google::protobuf::Map<std::string, std::string>& metadata
 
 Json runtime_env_of(const std::string& text) {
   if (text.empty()) return Json::object();
+  if (json_depth(text) > kMaxJsonDepth) return Json(text);     // a driver's own, which nobody has checked
   Json env = Json::parse(text, nullptr, false);
   return env.is_discarded() ? Json(text) : env;
 }

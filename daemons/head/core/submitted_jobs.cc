@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_depth.h"
 #include "common/resources/node_constraint.h"
 
 namespace rt::head {
@@ -37,6 +38,7 @@ constexpr size_t kMaxRuntimeEnvBytes = 64 * 1024;   // it becomes a variable of 
 Status check_runtime_env(const std::string& text) {
   if (text.size() > kMaxRuntimeEnvBytes) return make_error(Code::kInvalid, fmt::format("the runtime environment has {} bytes: {} are accepted", text.size(), kMaxRuntimeEnvBytes));
   if (text.empty()) return {};
+  if (json_depth(text) > kMaxJsonDepth) return make_error(Code::kInvalid, fmt::format("the runtime environment is nested more than {} deep", kMaxJsonDepth));
   nlohmann::json env = nlohmann::json::parse(text, nullptr, false);
   if (env.is_object() || env.is_null()) return {};
   return make_error(Code::kInvalid, "the runtime environment is no JSON object");

@@ -47,6 +47,17 @@ TEST(JobRequest, TheOldNameOfTheIdIsTakenToo) {
   EXPECT_EQ(request.submission_id(), "new");
 }
 
+TEST(JobRequest, NestingHasABound) {
+  auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  std::string text;
+  for (const std::string& body : {nested(1'000'000), R"({"entrypoint": "x", "runtime_env": {"a": )" + nested(99) + "}}", std::string(1'000'000, '[')}) {
+    EXPECT_EQ(status_of(body, &text), 400);
+    EXPECT_EQ(text, "the body is nested more than 100 deep");
+  }
+  EXPECT_EQ(status_of(R"({"entrypoint": "x", "runtime_env": {"a": )" + nested(98) + "}}"), 200);
+  EXPECT_EQ(status_of(R"({"entrypoint": "\"[[", "metadata": {"a": ")" + std::string(1000, '[') + "\"}}"), 200) << "brackets of a text";
+}
+
 TEST(JobRequest, WhatIsWrongIsNamed) {
   std::string text;
   EXPECT_EQ(status_of("{nonsense", &text), 500);

@@ -204,10 +204,12 @@ TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
   sink.starts.clear();
   proto::SubmitJobRequest request;
   request.set_entrypoint("x");
-  request.set_runtime_env_json("[\"pip\"]");
-  Answer<proto::SubmitJobReply> answer;
-  core->submit_job(request, now, answer.reply());
-  EXPECT_EQ(answer.error().code, Code::kInvalid);
+  for (const std::string& env : {std::string("[\"pip\"]"), "{\"a\": " + std::string(30'000, '[') + std::string(30'000, ']') + "}"}) {
+    request.set_runtime_env_json(env);
+    Answer<proto::SubmitJobReply> answer;
+    core->submit_job(request, now, answer.reply());
+    EXPECT_EQ(answer.error().code, Code::kInvalid);
+  }
   EXPECT_EQ(core->submitted_job("nope").error().code, Code::kNotFound);
   EXPECT_EQ(stop("nope").error().code, Code::kNotFound);
 }
