@@ -250,6 +250,7 @@ def test_stacks_and_flame_graphs_over_http(running):
     assert status == 200 and headers["Content-Type"].startswith("text/html") and text.startswith("<style>")
     assert json.loads(get("/api/profiling_enabled", token)[2])["data"]["profilingDefaults"]["cpuDuration"] == 5
     for path, query, expected in [("/worker/traceback", {"pid": "x", "node_id": node}, 400), ("/worker/traceback", {"pid": 4000000, "node_id": node}, 500),
+                                  ("/worker/traceback", {"pid": 2**32 + pid, "node_id": node}, 400),
                                   ("/worker/cpu_profile", {"pid": pid, "node_id": node, "duration": 61}, 400), ("/worker/cpu_profile", {"pid": pid, "node_id": node, "duration": 0}, 400),
                                   ("/worker/cpu_profile", {"pid": pid, "node_id": node, "format": "pdf"}, 500), ("/worker/traceback", {"pid": pid, "ip": "10.9.9.9"}, 500),
                                   ("/task/traceback", {"task_id": row["task_id"]}, 400), ("/task/traceback", {**of_task, "attempt_number": 7}, 500)]:

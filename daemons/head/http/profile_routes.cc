@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "common/state/profile_query.h"
@@ -76,7 +77,7 @@ void refuse(Call& call, const Error& error) { http::text(call.response, error.co
 Result<state::ProfileQuery> worker_of(const Call& call, const Defaults& defaults) {
   state::ProfileQuery query;
   RT_ASSIGN(int64_t pid, whole(call, "pid", -1));
-  if (pid <= 0) return make_error(Code::kInvalid, "pid is missing: it takes the process id of a worker or driver");
+  if (pid <= 0 || pid > std::numeric_limits<int32_t>::max()) return make_error(Code::kInvalid, "pid is missing: it takes the process id of a worker or driver");
   query.target = std::to_string(pid);
   query.node = call.query("node_id", call.query("ip"));
   if (query.node.empty()) return make_error(Code::kInvalid, "ip or node_id is missing: which node's process is it?");
