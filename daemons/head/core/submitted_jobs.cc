@@ -70,6 +70,7 @@ void SubmittedJobs::submit(const proto::SubmitJobRequest& request, Now now, Repl
   if (Status valid = check_id(id); !valid) return reply(valid.error());
   if (jobs_.contains(id)) return reply(make_error(Code::kAlreadyExists, fmt::format("Job with submission_id {} already exists. Please use a different submission_id.", id)));
   if (request.entrypoint().empty()) return reply(make_error(Code::kInvalid, "the job has no entrypoint: give the command to run"));
+  if (request.entrypoint().find('\0') != std::string::npos) return reply(make_error(Code::kInvalid, "the entrypoint has a zero byte in it: a shell would run what is before it"));
   if (Status env = check_runtime_env(request.runtime_env_json()); !env) return reply(env.error());
 
   proto::SubmittedJob& job = jobs_[id];

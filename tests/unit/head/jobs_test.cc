@@ -203,6 +203,10 @@ TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
   EXPECT_NE(twice.error().message.find("already exists"), std::string::npos);
   sink.starts.clear();
   proto::SubmitJobRequest request;
+  Answer<proto::SubmitJobReply> cut;
+  request.set_entrypoint(std::string("true\0; x", 8));
+  core->submit_job(request, now, cut.reply());
+  EXPECT_EQ(cut.error().code, Code::kInvalid);
   request.set_entrypoint("x");
   for (const std::string& env : {std::string("[\"pip\"]"), "{\"a\": " + std::string(30'000, '[') + std::string(30'000, ']') + "}"}) {
     request.set_runtime_env_json(env);
