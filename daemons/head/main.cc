@@ -1,6 +1,10 @@
 // ray-head: the cluster's coordinator. Flags in docs/daemon-flags.md.
 #include <fmt/core.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -94,6 +98,15 @@ std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& 
   return std::move(*api);
 }
 
+// Nodes, drivers and readers of logs are connections, of which a shell's usual limit allows few. The head starts no program that would inherit it.
+void raise_descriptor_limit() {
+  constexpr rlim_t kEnough = 1 << 16;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kEnough);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) RT_WARN("the limit of open files stays at what it was: {}", std::strerror(errno));
+}
+
 // Variables that users of Ray know, for settings of ours.
 Status apply_known_names(Settings& settings) {
   if (std::string seconds = environment("RAY_JOB_START_TIMEOUT_SECONDS"); !seconds.empty()) RT_TRY(assign_setting(settings, "job_start_timeout_ms", seconds + "000"));
@@ -105,6 +118,7 @@ Status run(const Flags& flags) {
   RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
   RT_TRY(apply_known_names(settings));
   daemon::start_log(flags, settings, "head");
+  raise_descriptor_limit();
   daemon::Notifier notifier;
   int fd = flags.listen_fd;
   if (fd < 0) {
