@@ -18,6 +18,7 @@
 #include "common/base/environment.h"
 #include "common/launch/launch.h"
 #include "common/launch/spawn.h"
+#include "common/tls/tls.h"
 
 namespace rt::cli {
 namespace {
@@ -85,6 +86,8 @@ Result<std::string> find_program(const std::string& given) {
 std::string config_text(const Place& place, bool with_token) {
   std::string text = fmt::format("global:\n  scrape_interval: 10s\nscrape_configs:\n  - job_name: ray\n    file_sd_configs:\n      - files: ['{}']\n        refresh_interval: 10s\n", place.targets());
   if (with_token) text += fmt::format("    authorization:\n      type: Bearer\n      credentials_file: '{}'\n", place.token());
+  // Targets say themselves that they speak TLS.
+  if (tls::of_environment()) text += fmt::format("    tls_config:\n      ca_file: '{}'\n", fs::absolute(environment(tls::kAuthorities)).string());
   return text;
 }
 

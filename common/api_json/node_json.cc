@@ -62,7 +62,7 @@ Json nodes_json(const std::vector<proto::Node>& nodes) {
   return json;
 }
 
-Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address) {
+Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address, bool https) {
   Json targets = Json::array();
   for (const auto& node : nodes) {
     if (!node.alive() || metrics_port(node) == 0) continue;
@@ -71,6 +71,7 @@ Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& he
   }
   if (!head_http_address.empty()) targets.push_back(head_http_address);
   Json group = {{"labels", {{"job", "ray"}}}};
+  if (https) group["labels"]["__scheme__"] = "https";
   group["targets"] = std::move(targets);
   Json groups = Json::array();
   groups.push_back(std::move(group));

@@ -25,7 +25,8 @@ Json resources_json(const std::vector<proto::Node>& nodes, Amount amount);
 inline constexpr char kMetricsPortLabel[] = "ray.io/metrics-export-port";
 int metrics_port(const proto::Node& node);      // 0: it has none
 
-// [{"labels": {"job": "ray"}, "targets": [...]}], the targets of Prometheus: the endpoints of the living nodes, and the head's own if it has one.
-Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address);
+// [{"labels": {"job": "ray"}, "targets": [...]}], the targets of Prometheus: the endpoints of the living nodes, and the head's own if it has one. `https`: all of them
+// speak TLS, which Prometheus learns from one more label, "__scheme__".
+Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address, bool https);
 
 }  // namespace rt::api_json

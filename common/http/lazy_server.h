@@ -10,6 +10,10 @@
 
 struct ray_http_api;
 
+namespace rt::tls {
+class Tls;
+}
+
 namespace rt::http {
 
 class LazyServer {
@@ -20,18 +24,19 @@ class LazyServer {
   };
   using Answer = std::function<Reply(const std::string& path)>;      // in the server's threads, several at once
 
-  // Takes the listening descriptor. Without the module connections are closed, and the log says why, once.
-  static Result<std::unique_ptr<LazyServer>> listen_fd(net::Loop& loop, int fd, std::string token, int max_connections, Answer answer);
+  // Takes the listening descriptor. `tls`: null for plain text; outlives the server and its threads, as that of the process does. Without the module connections are closed, and the log says why, once.
+  static Result<std::unique_ptr<LazyServer>> listen_fd(net::Loop& loop, int fd, std::string token, int max_connections, const tls::Tls* tls, Answer answer);
   ~LazyServer();
   int port() const { return listener_->local_address().port; }
 
  private:
-  LazyServer(std::string token, int max_connections, Answer answer);
+  LazyServer(std::string token, int max_connections, const tls::Tls* tls, Answer answer);
   void accepted(int fd);
   bool load();
 
   const std::string token_;
   const int max_connections_;
+  const tls::Tls* tls_;
   Answer* answer_;                   // never freed: a thread may still answer when the server has ended
   std::unique_ptr<net::Listener> listener_;
   const ray_http_api* api_ = nullptr;

@@ -10,7 +10,7 @@ import sys
 import textwrap
 
 import pytest
-from cluster import Cluster, running_dashboard, world
+from cluster import Cluster, eventually, lasting_port, running_dashboard, world
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="the openssl command is not here, and makes the certificates")
 
@@ -127,14 +127,24 @@ def test_files_by_option(variables):
         shell.ok("status", f"--address={cluster.address}", **variables)
 
 
-def ask(running, path, context=None):
-    connection = http.client.HTTPSConnection(running_dashboard(running.shell, running.address), timeout=30, context=context or ssl.create_default_context(cafile=running.shell.env["RAY_TLS_CA_CERT"]))
+def ask(running, path, context=None, address=None, token=None):
+    """`address`: the head's dashboard unless given; `token`: the right one."""
+    context = context or ssl.create_default_context(cafile=running.shell.env["RAY_TLS_CA_CERT"])
+    connection = http.client.HTTPSConnection(address or running_dashboard(running.shell, running.address), timeout=30, context=context)
     try:
-        connection.request("GET", path, headers={"Authorization": "Bearer " + running.shell.ok("get-auth-token").strip()})
+        connection.request("GET", path, headers={"Authorization": "Bearer " + (token or running.shell.ok("get-auth-token").strip())})
         answer = connection.getresponse()
         return answer.status, answer.read()
     finally:
         connection.close()
+
+
+def refuses_plain_text(address, path):
+    plain = http.client.HTTPConnection(address, timeout=30)
+    plain.request("GET", path)
+    answer = plain.getresponse()
+    assert answer.status == 400 and b"use https://" in answer.read()
+    plain.close()
 
 
 def test_https(running):
@@ -142,11 +152,53 @@ def test_https(running):
     assert status == 200 and len(json.loads(body)["data"]["result"]["result"]) == 2
     with pytest.raises(ssl.SSLCertVerificationError):
         ask(running, "/api/v0/nodes", ssl.create_default_context())
-    plain = http.client.HTTPConnection(running_dashboard(running.shell, running.address), timeout=30)
-    plain.request("GET", "/api/version")
-    answer = plain.getresponse()
-    assert answer.status == 400 and b"use https://" in answer.read()
-    plain.close()
+    refuses_plain_text(running_dashboard(running.shell, running.address), "/api/version")
+
+
+def endpoints(running):
+    """HOST:PORT of each node's metrics."""
+    nodes = json.loads(running.shell.ok("nodes", f"--address={running.address}", "--format=json"))
+    return {f"{node['NodeManagerAddress']}:{node['MetricsExportPort']}" for node in nodes if node["Alive"]}
+
+
+def test_metrics_of_nodes_come_over_https_and_for_the_token_only(running):
+    assert len(endpoints(running)) == 2 and not any(address.endswith(":0") for address in endpoints(running))
+    for address in endpoints(running):
+        status, body = ask(running, "/metrics", address=address)
+        assert status == 200 and b"ray_node_cpu_count" in body and b"ray_resources{" in body
+        assert ask(running, "/metrics", address=address, token="wrong")[0] in (401, 403)
+        with pytest.raises(ssl.SSLCertVerificationError):
+            ask(running, "/metrics", ssl.create_default_context(), address=address)
+        refuses_plain_text(address, "/metrics")
+
+
+def test_prometheus_is_told_to_use_https(running):
+    wanted = endpoints(running) | {running_dashboard(running.shell, running.address)}
+
+    def told():
+        [group] = json.loads((running.shell.root / "prom_metrics_service_discovery.json").read_text())
+        return group["labels"] == {"job": "ray", "__scheme__": "https"} and set(group["targets"]) == wanted
+    assert eventually(told)
+    [group] = json.loads(ask(running, "/api/prometheus/sd")[1])
+    assert group["labels"]["__scheme__"] == "https" and set(group["targets"]) == wanted
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="Prometheus is not installed (Debian: apt-get install --no-install-recommends prometheus)")
+def test_prometheus_scrapes_over_https(running):
+    port = lasting_port()
+    running.shell.ok("metrics", "launch-prometheus", f"--port={port}")
+    try:
+        def targets():
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection.request("GET", "/api/v1/targets")
+            found = json.loads(connection.getresponse().read())["data"]["activeTargets"]
+            connection.close()
+            return found
+        scraped = eventually(lambda: (found := targets()) and len(found) == 3 and all(target["health"] == "up" for target in found) and found, 60)
+        assert scraped, targets()
+        assert {target["scrapeUrl"] for target in scraped} == {f"https://{address}/metrics" for address in endpoints(running) | {running_dashboard(running.shell, running.address)}}
+    finally:
+        assert "has ended" in running.shell.ok("metrics", "shutdown-prometheus")
 
 
 def test_commands_and_jobs_over_https(running):

@@ -32,10 +32,11 @@ struct Endpoint {
   http::Server server;
 };
 
-void* open_server(const char* token, int max_connections, ray_http_answer answer, void* context) {
+void* open_server(const char* token, int max_connections, const tls::Tls* tls, ray_http_answer answer, void* context) {
   http::ServerOptions options;
   options.token = token;
   options.max_connections = max_connections;
+  options.tls = std::shared_ptr<const tls::Tls>(std::shared_ptr<void>(), tls);   // owned elsewhere
   auto* endpoint = new Endpoint(std::move(options));
   endpoint->server.on("GET", "/.*", [answer, context](http::Call& call) {
     std::string body;

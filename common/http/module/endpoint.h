@@ -4,7 +4,11 @@
 
 #include <cstddef>
 
-#define RAY_HTTP_VERSION 1
+#define RAY_HTTP_VERSION 2
+
+namespace rt::tls {
+class Tls;
+}
 
 extern "C" {
 
@@ -13,8 +17,8 @@ typedef int (*ray_http_answer)(void* context, const char* path, void (*put)(void
 
 struct ray_http_api {
   int version;
-  // token empty: everybody may ask. `context` outlives the server, and threads that are still answering when it ends.
-  void* (*open)(const char* token, int max_connections, ray_http_answer answer, void* context);
+  // token empty: everybody may ask. tls null: plain text. `tls` and `context` outlive the server, and threads that are still answering when it ends.
+  void* (*open)(const char* token, int max_connections, const rt::tls::Tls* tls, ray_http_answer answer, void* context);
   void (*serve)(void* server, int fd);      // takes the connection
   void (*close)(void* server);
 };

@@ -10,6 +10,7 @@
 #include "common/base/ids.h"
 #include "common/metrics/process.h"
 #include "common/state/sources.h"
+#include "common/tls/tls.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/head_metrics_text.h"
 #include "daemons/head/http/query.h"
@@ -69,7 +70,7 @@ class MetricsRoutes {
     request.set_alive_only(true);
     auto reply = (*sources)->ask_head(&HeadStub::GetNodes, request);
     if (!reply) return fail(call, reply.error());
-    answer_json(call, Json(api_json::discovery_json({reply->nodes().begin(), reply->nodes().end()}, call.request.get_header_value("Host"))));
+    answer_json(call, Json(api_json::discovery_json({reply->nodes().begin(), reply->nodes().end()}, call.request.get_header_value("Host"), tls::of_environment())));
   }
 
   void history(Call& call) const {

@@ -4,6 +4,7 @@
 
 #include "common/api_json/node_json.h"
 #include "common/events/task_digest.h"
+#include "common/tls/tls.h"
 #include "daemons/head/service/head_server.h"
 
 namespace rt::head {
@@ -117,7 +118,7 @@ void HeadMetrics::write_targets() {
   proto::GetNodesRequest request;
   request.set_alive_only(true);
   auto nodes = server_.core().get_nodes(request);
-  std::string text = api_json::discovery_json({nodes.nodes().begin(), nodes.nodes().end()}, server_.core().dashboard()).dump() + "\n";
+  std::string text = api_json::discovery_json({nodes.nodes().begin(), nodes.nodes().end()}, server_.core().dashboard(), tls::of_environment()).dump() + "\n";
   server_.disk().post([targets = targets_, text = std::move(text)] { targets->write(text); });
 }
 

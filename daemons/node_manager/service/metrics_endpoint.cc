@@ -105,6 +105,7 @@ Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop,
   }
   auto impl = std::make_unique<Impl>();
   std::string token = options.token;
+  const tls::Tls* tls = options.tls;
   auto scraper = std::make_shared<Scraper>();     // shared with threads that may still answer when this ends
   scraper->last = host_load(options.log_directory);
   scraper->options = std::move(options);
@@ -114,7 +115,7 @@ Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop,
     if (!text) return {503, "this node cannot be asked: " + text.error().message + "\n"};
     return {200, std::move(*text)};
   };
-  RT_ASSIGN(impl->server, http::LazyServer::listen_fd(loop, fd, std::move(token), kMaxConnections, std::move(answer)));
+  RT_ASSIGN(impl->server, http::LazyServer::listen_fd(loop, fd, std::move(token), kMaxConnections, tls, std::move(answer)));
   return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(impl)));
 }
 

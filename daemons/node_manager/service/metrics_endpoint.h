@@ -11,12 +11,17 @@
 #include "common/net/address.h"
 #include "common/net/loop.h"
 
+namespace rt::tls {
+class Tls;
+}
+
 namespace rt::node {
 
 struct MetricsEndpointOptions {
   net::Address address;            // unless listen_fd
   int listen_fd = -1;              // inherited
   std::string token;               // empty: everybody may ask
+  const tls::Tls* tls = nullptr;   // null: plain text; that of the process
   std::string node_socket, store_socket;   // store_socket empty: a node without one
   std::string session_name, node_ip, node_id_hex, version;
   std::string log_directory;       // on the disk that counts

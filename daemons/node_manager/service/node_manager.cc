@@ -175,7 +175,7 @@ void NodeManager::fill_node(proto::Node* node) {
   node->set_draining(core_->draining());
   node->set_start_time_ms(start_wall_ms_);
   node->set_pid(::getpid());
-  if (metrics_endpoint_) (*node->mutable_labels())[api_json::kMetricsPortLabel] = std::to_string(metrics_endpoint_->port());
+  (*node->mutable_labels())[api_json::kMetricsPortLabel] = std::to_string(metrics_endpoint_->port());
 }
 
 void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {

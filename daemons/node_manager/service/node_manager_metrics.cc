@@ -1,6 +1,4 @@
 // What this node tells about itself: figures for whoever asks, the endpoint of Prometheus, samples for the head's history.
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "common/base/log.h"
@@ -13,15 +11,11 @@ namespace rt::node {
 
 Status NodeManager::start_metrics() {
   last_load_ = host_load(log_directory());
-  if (const auto& tls = tls::Tls::of_process(); tls && *tls) {
-    RT_WARN("there is no endpoint for Prometheus: it speaks plain text, and this cluster TLS");
-    if (options_.metrics_listen_fd >= 0) ::close(options_.metrics_listen_fd);
-    return {};
-  }
   MetricsEndpointOptions options;
   options.address = net::Address::tcp(options_.tcp.host.empty() ? options_.node_ip : options_.tcp.host, options_.metrics_port);
   options.listen_fd = options_.metrics_listen_fd;
   options.token = options_.token;
+  if (const auto& tls = tls::Tls::of_process()) options.tls = tls->get();   // an error of it has ended the RPC server's start
   options.node_socket = options_.socket_path;
   options.store_socket = options_.store_socket;
   options.session_name = session_name_;
