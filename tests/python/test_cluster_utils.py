@@ -181,6 +181,8 @@ def test_shutdown(no_cluster):
     assert len(ids) == 5 and not ray.is_initialized()
     context = ray.init(address="auto")
     assert context.address_info["address"] == cluster.address
+    [port] = {node["MetricsExportPort"] for node in ray.nodes() if node["NodeID"] == context["node_id"]}
+    assert context["metrics_export_port"] == port > 0
     ray.shutdown()
     for _ in range(2):
         cluster.shutdown()

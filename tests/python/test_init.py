@@ -24,7 +24,7 @@ def test_context():
         assert total["node:__internal_head__"] == 1.0 and "GPU" not in total
         node, = ray.nodes()
         assert node["Alive"] and node["NodeID"] == context["node_id"] and node["Labels"]["zone"] == "b" and node["Resources"] == total
-        assert ray.get_runtime_context().get_node_id() == node["NodeID"]
+        assert ray.get_runtime_context().get_node_id() == node["NodeID"] and context["metrics_export_port"] == node["MetricsExportPort"] > 0
     assert not ray.is_initialized()
 
 

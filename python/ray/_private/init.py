@@ -291,7 +291,7 @@ def _find(address: str, source: str, timeout_s: float) -> dict:
                 text += f". Is it running there? Start one with `rayctl start --head`, or {remedy}."
             raise ConnectionError(text) from None
         raise
-    return {"node_manager_socket": socket, "head_address": address, "session_dir": node["_session_dir"]}
+    return {"node_manager_socket": socket, "head_address": address, "session_dir": node["_session_dir"], "metrics_export_port": node["MetricsExportPort"]}
 
 
 def _recorded_address(hidden: dict) -> str | None:
@@ -509,7 +509,7 @@ def _connect(node: dict, job: dict, given: dict):
     ip, head = context["node_ip"], context["head_address"]
     worker.address_info = {
         "node_ip_address": ip, "raylet_ip_address": ip, "redis_address": head, "object_store_address": context["object_store_socket"],
-        "raylet_socket_name": context["node_manager_socket"], "webui_url": context["dashboard_address"], "session_dir": context["session_dir"], "metrics_export_port": node.get("metrics_export_port", 0),
+        "raylet_socket_name": context["node_manager_socket"], "webui_url": context["dashboard_address"], "session_dir": context["session_dir"], "metrics_export_port": node["metrics_export_port"],
         "gcs_address": head, "address": head, "dashboard_agent_listen_port": 0, "node_id": context["node_id"].hex(),
     }
     if job["log_to_driver"]:
