@@ -30,9 +30,14 @@ HeadMetrics::~HeadMetrics() {
   }
 }
 
-void HeadMetrics::count(const proto::TaskEventBatch& batch) {
+void HeadMetrics::count(const proto::TaskEventBatch& batch, const Result<History::Taken>& taken) {
+  if (taken && *taken == History::Taken::kBefore) return;
   reported_ += batch.count();
   dropped_ += batch.dropped();
+  if (!taken) {
+    dropped_ += batch.count();
+    return;
+  }
   if (auto digest = unpack_task_digest(batch.digest()); !batch.digest().empty() && digest) {
     for (const auto& group : digest->groups) (group.error ? failed_ : finished_) += group.events;
     return;

@@ -9,6 +9,7 @@
 #include "common/proto/metrics.pb.h"
 #include "daemons/head/core/metrics_history.h"
 #include "daemons/head/service/discovery_file.h"
+#include "daemons/head/storage/storage.h"
 
 namespace rt::head {
 
@@ -20,8 +21,8 @@ class HeadMetrics final : public proto::HeadMetricsService {
   HeadMetrics(HeadServer& server, const std::string& session_dir, bool in_temp_root);
   ~HeadMetrics() override;
 
-  // Ends of tasks in the batch are counted.
-  void count(const proto::TaskEventBatch& batch);
+  // Ends of tasks in a batch are counted when the history has taken it: one that came again was counted before.
+  void count(const proto::TaskEventBatch& batch, const Result<History::Taken>& taken);
   void membership_changed();
 
   using Controller = google::protobuf::RpcController;

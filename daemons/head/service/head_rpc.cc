@@ -117,9 +117,11 @@ METHOD(ReportSubmittedJob, SubmittedJob, Empty) { answer(call, done, CORE.report
 METHOD(AddTaskEvents, TaskEventBatch, Empty) {
   if (request->count() < 0 || request->dropped() < 0 || !(request->job_id().empty() || JobId::is_valid(request->job_id())))
     return answer(call, done, make_error(Code::kInvalid, "task events: counts are not negative, a job id has 4 bytes"));
-  server_.metrics().count(*request);
   std::string source = request->row() > 0 ? rpc::server_call(call).connection()->peer().id : "";
-  server_.history().append(*request, source, [deliver = answer(call, reply, done)](const Status& status) { deliver(status ? Result<proto::Empty>(proto::Empty()) : Result<proto::Empty>(status.error())); });
+  server_.history().append(*request, source, [&metrics = server_.metrics(), request, deliver = answer(call, reply, done)](Result<History::Taken> taken) {
+    metrics.count(*request, taken);
+    deliver(taken ? Result<proto::Empty>(proto::Empty()) : Result<proto::Empty>(std::move(taken).error()));
+  });
 }
 METHOD(GetTaskEvents, GetTaskEventsRequest, GetTaskEventsReply) { server_.history().query(*request, answer(call, reply, done)); }
 

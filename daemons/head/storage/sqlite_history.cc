@@ -58,7 +58,7 @@ Status SqliteHistory::load_totals() {
   }
 }
 
-void SqliteHistory::append(proto::TaskEventBatch batch, std::string source, std::function<void(Status)> done) {
+void SqliteHistory::append(proto::TaskEventBatch batch, std::string source, std::function<void(Result<Taken>)> done) {
   bool first = false;
   {
     std::lock_guard lock(mutex_);
@@ -98,7 +98,7 @@ void SqliteHistory::drain() {
   }
   auto told = std::make_shared<std::vector<Appended>>(std::move(work));     // std::function copies
   post_([told, done] {
-    for (const Appended& one : *told) one.done(done);
+    for (const Appended& one : *told) one.done(done ? Result<Taken>(one.taken) : Result<Taken>(done.error()));
   });
 }
 
@@ -118,13 +118,16 @@ Status SqliteHistory::insert(const proto::TaskEventBatch& batch) {
   return insert_digest_.run();
 }
 
-Status SqliteHistory::write(const std::vector<Appended>& work, Numbers* numbers) {
+Status SqliteHistory::write(std::vector<Appended>& work, Numbers* numbers) {
   RT_TRY(db_->exec("BEGIN IMMEDIATE"));
-  for (const auto& [batch, source, ignored] : work) {
+  for (auto& [batch, source, ignored, taken] : work) {
     if (!source.empty()) {
       auto known = numbers_.find(source);
       int64_t& last = numbers->try_emplace(source, known == numbers_.end() ? 0 : known->second).first->second;
-      if (batch.row() <= last) continue;
+      if (batch.row() <= last) {
+        taken = Taken::kBefore;
+        continue;
+      }
       last = batch.row();
     }
     RT_TRY(insert(batch));

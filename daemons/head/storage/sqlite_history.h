@@ -20,7 +20,7 @@ class SqliteHistory final : public History {
   static Result<std::unique_ptr<SqliteHistory>> open(const std::string& path, const Settings& settings, DiskThread& disk, PostTask post);
   ~SqliteHistory() override;
 
-  void append(proto::TaskEventBatch batch, std::string source, std::function<void(Status)> done) override;
+  void append(proto::TaskEventBatch batch, std::string source, std::function<void(Result<Taken>)> done) override;
   void query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) override;
 
  private:
@@ -32,10 +32,11 @@ class SqliteHistory final : public History {
   struct Appended {
     proto::TaskEventBatch batch;
     std::string source;
-    std::function<void(Status)> done;
+    std::function<void(Result<Taken>)> done;
+    Taken taken = Taken::kNow;
   };
   using Numbers = std::unordered_map<std::string, int64_t>;      // the last of each source
-  Status write(const std::vector<Appended>& work, Numbers* numbers);
+  Status write(std::vector<Appended>& work, Numbers* numbers);        // says of each whether it was there
   Status insert(const proto::TaskEventBatch& batch);
   Status save_numbers(const Numbers& numbers);
   Status trim();

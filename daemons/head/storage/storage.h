@@ -29,9 +29,10 @@ class Storage {
 class History {
  public:
   virtual ~History() = default;
+  enum class Taken { kNow, kBefore };
   // `done` is posted when it is there, or could not be kept and is counted. `source`: a node whose batches are numbered (`row`) and may come again: those whose number is not
-  // beyond the last of that node are there already. Empty: it comes once.
-  virtual void append(proto::TaskEventBatch batch, std::string source, std::function<void(Status)> done) = 0;
+  // beyond the last of that node are there already (kBefore). Empty: it comes once.
+  virtual void append(proto::TaskEventBatch batch, std::string source, std::function<void(Result<Taken>)> done) = 0;
   // Sees everything appended before. `done` is posted.
   virtual void query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) = 0;
 };

@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "common/events/task_digest.h"
 #include "common/net/asio_loop.h"
 #include "daemons/head/service/head_server.h"
 #include "tests/unit/head/fake_node.h"
@@ -41,6 +42,7 @@ class ServiceTest : public ::testing::Test {
       options.core.session_name = "session_test";
       options.core.head_address = "127.0.0.1:" + std::to_string(port);
       options.core.settings.job_log_wait_max_ms = 5000;
+      options.core.settings.task_events_queue_bytes = 100'000;
       options.core.seed = 7;
       options.state_dir = dir;
       options.token = "secret";
@@ -237,6 +239,44 @@ TEST_F(ServiceTest, TaskEventsAreKept) {
   ASSERT_TRUE(reply) << reply.error().message;
   ASSERT_EQ(reply->batches_size(), 1);
   EXPECT_EQ(reply->batches(0).packed(), "packed");
+}
+
+TEST_F(ServiceTest, EndsOfTasksAreCountedWhenTheHistoryTakesThem) {
+  FakeNode node(port, "secret");
+  auto counted = [&] { return *node.client->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty()); };
+  TaskEventBatchData data;
+  data.strings = {"", "f", "ValueError"};
+  for (uint32_t error : {0u, 0u, 2u}) {
+    TaskEvent& event = data.events.emplace_back();
+    event.name = event.function = 1;
+    event.error = error;
+  }
+  proto::TaskEventBatch batch;
+  batch.set_count(3);
+  batch.set_dropped(1);
+  batch.set_packed(pack_task_events(data));
+  batch.set_digest(pack_task_digest(data));
+  ASSERT_FALSE(batch.digest().empty());
+  batch.set_row(1);
+  ASSERT_TRUE(node.client->call(&Head::AddTaskEvents, batch));
+  ASSERT_TRUE(node.client->call(&Head::AddTaskEvents, batch));       // sent again: the node has missed the answer
+  EXPECT_EQ(counted().tasks_finished(), 2);
+  EXPECT_EQ(counted().tasks_failed(), 1);
+  EXPECT_EQ(counted().task_events_reported(), 3);
+  EXPECT_EQ(counted().task_events_dropped(), 1);
+
+  batch.set_row(2);
+  batch.clear_digest();
+  ASSERT_TRUE(node.client->call(&Head::AddTaskEvents, batch));
+  EXPECT_EQ(counted().tasks_finished(), 4);
+  EXPECT_EQ(counted().tasks_failed(), 2);
+
+  batch.set_row(3);
+  batch.set_packed(std::string(200'000, 'e'));                        // more than the history's queue holds
+  EXPECT_EQ(node.client->call(&Head::AddTaskEvents, batch).error().code, Code::kResourceExhausted);
+  EXPECT_EQ(counted().tasks_finished(), 4);
+  EXPECT_EQ(counted().task_events_reported(), 9);
+  EXPECT_EQ(counted().task_events_dropped(), 1 + 1 + 1 + 3);
 }
 
 TEST_F(ServiceTest, StopIsAnsweredFirst) {

@@ -247,13 +247,13 @@ class HistoryTest : public StorageTest {
   }
 
   void append(proto::TaskEventBatch batch, std::string source = "") {
-    history->append(std::move(batch), std::move(source), [this](Status status) { answers.push_back(std::move(status)); });
+    history->append(std::move(batch), std::move(source), [this](Result<History::Taken> taken) { answers.push_back(std::move(taken)); });
   }
 
   Settings settings;
   DiskThread disk;
   std::unique_ptr<SqliteHistory> history;
-  std::vector<Status> answers;
+  std::vector<Result<History::Taken>> answers;
 };
 
 TEST_F(HistoryTest, BatchesComeBackInOrderAndInPieces) {
@@ -324,8 +324,12 @@ TEST_F(HistoryTest, WhatIsSentAgainIsThereOnceAndAnsweredAgain) {
   ASSERT_EQ(reply.batches_size(), 5);
   EXPECT_EQ(reply.batches(3).count(), 4);
   EXPECT_EQ(reply.batches(4).count(), 5);
-  EXPECT_EQ(answers.size(), 7u);
-  for (const Status& status : answers) EXPECT_TRUE(status);
+  std::vector<bool> new_ones;
+  for (const auto& taken : answers) {
+    ASSERT_TRUE(taken);
+    new_ones.push_back(*taken == History::Taken::kNow);
+  }
+  EXPECT_EQ(new_ones, std::vector<bool>({true, true, true, false, false, true, true}));
 }
 
 TEST_F(HistoryTest, TheOldestGoFirstAndAreCounted) {
