@@ -34,10 +34,9 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
 
   void write_ref(Bytes referenced, Keepalive keepalive) {
     std::string& before = out();
+    waiting_bytes_ += before.size() + referenced.size();
     if (!before.empty()) waiting_.push_back({std::exchange(before, {}), {}, nullptr});
     waiting_.push_back({{}, referenced, std::move(keepalive)});
-    waiting_bytes_ = 0;
-    for (const Piece& piece : waiting_) waiting_bytes_ += piece.bytes().size();
   }
 
   void flush() {
@@ -48,9 +47,9 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
     while (!waiting_.empty()) {
       Piece piece = std::move(waiting_.front());
       waiting_.pop_front();
+      waiting_bytes_ -= piece.bytes().size();
       if (!encrypt(piece.bytes())) return;
     }
-    waiting_bytes_ = 0;
     if (!encrypt(as_bytes(tail_))) return;
     tail_.clear();
     socket_->flush();
@@ -196,7 +195,7 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
   net::StreamHandler* handler_ = nullptr;
   std::string received_;             // ciphertext
   std::deque<Piece> waiting_;        // before the tail: plain text
-  size_t waiting_bytes_ = 0;
+  size_t waiting_bytes_ = 0;         // of waiting_
   std::string tail_;
   bool open_ = true, begun_ = false, ready_ = false, passes_plain_ = false;
   bool dirty_ = false;               // a flush is on its way
