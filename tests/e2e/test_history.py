@@ -1,5 +1,8 @@
 """The history of tasks through a kill -9 of the head: nothing is lost, nothing is there twice, and what is left out is said."""
 import json
+import os
+import pathlib
+import signal
 
 import ray
 from cluster import cluster, eventually
@@ -28,6 +31,29 @@ def test_a_killed_head_loses_and_repeats_no_finished_task():
         assert eventually(lambda: total(c)[0] == 1500, 30), total(c)
         rows = state.list_tasks(limit=10_000, filters=[("name", "=", "counted")])
         assert len({row.task_id for row in rows}) == len(rows) == 1500 and {row.state for row in rows} == {"FINISHED"}
+
+
+def unread(port):
+    """Bytes that came for who listens at a port and that it has not read."""
+    lines = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(int(fields[4].split(":")[1], 16) for fields in lines if int(fields[1].split(":")[1], 16) == port and fields[3] == "01")
+
+
+def test_what_was_on_its_way_to_a_killed_head_is_sent_again():
+    """Stopped first, the head has the events in its sockets, and nobody else has them but the node-manager, which waits for its word."""
+    with cluster(cpus=1, connect=False) as c:
+        ray.init(address=c.address, log_to_driver=False)
+        assert ray.get(counted.remote(0)) == 0             # the one worker has the function
+        os.kill(c.pid(c.head_node, "ray-head"), signal.SIGSTOP)
+        names = [os.urandom(500).hex() for _ in range(200)]       # larger than all else that a node says within the time
+        assert ray.get([counted.options(name=name).remote(1) for name in names]) == [1] * 200
+        assert eventually(lambda: unread(c.port) > 60_000, 30), unread(c.port)
+        c.kill(c.head_node, "ray-head")
+        c.shell.ok("start", "--head", f"--port={c.port}")
+
+        def kept():
+            return sorted(row.name for row in state.list_tasks(limit=10_000) if row.state == "FINISHED")
+        assert eventually(lambda: kept() == sorted([*names, "counted"]), 30), len(kept())
 
 
 def test_what_the_history_could_not_keep_is_counted_and_said():
