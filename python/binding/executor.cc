@@ -140,6 +140,10 @@ void CallQueue::close() {
 PythonExecutor::PythonExecutor(worker::Worker& worker) : worker_(worker), main_thread_(pthread_self()) { title_.set(idle_title_); }
 
 void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
+  if (task->is_actor_creation()) {
+    idle_title_ = "ray::" + task->actor_spec()->class_name();
+    name_thread(idle_title_);
+  }
   if (task->is_actor_creation() && concurrent(*task->actor_spec())) {
     GilAcquire gil;
     start_concurrent(*task->actor_spec());
@@ -157,7 +161,7 @@ void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
   asyncio_ = spec.asyncio();
   threaded_ = !asyncio_;
   queue_.configure(spec);
-  title_.set("ray::" + spec.class_name());   // its calls overlap
+  title_.set(idle_title_);   // its calls overlap
   max_threads_ = queue_.capacity();
   if (!asyncio_) return;
   PyPtr args(PyTuple_New(0));
@@ -195,7 +199,6 @@ void PythonExecutor::run_here(std::unique_ptr<worker::ExecutingTask> task) {
   GilAcquire gil;
   CurrentTask current(task.get());
   PyPtr coroutine = begin(*task);
-  if (task->is_actor_creation()) idle_title_ = "ray::" + task->actor_spec()->class_name();
   title_.set(idle_title_);
   // The task goes last and without the GIL: its destructor sends the reply.
 }

@@ -1,10 +1,13 @@
 #include "python/binding/process_title.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <algorithm>
 #include <string>
+
+#include "common/base/utf8.h"
 
 namespace rt::python {
 
@@ -31,6 +34,13 @@ void ProcessTitle::set(std::string_view title) {
   memcpy(begin_, title.data(), size);
   if (size < used_) memset(begin_ + size, 0, used_ - size);
   used_ = size;
+}
+
+void name_thread(std::string_view name) {
+  constexpr size_t kMostBytes = 15;
+  size_t cut_character = 0;
+  std::string text = valid_utf8(name.substr(0, kMostBytes), &cut_character);
+  pthread_setname_np(pthread_self(), text.c_str());
 }
 
 }  // namespace rt::python

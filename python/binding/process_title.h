@@ -19,4 +19,7 @@ class ProcessTitle {
   size_t used_ = 0;
 };
 
+// What the calling thread, and each that it starts from here on and that gets no name of its own, is called in stacks, by top and by gdb. Cut to the kernel's 15 bytes.
+void name_thread(std::string_view name);
+
 }  // namespace rt::python

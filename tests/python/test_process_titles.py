@@ -1,5 +1,7 @@
 """What ps shows of workers."""
 import os
+import pathlib
+import threading
 
 import pytest
 
@@ -54,6 +56,24 @@ def test_actors():
 def test_actors_with_several_calls_at_a_time():
     assert ray.get(Async.remote().method.remote()) == "ray::Async"
     assert ray.get(Actor.options(max_concurrency=2).remote().method.remote())[1] == "ray::Actor"
+
+
+class Threaded:
+    """What the kernel calls a thread that the constructor starts, and the one that calls methods."""
+
+    def __init__(self):
+        self.seen = []
+        thread = threading.Thread(target=lambda: self.seen.append(pathlib.Path("/proc/thread-self/comm").read_text().strip()))
+        thread.start()
+        thread.join()
+
+    def names(self):
+        return [*self.seen, pathlib.Path("/proc/self/comm").read_text().strip()]
+
+
+@pytest.mark.parametrize("name, seen", (("Threaded", "ray::Threaded"), ("A" + "é" * 20, "ray::A" + "é" * 4)))
+def test_threads_of_an_actor_have_its_name(name, seen):
+    assert ray.get(ray.remote(type(name, (Threaded,), {})).remote().names.remote()) == [seen] * 2
 
 
 def test_a_long_name_is_cut():
