@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import pathlib
 import shutil
 import socket
 import ssl
@@ -99,6 +100,18 @@ def test_the_certificate_of_another_authority(running, tmp_path):
     # One who believes ours, and shows one of its own.
     said = running.shell.fails("status", f"--address={running.address}", **{**other, "RAY_TLS_CA_CERT": running.shell.env["RAY_TLS_CA_CERT"]})
     assert "unknown ca" in said or "certificate" in said
+
+
+def with_openssl(cluster):
+    """Programs of the cluster that have OpenSSL in them; the head's HTTP interface is linked with it."""
+    pids = {process["name"]: process["pid"] for process in cluster.records()[cluster.head_node]["processes"]}
+    return {name for name, pid in pids.items() if "libssl" in pathlib.Path(f"/proc/{pid}/maps").read_text()} - {"ray-head"}
+
+
+def test_openssl_is_only_where_tls_is(running):
+    assert with_openssl(running) == {"ray-node-manager", "ray-object-store"}
+    with world() as shell:
+        assert with_openssl(Cluster(shell, cpus=1)) == set()
 
 
 def test_a_head_without_tls(variables):
