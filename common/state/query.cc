@@ -135,7 +135,10 @@ Result<std::vector<Json>> Asking::rows() {
     RT_ASSIGN(auto jobs, sources_->ask_head(&Head::GetJobs, proto::Empty()));
     for (const auto& event : cluster_events(all_nodes, all_actors, jobs)) rows.push_back(cluster_event_row(event));
   } else if (name == "runtime_envs") {
-    return make_error(Code::kUnsupported, "the runtime environments made on nodes are not recorded in this release: a worker that could not make its own says so in its log");
+    RT_ASSIGN(auto alive, nodes(true));
+    sources_->ask_each(places_of(alive), &Node::ListRuntimeEnvs, [&](size_t at, const proto::RuntimeEnvsReply& reply) {
+      for (const auto& env : reply.runtime_envs()) rows.push_back(runtime_env_row(env, alive[at]));
+    });
   }   // placement groups: none can exist yet
   std::stable_sort(rows.begin(), rows.end(), [&](const Json& a, const Json& b) { return a[resource_.id] < b[resource_.id]; });
   return rows;

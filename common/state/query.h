@@ -38,7 +38,7 @@ struct Answer {
 // {"total", "num_filtered", "num_after_truncation", "result": [rows], "partial_failure_warning": text or null,
 // "warnings": [text] or null}
 // total: before filters (tasks: after them), num_filtered: after them, num_after_truncation: rows in `result`.
-// kInvalid: limit, resource or filter. A filter is looked at once there is a row. kUnsupported: what this release does not record.
+// kInvalid: limit, resource or filter. A filter is looked at once there is a row.
 Result<Answer> list(const Cluster& cluster, const Query& query);
 
 // {"summary": ..., totals, "partial_failure_warning"} of tasks, actors or objects; only filters, by_lineage and timeout_us of `query` matter. By lineage: of the newest kMaxLimit tasks; "warnings" says so when there are more.

@@ -153,6 +153,11 @@ Json worker_row(const proto::ProcessInfo& process, const proto::Node& node) {
           {"start_time_ms", process.start_time_ms()}, {"end_time_ms", process.end_time_ms()}, {"debugger_port", nullptr}, {"num_paused_threads", nullptr}};
 }
 
+Json runtime_env_row(const proto::RuntimeEnvInfo& env, const proto::Node& node) {
+  return {{"runtime_env", runtime_env_of(env.runtime_env())}, {"success", env.success()}, {"creation_time_ms", static_cast<double>(env.setup_us()) / 1000},
+          {"node_id", to_hex(node.node_id())}, {"ref_cnt", env.workers()}, {"error", optional_text(env.error())}};
+}
+
 Json object_row(const proto::ObjectRecord& object, const proto::ObjectRecords& process) {
   return {{"object_id", to_hex(object.object_id())}, {"object_size", object.size()}, {"task_status", task_status(object)}, {"attempt_number", object.attempt() + 1},
           {"reference_type", reference_type(object)}, {"call_site", object.call_site().empty() ? "disabled" : object.call_site()},

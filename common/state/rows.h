@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;
 Json actor_row(const proto::ActorInfo& actor);
 Json node_row(const proto::Node& node);
 Json worker_row(const proto::ProcessInfo& process, const proto::Node& node);
+Json runtime_env_row(const proto::RuntimeEnvInfo& env, const proto::Node& node);
 Json object_row(const proto::ObjectRecord& object, const proto::ObjectRecords& process);
 // Jobs of drivers, and those submitted; a submitted job and its driver are one row.
 std::vector<Json> job_rows(const proto::GetJobsReply& drivers, const proto::SubmittedJobsReply& submitted);

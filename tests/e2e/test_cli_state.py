@@ -63,7 +63,7 @@ def test_filters_and_limits(told):
     (["list", "nodes", "--limit=10001"], 2, "--limit"), (["list", "nodes", "--format=xml"], 2, "--format"), (["list", "nodes", "--timeout=x"], 2, "--timeout"),
     (["list", "workers", "-f", "pid=x"], 2, "integer"), (["get"], 2, "RESOURCE"), (["get", "jobs", "x"], 2, "RESOURCE"), (["get", "actors"], 2, "list actors"), (["get", "cluster-events", "x"], 1, "list cluster-events"),
     (["summary"], 2, "tasks|actors|objects"), (["summary", "nodes"], 2, "summarized"), (["memory", "--units=TB"], 2, "GB"), (["memory", "--group-by=x"], 2, "STACK_TRACE"),
-    (["list", "runtime-envs"], 1, "not recorded"), (["list", "nodes", "--address=http://127.0.0.1:1"], 1, "does not answer")])
+    (["list", "runtime-envs", "-f", "ref_cnt=1"], 2, "Supported filter columns"), (["get", "runtime-envs", "x"], 2, "RESOURCE"), (["list", "nodes", "--address=http://127.0.0.1:1"], 1, "does not answer")])
 def test_wrong_words(told, words, code, text):
     assert text in told.shell.fails(*words, code=code)
 
@@ -90,3 +90,21 @@ def test_memory(told):
     assert text.startswith("======== Object references status: ") and "Sorting by pid..." in text
     assert [line for line in text.splitlines() if line.endswith(kept.hex())]
     assert told.shell.ok("memory", "--stats-only").startswith("--- Aggregate object store stats across all nodes ---\nPlasma memory usage ")
+
+
+def test_runtime_environments(told):
+    assert told.shell.ok("list", "runtime-envs") == "No resource in the cluster\n"
+
+    @ray.remote(runtime_env={"env_vars": {"COLOUR": "green"}})
+    def nothing():
+        pass
+
+    ray.get(nothing.remote())
+    lines = told.shell.ok("list", "runtime-envs").splitlines()
+    assert lines[8].split() == ["RUNTIME_ENV", "SUCCESS", "CREATION_TIME_MS", "NODE_ID"]
+    assert "green" in lines[9] and "True" in lines[9].split() and lines[9].split()[-1] == ray.get_runtime_context().get_node_id()
+    [made] = json.loads(told.shell.ok("list", "runtime-envs", "--detail", "--format=json", "-f", "success=true"))
+    assert (made["runtime_env"], made["ref_cnt"], made["error"]) == ({"env_vars": {"COLOUR": "green"}}, 1, None)
+    over_http = told.shell.ok("list", "runtime-envs", "--detail", "--format=json", f"--address=http://{told.api.address}")
+    assert json.loads(over_http) == [made]
+    assert "green" in told.shell.ok("list", "runtime-envs", "--detail")

@@ -178,3 +178,19 @@ def test_unknown_paths_and_methods(busy):
     assert busy.api.request("GET", "/api/v0/colours")[0] == 404
     assert busy.api.request("POST", "/api/v0/nodes")[0] == 405
 
+
+def test_browsers_do_not_see_values_of_variables(busy):
+    @ray.remote(num_cpus=0, runtime_env={"env_vars": {"SECRET": "sesame"}})
+    class Holder:
+        def hold(self):
+            return 1
+
+    holder = Holder.remote()
+    assert ray.get(holder.hold.remote()) == 1
+    [made] = busy.api.rows("runtime_envs", detail=1, filters=[("success", "=", "true")])["result"]
+    assert made["runtime_env"] == {"env_vars": {"SECRET": "sesame"}} and made["ref_cnt"] == 1 and made["creation_time_ms"] > 0
+    assert set(busy.api.rows("runtime_envs")["result"][0]) == {"runtime_env", "success", "creation_time_ms", "node_id"}
+    for path in ("/api/v0/runtime_envs", "/api/v0/actors?detail=1"):
+        assert b"sesame" in busy.api.request("GET", path)[2]
+        page = busy.api.request("GET", path, headers={"Sec-Fetch-Site": "same-origin"})[2]
+        assert b"sesame" not in page and b"<redacted>" in page and b"SECRET" in page, path

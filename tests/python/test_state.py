@@ -1,4 +1,5 @@
 """ray.util.state on one node: lists, entries, filters, summaries, logs; ray._private.state and internal_api; where objects are."""
+import json
 import os
 import subprocess
 import sys
@@ -6,6 +7,7 @@ import sys
 import pytest
 import ray
 from ray._private import internal_api
+from ray.exceptions import RuntimeEnvSetupError
 from ray.util import state
 from ray.util.state.common import (GetApiOptions, ListApiOptions, StateResource, SummaryApiOptions, SummaryResource, resource_to_schema)
 from ray.util.state.exception import RayStateApiException, ServerUnavailable
@@ -197,16 +199,34 @@ def test_the_client(cluster):
         client.summary(SummaryResource.TASKS, options=SummaryApiOptions(summary_by="nothing"))
 
 
-def test_what_cannot_exist_is_empty_and_what_is_not_recorded_says_so(cluster):
+def test_what_cannot_exist_is_empty(cluster):
     assert state.list_placement_groups() == [] and state.get_placement_group("ff" * 18) is None
     assert state.get_job("raysubmit_none") is None
     [joined] = [event for event in state.list_cluster_events(detail=True) if event.message.endswith("has joined")]
     assert (joined.severity, joined.source_type, joined.custom_fields["node_id"]) == ("INFO", "GCS", ray.get_runtime_context().get_node_id())
     assert state.list_cluster_events(filters=[("event_id", "=", joined.event_id)])[0].time == joined.time
-    with pytest.raises(NotImplementedError, match="runtime environments"):
-        state.list_runtime_envs()
     with pytest.raises(ServerUnavailable, match="does not answer"):
         state.list_nodes(address="http://127.0.0.1:1")
+
+
+def test_runtime_environments(cluster):
+    @ray.remote
+    def colour():
+        return os.environ["COLOUR"]
+
+    good, bad = {"env_vars": {"COLOUR": "green"}}, {"working_dir": "file:///nowhere/none.zip"}
+    assert ray.get(colour.options(runtime_env=good).remote()) == "green"
+    with pytest.raises(RuntimeEnvSetupError):
+        ray.get(colour.options(runtime_env=bad).remote())
+    [made] = state.list_runtime_envs(filters=[("runtime_env", "=", json.dumps(good, separators=(",", ":")))], detail=True)
+    assert (made.runtime_env, made.success, made.node_id, made.ref_cnt, made.error) == (good, True, ray.get_runtime_context().get_node_id(), 1, None)
+    assert made.creation_time_ms > 0
+    [failed] = [env for env in state.list_runtime_envs(filters=[("success", "=", False)], detail=True) if env.runtime_env == bad]
+    assert failed.ref_cnt == 0 and "none.zip" in failed.error
+    [short] = state.list_runtime_envs(filters=[("success", "!=", "false"), ("runtime_env", "=", json.dumps(good, separators=(",", ":")))])
+    assert (short.runtime_env, short.success) == (good, True) and len(state.list_runtime_envs(limit=1)) == 1
+    with pytest.raises(RayStateApiException, match="Supported filter columns"):
+        state.list_runtime_envs(filters=[("ref_cnt", "=", 1)])
 
 
 def test_what_ended_is_known_with_its_parent_and_what_it_asked_for(cluster):

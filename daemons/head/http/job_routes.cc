@@ -1,17 +1,16 @@
 // The Jobs REST interface: /api/jobs/..., /api/packages/.... No envelope; errors are text.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include "common/api_json/job_request.h"
-#include "common/base/environment.h"
 #include "common/http/access.h"
 #include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/log_frames.h"
 #include "daemons/head/http/packages.h"
+#include "daemons/head/http/redaction.h"
 #include "daemons/head/http/routes.h"
 
 namespace rt::head {
@@ -39,18 +38,8 @@ Result<Jobs> all_jobs(const ApiContext& context) {
 // The message of an error is its text here.
 void refuse(Call& call, const Error& error) { http::text(call.response, error.code == Code::kNotFound ? 404 : 500, error.message); }
 
-// Pages in a browser do not see values of variables, which are secrets often enough (RAY_DASHBOARD_REDACT_RUNTIME_ENV=0: they do).
 void answer_rows(Call& call, state::Json rows) {
-  static const bool redacts = environment("RAY_DASHBOARD_REDACT_RUNTIME_ENV") != "0";
-  auto redact = [](state::Json& row) {
-    auto env = row.find("runtime_env");
-    if (env == row.end() || !env->is_object() || !env->contains("env_vars") || !(*env)["env_vars"].is_object()) return;
-    for (auto& [name, value] : (*env)["env_vars"].items()) value = "<redacted>";
-  };
-  if (redacts && http::is_browser(call.request)) {
-    if (rows.is_object()) redact(rows);
-    if (rows.is_array()) std::for_each(rows.begin(), rows.end(), redact);
-  }
+  redact_for_browsers(call.request, &rows);
   http::json(call.response, 200, rows.dump(-1, ' ', false, state::Json::error_handler_t::replace));
 }
 

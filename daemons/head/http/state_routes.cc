@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/query.h"
+#include "daemons/head/http/redaction.h"
 #include "daemons/head/http/routes.h"
 
 namespace rt::head {
@@ -55,6 +56,7 @@ void list(Call& call, const ApiContext& context) {
   if (!query) return fail(call, query.error());
   auto found = state::list(context.cluster, *query);
   if (!found) return fail(call, found.error());
+  redact_for_browsers(call.request, &found->json);
   succeed(call, "", {{"result", std::move(found->json)}}, Keys::kAsTheyAre);
 }
 

@@ -27,6 +27,7 @@
 #include "daemons/node_manager/core/lease_queue.h"
 #include "daemons/node_manager/core/local_resources.h"
 #include "daemons/node_manager/core/node_sink.h"
+#include "daemons/node_manager/core/runtime_env.h"
 #include "daemons/node_manager/core/worker_pool.h"
 
 namespace rt::node {
@@ -123,6 +124,8 @@ class NodeCore {
   const proto::ExitInfo* exit_of(const WorkerId& id) const;
   // Workers and drivers that live, and the last that ended (as many as exit_of() knows), each with what is known of it.
   void fill_processes(proto::ProcessesReply* reply) const;
+  // Environments that workers were started for, and how making them ended.
+  void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const { runtime_envs_.fill(workers_by_env(), reply); }
   proto::WorkerAddress address_of(const Worker& worker) const;
   // Negative amounts (debts) are reported as absent.
   void fill_report(proto::ResourceReport* report) const;
@@ -165,6 +168,9 @@ class NodeCore {
   void start_workers(Now now);
   bool start_one(const WorkerKind& kind, Now now);
   void start_trouble(const WorkerKind& kind, const std::string& why, Now now);
+  // Of a worker that is kStarting and will not be for longer. `error` empty: it registers.
+  void note_runtime_env(const Worker& worker, const std::string& error, Now now);
+  std::map<std::string, int> workers_by_env() const;
   void give_up_on(const WorkerKind& kind, const std::string& message, Code code, Now now);
   void release_held(Worker& worker);
   // Leaves whatever it was doing: lease, actor, resources. Its end is reported once the process is reaped.
@@ -202,6 +208,7 @@ class NodeCore {
 
   std::map<WorkerKind, int> needed_;            // workers that leases and actors could use right now
   std::map<WorkerKind, StartTrouble> trouble_;
+  RuntimeEnvTable runtime_envs_;
   std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
   std::deque<WorkerId> exit_order_;
   std::map<WorkerId, ActorId> dying_actors_;    // to report once the cause is known

@@ -72,11 +72,27 @@ void NodeCore::worker_start_failed(const WorkerId& id, const std::string& why, N
   if (!worker) return;
   bool starting = worker->state == WorkerState::kStarting;
   WorkerKind kind = worker->kind;
+  if (starting) note_runtime_env(*worker, why, now);
   if (worker->state != WorkerState::kDying) begin_dying(*worker, now);
   pool_.remove(id);
   counters_.set_worker_starts_failed(counters_.worker_starts_failed() + 1);
   if (starting) start_trouble(kind, why, now);
   pump(now);
+}
+
+void NodeCore::note_runtime_env(const Worker& worker, const std::string& error, Now now) {
+  if (worker.kind.runtime_env.empty()) return;
+  std::set<std::string> in_use;
+  for (const auto& [runtime_env, count] : workers_by_env()) in_use.insert(runtime_env);
+  runtime_envs_.record(worker.kind.runtime_env, error, now.steady_us - worker.since_us, in_use);
+}
+
+std::map<std::string, int> NodeCore::workers_by_env() const {
+  std::map<std::string, int> workers;
+  for (const auto& [id, worker] : pool_.all()) {
+    if (!worker->kind.runtime_env.empty() && worker->state != WorkerState::kDying) ++workers[worker->kind.runtime_env];
+  }
+  return workers;
 }
 
 void NodeCore::start_trouble(const WorkerKind& kind, const std::string& why, Now now) {
@@ -122,6 +138,7 @@ void NodeCore::worker_setup_failed(const WorkerId& id, const std::string& why, N
   Worker* worker = pool_.find(id);
   if (!worker || worker->state != WorkerState::kStarting || worker->kind.runtime_env.empty()) return;
   WorkerKind kind = worker->kind;
+  note_runtime_env(*worker, why, now);
   end_worker(*worker, proto::ExitInfo::INIT_FAILED, "its runtime environment could not be made", now);
   give_up_on(kind, fmt::format("{} (on node {})", why, me_.ip), Code::kRuntimeEnvSetup, now);
   pump(now);
@@ -137,6 +154,7 @@ Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::strin
   worker->socket_path = socket_path;
   worker->connected = true;
   trouble_.erase(worker->kind);
+  note_runtime_env(*worker, "", now);
   pool_.set_state(*worker, WorkerState::kIdle, now.steady_us);
   pump(now);
   return {};
@@ -174,6 +192,7 @@ void NodeCore::begin_dying(Worker& worker, Now now) {
 void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now) {
   if (worker.state == WorkerState::kDriver) return;   // not ours to end
   WorkerState before = worker.state;
+  if (before == WorkerState::kStarting && why == proto::ExitInfo::UNKNOWN) note_runtime_env(worker, message, now);
   if (before != WorkerState::kDying) begin_dying(worker, now);
   // Overrides a polite request that was not followed yet; the first violent end counts.
   if (before != WorkerState::kDying || worker.intent.message().empty()) {
@@ -238,6 +257,7 @@ void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now)
     std::string why = "it ended before it had registered: " + info.message();
     if (!end.log_tail.empty()) why += "\nThe last lines of its log:\n" + end.log_tail;
     WorkerKind kind = worker->kind;
+    note_runtime_env(*worker, why, now);
     begin_dying(*worker, now);
     finish(*worker, end, now);
     start_trouble(kind, why, now);

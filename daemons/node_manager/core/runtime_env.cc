@@ -16,4 +16,31 @@ int64_t setup_timeout_us(const std::string& runtime_env) {
   return seconds < 0 ? -1 : std::min(seconds, kMaxSeconds) * 1'000'000;
 }
 
+void RuntimeEnvTable::record(const std::string& runtime_env, const std::string& error, int64_t setup_us, const std::set<std::string>& in_use) {
+  Outcome& outcome = outcomes_[runtime_env];
+  by_turn_.erase(outcome.turn);
+  outcome = {error, setup_us, ++turn_};
+  by_turn_[turn_] = runtime_env;
+  for (auto oldest = by_turn_.begin(); by_turn_.size() > kMost && oldest->first != turn_;) {
+    if (in_use.contains(oldest->second)) {
+      ++oldest;
+      continue;
+    }
+    outcomes_.erase(oldest->second);
+    oldest = by_turn_.erase(oldest);
+  }
+}
+
+void RuntimeEnvTable::fill(const std::map<std::string, int>& workers, proto::RuntimeEnvsReply* reply) const {
+  for (const auto& [runtime_env, outcome] : outcomes_) {
+    proto::RuntimeEnvInfo* info = reply->add_runtime_envs();
+    info->set_runtime_env(runtime_env);
+    info->set_success(outcome.error.empty());
+    info->set_setup_us(outcome.setup_us);
+    info->set_error(outcome.error);
+    auto serving = workers.find(runtime_env);
+    if (serving != workers.end()) info->set_workers(serving->second);
+  }
+}
+
 }  // namespace rt::node

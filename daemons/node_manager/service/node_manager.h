@@ -68,6 +68,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
   void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
   void list_processes(proto::ProcessesReply* reply) const { core_->fill_processes(reply); }
+  void list_runtime_envs(proto::RuntimeEnvsReply* reply) const { core_->fill_runtime_envs(reply); }
   std::string log_directory() const { return options_.session_dir + "/logs"; }
   const MetricsTable& metrics() const { return metrics_; }
   JobProcesses& jobs() { return *jobs_; }

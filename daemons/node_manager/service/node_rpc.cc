@@ -123,6 +123,11 @@ void NodeRpc::ListProcesses(Controller*, const proto::Empty*, proto::ProcessesRe
   done->Run();
 }
 
+void NodeRpc::ListRuntimeEnvs(Controller*, const proto::Empty*, proto::RuntimeEnvsReply* reply, Closure* done) {
+  node_.list_runtime_envs(reply);
+  done->Run();
+}
+
 void NodeRpc::Drain(Controller* controller, const proto::DrainRequest* request, proto::DrainReply* reply, Closure* done) {
   answer(controller, node_.drain(*request), reply, done);
 }

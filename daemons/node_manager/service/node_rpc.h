@@ -32,6 +32,7 @@ class NodeRpc final : public proto::NodeManagerService {
   void ReadLogFile(Controller*, const proto::ReadLogFileRequest*, proto::ReadLogFileReply*, Closure*) override;
   void GetHostStats(Controller*, const proto::Empty*, proto::HostStats*, Closure*) override;
   void ListProcesses(Controller*, const proto::Empty*, proto::ProcessesReply*, Closure*) override;
+  void ListRuntimeEnvs(Controller*, const proto::Empty*, proto::RuntimeEnvsReply*, Closure*) override;
   void Drain(Controller*, const proto::DrainRequest*, proto::DrainReply*, Closure*) override;
   void Stop(Controller*, const proto::Empty*, proto::Empty*, Closure*) override;
 

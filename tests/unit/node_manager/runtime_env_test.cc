@@ -14,6 +14,16 @@ class RuntimeEnvTest : public NodeCoreTest {
     d.set_runtime_env(env);
     return d;
   }
+  // "env made|failed after ms, workers, error" of each environment.
+  std::vector<std::string> environments() const {
+    proto::RuntimeEnvsReply reply;
+    core->fill_runtime_envs(&reply);
+    std::vector<std::string> lines;
+    for (const auto& env : reply.runtime_envs()) {
+      lines.push_back(env.runtime_env() + (env.success() ? " made after " : " failed after ") + std::to_string(env.setup_us() / 1000) + ", " + std::to_string(env.workers()) + ", " + env.error());
+    }
+    return lines;
+  }
   WorkerId starting() {
     auto spawn = RecordingSink::take(sink.spawns);
     EXPECT_EQ(spawn.kind.runtime_env, kRed);
@@ -116,6 +126,55 @@ TEST_F(RuntimeEnvTest, MakingAnEnvironmentMayTakeItsTimeoutOnTop) {
   RecordingSink::take(sink.deaths);
   want(1, demand(0));
   sink.spawns.clear();
+}
+
+TEST_F(RuntimeEnvTest, WhatWasMadeIsListedWithWhoServesIt) {
+  const std::string red = kRed;
+  make(2, 1);
+  start_worker();
+  want(1, demand_with(kRed, 1));
+  WorkerId first = starting();
+  EXPECT_TRUE(environments().empty());   // nobody knows yet whether it can be made
+  pass(30 * kMs);
+  EXPECT_TRUE(core->worker_registered(first, pids, "/s/red", now()));
+  EXPECT_EQ(environments(), std::vector<std::string>{red + " made after 30, 1, "});
+  auto grant = take_grant();
+  reap(first, SIGKILL);
+  sink.deaths.clear();
+  EXPECT_EQ(environments(), std::vector<std::string>{red + " made after 30, 0, "});   // remembered
+  want(1, demand_with(kRed, 1));
+  WorkerId second = starting();
+  pass(20 * kMs);
+  core->worker_setup_failed(second, "no such package", now());
+  EXPECT_EQ(environments(), std::vector<std::string>{red + " failed after 20, 0, no such package"});   // the last word counts
+  sink.notices.clear();
+  sink.kills.clear();
+  reap(second, 0, 26);
+  sink.deaths.clear();
+}
+
+TEST_F(RuntimeEnvTest, AProcessThatCannotBeStartedFailsItsEnvironment) {
+  make(1);
+  want(1, demand_with(kRed, 1));
+  core->worker_start_failed(RecordingSink::take(sink.spawns).id, "no such interpreter", now());
+  EXPECT_EQ(environments(), std::vector<std::string>{std::string(kRed) + " failed after 0, 0, no such interpreter"});
+  sink.notices.clear();
+  sink.spawns.clear();
+}
+
+TEST(RuntimeEnvTable, ForgetsTheOldestThatAreNotInUse) {
+  RuntimeEnvTable table;
+  for (size_t i = 0; i < RuntimeEnvTable::kMost + 2; ++i) table.record("env " + std::to_string(i), "", 0, {"env 0"});
+  table.record("env 2", "again", 0, {"env 0"});
+  table.record("another", "", 0, {"env 0"});
+  proto::RuntimeEnvsReply reply;
+  table.fill({}, &reply);
+  std::set<std::string> kept;
+  for (const auto& env : reply.runtime_envs()) kept.insert(env.runtime_env());
+  EXPECT_EQ(kept.size(), RuntimeEnvTable::kMost);
+  EXPECT_TRUE(kept.contains("env 0") && kept.contains("another"));
+  EXPECT_FALSE(kept.contains("env 1") || kept.contains("env 3") || kept.contains("env 4"));
+  EXPECT_TRUE(kept.contains("env 2") && kept.contains("env 5"));
 }
 
 TEST_F(RuntimeEnvTest, HugeEnvironmentsAreRefused) {

@@ -156,7 +156,7 @@ def list_objects(address: str | None = None, filters: list[Filter] | None = None
 
 def list_runtime_envs(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
                       raise_on_missing_output: bool = True) -> list[RuntimeEnvState]:
-    """Raises NotImplementedError: what was made on nodes is not recorded in this release."""
+    """Runtime environments that workers of living nodes were started for: how making them ended (creation_time_ms: how long it took), and how many workers serve them (ref_cnt)."""
     return _list(StateResource.RUNTIME_ENVS, address, filters, limit, timeout, detail, raise_on_missing_output)
 
 

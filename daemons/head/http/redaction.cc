@@ -1,0 +1,36 @@
+#include "daemons/head/http/redaction.h"
+
+#include "common/base/environment.h"
+#include "common/http/access.h"
+
+namespace rt::head {
+namespace {
+
+using state::Json;
+
+void redact(Json& value) {
+  if (value.is_array()) {
+    for (Json& item : value) redact(item);
+  }
+  if (!value.is_object()) return;
+  for (auto& [name, inner] : value.items()) {
+    if (name == "env_vars" && inner.is_object()) {
+      for (Json& variable : inner) variable = "<redacted>";
+    } else if (name == "serialized_runtime_env" && inner.is_string()) {
+      Json env = Json::parse(inner.get<std::string>(), nullptr, false);
+      redact(env);
+      if (!env.is_discarded()) inner = env.dump();
+    } else {
+      redact(inner);
+    }
+  }
+}
+
+}  // namespace
+
+void redact_for_browsers(const http::Request& request, Json* rows) {
+  static const bool redacts = environment("RAY_DASHBOARD_REDACT_RUNTIME_ENV") != "0";
+  if (redacts && http::is_browser(request)) redact(*rows);
+}
+
+}  // namespace rt::head
