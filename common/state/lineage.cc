@@ -34,7 +34,7 @@ class Tree {
   explicit Tree(const std::vector<Json>& rows) {
     for (const Json& row : rows) add(row);
     for (Node& node : nodes_) {
-      if (node.type == "ACTOR" || node.parent) continue;
+      if (node.parent) continue;
       auto parent = tasks_.find(parents_[&node]);
       if (parent != tasks_.end() && !is_above(&node, parent->second)) node.parent = parent->second;
     }
@@ -60,7 +60,10 @@ class Tree {
     ++node.states[text_of(row, "state")];
     tasks_[id] = &node;
     parents_[&node] = text_of(row, "parent_task_id");
-    if (std::string actor = text_of(row, "actor_id"); !actor.empty()) node.parent = actor_of(actor, text_of(row, "func_or_class_name"), node.at_ms);
+    std::string actor = text_of(row, "actor_id");
+    if (actor.empty()) return;
+    node.parent = actor_of(actor, text_of(row, "func_or_class_name"), node.at_ms);
+    if (node.type == "ACTOR_CREATION_TASK") parents_[node.parent] = parents_[&node];    // who created it
   }
 
   Node* actor_of(const std::string& id, const std::string& function, int64_t at_ms) {

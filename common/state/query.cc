@@ -187,6 +187,8 @@ Result<TaskQuery> Asking::tasks(int64_t limit, Census* census) {
     record.set_function(actor.spec().class_name() + ".__init__");
     record.set_state(proto::TaskRecord::PENDING_NODE_ASSIGNMENT);
     *record.mutable_resources() = actor.spec().creation().resources();
+    record.set_parent_task_id(actor.spec().parent_task_id());
+    record.set_created_us(actor.spec().created_us());
     query.add_live(record);
     any = true;
   }

@@ -83,11 +83,13 @@ void TaskQuery::add_live(const proto::TaskRecord& record) {
   Key key{TaskId::from_binary(record.task_id()), static_cast<uint32_t>(record.attempt())};
   auto [it, added] = live_.try_emplace(key, record);
   if (added) return;
-  // The owner knows the parent, the process that has it what it does.
+  // The process that has it knows what it does; where it came from, one of the two may not know.
   proto::TaskRecord& known = it->second;
   std::string parent = known.parent_task_id().empty() ? record.parent_task_id() : known.parent_task_id();
+  int64_t created_us = known.created_us() ? known.created_us() : record.created_us();
   if (record.state() > known.state()) known = record;
   known.set_parent_task_id(parent);
+  known.set_created_us(created_us);
 }
 
 void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
@@ -172,6 +174,7 @@ TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& reco
   view.parent = record.parent_task_id();
   view.call_site = record.call_site();
   view.pid = record.pid();
+  view.created_ms = record.created_us() / 1000;
   view.start_ms = record.start_time_us() / 1000;
   view.at_us = std::numeric_limits<int64_t>::max();
   view.is_cpp = record.language() == proto::LANGUAGE_CPP;

@@ -119,6 +119,40 @@ def test_tasks_from_submission_to_their_end(cluster):
     assert summary["summary"]["first"] == {"func_or_class_name": "first", "type": "NORMAL_TASK", "state_counts": {"FINISHED": 1}}
 
 
+def test_what_has_not_ended_knows_when_and_by_whom_it_was_made(cluster):
+    @ray.remote(num_cpus=0)
+    class Slow:
+        def __init__(self, gate):
+            ray.get(gate.wait.remote())
+
+        def touch(self):
+            return 1
+
+    @ray.remote(num_cpus=0)
+    def maker(gate):
+        return ray.get(Slow.remote(gate).touch.remote())
+
+    def tasks(**wanted):
+        return state.list_tasks(filters=[(key, "=", value) for key, value in wanted.items()], detail=True)
+
+    gate = Gate.options(num_cpus=0).remote()
+    ref = maker.remote(gate)
+    task, driver = ref.task_id().hex(), "ff" * 20 + ray.get_runtime_context().get_job_id()
+    [made] = until(lambda: tasks(type="ACTOR_CREATION_TASK", parent_task_id=task, state="RUNNING"), len)
+    [running] = tasks(task_id=task, state="RUNNING")
+    assert running.parent_task_id == driver and 0 < running.creation_time_ms <= running.start_time_ms <= made.creation_time_ms <= made.start_time_ms
+    assert [event["state"] for event in running.events] == ["PENDING_ARGS_AVAIL", "RUNNING"]
+    [call] = tasks(type="ACTOR_TASK", parent_task_id=task)
+    assert call.creation_time_ms >= made.creation_time_ms and call.start_time_ms is None
+    homeless = Slow.options(resources={"nowhere": 1}).remote(gate)
+    [waiting] = until(lambda: tasks(actor_id=homeless._actor_id.hex()), len)
+    assert (waiting.state, waiting.parent_task_id) == ("PENDING_NODE_ASSIGNMENT", driver) and waiting.creation_time_ms >= made.creation_time_ms
+    ray.get(gate.open.remote())
+    assert ray.get(ref) == 1
+    [ended] = until(lambda: tasks(type="ACTOR_CREATION_TASK", parent_task_id=task, state="FINISHED"), len)
+    assert (ended.task_id, ended.creation_time_ms) == (made.task_id, made.creation_time_ms)
+
+
 def test_attempts_of_a_task_are_a_list(cluster):
     @ray.remote(max_retries=1, retry_exceptions=True)
     def twice():

@@ -105,6 +105,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   spec.set_job_id(context.job_id.binary());
   if (spec.ray_namespace().empty()) spec.set_ray_namespace(context.ray_namespace);
   spec.mutable_creation()->set_runtime_env(merge_runtime_env(runtime_env(), spec.creation().runtime_env()));
+  if (TaskId parent = or_driver(submitting_task()); !parent.is_nil()) spec.set_parent_task_id(parent.binary());
+  spec.set_created_us(wall_now_us());
   *spec.mutable_owner() = self_address;
   *spec.mutable_job_config() = options.job_config;
   spec.mutable_job_config()->set_job_id(context.job_id.binary());
@@ -205,7 +207,7 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
   refs->drain_releases();
   Task* task = tasks.take();
   task->id = make_task_id(++next_task_unique, actor);
-  task->parent = t_current_task ? t_current_task->id() : t_submit_for;
+  task->parent = submitting_task();
   task->created_us = wall_now_us();
   task->function = method;
   task->retries_left = static_cast<int32_t>(method_options.max_task_retries);

@@ -9,6 +9,7 @@ namespace rt::worker {
 
 thread_local ExecutingTaskImpl* t_current_task = nullptr;
 thread_local TaskId t_submit_for;
+TaskId submitting_task() { return t_current_task ? t_current_task->id() : t_submit_for; }
 
 ExecTemplate* Worker::Impl::exec_template(std::string_view serialized) {
   auto [it, added] = exec_templates.try_emplace(std::string(serialized));
@@ -323,6 +324,8 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::fu
   auto task = std::make_shared<IncomingTask>();
   task->function = exec_template(spec.creation().SerializeAsString());
   task->id = make_task_id(static_cast<uint64_t>(request.epoch()), ActorId::from_binary(spec.actor_id()));
+  if (TaskId::is_valid(spec.parent_task_id())) task->parent = TaskId::from_binary(spec.parent_task_id());
+  task->created_us = spec.created_us();
   task->args.resize(spec.args_size());
   actor_reply = std::move(reply);
   for (int i = 0; i < spec.args_size(); ++i) {

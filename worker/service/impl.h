@@ -181,7 +181,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool wait_for_args(Task* task, std::function<void()> ready);
   void task_ready(Task* task);                                                   // (L)
   bool args_failed(Task* task);                                                  // (L) an argument is an error: fails the task with it
-  TaskId parent_of(const Task& task) const;
+  TaskId or_driver(const TaskId& parent) const;
+  TaskId parent_of(const Task& task) const { return or_driver(task.parent); }
   void write_task(Link& link, const Task& task);                                 // (L)
   void write_gpus(Link& link, const std::vector<std::string>& names);            // (L)
   void on_replies(const std::shared_ptr<Link>& link, Bytes body);                // (L)
@@ -424,5 +425,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 extern thread_local ExecutingTaskImpl* t_current_task;
 // Whose children the tasks are that this thread submits outside of t_current_task; see submit_for().
 extern thread_local TaskId t_submit_for;
+// The parent of what this thread submits now; nil: no task.
+TaskId submitting_task();
 
 }  // namespace rt::worker

@@ -104,6 +104,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     fill_template(task->function->spec, record);
     record->set_kind(task->function->scheduling_class ? 0 : 2);
     if (TaskId parent = parent_of(*task); !parent.is_nil()) record->set_parent_task_id(parent.binary());
+    record->set_created_us(task->created_us);
     record->set_state(state_of(*task, pending));
     if (!sent) continue;
     record->set_node_id(sent->node_id);
@@ -117,6 +118,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_attempt(task.attempt);
     fill_template(task.function->spec, record);
     if (!task.parent.is_nil()) record->set_parent_task_id(task.parent.binary());
+    record->set_created_us(task.created_us);
     record->set_kind(!task.link ? 1 : actor ? 2 : 0);
     record->set_state(state);
     record->set_node_id(context.node_id.binary());

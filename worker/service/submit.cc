@@ -55,7 +55,7 @@ Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
   refs->drain_releases();
   Task* task = tasks.take();
   task->id = make_task_id(++next_task_unique, context.job_id);
-  task->parent = t_current_task ? t_current_task->id() : t_submit_for;
+  task->parent = submitting_task();
   task->created_us = wall_now_us();
   task->function = function;
   task->retries_left = function->spec.max_retries();
@@ -125,7 +125,7 @@ void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
 }  // namespace
 
 // What a driver submits outside of tasks is its own.
-TaskId Worker::Impl::parent_of(const Task& task) const { return task.parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : task.parent; }
+TaskId Worker::Impl::or_driver(const TaskId& parent) const { return parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : parent; }
 
 void Worker::Impl::write_task(Link& link, const Task& task) {
   std::string& out = link.connection->begin_flat(wire::kTasks);

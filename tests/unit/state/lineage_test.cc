@@ -41,6 +41,27 @@ TEST(Lineage, CallsAreUnderTheirActorAndAttemptsAreOneTask) {
   EXPECT_EQ(tree[1]["state_counts"], (Json{{"FAILED", 1}, {"FINISHED", 1}}));
 }
 
+TEST(Lineage, ActorsAreUnderTheTaskThatCreatedThem) {
+  auto of_actor = [](Json row, const char* type) {
+    row["type"] = type;
+    row["actor_id"] = "aa";
+    row["func_or_class_name"] = row["name"];
+    return row;
+  };
+  Json made = of_actor(task("i", "A.__init__", "t", 6), "ACTOR_CREATION_TASK"), call = of_actor(task("m", "A.m", "elsewhere", 8), "ACTOR_TASK");
+  Json tree = lineage_of({call, made, task("t", "maker", "driver", 5)});
+  ASSERT_EQ(tree.size(), 1u);
+  EXPECT_EQ(tree[0]["key"], "t");
+  ASSERT_EQ(tree[0]["children"].size(), 1u);
+  const Json& actor = tree[0]["children"][0];
+  EXPECT_EQ(actor["key"], "aa");
+  EXPECT_EQ(actor["children"][0]["key"], "i");
+  EXPECT_EQ(actor["children"][1]["key"], "m");
+  // One that created itself ends nothing.
+  Json circle = of_actor(task("i", "A.__init__", "m", 6), "ACTOR_CREATION_TASK");
+  EXPECT_EQ(lineage_of({call, circle}).size(), 1u);
+}
+
 TEST(Lineage, ParentsInACircleEndNothing) {
   EXPECT_EQ(lineage_of({task("a", "a", "b", 1), task("b", "b", "a", 2), task("s", "s", "s", 3)}).size(), 2u);
   EXPECT_TRUE(lineage_of({}).empty());

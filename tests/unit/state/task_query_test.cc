@@ -81,6 +81,7 @@ TEST_F(TaskQueryTest, OwnerAndExecutorAreMergedAndHistoryReplacesThem) {
   TaskQuery q = query();
   proto::TaskRecord owner = live(task(1), proto::TaskRecord::SUBMITTED_TO_WORKER);
   owner.set_parent_task_id(task(9).binary());
+  owner.set_created_us(5'000);
   proto::TaskRecord executor = live(task(1), proto::TaskRecord::RUNNING);
   executor.set_pid(33);
   q.add_live(executor);
@@ -92,6 +93,7 @@ TEST_F(TaskQueryTest, OwnerAndExecutorAreMergedAndHistoryReplacesThem) {
   EXPECT_EQ(found.total, 3);
   EXPECT_EQ(column(found, "state"), (std::vector<std::string>{"RUNNING", "PENDING_ARGS_AVAIL", "FINISHED"}));
   EXPECT_EQ(found.rows[0]["parent_task_id"], task(9).hex());
+  EXPECT_EQ(found.rows[0]["creation_time_ms"], 5);
   EXPECT_EQ(found.rows[0]["worker_pid"], 33);
 }
 
