@@ -4,6 +4,7 @@
 #include "cli/job_common.h"
 #include "cli/output.h"
 #include "common/base/ids.h"
+#include "common/base/readable.h"
 
 namespace rt::cli {
 namespace {

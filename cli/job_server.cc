@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "common/api_json/job_request.h"
 #include "common/base/environment.h"
+#include "common/base/readable.h"
 
 namespace rt::cli {
 namespace {

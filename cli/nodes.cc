@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/style.h"
 #include "common/base/ids.h"
+#include "common/base/readable.h"
 #include "common/resources/resource_set.h"
 
 namespace rt::cli {

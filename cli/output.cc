@@ -5,23 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <csignal>
 #include <cstring>
 
 #include "cli/style.h"
 #include "cli/yaml.h"
+#include "common/base/readable.h"
 
 namespace rt::cli {
-namespace {
-
-std::string formatted_time(int64_t wall_ms, const char* format) {
-  if (wall_ms <= 0) return {};
-  std::time_t seconds = wall_ms / 1000;
-  return fmt::format(fmt::runtime(format), fmt::localtime(seconds));
-}
-
-}  // namespace
 
 std::string table(const std::vector<Words>& rows) {
   std::vector<size_t> widths;
@@ -43,24 +34,7 @@ std::string boxed(const std::string& line) {
   return rule + "\n" + line + "\n" + rule + "\n";
 }
 
-std::string binary_bytes(double bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  size_t unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{:.0f}B", bytes) : fmt::format("{:.2f}{}", bytes, kUnits[unit]);
-}
-
-std::string local_time(int64_t wall_ms) { return formatted_time(wall_ms, "{:%Y-%m-%d %H:%M:%S}"); }
-std::string file_time(int64_t wall_ms) { return formatted_time(wall_ms, "{:%Y-%m-%d_%H-%M-%S}"); }
-
-std::string amount(double value) {
-  std::string text = fmt::format("{:.4f}", value);
-  while (text.ends_with('0') && !text.ends_with(".0")) text.pop_back();
-  return text;
-}
+std::string file_time(int64_t wall_ms) { return wall_ms <= 0 ? "" : fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(static_cast<std::time_t>(wall_ms / 1000))); }
 
 std::string data_text(const CommandLine& line, const api_json::Json& data) {
   return line.get("format") == "yaml" ? yaml_document(data) : data.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n";

@@ -14,12 +14,7 @@ namespace rt::cli {
 // Columns as wide as their widest cell; the header first.
 std::string table(const std::vector<Words>& rows);
 std::string boxed(const std::string& line);
-// "0B", "16.17GiB": binary units, as in `status`.
-std::string binary_bytes(double bytes);
-std::string local_time(int64_t wall_ms);            // 2024-01-31 12:34:56; empty for 0
 std::string file_time(int64_t wall_ms);             // 2024-01-31_12-34-56
-// A resource amount without needless digits: 2.0, 0.5, 0.0001.
-std::string amount(double value);
 // As --format says: JSON, or one YAML document.
 std::string data_text(const CommandLine& line, const api_json::Json& data);
 void print_data(const CommandLine& line, const api_json::Json& data);

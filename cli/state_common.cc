@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
+#include "common/base/readable.h"
 #include "common/launch/launch.h"
 #include "common/state/over_http.h"
 

@@ -6,7 +6,7 @@
 #include "cli/head_client.h"
 #include "cli/output.h"
 #include "cli/screen.h"
-#include "cli/status_text.h"
+#include "common/state/status_text.h"
 
 namespace rt::cli {
 namespace {
@@ -22,7 +22,7 @@ class StatusPages {
       head_ = std::move(head);
     }
     RT_ASSIGN(auto status, head_->client->call(&proto::HeadService::Stub::GetClusterStatus, proto::Empty(), kAnswerUs));
-    return line_.for_programs() ? data_text(line_, status_json(status)) : status_text(status, line_.has("verbose"));
+    return line_.for_programs() ? data_text(line_, state::status_json(status)) : state::status_text(status, line_.has("verbose"));
   }
 
  private:

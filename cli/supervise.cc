@@ -16,6 +16,7 @@
 
 #include "cli/output.h"
 #include "common/base/clock.h"
+#include "common/base/readable.h"
 #include "common/daemon/notify.h"
 
 namespace rt::cli {

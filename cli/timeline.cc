@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/state_common.h"
 #include "common/base/clock.h"
+#include "common/base/readable.h"
 #include "common/events/timeline.h"
 #include "common/launch/launch.h"
 

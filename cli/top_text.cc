@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "cli/output.h"
-#include "cli/status_text.h"
 #include "cli/style.h"
 #include "common/base/ids.h"
+#include "common/base/readable.h"
 #include "common/resources/resource_set.h"
+#include "common/state/status_text.h"
 
 namespace rt::cli {
 namespace {
@@ -102,7 +103,7 @@ std::string top_text(const ClusterLook& look, TopOrder order, size_t nodes, size
   std::string text = fmt::format("{}  {}  {} nodes  session {}\n", painted("rayctl top", Ink::kTitle), local_time(look.status.wall_time_ms()), look.nodes.size(), look.status.session_name());
   std::string tasks;
   for (const auto& [state, count] : look.tasks) tasks += fmt::format("{}{} {}", tasks.empty() ? "" : ", ", count, state);
-  text += fmt::format("Resources in use: {}\nTasks: {}\n", usage_summary(look.status), tasks.empty() ? "none yet" : tasks);
+  text += fmt::format("Resources in use: {}\nTasks: {}\n", state::usage_summary(look.status), tasks.empty() ? "none yet" : tasks);
   int64_t waiting = 0;
   for (const auto& demand : look.status.demands()) waiting += demand.count();
   if (waiting > 0) text += fmt::format("Waiting for resources: {}+ (`rayctl debug` says for what)\n", waiting);

@@ -23,7 +23,7 @@ ALLOWED = [
     ("common/metrics/", ["common/base/", "common/proto/"]),
     ("common/rpc/", ["common/base/", "common/net/", "common/proto/", "common/tls/"]),
     ("common/daemon/", ["common/base/", "common/config/", "common/net/"]),
-    ("common/state/", ["common/base/", "common/http/client_tls.h", "common/profile/render.h", "common/proto/", "common/api_json/", "common/events/", "common/metrics/", "common/net/address.h", "common/net/poll_loop.h", "common/rpc/"]),
+    ("common/state/", ["common/base/", "common/http/client_tls.h", "common/profile/render.h", "common/proto/", "common/api_json/", "common/events/", "common/metrics/", "common/resources/", "common/net/address.h", "common/net/poll_loop.h", "common/rpc/"]),
     ("common/api_json/", ["common/base/", "common/proto/", "common/resources/"]),
     ("common/profile/", ["common/base/", "common/proto/"]),
     ("common/profile_service/", ["common/base/", "common/proto/", "common/profile/", "common/net/", "common/rpc/"]),

@@ -1,11 +1,11 @@
 #include "common/state/cluster_events.h"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "common/base/ids.h"
+#include "common/base/readable.h"
 
 namespace rt::state {
 namespace {
@@ -69,11 +69,6 @@ void add_actor(const proto::ActorInfo& actor, std::vector<ClusterEvent>* out) {
   one.pid = actor.death().pid();
   one.custom_fields = {{"actor_id", id}, {"job_id", one.job_id}, {"class_name", actor.spec().class_name()}};
   out->push_back(std::move(one));
-}
-
-std::string local_time(int64_t ms) {
-  if (ms <= 0) return "";
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<std::time_t>(ms / 1000)));
 }
 
 }  // namespace

@@ -60,6 +60,11 @@ def test_actors(seen):
 def test_status(seen):
     status = seen.api.ok("/api/cluster_status", {"nocache": "1"})["clusterStatus"]
     assert status["loadMetricsReport"]["usage"]["CPU"] == [0.5, 2.0] and len(status["autoscalerReport"]["activeNodes"]) == 1
+    answer = seen.api.ok("/api/cluster_status", {"format": "1"})
+    text, printed = answer["clusterStatus"], seen.shell.ok("status")
+    assert text.startswith("======== Autoscaler status: ") and "Total Usage:\n 0.5/2.0 CPU\n" in text
+    assert text.splitlines()[1:] == printed.splitlines()[1:]        # the first line has the time
+    assert (answer["autoscalingStatus"], answer["autoscalingError"]) == (None, None)
 
 
 def test_events_and_activities(seen):

@@ -12,6 +12,7 @@
 #include "common/base/ids.h"
 #include "common/state/cluster_events.h"
 #include "common/state/sources.h"
+#include "common/state/status_text.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/node_view.h"
 #include "daemons/head/http/query.h"
@@ -107,11 +108,13 @@ class ClusterRoutes {
   }
 
   void status(Call& call) const {
-    if (is_yes(call.query("format"))) return fail(call, make_error(Code::kUnsupported, "the status as text is what `rayctl status` prints: it is not told over HTTP in this release"));
     auto sources = connect();
     if (!sources) return fail(call, sources.error());
     auto reply = (*sources)->ask_head(&HeadStub::GetClusterStatus, proto::Empty());
     if (!reply) return fail(call, reply.error());
+    if (is_yes(call.query("format"))) {
+      return succeed(call, "Got formatted cluster status.", {{"autoscaling_status", nullptr}, {"autoscaling_error", nullptr}, {"cluster_status", state::status_text(*reply, false)}});
+    }
     Json usage = Json::object(), demands = Json::array(), active = Json::object(), failures = Json::array();
     for (const auto& node : reply->nodes()) {
       if (!node.alive()) continue;

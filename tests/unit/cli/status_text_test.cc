@@ -1,10 +1,11 @@
 // The page of `status`, the JSON of nodes and resources.
-#include "cli/status_text.h"
+#include "common/state/status_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/output.h"
+#include "common/base/readable.h"
 #include "common/resources/resource_set.h"
 
 namespace rt::cli {
@@ -39,7 +40,7 @@ TEST(StatusText, AnEmptyClusterLooksAsTheContractShows) {
   status.set_wall_time_ms(1'700'000'000'000);
   std::map<std::string, double> all = {{"CPU", 2}, {"memory", 17362308218.0}, {"object_store_memory", 7440995188.0}, {"node:10.0.0.7", 1}};
   *status.add_nodes() = node_of('\x11', true, all, all);
-  std::string text = status_text(status, false);
+  std::string text = state::status_text(status, false);
   EXPECT_THAT(text, HasSubstr("======== Autoscaler status: 2023-11-1"));
   EXPECT_THAT(text, HasSubstr("Node status\n---------------------------------------------------------------\nActive:\n 1 node_1111111111"));
   EXPECT_THAT(text, HasSubstr("Pending:\n (no pending nodes)\nRecent failures:\n (no failures)\n\nResources\n-----"));
@@ -62,7 +63,7 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
   demand->set_infeasible(true);
   demand->set_what("__main__.big");
   status.add_recent_failures("node_33: NodeTerminated (ip: 10.0.0.9)");
-  std::string text = status_text(status, true);
+  std::string text = state::status_text(status, true);
   EXPECT_THAT(text, HasSubstr(" 2.5/6.0 CPU\n 0.0/1.0 a\n"));
   EXPECT_THAT(text, HasSubstr("Idle:\n 1 node_2222"));
   EXPECT_THAT(text, HasSubstr(" {'CPU': 8.0}: 3+ pending tasks/actors (infeasible"));
@@ -71,7 +72,7 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
   EXPECT_THAT(text, HasSubstr("Usage:\n  2.5/4.0 CPU\n"));
 }
 
-TEST(StatusText, WithoutNodesItSaysSo) { EXPECT_TRUE(status_text({}, false).starts_with("No cluster status.")); }
+TEST(StatusText, WithoutNodesItSaysSo) { EXPECT_TRUE(state::status_text({}, false).starts_with("No cluster status.")); }
 
 TEST(NodeJson, HasTheKeysOfRayNodesInOrder) {
   auto json = api_json::node_json(node_of('\xab', true, {{"CPU", 2}}, {{"CPU", 1}}));

@@ -1,12 +1,12 @@
-#include "cli/status_text.h"
+#include "common/state/status_text.h"
 
 #include <fmt/core.h>
 
-#include "cli/output.h"
 #include "common/base/ids.h"
+#include "common/base/readable.h"
 #include "common/resources/resource_set.h"
 
-namespace rt::cli {
+namespace rt::state {
 namespace {
 
 constexpr int kMaxFailures = 20;
@@ -117,7 +117,11 @@ std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
 
 std::string usage_summary(const proto::ClusterStatusReply& status) {
   std::string lines = usage_lines(alive_nodes(status), false), text;
-  for (const std::string& line : words_of(lines, '\n')) text += (text.empty() ? "" : ",") + line;
+  for (size_t at = 0; at < lines.size();) {
+    size_t end = lines.find('\n', at);
+    text += (text.empty() ? "" : ",") + lines.substr(at, end - at);
+    at = end + 1;
+  }
   return text.empty() ? "nothing" : text.substr(text.find_first_not_of(' '));
 }
 
@@ -139,4 +143,4 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
           {"recent_failures", failures}};
 }
 
-}  // namespace rt::cli
+}  // namespace rt::state

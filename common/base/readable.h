@@ -1,0 +1,16 @@
+// Amounts and times as people read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rt {
+
+// "0B", "16.17GiB": binary units.
+std::string binary_bytes(double bytes);
+// Of a resource, without needless digits: 2.0, 0.5, 0.0001.
+std::string amount(double value);
+// 2024-01-31 12:34:56; empty for 0.
+std::string local_time(int64_t wall_ms);
+
+}  // namespace rt
