@@ -132,14 +132,17 @@ def test_a_stranger_s_name_makes_no_lines_in_our_logs(world, name):
 
 
 @everywhere(TCP, UNIX)
-@pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
+@pytest.mark.parametrize("version", [0, raw.VERSION - 1, raw.VERSION + 1, 2**32 - 1])
 def test_another_protocol_version(world, name, version):
     listener = world.listeners[name]
     with listener.connect() as peer:
         peer.sendall(listener.preamble + raw.hello(listener.token, version))
         code, text = raw.error_of(raw.receive(peer))
-        assert code == WRONG_VERSION and f"protocol version {version}" in text and "install the same release" in text
+        assert code == WRONG_VERSION and f"protocol version {version} was offered, version {raw.VERSION} is spoken here: install the same release on every machine" in text
         assert raw.receive(peer) is None
+        me = "%s:%s" % peer.getsockname()[:2] if name == "head" else ""
+    if name == "head":
+        assert f"refused client {me}: {text}\n" in (world.session / "logs" / "head.log").read_text()
 
 
 @everywhere(["head", "node-manager", "door:worker", "door:driver"], ["raylet", "worker", "driver"])     # a store knows no cluster, only its node

@@ -1,4 +1,4 @@
-"""Every command that asks a cluster, where there is none: nothing listens, packets vanish, something listens and never answers, the token is wrong. One line names
+"""Every command that asks a cluster, where there is none: nothing listens, packets vanish, something listens and never answers, the token or the release is another. One line names
 the address, what is wrong and what to look at; exit code 1.
 
 That it takes less than 3 s is in the code, not measured here: the connection to a head and its hello have 2.5 s together (kConnectTimeoutUs in cli/head_client.cc,
@@ -6,9 +6,12 @@ Sources::kConnectUs), an HTTP server twice 1.4 s (knock() in common/state/over_h
 import contextlib
 import os
 import socket
+import socketserver
 import subprocess
+import threading
 
 import pytest
+import raw_rpc as raw
 from conftest import BIN
 from test_cli_words import COMMANDS
 from test_partition import namespaces_work
@@ -61,6 +64,25 @@ def silent_listener(address="127.0.0.1"):
         yield f"{address}:{listener.getsockname()[1]}"
 
 
+@contextlib.contextmanager
+def answering_listener(answer):
+    """Says `answer` to everyone, whatever they say."""
+    class Conversation(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.sendall(answer)
+            raw.ends(self.request)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Conversation) as server:
+        server.daemon_threads = True
+        accepting = threading.Thread(target=server.serve_forever)
+        accepting.start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            accepting.join()
+
+
 def test_nothing_listens(shell):
     all_fail(shell, ASKING, "127.0.0.1:1", ["127.0.0.1:1", "Connection refused", "is it started"])
 
@@ -99,3 +121,13 @@ def test_packets_vanish(shell):
 def test_a_wrong_token(running):
     all_fail(running, ASKING, running.address, ["token"], RAY_AUTH_TOKEN="f" * 64)
     running.ok("health-check")
+
+
+def test_another_protocol_version(shell):
+    """A head of another release: what it says of our version, and what we say of its own."""
+    ours, theirs, remedy = raw.VERSION, raw.VERSION - 1, "install the same release on every machine"
+    refusal = f"protocol version {ours} was offered, version {theirs} is spoken here: {remedy}"
+    with answering_listener(raw.frame(raw.ERROR, raw.field(1, 7) + raw.field(2, refusal))) as address:
+        all_fail(shell, ASKING, address, [f"{address}: {refusal}"])
+    with answering_listener(raw.frame(raw.HELLO_REPLY, raw.field(1, theirs) + raw.field(3, "head"))) as address:
+        all_fail(shell, ASKING, address, [f"{address}: protocol version {theirs} was offered, version {ours} is spoken here: {remedy}"])
