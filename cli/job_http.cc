@@ -119,7 +119,7 @@ class HttpJobServer final : public JobServer {
   Status check(const httplib::Result& answer) const {
     if (!answer) return make_error(Code::kUnavailable, fmt::format("no HTTP server answers at {} ({}): is the head running, and is this its dashboard's address?", address_, httplib::to_string(answer.error())));
     if (answer->status < 400) return {};
-    if (answer->status == 401 || answer->status == 403) return make_error(Code::kUnauthenticated, fmt::format("{} refuses the token: {}", address_, answer->body));
+    if (answer->status == 401 || answer->status == 403) return state::token_refused(address_, answer->body);
     return make_error(code_of_http_status(answer->status), fmt::format("{} (HTTP status {} of {})", answer->body, answer->status, address_));
   }
   Status done(const httplib::Result& answer) const { return check(answer); }

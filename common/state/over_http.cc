@@ -57,6 +57,7 @@ class Asking {
         });
     if (enough) return {};
     if (!answer) return no_answer(cluster_.head_address, answer.error());
+    if (status == 401 || status == 403) return token_refused(cluster_.head_address, reason(error));
     if (status != 200) return make_error(code_of_http_status(status), reason(error));
     return {};
   }
@@ -85,6 +86,10 @@ void add(httplib::Params* params, const char* name, const std::string& value) {
 }
 
 }  // namespace
+
+Error token_refused(const std::string& address, const std::string& said) {
+  return make_error(Code::kUnauthenticated, fmt::format("{} refuses the token ({}): set RAY_AUTH_TOKEN or put the cluster's into ~/.ray/auth_token", address, said));
+}
 
 Status knock(const std::string& address, const std::string& verify) {
   size_t slash = address.find('/', address.find("//") + 2);

@@ -12,6 +12,8 @@ bool is_http(const std::string& address);
 // Whether an HTTP server answers there, known within 3 s: asked before a question whose answer may take longer. kUnavailable: none does. `verify`: as
 // http::trust() takes it.
 Status knock(const std::string& address, const std::string& verify = "");
+// A server's 401 or 403, for people. `said`: its text.
+Error token_refused(const std::string& address, const std::string& said);
 
 // `head_address` of the cluster is that of its HTTP interface.
 Result<Answer> list_over_http(const Cluster& cluster, const Query& query);

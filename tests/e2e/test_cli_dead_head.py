@@ -12,6 +12,7 @@ import threading
 
 import pytest
 import raw_rpc as raw
+from cluster import running_dashboard
 from conftest import BIN
 from test_cli_words import COMMANDS
 from test_partition import namespaces_work
@@ -121,6 +122,13 @@ def test_packets_vanish(shell):
 def test_a_wrong_token(running):
     all_fail(running, ASKING, running.address, ["token"], RAY_AUTH_TOKEN="f" * 64)
     running.ok("health-check")
+
+
+def test_a_wrong_token_over_http(running):
+    address = "http://" + running_dashboard(running)
+    all_fail(running, OVER_HTTP, address, [address, "Invalid authentication token", "RAY_AUTH_TOKEN"], RAY_AUTH_TOKEN="f" * 64)
+    all_fail(running, OVER_HTTP, address, [address, "Missing authentication token", "RAY_AUTH_TOKEN"], RAY_AUTH_MODE="disabled")
+    running.ok("list", "nodes", f"--address={address}")
 
 
 def test_another_protocol_version(shell):

@@ -293,6 +293,14 @@ def test_a_program_that_is_not_connected(cluster):
         state.list_nodes(address="127.0.0.1:1", timeout=2)
 
 
+def test_a_wrong_token_over_http(cluster, monkeypatch):
+    address = f"http://{cluster.dashboard_url}"
+    assert len(state.list_nodes(address=address)) == 1
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "f" * 64)
+    with pytest.raises(RayStateApiException, match=r"^http\S* refuses the token \(Forbidden: Invalid authentication token\): set RAY_AUTH_TOKEN .*$"):
+        state.list_nodes(address=address)
+
+
 def test_questions_of_a_task(cluster):
     @ray.remote
     def ask():

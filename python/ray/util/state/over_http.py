@@ -37,8 +37,10 @@ def _open(address: str, path: str, query: Any, timeout: float | None) -> tuple[h
         raise ServerUnavailable(f"{address} does not answer ({error}): is the cluster running, and is this the address of its HTTP interface?") from error
 
 
-def _reason(body: bytes) -> str:
+def _reason(address: str, status: int, body: bytes) -> str:
     text = body.decode(errors="replace")
+    if status in (401, 403):
+        return f"{address} refuses the token ({text[:10_000]}): set RAY_AUTH_TOKEN or put the cluster's into ~/.ray/auth_token"
     try:
         return str(json.loads(text)["msg"])
     except (ValueError, KeyError, TypeError):
@@ -53,7 +55,7 @@ def get_result(address: str, path: str, query: Any, timeout: float) -> Any:
     finally:
         connection.close()
     if response.status != 200:
-        raise RayStateApiException(_reason(body))
+        raise RayStateApiException(_reason(address, response.status, body))
     return json.loads(body)["data"]["result"]
 
 
@@ -62,7 +64,7 @@ def stream(address: str, path: str, query: Any, timeout: float | None) -> Iterat
     connection, response = _open(address, path, query, timeout)
     try:
         if response.status != 200:
-            raise RayStateApiException(_reason(response.read()))
+            raise RayStateApiException(_reason(address, response.status, response.read()))
         while piece := response.read1(_PIECE_BYTES):
             yield piece
     except (OSError, http.client.HTTPException) as error:
