@@ -3,15 +3,17 @@
 #include <httplib.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/head_client.h"
 #include "cli/job_server.h"
+#include "cli/progress.h"
 #include "common/base/http_status.h"
 #include "common/base/ids.h"
+#include "common/base/readable.h"
 #include "common/http/client_tls.h"
 #include "common/state/over_http.h"
 
@@ -21,6 +23,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kConnectSeconds = 3, kReadSeconds = 60;
+constexpr size_t kPieceBytes = 1 << 20;        // of a package on its way
 constexpr char kNextOffset[] = "X-Ray-Next-Offset", kJobStatus[] = "X-Ray-Job-Status";
 
 std::string text_of(const Json& json, const char* name) {
@@ -103,10 +106,21 @@ class HttpJobServer final : public JobServer {
   }
 
   Status upload(const std::string& name, const std::string& file_path) override {
+    std::error_code unreadable;
+    const uint64_t size = std::filesystem::file_size(file_path, unreadable);
     std::ifstream file(file_path, std::ios::binary);
+    if (unreadable || !file) return make_error(Code::kIo, "cannot read " + file_path);
+    Progress progress("Uploading");
+    std::string piece;
+    auto next = [&](size_t offset, size_t length, httplib::DataSink& sink) {
+      progress.at(static_cast<int64_t>(offset), static_cast<int64_t>(size), binary_bytes(static_cast<double>(size)));
+      piece.resize(std::min(length, kPieceBytes));
+      file.seekg(static_cast<std::streamoff>(offset));
+      return file.read(piece.data(), static_cast<std::streamsize>(piece.size())) && sink.write(piece.data(), piece.size());
+    };
+    auto answer = client_.Put((base_ + "/api/packages/gcs/" + httplib::detail::encode_query_param(name)).c_str(), size, next, "application/octet-stream");
     if (!file) return make_error(Code::kIo, "cannot read " + file_path);
-    std::string data(std::istreambuf_iterator<char>(file), {});
-    return done(client_.Put((base_ + "/api/packages/gcs/" + httplib::detail::encode_query_param(name)).c_str(), data, "application/octet-stream"));
+    return done(answer);
   }
 
   bool lost(const Error& error) const override { return error.code == Code::kUnavailable; }

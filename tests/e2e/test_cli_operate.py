@@ -1,4 +1,5 @@
 """rayctl for those who run clusters: pages that refresh, what waits and why, nodes that leave, checks, the benchmark."""
+import hashlib
 import json
 import os
 import pty
@@ -7,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from cluster import cluster, eventually
+from cluster import cluster, eventually, running_dashboard
 from conftest import BIN
 
 import ray
@@ -43,6 +44,20 @@ class Terminal:
             self.process.kill()
         self.process.wait()
         os.close(self.screen)
+
+
+def test_the_upload_of_a_package_is_shown_on_terminals_only(running, tmp_path):
+    (tmp_path / "data").write_bytes(data := os.urandom(5 << 20))       # several pieces
+    words = ["job", "submit", f"--address=http://{running_dashboard(running)}", f"--working-dir={tmp_path}", "--", "sha256sum", "data"]
+    terminal = Terminal(running, *words)
+    try:
+        terminal.read_until(lambda text: "succeeded" in text)
+        assert hashlib.sha256(data).hexdigest() in terminal.text and "\rUploading [" in terminal.text and terminal.text.index("Uploading [") < terminal.text.index("submitted successfully")
+        assert terminal.process.wait(timeout=30) == 0
+    finally:
+        terminal.close()
+    done = running.run(*words)
+    assert done.returncode == 0 and "Uploading" not in done.stdout + done.stderr
 
 
 # ---- pages in place
