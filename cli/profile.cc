@@ -57,6 +57,7 @@ Status run(const CommandLine& line, const Request& request) {
   for (const auto& of : answer.all) {
     for (const std::string& note : of.samples.notes()) fmt::print(stderr, "Note: {}: {}\n", of.title, note);
   }
+  if (!line.has("all-threads")) profile::leave_out_idle_service(&answer.all);
   const std::string format = line.get("format", default_format(line));
   const std::string title = fmt::format("{}: {} s, {}", query.target, request.duration_ms() / 1000, line.get("mode", "wall"));
   RT_ASSIGN(std::string text, profile::render(answer.all, format, title));
@@ -76,6 +77,7 @@ int run_profile(const Words& words) {
   line.address_option().option("duration,d", "SECONDS", "how long to look (default: 10)").option("rate,r", "HZ", "looks a second (default: 100)");
   line.choice("mode", "wall|cpu|offcpu", "all time (the default), time on a processor, time asleep");
   line.flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
+  line.flag("all-threads", "also what threads of the cluster software (ray-io, ray-flush, ...) spend asleep in workers and drivers");
   line.choice("format,f", "flamegraph|speedscope|folded|text", "the default: flamegraph into a file, text on the terminal");
   line.option("output,o", "FILE", "where to (default: standard output)").option("node", "ID|IP", "processes of this node only").positional("target", true);
   if (auto code = line.parse(words)) return *code;

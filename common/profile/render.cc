@@ -29,6 +29,12 @@ void append_notes(const NamedSamples& of, const char* prefix, std::string* out) 
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
+bool is_service(const proto::StackSamples& samples, const proto::SampledThread& thread) {
+  // A daemon's threads have its name, which begins so as well.
+  auto is_named_after_process = [&](const auto& other) { return other.tid() == samples.pid() && other.name() == thread.name(); };
+  return thread.name().starts_with("ray-") && std::ranges::none_of(samples.threads(), is_named_after_process);
+}
+
 // ---- text: who costs most, and the tree
 
 struct Node {
@@ -59,7 +65,17 @@ std::string frame_text(const proto::SampledFrame& frame) {
     std::string file = frame.native() ? frame.file().substr(frame.file().rfind('/') + 1) : frame.file();
     return fmt::format("{} ({}:{})", frame.function(), file, frame.line());
   }
-  return frame.module().empty() ? frame.function() : fmt::format("{} ({})", frame.function(), frame.module());
+  return frame.module().empty() || frame.function() == "[" + frame.module() + "]" ? frame.function() : fmt::format("{} ({})", frame.function(), frame.module());
+}
+
+void leave_out_idle_service(AllSamples* all) {
+  for (auto& of : *all) {
+    auto& stacks = *of.samples.mutable_stacks();
+    for (auto& stack : stacks) {
+      if (is_service(of.samples, of.samples.threads(static_cast<int>(stack.thread())))) stack.set_off_cpu(0);
+    }
+    stacks.erase(std::remove_if(stacks.begin(), stacks.end(), [](const auto& stack) { return looks(stack) == 0; }), stacks.end());
+  }
 }
 
 std::string stacks_text(const AllSamples& all) {

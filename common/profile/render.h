@@ -22,6 +22,9 @@ using AllSamples = std::vector<NamedSamples>;
 std::string frame_text(const proto::SampledFrame& frame);
 std::string thread_text(const proto::SampledThread& thread);     // "ray-io (4711)"; "thread (4711)" when nobody named it
 
+// What this software's own threads in workers and drivers ("ray-io", "ray-flush", ...) spent asleep: they wait all the time, for the program.
+void leave_out_idle_service(AllSamples* all);
+
 // Each thread's stack, innermost first, of all processes.
 std::string stacks_text(const AllSamples& all);
 std::string folded(const AllSamples& all);          // "process;thread;outermost;...;innermost COUNT" lines

@@ -73,6 +73,7 @@ uint32_t StackTable::native_frame(uint64_t pc, std::string_view evaluator) {
   auto [it, is_new] = native_ids_.try_emplace(pc, 0);
   if (!is_new) return it->second;
   NativeName name = unwinder_->name(pc);
+  const bool known = name.known;
   // A compiler may have moved a part of it away: NAME.cold
   bool evaluates = !evaluator.empty() && (name.function == evaluator || name.function.starts_with(std::string(evaluator) + "."));
   if (evaluates) return it->second = kEvaluator;
@@ -82,7 +83,9 @@ uint32_t StackTable::native_frame(uint64_t pc, std::string_view evaluator) {
   named.set_line(name.line);
   named.set_module(std::move(name.module));
   named.set_native(true);
-  return it->second = frame(named);
+  it->second = frame(named);
+  if (!known) unknown_.insert(it->second);
+  return it->second;
 }
 
 std::vector<uint32_t> StackTable::merged(const Stack& stack, std::string_view evaluator) {
@@ -91,7 +94,7 @@ std::vector<uint32_t> StackTable::merged(const Stack& stack, std::string_view ev
   for (uint64_t pc : stack.pcs) {
     uint32_t id = native_frame(pc, evaluator);
     if (id != kEvaluator) {
-      frames.push_back(id);
+      if (frames.empty() || frames.back() != id || !unknown_.contains(id)) frames.push_back(id);
       continue;
     }
     while (next < stack.language.size()) {

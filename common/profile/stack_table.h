@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "common/profile/language.h"
@@ -42,6 +43,7 @@ class StackTable {
   std::vector<proto::SampledFrame> frames_;
   std::unordered_map<std::string, uint32_t> frame_ids_;
   std::unordered_map<uint64_t, uint32_t> native_ids_;
+  std::unordered_set<uint32_t> unknown_;            // native frames without a symbol: a run of one of them is one frame
   std::vector<uint64_t> pcs_;                       // scratch
   std::vector<FrameName> names_;
 };

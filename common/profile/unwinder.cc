@@ -46,8 +46,9 @@ NativeName Unwinder::name(uint64_t pc) {
   ray_unwind_symbol found{};
   api_.symbol(self_, pc, &found);
   NativeName name;
-  name.function = found.function ? found.function : fmt::format("{:#x}", pc);
   if (found.module) name.module = std::filesystem::path(found.module).filename();
+  name.known = found.function != nullptr;
+  name.function = name.known ? found.function : fmt::format("[{}]", found.module ? name.module : "generated code");
   if (found.file) name.file = found.file;
   name.line = found.line;
   return name;

@@ -12,7 +12,8 @@
 namespace rt::profile {
 
 struct NativeName {
-  std::string function, module, file;
+  std::string function, module, file;     // without a symbol the function is "[MODULE]"
+  bool known = false;
   int line = 0;
 };
 

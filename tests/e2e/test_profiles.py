@@ -163,7 +163,11 @@ def test_modes_and_formats_of_a_profile(running, tmp_path):
     job = ray.get_runtime_context().get_job_id()
     speedscope = json.loads(running.shell.ok(*profile, "--format=speedscope", job))
     assert "speedscope" in speedscope["$schema"] and any(frame["name"] == "spin" for frame in speedscope["shared"]["frames"])
-    assert "self   total  function" in running.shell.ok(*profile, "all")
+    text = running.shell.ok(*profile, "all")
+    assert "self   total  function" in text and not re.search(r"0x[0-9a-f]{4}", text), text
+    # Threads of the cluster software that only wait are seen when they are asked for.
+    assert not re.search(r";ray-io \(\d+\);.*poll", off), off
+    assert re.search(r";ray-io \(\d+\);.*poll", running.shell.ok(*profile, "--mode=offcpu", "--format=folded", "--all-threads", "all"))
     ray.get(gate.let_go.remote())
     ray.get(tasks)
 

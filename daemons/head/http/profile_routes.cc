@@ -182,6 +182,7 @@ Result<std::string> sample_builtin(const ApiContext& context, const Call& call, 
   request.set_mode(flag(call, "idle", defaults.idle) ? Request::WALL : Request::CPU);
   query.profile = request;
   RT_ASSIGN(auto answer, state::profile_processes(context.cluster, query));
+  profile::leave_out_idle_service(&answer.all);
   return profile::render(answer.all, format, fmt::format("process {}: {} s{}", query.target, duration_s, advise ? " (built-in sampler; py-spy is not installed with root permissions)" : ""));
 }
 

@@ -132,6 +132,7 @@ class Helper {
     return owner_ == ::getpid();
   }
   void run() {
+    pthread_setname_np(pthread_self(), "ray-copy");
     std::unique_lock lock(mutex_);
     for (;;) {
       wake_.wait(lock, [this] { return job_ != nullptr && !working_; });

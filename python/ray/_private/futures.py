@@ -7,6 +7,7 @@ import weakref
 from collections import deque
 
 from ray import _raylet
+from ray._private import service_thread
 
 _tokens = itertools.count(1)
 
@@ -126,7 +127,7 @@ class _Helper:
         self.queue = _raylet.CompletionQueue()
         self.waiting = {}
         self.lost = _Lost()
-        threading.Thread(target=self.run, name="ray_futures", daemon=True).start()
+        service_thread.start(self.run, "ray-futures")
 
     def run(self):
         import select

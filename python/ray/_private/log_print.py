@@ -4,10 +4,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 import time
 
 from ray import _raylet
+from ray._private import service_thread
 from ray._private.options import number_from_environment
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
@@ -94,8 +94,7 @@ class LogPrinter:
             self.dedup = Deduplicator(number_from_environment("RAY_DEDUP_LOGS_AGG_WINDOW_S", float, 5.0), _regex("RAY_DEDUP_LOGS_ALLOW_REGEX"),
                                       _regex("RAY_DEDUP_LOGS_SKIP_REGEX"))
         self.stopping = False
-        self.thread = threading.Thread(target=self.run, name="ray_print_logs", daemon=True)
-        self.thread.start()
+        self.thread = service_thread.start(self.run, "ray-print-logs")
 
     def prefix(self, line) -> str:
         name, ip, _, pid, _, notice = line

@@ -20,7 +20,7 @@ import ray.exceptions
 import ray.remote_function
 import ray.runtime_context  # noqa: F401
 from ray import _raylet
-from ray._private import executor, worker
+from ray._private import executor, service_thread, worker
 
 
 def _limit(name: str, default: int) -> int:
@@ -230,7 +230,7 @@ class _Flusher:
             self._open.set()
             if not self._started:
                 self._started = True
-                threading.Thread(target=self._run, name="ray_flush", daemon=True).start()
+                service_thread.start(self._run, "ray-flush")
 
     def _run(self):
         while True:

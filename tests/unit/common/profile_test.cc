@@ -182,6 +182,17 @@ TEST(ProfileTest, AThreadMayAnswerAfterTheLastLook) {
   close(late);
 }
 
+extern "C" void call_through_nameless_frames(void (*last)());      // nameless_frames.cc
+
+TEST(ProfileTest, ARunOfFramesWithoutASymbolIsOneFrame) {
+  Threads threads;
+  int burns = threads.start([] { call_through_nameless_frames(burn_here); });
+  auto samples = take_stacks(true);
+  ASSERT_TRUE(samples);
+  EXPECT_THAT(of_thread(*samples, burns).folded, HasSubstr(";call_through_nameless_frames;[libnameless_frames.so];rt::profile::(anonymous namespace)::burn_here();"));
+  EXPECT_THAT(folded({{"x", *samples}}), HasSubstr(";[libnameless_frames.so];"));
+}
+
 // ---- a language of two frames
 
 constexpr uint64_t kInner = 7, kOuter = 8;
@@ -250,6 +261,33 @@ TEST(ProfileTest, OneAtATimeAndWithinBounds) {
   stop = true;
   other.join();
   EXPECT_TRUE(take_stacks(true));
+}
+
+// A thread of `samples` that was on a processor once and asleep 99 times.
+void add_mostly_asleep(StackSamples* samples, int tid, const std::string& name) {
+  auto* stack = samples->add_stacks();
+  stack->set_thread(static_cast<uint32_t>(samples->threads_size()));
+  stack->set_on_cpu(1);
+  stack->set_off_cpu(99);
+  auto* thread = samples->add_threads();
+  thread->set_tid(tid);
+  thread->set_name(name);
+}
+
+TEST(ProfileTest, WhatServiceThreadsSleepCanBeLeftOut) {
+  StackSamples driver, daemon;
+  driver.set_pid(10);
+  add_mostly_asleep(&driver, 10, "python3");
+  add_mostly_asleep(&driver, 11, "ray-io");
+  add_mostly_asleep(&driver, 12, "operators");
+  driver.add_stacks()->set_thread(1);
+  driver.mutable_stacks(3)->set_off_cpu(5);
+  daemon.set_pid(20);
+  add_mostly_asleep(&daemon, 20, "ray-head");
+  add_mostly_asleep(&daemon, 21, "ray-head");
+  AllSamples all = {{"driver", driver}, {"head", daemon}};
+  leave_out_idle_service(&all);
+  EXPECT_EQ(folded(all), "driver;python3 (10) 100\ndriver;ray-io (11) 1\ndriver;operators (12) 100\nhead;ray-head (20) 100\nhead;ray-head (21) 100\n");
 }
 
 TEST(ProfileTest, FormatsSayTheSame) {

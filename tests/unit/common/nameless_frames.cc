@@ -1,0 +1,24 @@
+// A library without names but that of its entry: as distributions ship programs.
+namespace {
+
+volatile int g_here = 0;
+
+[[gnu::noinline]] void third(void (*last)()) {
+  last();
+  g_here = 3;       // no tail call: the frame stays
+}
+[[gnu::noinline]] void second(void (*last)()) {
+  third(last);
+  g_here = 2;
+}
+[[gnu::noinline]] void first(void (*last)()) {
+  second(last);
+  g_here = 1;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void call_through_nameless_frames(void (*last)()) {
+  first(last);
+  g_here = 0;
+}
