@@ -52,9 +52,10 @@ const char* exit_type(const proto::ProcessInfo& process) {
   if (process.is_driver()) return "INTENDED_USER_EXIT";
   switch (exit.kind()) {
     case proto::ExitInfo::EXITED: return exit.exit_code() == 0 ? "INTENDED_USER_EXIT" : "SYSTEM_ERROR";
-    case proto::ExitInfo::INTENTIONAL:
+    case proto::ExitInfo::INTENTIONAL: return process.actor_id().empty() ? "INTENDED_SYSTEM_EXIT" : "INTENDED_USER_EXIT";   // idle; exit_actor
     case proto::ExitInfo::OUT_OF_SCOPE: return "INTENDED_USER_EXIT";
     case proto::ExitInfo::KILLED_BY_USER:
+    case proto::ExitInfo::OWNER_DIED:
     case proto::ExitInfo::JOB_FINISHED: return "INTENDED_SYSTEM_EXIT";
     case proto::ExitInfo::INIT_FAILED: return "USER_ERROR";
     case proto::ExitInfo::OUT_OF_MEMORY: return "NODE_OUT_OF_MEMORY";

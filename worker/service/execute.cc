@@ -362,9 +362,12 @@ void Worker::Impl::request_exit(int code) {
 
 bool Worker::Impl::may_leave() const {
   if (executing > 0 || !incoming.empty() || !held_replies.empty()) return false;
-  // What a task of this worker put stays readable as long as somebody refers to it. An actor's objects end with the actor.
-  return actor || refs->owned() == 0;
+  // An actor's objects and tasks end with the actor.
+  return actor || !is_needed();
 }
+
+// What a task of this worker put stays readable as long as somebody refers to it, and what it submitted runs on though nobody waits for it.
+bool Worker::Impl::is_needed() const { return refs->owned() > 0 || submitter->pending() > 0 || actors->pending() > 0; }
 
 void Worker::Impl::leave_if_idle() {
   if (exit_when_idle && !exiting && may_leave()) request_exit(0);
@@ -453,16 +456,17 @@ int Worker::Impl::run(Executor& the_executor) {
       last_flush_us = now;
     }
   }
+  submitter->return_idle_leases();      // else their workers would end with this one
   loop->flush_all();
   flush_records();
   loop->flush_all();
   return exit_code;
 }
 
-// What its tasks put and somebody still refers to lives here: then the process stays until a later call.
+// A process that is needed stays until a later call.
 bool Worker::Impl::was_last_call(ExecTemplate& function) {
   int max_calls = function.spec.max_calls();
-  return max_calls > 0 && ++function.calls >= max_calls && !actor && refs->owned() == 0;
+  return max_calls > 0 && ++function.calls >= max_calls && !actor && !is_needed();
 }
 
 // The reply leaves when every borrow it ends or begins is known to the owners concerned.

@@ -268,6 +268,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void leave(bool graceful);
   void exit_actor(const std::string& why);                                       // (L) by its own wish: nothing that waits starts any more
   bool may_leave() const;                                                        // (L)
+  bool is_needed() const;                                                        // (L) by others, when it has nothing to do
   void leave_if_idle();                                                          // (L) after the last of what a graceful exit waited for
   ExecTemplate* exec_template(std::string_view serialized);                      // (L)
 

@@ -1,0 +1,96 @@
+"""Workers that end as they should: nothing of it looks like a crash, and nobody loses work by it."""
+import os
+import threading
+
+import pytest
+
+import ray
+from cluster import cluster, eventually
+from ray.util import state
+
+
+@pytest.fixture(scope="module")
+def running():
+    with cluster(cpus=4, settings={"prestart_workers": 0, "idle_worker_timeout_ms": 100}) as made:
+        yield made
+
+
+@ray.remote(num_cpus=0, max_concurrency=8)
+class Gate:
+    def __init__(self):
+        self.there, self.met, self.opened = 0, threading.Barrier(2), threading.Event()
+
+    def meet(self):
+        self.met.wait()
+        return True
+
+    def arrive_and_wait(self):
+        self.there += 1
+        self.opened.wait()
+
+    def arrived(self):
+        return self.there
+
+    def open(self):
+        self.opened.set()
+
+
+def ended():
+    return {worker.pid: worker.exit_type for worker in state.list_workers(filters=[("is_alive", "=", False), ("worker_type", "=", "WORKER")], detail=True)}
+
+
+def test_an_idle_worker_stays_as_long_as_what_it_submitted(running, tmp_path):
+    @ray.remote
+    def child(gate):
+        ray.get(gate.arrive_and_wait.remote())
+        (tmp_path / "done").touch()
+
+    @ray.remote
+    def parent(gate):
+        child.remote(gate)      # whose result nobody wants
+        return os.getpid()
+
+    @ray.remote
+    def meet(gate):
+        assert ray.get(gate.meet.remote())
+        return os.getpid()
+
+    gate = Gate.remote()
+    pid = ray.get(parent.remote(gate))
+    assert eventually(lambda: ray.get(gate.arrived.remote()) == 1)
+    # Others that are idle later have ended: so would the parent's.
+    others = set(ray.get([meet.remote(gate) for _ in range(2)])) - {pid}
+    assert eventually(lambda: others <= set(ended())), ended()
+    assert pid not in ended()
+    gate.open.remote()
+    assert eventually((tmp_path / "done").exists)
+    assert eventually(lambda: pid in ended()), ended()
+    assert set(ended().values()) == {"INTENDED_SYSTEM_EXIT"}, ended()
+
+
+def test_workers_whose_driver_leaves_did_not_crash(running):
+    before = set(ended())
+    running.program("""
+        import ray
+        ray.init()
+
+        @ray.remote(num_cpus=0)
+        class Here:
+            async def there(self):
+                self.told = True
+            async def is_there(self):
+                return hasattr(self, "told")
+
+        @ray.remote
+        def stays(here):
+            import time
+            ray.get(here.there.remote())
+            time.sleep(1000)
+
+        here = Here.remote()
+        running = stays.remote(here)
+        while not ray.get(here.is_there.remote()):
+            pass
+    """).communicate(timeout=60)
+    new = eventually(lambda: (found := {pid: how for pid, how in ended().items() if pid not in before}) and len(found) >= 2 and found)
+    assert new and set(new.values()) == {"INTENDED_SYSTEM_EXIT"}, ended()
