@@ -3,7 +3,9 @@ import http.client
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
 import threading
 import urllib.parse
 import xml.etree.ElementTree
@@ -20,13 +22,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def running():
     with cluster(cpus=12) as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    path = tmp_path_factory.mktemp("lib") / "liboperators.so"
-    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "-pthread", "-o", path, f"{HERE}/native_lock.c"], check=True)
-    return str(path)
 
 
 @ray.remote
@@ -110,7 +105,10 @@ def test_a_task_an_actor_thread_and_a_driver_show_python_and_native_frames(runni
     ray.get(running_task)
 
 
-def test_a_native_call_that_holds_the_gil_shows(running, library):
+def test_a_native_call_that_holds_the_gil_shows(running, tmp_path):
+    library = str(tmp_path / "hold.so")
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "-o", library, f"{HERE}/native_hold.c"], check=True)
+
     @ray.remote
     class Holder:
         def pid(self):
@@ -127,10 +125,10 @@ def test_a_native_call_that_holds_the_gil_shows(running, library):
 
     def held():
         seen["text"] = running.shell.ok("stack", f"--address={running.address}", str(pid))
-        return re.search(r"hold \(native_lock\.c:\d+\)", seen["text"])
+        return re.search(r"hold \(native_hold\.c:\d+\)", seen["text"])
     assert eventually(held, 20), seen
-    (block,) = [block for block in blocks_of(seen["text"]) if "native_lock.c" in block]
-    assert block.index("native_lock.c") < block.index("hold_it (")
+    (block,) = [block for block in blocks_of(seen["text"]) if "native_hold.c" in block]
+    assert block.index("native_hold.c") < block.index("hold_it (")
     ray.kill(holder)
 
 
@@ -178,23 +176,17 @@ def test_daemons_profile_themselves(running):
         assert f"{daemon}" in text and "main" in text, text
 
 
-def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running, library, tmp_path):
-    """Seed 003: the Python thread waits for a native thread, which waits for a lock of the machine: neither uses a processor."""
-    @ray.remote
-    class Trainer:
-        def __init__(self, library, lock):
-            import ctypes
-            self.lib = ctypes.CDLL(library)
-            self.lib.start(lock.encode())
-
-        def train(self, steps):
-            for _ in range(steps):
-                self.lib.step()
-
-    trainers = [Trainer.remote(library, str(tmp_path / "lock")) for _ in range(8)]
-    ray.get([trainer.train.remote(1) for trainer in trainers])
-    work = [trainer.train.remote(100_000) for trainer in trainers]
-    text = running.shell.ok("profile", f"--address={running.address}", "--duration=3", "--format=folded", "Trainer")
+def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running):
+    """Seed 003, by the program of docs/profiling.md: the Python thread waits for a native thread, which waits for a lock of the machine: neither uses a processor."""
+    program = subprocess.Popen([sys.executable, f"{HERE}/../../docs/examples/slow_behind_a_lock.py"], env={**running.shell.env, "RAY_ADDRESS": running.address}, stdout=subprocess.PIPE, text=True)
+    try:
+        alone = float(re.match(r"1 process: (\d+) steps", program.stdout.readline()).group(1))
+        together = [float(rate) for rate in re.match(r"8 processes: ([\d.]+) to ([\d.]+) steps", program.stdout.readline()).groups()]
+        assert sum(together) / 2 < alone / 2, (alone, together)
+        text = running.shell.ok("profile", f"--address={running.address}", "--duration=3", "--format=folded", "Trainer")
+    finally:
+        program.send_signal(signal.SIGINT)
+        program.communicate(timeout=30)
     lines = [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1])) for line in text.splitlines()]
     operators = [(frames, count) for frames, count in lines if frames[1].startswith("operators")]
     assert len({frames[0] for frames, _ in operators}) == 8, text
@@ -202,9 +194,7 @@ def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running
     assert behind_lock > 0.5 * sum(count for _, count in operators), text
     waiting = sum(count for frames, count in lines if any("Trainer.train (" in frame for frame in frames))
     assert waiting > 0, "the Python thread shows what it waits for"
-    for trainer in trainers:
-        ray.kill(trainer)
-    del work
+    assert program.returncode == 0
 
 
 def test_wrong_words_are_one_clear_line(running):

@@ -1,5 +1,5 @@
-/* A library as in the seed's case: operators run in a native thread of their own; one of them asks the system for properties, which only one process of the machine can do
-   at a time (here: behind a lock on a file, for a moment each). */
+/* Operators run in a native thread of their own; one of them asks the system for properties, which only one process of the machine can do at a time (here: behind a lock on a
+   file, for a moment each). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -52,9 +52,4 @@ void step(void) {
   pthread_cond_broadcast(&changed);
   while (finished < mine) pthread_cond_wait(&changed, &mutex);
   pthread_mutex_unlock(&mutex);
-}
-
-/* Keeps the GIL when called through ctypes.PyDLL. */
-void hold(volatile int* end) {
-  while (!*end) poll(NULL, 0, 50);
 }
