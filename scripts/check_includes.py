@@ -27,7 +27,7 @@ ALLOWED = [
     ("common/api_json/", ["common/base/", "common/proto/", "common/resources/"]),
     ("common/profile/", ["common/base/", "common/proto/"]),
     ("common/profile_service/", ["common/base/", "common/proto/", "common/profile/", "common/net/", "common/rpc/"]),
-    ("common/launch/", ["common/base/", "common/config/", "common/resources/", "common/net/address.h", "common/net/probe.h"]),
+    ("common/launch/", ["common/base/", "common/config/", "common/resources/", "common/net/address.h", "common/net/listen.h", "common/net/probe.h"]),
     ("common/", ["common/"]),
     ("daemons/object_store/client/", ["common/", "daemons/object_store/"]),
     ("daemons/", ["common/"]),

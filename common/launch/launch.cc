@@ -20,6 +20,7 @@
 #include "common/launch/session.h"
 #include "common/launch/spawn.h"
 #include "common/net/address.h"
+#include "common/net/listen.h"
 #include "common/net/probe.h"
 
 namespace rt::launch {
@@ -153,10 +154,10 @@ class NodeStarter {
       RT_ASSIGN(int port, net::bound_port(fd));
       node_.head_address = net::Address::tcp(node_.node_ip, port).to_string();
     }
-    RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(host, options_.node_manager_port)));
+    RT_ASSIGN(int fd, net::listen_on_port(host, options_.node_manager_port, "--node-manager-port"));
     node_manager_listener_.reset(fd);
     RT_ASSIGN(node_.node_manager_port, net::bound_port(fd));
-    RT_ASSIGN(int metrics, net::listen_on(net::Address::tcp(host, options_.metrics_export_port)));
+    RT_ASSIGN(int metrics, net::listen_on_port(host, options_.metrics_export_port, "--metrics-export-port"));
     metrics_listener_.reset(metrics);
     RT_ASSIGN(node_.metrics_export_port, net::bound_port(metrics));
     return check_node_ip(node_.node_ip, node_.node_manager_port, &node_.warnings);

@@ -8,19 +8,22 @@
 #include <unistd.h>
 
 #include "common/net/address.h"
+#include "common/net/listen.h"
 #include "common/net/probe.h"
 #include "common/net/sockets.h"
 
 namespace rt::net {
 namespace {
 
-Error bind_error(const Address& address, int errnum) {
+constexpr int kBacklog = 1024;
+
+Error bind_error(const Address& address, const char* option, int errnum) {
   if (errnum == EADDRINUSE) {
-    return make_error(Code::kIo, fmt::format("port {} on {} is in use: choose another with --port, or stop what listens there", address.port,
-                                             address.host.empty() ? "*" : address.host));
+    return make_error(Code::kIo, fmt::format("port {} on {} is in use: choose another with {}, or stop what listens there", address.port,
+                                             address.host.empty() ? "*" : address.host, option));
   }
   if (errnum == EACCES) {
-    return make_error(Code::kIo, fmt::format("port {} needs privileges this process does not have: choose one above 1023 with --port", address.port));
+    return make_error(Code::kIo, fmt::format("port {} needs privileges this process does not have: choose one above 1023 with {}", address.port, option));
   }
   if (errnum == EADDRNOTAVAIL) {
     return make_error(Code::kIo, fmt::format("{} is not an address of this machine: correct --host or --node-ip-address", address.host));
@@ -28,7 +31,7 @@ Error bind_error(const Address& address, int errnum) {
   return errno_error("cannot listen on " + address.to_string(), errnum);
 }
 
-Result<int> listen_tcp(const Address& address, int backlog) {
+Result<int> listen_tcp(const Address& address, int backlog, const char* option) {
   RT_ASSIGN(std::vector<SockAddr> candidates, resolve(address.host, address.port, true));
   const SockAddr& where = candidates.front();
   Fd fd(::socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -36,8 +39,7 @@ Result<int> listen_tcp(const Address& address, int backlog) {
   int on = 1, off = 0;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));   // not SO_REUSEPORT: a second listener shall fail
   if (where.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  if (::bind(fd.get(), where.get(), where.size) != 0) return bind_error(address, errno);
-  if (::listen(fd.get(), backlog) != 0) return bind_error(address, errno);
+  if (::bind(fd.get(), where.get(), where.size) != 0 || ::listen(fd.get(), backlog) != 0) return bind_error(address, option, errno);
   return fd.release();
 }
 
@@ -86,7 +88,9 @@ Result<int> listen_unix(const std::string& path, int backlog) {
 }  // namespace
 
 Result<int> listen_on(const Address& address, int backlog) {
-  return address.kind == Address::Kind::kUnix ? listen_unix(address.path, backlog) : listen_tcp(address, backlog);
+  return address.kind == Address::Kind::kUnix ? listen_unix(address.path, backlog) : listen_tcp(address, backlog, "--port");
 }
+
+Result<int> listen_on_port(const std::string& host, int port, const char* option) { return listen_tcp(Address::tcp(host, port), kBacklog, option); }
 
 }  // namespace rt::net

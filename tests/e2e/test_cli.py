@@ -61,7 +61,7 @@ def test_a_dashboard_whose_port_is_taken_is_missed_at_the_start(shell):
     assert done.returncode == 0 and "to talk to it over HTTP" not in done.stdout
     (warning,) = done.stderr.splitlines()
     assert warning.startswith("Warning: the dashboard") and "--dashboard-port" in warning
-    assert f"port {taken_port} on 127.0.0.1 is in use" in pathlib.Path(re.search(r"\S+/head\.log", warning)[0]).read_text()
+    assert f"port {taken_port} on 127.0.0.1 is in use: choose another with --dashboard-port" in pathlib.Path(re.search(r"\S+/head\.log", warning)[0]).read_text()
 
 
 def test_force_stop_ends_what_hangs(shell):

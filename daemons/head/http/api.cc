@@ -1,12 +1,14 @@
 #include "daemons/head/http/api.h"
 
 #include "common/net/address.h"
+#include "common/net/listen.h"
 #include "daemons/head/http/routes.h"
 
 namespace rt::head {
 namespace {
 
 constexpr int kPortsToTry = 50;
+constexpr const char* kPortOption = "--dashboard-port";
 // More than the questions answered at once, so that those beyond are told rather than left waiting.
 constexpr int kMaxConnections = 256;
 
@@ -19,10 +21,10 @@ http::ServerOptions server_options(const ApiContext& context) {
 }
 
 Result<int> bind(const ApiOptions& options) {
-  if (options.port != ApiOptions::kAnyOfDefault) return net::listen_on(net::Address::tcp(options.host, options.port));
+  if (options.port != ApiOptions::kAnyOfDefault) return net::listen_on_port(options.host, options.port, kPortOption);
   Result<int> fd = Error{};
   for (int i = 0; i < kPortsToTry; ++i) {
-    fd = net::listen_on(net::Address::tcp(options.host, ApiOptions::kDefaultPort + i));
+    fd = net::listen_on_port(options.host, ApiOptions::kDefaultPort + i, kPortOption);
     if (fd) break;
   }
   return fd;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "common/base/fd.h"
+#include "common/net/listen.h"
 #include "common/net/probe.h"
 #include "tests/unit/common/loop_driver.h"
 
@@ -66,6 +67,8 @@ TEST(ListenOn, ASecondListenerLearnsThePortAndTheRemedy) {
   auto second = listen_on(Address::tcp("127.0.0.1", port));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message, "port " + std::to_string(port) + " on 127.0.0.1 is in use: choose another with --port, or stop what listens there");
+  EXPECT_EQ(listen_on_port("127.0.0.1", port, "--metrics-export-port").error().message,
+            "port " + std::to_string(port) + " on 127.0.0.1 is in use: choose another with --metrics-export-port, or stop what listens there");
   ::close(first);
   auto third = listen_on(Address::tcp("127.0.0.1", port));
   ASSERT_TRUE(third);
