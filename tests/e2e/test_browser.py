@@ -176,9 +176,12 @@ def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
     (frame,) = eventually(lambda: page.run("1") and page.frames, 30)     # its words come with an answer
     boxes = "[...document.querySelectorAll('g')].filter((box) => box.style.display !== 'none').map((box) => box.querySelector('title').textContent)"
     before = eventually(lambda: page.run(boxes, frame), 30)      # the frame is there before its picture
-    assert any("turn (" in name for name in before), before
-    page.run("[...document.querySelectorAll('g')].find((box) => box.querySelector('title').textContent.includes('turn (')).dispatchEvent(new MouseEvent('click'))", frame)
-    assert any("turn (" in name for name in page.run(boxes, frame)) and len(page.run(boxes, frame)) < len(before)
+    assert any("spin (" in name for name in before) and any("turn (" in name for name in before), before
+    # The chosen box fills the width; what is beside it goes.
+    chosen = "[...document.querySelectorAll('g')].find((box) => box.querySelector('title').textContent.includes('turn ('))"
+    page.run(f"{chosen}.dispatchEvent(new MouseEvent('click'))", frame)
+    assert page.run(f"Number({chosen}.querySelector('rect').getAttribute('width')) === Number(document.querySelector('#ground').getAttribute('width'))", frame)
+    assert any("turn (" in name for name in page.run(boxes, frame)) and set(page.run(boxes, frame)) <= set(before)
     page.click("section a", "Download")
     assert "turn (" in chromium.downloaded()
     page.run("document.querySelector('select[name=format]').value = 'speedscope'")
