@@ -11,7 +11,7 @@ const CLUSTER = [
   ["CPUs in use", { used: "cpus_used", "in all": "cpus" }, {}],
   ["Memory", { used: "memory_used", "in all": "memory_total" }, { show: bytes, binary: true }],
   ["Object store", { used: "store_used", "in all": "store_capacity" }, { show: bytes, binary: true }],
-  ["Tasks now", { running: "running", waiting: "waiting" }, {}],
+  ["Tasks now, without calls of actors", { running: "running", waiting: "waiting" }, {}],
   ["Tasks ended per second", { finished: "finished_per_s", failed: "failed_per_s" }, {}],
   ["Network", { received: "received_per_s", sent: "sent_per_s" }, { show: (value) => `${bytes(value)}/s`, binary: true }],
   ["Actors", { alive: "actors", pending: "actors_pending" }, {}],

@@ -141,6 +141,7 @@ def test_the_page_stays_signed_in(page, busy):
 def test_what_is_used_is_shown_of_the_cluster_and_of_each_node(page):
     show(page, "Overview", "Tasks by name")
     page.has("1 of 4")
+    page.has("Tasks now, without calls of actors")
     page.has("CPU: 1 of 4")
     page.until("document.querySelector('.bar i').style.width === '25%'")
     show(page, "Nodes", "ALIVE")
