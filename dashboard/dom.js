@@ -35,3 +35,11 @@ export function state(text) { return el("span", { class: GOOD.has(text) ? "good"
 
 // Ids that begin alike (objects that were put) differ at their end.
 export function id(text) { return el("code", { title: text }, /^f{12}/.test(text || "") ? `…${text.slice(-14)}` : (text || "").slice(0, 12)); }
+
+// ---- fields
+
+export function choice(name, options, chosen, label) {
+  return el("select", { name, "aria-label": label }, Object.entries(options).map(([value, text]) => el("option", { value, selected: value === chosen }, text)));
+}
+
+export const check = (name, text, chosen) => el("label", {}, el("input", { type: "checkbox", name, checked: chosen === "1" }), " ", text);

@@ -1,6 +1,6 @@
 // Stack traces and flame graphs of one process.
 import { ask, json } from "./api.js";
-import { el } from "./dom.js";
+import { check, choice, el } from "./dom.js";
 import { textView } from "./text.js";
 
 export const link = (view, parameters, text, title) => el("a", { class: "button", href: `#${view}?${new URLSearchParams(parameters)}`, title }, text);
@@ -14,12 +14,6 @@ export function profileLinks(process) {
 const SAMPLERS = { auto: "py-spy, else built-in", "py-spy": "py-spy", builtin: "built-in" };
 const RETRY_MS = 1000;
 const FORMATS = { flamegraph: "flame graph", speedscope: "speedscope" };
-
-function choice(name, options, chosen, label) {
-  return el("select", { name, "aria-label": label }, Object.entries(options).map(([value, text]) => el("option", { value, selected: value === chosen }, text)));
-}
-
-const check = (name, text, chosen) => el("label", {}, el("input", { type: "checkbox", name, checked: chosen === "1" }), " ", text);
 
 // The URL says what is shown: it may be changed by hand, and kept.
 function remember(view, query) { history.replaceState(null, "", `#${view}?${query}`); }

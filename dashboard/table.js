@@ -3,7 +3,7 @@ import { el } from "./dom.js";
 
 const SHOWN = 500;
 
-// columns: [{ name, value(row), show?(row), number? }]
+// columns: [{ name, value(row), show?(row), number?, wrap?, short? }]: wrap has lines instead of one that is cut, short is cut early
 export class Table {
   constructor(columns, { sort = 0, descending = false } = {}) {
     this.columns = columns;
@@ -42,7 +42,7 @@ export class Table {
     this.count.textContent = found.length > SHOWN ? `${found.length} rows, ${SHOWN} shown` : `${found.length} ${found.length === 1 ? "row" : "rows"}`;
     this.body.replaceChildren(...found.slice(0, SHOWN).map((row) => el("tr", {}, this.columns.map((column) => {
       const shown = column.show ? column.show(row) : column.value(row) ?? "";
-      return el("td", { class: column.number ? "number" : null, title: shown instanceof Node ? null : String(shown) }, shown);
+      return el("td", { class: ["number", "wrap", "short"].find((kind) => column[kind]) || null, title: shown instanceof Node ? null : String(shown) }, shown);
     }))));
   }
 }

@@ -3,11 +3,14 @@ import { json, list } from "./api.js";
 import { bytes, el, id, lasted, state, when } from "./dom.js";
 import { Plot } from "./plot.js";
 import { Plots } from "./plots.js";
+import { place, roles } from "./processes.js";
 import { link, profileLinks } from "./profiles.js";
 import { Table } from "./table.js";
 import { textView } from "./text.js";
 
+export { workers } from "./processes.js";
 export { flame, stack } from "./profiles.js";
+export { timeline } from "./trace.js";
 
 // A resource of the state API as a table.
 function listView(title, resource, columns, { sort = 0, descending = false, before = [] } = {}) {
@@ -110,16 +113,6 @@ export function nodes() {
     },
   };
 }
-
-export const workers = () => listView("Processes", "workers", [
-  { name: "PID", value: (row) => row.pid, number: true },
-  { name: "", value: () => "", show: (row) => row.is_alive ? profileLinks({ pid: row.pid, node_id: row.node_id }) : "" },
-  { name: "Type", value: (row) => row.worker_type },
-  { name: "Node", value: (row) => row.node_id, show: (row) => id(row.node_id) },
-  { name: "Alive", value: (row) => row.is_alive, show: (row) => state(row.is_alive ? "ALIVE" : "DEAD") },
-  { name: "Started", value: (row) => row.start_time_ms, show: (row) => when(row.start_time_ms) },
-  { name: "How it ended", value: (row) => row.exit_detail },
-]);
 
 export const actors = () => listView("Actors", "actors", [
   { name: "Actor", value: (row) => row.actor_id, show: (row) => id(row.actor_id) },
@@ -226,18 +219,18 @@ async function callersOf(row) {
 
 export function jobs() {
   const table = new Table([
-    { name: "Job", value: (row) => row.submission_id || row.job_id },
+    { name: "Job", value: (row) => row.submission_id || row.job_id, short: true },
     { name: "", value: () => "", show: (row) => el("span", {},
       row.status === "RUNNING" && row.driver_info ? profileLinks({ pid: row.driver_info.pid, node_id: row.driver_node_id }) : "", " ",
       row.submission_id ? link("joblog", { id: row.submission_id }, "Log") : "") },
-    { name: "Type", value: (row) => row.type },
     { name: "Status", value: (row) => row.status, show: (row) => state(row.status) },
-    { name: "Entrypoint", value: (row) => row.entrypoint },
-    { name: "Started", value: (row) => row.start_time, show: (row) => when(row.start_time) },
-    { name: "Lasted", value: (row) => (row.end_time || Date.now()) - row.start_time, show: (row) => lasted(row.start_time, row.end_time), number: true },
     { name: "Exit code", value: (row) => row.driver_exit_code, number: true },
-    { name: "Message", value: (row) => row.message },
-  ], { sort: 5, descending: true });
+    { name: "Message", value: (row) => row.message, show: (row) => el("span", { title: row.message }, (row.message || "").split(/, last available logs|\n/)[0]), wrap: true },
+    { name: "Entrypoint", value: (row) => row.entrypoint, short: true },
+    { name: "Started", value: (row) => row.start_time, show: (row) => when(row.start_time), wrap: true },
+    { name: "Lasted", value: (row) => (row.end_time || Date.now()) - row.start_time, show: (row) => lasted(row.start_time, row.end_time), number: true },
+    { name: "Type", value: (row) => row.type },
+  ], { sort: 6, descending: true });
   return {
     element: el("section", {}, el("h1", {}, "Jobs"), table.element),
     async refresh() { table.set(await json("api/jobs/")); },
@@ -259,21 +252,26 @@ export function logs(parameters) {
     element: el("section", {}, el("h1", {}, "Logs"), body),
     async refresh() {
       const nodes = parameters.node_id ? [{ node_id: parameters.node_id }] : (await list("nodes")).rows.filter((node) => node.state === "ALIVE");
-      const answers = await Promise.all(nodes.map((node) => json(`api/v0/logs?node_id=${node.node_id}`)));
-      if (!changed(answers)) return;
-      body.replaceChildren(...nodes.map((node, i) => el("div", {}, el("h2", {}, "Node ", id(node.node_id), " ", node.node_ip || ""),
-        ...Object.entries(answers[i].data.result).filter(([, files]) => files.length).map(([kind, files]) =>
-          el("div", {}, el("span", { class: "soft" }, kind), el("ul", { class: "files" },
-            files.map((name) => el("li", {}, el("a", { href: `#logs?${new URLSearchParams({ node_id: node.node_id, filename: name })}` }, name)))))))));
+      const [ran, ...answers] = await Promise.all([roles(false), ...nodes.map((node) => json(`api/v0/logs?node_id=${node.node_id}`))]);
+      if (!changed([[...ran], answers])) return;
+      body.replaceChildren(...nodes.map((node, i) => el("div", {}, el("h2", {}, "Node ", id(node.node_id), " ", node.node_ip || ""), filesOf(node.node_id, answers[i].data.result, ran))));
     },
   };
 }
 
-export function timeline() {
-  return {
-    element: el("section", {}, el("h1", {}, "Timeline"),
-      el("p", {}, "A trace of all recorded tasks, for chrome://tracing or Perfetto: ", el("a", { class: "button", href: "api/v0/tasks/timeline?download=1&arrows=1", download: "timeline.json" }, "Download"))),
-    async refresh() {},
-    once: true,
-  };
+const pidOf = (name) => Number(name.match(/-(\d+)\.(out|err)$/)?.[1] || 0);
+const outFirst = (a, b) => a.replace(/\.out$/, ".a").localeCompare(b.replace(/\.out$/, ".a"));
+
+// A line a worker with what ran in it, its output before its errors; then the other kinds, a line a file.
+function filesOf(node, { worker_out: out = [], worker_err: err = [], ...others }, ran) {
+  const open = (name, text) => el("a", { href: `#logs?${new URLSearchParams({ node_id: node, filename: name })}`, title: name }, text);
+  const workers = new Map();
+  for (const name of [...out, ...err].sort((a, b) => pidOf(a) - pidOf(b) || outFirst(a, b))) {
+    const [, pid = "", suffix = ""] = name.match(/-(\d+)\.(out|err)$/) || [], key = pid || name;
+    if (!workers.has(key)) workers.set(key, []);
+    workers.get(key).push(" ", open(name, pid ? `${pid}.${suffix}` : name));
+  }
+  const group = (title, lines) => lines.length ? el("div", {}, el("span", { class: "soft" }, title), el("ul", { class: "files" }, lines.map((line) => el("li", {}, line)))) : "";
+  return [group("workers", [...workers].map(([pid, links]) => [links, " ", el("span", { class: "soft" }, ran.get(place(node, pid)) || "")])),
+    Object.entries(others).map(([kind, files]) => group(kind, files.sort(outFirst).map((name) => open(name, name))))];
 }

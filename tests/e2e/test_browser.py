@@ -49,6 +49,11 @@ def parent():
         return "seen"
 
 
+@ray.remote(max_retries=0)
+def leaves():
+    os._exit(3)
+
+
 @pytest.fixture(scope="module")
 def busy():
     """A cluster with something of everything: a running actor, its log, a job, a failed task with a parent and a cause, an object."""
@@ -64,6 +69,8 @@ def busy():
         made.web = f"http://{ray._private.worker.global_worker.context['dashboard_address']}"
         made.token = (shell.scratch / ".ray" / "auth_token").read_text().strip()
         assert eventually(lambda: {task["state"] for task in ray.util.state.list_tasks() if task["name"] in ("breaks", "passes_on", "parent")} == {"FAILED", "FINISHED"}, 30)
+        with pytest.raises(ray.exceptions.WorkerCrashedError):
+            ray.get(leaves.remote())
         yield made
 
 
@@ -198,6 +205,24 @@ def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
     picture(page, "speedscope")
 
 
+def test_processes_say_what_they_run_and_take_and_how_they_ended(page):
+    job = ray.get_runtime_context().get_job_id()
+    show(page, "Processes", "Spinner (top)")
+    page.until(f"(() => {{ const row = {row_of('Spinner (top)')}; return row && /WORKER\\s+Spinner \\(top\\)\\s+{job}\\s+\\d+ %\\s+[\\d.]+ MiB/.test(row.innerText); }})()")
+    page.until(f"{row_of('keeps-running')}.innerText.includes('import ray, time')")
+    page.until("[...document.querySelectorAll('td .bad')].some((one) => one.innerText === 'DEAD: exited with code 3' && one.title.startsWith('worker process'))")
+
+
+def test_how_a_job_ended_is_in_sight(page, busy):
+    assert busy.shell.run("job", "submit", f"--address={busy.address}", "--submission-id=fails-at-once", "--", "python", "-c", "raise SystemExit(7)").returncode == 7
+    page.size(1280, 800)
+    show(page, "Jobs", "fails-at-once")
+    page.until(f"{row_of('fails-at-once')}.innerText.includes('7')")
+    right = "document.querySelectorAll('th').values().find((one) => one.innerText.startsWith({}))?.getBoundingClientRect().right"
+    for heading in ("Exit code", "Message", "Started"):
+        assert 0 < page.run(right.format(json.dumps(heading))) <= 1280, heading
+
+
 def test_a_process_and_a_job_have_the_buttons(page):
     show(page, "Processes", "WORKER")
     click_in_row(page, "DRIVER", "Stack Trace")
@@ -216,6 +241,8 @@ def test_logs_are_found_followed_and_searched(page, busy):
     page.has("the job has begun")
     show(page, "Logs", "Node")
     picture(page, "logs")
+    page.until("[...document.querySelectorAll('li')].some((one) => /^\\d+\\.out \\d+\\.err Spinner \\(top\\)$/.test(one.innerText.trim()))")
+    page.until("[...document.querySelectorAll('li')].some((one) => one.innerText.includes('breaks') && one.querySelector('a').title.startsWith('worker-'))")
     page.click("li a", "job-driver-keeps-running.log")
     page.has("the job has begun")
     show(page, "Actors", "Spinner")
@@ -265,7 +292,18 @@ def test_the_trace_downloads(page, chromium):
     show(page, "Timeline", "chrome://tracing")
     page.click("a.button", "Download")
     events = json.loads(chromium.downloaded())
-    assert any(event["name"] == "breaks" or "breaks" in event.get("cat", "") for event in events)
+    assert any(event["name"] == "breaks" or "breaks" in event.get("cat", "") for event in events) and any(event["ph"] == "s" for event in events)
+    page.has("ui.perfetto.dev")
+    # One job and span, without arrows.
+    page.click("label", "arrows from who submitted a task to where it ran")
+    job = ray.get_runtime_context().get_job_id()
+    page.until(f"document.querySelector('select[name=job_id] option[value=\"{job}\"]') !== null")
+    for name, value in (("job_id", job), ("last", "3600")):
+        page.run(f"(() => {{ const field = document.querySelector('select[name={name}]'); field.value = '{value}'; field.dispatchEvent(new Event('change', {{bubbles: true}})); }})()")
+    assert page.run("new URLSearchParams(document.querySelector('a.button').href.split('?')[1]).toString()") == f"download=1&arrows=0&job_id={job}&last=3600"
+    page.click("a.button", "Download")
+    events = json.loads(chromium.downloaded())
+    assert any("breaks" in event.get("cat", "") for event in events) and not any(event["ph"] == "s" for event in events)
 
 
 def test_a_sign_in_that_has_ended_is_asked_for_again(page, busy):

@@ -2,6 +2,8 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <charconv>
+
 #include "common/base/clock.h"
 #include "common/events/timeline.h"
 #include "common/proto/head.pb.h"
@@ -12,7 +14,7 @@
 namespace rt::head {
 namespace {
 
-constexpr int64_t kPageBytes = 1 << 20, kTimeoutUs = 30'000'000;
+constexpr int64_t kPageBytes = 1 << 20, kTimeoutUs = 30'000'000, kMostSeconds = 366 * 86400;
 
 struct Reading {
   explicit Reading(Timeline::Options options) : trace(std::move(options)) {}
@@ -45,6 +47,13 @@ void timeline(http::Call& call, const ApiContext& context) {
   std::string job = call.query("job_id");
   if (!job.empty() && !JobId::is_valid(from_hex(job))) return fail(call, 400, fmt::format("job_id is '{}': it takes {} hexadecimal digits", job, 2 * JobId::kSize));
   Timeline::Options options{.numbered = true, .arrows = call.query("arrows") == "1"};
+  if (call.request.has_param("last")) {
+    const std::string text = call.query("last");
+    int64_t seconds = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (error != std::errc() || end != text.data() + text.size() || seconds < 1 || seconds > kMostSeconds) return fail(call, 400, fmt::format("last is '{}': it takes a number of seconds from 1 to {}", text, kMostSeconds));
+    options.since_us = wall_now_us() - seconds * 1'000'000;
+  }
   if (!job.empty()) options.job = JobId::from_binary(from_hex(job));
   auto reading = std::make_shared<Reading>(std::move(options));
   auto sources = state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
