@@ -107,7 +107,7 @@ def test_bash_completes_commands_options_and_values(shell):
     assert completed(shell, "rayctl job su") == ["submit"]
     assert completed(shell, "rayctl list pl") == ["placement-groups"]
     assert "--address" in completed(shell, "rayctl status --")
-    assert completed(shell, "rayctl status --format ") == ["table", "json"]
+    assert completed(shell, "rayctl status --format ") == ["table", "json", "yaml"]
     assert completed(shell, "rayctl status --format=j") == ["json"]      # bash has split the word at '='
     (shell.scratch / "trace.json").touch()
     assert completed(shell, "rayctl timeline -o tr") == ["trace.json"]
