@@ -242,7 +242,7 @@ Result<std::optional<int64_t>> CommandLine::whole(const std::string& name, int64
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
-    return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a whole number from {} to {}", name, echoed(text), min, max));
+    return make_error(Code::kInvalid, fmt::format("{}{} is '{}': it takes a whole number from {} to {}", info_.option(name) ? "--" : "", name, echoed(text), min, max));
   }
   return std::optional<int64_t>(value);
 }

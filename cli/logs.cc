@@ -13,7 +13,7 @@
 namespace rt::cli {
 namespace {
 
-constexpr int64_t kDefaultLines = 1000, kMostLines = 1'000'000'000;
+constexpr int64_t kDefaultLines = 1000, kMostLines = 1'000'000'000, kMostPid = 1LL << 31;
 
 // Two letters behind one dash, as Ray has them.
 Words with_long_names(const Words& words) {
@@ -24,7 +24,7 @@ Words with_long_names(const Words& words) {
 
 void declare_common(CommandLine& line) {
   line.address_option().flag("follow,f", "go on with what is written").option("tail", "N", "the last lines (default 1000; -1: all)")
-      .option("timeout", "SECONDS", "for each answer (default 30)").hidden_option("interval");
+      .option("timeout", "SECONDS", "for each answer (default 30)").hidden_option("interval").flag("raw", "workers' files as they are, with the marker lines that say whose the next lines are");
 }
 
 void declare_place(CommandLine& line) { line.option("node-id", "ID", "of this node (also -id; default: the head's)").option("node-ip", "IP", "of the node at this address (also -ip)"); }
@@ -35,6 +35,7 @@ Result<state::LogQuery> query_of(const CommandLine& line) {
   query.lines = lines.value_or(kDefaultLines);
   RT_ASSIGN(query.timeout_us, timeout_us(line));
   query.follow = line.has("follow");
+  query.for_people = !line.has("raw");
   query.node_id = line.get("node-id");
   query.node_ip = line.get("node-ip");
   if (line.has("err")) query.suffix = "err";
@@ -47,7 +48,6 @@ Result<state::LogQuery> query_of(const CommandLine& line) {
 }
 
 Status print_log(const state::Cluster& cluster, const state::LogQuery& query) {
-  if (query.lines > 0) fmt::print("--- The last {} lines at most: --tail -1 shows all. ---\n", query.lines);
   Status printed;
   auto take = [&](std::string_view piece) {
     std::fwrite(piece.data(), 1, piece.size(), stdout);
@@ -82,7 +82,7 @@ Status show_cluster(const CommandLine& line, state::LogQuery query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   const std::string glob = line.get("GLOB", "*");
   const bool anywhere = query.node_id.empty() && query.node_ip.empty();
-  if (query.follow && anywhere && !state::is_http(cluster.head_address)) return follow_logs(cluster, {"", "", glob, query.lines, query.interval_us, query.timeout_us});
+  if (query.follow && anywhere && !state::is_http(cluster.head_address)) return follow_logs(cluster, {"", "", glob, query.lines, query.interval_us, query.timeout_us, !query.for_people});
   RT_TRY(choose_node(cluster, &query));
   RT_ASSIGN(auto found, state::is_http(cluster.head_address) ? state::list_logs_over_http(cluster, query.node_id, query.node_ip, glob, query.timeout_us)
                                                              : state::list_logs(cluster, query.node_id, query.node_ip, glob, query.timeout_us));
@@ -91,7 +91,7 @@ Status show_cluster(const CommandLine& line, state::LogQuery query) {
     query.filename = (*kinds.begin())[0];
     return print_log(cluster, query);
   }
-  if (query.follow) return follow_logs(cluster, {query.node_id, query.node_ip, glob, query.lines, query.interval_us, query.timeout_us});
+  if (query.follow) return follow_logs(cluster, {query.node_id, query.node_ip, glob, query.lines, query.interval_us, query.timeout_us, !query.for_people});
   fmt::print("{}", log_listing(query.node_id.empty() ? "Node IP: " + query.node_ip : "Node ID: " + query.node_id, kinds));
   return {};
 }
@@ -111,8 +111,15 @@ int print_chosen(CommandLine& line, const std::string& command, const Words& wor
   return finish(run());
 }
 
+// After its option, or alone.
+Result<std::string> chosen(const CommandLine& line, const std::string& option, const std::string& word) {
+  if (line.has(option) && !line.get(word).empty()) return make_error(Code::kInvalid, fmt::format("'{}' and --{} both say which one it is: give one of them", echoed(line.get(word)), option));
+  return line.get(option, line.get(word));
+}
+
 Status fill_pid(const CommandLine& line, state::LogQuery* query) {
-  RT_ASSIGN(auto pid, line.whole("pid", 1, 1LL << 31));
+  RT_TRY(chosen(line, "pid", "PID"));
+  RT_ASSIGN(auto pid, line.whole(line.has("pid") ? "pid" : "PID", 1, kMostPid));
   query->pid = pid.value_or(0);
   return {};
 }
@@ -136,11 +143,11 @@ int run_actor(const Words& words) {
   CommandLine line("logs actor", "Prints what an actor's process has written.");
   declare_common(line);
   declare_place(line);
-  line.option("id,a", "ID", "the actor's id").option("pid", "PID", "of its process instead").flag("err", "its stderr, not its stdout");
+  line.positional("ID", false).option("id,a", "ID", "the actor's id").option("pid", "PID", "of its process instead").flag("err", "its stderr, not its stdout");
   return print_chosen(line, "logs actor", words, [&](state::LogQuery& query) -> Status {
-    query.actor_id = line.get("id");
+    RT_ASSIGN(query.actor_id, chosen(line, "id", "ID"));
     RT_TRY(fill_pid(line, &query));
-    if (query.actor_id.empty() && query.pid == 0) return make_error(Code::kInvalid, "--id or --pid is missing: which actor's?");
+    if (query.actor_id.empty() && query.pid == 0) return make_error(Code::kInvalid, "ID or --pid is missing: which actor's?");
     if (!query.actor_id.empty()) query.pid = 0;
     return {};
   });
@@ -150,32 +157,32 @@ int run_worker(const Words& words) {
   CommandLine line("logs worker", "Prints what a worker process has written.");
   declare_common(line);
   declare_place(line);
-  line.option("pid", "PID", "the process").flag("err", "its stderr, not its stdout");
+  line.positional("PID", false).option("pid", "PID", "the process").flag("err", "its stderr, not its stdout");
   return print_chosen(line, "logs worker", words, [&](state::LogQuery& query) -> Status {
     RT_TRY(fill_pid(line, &query));
-    return query.pid == 0 ? Status(make_error(Code::kInvalid, "--pid is missing: which worker's?")) : Status();
+    return query.pid == 0 ? Status(make_error(Code::kInvalid, "PID is missing: which worker's?")) : Status();
   });
 }
 
 int run_job_log(const Words& words) {
   CommandLine line("logs job", "Prints the output of a submitted job's entrypoint.");
   declare_common(line);
-  line.option("id", "SUBMISSION_ID", "the job");
+  line.positional("SUBMISSION_ID", false).option("id", "SUBMISSION_ID", "the job");
   return print_chosen(line, "logs job", words, [&](state::LogQuery& query) -> Status {
-    query.submission_id = line.get("id");
-    return query.submission_id.empty() ? Status(make_error(Code::kInvalid, "--id is missing: which job's?")) : Status();
+    RT_ASSIGN(query.submission_id, chosen(line, "id", "SUBMISSION_ID"));
+    return query.submission_id.empty() ? Status(make_error(Code::kInvalid, "SUBMISSION_ID is missing: which job's?")) : Status();
   });
 }
 
 int run_task(const Words& words) {
   CommandLine line("logs task", "Prints the lines that one task has written, and no others of its worker.");
   declare_common(line);
-  line.option("id", "ID", "the task's id").option("attempt-number,a", "N", "which attempt (default 0, the first)").flag("err", "its stderr, not its stdout");
+  line.positional("ID", false).option("id", "ID", "the task's id").option("attempt-number,a", "N", "which attempt (default 0, the first)").flag("err", "its stderr, not its stdout");
   return print_chosen(line, "logs task", words, [&](state::LogQuery& query) -> Status {
-    query.task_id = line.get("id");
+    RT_ASSIGN(query.task_id, chosen(line, "id", "ID"));
     RT_ASSIGN(auto attempt, line.whole("attempt-number", 0, 1 << 30));
     query.attempt = attempt.value_or(0);
-    return query.task_id.empty() ? Status(make_error(Code::kInvalid, "--id is missing: which task's?")) : Status();
+    return query.task_id.empty() ? Status(make_error(Code::kInvalid, "ID is missing: which task's?")) : Status();
   });
 }
 

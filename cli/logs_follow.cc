@@ -5,10 +5,12 @@
 #include <map>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "cli/output.h"
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
+#include "common/base/log_names.h"
 
 namespace rt::cli {
 namespace {
@@ -29,7 +31,8 @@ class Follower {
  private:
   struct File {
     state::LogTail tail;
-    std::string prefix, node_id, partial;
+    std::string name, ip, node_id, partial;
+    std::string prefix = "";
   };
 
   Status find_files(bool first) {
@@ -48,11 +51,27 @@ class Follower {
       for (const auto& file : *found) {
         if (file.is_directory() || files_.contains({id, file.name()})) continue;
         // What was there before shows its end, what comes later all of it.
-        files_.emplace(std::pair(id, file.name()), File{source_.tail(node, file.name(), first ? what_.lines : -1), fmt::format("({}, ip={}) ", file.name(), node.ip()), id, ""});
+        files_.emplace(std::pair(id, file.name()), File{source_.tail(node, file.name(), first ? what_.lines : -1, what_.raw), file.name(), node.ip(), id, ""});
       }
     }
     if (any) return {};
     return make_error(Code::kNotFound, "no living node of this cluster can be asked for its logs");
+  }
+
+  // As drivers show it, where the file is a worker's.
+  std::string prefix(const File& file, const std::string& writer) const {
+    int64_t pid = what_.raw ? 0 : worker_log_pid(file.name);
+    if (pid <= 0) return fmt::format("({}, ip={}) ", file.name, file.ip);
+    return fmt::format("({}{}pid={}, ip={}) ", writer, writer.empty() ? "" : " ", pid, file.ip);
+  }
+
+  void print(File& file, const std::string& line) {
+    if (!what_.raw && state::is_marker(line)) {
+      if (auto writer = state::marked_writer(line)) file.prefix = prefix(file, *writer);
+      return;
+    }
+    if (file.prefix.empty()) file.prefix = prefix(file, file.tail.writer());
+    fmt::print("{}{}\n", file.prefix, line);
   }
 
   void read(File& file) {
@@ -62,8 +81,8 @@ class Follower {
       if (piece->empty()) return;
       std::string_view rest = *piece;
       for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-        fmt::print("{}{}{}\n", file.prefix, file.partial, rest.substr(0, end));
-        file.partial.clear();
+        file.partial += rest.substr(0, end);
+        print(file, std::exchange(file.partial, {}));
         rest.remove_prefix(end + 1);
       }
       file.partial += rest;

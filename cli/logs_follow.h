@@ -13,8 +13,9 @@ struct FollowLogs {
   int64_t lines = 1000;             // the last ones of what is there at the beginning
   int64_t interval_us = 500'000;
   int64_t timeout_us = 30'000'000;
+  bool raw = false;                 // with markers, and the file's name before each line
 };
-// Prints "(NAME, ip=IP) line" until this process is interrupted. Ends with an error when no node can be asked any more.
+// Prints "(NAME pid=PID, ip=IP) line" of workers, NAME that of the function or the actor class, and "(FILE, ip=IP) line" of other files, until this process is interrupted. Ends with an error when no node can be asked any more.
 Status follow_logs(const state::Cluster& cluster, const FollowLogs& what);
 
 }  // namespace rt::cli

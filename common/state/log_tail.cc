@@ -10,39 +10,60 @@
 namespace rt::state {
 namespace {
 
-constexpr int64_t kBackwardBytes = 256 << 10;
+constexpr int64_t kBackwardBytes = 256 << 10, kMostForWriter = 4 << 20;
+constexpr size_t kMarkerBytes = 1024;       // of a line that begins at the end of a piece, as much as a marker has
+
+}  // namespace
 
 bool is_marker(std::string_view line) {
   return line.starts_with(":job_id:") || line.starts_with(":task_name:") || line.starts_with(":actor_name:") || line.starts_with(":task_id:");
 }
 
-}  // namespace
+std::optional<std::string> marked_writer(std::string_view line) {
+  if (!line.starts_with(":task_name:") && !line.starts_with(":actor_name:")) return std::nullopt;
+  line.remove_prefix(line.find(':', 1) + 1);
+  return std::string(line.substr(0, line.find('\n')));
+}
 
-// Backwards from the end, until enough lines have begun.
+// Backwards from the end, until enough lines have begun, and, where markers are no lines, to the last name before them.
 Status LogTail::begin() {
   if (begun_) return {};
   RT_ASSIGN(auto first, read_(name_, std::numeric_limits<int64_t>::max(), 1));    // its size alone
   inode_ = first.inode();
   begun_ = true;
   if (lines_ < 0) return {};
-  offset_ = first.size();
-  int64_t wanted = lines_, end = first.size();
-  for (int64_t from = end; wanted > 0 && from > 0;) {
+  const int64_t end = offset_ = first.size();
+  int64_t wanted = lines_;
+  std::optional<std::string> writer;
+  std::string after;                      // the beginning of the piece behind this one
+  for (int64_t from = end; from > 0;) {
+    if (cut_ && (count_markers_ || writer || end - from > kMostForWriter)) break;
     int64_t until = from;
     from = std::max<int64_t>(0, until - kBackwardBytes);
     RT_ASSIGN(auto piece, read_(name_, from, until - from));
-    std::string_view text = std::string_view(piece.data()).substr(0, static_cast<size_t>(until - from));
-    for (size_t at = text.size(); wanted > 0 && at > 0;) {
-      size_t newline = text.rfind('\n', at - 1);
-      if (newline == std::string_view::npos) break;
-      int64_t begins = from + static_cast<int64_t>(newline) + 1;
+    const size_t size = std::min(piece.data().size(), static_cast<size_t>(until - from));
+    const std::string text = piece.data().substr(0, size) + after;
+    for (size_t at = size;;) {
+      size_t newline = at > 0 ? text.rfind('\n', at - 1) : std::string::npos;
+      if (newline == std::string::npos && from > 0) break;
+      size_t begins = newline == std::string::npos ? 0 : newline + 1;
+      std::string_view line = std::string_view(text).substr(begins);
+      if (from + static_cast<int64_t>(begins) == end) {
+        // the end of the last line begins none
+      } else if (!count_markers_ && is_marker(line)) {
+        if (wanted == 0 && !writer) writer = marked_writer(line);
+      } else if (wanted == 0) {
+        cut_ = true;
+      } else if (--wanted == 0) {
+        offset_ = from + static_cast<int64_t>(begins);
+      }
+      if (newline == std::string::npos || (cut_ && (count_markers_ || writer))) break;
       at = newline;
-      if (begins == end) continue;        // the end of the last line begins none
-      if (--wanted == 0) offset_ = begins;
     }
+    after = text.substr(0, kMarkerBytes);
   }
   if (wanted > 0) offset_ = 0;
-  if (lines_ == 0) offset_ = end;
+  writer_ = writer.value_or("");
   return {};
 }
 
@@ -98,6 +119,32 @@ std::string TaskLines::finish() {
   std::string out;
   if (!partial_.empty()) line(std::exchange(partial_, {}), &out);
   return out;
+}
+
+std::string WithoutMarkers::feed(std::string_view data) {
+  std::string out;
+  while (!data.empty()) {
+    size_t end = data.find('\n');
+    std::string_view piece = data.substr(0, end == std::string_view::npos ? end : end + 1);
+    data.remove_prefix(piece.size());
+    const bool whole = piece.back() == '\n';
+    if (!inside_ && (!held_.empty() || piece[0] == ':')) {
+      held_ += piece;
+      if (whole || held_.size() > kMarkerBytes) {
+        inside_ = !whole;
+        if (std::string line = std::exchange(held_, {}); !is_marker(line)) out += line;
+      }
+      continue;
+    }
+    out += piece;
+    inside_ = !whole;
+  }
+  return out;
+}
+
+std::string WithoutMarkers::finish() {
+  std::string rest = std::exchange(held_, {});
+  return is_marker(rest) ? "" : rest;
 }
 
 std::string WithoutColours::feed(std::string_view data) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,14 +18,17 @@ using ReadPiece = std::function<Result<proto::ReadLogFileReply>(const std::strin
 // Reads a file from one of its last lines on, and goes on with what is appended. A file that is renamed NAME.1 and begun anew is followed.
 class LogTail {
  public:
-  // `lines`: -1 for all.
-  LogTail(std::string name, int64_t lines, ReadPiece read) : name_(std::move(name)), lines_(lines), read_(std::move(read)) {}
+  // `lines`: -1 for all. `count_markers`: whether markers are lines as well.
+  LogTail(std::string name, int64_t lines, ReadPiece read, bool count_markers = true) : name_(std::move(name)), lines_(lines), count_markers_(count_markers), read_(std::move(read)) {}
 
   // Finds the first byte, if that was not done. kNotFound: there is no such file.
   Status begin();
   // The next piece; empty: there is no more for now.
   Result<std::string> next();
   const std::string& name() const { return name_; }
+  // Once it has begun: whether there are lines before the first byte; the function or actor class that wrote last before it, as far as its marker is near.
+  bool cut() const { return cut_; }
+  const std::string& writer() const { return writer_; }
 
  private:
   // What was appended before the file was renamed. Empty: nothing more of that.
@@ -32,8 +36,10 @@ class LogTail {
 
   std::string name_;
   int64_t lines_;
+  bool count_markers_;
   ReadPiece read_;
-  bool begun_ = false;
+  bool begun_ = false, cut_ = false;
+  std::string writer_;
   int64_t offset_ = 0;
   uint64_t inode_ = 0;
 };
@@ -52,6 +58,23 @@ class TaskLines {
 
   std::string marker_, partial_;
   bool inside_ = false;
+};
+
+// A line of a worker's log that says whose the next ones are: the job's, the function's, the actor's, the task's.
+bool is_marker(std::string_view line);
+// The function or actor class that a marker names; empty for none. Nothing: it names no such.
+std::optional<std::string> marked_writer(std::string_view line);
+
+// Leaves out markers; one may come in several pieces.
+class WithoutMarkers {
+ public:
+  std::string feed(std::string_view data);
+  // What may have been the beginning of one.
+  std::string finish();
+
+ private:
+  std::string held_;
+  bool inside_ = false;         // a line that is none
 };
 
 // Leaves out the colour codes of terminals; one may come in two pieces.

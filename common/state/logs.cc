@@ -61,15 +61,16 @@ Result<std::vector<proto::LogFile>> LogSource::files(const proto::Node& node, co
   return std::vector<proto::LogFile>(reply.files().begin(), reply.files().end());
 }
 
-LogTail LogSource::tail(const proto::Node& node, const std::string& name, int64_t lines) {
-  return LogTail(name, lines, [this, place = place_of(node)](const std::string& file, int64_t offset, int64_t max_bytes) {
+LogTail LogSource::tail(const proto::Node& node, const std::string& name, int64_t lines, bool count_markers) {
+  auto read = [this, place = place_of(node)](const std::string& file, int64_t offset, int64_t max_bytes) {
     proto::ReadLogFileRequest request;
     request.set_name(file);
     request.set_offset(offset);
     request.set_max_bytes(max_bytes);
     sources_->allow(timeout_us_);
     return sources_->ask_one(place, &NodeManager::ReadLogFile, request);
-  });
+  };
+  return LogTail(name, lines, std::move(read), count_markers);
 }
 
 Result<LogSource::Place> LogSource::of_worker(const proto::Node& node, const std::string& worker_hex, int64_t pid, const std::string& suffix, bool renamed_too) {
@@ -157,19 +158,29 @@ Status LogReading::open(const Cluster& cluster, const LogQuery& query) {
   RT_ASSIGN(source_, LogSource::connect(cluster, query.timeout_us));
   RT_ASSIGN(place_, source_->find(query));
   if (!query.task_id.empty()) task_.emplace(query.task_id, query.attempt);
+  if (query.for_people) markers_.emplace();
   if (query.without_colours) colours_.emplace();
-  for (const std::string& name : place_.names) tails_.push_back(source_->tail(place_.node, name, task_ ? -1 : query.lines));
-  return tails_.back().begin();
+  for (const std::string& name : place_.names) tails_.push_back(source_->tail(place_.node, name, task_ ? -1 : query.lines, !query.for_people));
+  RT_TRY(tails_.back().begin());
+  cut_ = !task_ && tails_.back().cut();
+  return {};
 }
 
 std::string LogReading::sift(std::string data) {
   if (task_) data = task_->feed(data);
+  else if (markers_) data = markers_->feed(data);
   return colours_ ? colours_->feed(data) : data;
 }
 
 std::string LogReading::sift_rest() {
-  std::string rest = task_ ? task_->finish() : "";
+  std::string rest = task_ ? task_->finish() : markers_ ? markers_->finish() : "";
   return colours_ ? colours_->feed(rest) : rest;
+}
+
+void LogReading::keep(std::string lines) {
+  size_t size = lines.size();
+  kept_ = last_lines(std::move(lines), query_.lines);
+  cut_ = cut_ || kept_.size() < size;
 }
 
 // Which lines are the last is known at the end only.
@@ -182,16 +193,22 @@ Result<std::string> LogReading::next_of_task() {
     }
     kept_ += sift(std::move(piece));
     if (query_.lines >= 0) {
-      kept_ = last_lines(std::move(kept_), query_.lines);
+      keep(std::move(kept_));
     } else if (!kept_.empty()) {
       break;
     }
   }
-  if (file_ == tails_.size() && !query_.follow) kept_ = last_lines(kept_ + sift_rest(), query_.lines);
+  if (file_ == tails_.size() && !query_.follow) keep(kept_ + sift_rest());
   return std::exchange(kept_, {});
 }
 
 Result<std::string> LogReading::next() {
+  RT_ASSIGN(std::string piece, next_piece());
+  if (piece.empty() || std::exchange(begun_, true) || !cut_ || !query_.for_people || query_.lines <= 0) return piece;
+  return fmt::format("--- The last {}: --tail -1 shows all. ---\n", query_.lines == 1 ? "line" : fmt::format("{} lines", query_.lines)) + piece;
+}
+
+Result<std::string> LogReading::next_piece() {
   if (task_ && file_ < tails_.size()) {
     RT_ASSIGN(std::string lines, next_of_task());
     if (!lines.empty()) return lines;

@@ -25,6 +25,7 @@ struct LogQuery {
   std::string suffix = "out";                 // of a worker's files: or "err"
   bool follow = false;
   bool without_colours = false;
+  bool for_people = false;                    // without markers, which do not count as lines; where lines were left out, a line says so first
   int64_t interval_us = 500'000;              // between two looks, when following
   int64_t timeout_us = 30'000'000;            // to find the file, and for each look
 };
@@ -46,7 +47,7 @@ class LogSource {
   // kInvalid: neither is given. kNotFound: there is none. kNodeDied: it cannot be asked any more.
   Result<proto::Node> node(const std::string& node_id, const std::string& node_ip);
   Result<std::vector<proto::LogFile>> files(const proto::Node& node, const std::string& glob);
-  LogTail tail(const proto::Node& node, const std::string& name, int64_t lines);
+  LogTail tail(const proto::Node& node, const std::string& name, int64_t lines, bool count_markers = true);
 
   struct Place {
     proto::Node node;
@@ -77,8 +78,10 @@ class LogReading {
   Status run(const TakeLog& take, const WaitLog& wait);
 
  private:
+  Result<std::string> next_piece();
   // Of what a task has written so far, in as many files as that is.
   Result<std::string> next_of_task();
+  void keep(std::string lines);
   std::string sift(std::string data);
   std::string sift_rest();
 
@@ -89,7 +92,9 @@ class LogReading {
   size_t file_ = 0;                            // which is read; the last one is followed
   std::string kept_;                           // of a task: the last lines so far
   std::optional<TaskLines> task_;
+  std::optional<WithoutMarkers> markers_;
   std::optional<WithoutColours> colours_;
+  bool cut_ = false, begun_ = false;
 };
 
 inline Status read_log(const Cluster& cluster, const LogQuery& query, const TakeLog& take, const WaitLog& wait) {

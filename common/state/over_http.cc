@@ -147,7 +147,7 @@ Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const T
   // A log that is followed may be silent for long.
   RT_ASSIGN(Asking asking, Asking::at(cluster, query.follow ? int64_t{365} * 24 * 3600 * 1'000'000 : query.timeout_us));
   httplib::Params params{{"lines", std::to_string(query.lines)}, {"suffix", query.suffix}, {"timeout", seconds(query.timeout_us)}, {"attempt_number", std::to_string(query.attempt)},
-                         {"filter_ansi_code", query.without_colours ? "true" : "false"}};
+                         {"filter_ansi_code", query.without_colours ? "true" : "false"}, {"for_people", query.for_people ? "true" : "false"}};
   add(&params, "node_id", query.node_id);
   add(&params, "node_ip", query.node_ip);
   add(&params, "filename", query.filename);

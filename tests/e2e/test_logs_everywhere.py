@@ -1,6 +1,7 @@
 """Logs of every node: over HTTP, by rayctl, and by ray.util.state; the daemons' own, workers', actors', tasks' and jobs'."""
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import threading
@@ -62,15 +63,35 @@ def test_an_actor_on_any_node(two):
         assert eventually(lambda: line in text_of(two, **query)[1].splitlines())
         assert text_of(two, **query, lines=1) == (200, line + "\n")
         assert "".join(state.get_log(address=f"http://{two.api.address}", **query, tail=1)) == line + "\n"
-        assert two.shell.ok("logs", "actor", "--id", actor._actor_id.hex(), "--tail=1").splitlines()[1:] == [line]
+        assert two.shell.ok("logs", "actor", "--id", actor._actor_id.hex(), "--tail=1").splitlines() == [line]
+
+
+def test_people_see_no_markers(two):
+    """...and they are no lines of a tail: over RPC and over HTTP. --raw, the HTTP interface and get_log give the file as it is."""
+    actor = Speaker.options(num_cpus=0).remote()
+    lines = ["one", "two", "three"]
+    for line in lines:
+        ray.get(actor.say.remote(line))
+    ident = actor._actor_id.hex()
+    assert eventually(lambda: "three" in text_of(two, actor_id=ident)[1])
+    assert ":task_id:" in text_of(two, actor_id=ident)[1]
+    for where in ([], [f"--address=http://{two.api.address}"]):
+        def logs(*words):
+            return two.shell.ok("logs", *words, *where).splitlines()
+        assert logs("actor", ident) == lines
+        assert logs("actor", ident, "--tail=1") == ["--- The last line: --tail -1 shows all. ---", "three"]
+        assert logs("actor", ident, "--tail=2") == ["--- The last 2 lines: --tail -1 shows all. ---", "two", "three"]
+        assert logs("actor", ident, "--tail=3") == lines, "nothing was cut"
+        raw = logs("actor", ident, "--raw")
+        assert ":actor_name:Speaker" in raw and [line for line in raw if not line.startswith(":")] == lines
 
 
 def test_a_task_has_just_its_lines(two):
     task = ray.get(two.far.say.remote("second"))
     assert eventually(lambda: text_of(two, task_id=task) == (200, "second\n"), 30)
     assert text_of(two, task_id=two.tasks[1]) == (200, "far hello\n")
-    assert two.shell.ok("logs", "task", f"--id={task}").splitlines()[1:] == ["second"]
-    assert two.shell.ok("logs", "task", f"--id={task}", "--tail=-1", f"--address=http://{two.api.address}") == "second\n"
+    assert two.shell.ok("logs", "task", f"--id={task}").splitlines() == ["second"]
+    assert two.shell.ok("logs", "task", task, "--tail=-1", f"--address=http://{two.api.address}") == "second\n"
 
 
 def test_files_and_what_is_none(two):
@@ -121,7 +142,7 @@ def test_followed_across_nodes(two):
             wanted = {"near across", "far across"}
             while wanted:
                 line = process.stdout.readline()
-                assert line.startswith("(worker-") and ".out, ip=127.0.0.1) " in line
+                assert re.match(r"\(Speaker pid=\d+, ip=127\.0\.0\.1\) [^:]", line), line
                 wanted.discard(line.split(") ", 1)[1].strip())
         finally:
             enough.set()
@@ -130,7 +151,7 @@ def test_followed_across_nodes(two):
 
 def test_a_submitted_job(two):
     two.shell.ok("job", "submit", f"--address={two.address}", "--submission-id=talks", "--", "echo", "said by the job")
-    assert "said by the job" in two.shell.ok("logs", "job", "--id=talks")
+    assert "said by the job" in two.shell.ok("logs", "job", "talks")
     assert "said by the job" in text_of(two, submission_id="talks")[1]
 
 
@@ -139,11 +160,13 @@ def test_rayctl_lists_and_prints(two):
     assert listing.startswith(f"Node ID: {two.node_id(two.other)}\n") and "worker_out:\n-   worker-" in listing and "gcs_server" not in listing
     assert "gcs_server" in two.shell.ok("logs", "cluster")
     assert "No log file matches" in two.shell.ok("logs", "none*")
-    printed = two.shell.ok("logs", "node-manager*.log", "-id", two.node_id(two.other), "--tail=1").splitlines()
-    assert printed[0].startswith("--- The last 1 lines") and len(printed) == 2
-    for words, text in ((("actor",), "--id or --pid"), (("worker",), "--pid"), (("task",), "--id"), (("job",), "--id"), (("--tail=x",), "--tail"), (("worker", "--pid=x"), "--pid")):
+    printed = two.shell.ok("logs", "node-manager*.log", "-id", two.node_id(two.other), "--tail=-1").splitlines()
+    assert any("registered at the head" in line for line in printed) and not printed[0].startswith("---")
+    for words, text in ((("actor",), "ID or --pid"), (("worker",), "PID is missing"), (("task",), "ID is missing"), (("job",), "SUBMISSION_ID is missing"), (("--tail=x",), "--tail"),
+                        (("worker", "--pid=x"), "--pid"), (("worker", "x"), "PID is 'x'"), (("task", "aa", "--id=bb"), "'aa' and --id both")):
         assert text in two.shell.fails("logs", *words, code=2)
-    assert "no attempt" in two.shell.fails("logs", "task", "--id", "ff" * 24)
+    missing = two.shell.fails("logs", "task", "--id", "ff" * 24)
+    assert "no attempt" in missing and "---" not in missing
 
 
 def test_a_task_that_runs_is_followed(two):
@@ -159,7 +182,7 @@ def test_a_task_that_runs_is_followed(two):
     task = talker.talk.remote(two.far).task_id().hex()
     assert eventually(lambda: text_of(two, task_id=task)[0] == 200, 30)
     with following(two, "task", f"--id={task}", "--follow", f"--address={two.address}") as process:
-        assert [process.stdout.readline() for _ in range(3)][1:] == ["begun\n", "goes on\n"]
+        assert [process.stdout.readline() for _ in range(2)] == ["begun\n", "goes on\n"]
 
 
 def test_a_dead_node_is_named(two):

@@ -35,6 +35,7 @@ Result<state::LogQuery> query_of(const Call& call, bool follow) {
   query.submission_id = call.query("submission_id");
   query.suffix = call.query("suffix", "out");
   query.without_colours = is_yes(call.query("filter_ansi_code"));
+  query.for_people = is_yes(call.query("for_people"));
   query.follow = follow;
   RT_ASSIGN(query.pid, whole_number(call, "pid", 0));
   RT_ASSIGN(query.attempt, whole_number(call, "attempt_number", 0));

@@ -14,8 +14,8 @@ class LogTailTest : public testing::Test {
     std::string text;
     uint64_t inode;
   };
-  LogTail tail(int64_t lines) {
-    return LogTail("log", lines, [this](const std::string& name, int64_t offset, int64_t max_bytes) -> Result<proto::ReadLogFileReply> {
+  LogTail tail(int64_t lines, bool count_markers = true) {
+    auto read = [this](const std::string& name, int64_t offset, int64_t max_bytes) -> Result<proto::ReadLogFileReply> {
       auto file = files.find(name);
       if (file == files.end()) return make_error(Code::kNotFound, "no " + name);
       proto::ReadLogFileReply reply;
@@ -24,7 +24,8 @@ class LogTailTest : public testing::Test {
       size_t most = max_bytes > 0 ? std::min(static_cast<size_t>(max_bytes), piece) : piece;
       if (offset < reply.size()) reply.set_data(file->second.text.substr(static_cast<size_t>(offset), most));
       return reply;
-    });
+    };
+    return LogTail("log", lines, std::move(read), count_markers);
   }
   static std::string all(LogTail& tail) {
     std::string text;
@@ -80,6 +81,40 @@ TEST_F(LogTailTest, FollowsARenamedFile) {
   EXPECT_EQ(all(log), "newer\n");
 }
 
+TEST_F(LogTailTest, SaysWhetherLinesWereLeftOut) {
+  for (auto [lines, cut] : {std::pair{-1, false}, {1, true}, {2, true}, {3, false}, {4, false}}) {
+    LogTail log = tail(lines);
+    ASSERT_TRUE(log.begin());
+    EXPECT_EQ(log.cut(), cut) << lines;
+  }
+}
+
+TEST_F(LogTailTest, MarkersNeedNotBeLines) {
+  files["log"].text = ":job_id:01\n:task_name:f\n:task_id:aa 0\none\n:task_id:bb 0\ntwo\n:actor_name:A\n:task_id:cc 0\nthree\n:task_id:\n";
+  LogTail two = tail(2, false);
+  EXPECT_EQ(all(two), "two\n:actor_name:A\n:task_id:cc 0\nthree\n:task_id:\n");
+  EXPECT_TRUE(two.cut());
+  EXPECT_EQ(two.writer(), "f");
+  LogTail one = tail(1, false);
+  EXPECT_EQ(all(one), "three\n:task_id:\n");
+  EXPECT_EQ(one.writer(), "A");
+  LogTail three = tail(3, false);
+  EXPECT_EQ(all(three), "one\n:task_id:bb 0\ntwo\n:actor_name:A\n:task_id:cc 0\nthree\n:task_id:\n");
+  EXPECT_FALSE(three.cut()) << "nothing but markers is before";
+  EXPECT_EQ(three.writer(), "f");
+}
+
+TEST_F(LogTailTest, AMarkerLiesAcrossPieces) {
+  for (size_t behind : {0u, 1u, 5u, 11u, 12u, 13u}) {
+    std::string rest(static_cast<size_t>(256 << 10) - 3 - behind, 'x');
+    files["log"].text = "first\n:actor_name:Counter\n" + rest + "\nz\n" + std::string(behind, 'y');
+    LogTail log = tail(behind ? 3 : 2, false);
+    ASSERT_TRUE(log.begin());
+    EXPECT_EQ(log.writer(), "Counter") << behind;
+    EXPECT_TRUE(log.cut()) << behind;
+  }
+}
+
 TEST_F(LogTailTest, AMissingFileIsSaid) {
   files.clear();
   LogTail log = tail(1);
@@ -101,6 +136,19 @@ TEST(TaskLines, AreThoseBetweenTheTasksMarkers) {
   TaskLines open("cc", 0);
   EXPECT_EQ(open.feed(":task_id:cc 0\nno end"), "");
   EXPECT_EQ(open.finish(), "no end\n");
+}
+
+TEST(WithoutMarkers, OneMayComeInPieces) {
+  const std::string log = ":job_id:01\n:task_name:f\none\n: two\n\nthree:task_id:aa\n:task_id:aa 0\n:task_i";
+  for (size_t step : {1u, 3u, 1000u}) {
+    WithoutMarkers plain;
+    std::string out;
+    for (size_t at = 0; at < log.size(); at += step) out += plain.feed(std::string_view(log).substr(at, step));
+    EXPECT_EQ(out, "one\n: two\n\nthree:task_id:aa\n") << step;
+    EXPECT_EQ(plain.finish(), ":task_i");
+  }
+  WithoutMarkers open;
+  EXPECT_EQ(open.feed("a question: "), "a question: ") << "what begins no marker is not held";
 }
 
 TEST(WithoutColours, ACodeMayComeInPieces) {
