@@ -33,7 +33,7 @@ const std::vector<Command>& commands() {
       {"job submit", run_job, "run a program on the cluster and follow its output"},
       {"job status", run_job, "how a job is doing"},
       {"job logs", run_job, "a job's output"},
-      {"job list", run_job, "all submitted jobs"},
+      {"job list", run_job, "submitted jobs and drivers"},
       {"job stop", run_job, "end a job"},
       {"job delete", run_job, "forget a job that has ended"},
       {"kill-actor", run_kill_actor, "end a named actor"},

@@ -44,7 +44,7 @@ constexpr Example kExamples[] = {
     {"job submit", "job submit --working-dir=. --no-wait --submission-id=nightly -- python train.py", "uploads this folder and returns at once"},
     {"job status", "job status nightly", "how it is doing"},
     {"job logs", "job logs nightly --follow", "its output, until it ends"},
-    {"job list", "job list --format=table", "all submitted jobs"},
+    {"job list", "job list --format=table", "submitted jobs and drivers"},
     {"job stop", "job stop nightly", "ends it"},
     {"job delete", "job delete nightly", "forgets it, once it has ended"},
     {"kill-actor", "kill-actor --name=counter --namespace=default", "after its queued calls"},

@@ -79,13 +79,12 @@ class HttpJobServer final : public JobServer {
     return job_of(answer);
   }
 
-  Result<std::vector<proto::SubmittedJob>> jobs() override {
-    RT_ASSIGN(Json answer, json_of(client_.Get((base_ + "/api/jobs/").c_str())));
-    std::vector<proto::SubmittedJob> out;
-    for (const Json& details : answer) {
-      if (!text_of(details, "submission_id").empty()) out.push_back(job_of(details));
-    }
-    return out;
+  Result<std::vector<api_json::Json>> jobs() override {
+    auto answer = client_.Get((base_ + "/api/jobs/").c_str());
+    RT_TRY(check(answer));
+    auto rows = api_json::Json::parse(answer->body, nullptr, false);
+    if (!rows.is_array()) return make_error(Code::kUnavailable, fmt::format("{} answers, but not as a Jobs interface", address_));
+    return std::vector<api_json::Json>(rows.begin(), rows.end());
   }
 
   Status stop(const std::string& id) override { return done(client_.Post((path(id) + "/stop").c_str(), "", "application/json")); }

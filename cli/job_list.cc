@@ -3,11 +3,12 @@
 #include "cli/commands.h"
 #include "cli/job_common.h"
 #include "cli/output.h"
-#include "common/base/ids.h"
 #include "common/base/readable.h"
 
 namespace rt::cli {
 namespace {
+
+std::string text_of(const api_json::Json& row, const char* field) { return row.contains(field) && row[field].is_string() ? row[field].get<std::string>() : ""; }
 
 // As a Python literal, for the contract's list of JobDetails(...).
 std::string python_text(const std::string& text) {
@@ -38,66 +39,50 @@ std::string python_value(const api_json::Json& value) {
   return "{" + items + "}";
 }
 
-api_json::Json metadata_json(const proto::SubmittedJob& job) {
-  auto metadata = api_json::Json::object();
-  for (const auto& [name, value] : std::map<std::string, std::string>(job.metadata().begin(), job.metadata().end())) metadata[name] = value;
-  return metadata;
+// <JobStatus.RUNNING: 'RUNNING'>
+std::string python_member(const char* type, const api_json::Json& row, const char* field) {
+  std::string name = text_of(row, field);
+  return fmt::format("<{}.{}: '{}'>", type, name, name);
 }
 
-api_json::Json runtime_env_json(const proto::SubmittedJob& job) {
-  auto env = api_json::Json::parse(job.runtime_env_json(), nullptr, false);
-  return env.is_object() ? env : api_json::Json::object();
+std::string driver_info(const api_json::Json& info) {
+  if (!info.is_object()) return "None";
+  std::string fields;
+  for (const auto& [name, value] : info.items()) fields += (fields.empty() ? "" : ", ") + name + "=" + python_value(value);
+  return "DriverInfo(" + fields + ")";
 }
 
-std::string python_number(int64_t value) { return value == 0 ? "None" : std::to_string(value); }
-
-std::string details(const proto::SubmittedJob& job) {
-  std::string job_id = job.job_id().empty() ? "None" : python_text(to_hex(job.job_id()));
-  return fmt::format(
-      "JobDetails(type=<JobType.SUBMISSION: 'SUBMISSION'>, job_id={}, submission_id={}, status=<JobStatus.{}: '{}'>, entrypoint={}, message={}, "
-      "error_type={}, start_time={}, end_time={}, metadata={}, runtime_env={}, driver_node_id={}, driver_exit_code={})",
-      job_id, python_text(job.submission_id()), job.status(), job.status(), python_text(job.entrypoint()), python_text(job.message()),
-      job.error_type().empty() ? "None" : python_text(job.error_type()), python_number(job.start_time_ms()), python_number(job.end_time_ms()),
-      python_value(metadata_json(job)), python_value(runtime_env_json(job)),
-      job.node_id().empty() ? "None" : python_text(to_hex(job.node_id())), job.exited() ? std::to_string(job.exit_code()) : "None");
+std::string details(const api_json::Json& row) {
+  std::string fields;
+  for (const auto& [name, value] : row.items()) {
+    std::string text = name == "type" ? python_member("JobType", row, "type") : name == "status" ? python_member("JobStatus", row, "status")
+                       : name == "driver_info" ? driver_info(value) : python_value(value);
+    fields += (fields.empty() ? "" : ", ") + name + "=" + text;
+  }
+  return "JobDetails(" + fields + ")";
 }
 
-api_json::Json job_json(const proto::SubmittedJob& job) {
-  using api_json::Json;
-  auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
-  auto time_or_null = [](int64_t time_ms) { return time_ms == 0 ? Json(nullptr) : Json(time_ms); };
-  return {{"type", "SUBMISSION"},
-          {"job_id", text_or_null(to_hex(job.job_id()))},
-          {"submission_id", job.submission_id()},
-          {"status", job.status()},
-          {"entrypoint", job.entrypoint()},
-          {"message", job.message()},
-          {"error_type", text_or_null(job.error_type())},
-          {"start_time", time_or_null(job.start_time_ms())},
-          {"end_time", time_or_null(job.end_time_ms())},
-          {"metadata", metadata_json(job)},
-          {"runtime_env", runtime_env_json(job)},
-          {"driver_node_id", text_or_null(to_hex(job.node_id()))},
-          {"driver_exit_code", job.exited() ? Json(job.exit_code()) : Json(nullptr)}};
+Words table_row(const api_json::Json& row) {
+  auto time = [&](const char* field) { return row.contains(field) && row[field].is_number() ? local_time(row[field].get<int64_t>()) : ""; };
+  std::string submission_id = text_of(row, "submission_id");
+  return {submission_id.empty() ? text_of(row, "job_id") : submission_id, text_of(row, "type"), text_of(row, "status"), time("start_time"), time("end_time"), text_of(row, "entrypoint")};
 }
 
 Status show(const CommandLine& line) {
   RT_ASSIGN(auto server, connect_job_server(line));
-  RT_ASSIGN(auto submitted, server->jobs());
+  RT_ASSIGN(auto jobs, server->jobs());
   if (line.for_programs()) {
-    api_json::Json jobs = api_json::Json::array();
-    for (const auto& job : submitted) jobs.push_back(job_json(job));
-    print_data(line, jobs);
+    print_data(line, api_json::Json(jobs));
     return {};
   }
   if (line.get("format") == "table") {
-    std::vector<Words> rows = {{"SUBMISSION ID", "STATUS", "STARTED", "ENDED", "ENTRYPOINT"}};
-    for (const auto& job : submitted) rows.push_back({job.submission_id(), job.status(), local_time(job.start_time_ms()), local_time(job.end_time_ms()), job.entrypoint()});
+    std::vector<Words> rows = {{"ID", "TYPE", "STATUS", "STARTED", "ENDED", "ENTRYPOINT"}};
+    for (const auto& job : jobs) rows.push_back(table_row(job));
     fmt::print("{}", table(rows));
     return {};
   }
   std::string text;
-  for (const auto& job : submitted) text += (text.empty() ? "" : ",\n ") + details(job);
+  for (const auto& job : jobs) text += (text.empty() ? "" : ",\n ") + details(job);
   fmt::print("[{}]\n", text);
   return {};
 }
@@ -105,7 +90,7 @@ Status show(const CommandLine& line) {
 }  // namespace
 
 int run_job_list(const Words& words) {
-  CommandLine line("job list", "Lists submitted jobs: as Python's list of JobDetails, a table, JSON or YAML.");
+  CommandLine line("job list", "Lists jobs, submitted ones and then drivers: as Python's list of JobDetails, a table, JSON or YAML.");
   declare_job_options(line);
   line.format_option();
   if (auto code = line.parse(words)) return *code;

@@ -12,6 +12,7 @@
 #include "common/api_json/job_request.h"
 #include "common/base/environment.h"
 #include "common/base/readable.h"
+#include "common/state/rows.h"
 
 namespace rt::cli {
 namespace {
@@ -43,9 +44,10 @@ class RpcJobServer final : public JobServer {
     return reply.jobs(0);
   }
 
-  Result<std::vector<proto::SubmittedJob>> jobs() override {
-    RT_ASSIGN(auto reply, head_.client->call(&Stub::ListSubmittedJobs, proto::Empty()));
-    return std::vector<proto::SubmittedJob>(reply.jobs().begin(), reply.jobs().end());
+  Result<std::vector<api_json::Json>> jobs() override {
+    RT_ASSIGN(auto submitted, head_.client->call(&Stub::ListSubmittedJobs, proto::Empty()));
+    RT_ASSIGN(auto drivers, head_.client->call(&Stub::GetJobs, proto::Empty()));
+    return state::job_rows(drivers, submitted);
   }
 
   Status stop(const std::string& id) override {

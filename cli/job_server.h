@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "common/api_json/node_json.h"
 #include "common/proto/head.pb.h"
 
 namespace rt::cli {
@@ -19,7 +20,8 @@ class JobServer {
   // `body`: JSON as of POST /api/jobs/. `cwd`: of the submitter, where the server can use it. Returns the submission id.
   virtual Result<std::string> submit(const std::string& body, const std::string& cwd) = 0;
   virtual Result<proto::SubmittedJob> job(const std::string& id) = 0;
-  virtual Result<std::vector<proto::SubmittedJob>> jobs() = 0;
+  // Submitted ones and drivers: the objects of GET /api/jobs/.
+  virtual Result<std::vector<api_json::Json>> jobs() = 0;
   virtual Status stop(const std::string& id) = 0;
   virtual Status remove(const std::string& id) = 0;
   // Of the reply's job only the status is sure.

@@ -132,6 +132,22 @@ def test_rayctl_over_http(web, running, tmp_path):
     assert "Job 'long' deleted successfully" in running.ok("job", "delete", "long")
 
 
+def test_rayctl_lists_drivers(web, running):
+    """...as GET /api/jobs/ does, behind those submitted."""
+    program = "import ray; ray.init(); print(ray.get_runtime_context().get_job_id())"
+    done = subprocess.run([sys.executable, "-c", program], env={**running.env, "RAY_ADDRESS": running.address}, capture_output=True, text=True, check=True)
+    driver = done.stdout.strip()
+    running.ok("job", "submit", "--submission-id=beside-a-driver", "--", "true")
+    listed = web.json("GET", "/api/jobs/")
+    for where in ({}, {"RAY_API_SERVER_ADDRESS": "http://" + web.address}):
+        assert json.loads(running.ok("job", "list", "--format=json", **where)) == listed
+        text = running.ok("job", "list", **where)
+        assert "JobDetails(type=<JobType.DRIVER: 'DRIVER'>" in text and f"job_id='{driver}', submission_id=None, driver_info=DriverInfo(id='{driver}'" in text
+        assert text.index("submission_id='beside-a-driver'") < text.index(f"job_id='{driver}'")
+        assert [driver, "DRIVER"] in [line.split()[:2] for line in running.ok("job", "list", "--format=table", **where).splitlines()]
+    running.ok("job", "delete", "beside-a-driver")
+
+
 def test_rayctl_over_http_when_it_cannot(web, running):
     assert "127.0.0.1:1" in running.fails("job", "list", "--address", "http://127.0.0.1:1")
     assert "token" in running.fails("job", "list", RAY_API_SERVER_ADDRESS="http://" + web.address, RAY_AUTH_TOKEN="f" * 64)
