@@ -5,9 +5,13 @@
 namespace rt::cli {
 
 int run_version(const Words& words) {
-  CommandLine line("version", "Prints the version.");
+  CommandLine line("version", "Prints the version: as `ray` that of the interface, which is Ray's, as `rayctl` its own as well.");
   if (auto code = line.parse(words)) return *code;
-  fmt::print("{}, version {}\n", program_name(), RT_VERSION);
+  if (program_name() == "ray") {
+    fmt::print("ray, version {}\n", RT_RAY_VERSION);      // scripts compare it
+  } else {
+    fmt::print("{}, version {} (with the interface of Ray {})\n", program_name(), RT_VERSION, RT_RAY_VERSION);
+  }
   return kExitOk;
 }
 

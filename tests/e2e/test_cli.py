@@ -11,8 +11,9 @@ import sys
 import time
 
 import pytest
-
 from conftest import BIN, free_port
+
+import ray
 
 NODE_KEYS = ["NodeID", "Alive", "NodeManagerAddress", "NodeManagerHostname", "NodeManagerPort", "ObjectManagerPort", "ObjectStoreSocketName", "RayletSocketName",
              "MetricsExportPort", "MetricsAgentPort", "DashboardAgentListenPort", "NodeName", "RuntimeEnvAgentPort", "DeathReason", "DeathReasonMessage", "alive",
@@ -49,9 +50,11 @@ def test_start_join_and_stop_leave_nothing(shell):
 
 
 def test_the_second_name_and_the_version():
-    for name in ("ray", "rayctl"):
-        out = subprocess.run([BIN / name, "--version"], capture_output=True, text=True, check=True).stdout
-        assert re.fullmatch(rf"{name}, version \d+\.\d+\.\d+\n", out)
+    def version(name):
+        return subprocess.run([BIN / name, "--version"], capture_output=True, text=True, check=True).stdout
+
+    assert version("ray") == f"ray, version {ray.__version__}\n"
+    assert re.fullmatch(rf"rayctl, version \d+\.\d+\.\d+ \(with the interface of Ray {re.escape(ray.__version__)}\)\n", version("rayctl"))
 
 
 def test_a_dashboard_whose_port_is_taken_is_missed_at_the_start(shell):
