@@ -19,14 +19,17 @@ Status show(const CommandLine& line, const state::Resource& resource, state::Que
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   RT_ASSIGN(auto answer, state_list(cluster, query));
   const auto& rows = answer.json["result"];
-  if (rows.empty()) {
+  if (rows.empty() && line.get("format") == "json") {
+    fmt::print("null\n");
+  } else if (rows.empty()) {
     fmt::print("Resource with id={} not found in the cluster.\n", echoed(id));
   } else {
     // What several attempts or processes have to say is a list.
     bool one = rows.size() == 1 && resource.name != "objects";
     api_json::Json shown = api_json::Json::array();
     for (const auto& row : rows) shown.push_back(humanized(row));
-    fmt::print("{}", yaml_document(one ? shown[0] : shown));
+    const api_json::Json data = one ? shown[0] : shown;
+    fmt::print("{}", line.get("format") == "json" ? data_text(line, data) : yaml_document(data));
   }
   RT_TRY(flush_output());
   warn_of_missing(answer.json);
@@ -37,7 +40,7 @@ Status show(const CommandLine& line, const state::Resource& resource, state::Que
 
 int run_get(const Words& words) {
   CommandLine line("get", fmt::format("Shows everything known of one of {}, as YAML.", kResources));
-  line.address_option().option("timeout", "SECONDS", "for the answer (default 30)").positional("RESOURCE", true, "actors|placement-groups|nodes|workers|tasks|objects").positional("ID", false);
+  line.address_option().format_option("yaml|json").option("timeout", "SECONDS", "for the answer (default 30)").positional("RESOURCE", true, "actors|placement-groups|nodes|workers|tasks|objects").positional("ID", false);
   if (auto code = line.parse(words)) return *code;
   const std::string word = line.get("RESOURCE");
   const state::Resource* resource = state_resource(word);

@@ -112,21 +112,28 @@ std::string stores_text(const Json& stores) {
   return fmt::format("--- Aggregate object store stats across all nodes ---\nPlasma memory usage {} MiB, {} objects, {}% full, {}% needed\n", used >> 20, objects, decimal(full), decimal(full));
 }
 
-Result<std::string> memory_text(const Cluster& cluster, const MemoryQuery& query, Json* answer) {
-  RT_TRY(check(kGroups, query.group_by));
-  RT_TRY(check(kOrders, query.sort_by));
-  RT_TRY(check(kUnits, query.units));
-  std::string text;
+Result<Answer> memory_data(const Cluster& cluster, const MemoryQuery& query, Json* answer) {
+  Answer data{Json::object()};
   if (!query.stats_only) {
     Query question{"objects"};
     question.limit = kMaxLimit;
     question.timeout_us = query.timeout_us;
     RT_ASSIGN(auto objects, list(cluster, question));
-    text = references_text(objects.json["result"], query);
+    data.json["objects"] = std::move(objects.json["result"]);
+    objects.json.erase("result");
     *answer = std::move(objects.json);
   }
   RT_ASSIGN(auto stores, store_stats(cluster, query.timeout_us));
-  return text + stores_text(stores.json);
+  data.json["stores"] = std::move(stores.json);
+  return data;
+}
+
+Result<std::string> memory_text(const Cluster& cluster, const MemoryQuery& query, Json* answer) {
+  RT_TRY(check(kGroups, query.group_by));
+  RT_TRY(check(kOrders, query.sort_by));
+  RT_TRY(check(kUnits, query.units));
+  RT_ASSIGN(auto data, memory_data(cluster, query, answer));
+  return (query.stats_only ? "" : references_text(data.json["objects"], query)) + stores_text(data.json["stores"]);
 }
 
 }  // namespace rt::state

@@ -15,6 +15,8 @@ struct MemoryQuery {
   int64_t entries = -1;                       // of each group; -1: all
   int64_t timeout_us = 30'000'000;
 };
+// What that is made of: {"objects": rows, unless stats_only, "stores": [...]}. `answer`: as below.
+Result<Answer> memory_data(const Cluster& cluster, const MemoryQuery& query, Json* answer);
 // kInvalid: an unknown group, order or unit. `answer` gets what the list of objects lacks (its warnings), where one was asked for.
 Result<std::string> memory_text(const Cluster& cluster, const MemoryQuery& query, Json* answer);
 

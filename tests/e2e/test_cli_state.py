@@ -72,6 +72,9 @@ def test_get(told):
     text = told.shell.ok("get", "actors", told.counter._actor_id.hex())
     assert text.replace("'", "").startswith(f"---\nactor_id: {told.counter._actor_id.hex()}\n") and "num_restarts: 0\n" in text
     assert told.shell.ok("get", "actors", "ff" * 16) == f"Resource with id={'ff' * 16} not found in the cluster.\n"
+    assert json.loads(told.shell.ok("get", "actors", told.counter._actor_id.hex(), "--format=json"))["num_restarts"] == 0
+    assert json.loads(told.shell.ok("get", "actors", "ff" * 16, "--format=json")) is None
+    assert told.shell.ok("get", "actors", told.counter._actor_id.hex(), "--format=yaml") == text
     assert "is_head_node: true\n" in told.shell.ok("get", "nodes", ray.get_runtime_context().get_node_id())
 
 
@@ -89,6 +92,11 @@ def test_memory(told):
     text = told.shell.ok("memory", "--units=MB", "--sort-by=PID")
     assert text.startswith("======== Object references status: ") and "Sorting by pid..." in text
     assert [line for line in text.splitlines() if line.endswith(kept.hex())]
+    data = json.loads(told.shell.ok("memory", "--format=json"))
+    assert [row["object_size"] >= 2_000_000 for row in data["objects"] if row["object_id"] == kept.hex()] == [True] and data["stores"][0]["used"] >= 2_000_000
+    assert list(json.loads(told.shell.ok("memory", "--format=json", "--stats-only"))) == ["stores"]
+    yaml = told.shell.ok("memory", "--format=yaml")
+    assert yaml.startswith("---\nobjects:\n") and kept.hex() in yaml and "stores:\n" in yaml
     assert told.shell.ok("memory", "--stats-only").startswith("--- Aggregate object store stats across all nodes ---\nPlasma memory usage ")
 
 
