@@ -44,7 +44,6 @@ Status check_dashboard(Head& head) {
 
 Status check(const CommandLine& line) {
   const std::string component = line.get("component", "head");
-  if (component == "ray_client_server") return make_error(Code::kUnsupported, "--component 'ray_client_server': there is no such server, drivers join the cluster themselves (head, nodes and dashboard can be checked)");
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   if (component == "nodes") return check_nodes(head);
   if (component == "dashboard") return check_dashboard(head);
@@ -58,7 +57,7 @@ Status check(const CommandLine& line) {
 int run_health_check(const Words& words) {
   CommandLine line("health-check", "Exits 0 without output when the cluster is healthy, else 1 with the reason.");
   line.address_option()
-      .choice("component", "head|nodes|dashboard|ray_client_server", "the head, which knows a living node (default); every node's own answer; the HTTP interface")
+      .choice("component", "head|nodes|dashboard", "the head, which knows a living node (default); every node's own answer; the HTTP interface")
       .hidden_flag("skip-version-check");
   if (auto code = line.parse(words)) return *code;
   return finish(check(line));

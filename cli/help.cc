@@ -16,6 +16,11 @@ int run_help(const Words& words) {
   if (line.has("SUBCOMMAND")) name += " " + line.get("SUBCOMMAND");
   auto all = command_infos();
   auto found = std::find_if(all.begin(), all.end(), [&](const CommandInfo& info) { return info.name == name; });
+  auto takes = [&](const CommandInfo& info) {       // `help list tasks`: of the command whose value that is
+    const auto& places = info.positionals;
+    return info.name == line.get("COMMAND") && !places.empty() && std::find(places[0].choices.begin(), places[0].choices.end(), line.get("SUBCOMMAND")) != places[0].choices.end();
+  };
+  if (found == all.end()) found = std::find_if(all.begin(), all.end(), takes);
   if (name.empty() || (found != all.end() && found->is_group)) {
     fmt::print("{}", commands_text(name, all));
     return kExitOk;
@@ -25,7 +30,7 @@ int run_help(const Words& words) {
     for (const auto& info : all) names.push_back(info.name);
     return usage_error("", "no such command: " + echoed(name) + did_you_mean(name, names));
   }
-  fmt::print("{}", help_text(*found, examples_of(name)));
+  fmt::print("{}", help_text(*found, examples_of(found->name)));
   return kExitOk;
 }
 

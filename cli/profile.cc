@@ -79,7 +79,7 @@ int run_profile(const Words& words) {
   line.flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
   line.flag("all-threads", "also what threads of the cluster software (ray-io, ray-flush, ...) spend asleep in workers and drivers");
   line.choice("format,f", "flamegraph|speedscope|folded|text", "the default: flamegraph into a file, text on the terminal");
-  line.option("output,o", "FILE", "where to (default: standard output)").option("node", "ID|IP", "processes of this node only").positional("target", true);
+  line.option("output,o", "FILE", "where to (default: standard output)").option("node", "ID|IP", "processes of this node only").positional("target", true, "all|head|node-manager|object-store");
   if (auto code = line.parse(words)) return *code;
   if (line.has("native") && line.has("no-native")) return usage_error("profile", "--native and --no-native exclude each other");
   auto request = request_of(line);

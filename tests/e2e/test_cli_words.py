@@ -65,6 +65,12 @@ def test_a_mistyped_word_gets_a_suggestion(shell, typed, meant):
     assert f"did you mean {meant}?" in complaint(shell.run(*typed))
 
 
+def test_help_takes_values_behind_a_command(shell):
+    assert shell.ok("help", "summary", "tasks") == shell.ok("help", "summary") and shell.ok("help", "list", "nodes") == shell.ok("help", "list")
+    assert shell.ok("help", "logs", "task").startswith("Usage: rayctl logs task ")
+    assert "no such command: summary colours" in complaint(shell.run("help", "summary", "colours"))
+
+
 def test_commands_of_others_are_named_absent(shell):
     assert "cluster launcher is not part of this release" in complaint(shell.run("up", "cluster.yaml"))
 
@@ -106,6 +112,8 @@ def test_bash_completes_commands_options_and_values(shell):
     assert set(completed(shell, "rayctl sta")) == {"start", "status", "stack"}
     assert completed(shell, "rayctl job su") == ["submit"]
     assert completed(shell, "rayctl list pl") == ["placement-groups"]
+    assert completed(shell, "rayctl profile ") == ["all", "head", "node-manager", "object-store"]
+    assert completed(shell, "rayctl health-check --component ") == ["head", "nodes", "dashboard"]
     assert "--address" in completed(shell, "rayctl status --")
     assert completed(shell, "rayctl status --format ") == ["table", "json", "yaml"]
     assert completed(shell, "rayctl status --format=j") == ["json"]      # bash has split the word at '='
