@@ -46,6 +46,7 @@ int run_list(const Words& words) {
     query->filters.push_back(std::move(*filter));
   }
   if (auto bound = state::Filters::bind(*resource, query->filters); !bound) return usage_error("list", bound.error().message);
+  if (Status known = state::Filters::check_values(*resource, query->filters); !known) return usage_error("list", known.error().message);
   return finish(show(line, *query));
 }
 

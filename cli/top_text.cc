@@ -100,7 +100,7 @@ std::string worker_table(const ClusterLook& look, TopOrder order, size_t most) {
 }  // namespace
 
 std::string top_text(const ClusterLook& look, TopOrder order, size_t nodes, size_t workers) {
-  std::string text = fmt::format("{}  {}  {} nodes  session {}\n", painted("rayctl top", Ink::kTitle), local_time(look.status.wall_time_ms()), look.nodes.size(), look.status.session_name());
+  std::string text = fmt::format("{}  {}  {} node{}  session {}\n", painted("rayctl top", Ink::kTitle), local_time(look.status.wall_time_ms()), look.nodes.size(), look.nodes.size() == 1 ? "" : "s", look.status.session_name());
   std::string tasks;
   for (const auto& [state, count] : look.tasks) tasks += fmt::format("{}{} {}", tasks.empty() ? "" : ", ", count, state);
   text += fmt::format("Resources in use: {}\nTasks: {}\n", state::usage_summary(look.status), tasks.empty() ? "none yet" : tasks);

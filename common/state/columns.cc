@@ -5,6 +5,39 @@
 namespace rt::state {
 namespace {
 
+constexpr std::string_view kTaskStates =
+    "NIL PENDING_ARGS_AVAIL PENDING_NODE_ASSIGNMENT PENDING_OBJ_STORE_MEM_AVAIL PENDING_ARGS_FETCH SUBMITTED_TO_WORKER PENDING_ACTOR_TASK_ARGS_FETCH "
+    "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY RUNNING RUNNING_IN_RAY_GET RUNNING_IN_RAY_WAIT FINISHED FAILED GETTING_AND_PINNING_ARGS";
+
+struct Values {
+  std::string_view resource, column, values;
+};
+// What columns of states and kinds may hold.
+constexpr Values kValues[] = {
+    {"actors", "state", "DEPENDENCIES_UNREADY PENDING_CREATION ALIVE RESTARTING DEAD"},
+    {"jobs", "type", "SUBMISSION DRIVER"},
+    {"jobs", "status", "PENDING RUNNING STOPPED SUCCEEDED FAILED"},
+    {"placement_groups", "state", "PENDING PREPARED CREATED REMOVED RESCHEDULING"},
+    {"nodes", "state", "ALIVE DEAD"},
+    {"workers", "worker_type", "WORKER DRIVER SPILL_WORKER RESTORE_WORKER"},
+    {"workers", "exit_type", "SYSTEM_ERROR INTENDED_SYSTEM_EXIT USER_ERROR INTENDED_USER_EXIT NODE_OUT_OF_MEMORY"},
+    {"tasks", "state", kTaskStates},
+    {"tasks", "type", "NORMAL_TASK ACTOR_CREATION_TASK ACTOR_TASK DRIVER_TASK"},
+    {"objects", "task_status", kTaskStates},
+    {"objects", "reference_type", "ACTOR_HANDLE PINNED_IN_MEMORY LOCAL_REFERENCE USED_BY_PENDING_TASK CAPTURED_IN_OBJECT UNKNOWN_STATUS"},
+    {"objects", "type", "WORKER DRIVER SPILL_WORKER RESTORE_WORKER"},
+};
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find(' ', at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
 // "name:flags ...": i int, b bool, o anything else (text is the default), d detail, f filterable.
 Resource make(std::string name, std::string id, std::string_view spec) {
   Resource resource{std::move(name), std::move(id), {}};
@@ -20,6 +53,9 @@ Resource make(std::string name, std::string id, std::string_view spec) {
       if (flag == 'i') column.type = ColumnType::kInt;
       if (flag == 'b') column.type = ColumnType::kBool;
       if (flag == 'o') column.type = ColumnType::kOther;
+    }
+    for (const Values& known : kValues) {
+      if (known.resource == resource.name && known.column == column.name) column.values = words_of(known.values);
     }
     resource.columns.push_back(std::move(column));
   }

@@ -15,6 +15,7 @@ struct Column {
   ColumnType type = ColumnType::kText;
   bool detail = false;        // only in rows with detail
   bool filterable = false;
+  std::vector<std::string> values;    // all there are; empty: anything
 };
 
 struct Resource {

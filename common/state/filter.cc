@@ -1,6 +1,7 @@
 #include "common/state/filter.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <strings.h>
 
 #include <algorithm>
@@ -37,6 +38,17 @@ Result<Filters> Filters::bind(const Resource& resource, const std::vector<Filter
     bound.terms_.push_back({index, filter.equal, std::move(value), filter.key});
   }
   return bound;
+}
+
+Status Filters::check_values(const Resource& resource, const std::vector<Filter>& filters) {
+  for (const Filter& filter : filters) {
+    int index = resource.column(filter.key);
+    if (index < 0) continue;
+    const auto& values = resource.columns[index].values;
+    if (values.empty() || std::any_of(values.begin(), values.end(), [&](const std::string& value) { return strcasecmp(value.c_str(), filter.value.c_str()) == 0; })) continue;
+    return make_error(Code::kInvalid, fmt::format("the {} of {} is never '{}': it is one of {}", filter.key, resource.name, filter.value, fmt::join(values, ", ")));
+  }
+  return {};
 }
 
 bool Filters::equals(const Term& term, const Field& field) {

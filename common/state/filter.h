@@ -25,6 +25,9 @@ class Filters {
   // kInvalid names a column that cannot be filtered by, or a value that is not of the column's type.
   static Result<Filters> bind(const Resource& resource, const std::vector<Filter>& filters);
 
+  // For people, who mistype: kInvalid names a value that the column never has, and those it may have. (Programs get no rows.)
+  static Status check_values(const Resource& resource, const std::vector<Filter>& filters);
+
   bool empty() const { return terms_.empty(); }
   // `field(column)` is the row's value of the resource's column of that number; called for filtered columns only.
   template <class F>

@@ -61,7 +61,9 @@ def test_filters_and_limits(told):
 @pytest.mark.parametrize("words, code, text", [
     (["list"], 2, "RESOURCE"), (["list", "colours"], 2, "placement-groups"), (["list", "nodes", "-f", "colour=x"], 2, "Supported filter columns"), (["list", "nodes", "-f", "state"], 1, "predicate"),
     (["list", "nodes", "--limit=10001"], 2, "--limit"), (["list", "nodes", "--format=xml"], 2, "--format"), (["list", "nodes", "--timeout=x"], 2, "--timeout"),
-    (["list", "workers", "-f", "pid=x"], 2, "integer"), (["get"], 2, "RESOURCE"), (["get", "jobs", "x"], 2, "RESOURCE"), (["get", "actors"], 2, "list actors"), (["get", "cluster-events", "x"], 1, "list cluster-events"),
+    (["list", "workers", "-f", "pid=x"], 2, "integer"),
+    (["list", "tasks", "-f", "state=runing"], 2, "the state of tasks is never 'runing': it is one of NIL, PENDING_ARGS_AVAIL"), (["list", "actors", "-f", "state!=gone"], 2, "ALIVE, RESTARTING, DEAD"),
+     (["get"], 2, "RESOURCE"), (["get", "jobs", "x"], 2, "RESOURCE"), (["get", "actors"], 2, "list actors"), (["get", "cluster-events", "x"], 1, "list cluster-events"),
     (["summary"], 2, "tasks|actors|objects"), (["summary", "nodes"], 2, "summarized"), (["memory", "--units=TB"], 2, "GB"), (["memory", "--group-by=x"], 2, "STACK_TRACE"),
     (["list", "runtime-envs", "-f", "ref_cnt=1"], 2, "Supported filter columns"), (["get", "runtime-envs", "x"], 2, "RESOURCE"), (["list", "nodes", "--address=http://127.0.0.1:1"], 1, "does not answer")])
 def test_wrong_words(told, words, code, text):

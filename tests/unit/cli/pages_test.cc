@@ -64,9 +64,11 @@ TEST(Top, BusiestWorkersOfAllNodesByWhatTheyDidSinceTheLastPage) {
   look.actors["w101"] = "Trainer 'one'";
   look.tasks = {{"FINISHED", 7}, {"RUNNING", 2}};
   std::string text = top_text(look, TopOrder::kCpu, 10, 2);
-  EXPECT_THAT(text, AllOf(HasSubstr("Tasks: 7 FINISHED, 2 RUNNING\n"), HasSubstr("50%"), HasSubstr("no answer"), HasSubstr("3.0/4.0")));
+  EXPECT_THAT(text, AllOf(HasSubstr("Tasks: 7 FINISHED, 2 RUNNING\n"), HasSubstr("50%"), HasSubstr("no answer"), HasSubstr("3.0/4.0"), HasSubstr("  3 nodes  session ")));
   EXPECT_THAT(text, HasSubstr("101  east  100%  101.00MiB  actor Trainer 'one'\n200  west  50%   200.00MiB  worker\n... 1 more processes\n"));
   EXPECT_THAT(top_text(look, TopOrder::kMemory, 1, 1), AllOf(HasSubstr("200  west"), HasSubstr("... 2 more nodes")));
+  look.nodes.resize(1);
+  EXPECT_THAT(top_text(look, TopOrder::kCpu, 10, 2), HasSubstr("  1 node  session "));
 }
 
 TEST(Debug, WhatNobodyHasAndWhatOthersHold) {

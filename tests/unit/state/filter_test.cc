@@ -42,6 +42,18 @@ TEST(Filters, WrongOnesSayWhatIsPossible) {
   EXPECT_FALSE(Filters::bind(*find_resource("nodes"), {{"is_head_node", true, "perhaps"}}));
 }
 
+TEST(Filters, ValuesOfAColumnOfStatesAreKnown) {
+  const Resource& tasks = *find_resource("tasks");
+  EXPECT_TRUE(Filters::check_values(tasks, {{"state", true, "running"}, {"name", true, "whatever"}, {"type", false, "Actor_Task"}}));
+  auto wrong = Filters::check_values(tasks, {{"state", true, "runing"}});
+  ASSERT_FALSE(wrong);
+  EXPECT_TRUE(wrong.error().message.starts_with("the state of tasks is never 'runing': it is one of NIL, PENDING_ARGS_AVAIL, ")) << wrong.error().message;
+  EXPECT_TRUE(Filters::bind(tasks, {{"state", true, "runing"}})) << "programs get no rows";
+  for (int state = proto::TaskRecord::State_MIN; state <= proto::TaskRecord::State_MAX; ++state) {
+    EXPECT_TRUE(Filters::check_values(tasks, {{"state", true, task_state_name(static_cast<proto::TaskRecord::State>(state))}}));
+  }
+}
+
 TEST(Rows, DetailColumnsComeOnlyWhenWanted) {
   const Resource& nodes = *find_resource("nodes");
   Json row = node_row(proto::Node());
