@@ -1,4 +1,6 @@
 """The words of rayctl: one table for parsing, help, completion, man pages and docs/cli.md; wrong words are one line and exit code 2."""
+import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -95,6 +97,15 @@ def test_man_pages_are_made_and_sound(shell):
             continue
         done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z", str(page)], capture_output=True, text=True)
         assert done.returncode == 0 and done.stderr == "", (page.name, done.stderr)
+
+
+def test_the_environment_of_the_build_leads_to_the_man_pages():
+    """...before those of the system, which an empty end of MANPATH stands for."""
+    script = f". {REPO}/build/env && printf %s \"$MANPATH\""
+    for given in ("", "/mine"):
+        said = subprocess.run(["bash", "-c", script], env={**os.environ, "MANPATH": given}, capture_output=True, text=True, check=True).stdout
+        pages, rest = said.split(":", 1)
+        assert rest == given and (pathlib.Path(pages) / "man1" / "rayctl.1").is_file()
 
 
 # ---- completion, by the shells themselves
