@@ -2,7 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
 namespace rt::cli {
 namespace {
@@ -16,7 +21,7 @@ constexpr const char* kRedis[] = {"redis-username", "redis-password", "redis-sha
 constexpr const char* kSwitches[] = {"include-log-monitor", "proxy-server-url"};
 constexpr const char* kPointlessFlags[] = {"no-monitor", "disable-usage-stats", "enable-object-reconstruction", "ray-debugger-external"};
 // Ignoring these would quietly do something else than asked.
-constexpr const char* kAbsent[] = {"autoscaling-config", "object-spilling-directory", "tracing-startup-hook", "labels-file", "system-reserved-cpu",
+constexpr const char* kAbsent[] = {"autoscaling-config", "object-spilling-directory", "tracing-startup-hook", "system-reserved-cpu",
                                    "system-reserved-memory", "cgroup-path"};
 constexpr const char* kAbsentFlags[] = {"enable-resource-isolation", "no-redirect-output"};
 constexpr int64_t kMaxBytes = int64_t{1} << 46;
@@ -89,6 +94,76 @@ Status read_settings(const CommandLine& line, std::map<std::string, std::string>
   return {};
 }
 
+Status add_label(const std::string& option, const std::string& name, const std::string& value, std::map<std::string, std::string>* out) {
+  if (name.starts_with("ray.io/")) return make_error(Code::kUnsupported, fmt::format("--{} names '{}': names that begin with ray.io/ are the cluster's own", option, echoed(name)));
+  (*out)[name] = value;
+  return {};
+}
+
+// Takes a scalar of YAML from the front of `text`, and the blanks and the comment behind it. Nothing: it is something else, or not in YAML.
+std::optional<std::string> take_scalar(std::string_view* text, bool is_name) {
+  std::string value;
+  size_t at = 0;
+  if (text->starts_with('\'')) {
+    for (at = 1;; ++at) {
+      if (at >= text->size()) return std::nullopt;
+      if ((*text)[at] == '\'' && text->substr(at + 1, 1) != "'") break;
+      if ((*text)[at] == '\'') ++at;
+      value += (*text)[at];
+    }
+    ++at;
+  } else if (text->starts_with('"')) {
+    for (at = 1; at < text->size() && (*text)[at] != '"'; ++at) at += (*text)[at] == '\\' ? 1 : 0;
+    if (at >= text->size()) return std::nullopt;
+    json parsed = json::parse(text->substr(0, ++at), nullptr, false);
+    if (!parsed.is_string()) return std::nullopt;
+    value = parsed.get<std::string>();
+  } else {
+    constexpr std::string_view kOther = "[]{},&*!|>%@`?-:";
+    if (text->empty() || kOther.find((*text)[0]) != std::string_view::npos) return std::nullopt;
+    at = std::min({text->size(), is_name ? std::min(text->find(": "), text->ends_with(':') ? text->size() - 1 : text->size()) : text->size(), text->find(" #")});
+    value = text->substr(0, at);
+    value.erase(value.find_last_not_of(" \t") + 1);
+  }
+  text->remove_prefix(at);
+  text->remove_prefix(std::min(text->find_first_not_of(" \t"), text->size()));
+  if (text->starts_with('#')) text->remove_prefix(text->size());
+  return value;
+}
+
+// A mapping of texts, in YAML: "NAME: VALUE" lines, or a JSON object.
+Status read_labels_file(const CommandLine& line, std::map<std::string, std::string>* out) {
+  if (!line.has("labels-file")) return {};
+  const std::string path = line.get("labels-file");
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}'", echoed(path)));
+  if (json parsed = json::parse(text, nullptr, false); parsed.is_object()) {
+    for (const auto& [name, value] : parsed.items()) {
+      if (!value.is_string()) return make_error(Code::kInvalid, fmt::format("--labels-file: the label '{}' in {} is no text", echoed(name), echoed(path)));
+      RT_TRY(add_label("labels-file", name, value.get<std::string>(), out));
+    }
+    return {};
+  }
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string one; std::getline(lines, one);) {
+    ++number;
+    std::string_view rest = one;
+    if (rest.ends_with('\r')) rest.remove_suffix(1);
+    if (rest.find_first_not_of(" \t") == std::string_view::npos || rest[rest.find_first_not_of(" \t")] == '#' || rest == "---" || rest == "...") continue;
+    auto name = take_scalar(&rest, true);
+    bool colon = name && (rest.starts_with(": ") || rest == ":");
+    if (colon) rest.remove_prefix(std::min(rest.find_first_not_of(" \t", 1), rest.size()));
+    auto value = colon ? take_scalar(&rest, false) : std::nullopt;
+    if (!value || !rest.empty() || name->empty() || one[0] == ' ') {
+      return make_error(Code::kInvalid, fmt::format("--labels-file: line {} of {} is '{}': it takes lines NAME: VALUE, or a JSON object of texts", number, echoed(path), echoed(one)));
+    }
+    RT_TRY(add_label("labels-file", *name, *value, out));
+  }
+  return {};
+}
+
 // "k=v,k2=v2"; JSON as older scripts have it.
 Status read_labels(const CommandLine& line, std::map<std::string, std::string>* out) {
   std::string text = line.get("labels");
@@ -107,9 +182,7 @@ Status read_labels(const CommandLine& line, std::map<std::string, std::string>* 
     std::string pair = text.substr(at, end - at);
     size_t equals = pair.find('=');
     if (equals == std::string::npos || equals == 0) return bad_json("labels", text, kAccepted);
-    std::string name = pair.substr(0, equals);
-    if (name.starts_with("ray.io/")) return make_error(Code::kUnsupported, fmt::format("--labels names '{}': names that begin with ray.io/ are the cluster's own", name));
-    (*out)[name] = pair.substr(equals + 1);
+    RT_TRY(add_label("labels", pair.substr(0, equals), pair.substr(equals + 1), out));
     at = end + 1;
   }
   return {};
@@ -131,6 +204,7 @@ void declare_start_options(CommandLine& line) {
       .option("object-store-memory", "BYTES", "shared memory for objects (default: 30% of what is available)")
       .option("resources", "JSON", R"(custom resources: '{"name": 1}')")
       .option("labels", "K=V,...", "labels of this node")
+      .option("labels-file", "FILE", "labels as lines NAME: VALUE, or a JSON object; those of --labels win")
       .option("node-ip-address", "IP", "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)")
       .option("node-name", "NAME", "name of this node (default: its address)")
       .option("node-manager-port", "N", "this node's one TCP port (default: any free one)")
@@ -175,6 +249,7 @@ Result<launch::NodeOptions> start_options(const CommandLine& line) {
   RT_ASSIGN(options.memory, line.whole("memory", 1, kMaxBytes));
   RT_ASSIGN(options.object_store_memory, line.whole("object-store-memory", 1, kMaxBytes));
   RT_TRY(read_resources(line, &options.resources));
+  RT_TRY(read_labels_file(line, &options.labels));
   RT_TRY(read_labels(line, &options.labels));
   RT_TRY(read_settings(line, &options.system_config));
   options.state_dir = line.get("state-dir");

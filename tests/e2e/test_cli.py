@@ -39,9 +39,13 @@ def test_start_join_and_stop_leave_nothing(shell):
     assert f"rayctl start --address='127.0.0.1:{port}'" in out and "ray.init()" in out and "rayctl stop" in out
     token = (shell.scratch / ".ray" / "auth_token")
     assert token.stat().st_mode & 0o777 == 0o600 and re.fullmatch("[0-9a-f]{64}\n", token.read_text())
-    shell.ok("start", f"--address=127.0.0.1:{port}", "--num-cpus=3", "--resources", '{"a": 1}', "--labels", "zone=east", "--node-name", "second")
+    labels = shell.scratch / "labels.yaml"
+    labels.write_text("---\n# where it is\nzone: west\n\n'rack number': \"a: 7\"   # quoted\nurl: http://x:1#2\nowner: it's ours\n")
+    shell.ok("start", f"--address=127.0.0.1:{port}", "--num-cpus=3", "--resources", '{"a": 1}', "--labels", "zone=east", f"--labels-file={labels}", "--node-name", "second")
     nodes = json.loads(shell.ok("nodes", "--format", "json"))
-    assert [node["NodeName"] for node in nodes if node["Labels"].get("zone") == "east"] == ["second"]
+    assert [node["NodeName"] for node in nodes if node["Labels"].get("zone") == "east"] == ["second"], "--labels wins over the file"
+    [named] = [node["Labels"] for node in nodes if node["NodeName"] == "second"]
+    assert (named["rack number"], named["url"], named["owner"]) == ("a: 7", "http://x:1#2", "it's ours")
     assert json.loads(shell.ok("cluster-resources", "--format", "json"))["CPU"] == 5
     assert "Stopped all 5 Ray processes." in shell.ok("stop")
     assert eventually(lambda: not shell.processes()), shell.processes()
@@ -244,6 +248,8 @@ def test_jobs_that_do_not_exist(running):
     (["start", "--head", "--resources", "{bad"], 1, "--resources is '{bad'"),
     (["start", "--head", "--resources", "[1]"], 1, "--resources is '[1]'"),
     (["start", "--head", "--labels", "zone"], 1, "--labels is 'zone'"),
+    (["start", "--head", "--labels-file", "missing.yaml"], 1, "cannot read 'missing.yaml'"),
+    (["start", "--head", "--labels-file", "/proc/self/cmdline"], 1, "it takes lines NAME: VALUE"),
     (["start", "--head", "--system-config", "[1]"], 1, "--system-config is '[1]'"),
     (["start", "--address=17101"], 1, "17101"),
     (["start", "--head", "--resources", '{"a": -1}'], 2, "'a'"),
