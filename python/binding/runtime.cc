@@ -1,9 +1,12 @@
 #include "python/binding/runtime.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <mutex>
 
 #include "common/metrics/recorder.h"
@@ -16,6 +19,8 @@ namespace rt::python {
 Runtime g_runtime;
 
 namespace {
+
+constexpr double kMostWaitS = 24 * 3600;
 
 // Lines for the driver's terminal: filled by the worker's background thread, emptied by a Python thread that waits on the eventfd.
 struct LogQueue {
@@ -141,12 +146,16 @@ PyObject* context(PyObject*, PyObject*) {
 
 PyObject* is_connected(PyObject*, PyObject*) { return PyBool_FromLong(g_runtime.worker && g_runtime.worker->is_connected()); }
 
-// take_log_lines(wait) -> [(name, ip, text, pid, is_stderr, 0: output, 1: notice or 2: an error of this process), ...]
+// take_log_lines(seconds to wait, -1: until there is something) -> [(name, ip, text, pid, is_stderr, 0: output, 1: notice or 2: an error of this process), ...]
 PyObject* take_log_lines(PyObject*, PyObject* wait) {
-  if (PyObject_IsTrue(wait) && g_log.fd >= 0) {
+  const double seconds = PyFloat_AsDouble(wait);
+  if (PyErr_Occurred()) return nullptr;
+  if (seconds != 0 && g_log.fd >= 0) {
     GilRelease release;
+    pollfd readable{g_log.fd, POLLIN, 0};
     uint64_t count;
-    (void)!::read(g_log.fd, &count, sizeof count);
+    int timeout_ms = seconds < 0 ? -1 : static_cast<int>(std::ceil(std::min(seconds, kMostWaitS) * 1000));
+    if (::poll(&readable, 1, timeout_ms) > 0) (void)!::read(g_log.fd, &count, sizeof count);
   }
   std::vector<worker::Worker::DriverLine> lines;
   size_t dropped;

@@ -27,3 +27,14 @@ def test_allowed_and_skipped():
     assert dedup.feed(line("noise 1", 1), 0.0) == []
     for pid in (1, 2):
         assert dedup.feed(line("progress 1", pid), 0.0) == [(line("progress 1", pid), "")]
+
+
+def test_when_counted_lines_are_due():
+    dedup = Deduplicator(5, None, None)
+    assert dedup.due_in(0.0) == -1
+    dedup.feed(line("step 1", 1), 0.0)
+    assert dedup.due_in(1.0) == -1, "nothing was kept back"
+    dedup.feed(line("step 2", 2), 1.0)
+    wait = dedup.due_in(2.0)
+    assert 3 <= wait < 3.1 and dedup.flush(2.0 + wait)
+    assert dedup.due_in(6.0) == -1

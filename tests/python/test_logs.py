@@ -168,3 +168,29 @@ def test_a_driver_without_a_standard_output():
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, program], env=env, stderr=subprocess.PIPE, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_counted_lines_come_at_the_end_of_the_window():
+    """...though no other line follows."""
+    program = """
+import ray, sys
+ray.init(num_cpus=2)
+
+@ray.remote(num_cpus=0)
+class Talker:
+    def begin(self):
+        pass
+
+    def say(self):
+        print("alike")
+
+talkers = [Talker.remote() for _ in range(3)]
+ray.get([talker.begin.remote() for talker in talkers])
+ray.get([talker.say.remote() for talker in talkers])
+sys.stdin.read()
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_COLOR_PREFIX": "0", "RAY_DEDUP_LOGS_AGG_WINDOW_S": "2"}
+    with subprocess.Popen([sys.executable, "-c", program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
+        lines = [driver.stdout.readline(), driver.stdout.readline()]
+        driver.communicate()
+    assert driver.returncode == 0 and "alike\n" in lines[0] and "alike [repeated 2x across cluster]" in lines[1], lines

@@ -72,6 +72,11 @@ class Deduplicator:
         entry[2] = 0
         return out
 
+    def due_in(self, now: float) -> float:
+        """Seconds until flush() has something to print; -1: nothing waits to be."""
+        ends = [entry[1] + self.window_s for entry in self.seen.values() if entry[2]]
+        return max(0.001, min(ends) - now + 0.001) if ends else -1
+
     def flush(self, now: float, everything: bool = False):
         out = []
         for pattern, entry in list(self.seen.items()):
@@ -137,7 +142,7 @@ class LogPrinter:
 
     def run(self):
         while not self.stopping:
-            self.print(_raylet.take_log_lines(True))
+            self.print(_raylet.take_log_lines(self.dedup.due_in(time.monotonic()) if self.dedup else -1))
 
     def settle(self):
         """At the end of a program: output written a moment ago is still on its way (node-managers send it in batches). Programs
@@ -163,6 +168,6 @@ class LogPrinter:
         self.stopping = True
         _raylet.wake_log_reader()
         self.thread.join(2)
-        self.print(_raylet.take_log_lines(False))
+        self.print(_raylet.take_log_lines(0))
         if self.dedup:
             self.write(self.dedup.flush(time.monotonic(), everything=True))
