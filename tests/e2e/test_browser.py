@@ -290,14 +290,16 @@ def test_objects(page):
 
 def test_the_trace_downloads(page, chromium):
     show(page, "Timeline", "chrome://tracing")
+    button = "(() => { const box = document.querySelector('a.button').getBoundingClientRect(); return [box.x, box.y]; })()"
+    before, job = page.run(button), ray.get_runtime_context().get_job_id()
+    page.until(f"document.querySelector('select[name=job_id] option[value=\"{job}\"]') !== null")
+    assert page.run(button) == before, "what one is about to click stays where it is"
     page.click("a.button", "Download")
     events = json.loads(chromium.downloaded())
     assert any(event["name"] == "breaks" or "breaks" in event.get("cat", "") for event in events) and any(event["ph"] == "s" for event in events)
     page.has("ui.perfetto.dev")
     # One job and span, without arrows.
     page.click("label", "arrows from who submitted a task to where it ran")
-    job = ray.get_runtime_context().get_job_id()
-    page.until(f"document.querySelector('select[name=job_id] option[value=\"{job}\"]') !== null")
     for name, value in (("job_id", job), ("last", "3600")):
         page.run(f"(() => {{ const field = document.querySelector('select[name={name}]'); field.value = '{value}'; field.dispatchEvent(new Event('change', {{bubbles: true}})); }})()")
     assert page.run("new URLSearchParams(document.querySelector('a.button').href.split('?')[1]).toString()") == f"download=1&arrows=0&job_id={job}&last=3600"

@@ -249,7 +249,7 @@ def test_jobs_that_do_not_exist(running):
     (["start", "--head", "--resources", "[1]"], 1, "--resources is '[1]'"),
     (["start", "--head", "--labels", "zone"], 1, "--labels is 'zone'"),
     (["start", "--head", "--labels-file", "missing.yaml"], 1, "cannot read 'missing.yaml'"),
-    (["start", "--head", "--labels-file", "/proc/self/cmdline"], 1, "it takes lines NAME: VALUE"),
+    (["start", "--head", "--labels-file", "/proc/self/cmdline"], 2, "it takes lines NAME: VALUE"),
     (["start", "--head", "--system-config", "[1]"], 1, "--system-config is '[1]'"),
     (["start", "--address=17101"], 1, "17101"),
     (["start", "--head", "--resources", '{"a": -1}'], 2, "'a'"),
