@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/events/wire.h"
 
@@ -26,6 +27,11 @@ class Counter {
 
   // False: too many groups.
   bool add(const TaskEvent& event) {
+    const TaskEvent* before = std::exchange(before_, &event);
+    if (before && same_tail(event.task, before->task) && static_cast<const TaskEventCommon&>(event) == *before) {
+      ++groups_[last_].events;
+      return true;
+    }
     TaskDigest::Group group;
     if (is_actors(event.kind)) group.actor = actor_of(event.task);
     group.job = job_of(event.task);
@@ -95,6 +101,7 @@ class Counter {
   std::vector<std::string> strings_;
   std::vector<TaskDigest::Group> groups_;
   size_t last_ = 0;
+  const TaskEvent* before_ = nullptr;
 };
 
 uint64_t number_of(std::string_view id) {

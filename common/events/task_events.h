@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,18 @@ struct TaskEventBatchData {
   std::vector<std::string> strings;     // [0] is ""
   std::vector<TaskEvent> events;        // at most kMaxBatchEvents
 };
+
+// The bytes of an id after its leading number: of the same owner, job and actor they are the same.
+inline constexpr size_t kTaskLeadBytes = 8, kTaskTailBytes = TaskId::kSize - kTaskLeadBytes;
+inline bool same_tail(const TaskId& a, const TaskId& b) {
+  static_assert(kTaskTailBytes == 2 * sizeof(uint64_t));
+  uint64_t of_a[2], of_b[2];
+  std::memcpy(of_a, a.data() + kTaskLeadBytes, kTaskTailBytes);
+  std::memcpy(of_b, b.data() + kTaskLeadBytes, kTaskTailBytes);
+  return ((of_a[0] ^ of_b[0]) | (of_a[1] ^ of_b[1])) == 0;
+}
+
+inline bool same_task(const TaskId& a, const TaskId& b) { return std::memcmp(a.data(), b.data(), kTaskLeadBytes) == 0 && same_tail(a, b); }
 
 // More are refused: each is some bytes of a batch and a hundred in memory.
 inline constexpr size_t kMaxBatchEvents = 1'000'000;

@@ -101,8 +101,8 @@ uint32_t Worker::Impl::event_owner_of(Link* link) {
 }
 
 uint32_t Worker::Impl::event_parent_of(const TaskId& parent) {
-  if (parent.is_nil()) return 0;
-  if (event_parent_index == 0 || parent != event_parent) {
+  if (event_parent_index == 0 || !same_task(parent, event_parent)) {
+    if (parent.is_nil()) return 0;
     event_parent = parent;
     event_parent_index = event_string(parent.binary());
   }
@@ -118,7 +118,8 @@ bool Worker::Impl::may_record_event() {
 
 void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
   if (!may_record_event()) return;
-  TaskEvent event = event_of(*task.incoming().function);
+  const TaskEvent& common = event_of(*task.incoming().function);
+  TaskEvent& event = events.events.emplace_back(common);
   event.task = task.id();
   event.attempt = static_cast<uint32_t>(task.attempt());
   event.parent = event_parent_of(task.incoming().parent);
@@ -130,12 +131,12 @@ void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
   event.execute_us = static_cast<uint32_t>(std::max<int64_t>(0, task.executed_us() - task.started_us()));
   event.store_us = static_cast<uint32_t>(std::max<int64_t>(0, task.finished_us() - task.executed_us()));
   event.kind = !task.incoming().link ? TaskEvent::kActorCreation : actor ? TaskEvent::kActorMethod : TaskEvent::kTask;
-  add_event(event, task.finished_us());
+  recorded_event(task.finished_us());
 }
 
 void Worker::Impl::record_failure(const Task& task, const Blob& error) {
   if (!may_record_event()) return;
-  TaskEvent event;
+  TaskEvent& event = events.events.emplace_back();
   event.task = task.id;
   event.attempt = task.attempt;
   event.name = event_string(task.function->spec.name());
@@ -147,14 +148,13 @@ void Worker::Impl::record_failure(const Task& task, const Blob& error) {
   event.error = event_error(error.bytes());
   event.start_us = wall_now_us();
   event.kind = task.function->scheduling_class ? TaskEvent::kOwnerFailedTask : TaskEvent::kOwnerFailedMethod;
-  add_event(event, event.start_us);
+  recorded_event(event.start_us);
 }
 
-void Worker::Impl::add_event(const TaskEvent& event, int64_t end_us) {
-  if (events.events.empty()) event_min_us = event.start_us;
+void Worker::Impl::recorded_event(int64_t end_us) {
+  if (events.events.size() == 1) event_min_us = events.events.front().start_us;
   event_max_us = std::max(event_max_us, end_us);
-  events.events.push_back(event);
-  constexpr size_t kFlushEvents = 8192;
+  constexpr size_t kFlushEvents = 16384;
   if (events.events.size() >= kFlushEvents) {
     flush_events();
   } else if (!event_timer_set) {

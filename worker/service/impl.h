@@ -285,7 +285,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   const TaskEvent& event_of(ExecTemplate& function);                             // (L)
   uint32_t event_parent_of(const TaskId& parent);                                // (L)
   uint32_t event_owner_of(Link* link);                                           // (L)
-  void add_event(const TaskEvent& event, int64_t end_us);                        // (L)
+  void recorded_event(int64_t end_us);                                           // (L) the last of `events` is whole
   void flush_events();                                                           // (L)
   void schedule_metrics();                                                       // (L)
   void flush_metrics();                                                          // (L)
