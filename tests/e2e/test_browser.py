@@ -80,6 +80,17 @@ def chromium(tmp_path_factory):
         yield made
 
 
+def enter_token(tab, token):
+    """As a person does, who looks whether the field has what was typed: the dialog may still be on its way to its place."""
+    def typed():
+        tab.click("#token")
+        tab.run("document.querySelector('#token').value = ''")
+        tab.type(token)
+        return tab.run("document.querySelector('#token').value") == token
+    assert eventually(typed, 30)
+    tab.press_enter()
+
+
 @pytest.fixture(scope="module")
 def page(busy, chromium):
     """A tab that has signed in."""
@@ -88,13 +99,9 @@ def page(busy, chromium):
     tab.open(busy.web)
     tab.until("document.querySelector('#login').open")
     picture(tab, "login")
-    tab.click("#token")
-    tab.type("not the token")
-    tab.press_enter()
+    enter_token(tab, "not the token")
     tab.has("Invalid authentication token")
-    tab.run("document.querySelector('#token').value = ''")
-    tab.type(busy.token)
-    tab.press_enter()
+    enter_token(tab, busy.token)
     tab.has("1 of 1")
     refused, tab.problems = tab.problems, []
     assert all("401" in text or "403" in text for text in refused), refused
@@ -312,8 +319,6 @@ def test_a_sign_in_that_has_ended_is_asked_for_again(page, busy):
     show(page, "Nodes", "ALIVE")
     page.call("Network.clearBrowserCookies")
     page.until("document.querySelector('#login').open")
-    page.click("#token")
-    page.type(busy.token)
-    page.press_enter()
+    enter_token(page, busy.token)
     page.until("!document.querySelector('#login').open")
     page.problems.clear()
