@@ -93,4 +93,5 @@ def test_workers_whose_driver_leaves_did_not_crash(running):
             pass
     """).communicate(timeout=60)
     new = eventually(lambda: (found := {pid: how for pid, how in ended().items() if pid not in before}) and len(found) >= 2 and found)
-    assert new and set(new.values()) == {"INTENDED_SYSTEM_EXIT"}, ended()
+    # The gate of the test before may have gone meanwhile, as nobody refers to it.
+    assert new and set(new.values()) <= {"INTENDED_SYSTEM_EXIT", "INTENDED_USER_EXIT"}, ended()
