@@ -1,7 +1,6 @@
 #include "common/events/task_digest.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "common/events/wire.h"
@@ -104,12 +103,6 @@ class Counter {
   const TaskEvent* before_ = nullptr;
 };
 
-uint64_t number_of(std::string_view id) {
-  uint64_t number = 0;
-  if (id.size() >= sizeof number) std::memcpy(&number, id.data(), sizeof number);
-  return number;
-}
-
 // Ranges of numbers that come nearly in order: one that is near a range extends it.
 class Ranges {
  public:
@@ -189,7 +182,7 @@ TaskDigest::Group get_group(Reader& in) {
 }  // namespace
 
 bool TaskDigest::may_have(const std::vector<Range>& ranges, const TaskId& id) {
-  const uint64_t number = number_of(id.view());
+  const uint64_t number = lead_of(id);
   return ranges.empty() || std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) { return range.first <= number && number <= range.last; });
 }
 
@@ -202,8 +195,8 @@ std::string pack_task_digest(const TaskEventBatchData& batch) {
   for (const TaskEvent& event : batch.events) {
     if (event.kind == TaskEvent::kSubmission) continue;
     if (!counter.add(event)) return {};
-    tasks.add(number_of(event.task.view()));
-    if (event.parent && event.parent != last_parent) parents.add(number_of(batch.strings[last_parent = event.parent]));
+    tasks.add(lead_of(event.task));
+    if (event.parent && event.parent != last_parent) parents.add(lead_of(TaskId::from_binary(batch.strings[last_parent = event.parent])));
   }
   std::string packed = counter.pack();
   put_ranges(packed, tasks.sorted());

@@ -38,12 +38,6 @@ Result<std::string> decompress(std::string_view packed) {
   return raw;
 }
 
-uint64_t lead_of(const TaskId& id) {
-  uint64_t lead;
-  std::memcpy(&lead, id.data(), kTaskLeadBytes);
-  return lead;
-}
-
 std::string_view tail_of(const TaskId& id) { return id.view().substr(kTaskLeadBytes); }
 
 std::string bytes_of(const TaskEventCommon& common) {
@@ -53,7 +47,7 @@ std::string bytes_of(const TaskEventCommon& common) {
   return out;
 }
 
-// Numbers what it is shown, in the order of first sight. Neighbours are mostly alike: those are not looked up.
+// Numbers what it is shown, in the order of first sight.
 class Numbering {
  public:
   uint32_t number(std::string bytes) {

@@ -49,8 +49,13 @@ struct TaskEventBatchData {
   std::vector<TaskEvent> events;        // at most kMaxBatchEvents
 };
 
-// The bytes of an id after its leading number: of the same owner, job and actor they are the same.
+// An id is a leading number, which an owner counts up, and a tail: of the same owner, job and actor that is the same.
 inline constexpr size_t kTaskLeadBytes = 8, kTaskTailBytes = TaskId::kSize - kTaskLeadBytes;
+inline uint64_t lead_of(const TaskId& id) {
+  uint64_t lead;
+  std::memcpy(&lead, id.data(), kTaskLeadBytes);
+  return lead;
+}
 inline bool same_tail(const TaskId& a, const TaskId& b) {
   static_assert(kTaskTailBytes == 2 * sizeof(uint64_t));
   uint64_t of_a[2], of_b[2];
@@ -59,9 +64,7 @@ inline bool same_tail(const TaskId& a, const TaskId& b) {
   return ((of_a[0] ^ of_b[0]) | (of_a[1] ^ of_b[1])) == 0;
 }
 
-inline bool same_task(const TaskId& a, const TaskId& b) { return std::memcmp(a.data(), b.data(), kTaskLeadBytes) == 0 && same_tail(a, b); }
-
-// More are refused: each is some bytes of a batch and a hundred in memory.
+// More are refused: each is some bytes of a batch and a hundred in memory. The setting task_events_buffer goes no further.
 inline constexpr size_t kMaxBatchEvents = 1'000'000;
 
 std::string pack_task_events(const TaskEventBatchData& batch);

@@ -101,7 +101,7 @@ uint32_t Worker::Impl::event_owner_of(Link* link) {
 }
 
 uint32_t Worker::Impl::event_parent_of(const TaskId& parent) {
-  if (event_parent_index == 0 || !same_task(parent, event_parent)) {
+  if (event_parent_index == 0 || parent != event_parent) {
     if (parent.is_nil()) return 0;
     event_parent = parent;
     event_parent_index = event_string(parent.binary());

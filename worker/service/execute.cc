@@ -324,7 +324,7 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::fu
   auto task = std::make_shared<IncomingTask>();
   task->function = exec_template(spec.creation().SerializeAsString());
   task->id = make_task_id(static_cast<uint64_t>(request.epoch()), ActorId::from_binary(spec.actor_id()));
-  if (TaskId::is_valid(spec.parent_task_id())) task->parent = TaskId::from_binary(spec.parent_task_id());
+  task->parent = TaskId::from_binary(spec.parent_task_id());
   task->created_us = spec.created_us();
   task->args.resize(spec.args_size());
   actor_reply = std::move(reply);

@@ -19,6 +19,25 @@ TEST(Ids, HexRoundTripsAndRejectsWhatIsNotHex) {
   EXPECT_TRUE(NodeId::from_hex("").is_nil());
 }
 
+template <class Id>
+void every_byte_counts() {
+  Id id;
+  for (size_t at = 0; at < Id::kSize; ++at) id.data()[at] = static_cast<uint8_t>(11 + 37 * at);
+  EXPECT_EQ(Id(id), id);
+  for (size_t at = 0; at < Id::kSize; ++at) {
+    Id other = id;
+    other.data()[at] ^= 1;
+    EXPECT_NE(other, id) << at << " of " << Id::kSize;
+  }
+}
+
+TEST(Ids, EveryByteCounts) {
+  every_byte_counts<JobId>();
+  every_byte_counts<ActorId>();
+  every_byte_counts<TaskId>();
+  every_byte_counts<ObjectId>();
+}
+
 TEST(Ids, TaskActorAndObjectIdsNameTheirParents) {
   JobId job = job_id_from_int(0x01020304);
   EXPECT_EQ(job_id_to_int(job), 0x01020304u);
