@@ -55,6 +55,13 @@ const char* reason(int status) {
 
 Refusal check_path(const Request& request) { return request.path.size() <= kMaxPathBytes ? Refusal{} : Refusal{414, "414: URI Too Long"}; }
 
+// A body that is not read ends the connection.
+void leave_body(Response& response) {
+  if (t_stream->given_up()) return;
+  response.set_header("Connection", "close");
+  t_stream->give_up();
+}
+
 std::string decoded(const std::string& text) { return httplib::detail::decode_url(text, false); }
 
 }  // namespace
@@ -116,8 +123,7 @@ void Server::Impl::set_up() {
     // PRI: its body would be read before anybody is asked.
     const Refusal refusal = request.method == "PRI" ? Refusal{405, "405: Method Not Allowed"} : check_path(request);
     if (refusal.status == 0) return HandlerResponse::Unhandled;
-    response.set_header("Connection", "close");
-    t_stream->give_up();
+    leave_body(response);
     text(response, refusal.status, refusal.text);
     return HandlerResponse::Handled;
   });
@@ -170,18 +176,17 @@ void Server::Impl::answer(const Request& request, Response& response, const http
   response.set_header("X-Content-Type-Options", "nosniff");
   response.set_header("X-Frame-Options", "DENY");
   response.set_header("Cache-Control", "no-store");
-  auto leave_body = [&] {
-    if (!brings_body(request)) return;
-    response.set_header("Connection", "close");
-    t_stream->give_up();
-  };
-  if (!reader) leave_body();
+  const bool has_body = brings_body(request);
+  if (has_body && !reader) leave_body(response);
   const Route* route;
   Call call{request, response, {}, {}};
-  if (!admit(request, response, false, &route, &call.parts)) return leave_body();
+  if (!admit(request, response, false, &route, &call.parts)) {
+    if (has_body) leave_body(response);
+    return;
+  }
   if (reader) {
     if (Refusal refusal = read_body(request, *reader, options.max_body_bytes, &call.body); refusal.status != 0) {
-      leave_body();
+      leave_body(response);
       return text(response, refusal.status, refusal.text);
     }
   }
@@ -263,8 +268,9 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
     // Answers are whole, as RFC 9110 allows: cpp-httplib would match this by recursion, and repeat the answer once for each part.
     stream.drop_field("range");
     bool closed = false;
-    if (!process_request(stream, ending, closed, nullptr) || closed) return;
+    if (!process_request(stream, ending, closed, nullptr)) return;
     if (stream.given_up()) return stream.drain(kDrainMs);
+    if (closed) return;
   }
 }
 

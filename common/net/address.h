@@ -32,7 +32,7 @@ std::string detect_node_ip(const std::string& peer = "");
 bool is_of_this_machine(const std::string& ip);
 
 // Blocking helpers for start-up code. The returned descriptors are close-on-exec and belong to the caller.
-Result<int> listen_on(const Address& address, int backlog = 1024);   // kIo "port 6379 is in use ..." names the cause and remedy
+Result<int> listen_on(const Address& address);   // kIo "port 6379 is in use ..." names the cause and remedy
 Result<int> bound_port(int fd);
 
 // SCM_RIGHTS over a connected Unix socket. `data` holds at least one byte.

@@ -31,7 +31,7 @@ Error bind_error(const Address& address, const char* option, int errnum) {
   return errno_error("cannot listen on " + address.to_string(), errnum);
 }
 
-Result<int> listen_tcp(const Address& address, int backlog, const char* option) {
+Result<int> listen_tcp(const Address& address, const char* option) {
   RT_ASSIGN(std::vector<SockAddr> candidates, resolve(address.host, address.port, true));
   const SockAddr& where = candidates.front();
   Fd fd(::socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -39,7 +39,7 @@ Result<int> listen_tcp(const Address& address, int backlog, const char* option) 
   int on = 1, off = 0;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));   // not SO_REUSEPORT: a second listener shall fail
   if (where.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  if (::bind(fd.get(), where.get(), where.size) != 0 || ::listen(fd.get(), backlog) != 0) return bind_error(address, option, errno);
+  if (::bind(fd.get(), where.get(), where.size) != 0 || ::listen(fd.get(), kBacklog) != 0) return bind_error(address, option, errno);
   return fd.release();
 }
 
@@ -69,7 +69,7 @@ Status bind_unix(int fd, const SockAddr& address, const std::string& path) {
   return {};
 }
 
-Result<int> listen_unix(const std::string& path, int backlog) {
+Result<int> listen_unix(const std::string& path) {
   RT_ASSIGN(SockAddr address, unix_sockaddr(path));
   size_t slash = path.rfind('/');
   std::string parent = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -81,16 +81,14 @@ Result<int> listen_unix(const std::string& path, int backlog) {
   // The socket file gets the descriptor's mode, so nobody else can connect even for a moment.
   ::fchmod(fd.get(), 0600);
   RT_TRY(bind_unix(fd.get(), address, path));
-  if (::listen(fd.get(), backlog) != 0) return errno_error("cannot listen on " + path, errno);
+  if (::listen(fd.get(), kBacklog) != 0) return errno_error("cannot listen on " + path, errno);
   return fd.release();
 }
 
 }  // namespace
 
-Result<int> listen_on(const Address& address, int backlog) {
-  return address.kind == Address::Kind::kUnix ? listen_unix(address.path, backlog) : listen_tcp(address, backlog, "--port");
-}
+Result<int> listen_on(const Address& address) { return address.kind == Address::Kind::kUnix ? listen_unix(address.path) : listen_tcp(address, "--port"); }
 
-Result<int> listen_on_port(const std::string& host, int port, const char* option) { return listen_tcp(Address::tcp(host, port), kBacklog, option); }
+Result<int> listen_on_port(const std::string& host, int port, const char* option) { return listen_tcp(Address::tcp(host, port), option); }
 
 }  // namespace rt::net

@@ -9,6 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/http/lazy_server.h"
+#include "common/net/listen.h"
 #include "common/net/sockets.h"
 #include "common/rpc/client.h"
 #include "daemons/node_manager/service/node_metrics.h"
@@ -101,7 +102,7 @@ int MetricsEndpoint::port() const { return impl_->server->port(); }
 Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop, MetricsEndpointOptions options) {
   int fd = options.listen_fd;
   if (fd < 0) {
-    RT_ASSIGN(fd, net::listen_on(options.address));
+    RT_ASSIGN(fd, net::listen_on_port(options.address.host, options.address.port, "--metrics-export-port"));
   }
   auto impl = std::make_unique<Impl>();
   std::string token = options.token;

@@ -146,7 +146,8 @@ TEST_P(LoopTest, RefusedAndTimedOutConnectionsNameTheAddress) {
   EXPECT_NE(missing.message.find(dir.path("none")), std::string::npos);
 
   // A listener that never accepts, its backlog full: connections stay half-open.
-  int full = *listen_on(Address::unix_socket(dir.path("full")), 0);
+  int full = *listen_on(Address::unix_socket(dir.path("full")));
+  ASSERT_EQ(::listen(full, 0), 0);
   std::unique_ptr<Stream> first;
   loop.connect(Address::unix_socket(dir.path("full")), -1, [&](auto stream) { first = std::move(*stream); });
   ASSERT_TRUE(driver.run_until([&] { return first != nullptr; }));
