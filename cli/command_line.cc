@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <fstream>
 #include <iostream>
 #include <map>
 
@@ -227,6 +228,14 @@ std::string echoed(const std::string& text) {
   size_t end = kMostBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return fmt::format("{}... ({} bytes)", text.substr(0, end), text.size());
+}
+
+std::optional<std::string> file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  for (char piece[4096]; file.read(piece, sizeof piece) || file.gcount() > 0;) text.append(piece, static_cast<size_t>(file.gcount()));
+  if (!file.eof()) return std::nullopt;
+  return text;
 }
 
 std::string CommandLine::get(const std::string& name, const std::string& fallback) const {

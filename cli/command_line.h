@@ -70,6 +70,8 @@ inline int finish(const Result<int>& code) { return code ? *code : failure(code.
 
 // As much of what the user typed as a message needs: the beginning of a long text, cut between characters, and its size.
 std::string echoed(const std::string& text);
+// Of a file that an option names; nothing when it cannot be read, as a directory cannot.
+std::optional<std::string> file_text(const std::string& path);
 
 // `rayctl` or `ray`: what the user typed.
 const std::string& program_name();

@@ -46,11 +46,6 @@ ResourceSet from_json(const api_json::Json& amounts) {
   return set ? *set : ResourceSet();
 }
 
-std::string text_of(const api_json::Json& row, const char* name) {
-  auto it = row.find(name);
-  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
-}
-
 // Running tasks by function, and living actors.
 std::vector<Holder> holders_of(const WaitingLook& look) {
   std::vector<Holder> all;

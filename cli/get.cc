@@ -4,7 +4,6 @@
 #include "cli/output.h"
 #include "cli/state_common.h"
 #include "cli/state_text.h"
-#include "cli/yaml.h"
 
 namespace rt::cli {
 namespace {
@@ -28,8 +27,7 @@ Status show(const CommandLine& line, const state::Resource& resource, state::Que
     bool one = rows.size() == 1 && resource.name != "objects";
     api_json::Json shown = api_json::Json::array();
     for (const auto& row : rows) shown.push_back(humanized(row));
-    const api_json::Json data = one ? shown[0] : shown;
-    fmt::print("{}", line.get("format") == "json" ? data_text(line, data) : yaml_document(data));
+    print_data(line, one ? shown[0] : shown);
   }
   RT_TRY(flush_output());
   warn_of_missing(answer.json);

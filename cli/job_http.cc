@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "cli/head_client.h"
 #include "cli/job_server.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "common/base/http_status.h"
-#include "common/base/ids.h"
 #include "common/base/readable.h"
 #include "common/http/client_tls.h"
 #include "common/state/over_http.h"
@@ -20,39 +19,18 @@
 namespace rt::cli {
 namespace {
 
-using Json = nlohmann::json;
+using api_json::Json;
 
 constexpr int kConnectSeconds = 3, kReadSeconds = 60;
 constexpr size_t kPieceBytes = 1 << 20;        // of a package on its way
 constexpr char kNextOffset[] = "X-Ray-Next-Offset", kJobStatus[] = "X-Ray-Job-Status";
 
-std::string text_of(const Json& json, const char* name) {
-  auto it = json.find(name);
-  return it != json.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
-
-int64_t number_of(const Json& json, const char* name) {
-  auto it = json.find(name);
-  return it != json.end() && it->is_number() ? it->get<int64_t>() : 0;
-}
-
 proto::SubmittedJob job_of(const Json& details) {
   proto::SubmittedJob job;
   job.set_submission_id(text_of(details, "submission_id"));
   job.set_status(text_of(details, "status"));
-  job.set_entrypoint(text_of(details, "entrypoint"));
   job.set_message(text_of(details, "message"));
-  job.set_error_type(text_of(details, "error_type"));
-  job.set_start_time_ms(number_of(details, "start_time"));
-  job.set_end_time_ms(number_of(details, "end_time"));
-  job.set_job_id(from_hex(text_of(details, "job_id")));
-  job.set_node_id(from_hex(text_of(details, "driver_node_id")));
-  job.set_exited(details.contains("driver_exit_code") && details["driver_exit_code"].is_number());
   job.set_exit_code(static_cast<int32_t>(number_of(details, "driver_exit_code")));
-  if (details.contains("runtime_env") && details["runtime_env"].is_object() && !details["runtime_env"].empty()) job.set_runtime_env_json(details["runtime_env"].dump());
-  if (details.contains("metadata") && details["metadata"].is_object()) {
-    for (const auto& [name, value] : details["metadata"].items()) (*job.mutable_metadata())[name] = value.is_string() ? value.get<std::string>() : value.dump();
-  }
   return job;
 }
 
@@ -79,12 +57,10 @@ class HttpJobServer final : public JobServer {
     return job_of(answer);
   }
 
-  Result<std::vector<api_json::Json>> jobs() override {
-    auto answer = client_.Get((base_ + "/api/jobs/").c_str());
-    RT_TRY(check(answer));
-    auto rows = api_json::Json::parse(answer->body, nullptr, false);
-    if (!rows.is_array()) return make_error(Code::kUnavailable, fmt::format("{} answers, but not as a Jobs interface", address_));
-    return std::vector<api_json::Json>(rows.begin(), rows.end());
+  Result<std::vector<Json>> jobs() override {
+    RT_ASSIGN(Json rows, json_of(client_.Get((base_ + "/api/jobs/").c_str())));
+    if (!rows.is_array()) return other_interface();
+    return std::vector<Json>(rows.begin(), rows.end());
   }
 
   Status stop(const std::string& id) override { return done(client_.Post((path(id) + "/stop").c_str(), "", "application/json")); }
@@ -144,9 +120,10 @@ class HttpJobServer final : public JobServer {
   Result<Parsed> json_of(const httplib::Result& answer) const {
     RT_TRY(check(answer));
     Parsed parsed{Json::parse(answer->body, nullptr, false)};
-    if (parsed.json.is_discarded()) return make_error(Code::kUnavailable, fmt::format("{} answers, but not as a Jobs interface", address_));
+    if (parsed.json.is_discarded()) return other_interface();
     return parsed;
   }
+  Error other_interface() const { return make_error(Code::kUnavailable, fmt::format("{} answers, but not as a Jobs interface", address_)); }
 
   std::string address_, base_;
   httplib::Client client_;

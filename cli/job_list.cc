@@ -8,8 +8,6 @@
 namespace rt::cli {
 namespace {
 
-std::string text_of(const api_json::Json& row, const char* field) { return row.contains(field) && row[field].is_string() ? row[field].get<std::string>() : ""; }
-
 // As a Python literal, for the contract's list of JobDetails(...).
 std::string python_text(const std::string& text) {
   std::string out = "'";
@@ -63,9 +61,9 @@ std::string details(const api_json::Json& row) {
 }
 
 Words table_row(const api_json::Json& row) {
-  auto time = [&](const char* field) { return row.contains(field) && row[field].is_number() ? local_time(row[field].get<int64_t>()) : ""; };
   std::string submission_id = text_of(row, "submission_id");
-  return {submission_id.empty() ? text_of(row, "job_id") : submission_id, text_of(row, "type"), text_of(row, "status"), time("start_time"), time("end_time"), text_of(row, "entrypoint")};
+  return {submission_id.empty() ? text_of(row, "job_id") : submission_id, text_of(row, "type"), text_of(row, "status"),
+          local_time(number_of(row, "start_time")), local_time(number_of(row, "end_time")), text_of(row, "entrypoint")};
 }
 
 Status show(const CommandLine& line) {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/head_client.h"
-#include "cli/output.h"
 #include "cli/progress.h"
 #include "common/api_json/job_request.h"
 #include "common/base/environment.h"

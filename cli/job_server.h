@@ -19,6 +19,7 @@ class JobServer {
   virtual const std::string& address() const = 0;
   // `body`: JSON as of POST /api/jobs/. `cwd`: of the submitter, where the server can use it. Returns the submission id.
   virtual Result<std::string> submit(const std::string& body, const std::string& cwd) = 0;
+  // Over HTTP just its id, status, message and exit code.
   virtual Result<proto::SubmittedJob> job(const std::string& id) = 0;
   // Submitted ones and drivers: the objects of GET /api/jobs/.
   virtual Result<std::vector<api_json::Json>> jobs() = 0;

@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <fmt/core.h>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
 
@@ -67,9 +66,9 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
   if (line.has("runtime-env")) {
     if (line.has("runtime-env-json")) return make_error(Code::kInvalid, "Only one of --runtime-env and --runtime-env-json can be provided.");
     source = fmt::format("--runtime-env (file {})", line.get("runtime-env"));
-    std::ifstream file(line.get("runtime-env"));
-    if (!file) return make_error(Code::kInvalid, fmt::format("{} cannot be read", source));
-    text.assign(std::istreambuf_iterator<char>(file), {});
+    auto given = file_text(line.get("runtime-env"));
+    if (!given) return make_error(Code::kInvalid, fmt::format("{} cannot be read", source));
+    text = std::move(*given);
   }
   nlohmann::json env = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text, nullptr, false);
   if (!env.is_object()) return make_error(Code::kInvalid, fmt::format("{} is no JSON object", source));

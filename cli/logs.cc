@@ -82,7 +82,8 @@ Status show_cluster(const CommandLine& line, state::LogQuery query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   const std::string glob = line.get("GLOB", "*");
   const bool anywhere = query.node_id.empty() && query.node_ip.empty();
-  if (query.follow && anywhere && !state::is_http(cluster.head_address)) return follow_logs(cluster, {"", "", glob, query.lines, query.interval_us, query.timeout_us, !query.for_people});
+  auto follow = [&] { return follow_logs(cluster, {query.node_id, query.node_ip, glob, query.lines, query.interval_us, query.timeout_us, !query.for_people}); };
+  if (query.follow && anywhere && !state::is_http(cluster.head_address)) return follow();
   RT_TRY(choose_node(cluster, &query));
   RT_ASSIGN(auto found, state::is_http(cluster.head_address) ? state::list_logs_over_http(cluster, query.node_id, query.node_ip, glob, query.timeout_us)
                                                              : state::list_logs(cluster, query.node_id, query.node_ip, glob, query.timeout_us));
@@ -91,7 +92,7 @@ Status show_cluster(const CommandLine& line, state::LogQuery query) {
     query.filename = (*kinds.begin())[0];
     return print_log(cluster, query);
   }
-  if (query.follow) return follow_logs(cluster, {query.node_id, query.node_ip, glob, query.lines, query.interval_us, query.timeout_us, !query.for_people});
+  if (query.follow) return follow();
   fmt::print("{}", log_listing(query.node_id.empty() ? "Node IP: " + query.node_ip : "Node ID: " + query.node_id, kinds));
   return {};
 }

@@ -37,7 +37,7 @@ std::string boxed(const std::string& line) {
 std::string file_time(int64_t wall_ms) { return wall_ms <= 0 ? "" : fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(static_cast<std::time_t>(wall_ms / 1000))); }
 
 std::string data_text(const CommandLine& line, const api_json::Json& data) {
-  return line.get("format") == "yaml" ? yaml_document(data) : data.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n";
+  return line.get("format") == "json" ? data.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n" : yaml_document(data);
 }
 void print_data(const CommandLine& line, const api_json::Json& data) { fmt::print("{}", data_text(line, data)); }
 
@@ -49,6 +49,16 @@ void print_resources(const CommandLine& line, const api_json::Json& resources) {
     rows.push_back({name, amount(value.get<double>()), bytes ? "(" + binary_bytes(value.get<double>()) + ")" : ""});
   }
   fmt::print("{}", table(rows));
+}
+
+std::string text_of(const api_json::Json& row, const char* name) {
+  auto it = row.find(name);
+  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+int64_t number_of(const api_json::Json& row, const char* name) {
+  auto it = row.find(name);
+  return it != row.end() && it->is_number() ? it->get<int64_t>() : 0;
 }
 
 Status flush_output() {

@@ -15,10 +15,13 @@ namespace rt::cli {
 std::string table(const std::vector<Words>& rows);
 std::string boxed(const std::string& line);
 std::string file_time(int64_t wall_ms);             // 2024-01-31_12-34-56
-// As --format says: JSON, or one YAML document.
+// JSON where --format says so, else one YAML document.
 std::string data_text(const CommandLine& line, const api_json::Json& data);
 void print_data(const CommandLine& line, const api_json::Json& data);
 void print_resources(const CommandLine& line, const api_json::Json& resources);
+// Of a row: "" and 0 where there is no such text and number.
+std::string text_of(const api_json::Json& row, const char* name);
+int64_t number_of(const api_json::Json& row, const char* name);
 // What was printed has left this process; kIo says why it could not. Where nobody reads any more this process ends, by SIGPIPE as others do.
 Status flush_output();
 

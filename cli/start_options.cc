@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -135,17 +133,16 @@ std::optional<std::string> take_scalar(std::string_view* text, bool is_name) {
 Status read_labels_file(const CommandLine& line, std::map<std::string, std::string>* out) {
   if (!line.has("labels-file")) return {};
   const std::string path = line.get("labels-file");
-  std::ifstream file(path);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}'", echoed(path)));
-  if (json parsed = json::parse(text, nullptr, false); parsed.is_object()) {
+  const auto text = file_text(path);
+  if (!text) return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}'", echoed(path)));
+  if (json parsed = json::parse(*text, nullptr, false); parsed.is_object()) {
     for (const auto& [name, value] : parsed.items()) {
       if (!value.is_string()) return make_error(Code::kInvalid, fmt::format("--labels-file: the label '{}' in {} is no text", echoed(name), echoed(path)));
       RT_TRY(add_label("labels-file", name, value.get<std::string>(), out));
     }
     return {};
   }
-  std::istringstream lines(text);
+  std::istringstream lines(*text);
   int number = 0;
   for (std::string one; std::getline(lines, one);) {
     ++number;
@@ -173,7 +170,7 @@ Status read_labels(const CommandLine& line, std::map<std::string, std::string>* 
     if (!parsed.is_object()) return bad_json("labels", text, kAccepted);
     for (const auto& [name, value] : parsed.items()) {
       if (!value.is_string()) return bad_json("labels", text, kAccepted);
-      (*out)[name] = value.get<std::string>();
+      RT_TRY(add_label("labels", name, value.get<std::string>(), out));
     }
     return {};
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "cli/head_client.h"
-#include "cli/output.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/readable.h"

@@ -14,7 +14,6 @@
 #include <fstream>
 #include <utility>
 
-#include "cli/output.h"
 #include "common/base/clock.h"
 #include "common/base/readable.h"
 #include "common/daemon/notify.h"

@@ -28,17 +28,15 @@ struct CloseFile {
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
 // The id of a job's driver: of its own id, or of a submitted job's.
-Result<JobId> find_job(const CommandLine& line) {
-  const std::string wanted = line.get("job");
+Result<JobId> find_job(Head& head, const std::string& wanted) {
   if (std::string id = from_hex(wanted); JobId::is_valid(id)) return JobId::from_binary(id);
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
-  state::Query query{"jobs"};
-  query.filters = {{"submission_id", true, wanted}};
-  RT_ASSIGN(auto answer, state_list(cluster, query));
-  const auto& found = answer.json["result"];
-  if (found.empty()) return make_error(Code::kNotFound, fmt::format("--job {}: no job has this id (rayctl list jobs names those there are)", echoed(wanted)));
-  if (!found[0]["job_id"].is_string()) return make_error(Code::kNotFound, fmt::format("--job {}: its program has not called ray.init(), so that there are no tasks of it", echoed(wanted)));
-  return JobId::from_binary(from_hex(found[0]["job_id"].get<std::string>()));
+  proto::SubmittedJobRequest request;
+  request.set_submission_id(wanted);
+  auto found = head.client->call(&proto::HeadService::Stub::GetSubmittedJob, request);
+  if (!found && found.error().code == Code::kNotFound) return make_error(Code::kNotFound, fmt::format("--job {}: no job has this id (rayctl list jobs names those there are)", echoed(wanted)));
+  if (!found) return found.error();
+  if (found->jobs().empty() || found->jobs(0).job_id().empty()) return make_error(Code::kNotFound, fmt::format("--job {}: its program has not called ray.init(), so that there are no tasks of it", echoed(wanted)));
+  return JobId::from_binary(found->jobs(0).job_id());
 }
 
 Result<Timeline::Options> options_of(const CommandLine& line) {
@@ -46,8 +44,6 @@ Result<Timeline::Options> options_of(const CommandLine& line) {
   options.arrows = !line.has("no-arrows");
   RT_ASSIGN(auto last_us, line.duration_us("last"));
   if (last_us) options.since_us = wall_now_us() - *last_us;
-  if (!line.has("job")) return options;
-  RT_ASSIGN(options.job, find_job(line));
   return options;
 }
 
@@ -95,8 +91,11 @@ File create_default(std::string* path) {
 }
 
 Status run(const CommandLine& line) {
-  RT_ASSIGN(const Timeline::Options options, options_of(line));
+  RT_ASSIGN(Timeline::Options options, options_of(line));
   RT_ASSIGN(Head head, connect_head(line.get("address")));
+  if (line.has("job")) {
+    RT_ASSIGN(options.job, find_job(head, line.get("job")));
+  }
   std::string path = line.get("output");
   File file = path.empty() ? create_default(&path) : File(std::fopen(path.c_str(), "w"));
   if (!file) return errno_error("cannot write " + path, errno);

@@ -41,10 +41,7 @@ std::vector<std::string> words_of(std::string_view text) {
 // "name:flags ...": i int, b bool, o anything else (text is the default), d detail, f filterable.
 Resource make(std::string name, std::string id, std::string_view spec) {
   Resource resource{std::move(name), std::move(id), {}};
-  while (!spec.empty()) {
-    size_t end = std::min(spec.find(' '), spec.size());
-    std::string_view word = spec.substr(0, end);
-    spec.remove_prefix(std::min(end + 1, spec.size()));
+  for (std::string_view word : words_of(spec)) {
     size_t colon = std::min(word.find(':'), word.size());
     Column column{std::string(word.substr(0, colon))};
     for (char flag : word.substr(std::min(colon + 1, word.size()))) {

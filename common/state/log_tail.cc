@@ -25,7 +25,7 @@ std::optional<std::string> marked_writer(std::string_view line) {
   return std::string(line.substr(0, line.find('\n')));
 }
 
-// Backwards from the end, until enough lines have begun, and, where markers are no lines, to the last name before them.
+// Backwards from the end, until enough lines have begun, and, where the writer is wanted, to the last name before them.
 Status LogTail::begin() {
   if (begun_) return {};
   RT_ASSIGN(auto first, read_(name_, std::numeric_limits<int64_t>::max(), 1));    // its size alone
@@ -37,7 +37,7 @@ Status LogTail::begin() {
   std::optional<std::string> writer;
   std::string after;                      // the beginning of the piece behind this one
   for (int64_t from = end; from > 0;) {
-    if (cut_ && (count_markers_ || writer || end - from > kMostForWriter)) break;
+    if (cut_ && (!find_writer_ || writer || end - from > kMostForWriter)) break;
     int64_t until = from;
     from = std::max<int64_t>(0, until - kBackwardBytes);
     RT_ASSIGN(auto piece, read_(name_, from, until - from));
@@ -51,13 +51,13 @@ Status LogTail::begin() {
       if (from + static_cast<int64_t>(begins) == end) {
         // the end of the last line begins none
       } else if (!count_markers_ && is_marker(line)) {
-        if (wanted == 0 && !writer) writer = marked_writer(line);
+        if (find_writer_ && wanted == 0 && !writer) writer = marked_writer(line);
       } else if (wanted == 0) {
         cut_ = true;
       } else if (--wanted == 0) {
         offset_ = from + static_cast<int64_t>(begins);
       }
-      if (newline == std::string::npos || (cut_ && (count_markers_ || writer))) break;
+      if (newline == std::string::npos || (cut_ && (!find_writer_ || writer))) break;
       at = newline;
     }
     after = text.substr(0, kMarkerBytes);

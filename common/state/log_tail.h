@@ -18,8 +18,9 @@ using ReadPiece = std::function<Result<proto::ReadLogFileReply>(const std::strin
 // Reads a file from one of its last lines on, and goes on with what is appended. A file that is renamed NAME.1 and begun anew is followed.
 class LogTail {
  public:
-  // `lines`: -1 for all. `count_markers`: whether markers are lines as well.
-  LogTail(std::string name, int64_t lines, ReadPiece read, bool count_markers = true) : name_(std::move(name)), lines_(lines), count_markers_(count_markers), read_(std::move(read)) {}
+  // `lines`: -1 for all. `count_markers`: whether markers are lines as well. `find_writer`: where they are not, to look for writer(), some MB back if need be.
+  LogTail(std::string name, int64_t lines, ReadPiece read, bool count_markers = true, bool find_writer = true)
+      : name_(std::move(name)), lines_(lines), count_markers_(count_markers), find_writer_(find_writer && !count_markers), read_(std::move(read)) {}
 
   // Finds the first byte, if that was not done. kNotFound: there is no such file.
   Status begin();
@@ -36,7 +37,7 @@ class LogTail {
 
   std::string name_;
   int64_t lines_;
-  bool count_markers_;
+  bool count_markers_, find_writer_;
   ReadPiece read_;
   bool begun_ = false, cut_ = false;
   std::string writer_;

@@ -61,7 +61,7 @@ Result<std::vector<proto::LogFile>> LogSource::files(const proto::Node& node, co
   return std::vector<proto::LogFile>(reply.files().begin(), reply.files().end());
 }
 
-LogTail LogSource::tail(const proto::Node& node, const std::string& name, int64_t lines, bool count_markers) {
+LogTail LogSource::tail(const proto::Node& node, const std::string& name, int64_t lines, bool count_markers, bool find_writer) {
   auto read = [this, place = place_of(node)](const std::string& file, int64_t offset, int64_t max_bytes) {
     proto::ReadLogFileRequest request;
     request.set_name(file);
@@ -70,7 +70,7 @@ LogTail LogSource::tail(const proto::Node& node, const std::string& name, int64_
     sources_->allow(timeout_us_);
     return sources_->ask_one(place, &NodeManager::ReadLogFile, request);
   };
-  return LogTail(name, lines, std::move(read), count_markers);
+  return LogTail(name, lines, std::move(read), count_markers, find_writer && worker_log_pid(name) > 0);
 }
 
 Result<LogSource::Place> LogSource::of_worker(const proto::Node& node, const std::string& worker_hex, int64_t pid, const std::string& suffix, bool renamed_too) {
@@ -160,7 +160,7 @@ Status LogReading::open(const Cluster& cluster, const LogQuery& query) {
   if (!query.task_id.empty()) task_.emplace(query.task_id, query.attempt);
   if (query.for_people) markers_.emplace();
   if (query.without_colours) colours_.emplace();
-  for (const std::string& name : place_.names) tails_.push_back(source_->tail(place_.node, name, task_ ? -1 : query.lines, !query.for_people));
+  for (const std::string& name : place_.names) tails_.push_back(source_->tail(place_.node, name, task_ ? -1 : query.lines, !query.for_people, false));
   RT_TRY(tails_.back().begin());
   cut_ = !task_ && tails_.back().cut();
   return {};

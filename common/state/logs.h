@@ -47,7 +47,8 @@ class LogSource {
   // kInvalid: neither is given. kNotFound: there is none. kNodeDied: it cannot be asked any more.
   Result<proto::Node> node(const std::string& node_id, const std::string& node_ip);
   Result<std::vector<proto::LogFile>> files(const proto::Node& node, const std::string& glob);
-  LogTail tail(const proto::Node& node, const std::string& name, int64_t lines, bool count_markers = true);
+  // As LogTail has it; only a worker's file has a writer.
+  LogTail tail(const proto::Node& node, const std::string& name, int64_t lines, bool count_markers = true, bool find_writer = true);
 
   struct Place {
     proto::Node node;

@@ -1,6 +1,13 @@
 #include "common/state/status_text.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/readable.h"
@@ -31,13 +38,20 @@ std::map<std::string, std::pair<double, double>> usage_of(const std::vector<cons
   return usage;
 }
 
-std::string usage_lines(const std::vector<const proto::Node*>& nodes, bool verbose) {
-  std::string lines;
+// "1.0/4.0 CPU" of each resource.
+std::vector<std::string> usage_texts(const std::vector<const proto::Node*>& nodes, bool verbose) {
+  std::vector<std::string> texts;
   for (const auto& [name, amounts] : usage_of(nodes)) {
     if (is_hidden(name, verbose)) continue;
     const auto& [used, total] = amounts;
-    lines += is_bytes(name) ? fmt::format(" {}/{} {}\n", binary_bytes(used), binary_bytes(total), name) : fmt::format(" {}/{} {}\n", amount(used), amount(total), name);
+    texts.push_back(is_bytes(name) ? fmt::format("{}/{} {}", binary_bytes(used), binary_bytes(total), name) : fmt::format("{}/{} {}", amount(used), amount(total), name));
   }
+  return texts;
+}
+
+std::string usage_lines(const std::vector<const proto::Node*>& nodes, bool verbose, std::string_view indent) {
+  std::string lines;
+  for (const std::string& text : usage_texts(nodes, verbose)) lines += fmt::format("{}{}\n", indent, text);
   return lines;
 }
 
@@ -65,7 +79,7 @@ std::string demand_lines(const proto::ClusterStatusReply& status) {
   for (const auto& demand : status.demands()) {
     std::string resources = ResourceSet::from_proto(demand.resources()).to_string();
     lines += fmt::format(" {}: {}+ pending tasks/actors", resources, demand.count());
-    if (demand.infeasible()) lines += fmt::format(" (infeasible: no node has that much; they wait until one joins)");
+    if (demand.infeasible()) lines += " (infeasible: no node has that much; they wait until one joins)";
     if (!demand.what().empty()) lines += fmt::format(" [{}]", demand.what());
     lines += "\n";
   }
@@ -82,12 +96,7 @@ std::string per_node_lines(const std::vector<const proto::Node*>& nodes, bool ve
   std::string lines;
   for (const auto* node : nodes) {
     lines += fmt::format("\nNode: {} ({})\n Id: {}\n Usage:\n", node->name().empty() ? node->ip() : node->name(), node->ip(), to_hex(node->node_id()));
-    std::string usage = usage_lines({node}, verbose);
-    for (size_t at = 0; at < usage.size();) {
-      size_t end = usage.find('\n', at) + 1;
-      lines += " " + usage.substr(at, end - at);
-      at = end;
-    }
+    lines += usage_lines({node}, verbose, "  ");
     lines += fmt::format(" Activity:\n  {}\n", is_idle(*node) ? "(no activity)" : node->is_head() ? "head" : "Resources in use");
   }
   return lines;
@@ -96,33 +105,24 @@ std::string per_node_lines(const std::vector<const proto::Node*>& nodes, bool ve
 }  // namespace
 
 std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
-  std::vector<const proto::Node*> alive, active, idle;
-  for (const auto& node : status.nodes()) {
-    if (!node.alive()) continue;
-    alive.push_back(&node);
-    (is_idle(node) ? idle : active).push_back(&node);
-  }
-  if (alive.empty() && status.nodes().empty()) return "No cluster status. No node has reported yet.\n";
+  if (status.nodes().empty()) return "No cluster status. No node has reported yet.\n";
+  std::vector<const proto::Node*> alive = alive_nodes(status), active, idle;
+  for (const auto* node : alive) (is_idle(*node) ? idle : active).push_back(node);
   const std::string rule(63, '-');
   std::string text = fmt::format("======== Autoscaler status: {} ========\nNode status\n{}\n", local_time(status.wall_time_ms()), rule);
   text += "Active:\n" + node_lines(active, "no active nodes");
   text += "Idle:\n" + node_lines(idle, "no idle nodes");
   text += "Pending:\n (no pending nodes)\n";
   text += "Recent failures:\n" + failure_lines(status);
-  text += fmt::format("\nResources\n{}\nTotal Usage:\n{}\n", rule, usage_lines(alive, verbose));
+  text += fmt::format("\nResources\n{}\nTotal Usage:\n{}\n", rule, usage_lines(alive, verbose, " "));
   text += "From request_resources:\n (none)\nPending Demands:\n" + demand_lines(status);
   if (verbose) text += per_node_lines(alive, verbose);
   return text;
 }
 
 std::string usage_summary(const proto::ClusterStatusReply& status) {
-  std::string lines = usage_lines(alive_nodes(status), false), text;
-  for (size_t at = 0; at < lines.size();) {
-    size_t end = lines.find('\n', at);
-    text += (text.empty() ? "" : ",") + lines.substr(at, end - at);
-    at = end + 1;
-  }
-  return text.empty() ? "nothing" : text.substr(text.find_first_not_of(' '));
+  const std::vector<std::string> texts = usage_texts(alive_nodes(status), false);
+  return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
 api_json::Json status_json(const proto::ClusterStatusReply& status) {

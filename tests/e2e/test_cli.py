@@ -11,6 +11,7 @@ import sys
 import time
 
 import pytest
+from cluster import kill
 from conftest import BIN, free_port
 
 import ray
@@ -249,6 +250,8 @@ def test_jobs_that_do_not_exist(running):
     (["start", "--head", "--resources", "[1]"], 1, "--resources is '[1]'"),
     (["start", "--head", "--labels", "zone"], 1, "--labels is 'zone'"),
     (["start", "--head", "--labels-file", "missing.yaml"], 1, "cannot read 'missing.yaml'"),
+    (["start", "--head", "--labels-file", "/etc"], 1, "cannot read '/etc'"),
+    (["start", "--head", "--labels", '{"ray.io/node-id": "x"}'], 1, "names that begin with ray.io/ are the cluster's own"),
     (["start", "--head", "--labels-file", "/proc/self/cmdline"], 2, "it takes lines NAME: VALUE"),
     (["start", "--head", "--system-config", "[1]"], 1, "--system-config is '[1]'"),
     (["start", "--address=17101"], 1, "17101"),
@@ -298,8 +301,7 @@ def test_flags_that_one_port_makes_pointless(shell):
 def test_a_dead_cluster_does_not_mislead(shell):
     shell.ok("start", "--head", "--port=0")
     record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
-    for process in record["processes"]:
-        os.kill(process["pid"], signal.SIGKILL)
+    kill(*[process["pid"] for process in record["processes"]])
     assert eventually(lambda: not shell.processes())
     assert "has ended" in shell.fails("status")
     shell.ok("start", "--head", "--port=0")
