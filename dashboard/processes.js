@@ -11,7 +11,7 @@ export const place = (node, pid) => `${node}:${pid}`;
 
 // Map from place() to the words for it: an actor's class and name, else the names of tasks. running: only tasks that run now.
 export async function roles(running) {
-  const [actors, tasks] = await Promise.all([list("actors"), list("tasks", { limit: 1000, filters: running ? [["state", "=", "RUNNING"]] : [["type", "=", "NORMAL_TASK"]] })]);
+  const [actors, tasks] = await Promise.all([list("actors", { detail: false }), list("tasks", { detail: false, limit: 1000, filters: running ? [["state", "=", "RUNNING"]] : [["type", "=", "NORMAL_TASK"]] })]);
   const names = new Map(), found = new Map();
   for (const task of tasks.rows) {
     if (!task.worker_pid) continue;

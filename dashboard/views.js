@@ -259,7 +259,8 @@ export function logs(parameters) {
   };
 }
 
-const pidOf = (name) => Number(name.match(/-(\d+)\.(out|err)$/)?.[1] || 0);
+const WORKER_FILE = /-(\d+)\.(out|err)$/;
+const pidOf = (name) => Number(name.match(WORKER_FILE)?.[1] || 0);
 const outFirst = (a, b) => a.replace(/\.out$/, ".a").localeCompare(b.replace(/\.out$/, ".a"));
 
 // A line a worker with what ran in it, its output before its errors; then the other kinds, a line a file.
@@ -267,7 +268,7 @@ function filesOf(node, { worker_out: out = [], worker_err: err = [], ...others }
   const open = (name, text) => el("a", { href: `#logs?${new URLSearchParams({ node_id: node, filename: name })}`, title: name }, text);
   const workers = new Map();
   for (const name of [...out, ...err].sort((a, b) => pidOf(a) - pidOf(b) || outFirst(a, b))) {
-    const [, pid = "", suffix = ""] = name.match(/-(\d+)\.(out|err)$/) || [], key = pid || name;
+    const [, pid = "", suffix = ""] = name.match(WORKER_FILE) || [], key = pid || name;
     if (!workers.has(key)) workers.set(key, []);
     workers.get(key).push(" ", open(name, pid ? `${pid}.${suffix}` : name));
   }

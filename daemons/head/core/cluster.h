@@ -23,6 +23,8 @@
 
 namespace rt::head {
 
+inline constexpr int kReasonExpected = 1, kReasonUnexpected = 2;      // of proto::Node.death_reason
+
 struct Reservation {
   ResourceSet amount;
   bool answered = false;

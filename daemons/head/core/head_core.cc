@@ -7,7 +7,6 @@ namespace {
 
 constexpr char kDashboardKey[] = "dashboard";      // and its namespace: clients turn a cluster's address into that of its HTTP interface with it
 constexpr size_t kRecentFailures = 20;
-constexpr int kReasonExpected = 1, kReasonUnexpected = 2;
 
 }  // namespace
 

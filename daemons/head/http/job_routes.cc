@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "common/api_json/job_request.h"
-#include "common/http/access.h"
 #include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/log_frames.h"

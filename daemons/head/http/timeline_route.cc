@@ -2,13 +2,12 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "common/base/clock.h"
 #include "common/events/timeline.h"
 #include "common/proto/head.pb.h"
 #include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
+#include "daemons/head/http/query.h"
 #include "daemons/head/http/routes.h"
 
 namespace rt::head {
@@ -17,9 +16,10 @@ namespace {
 constexpr int64_t kPageBytes = 1 << 20, kTimeoutUs = 30'000'000, kMostSeconds = 366 * 86400;
 
 struct Reading {
-  explicit Reading(Timeline::Options options) : trace(std::move(options)) {}
+  explicit Reading(Timeline::Options options) : since_us(options.since_us), trace(std::move(options)) {}
   std::unique_ptr<state::Sources> sources;
   proto::GetTaskEventsRequest request;
+  const int64_t since_us;
   Timeline trace;
 };
 
@@ -29,6 +29,7 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
   auto reply = reading.sources->ask_head(&proto::HeadService::Stub::GetTaskEvents, reading.request);
   if (!reply) return false;
   for (const auto& batch : reply->batches()) {
+    if (batch.max_time_us() < reading.since_us) continue;
     std::string text;
     if (auto data = unpack_task_events(batch.packed())) reading.trace.add(*data, &text);
     if (!text.empty() && !sink.write(text.data(), text.size())) return false;
@@ -48,11 +49,9 @@ void timeline(http::Call& call, const ApiContext& context) {
   if (!job.empty() && !JobId::is_valid(from_hex(job))) return fail(call, 400, fmt::format("job_id is '{}': it takes {} hexadecimal digits", job, 2 * JobId::kSize));
   Timeline::Options options{.numbered = true, .arrows = call.query("arrows") == "1"};
   if (call.request.has_param("last")) {
-    const std::string text = call.query("last");
-    int64_t seconds = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (error != std::errc() || end != text.data() + text.size() || seconds < 1 || seconds > kMostSeconds) return fail(call, 400, fmt::format("last is '{}': it takes a number of seconds from 1 to {}", text, kMostSeconds));
-    options.since_us = wall_now_us() - seconds * 1'000'000;
+    auto seconds = whole_number(call, "last", 0);
+    if (!seconds || *seconds < 1 || *seconds > kMostSeconds) return fail(call, 400, fmt::format("last is '{}': it takes a number of seconds from 1 to {}", call.query("last"), kMostSeconds));
+    options.since_us = wall_now_us() - *seconds * 1'000'000;
   }
   if (!job.empty()) options.job = JobId::from_binary(from_hex(job));
   auto reading = std::make_shared<Reading>(std::move(options));

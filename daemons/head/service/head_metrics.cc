@@ -108,7 +108,7 @@ void HeadMetrics::GetHeadStats(Controller*, const proto::Empty*, proto::HeadStat
   int64_t running = std::count_if(jobs.all().begin(), jobs.all().end(), [](const auto& job) { return !job.second.finished(); });
   stats->set_jobs_finished(jobs.started() - running);
   for (const auto& [id, node] : server_.core().cluster().nodes()) {
-    if (!node.alive() && node.info.death_reason() == 2) stats->set_nodes_died(stats->nodes_died() + 1);
+    if (!node.alive() && node.info.death_reason() == kReasonUnexpected) stats->set_nodes_died(stats->nodes_died() + 1);
   }
   done->Run();
 }
