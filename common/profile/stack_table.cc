@@ -73,7 +73,6 @@ uint32_t StackTable::native_frame(uint64_t pc, std::string_view evaluator) {
   auto [it, is_new] = native_ids_.try_emplace(pc, 0);
   if (!is_new) return it->second;
   NativeName name = unwinder_->name(pc);
-  const bool known = name.known;
   // A compiler may have moved a part of it away: NAME.cold
   bool evaluates = !evaluator.empty() && (name.function == evaluator || name.function.starts_with(std::string(evaluator) + "."));
   if (evaluates) return it->second = kEvaluator;
@@ -84,7 +83,7 @@ uint32_t StackTable::native_frame(uint64_t pc, std::string_view evaluator) {
   named.set_module(std::move(name.module));
   named.set_native(true);
   it->second = frame(named);
-  if (!known) unknown_.insert(it->second);
+  if (!name.known) unknown_.insert(it->second);
   return it->second;
 }
 

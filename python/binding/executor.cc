@@ -141,12 +141,13 @@ PythonExecutor::PythonExecutor(worker::Worker& worker) : worker_(worker), main_t
 
 void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
   if (task->is_actor_creation()) {
-    idle_title_ = "ray::" + task->actor_spec()->class_name();
+    const proto::ActorSpec& spec = *task->actor_spec();
+    idle_title_ = "ray::" + spec.class_name();
     name_thread(idle_title_);
-  }
-  if (task->is_actor_creation() && concurrent(*task->actor_spec())) {
-    GilAcquire gil;
-    start_concurrent(*task->actor_spec());
+    if (concurrent(spec)) {
+      GilAcquire gil;
+      start_concurrent(spec);
+    }
   }
   if (asyncio_) {
     queue_.push(std::move(task));
