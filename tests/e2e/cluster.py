@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -24,6 +25,18 @@ def eventually(condition, seconds=10, every=0.05):
         if value or time.monotonic() > deadline:
             return value
         time.sleep(every)
+
+
+def kill(*pids):
+    """Ends processes and waits until they are gone with their sockets: their command lines go before."""
+    with contextlib.ExitStack() as opened:
+        gone = [os.pidfd_open(pid) for pid in pids]
+        for descriptor in gone:
+            opened.callback(os.close, descriptor)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        for descriptor in gone:
+            assert select.select([descriptor], [], [], 30)[0], pids
 
 
 def lasting_port():
@@ -102,7 +115,7 @@ class Cluster:
         return next(process["pid"] for process in self.records()[session]["processes"] if process["name"] == program)
 
     def kill(self, session, program):
-        os.kill(self.pid(session, program), signal.SIGKILL)
+        kill(self.pid(session, program))
 
     def state(self, node_id):
         return next((node for node in ray.nodes() if node["NodeID"] == node_id), None)

@@ -127,8 +127,10 @@ def test_a_stranger_s_name_makes_no_lines_in_our_logs(world, name):
     with listener.connect() as peer:
         peer.sendall(listener.preamble + raw.hello("wrong", role=f"x\nall is well at the {name}\x1b[31m" + "x" * 50_000))
         assert raw.error_of(raw.receive(peer))[0] == UNAUTHENTICATED
-    for log in (world.session / "logs").glob("*.log"):
-        assert "all is well" not in log.read_text() and log.stat().st_size < 1_000_000, log
+        me = "%s:%s" % peer.getsockname()[:2]
+    logs = {log.name: log.read_text() for log in (world.session / "logs").glob("*.log")}
+    assert [log for log, text in logs.items() if f"refused a peer {me}: " in text]
+    assert not [log for log, text in logs.items() if "all is well" in text or len(text) >= 1_000_000]
 
 
 @everywhere(TCP, UNIX)

@@ -14,6 +14,7 @@ import pytest
 import raw_rpc as raw
 from cluster import running_dashboard
 from conftest import BIN
+from test_bad_input_wire import WRONG_VERSION
 from test_cli_words import COMMANDS
 from test_partition import namespaces_work
 
@@ -135,7 +136,7 @@ def test_another_protocol_version(shell):
     """A head of another release: what it says of our version, and what we say of its own."""
     ours, theirs, remedy = raw.VERSION, raw.VERSION - 1, "install the same release on every machine"
     refusal = f"protocol version {ours} was offered, version {theirs} is spoken here: {remedy}"
-    with answering_listener(raw.frame(raw.ERROR, raw.field(1, 7) + raw.field(2, refusal))) as address:
+    with answering_listener(raw.frame(raw.ERROR, raw.field(1, WRONG_VERSION) + raw.field(2, refusal))) as address:
         all_fail(shell, ASKING, address, [f"{address}: {refusal}"])
     with answering_listener(raw.frame(raw.HELLO_REPLY, raw.field(1, theirs) + raw.field(3, "head"))) as address:
         all_fail(shell, ASKING, address, [f"{address}: protocol version {theirs} was offered, version {ours} is spoken here: {remedy}"])

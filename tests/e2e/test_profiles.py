@@ -14,6 +14,7 @@ import pytest
 
 import ray
 from cluster import cluster, eventually
+from conftest import REPO
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -178,7 +179,7 @@ def test_daemons_profile_themselves(running):
 
 def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running):
     """Seed 003, by the program of docs/profiling.md: the Python thread waits for a native thread, which waits for a lock of the machine: neither uses a processor."""
-    program = subprocess.Popen([sys.executable, f"{HERE}/../../docs/examples/slow_behind_a_lock.py"], env={**running.shell.env, "RAY_ADDRESS": running.address}, stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen([sys.executable, REPO / "docs" / "examples" / "slow_behind_a_lock.py"], env={**running.shell.env, "RAY_ADDRESS": running.address}, stdout=subprocess.PIPE, text=True)
     try:
         alone = float(re.match(r"1 process: (\d+) steps", program.stdout.readline()).group(1))
         together = [float(rate) for rate in re.match(r"8 processes: ([\d.]+) to ([\d.]+) steps", program.stdout.readline()).groups()]

@@ -12,6 +12,8 @@ import textwrap
 
 import pytest
 from cluster import Cluster, eventually, lasting_port, running_dashboard, world
+from http_api import Api
+from test_prometheus import endpoints
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="the openssl command is not here, and makes the certificates")
 
@@ -153,11 +155,8 @@ def ask(running, path, context=None, address=None, token=None):
 
 
 def refuses_plain_text(address, path):
-    plain = http.client.HTTPConnection(address, timeout=30)
-    plain.request("GET", path)
-    answer = plain.getresponse()
-    assert answer.status == 400 and b"use https://" in answer.read()
-    plain.close()
+    status, _, body = Api(address, token=None).request("GET", path, token=False)
+    assert status == 400 and b"use https://" in body
 
 
 def test_https(running):
@@ -168,15 +167,15 @@ def test_https(running):
     refuses_plain_text(running_dashboard(running.shell, running.address), "/api/version")
 
 
-def endpoints(running):
-    """HOST:PORT of each node's metrics."""
-    nodes = json.loads(running.shell.ok("nodes", f"--address={running.address}", "--format=json"))
-    return {f"{node['NodeManagerAddress']}:{node['MetricsExportPort']}" for node in nodes if node["Alive"]}
+def scraped_addresses(running):
+    """HOST:PORT of each node's metrics, and of the head's."""
+    return {*endpoints(running).values(), running_dashboard(running.shell, running.address)}
 
 
 def test_metrics_of_nodes_come_over_https_and_for_the_token_only(running):
-    assert len(endpoints(running)) == 2 and not any(address.endswith(":0") for address in endpoints(running))
-    for address in endpoints(running):
+    addresses = endpoints(running).values()
+    assert len(addresses) == 2 and not any(address.endswith(":0") for address in addresses)
+    for address in addresses:
         status, body = ask(running, "/metrics", address=address)
         assert status == 200 and b"ray_node_cpu_count" in body and b"ray_resources{" in body
         assert ask(running, "/metrics", address=address, token="wrong")[0] in (401, 403)
@@ -186,7 +185,7 @@ def test_metrics_of_nodes_come_over_https_and_for_the_token_only(running):
 
 
 def test_prometheus_is_told_to_use_https(running):
-    wanted = endpoints(running) | {running_dashboard(running.shell, running.address)}
+    wanted = scraped_addresses(running)
 
     def told():
         [group] = json.loads((running.shell.root / "prom_metrics_service_discovery.json").read_text())
@@ -202,14 +201,10 @@ def test_prometheus_scrapes_over_https(running):
     running.shell.ok("metrics", "launch-prometheus", f"--port={port}")
     try:
         def targets():
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-            connection.request("GET", "/api/v1/targets")
-            found = json.loads(connection.getresponse().read())["data"]["activeTargets"]
-            connection.close()
-            return found
+            return Api(f"127.0.0.1:{port}", token=None).get("/api/v1/targets", token=False)[1]["data"]["activeTargets"]
         scraped = eventually(lambda: (found := targets()) and len(found) == 3 and all(target["health"] == "up" for target in found) and found, 60)
         assert scraped, targets()
-        assert {target["scrapeUrl"] for target in scraped} == {f"https://{address}/metrics" for address in endpoints(running) | {running_dashboard(running.shell, running.address)}}
+        assert {target["scrapeUrl"] for target in scraped} == {f"https://{address}/metrics" for address in scraped_addresses(running)}
     finally:
         assert "has ended" in running.shell.ok("metrics", "shutdown-prometheus")
 
