@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 namespace rt::net {
 namespace {
 
-constexpr uint64_t kWakeToken = 0;   // slots have generations from 1, so no token of theirs is 0
+constexpr uint64_t kWakeToken = 0, kAlarmToken = 1;   // slots have generations from 1, so no token of theirs is below 2^32
 
 struct Slot {
   uint32_t generation = 1;
@@ -49,16 +50,22 @@ int wait_events(int epoll_fd, epoll_event* events, int max, int64_t timeout_us) 
 
 // Read by wait() without the owner's mutex: the two descriptors and the atomics. All else is the owner's.
 //
-// Streams are edge-triggered, so that of several waiting threads one is woken per arrival. The eventfd is, too, and
-// is therefore never read.
+// Streams are edge-triggered, so that of several waiting threads one is woken per arrival. The eventfd and the timerfd are, too, and
+// are therefore never read.
 struct PollLoop::Impl final : Reactor {
-  explicit Impl(PollLoop& loop)
-      : owner(loop), epoll_fd(::epoll_create1(EPOLL_CLOEXEC)), link_(std::make_shared<LoopLink>(&loop)) {
-    RT_CHECK(epoll_fd.valid() && waker->event_fd.valid());
+  Impl(PollLoop& loop, Waiters most)
+      : owner(loop), epoll_fd(::epoll_create1(EPOLL_CLOEXEC)), alarm_fd(most == Waiters::kOne ? ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK) : -1),
+        link_(std::make_shared<LoopLink>(&loop)) {
+    RT_CHECK(epoll_fd.valid() && waker->event_fd.valid() && alarm_fd.valid() == (most == Waiters::kOne));
+    add_own(waker->event_fd, kWakeToken);
+    if (alarm_fd.valid()) add_own(alarm_fd, kAlarmToken);
+  }
+
+  void add_own(const Fd& fd, uint64_t token) {
     epoll_event event{};
     event.events = EPOLLIN | EPOLLET;
-    event.data.u64 = kWakeToken;
-    RT_CHECK(::epoll_ctl(epoll_fd.get(), EPOLL_CTL_ADD, waker->event_fd.get(), &event) == 0);
+    event.data.u64 = token;
+    RT_CHECK(::epoll_ctl(epoll_fd.get(), EPOLL_CTL_ADD, fd.get(), &event) == 0);
   }
 
   ~Impl() override {
@@ -146,6 +153,16 @@ struct PollLoop::Impl final : Reactor {
     for (Task& task : tasks) task();
   }
 
+  // Of the waiting thread. A limit of its own would be set up and taken down in the kernel by every wait: an alarm that rings too early costs one look at what is due.
+  int wait_until(epoll_event* events, int64_t until_us) {
+    if (until_us < alarm_us) {
+      const itimerspec at{{}, {until_us / 1'000'000, static_cast<long>(until_us % 1'000'000) * 1000}};
+      RT_CHECK(::timerfd_settime(alarm_fd.get(), TFD_TIMER_ABSTIME, &at, nullptr) == 0);
+      alarm_us = until_us;
+    }
+    return wait_events(epoll_fd.get(), events, kMaxEvents, -1);
+  }
+
   void publish_deadline() { next_deadline_us.store(timers.next_deadline_us()); }
 
   void flush_all() {
@@ -166,7 +183,8 @@ struct PollLoop::Impl final : Reactor {
   void wake() { waker->wake(); }
 
   PollLoop& owner;
-  const Fd epoll_fd;
+  const Fd epoll_fd, alarm_fd;
+  int64_t alarm_us = TimerHeap::kNever;      // when it will ring; of the waiting thread
   const std::shared_ptr<Waker> waker = std::make_shared<Waker>();   // shared with those who are waking it while it ends
   std::atomic<int64_t> next_deadline_us{TimerHeap::kNever};
   std::atomic<int> waiters{0};
@@ -186,26 +204,35 @@ struct PollLoop::Impl final : Reactor {
   std::vector<std::shared_ptr<SocketStream>> dirty, flushing;
 };
 
-PollLoop::PollLoop() : impl_(std::make_unique<Impl>(*this)) {}
+PollLoop::PollLoop(Waiters waiters) : impl_(std::make_unique<Impl>(*this, waiters)) {}
 PollLoop::~PollLoop() = default;
 
 bool PollLoop::wait(Ready& ready, int64_t timeout_us) {
   Impl& impl = *impl_;
   ready.count = 0;
   // Before the deadline is read: run_after() stores the deadline, then looks for waiters.
-  impl.waiters.fetch_add(1);
-  int64_t deadline = impl.next_deadline_us.load();
-  if (timeout_us != 0 && deadline != TimerHeap::kNever) {
-    int64_t left = std::max<int64_t>(0, deadline - steady_now_us());
-    timeout_us = timeout_us < 0 ? left : std::min(timeout_us, left);
-  }
+  const int before = impl.waiters.fetch_add(1);
+  int64_t until = timeout_us == 0 ? 0 : impl.next_deadline_us.load();
   epoll_event events[kMaxEvents];
-  int n = wait_events(impl.epoll_fd.get(), events, kMaxEvents, timeout_us);
+  int n;
+  if (timeout_us != 0 && impl.alarm_fd.valid()) {
+    RT_CHECK(before == 0);
+    if (timeout_us > 0) until = std::min(until, steady_now_us() + timeout_us);
+    n = impl.wait_until(events, until);
+  } else {
+    if (timeout_us != 0 && until != TimerHeap::kNever) {
+      int64_t left = std::max<int64_t>(0, until - steady_now_us());
+      timeout_us = timeout_us < 0 ? left : std::min(timeout_us, left);
+    }
+    n = wait_events(impl.epoll_fd.get(), events, kMaxEvents, timeout_us);
+  }
   impl.waiters.fetch_sub(1);
   if (n < 0) return false;
   for (int i = 0; i < n; ++i) {
     if (events[i].data.u64 == kWakeToken) {
       impl.waker->pending.exchange(false);
+    } else if (events[i].data.u64 == kAlarmToken) {
+      impl.alarm_us = TimerHeap::kNever;
     } else {
       ready.items[ready.count].events = events[i].events;
       ready.items[ready.count].token = events[i].data.u64;

@@ -1,7 +1,7 @@
 // The drivers' and workers' loop: an epoll set without a thread of its own. Whoever waits for something does the reading:
 //
 //   PollLoop::Ready ready;
-//   mutex.unlock();  loop.wait(ready, timeout_us);  mutex.lock();     // several threads may wait at once
+//   mutex.unlock();  loop.wait(ready, timeout_us);  mutex.lock();     // several threads may wait at once, if the loop was made for it
 //   loop.dispatch(ready);                                             // under the owner's mutex
 //
 // All other methods are called under the same mutex, except post() and wake(). A descriptor that was closed
@@ -23,11 +23,13 @@ class PollLoop final : public Loop {
     struct { uint32_t events; uint64_t token; } items[kMaxEvents];
   };
 
-  PollLoop();
+  // One: never two threads in wait(). Then a limit costs nothing where many waits end sooner: they share an alarm, which the kernel keeps from one to the next.
+  enum class Waiters { kMany, kOne };
+  explicit PollLoop(Waiters waiters = Waiters::kMany);
   ~PollLoop() override;
 
-  // Blocks until a descriptor is ready, a timer is due, wake() or post() was called, or timeout_us passed (-1: no limit, 0: poll).
-  // False when a signal interrupted it (the caller may want to run its handlers).
+  // Blocks until a descriptor is ready, a timer is due, wake() or post() was called, or timeout_us passed (-1: no limit, 0: poll); now and then it
+  // returns sooner. False when a signal interrupted it (the caller may want to run its handlers).
   bool wait(Ready& ready, int64_t timeout_us);
   // Handles what wait() found, due timers and posted tasks; then flushes every stream that has something queued.
   void dispatch(const Ready& ready);

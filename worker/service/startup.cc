@@ -30,7 +30,7 @@ struct Descriptor {
 }  // namespace
 
 Worker::Impl::Impl(Options the_options)
-    : options(std::move(the_options)), settings(options.settings), loop(std::make_unique<net::PollLoop>()), rng(Rng::from_system()),
+    : options(std::move(the_options)), settings(options.settings), loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)), rng(Rng::from_system()),
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")) {}
 
 Worker::Impl::~Impl() = default;

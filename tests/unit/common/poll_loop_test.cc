@@ -99,6 +99,41 @@ TEST(PollLoop, WakeEndsTheCurrentOrTheNextWait) {
   }
 }
 
+// Waits of one thread share an alarm: a later limit than the one that is set costs nothing, and no limit is missed.
+TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
+  PollLoop loop(PollLoop::Waiters::kOne);
+  PollLoop::Ready ready;
+  auto wait = [&](int64_t timeout_us) {
+    const int64_t end = steady_now_us() + timeout_us;
+    int turns = 0;
+    for (; steady_now_us() < end; ++turns) {
+      EXPECT_TRUE(loop.wait(ready, std::max<int64_t>(1, end - steady_now_us())));
+      EXPECT_EQ(ready.count, 0);
+      loop.dispatch(ready);
+    }
+    EXPECT_LT(steady_now_us() - end, 5'000'000);
+    return turns;
+  };
+  wait(1000);
+  for (int i = 0; i < 1000; ++i) {     // none comes to its end
+    loop.wake();
+    loop.wait(ready, 20'000 + i % 7);
+  }
+  EXPECT_LE(wait(60'000), 3) << "the alarm of one of them may ring, not of each";
+  int fired = 0;
+  loop.run_after(30'000, [&] { ++fired; });
+  loop.run_after(2'000, [&] { ++fired; });
+  const auto cancelled = loop.run_after(1'000, [&] { fired += 100; });
+  loop.cancel(cancelled);
+  wait(10'000);
+  EXPECT_EQ(fired, 1);
+  wait(60'000);
+  EXPECT_EQ(fired, 2);
+  const int64_t polled = steady_now_us();
+  EXPECT_TRUE(loop.wait(ready, 0));
+  EXPECT_LT(steady_now_us() - polled, 5'000'000);
+}
+
 TEST(PollLoop, AnEarlierTimerWakesASleeper) {
   Owner owner;
   {
