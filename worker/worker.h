@@ -79,6 +79,9 @@ class Executor {
   virtual void cancel(const TaskId& id) = 0;
 };
 
+// Calls of such an actor run beside each other.
+inline bool is_concurrent(const proto::ActorSpec& spec) { return spec.asyncio() || spec.max_concurrency() > 1 || spec.concurrency_groups_size() > 0; }
+
 // A call being executed: its arguments are values, its results are handed back here.
 class ExecutingTask {
  public:
@@ -97,6 +100,7 @@ class ExecutingTask {
   // Arguments are deserialised, user code starts. False: its caller cancelled it meanwhile and has its answer, nothing is to run.
   virtual bool started() = 0;
   virtual void executed() = 0;                           // user code returned, results are being stored
+  virtual int64_t took_us() const = 0;                   // from its arrival at the thread to executed(); -1 before that
   // One value per return. Large ones go to shared memory here.
   virtual void finish(std::span<const ValueParts> returns) = 0;
   // `error` is a kError value. `retry` says that the user's retry_exceptions allow another attempt.

@@ -15,135 +15,50 @@ using events::Reader;
 constexpr uint32_t kVersion = 2, kShortVersion = 1, kCppFlag = 2;
 // Tasks of one owner go to several workers: what lies between two of a batch is mostly with the others, at about the same time.
 constexpr uint64_t kNear = 4096;
-constexpr size_t kMaxRanges = 256, kRangeBytes = 16;
+constexpr size_t kMaxRanges = 256, kMostTried = 2 * kMaxRanges, kRangeBytes = 16;
 constexpr size_t kMaxGroups = 512;
 constexpr size_t kGroupBytes = ActorId::kSize + JobId::kSize + 4 * 4 + 1 + 4;
 
-// Collects groups and the strings they use. Neighbours are mostly alike, and a batch has few kinds of them.
-class Counter {
+void put_group(std::string& out, const TaskDigest::Group& group) {
+  out += group.actor.view();
+  out += group.job.view();
+  put(out, group.attempt);
+  put(out, group.name);
+  put(out, group.function);
+  put(out, group.error);
+  put(out, group.kind);
+  put(out, group.events);
+}
+
+bool alike(const TaskDigest::Group& a, const TaskDigest::Group& b) {
+  return a.name == b.name && a.function == b.function && a.error == b.error && a.kind == b.kind && a.attempt == b.attempt && a.actor == b.actor && a.job == b.job;
+}
+
+// Those of a batch's strings that a digest uses.
+class UsedStrings {
  public:
-  explicit Counter(const TaskEventBatchData& batch) : batch_(batch), numbers_(batch.strings.size(), kUnused), errors_(batch.strings.size(), kUnused) { strings_.emplace_back(); }
+  explicit UsedStrings(size_t strings) : numbers_(strings, kUnused) {}
 
-  // False: too many groups.
-  bool add(const TaskEvent& event) {
-    const TaskEvent* before = std::exchange(before_, &event);
-    if (before && same_tail(event.task, before->task) && static_cast<const TaskEventCommon&>(event) == *before) {
-      ++groups_[last_].events;
-      return true;
+  uint32_t number(std::vector<std::string>& used, uint32_t index, std::string_view text) {
+    if (numbers_[index] == kUnused) {
+      numbers_[index] = static_cast<uint32_t>(used.size());
+      used.emplace_back(text);
     }
-    TaskDigest::Group group;
-    if (is_actors(event.kind)) group.actor = actor_of(event.task);
-    group.job = job_of(event.task);
-    group.attempt = event.attempt;
-    group.name = event.name;
-    group.function = event.function;
-    group.error = event.error;
-    group.kind = event.kind;
-    if (last_ >= groups_.size() || !alike(groups_[last_], group)) {
-      auto found = std::find_if(groups_.begin(), groups_.end(), [&](const TaskDigest::Group& known) { return alike(known, group); });
-      last_ = static_cast<size_t>(found - groups_.begin());
-      if (found == groups_.end()) groups_.push_back(group);
-    }
-    ++groups_[last_].events;
-    return groups_.size() <= kMaxGroups;
-  }
-
-  std::string pack() {
-    for (auto& group : groups_) {
-      group.name = number(numbers_, group.name, batch_.strings[group.name]);
-      group.function = number(numbers_, group.function, batch_.strings[group.function]);
-      const std::string& error = batch_.strings[group.error];
-      group.error = group.error ? number(errors_, group.error, error.substr(0, error.find('\n'))) : 0;
-    }
-    std::string out;
-    put(out, kVersion);
-    put(out, static_cast<uint32_t>(strings_.size()));
-    for (const std::string& text : strings_) put_string(out, text);
-    put_string(out, batch_.node_ip);
-    put_string(out, batch_.worker_hex);
-    put_string(out, batch_.node_hex);
-    put(out, batch_.pid);
-    put(out, batch_.is_cpp ? kCppFlag : 0u);
-    put(out, static_cast<uint32_t>(groups_.size()));
-    for (const auto& group : groups_) put_group(out, group);
-    return out;
+    return numbers_[index];
   }
 
  private:
   static constexpr uint32_t kUnused = ~uint32_t{0};
-
-  static bool alike(const TaskDigest::Group& a, const TaskDigest::Group& b) {
-    return a.name == b.name && a.function == b.function && a.error == b.error && a.kind == b.kind && a.attempt == b.attempt && a.actor == b.actor && a.job == b.job;
-  }
-
-  uint32_t number(std::vector<uint32_t>& known, uint32_t index, std::string text) {
-    if (known[index] == kUnused) {
-      known[index] = static_cast<uint32_t>(strings_.size());
-      strings_.push_back(std::move(text));
-    }
-    return known[index];
-  }
-
-  static void put_group(std::string& out, const TaskDigest::Group& group) {
-    out += group.actor.view();
-    out += group.job.view();
-    put(out, group.attempt);
-    put(out, group.name);
-    put(out, group.function);
-    put(out, group.error);
-    put(out, group.kind);
-    put(out, group.events);
-  }
-
-  const TaskEventBatchData& batch_;
-  std::vector<uint32_t> numbers_, errors_;     // of the batch's strings, in the digest
-  std::vector<std::string> strings_;
-  std::vector<TaskDigest::Group> groups_;
-  size_t last_ = 0;
-  const TaskEvent* before_ = nullptr;
+  std::vector<uint32_t> numbers_;
 };
 
-// Ranges of numbers that come nearly in order: one that is near a range extends it.
-class Ranges {
- public:
-  void add(uint64_t number) {
-    if (many_ || (last_ < ranges_.size() && extend(&ranges_[last_], number))) return;
-    for (last_ = 0; last_ < ranges_.size(); ++last_) {
-      if (extend(&ranges_[last_], number)) return;
-    }
-    if (ranges_.size() < kMostTried) ranges_.push_back({number, number});
-    else many_ = true;
-  }
-
-  // Of at most kMaxRanges; else none.
-  std::vector<TaskDigest::Range> sorted() {
-    std::sort(ranges_.begin(), ranges_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<TaskDigest::Range> joined;
-    for (const auto& range : ranges_) {
-      if (!joined.empty() && (range.first <= joined.back().last || range.first - joined.back().last <= kNear)) {
-        joined.back().last = std::max(joined.back().last, range.last);
-      } else {
-        joined.push_back(range);
-      }
-    }
-    if (many_ || joined.size() > kMaxRanges) joined.clear();
-    return joined;
-  }
-
- private:
-  static constexpr size_t kMostTried = 2 * kMaxRanges;
-
-  static bool extend(TaskDigest::Range* range, uint64_t number) {
-    if (number >= range->first ? number > range->last && number - range->last > kNear : range->first - number > kNear) return false;
-    range->first = std::min(range->first, number);
-    range->last = std::max(range->last, number);
-    return true;
-  }
-
-  std::vector<TaskDigest::Range> ranges_;
-  size_t last_ = 0;
-  bool many_ = false;
-};
+// Makes one of two that are near each other.
+bool extend(TaskDigest::Range* range, const TaskDigest::Range& by) {
+  if (by.first > range->last ? by.first - range->last > kNear : range->first > by.last && range->first - by.last > kNear) return false;
+  range->first = std::min(range->first, by.first);
+  range->last = std::max(range->last, by.last);
+  return true;
+}
 
 void put_ranges(std::string& out, const std::vector<TaskDigest::Range>& ranges) {
   put(out, static_cast<uint32_t>(ranges.size()));
@@ -188,20 +103,83 @@ bool TaskDigest::may_have(const std::vector<Range>& ranges, const TaskId& id) {
 
 bool is_actors(uint8_t kind) { return kind == TaskEvent::kActorCreation || kind == TaskEvent::kActorMethod || kind == TaskEvent::kOwnerFailedMethod; }
 
-std::string pack_task_digest(const TaskEventBatchData& batch) {
-  Counter counter(batch);
-  Ranges tasks, parents;
-  uint32_t last_parent = 0;
-  for (const TaskEvent& event : batch.events) {
-    if (event.kind == TaskEvent::kSubmission) continue;
-    if (!counter.add(event)) return {};
-    tasks.add(lead_of(event.task));
-    if (event.parent && event.parent != last_parent) parents.add(lead_of(TaskId::from_binary(batch.strings[last_parent = event.parent])));
+void TaskDigestWriter::Ranges::add(std::span<const uint64_t> numbers) {
+  if (numbers.empty()) return;
+  const auto [first, last] = std::minmax_element(numbers.begin(), numbers.end());
+  if (*last - *first <= kNear) return add({*first, *last});
+  for (uint64_t number : numbers) add({number, number});
+}
+
+void TaskDigestWriter::Ranges::add(TaskDigest::Range numbers) {
+  if (many_ || (last_ < ranges_.size() && extend(&ranges_[last_], numbers))) return;
+  for (last_ = 0; last_ < ranges_.size(); ++last_) {
+    if (extend(&ranges_[last_], numbers)) return;
   }
-  std::string packed = counter.pack();
-  put_ranges(packed, tasks.sorted());
-  put_ranges(packed, parents.sorted());
-  return packed;
+  if (ranges_.size() < kMostTried) ranges_.push_back(numbers);
+  else many_ = true;
+}
+
+std::vector<TaskDigest::Range> TaskDigestWriter::Ranges::sorted() const {
+  std::vector<TaskDigest::Range> all = ranges_, joined;
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& range : all) {
+    if (joined.empty() || !extend(&joined.back(), range)) joined.push_back(range);
+  }
+  if (many_ || joined.size() > kMaxRanges) joined.clear();
+  return joined;
+}
+
+void TaskDigestWriter::count(const TaskId& task, const TaskEventCommon& common, uint32_t events) {
+  if (common.kind == TaskEvent::kSubmission) return;
+  if (common.parent && (parents_.empty() || common.parent != parents_.back())) parents_.push_back(common.parent);
+  if (groups_.size() > kMaxGroups) return;
+  TaskDigest::Group group;
+  if (is_actors(common.kind)) group.actor = actor_of(task);
+  group.job = job_of(task);
+  group.attempt = common.attempt;
+  group.name = common.name;
+  group.function = common.function;
+  group.error = common.error;
+  group.kind = common.kind;
+  if (last_ >= groups_.size() || !alike(groups_[last_], group)) {
+    last_ = static_cast<size_t>(std::find_if(groups_.begin(), groups_.end(), [&](const auto& known) { return alike(known, group); }) - groups_.begin());
+    if (last_ == groups_.size()) groups_.push_back(group);
+  }
+  groups_[last_].events += events;
+}
+
+void TaskDigestWriter::add_tasks(std::span<const uint64_t> leads) { tasks_.add(leads); }
+
+std::string TaskDigestWriter::pack(const TaskEventSource& source, const std::vector<std::string>& strings) const {
+  if (groups_.size() > kMaxGroups) return {};
+  std::vector<std::string> used(1);
+  UsedStrings words(strings.size()), errors(strings.size());
+  std::vector<TaskDigest::Group> groups = groups_;
+  for (auto& group : groups) {
+    group.name = words.number(used, group.name, strings[group.name]);
+    group.function = words.number(used, group.function, strings[group.function]);
+    std::string_view error = strings[group.error];
+    group.error = group.error ? errors.number(used, group.error, error.substr(0, error.find('\n'))) : 0;
+  }
+  std::string out;
+  put(out, kVersion);
+  put(out, static_cast<uint32_t>(used.size()));
+  for (const std::string& text : used) put_string(out, text);
+  put_string(out, source.node_ip);
+  put_string(out, source.worker_hex);
+  put_string(out, source.node_hex);
+  put(out, source.pid);
+  put(out, source.is_cpp ? kCppFlag : 0u);
+  put(out, static_cast<uint32_t>(groups.size()));
+  for (const auto& group : groups) put_group(out, group);
+  put_ranges(out, tasks_.sorted());
+  Ranges parents;
+  for (uint32_t parent : parents_) {
+    const uint64_t lead = lead_of(TaskId::from_binary(strings[parent]));
+    parents.add({&lead, 1});
+  }
+  put_ranges(out, parents.sorted());
+  return out;
 }
 
 Result<TaskDigest> unpack_task_digest(std::string_view packed) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,10 +46,41 @@ struct TaskDigest {
   static bool may_have(const std::vector<Range>& ranges, const TaskId& id);
 };
 
+// Counts the events of one batch.
+class TaskDigestWriter {
+ public:
+  // So many events of one owner (whose task this is) with these fields; submissions are left out.
+  void count(const TaskId& task, const TaskEventCommon& common, uint32_t events);
+  // The leading numbers of their tasks.
+  void add_tasks(std::span<const uint64_t> leads);
+  // Empty where counting would save nothing: the groups are too many.
+  std::string pack(const TaskEventSource& source, const std::vector<std::string>& strings) const;
+
+ private:
+  // Ranges of numbers that come nearly in order: what is near one extends it.
+  class Ranges {
+   public:
+    void add(std::span<const uint64_t> numbers);
+    // Of at most kMaxRanges; else none.
+    std::vector<TaskDigest::Range> sorted() const;
+
+   private:
+    void add(TaskDigest::Range numbers);
+
+    std::vector<TaskDigest::Range> ranges_;
+    size_t last_ = 0;
+    bool many_ = false;
+  };
+
+  std::vector<TaskDigest::Group> groups_;
+  size_t last_ = 0;
+  Ranges tasks_;
+  std::vector<uint32_t> parents_;      // indexes of strings; neighbours differ
+};
+
 // Whether an event of this kind belongs to an actor's task.
 bool is_actors(uint8_t kind);
 
-// Empty where counting would save nothing: the groups are too many.
 std::string pack_task_digest(const TaskEventBatchData& batch);
 // kInvalid for anything that is no digest.
 Result<TaskDigest> unpack_task_digest(std::string_view packed);

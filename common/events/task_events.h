@@ -1,10 +1,12 @@
 // Task events: what every process records of the tasks it ran, packed for the way to the head and back.
 //
-// Packed batch: zstd-compressed, little-endian. u32 version (3), u32 string count, then each string (u32 length, bytes); node ip and
-// worker id as strings, u32 flags (1: driver, 2: node id as string and u32 pid follow, 4: C++). Then u32 counts of events, of tails (16 bytes each: ids of tasks
-// without their leading number) and of commons (the fields of TaskEventCommon in their order); then a column of varints for each of: tail, leading number, common, start,
-// creation, and the three durations. Numbers and times are differences to the event before, zigzag-coded: neighbours are mostly alike, and cost a byte or two in each column.
-// Versions 1 and 2, which histories on disk have, are rows of fixed size; they are read, not written.
+// Packed batch, little-endian: u32 version (4), u32 size of the head, the head (compressed by zstd), the columns.
+// Head: u32 string count, then each string (u32 length, bytes); node ip and worker id as strings, u32 flags (1: driver, 4: C++), node id as string, u32 pid;
+// u32 counts of events, of owners and of commons; u64 the first event's start and creation; the owners: each the whole id of its first task (an id is a leading number, which its
+// owner counts up, and a tail, which its tasks have in common); the commons: the fields of TaskEventCommon in their order.
+// Columns: for each 128 events in turn the eight of ColumnOf, each as bits.h says. Owner, common, start and creation are differences to the event before, the leading number to the one
+// before of the same owner, all of them zigzag-coded: neighbours are mostly alike, and cost a few bits.
+// Histories on disk have batches of earlier versions, too: task_events_before.h reads them.
 #pragma once
 
 #include <cstdint>
@@ -34,17 +36,24 @@ struct TaskEventCommon {
   friend bool operator==(const TaskEventCommon&, const TaskEventCommon&) = default;
 };
 
-struct TaskEvent : TaskEventCommon {
-  TaskId task;
+struct TaskEventTimes {
   int64_t start_us = 0;       // wall clock: task reached the executing thread
   int64_t created_us = 0;     // wall clock of its owner: it was submitted; 0: not known
   uint32_t deserialize_us = 0, execute_us = 0, store_us = 0;   // consecutive phases from start_us
 };
 
-struct TaskEventBatchData {
-  std::string node_ip, worker_hex, node_hex;   // of the process that recorded; node_hex and pid are empty in batches of earlier releases
+struct TaskEvent : TaskEventCommon, TaskEventTimes {
+  TaskId task;
+};
+
+// The process that recorded.
+struct TaskEventSource {
+  std::string node_ip, worker_hex, node_hex;   // node_hex and pid are empty in batches of earlier releases
   uint32_t pid = 0;
   bool is_driver = false, is_cpp = false;
+};
+
+struct TaskEventBatchData : TaskEventSource {
   std::vector<std::string> strings;     // [0] is ""
   std::vector<TaskEvent> events;        // at most kMaxBatchEvents
 };
@@ -64,9 +73,10 @@ inline bool same_tail(const TaskId& a, const TaskId& b) {
   return ((of_a[0] ^ of_b[0]) | (of_a[1] ^ of_b[1])) == 0;
 }
 
-// More are refused: each is some bytes of a batch and a hundred in memory. The setting task_events_buffer goes no further.
+// More are refused: each is some bits of a batch and a hundred bytes in memory. The setting task_events_buffer goes no further.
 inline constexpr size_t kMaxBatchEvents = 1'000'000;
 
+// Who records events one by one uses TaskEventWriter.
 std::string pack_task_events(const TaskEventBatchData& batch);
 // kInvalid for anything that is not a batch: sizes are checked before they are used.
 Result<TaskEventBatchData> unpack_task_events(std::string_view packed);

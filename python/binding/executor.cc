@@ -32,8 +32,6 @@ class CurrentTask {
   worker::ExecutingTask* outer_;
 };
 
-bool concurrent(const proto::ActorSpec& spec) { return spec.asyncio() || spec.max_concurrency() > 1 || spec.concurrency_groups_size() > 0; }
-
 std::string display_name(const worker::ExecutingTask& task) { return worker::display_name(task.spec().function()); }
 
 int omp_threads(const worker::ExecutingTask& task) {
@@ -144,7 +142,7 @@ void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
     const proto::ActorSpec& spec = *task->actor_spec();
     idle_title_ = "ray::" + spec.class_name();
     name_thread(idle_title_);
-    if (concurrent(spec)) {
+    if (worker::is_concurrent(spec)) {
       GilAcquire gil;
       start_concurrent(spec);
     }
@@ -275,9 +273,9 @@ void PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& 
 }
 
 // Those that are over sooner are not worth the question.
-void PythonExecutor::look_at_logs(FunctionSlot& slot, int64_t began_us) {
+void PythonExecutor::look_at_logs(FunctionSlot& slot, int64_t took_us) {
   constexpr int64_t kLongUs = 200;
-  if (marked_ || calls_overlap() || steady_now_us() - began_us < kLongUs) return;
+  if (marked_ || calls_overlap() || (took_us >= 0 && took_us < kLongUs)) return;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);                // the task's own
   PyPtr args(Py_BuildValue("(n)", reinterpret_cast<Py_ssize_t>(&slot)));
@@ -294,9 +292,8 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   mark_logs(task, *slot);
   if (!calls_overlap()) title_.set(slot->title);
   if (!set_environment(task, *slot)) return fail_with_exception(task), PyPtr();
-  const int64_t began_us = steady_now_us();
   PyPtr result = call(task, *slot);
-  look_at_logs(*slot, began_us);
+  look_at_logs(*slot, task.took_us());
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
   if (asyncio_ && task.num_returns() == worker::kStreamingReturns && PyAsyncGen_CheckExact(result.get())) return result;

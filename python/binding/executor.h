@@ -112,7 +112,7 @@ class PythonExecutor final : public worker::Executor {
   void leave_user_code();
   bool calls_overlap() const { return asyncio_ || threaded_; }
   void mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot);   // before it begins
-  void look_at_logs(FunctionSlot& slot, int64_t began_us);                 // after it ended
+  void look_at_logs(FunctionSlot& slot, int64_t took_us);                  // after it ended
   PyPtr marker_of(const TaskId& id, int attempt);
   bool handle_exit(worker::ExecutingTask& task, PyObject* exception);
 

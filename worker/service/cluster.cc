@@ -60,14 +60,6 @@ void Worker::Impl::deliver_logs(Lock& lock) {
   lock.lock();
 }
 
-uint32_t Worker::Impl::event_string(const std::string& text) {
-  if (events.strings.empty()) events.strings.emplace_back();
-  if (text.empty()) return 0;
-  auto [it, added] = event_strings.try_emplace(text, static_cast<uint32_t>(events.strings.size()));
-  if (added) events.strings.push_back(text);
-  return it->second;
-}
-
 uint32_t Worker::Impl::event_error(Bytes encoded) {
   constexpr size_t kMaxMessage = 500, kMaxTraceback = 4000;
   auto decoded = decode_value(encoded);
@@ -75,27 +67,27 @@ uint32_t Worker::Impl::event_error(Bytes encoded) {
   auto error = decode_error(decoded->inband);
   if (!error) return 0;
   std::string type = error->cause_class().empty() ? std::string(error_type_name(*error)) : error->cause_class();
-  return event_string(type + "\n" + error->message().substr(0, kMaxMessage) + "\n" + error->traceback().substr(0, kMaxTraceback));
+  return events.string(type + "\n" + error->message().substr(0, kMaxMessage) + "\n" + error->traceback().substr(0, kMaxTraceback));
 }
 
 // What all tasks of a template have in common.
-const TaskEvent& Worker::Impl::event_of(ExecTemplate& function) {
-  if (function.events_of != event_batch) {
-    function.events_of = event_batch;
-    function.event.name = event_string(function.spec.name());
-    function.event.function = event_string(function.display);
-    function.event.resources = event_string(function.spec.resources().SerializeAsString());
-    function.event.call_site = event_string(function.spec.call_site());
+const TaskEventCommon& Worker::Impl::event_of(ExecTemplate& function) {
+  if (function.events_of != events.batch()) {
+    function.events_of = events.batch();
+    function.event.name = events.string(function.spec.name());
+    function.event.function = events.string(function.display);
+    function.event.resources = events.string(function.spec.resources().SerializeAsString());
+    function.event.call_site = events.string(function.spec.call_site());
   }
   return function.event;
 }
 
 uint32_t Worker::Impl::event_owner_of(Link* link) {
   if (!link) return 0;
-  if (link->events_of != event_batch) {
-    link->events_of = event_batch;
+  if (link->events_of != events.batch()) {
+    link->events_of = events.batch();
     const rpc::Peer& peer = link->connection->peer();
-    link->event_owner = event_string(link->peer.binary() + (peer.is_unix ? context.node_ip : peer.name.substr(0, peer.name.rfind(':'))));
+    link->event_owner = events.string(link->peer.binary() + (peer.is_unix ? context.node_ip : peer.name.substr(0, peer.name.rfind(':'))));
   }
   return link->event_owner;
 }
@@ -104,58 +96,67 @@ uint32_t Worker::Impl::event_parent_of(const TaskId& parent) {
   if (event_parent_index == 0 || parent != event_parent) {
     if (parent.is_nil()) return 0;
     event_parent = parent;
-    event_parent_index = event_string(parent.binary());
+    event_parent_index = events.string(parent.binary());
   }
   return event_parent_index;
 }
 
 bool Worker::Impl::may_record_event() {
   if (settings.task_events_report_interval_ms <= 0) return false;
-  if (static_cast<int64_t>(events.events.size()) < settings.task_events_buffer) return true;
+  if (static_cast<int64_t>(events.size()) < settings.task_events_buffer) return true;
   ++events_dropped;
   return false;
 }
 
 void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
   if (!may_record_event()) return;
-  const TaskEvent& common = event_of(*task.incoming().function);
-  TaskEvent& event = events.events.emplace_back(common);
-  event.task = task.id();
-  event.attempt = static_cast<uint32_t>(task.attempt());
-  event.parent = event_parent_of(task.incoming().parent);
-  event.owner = event_owner_of(task.incoming().link.get());
-  event.created_us = task.incoming().created_us;
-  if (task.failed()) event.error = event_error(as_bytes(task.error_value()));
-  event.start_us = task.start_us();
-  event.deserialize_us = static_cast<uint32_t>(std::max<int64_t>(0, task.started_us() - task.start_us()));
-  event.execute_us = static_cast<uint32_t>(std::max<int64_t>(0, task.executed_us() - task.started_us()));
-  event.store_us = static_cast<uint32_t>(std::max<int64_t>(0, task.finished_us() - task.executed_us()));
-  event.kind = !task.incoming().link ? TaskEvent::kActorCreation : actor ? TaskEvent::kActorMethod : TaskEvent::kTask;
-  recorded_event(task.finished_us());
+  const IncomingTask& incoming_task = task.incoming();
+  TaskEventTimes times;
+  times.created_us = incoming_task.created_us;
+  times.start_us = task.start_us();
+  times.deserialize_us = static_cast<uint32_t>(std::max<int64_t>(0, task.started_us() - task.start_us()));
+  times.execute_us = static_cast<uint32_t>(std::max<int64_t>(0, task.executed_us() - task.started_us()));
+  times.store_us = static_cast<uint32_t>(std::max<int64_t>(0, task.finished_us() - task.executed_us()));
+  const EventKind kind{incoming_task.function, incoming_task.link.get(), incoming_task.parent, incoming_task.attempt};
+  // Another one at the same address has not been seen in this batch.
+  const bool seen = kind.function->events_of == events.batch() && (!kind.link || kind.link->events_of == events.batch());
+  if (seen && kind == event_kind && !task.failed()) {
+    events.add(task.id(), times);           // one of many: only its times are new
+  } else {
+    event_kind = task.failed() ? EventKind() : kind;
+    TaskEventCommon common = event_of(*incoming_task.function);
+    common.attempt = static_cast<uint32_t>(incoming_task.attempt);
+    common.parent = event_parent_of(incoming_task.parent);
+    common.owner = event_owner_of(incoming_task.link.get());
+    if (task.failed()) common.error = event_error(as_bytes(task.error_value()));
+    common.kind = !incoming_task.link ? TaskEvent::kActorCreation : actor ? TaskEvent::kActorMethod : TaskEvent::kTask;
+    events.add(task.id(), common, times);
+  }
+  recorded_event();
 }
 
 void Worker::Impl::record_failure(const Task& task, const Blob& error) {
   if (!may_record_event()) return;
-  TaskEvent& event = events.events.emplace_back();
+  TaskEvent event;
   event.task = task.id;
   event.attempt = task.attempt;
-  event.name = event_string(task.function->spec.name());
-  event.function = event_string(display_name(task.function->spec.function()));
-  event.resources = event_string(task.function->spec.resources().SerializeAsString());
-  event.call_site = event_string(task.function->spec.call_site());
+  event.name = events.string(task.function->spec.name());
+  event.function = events.string(display_name(task.function->spec.function()));
+  event.resources = events.string(task.function->spec.resources().SerializeAsString());
+  event.call_site = events.string(task.function->spec.call_site());
   event.parent = event_parent_of(parent_of(task));
   event.created_us = task.created_us;
   event.error = event_error(error.bytes());
   event.start_us = wall_now_us();
   event.kind = task.function->scheduling_class ? TaskEvent::kOwnerFailedTask : TaskEvent::kOwnerFailedMethod;
-  recorded_event(event.start_us);
+  events.add(event);
+  event_kind = {};
+  recorded_event();
 }
 
-void Worker::Impl::recorded_event(int64_t end_us) {
-  if (events.events.size() == 1) event_min_us = events.events.front().start_us;
-  event_max_us = std::max(event_max_us, end_us);
-  constexpr size_t kFlushEvents = 16384;
-  if (events.events.size() >= kFlushEvents) {
+void Worker::Impl::recorded_event() {
+  constexpr size_t kFlushEvents = 65536;      // a batch costs the node-manager and the head about the same, whatever it holds
+  if (events.size() >= kFlushEvents) {
     flush_events();
   } else if (!event_timer_set) {
     event_timer_set = true;
@@ -167,29 +168,26 @@ void Worker::Impl::recorded_event(int64_t end_us) {
 }
 
 void Worker::Impl::flush_events() {
-  if (events.events.empty() || !node_manager || !node_manager->is_open()) return;
-  events.node_ip = context.node_ip;
-  events.worker_hex = context.worker_id.hex();
-  events.node_hex = context.node_id.hex();
-  events.pid = static_cast<uint32_t>(getpid());
-  events.is_driver = options.is_driver;
-  events.is_cpp = options.language == proto::LANGUAGE_CPP;
+  if (events.size() == 0 || !node_manager || !node_manager->is_open()) return;
+  TaskEventSource source;
+  source.node_ip = context.node_ip;
+  source.worker_hex = context.worker_id.hex();
+  source.node_hex = context.node_id.hex();
+  source.pid = static_cast<uint32_t>(getpid());
+  source.is_driver = options.is_driver;
+  source.is_cpp = options.language == proto::LANGUAGE_CPP;
   proto::TaskEventBatch batch;
-  batch.set_job_id(job_of(events.events.front().task).binary());
-  batch.set_min_time_us(event_min_us);
-  batch.set_max_time_us(event_max_us);
-  batch.set_count(static_cast<int64_t>(events.events.size()));
+  batch.set_job_id(job_of(events.first_task()).binary());
+  batch.set_min_time_us(events.min_time_us());
+  batch.set_max_time_us(events.max_time_us());
+  batch.set_count(static_cast<int64_t>(events.size()));
   batch.set_dropped(events_dropped);
-  batch.set_packed(pack_task_events(events));
-  batch.set_digest(pack_task_digest(events));
+  batch.set_packed(events.events(source));
+  batch.set_digest(events.digest(source));
   rpc::notify(*node_manager, &proto::NodeManagerService::Stub::AddTaskEvents, batch);
-  events.events.clear();
-  events.strings.clear();
-  event_strings.clear();
+  events.clear();
   event_parent_index = 0;
-  ++event_batch;
   events_dropped = 0;
-  event_max_us = 0;
 }
 
 void Worker::Impl::schedule_metrics() {

@@ -424,6 +424,7 @@ void Worker::Impl::require_group(const std::string& name) const {
 int Worker::Impl::run(Executor& the_executor) {
   executor = &the_executor;
   Lock lock(mutex);
+  int64_t now_us = 0;         // by the wall clock; 0: what happened since took time
   while (!exiting && !stopping) {
     auto task = next_task();
     if (!task) {
@@ -433,12 +434,12 @@ int Worker::Impl::run(Executor& the_executor) {
         return exiting || stopping || (exit_when_idle && may_leave()) ||
                std::any_of(incoming.begin(), incoming.end(), [](const auto& t) { return t->unready == 0; });
       });
-      last_flush_us = 0;
+      last_flush_us = now_us = 0;
       continue;
     }
     if (actor) require_group(task->function->spec.concurrency_group());
     ++executing;
-    auto started = std::make_unique<ExecutingTaskImpl>(*this, std::move(task));
+    auto started = std::make_unique<ExecutingTaskImpl>(*this, std::move(task), now_us ? now_us : wall_now_us());
     lock.unlock();
     if (started->incoming().failed) {
       started->fail_encoded();
@@ -449,11 +450,13 @@ int Worker::Impl::run(Executor& the_executor) {
       t_current_task = nullptr;
     }
     lock.lock();
-    int64_t now = steady_now_us();
-    if (last_flush_us == 0) last_flush_us = now;
-    if (now - last_flush_us > settings.reply_flush_us || incoming.empty()) {
+    now_us = wall_now_us();
+    if (last_flush_us == 0) last_flush_us = now_us;
+    // A clock that was set back makes it flush, too.
+    if (static_cast<uint64_t>(now_us - last_flush_us) > static_cast<uint64_t>(settings.reply_flush_us) || incoming.empty()) {
       loop->flush_all();
-      last_flush_us = now;
+      last_flush_us = now_us;
+      now_us = 0;
     }
   }
   submitter->return_idle_leases();      // else their workers would end with this one
@@ -474,6 +477,7 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   --executing;
   if (!task.replied() || task.taken_back()) return leave_if_idle();   // not started, and never will be: see exit_actor()
   record_event(task);
+  task.incoming().function->ran = true;
   auto& incoming_task = task.incoming();
   if (!incoming_task.link) {
     // Actor creation: the node-manager hears how it went.

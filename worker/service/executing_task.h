@@ -11,7 +11,8 @@ namespace rt::worker {
 
 class ExecutingTaskImpl final : public ExecutingTask {
  public:
-  ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task);
+  // `start_us`: now, by the wall clock.
+  ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task, int64_t start_us);
   ~ExecutingTaskImpl() override;
 
   const TaskId& id() const override { return task_->id; }
@@ -27,6 +28,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   const proto::JobConfig& job_config() const override;
   bool started() override;
   void executed() override;
+  int64_t took_us() const override { return executed_us_ == 0 ? -1 : executed_us_ - start_us_; }
   void finish(std::span<const ValueParts> returns) override;
   void fail(const ValueParts& error, bool retry) override;
   bool cancelled() const override { return cancelled_.load(std::memory_order_acquire); }
@@ -71,7 +73,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   int64_t finished_us() const { return finished_us_; }
 
  private:
-  void begin_reply(wire::TaskStatus status, size_t count);
+  void begin_reply(wire::TaskStatus status, size_t count, int64_t finished_us);
   void append_return(Worker::Impl::Lock& lock, std::string& out, const ValueParts& parts, uint32_t index);
   bool has_room() const;
   void hold_for_receiver(std::span<const Ref> contained);
@@ -87,7 +89,8 @@ class ExecutingTaskImpl final : public ExecutingTask {
   std::atomic<Stage> stage_{Stage::kWaiting};
   std::atomic<bool> cancelled_{false}, interrupt_{false};
   ExecutingTaskImpl *next_ = nullptr, *previous_ = nullptr;
-  int64_t start_us_ = 0, started_us_ = 0, executed_us_ = 0, finished_us_ = 0;   // wall clock
+  int64_t start_us_ = 0, started_us_ = 0, executed_us_ = 0, finished_us_ = 0;   // wall clock; reading it is a good part of what a small task costs
+  bool loaded_ = false;         // nothing to load, neither function nor arguments, nor to wait for: it starts when it arrives
 };
 
 }  // namespace rt::worker

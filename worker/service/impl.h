@@ -22,7 +22,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/rng.h"
-#include "common/events/task_events.h"
+#include "common/events/task_event_writer.h"
 #include "common/net/poll_loop.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
@@ -72,7 +72,8 @@ struct ExecTemplate {
   int64_t calls = 0;                            // executed here, counted for max_calls
   // Of its events: indexes of strings of the batch with this number.
   uint64_t events_of = 0;
-  TaskEvent event;
+  TaskEventCommon event;
+  bool ran = false;                             // once, here: it is loaded
 };
 
 // A return of a reply, or an item of a generator, as read from the wire.
@@ -97,6 +98,7 @@ struct IncomingTask {
   std::string failure;
   TaskId parent;                                // nil: not known
   int64_t created_us = 0;
+  bool without_arguments() const { return args.empty() || args.front().kind == ValueKind::kNone; }
 };
 
 class NodeClient;
@@ -280,12 +282,11 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void record_event(const ExecutingTaskImpl& task);                              // (L) it ended here
   void record_failure(const Task& task, const Blob& error);                      // (L) as its owner: no process can tell
   bool may_record_event();                                                       // (L)
-  uint32_t event_string(const std::string& text);                                // (L)
   uint32_t event_error(Bytes encoded);                                           // (L)
-  const TaskEvent& event_of(ExecTemplate& function);                             // (L)
+  const TaskEventCommon& event_of(ExecTemplate& function);                       // (L)
   uint32_t event_parent_of(const TaskId& parent);                                // (L)
   uint32_t event_owner_of(Link* link);                                           // (L)
-  void recorded_event(int64_t end_us);                                           // (L) the last of `events` is whole
+  void recorded_event();                                                         // (L)
   void flush_events();                                                           // (L)
   void schedule_metrics();                                                       // (L)
   void flush_metrics();                                                          // (L)
@@ -402,13 +403,18 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   int blocked_threads = 0;
 
   // events
-  TaskEventBatchData events;
-  std::unordered_map<std::string, uint32_t> event_strings;
-  uint64_t event_batch = 1;                     // number of the batch that is being filled
+  TaskEventWriter events;
+  struct EventKind {
+    const ExecTemplate* function = nullptr;
+    const Link* link = nullptr;
+    TaskId parent;
+    int attempt = 0;
+    friend bool operator==(const EventKind&, const EventKind&) = default;
+  };
+  EventKind event_kind;                         // of the last one that was added, if that was a success of a task
   TaskId event_parent;                          // of the event before, and its index
   uint32_t event_parent_index = 0;
   int64_t events_dropped = 0;
-  int64_t event_min_us = 0, event_max_us = 0;
   bool event_timer_set = false;
 
   // metrics

@@ -31,8 +31,9 @@ Result<std::unique_ptr<SqliteHistory>> SqliteHistory::open(const std::string& pa
   RT_ASSIGN(auto insert, SqliteStatement::prepare(*db, "INSERT INTO batches(job, min_us, max_us, count, bytes, packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
   RT_TRY(db->exec(kDigests));
   RT_TRY(db->exec(kSources));
+  RT_ASSIGN(auto save_number, SqliteStatement::prepare(*db, "INSERT OR REPLACE INTO sources(source, number) VALUES (?1, ?2)"));
   RT_ASSIGN(auto insert_digest, SqliteStatement::prepare(*db, "INSERT INTO digests(row, digest) VALUES (last_insert_rowid(), ?1)"));
-  std::unique_ptr<SqliteHistory> history(new SqliteHistory(std::move(db), std::move(insert), std::move(insert_digest), settings, disk, std::move(post)));
+  std::unique_ptr<SqliteHistory> history(new SqliteHistory(std::move(db), std::move(insert), std::move(insert_digest), std::move(save_number), settings, disk, std::move(post)));
   RT_TRY(history->load_totals());
   return history;
 }
@@ -49,7 +50,7 @@ Status SqliteHistory::load_totals() {
   kept_bytes_ = sum.integer(0);
   RT_ASSIGN(auto dropped, SqliteStatement::prepare(*db_, "SELECT COALESCE(SUM(dropped), 0) FROM totals"));
   RT_TRY(dropped.step());
-  dropped_ = dropped.integer(0);
+  dropped_ = dropped_on_disk_ = dropped.integer(0);
   RT_ASSIGN(auto sources, SqliteStatement::prepare(*db_, "SELECT source, number FROM sources"));
   for (;;) {
     RT_ASSIGN(bool row, sources.step());
@@ -134,19 +135,21 @@ Status SqliteHistory::write(std::vector<Appended>& work, Numbers* numbers) {
   }
   RT_TRY(trim());
   RT_TRY(save_numbers(*numbers));
-  RT_ASSIGN(auto totals, SqliteStatement::prepare(*db_, "UPDATE totals SET dropped = ?1"));
-  totals.bind(1, dropped_);
-  RT_TRY(totals.run());
-  return db_->exec("COMMIT");
+  if (dropped_ != dropped_on_disk_) {
+    RT_ASSIGN(auto totals, SqliteStatement::prepare(*db_, "UPDATE totals SET dropped = ?1"));
+    totals.bind(1, dropped_);
+    RT_TRY(totals.run());
+  }
+  RT_TRY(db_->exec("COMMIT"));
+  dropped_on_disk_ = dropped_;
+  return {};
 }
 
 Status SqliteHistory::save_numbers(const Numbers& numbers) {
-  if (numbers.empty()) return {};
-  RT_ASSIGN(auto save, SqliteStatement::prepare(*db_, "INSERT OR REPLACE INTO sources(source, number) VALUES (?1, ?2)"));
   for (const auto& [source, number] : numbers) {
-    save.bind(1, std::string_view(source));
-    save.bind(2, number);
-    RT_TRY(save.run());
+    save_number_.bind(1, std::string_view(source));
+    save_number_.bind(2, number);
+    RT_TRY(save_number_.run());
   }
   return {};
 }

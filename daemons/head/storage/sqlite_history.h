@@ -24,8 +24,8 @@ class SqliteHistory final : public History {
   void query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) override;
 
  private:
-  SqliteHistory(std::unique_ptr<SqliteDb> db, SqliteStatement insert, SqliteStatement insert_digest, const Settings& settings, DiskThread& disk, PostTask post)
-      : db_(std::move(db)), insert_(std::move(insert)), insert_digest_(std::move(insert_digest)), max_bytes_(settings.task_events_max_bytes), queue_bytes_(settings.task_events_queue_bytes), disk_(disk), post_(std::move(post)) {}
+  SqliteHistory(std::unique_ptr<SqliteDb> db, SqliteStatement insert, SqliteStatement insert_digest, SqliteStatement save_number, const Settings& settings, DiskThread& disk, PostTask post)
+      : db_(std::move(db)), insert_(std::move(insert)), insert_digest_(std::move(insert_digest)), save_number_(std::move(save_number)), max_bytes_(settings.task_events_max_bytes), queue_bytes_(settings.task_events_queue_bytes), disk_(disk), post_(std::move(post)) {}
   Status load_totals();
   // Disk thread only, as all below.
   void drain();
@@ -43,10 +43,11 @@ class SqliteHistory final : public History {
   Result<proto::GetTaskEventsReply> read(const proto::GetTaskEventsRequest& request);
 
   std::unique_ptr<SqliteDb> db_;
-  SqliteStatement insert_, insert_digest_;
+  SqliteStatement insert_, insert_digest_, save_number_;
   const int64_t max_bytes_, queue_bytes_;
   int64_t kept_bytes_ = 0;
   int64_t dropped_ = 0;          // events, for good: trimmed, lost on the way, or dropped by the processes themselves
+  int64_t dropped_on_disk_ = 0;
   bool in_trouble_ = false;
   Numbers numbers_;
 
