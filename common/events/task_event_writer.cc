@@ -42,7 +42,7 @@ void TaskEventWriter::clear() {
   commons_.clear();
   common_numbers_.clear();
   columns_.clear();
-  size_ = in_block_ = run_ = 0;
+  size_ = string_bytes_ = in_block_ = run_ = 0;
   digest_ = {};
   ++batch_;
 }
@@ -50,7 +50,10 @@ void TaskEventWriter::clear() {
 uint32_t TaskEventWriter::string(const std::string& text) {
   if (text.empty()) return 0;
   auto [it, added] = string_numbers_.try_emplace(text, static_cast<uint32_t>(strings_.size()));
-  if (added) strings_.push_back(text);
+  if (added) {
+    strings_.push_back(text);
+    string_bytes_ += text.size();
+  }
   return it->second;
 }
 

@@ -32,6 +32,7 @@ class TaskEventWriter {
   void add(const TaskId& task, const TaskEventTimes& times) { add(task, common_, times); }
 
   size_t size() const { return size_; }
+  size_t string_bytes() const { return string_bytes_; }   // of the strings that were added to this batch: tracebacks can be long
   uint64_t batch() const { return batch_; }               // the number of this batch, from 1: with another one, indexes of strings are others
   const TaskId& first_task() const { return owners_.front(); }
   int64_t min_time_us() const { return min_us_; }
@@ -71,7 +72,7 @@ class TaskEventWriter {
   std::vector<TaskEventCommon> commons_;
   std::unordered_map<TaskEventCommon, uint32_t, CommonHash> common_numbers_;
   std::string columns_;                             // of the blocks that are full
-  size_t size_ = 0;
+  size_t size_ = 0, string_bytes_ = 0;
   int64_t first_start_us_ = 0, first_created_us_ = 0, min_us_ = 0, max_us_ = 0;
   TaskDigestWriter digest_;
   uint64_t batch_ = 0;

@@ -155,8 +155,9 @@ void Worker::Impl::record_failure(const Task& task, const Blob& error) {
 }
 
 void Worker::Impl::recorded_event() {
-  constexpr size_t kFlushEvents = 65536;      // a batch costs the node-manager and the head about the same, whatever it holds
-  if (events.size() >= kFlushEvents) {
+  // A batch costs the node-manager and the head about the same, whatever it holds, as long as its strings are no flood: every error is one of its own.
+  constexpr size_t kFlushEvents = 65536, kFlushStringBytes = size_t{4} << 20;
+  if (events.size() >= kFlushEvents || events.string_bytes() >= kFlushStringBytes) {
     flush_events();
   } else if (!event_timer_set) {
     event_timer_set = true;

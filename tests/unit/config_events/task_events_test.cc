@@ -153,10 +153,15 @@ TEST(TaskEvents, AWriterBeginsAnew) {
   TaskEventSource source;
   source.worker_hex = "abcd";
   const TaskEventBatchData batch = mixed();
+  size_t string_bytes = 0;
+  for (const std::string& text : batch.strings) string_bytes += text.size();
   for (int round = 1; round <= 2; ++round) {
     EXPECT_EQ(writer.batch(), static_cast<uint64_t>(round));
+    EXPECT_EQ(writer.string_bytes(), 0u);
     EXPECT_EQ(writer.string(""), 0u);
     for (size_t i = 1; i < batch.strings.size(); ++i) EXPECT_EQ(writer.string(batch.strings[i]), i);
+    EXPECT_EQ(writer.string(batch.strings.back()), batch.strings.size() - 1);
+    EXPECT_EQ(writer.string_bytes(), string_bytes);      // each once
     const size_t first = round == 1 ? 0 : 2000, end = first + 300;
     int64_t from = INT64_MAX, to = 0;
     for (size_t i = first; i < end; ++i) {
