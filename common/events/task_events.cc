@@ -30,6 +30,11 @@ struct Head {
   uint64_t start_us = 0, created_us = 0;
 };
 
+Status check_strings(const TaskEventCommon& event, size_t strings) {
+  if (std::max({event.name, event.function, event.error, event.parent, event.resources, event.call_site, event.owner}) < strings) return {};
+  return not_a_batch("an event names a string that is not there");
+}
+
 Result<Head> get_head(std::string_view raw, TaskEventBatchData* batch) {
   Reader in(raw);
   const auto strings = in.get<uint32_t>();
@@ -52,11 +57,7 @@ Result<Head> get_head(std::string_view raw, TaskEventBatchData* batch) {
   for (uint32_t i = 0; i < owners; ++i) head.owners.push_back(TaskId::from_binary(in.take(TaskId::kSize)));
   for (uint32_t i = 0; i < commons && in.ok(); ++i) head.commons.push_back(events::get_common(in));
   if (!in.ok() || in.left() != 0) return not_a_batch("its head is cut off");
-  for (const TaskEventCommon& common : head.commons) {
-    if (std::max({common.name, common.function, common.error, common.parent, common.resources, common.call_site, common.owner}) >= strings) {
-      return not_a_batch("an event names a string that is not there");
-    }
-  }
+  for (const TaskEventCommon& common : head.commons) RT_TRY(check_strings(common, strings));
   return head;
 }
 
@@ -91,19 +92,13 @@ Status get_events(Reader& in, Head& head, std::vector<TaskEvent>* events) {
   return {};
 }
 
-bool indexes_fit(const TaskEventCommon& event, size_t strings) {
-  return std::max({event.name, event.function, event.error, event.parent, event.resources, event.call_site, event.owner}) < strings;
-}
-
 }  // namespace
 
 Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   TaskEventBatchData batch;
   if (events::is_zstd_frame(packed)) {
     RT_ASSIGN(batch, events::unpack_before_4(packed));
-    for (const TaskEvent& event : batch.events) {
-      if (!indexes_fit(event, batch.strings.size())) return not_a_batch("an event names a string that is not there");
-    }
+    for (const TaskEvent& event : batch.events) RT_TRY(check_strings(event, batch.strings.size()));
     return batch;
   }
   Reader in(packed);
