@@ -300,6 +300,9 @@ TEST(EnvVars, MayReferToTheEnvironment) {
   EXPECT_NE(env_vars_of(R"({"working_dir":"gcs://a.zip"})", env).error().message.find("working_dir"), std::string::npos);
   EXPECT_EQ(env_vars_of("rubbish", env).error().code, Code::kInvalid);
   EXPECT_EQ(env_vars_of(R"({"env_vars":{"X":1}})", env).error().code, Code::kInvalid);
+  for (const char* no_variable : {R"({"":"a"})", R"({"A=B":"a"})", R"({"A\u0000":"a"})", R"({"A":"a\u0000"})"}) {
+    EXPECT_EQ(env_vars_of(std::string(R"({"env_vars":)") + no_variable + "}", env).error().code, Code::kInvalid) << no_variable;
+  }
 }
 
 // ---- plain processes
