@@ -29,7 +29,8 @@ TaskEventBatchData batch_of(int64_t first, int64_t count, int64_t start_us) {
   batch.worker_hex = fmt::format("{:056x}", worker);
   batch.node_hex = std::string(56, 'a');
   batch.pid = static_cast<uint32_t>(1000 + worker);
-  batch.strings = {"", "ValueError\nboom\nTraceback (most recent call last):\n  somewhere"};
+  batch.strings.emplace_back();
+  batch.strings.emplace_back("ValueError\nboom\nTraceback (most recent call last):\n  somewhere");
   batch.strings.push_back(driver_worker_id(job_id_from_int(1)).binary() + "127.0.0.1");
   for (int i = 0; i < kFunctions; ++i) batch.strings.push_back(fmt::format("function_{}", i));
   const int64_t round = first / (count * kWorkers) * count * kWorkers;

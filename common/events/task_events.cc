@@ -103,8 +103,9 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   }
   Reader in(packed);
   if (const auto version = in.get<uint32_t>(); version != kVersion) return not_a_batch(fmt::format("version {} instead of {}", version, kVersion));
-  RT_ASSIGN(std::string raw, events::decompress(in.string()));
-  RT_ASSIGN(Head head, get_head(raw, &batch));
+  const auto raw = events::decompress(in.string());
+  if (!raw) return raw.error();
+  RT_ASSIGN(Head head, get_head(*raw, &batch));
   RT_TRY(get_events(in, head, &batch.events));
   return batch;
 }

@@ -92,8 +92,9 @@ TaskEventCommon get_common(Reader& in) {
 }
 
 Result<TaskEventBatchData> unpack_before_4(std::string_view packed) {
-  RT_ASSIGN(std::string raw, decompress(packed));
-  Reader in(raw);
+  const auto raw = decompress(packed);
+  if (!raw) return raw.error();
+  Reader in(*raw);
   const auto version = in.get<uint32_t>();
   if (version == 0 || version > kLastVersion) return not_a_batch(fmt::format("version {} in a frame of versions up to {}", version, kLastVersion));
   const auto count = in.get<uint32_t>();

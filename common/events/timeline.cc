@@ -19,12 +19,18 @@ std::string json_literal(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
+// Off the front of `text`, and the end of the line with it.
+std::string_view take_line(std::string_view& text) {
+  const auto end = std::find(text.begin(), text.end(), '\n');
+  const std::string_view line(text.begin(), end);
+  text.remove_prefix(line.size() + (end == text.end() ? 0 : 1));
+  return line;
+}
+
 // Of "type\nvalue\ntraceback".
 std::string failure_members(std::string_view error) {
-  size_t type_end = std::min(error.find('\n'), error.size());
-  std::string_view type = error.substr(0, type_end), rest = error.substr(std::min(type_end + 1, error.size()));
-  size_t value_end = std::min(rest.find('\n'), rest.size());
-  return fmt::format(R"("type":{},"value":{},"traceback":{})", json_literal(type), json_literal(rest.substr(0, value_end)), json_literal(rest.substr(std::min(value_end + 1, rest.size()))));
+  const std::string_view type = take_line(error), value = take_line(error);
+  return fmt::format(R"("type":{},"value":{},"traceback":{})", json_literal(type), json_literal(value), json_literal(error));
 }
 
 bool is_driver(const WorkerId& id) { return id == driver_worker_id(JobId::from_binary(id.view().substr(0, JobId::kSize))); }

@@ -17,7 +17,7 @@ std::string name_of(std::string_view raw, bool label) {
     bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c == ':' && !label);
     if (!fits) c = '_';
   }
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name.insert(0, "_");
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name.insert(name.begin(), '_');
   return name;
 }
 

@@ -142,7 +142,7 @@ std::string find_python_path(const std::string& given) {
 void fill_worker_env(const std::map<std::string, std::string>& setting_flags, NodeManagerOptions& options) {
   options.worker_env["RAY_RAYLET_PID"] = std::to_string(::getpid());
   // Before any task has said how many CPUs it has; math libraries would take all of them.
-  if (!std::getenv("OMP_NUM_THREADS")) options.worker_env["OMP_NUM_THREADS"] = "1";
+  if (!std::getenv("OMP_NUM_THREADS")) options.worker_env.emplace("OMP_NUM_THREADS", "1");
   for (const auto& [name, value] : setting_flags) options.worker_env["RAY_" + name] = value;
 }
 

@@ -87,7 +87,7 @@ class ActorManager {
   std::optional<AllowedNodes> allowed(const Actor& actor) const;
   // Of one that was given no node now: why none may run it; empty: it may wait.
   std::string unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed) const;
-  void start(Actor& actor, NodeState& node, Now now);
+  void start(Actor& actor, NodeState& node);
   void send_create(const Actor& actor, const NodeState& node);
   void warn_infeasible(const Shape& shape, ShapeQueue& queue, Now now);
 

@@ -70,7 +70,7 @@ void ActorManager::place(Now now) {
       std::optional<AllowedNodes> constrained = allowed(oldest);
       NodeState* node = choose(oldest, constrained, now);
       if (node) {
-        start(oldest, *node, now);
+        start(oldest, *node);
         continue;
       }
       if (std::string why = unschedulable(oldest, constrained); !why.empty()) {
@@ -99,7 +99,7 @@ void ActorManager::place(Now now) {
   });
 }
 
-void ActorManager::start(Actor& actor, NodeState& node, Now now) {
+void ActorManager::start(Actor& actor, NodeState& node) {
   env_.cluster.reserve(node, actor.id, actor.placement);
   move(actor, Phase::kStarting, &node);
   send_create(actor, node);
