@@ -1,5 +1,7 @@
 #include "worker/service/services.h"
 
+#include <unistd.h>
+
 namespace rt::worker {
 namespace {
 
@@ -120,6 +122,11 @@ void NodeEvents::StartActor(Controller*, const proto::CreateActorRequest* reques
 
 void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, proto::Empty*, Closure* done) {
   done->Run();
+  if (request->why() == proto::ExitInfo::KILLED_BY_USER && !request->graceful()) {
+    impl_.flush_records();
+    impl_.loop->flush_all();
+    _exit(1);       // nothing of the user's runs any more: no atexit, no destructor
+  }
   impl_.leave(request->graceful());
 }
 

@@ -200,8 +200,8 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
     worker->intent.set_message(message);
     return sink_.ask_exit(worker_id, request);
   }
-  // A user's kill is a kill; the end of a job leaves time to send what was recorded.
-  if (request.why() == proto::ExitInfo::JOB_FINISHED) {
+  // What it recorded is sent first: that takes no wish of its code, and no longer than a moment.
+  if (request.why() == proto::ExitInfo::JOB_FINISHED || request.why() == proto::ExitInfo::KILLED_BY_USER) {
     dismiss_worker(*worker, request.why(), message, now);
   } else {
     end_worker(*worker, request.why(), message, now);

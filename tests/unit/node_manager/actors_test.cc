@@ -194,6 +194,10 @@ TEST_F(NodeCoreTest, KillSaysWhoDidIt) {
   kill.set_why(proto::ExitInfo::KILLED_BY_USER);
   kill.set_message("killed by ray.kill");
   core->kill(kill, now());
+  EXPECT_EQ(RecordingSink::take(sink.exits), id);      // it sends what it recorded, if it can
+  pass(100'000);
+  EXPECT_TRUE(sink.kills.empty());
+  pass(200'000);
   EXPECT_EQ(RecordingSink::take(sink.kills), id);
   reap(id, SIGKILL);
   auto died = RecordingSink::take(sink.actor_deaths);
