@@ -163,6 +163,9 @@ def test_timeline(tmp_path):
 
     ray.get([step.remote() for _ in range(3)])
     deadline = time.time() + 10
+    asked = time.monotonic()
+    ray.timeline()
+    assert time.monotonic() - asked > 0.5       # what has just ended is on its way
     while time.time() < deadline:
         spans = [e for e in ray.timeline() if e["cat"] == "task::step"]
         if len(spans) == 3:

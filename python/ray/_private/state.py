@@ -1,7 +1,11 @@
 """Questions to the head: ray.nodes(), ray.cluster_resources(), ray.available_resources(), ray.timeline()."""
 from __future__ import annotations
 
+import time
+
 from ray import _raylet
+
+_EVENTS_TRAVEL_S = 0.6      # each process sends every 250 ms; then two more hops
 
 
 def _require():
@@ -44,10 +48,13 @@ def node_ids() -> list[str]:
 
 
 def timeline(filename=None):
-    """The Chrome trace of all tasks: a list of events, or written to `filename` as JSON (then None)."""
+    """The Chrome trace of all tasks: a list of events, or written to `filename` as JSON (then None).
+
+    Waits for 0.6 s first: what processes have just recorded is on its way to the head for so long."""
     from ray._private.worker import global_worker
     if not global_worker.connected:
         raise RuntimeError("Ray has not been started yet: ray.timeline() needs a running cluster (ray.init()).")
+    time.sleep(_EVENTS_TRAVEL_S)
     text = _raylet.timeline()
     if filename is not None:
         with open(filename, "w") as out:
