@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "common/events/bits.h"
 #include "common/events/task_event_writer.h"
@@ -108,6 +109,19 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   RT_ASSIGN(Head head, get_head(*raw, &batch));
   RT_TRY(get_events(in, head, &batch.events));
   return batch;
+}
+
+std::string pack_event_process(const EventProcess& process) { return fmt::format("{}{}{}", process.worker_id, process.node_id, process.pid); }
+
+std::optional<EventProcess> unpack_event_process(std::string_view packed) {
+  constexpr size_t kIds = WorkerId::kSize + NodeId::kSize;
+  EventProcess process;
+  if (packed.size() <= kIds) return std::nullopt;
+  const char *digits = packed.data() + kIds, *end = packed.data() + packed.size();
+  if (auto [last, error] = std::from_chars(digits, end, process.pid); error != std::errc() || last != end) return std::nullopt;
+  process.worker_id = packed.substr(0, WorkerId::kSize);
+  process.node_id = packed.substr(WorkerId::kSize, NodeId::kSize);
+  return process;
 }
 
 }  // namespace rt

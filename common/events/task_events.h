@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct TaskEventCommon {
   uint32_t parent = 0;        // binary id of the task that submitted it
   uint32_t resources = 0;     // serialized proto::Resources that it asked for
   uint32_t call_site = 0;
-  uint32_t owner = 0;         // binary worker id of its owner, then the ip of that one's node
+  uint32_t owner = 0;         // binary worker id of its owner, then the ip of that one's node; of the owner-failed the process that had it (EventProcess)
   uint8_t kind = kTask;
 
   friend bool operator==(const TaskEventCommon&, const TaskEventCommon&) = default;
@@ -57,6 +58,15 @@ struct TaskEventBatchData : TaskEventSource {
   std::vector<std::string> strings;     // [0] is ""
   std::vector<TaskEvent> events;        // at most kMaxBatchEvents
 };
+
+// The process that an owner-failed task was sent to: where its lines are.
+struct EventProcess {
+  std::string worker_id, node_id;       // binary
+  int64_t pid = 0;
+};
+std::string pack_event_process(const EventProcess& process);
+// Nothing for what is none: earlier releases did not say.
+std::optional<EventProcess> unpack_event_process(std::string_view packed);
 
 // An id is a leading number, which an owner counts up, and a tail: of the same owner, job and actor that is the same.
 inline constexpr size_t kTaskLeadBytes = 8, kTaskTailBytes = TaskId::kSize - kTaskLeadBytes;

@@ -56,6 +56,7 @@ class Reading {
     auto digest = unpack_task_digest(batch.digest());
     if (!digest) return fetch_whole(batch.row());
     if (query_.needs_events()) return query_.may_match(*digest) ? fetch_whole(batch.row()) : Status();
+    if (!query_.can_count(*digest)) return fetch_whole(batch.row());
     if (query_.count(*digest) > 0) candidates_.push_back({batch.row(), batch.max_time_us()});
     return {};
   }

@@ -96,7 +96,10 @@ class Asking {
   // What an answer about tasks cannot have, and why.
   Json notes() const {
     Json all = Json::array();
-    if (notes_.dropped > 0) all.push_back(fmt::format("{} events of tasks are not in the history: it keeps the newest (settings task_events_max_bytes, task_events_buffer)", notes_.dropped));
+    if (notes_.dropped > 0) {
+      all.push_back(fmt::format("{} events of tasks are not in the history: the oldest make room for new ones (setting task_events_max_bytes), and some may have had no way there "
+                                "(task_events_buffer, or the head's log says why)", notes_.dropped));
+    }
     if (notes_.unreadable > 0) all.push_back(fmt::format("{} events of tasks in the history cannot be read", notes_.unreadable));
     return all.empty() ? Json() : all;
   }
@@ -288,6 +291,7 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query) {
   if (query.resource == "tasks") {
     RT_ASSIGN(TaskQuery chosen, asking.tasks(query.by_lineage ? kMaxLimit : 0));
     summary = query.by_lineage ? chosen.lineage() : chosen.summary();
+    for (const Json& note : asking.notes()) summary["warnings"].push_back(note);
   } else if (query.resource == "actors") {
     RT_ASSIGN(auto answer, asking.summarize_actors());
     summary = std::move(answer.json);

@@ -8,6 +8,7 @@
 
 #include "common/api_json/node_json.h"
 #include "common/base/log_names.h"
+#include "common/base/readable.h"
 #include "common/state/lineage.h"
 
 namespace rt::state {
@@ -17,7 +18,7 @@ constexpr std::array kSystemErrors = {"TASK_EXECUTION_EXCEPTION", "TASK_CANCELLE
                                       "OUT_OF_MEMORY", "OUT_OF_DISK_ERROR", "OBJECT_LOST", "OWNER_DIED", "OBJECT_UNRECONSTRUCTABLE_MAX_ATTEMPTS_EXCEEDED",
                                       "TASK_UNSCHEDULABLE_ERROR", "RUNTIME_ENV_SETUP_FAILED", "WORKER_DIED"};
 
-// Of a row: the end says what was raised.
+// Of a row: its beginning says what was raised, its end where.
 constexpr size_t kMaxErrorBytes = 500;
 
 // Of TaskEvent::Kind, for a driver: no event is of this kind.
@@ -65,6 +66,7 @@ struct TaskQuery::View {
 
 TaskQuery::TaskQuery(TaskSelection selection) : selection_(std::move(selection)), resource_(*find_resource("tasks")) {
   needs_events_ = selection_.filters.looks_at("task_id") || selection_.filters.looks_at("parent_task_id");
+  looks_at_place_ = selection_.filters.looks_at("node_id") || selection_.filters.looks_at("worker_id") || selection_.filters.looks_at("worker_pid");
   auto wanted = [this](const char* column) -> std::optional<TaskId> {
     const std::string* text = selection_.filters.required(column);
     if (!text || !TaskId::is_valid(from_hex(*text))) return std::nullopt;
@@ -76,6 +78,10 @@ TaskQuery::TaskQuery(TaskSelection selection) : selection_(std::move(selection))
 
 bool TaskQuery::may_match(const TaskDigest& digest) const {
   return (!wanted_task_ || digest.may_have_task(*wanted_task_)) && (!wanted_parent_ || digest.may_have_child_of(*wanted_parent_));
+}
+
+bool TaskQuery::can_count(const TaskDigest& digest) const {
+  return !looks_at_place_ || std::none_of(digest.groups.begin(), digest.groups.end(), [](const TaskDigest::Group& group) { return is_owners(group.kind); });
 }
 
 void TaskQuery::add_live(const proto::TaskRecord& record) {
@@ -112,7 +118,15 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
     view.is_cpp = batch.is_cpp;
     view.at_us = event.start_us;
     view.end_ms = (event.start_us + event.deserialize_us + event.execute_us + event.store_us) / 1000;
-    if (!view.owner_failed) {
+    Texts texts;
+    if (view.owner_failed) {
+      if (const auto process = unpack_event_process(batch.strings[event.owner])) {
+        texts = {to_hex(process->node_id), to_hex(process->worker_id)};
+        view.node_hex = texts.node;
+        view.worker_hex = texts.worker;
+        view.pid = process->pid;
+      }
+    } else {
       view.start_ms = event.start_us / 1000;
       view.node_hex = batch.node_hex;
       view.worker_hex = batch.worker_hex;
@@ -123,7 +137,6 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
       std::string_view error = batch.strings[event.error];
       view.error_type = error_type(error);
       view.error_message = error.substr(std::min(error.find('\n'), error.size() - 1) + 1);
-      if (view.error_message.size() > kMaxErrorBytes) view.error_message.remove_prefix(view.error_message.size() - kMaxErrorBytes);
     }
     Key key{event.task, event.attempt};
     auto live = live_.find(key);
@@ -263,12 +276,12 @@ Json TaskQuery::row_of(const View& view) const {
   }
   if (view.start_ms) row["start_time_ms"] = view.start_ms;
   if (view.end_ms) row["end_time_ms"] = view.end_ms;
-  if (view.start_ms && view.pid && !view.worker_hex.empty()) {
+  if ((view.start_ms || view.owner_failed) && view.pid && !view.worker_hex.empty()) {
     // Which lines are the task's, markers between them say (log_tail.h).
     const std::string pid = std::to_string(view.pid);
     row["task_log_info"] = {{"stdout_file", worker_log_name(view.worker_hex, pid, false)}, {"stderr_file", worker_log_name(view.worker_hex, pid, true)}};
   }
-  if (!view.error_type.empty()) row["error_message"] = view.error_message;
+  if (!view.error_type.empty()) row["error_message"] = shortened(view.error_message, kMaxErrorBytes);
   if (view.record) {
     row["required_resources"] = api_json::amounts_json(view.record->resources());
     const std::string& env = view.record->runtime_env();

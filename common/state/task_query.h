@@ -43,6 +43,8 @@ class TaskQuery {
   // They name one task, or one parent: few batches can have what is looked for.
   bool is_narrow() const { return wanted_task_ || wanted_parent_; }
   bool may_match(const TaskDigest& digest) const;
+  // False: they look at where a task was, and of those that only their owner saw fail the digest does not know.
+  bool can_count(const TaskDigest& digest) const;
   // A live task is among what is chosen: one that has ended meanwhile must be found in the history.
   bool live_matters() const;
   // Counts the batch, and says how many of its tasks match.
@@ -94,7 +96,7 @@ class TaskQuery {
 
   TaskSelection selection_;
   const Resource& resource_;
-  bool needs_events_ = false;
+  bool needs_events_ = false, looks_at_place_ = false;
   std::optional<TaskId> wanted_task_, wanted_parent_;
   std::map<Key, proto::TaskRecord> live_;
   std::map<Key, Kept> kept_;

@@ -1,6 +1,7 @@
 """Logs of every node: over HTTP, by rayctl, and by ray.util.state; the daemons' own, workers', actors', tasks' and jobs'."""
 import contextlib
 import json
+import os
 import re
 import signal
 import subprocess
@@ -27,7 +28,7 @@ def two():
     with world() as shell:
         cluster = Cluster(shell, dashboard_port=0)
         cluster.api = Api.of(shell, cluster.output)
-        cluster.other = cluster.join(resources={"other": 1})
+        cluster.other = cluster.join(resources={"other": 2})
         ray.init(address=cluster.address, log_to_driver=False)
         cluster.await_nodes(2)
         cluster.near, cluster.far = Speaker.options(num_cpus=0).remote(), Speaker.options(num_cpus=0, resources={"other": 1}).remote()
@@ -92,6 +93,27 @@ def test_a_task_has_just_its_lines(two):
     assert text_of(two, task_id=two.tasks[1]) == (200, "far hello\n")
     assert two.shell.ok("logs", "task", f"--id={task}").splitlines() == ["second"]
     assert two.shell.ok("logs", "task", task, "--tail=-1", f"--address=http://{two.api.address}") == "second\n"
+
+
+@ray.remote(max_retries=1, num_cpus=0, resources={"other": 0.1})
+def speak_and_die():
+    print("attempt", ray.get_runtime_context().get_task_name(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_every_attempt_that_crashed_is_a_row_with_its_lines(two):
+    """Its process can tell no more: the owner, who was told of its end, says where it was."""
+    with pytest.raises(ray.exceptions.WorkerCrashedError):
+        ray.get(speak_and_die.remote())
+    task, = {t.task_id for t in eventually(lambda: state.list_tasks(filters=[("func_or_class_name", "=", "speak_and_die"), ("state", "=", "FAILED")]))}
+    attempts = sorted(eventually(lambda: (got := state.list_tasks(filters=[("task_id", "=", task)], detail=True)) and len(got) == 2 and got), key=lambda t: t.attempt_number)
+    assert [t.attempt_number for t in attempts] == [0, 1]
+    for attempt in attempts:
+        assert attempt.error_type == "WORKER_DIED" and attempt.node_id == two.node_id(two.other) and attempt.worker_id, attempt
+        assert f"worker process {attempt.worker_pid} " in attempt.error_message
+        assert [t.attempt_number for t in state.list_tasks(filters=[("worker_pid", "=", attempt.worker_pid)])] == [attempt.attempt_number]
+        printed = two.shell.run("logs", "task", task, "-a", str(attempt.attempt_number), address=two.address)
+        assert (printed.returncode, printed.stdout) == (0, "attempt speak_and_die\n"), printed.stderr
 
 
 def test_files_and_what_is_none(two):

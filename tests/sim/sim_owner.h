@@ -71,6 +71,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   void push_call(worker::ActorLink& actor, worker::Task& task) override;
   void ask_again(const ActorId& id, int64_t delay_us) override;
   void fail_task(worker::Task* task, const proto::ErrorValue& error) override;
+  void attempt_failed(const worker::Task&, const proto::ErrorValue&) override {}
 
   template <class F>
   void drive(F event) {

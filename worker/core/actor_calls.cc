@@ -14,6 +14,21 @@ namespace {
 constexpr size_t kDeadKept = 100;
 constexpr int kLooks = 2;   // per new link: more than are added
 
+proto::ErrorValue unavailable_error(const ActorLink& actor, const Task& task) {
+  auto error = system_error(Code::kActorUnavailable,
+                            fmt::format("The actor {} is unavailable: the connection to its process broke while it was restarting or dying. The task may or "
+                                        "may not have been executed on the actor; allow retries with max_task_retries.", actor.id.hex()), task);
+  error.set_actor_id(actor.id.binary());
+  return error;
+}
+
+// Of a call that no process had.
+proto::ErrorValue unsent_error(const ActorLink& actor, const Task& task, const proto::ExitInfo& death) {
+  auto error = actor_death_error(&task, actor.id, &actor.info, death);
+  error.mutable_exit()->clear_worker_id();
+  return error;
+}
+
 }  // namespace
 
 ActorCalls::ActorCalls(ActorComm& comm, const Settings& settings) : comm_(comm), settings_(settings) {}
@@ -69,12 +84,12 @@ Status ActorCalls::admit(const ActorId& id, int64_t max_pending_calls) {
 void ActorCalls::submit(const ActorId& id, Task* task) {
   ActorLink& actor = link(id);
   if (actor.state == ActorLink::State::kDead) {
-    comm_.fail_task(task, actor_death_error(task, id, &actor.info, actor.info.death()));
+    comm_.fail_task(task, unsent_error(actor, *task, actor.info.death()));
     return;
   }
   if (task->retries_left == 0) {
     if (actor.state == ActorLink::State::kRestarting) {
-      fail_unavailable(actor, task);
+      comm_.fail_task(task, unavailable_error(actor, *task));
       return;
     }
     task->in_gap = actor.state == ActorLink::State::kInterrupted;
@@ -166,14 +181,6 @@ void ActorCalls::connection_lost(const ActorId& id) {
   comm_.ask_again(id, std::min<int64_t>(1'000'000, 50'000ll << std::min(actor->connect_failures++, 5)));
 }
 
-void ActorCalls::fail_unavailable(ActorLink& actor, Task* task) {
-  auto error = system_error(Code::kActorUnavailable,
-                            fmt::format("The actor {} is unavailable: the connection to its process broke while it was restarting or dying. The task may or "
-                                        "may not have been executed on the actor; allow retries with max_task_retries.", actor.id.hex()), *task);
-  error.set_actor_id(actor.id.binary());
-  comm_.fail_task(task, error);
-}
-
 void ActorCalls::settle_uncertain(ActorLink& actor) {
   std::deque<Task*> uncertain = std::move(actor.in_flight);
   actor.in_flight.clear();
@@ -182,8 +189,9 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
     if (task->cancelled) {
       comm_.fail_task(task, cancelled_error(*task));
     } else if (task->retries_left == 0) {
-      fail_unavailable(actor, task);
+      comm_.fail_task(task, unavailable_error(actor, *task));
     } else {
+      comm_.attempt_failed(*task, unavailable_error(actor, *task));
       if (task->retries_left > 0) --task->retries_left;
       ++task->attempt;
       again.push_back(task);
@@ -192,7 +200,7 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
   // The life they were meant for is over.
   std::vector<Task*> gap;
   std::erase_if(actor.queue, [&](Task* task) { return task->in_gap && (gap.push_back(task), true); });
-  for (Task* task : gap) fail_unavailable(actor, task);
+  for (Task* task : gap) comm_.fail_task(task, unavailable_error(actor, *task));
   actor.queue.insert(actor.queue.begin(), again.begin(), again.end());
 }
 
@@ -200,11 +208,11 @@ void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
   actor.state = ActorLink::State::kDead;
   dead_.push_back(actor.id);
   *actor.info.mutable_death() = death;
-  std::deque<Task*> all = std::move(actor.in_flight);
-  all.insert(all.end(), actor.queue.begin(), actor.queue.end());
+  std::deque<Task*> sent = std::move(actor.in_flight), queued = std::move(actor.queue);
   actor.in_flight.clear();
   actor.queue.clear();
-  for (Task* task : all) comm_.fail_task(task, actor_death_error(task, actor.id, &actor.info, death));
+  for (Task* task : sent) comm_.fail_task(task, actor_death_error(task, actor.id, &actor.info, death));
+  for (Task* task : queued) comm_.fail_task(task, unsent_error(actor, *task, death));
 }
 
 void ActorCalls::close(const proto::ExitInfo& why) {

@@ -41,6 +41,7 @@ class ActorComm {
   virtual void push_call(ActorLink& actor, Task& task) = 0;
   virtual void ask_again(const ActorId& id, int64_t delay_us) = 0;   // then actor_update() with the head's answer
   virtual void fail_task(Task* task, const proto::ErrorValue& error) = 0;   // takes the task
+  virtual void attempt_failed(const Task& task, const proto::ErrorValue& error) = 0;   // and there will be another one
 };
 
 class ActorCalls {
@@ -81,7 +82,6 @@ class ActorCalls {
   void pump(ActorLink& actor);
   void settle_uncertain(ActorLink& actor);
   void fail_all(ActorLink& actor, const proto::ExitInfo& death);
-  void fail_unavailable(ActorLink& actor, Task* task);
   void forget_old_dead();
 
   ActorComm& comm_;

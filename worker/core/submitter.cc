@@ -372,6 +372,7 @@ void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, in
       comm_.fail_task(task, task->cancelled ? cancelled_error(*task) : worker_death_error(*task, info));
       continue;
     }
+    comm_.attempt_failed(*task, worker_death_error(*task, info));
     if (task->retries_left > 0) --task->retries_left;
     ++task->attempt;
     task->suspect = true;

@@ -77,6 +77,7 @@ class SubmitComm {
   virtual void return_lease(Lease& lease, bool worker_failed) = 0;
   virtual void ask_exit(Lease& lease) = 0;                        // answered by worker_exit() with the cause
   virtual void fail_task(Task* task, const proto::ErrorValue& error) = 0;   // takes the task
+  virtual void attempt_failed(const Task& task, const proto::ErrorValue& error) = 0;   // and there will be another one
 };
 
 class Submitter {

@@ -168,6 +168,11 @@ Result<proto::ErrorValue> decode_error(Bytes inband) {
   return error;
 }
 
+Result<proto::ErrorValue> error_of(Bytes encoded) {
+  RT_ASSIGN(DecodedValue value, decode_value(encoded));
+  return decode_error(value.inband);
+}
+
 bool is_error(Bytes encoded) { return !encoded.empty() && encoded[0] == static_cast<uint8_t>(ValueKind::kError); }
 
 }  // namespace rt::worker

@@ -43,5 +43,7 @@ Result<DecodedValue> decode_value(Bytes encoded);
 std::string encode_error(const proto::ErrorValue& error);
 Result<proto::ErrorValue> decode_error(Bytes inband);
 bool is_error(Bytes encoded);
+// Of an encoded value of the kind; kInvalid for anything else.
+Result<proto::ErrorValue> error_of(Bytes encoded);
 
 }  // namespace rt::worker

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "common/base/readable.h"
 #include "common/events/task_digest.h"
 #include "common/events/timeline.h"
 #include "worker/core/death.h"
@@ -60,14 +61,15 @@ void Worker::Impl::deliver_logs(Lock& lock) {
   lock.lock();
 }
 
-uint32_t Worker::Impl::event_error(Bytes encoded) {
+uint32_t Worker::Impl::event_error(const proto::ErrorValue& error) {
   constexpr size_t kMaxMessage = 500, kMaxTraceback = 4000;
-  auto decoded = decode_value(encoded);
-  if (!decoded) return 0;
-  auto error = decode_error(decoded->inband);
-  if (!error) return 0;
-  std::string type = error->cause_class().empty() ? std::string(error_type_name(*error)) : error->cause_class();
-  return events.string(type + "\n" + error->message().substr(0, kMaxMessage) + "\n" + error->traceback().substr(0, kMaxTraceback));
+  const std::string_view type = error.cause_class().empty() ? error_type_name(error) : error.cause_class();
+  return events.string(fmt::format("{}\n{}\n{}", type, shortened(error.message(), kMaxMessage), shortened(error.traceback(), kMaxTraceback)));
+}
+
+uint32_t Worker::Impl::event_error(Bytes encoded) {
+  const auto error = error_of(encoded);
+  return error ? event_error(*error) : 0;
 }
 
 // What all tasks of a template have in common.
@@ -135,7 +137,7 @@ void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
   recorded_event();
 }
 
-void Worker::Impl::record_failure(const Task& task, const Blob& error) {
+void Worker::Impl::record_failure(const Task& task, const proto::ErrorValue* error, const proto::ExitInfo* end) {
   if (!may_record_event()) return;
   TaskEvent event;
   event.task = task.id;
@@ -146,7 +148,8 @@ void Worker::Impl::record_failure(const Task& task, const Blob& error) {
   event.call_site = events.string(task.function->spec.call_site());
   event.parent = event_parent_of(parent_of(task));
   event.created_us = task.created_us;
-  event.error = event_error(error.bytes());
+  if (error) event.error = event_error(*error);
+  if (end && !end->worker_id().empty() && end->pid()) event.owner = events.string(pack_event_process({end->worker_id(), end->node_id(), end->pid()}));
   event.start_us = wall_now_us();
   event.kind = task.function->scheduling_class ? TaskEvent::kOwnerFailedTask : TaskEvent::kOwnerFailedMethod;
   events.add(event);

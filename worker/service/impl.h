@@ -192,7 +192,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   ObjectLocation location_of(const Link& link);                                  // (L) of what its worker sealed
   void complete(Task* task, const ObjectLocation& node, std::span<const Return> returns, wire::TaskStatus status);   // (L)
   void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node, bool cancelled);   // (L) and ready
-  void fail_with_blob(Task* task, const Blob& error);                            // (L) takes the task
+  void fail_with_blob(Task* task, const Blob& error);                            // (L) takes the task, which no process had
+  void settle_with_error(Task* task, const Blob& error);                         // (L) takes the task
   void drop_task(Task* task);                                                    // (L)
   Status cancel(const Ref& ref, bool force, bool recursive);
   // (L) A pending task of this process. kInvalid: force on an actor's call.
@@ -210,6 +211,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // How a worker that cannot be reached ended, as its node tells.
   void ask_exit(const proto::WorkerAddress& worker, const NodeKey& node, std::function<void(proto::ExitInfo)> done);
   void fail_task(Task* task, const proto::ErrorValue& error) override;           // also ActorComm's
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) override { record_failure(task, &error, &error.exit()); }   // likewise
 
   // ---- streams.cc
   void open_stream(Task& task, std::vector<Ref>* returns);                       // (L)
@@ -280,8 +282,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   template <class Method>
   Result<typename rpc::StubMethod<Method>::ReplyType> call_head(Method method, const typename rpc::StubMethod<Method>::RequestType& request);
   void record_event(const ExecutingTaskImpl& task);                              // (L) it ended here
-  void record_failure(const Task& task, const Blob& error);                      // (L) as its owner: no process can tell
+  // (L) As its owner: no process can tell. `end` is of the process that had it, if one had.
+  void record_failure(const Task& task, const proto::ErrorValue* error, const proto::ExitInfo* end);
   bool may_record_event();                                                       // (L)
+  uint32_t event_error(const proto::ErrorValue& error);                          // (L)
   uint32_t event_error(Bytes encoded);                                           // (L)
   const TaskEventCommon& event_of(ExecTemplate& function);                       // (L)
   uint32_t event_parent_of(const TaskId& parent);                                // (L)

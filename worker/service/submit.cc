@@ -388,8 +388,13 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
 }
 
 void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
+  const auto decoded = error_of(error.bytes());
+  record_failure(*task, decoded ? &*decoded : nullptr, nullptr);
+  settle_with_error(task, error);
+}
+
+void Worker::Impl::settle_with_error(Task* task, const Blob& error) {
   ++errors_stored;
-  record_failure(*task, error);
   bool stream = task->function->spec.num_returns() < 0;     // the error is its last item, too
   if (stream) end_stream(task, &error);
   for (Ref& ref : task->returns) {
@@ -402,7 +407,8 @@ void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
 
 void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) {
   task->cancelled |= error.code() == static_cast<int>(Code::kCancelled);
-  fail_with_blob(task, copy_blob(as_bytes(encode_error(error))));
+  record_failure(*task, &error, &error.exit());
+  settle_with_error(task, copy_blob(as_bytes(encode_error(error))));
 }
 
 void Worker::Impl::drop_task(Task* task) { tasks.give_back(task); }

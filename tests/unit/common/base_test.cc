@@ -3,6 +3,7 @@
 #include <set>
 
 #include "common/base/ids.h"
+#include "common/base/readable.h"
 #include "common/base/rng.h"
 #include "common/base/status.h"
 
@@ -82,6 +83,13 @@ TEST(Status, ErrorsPassThroughAndUncheckedAccessThrows) {
   EXPECT_EQ(errno_error("open x", 2).message, "open x: No such file or directory");
   EXPECT_EQ(code_name(Code::kUnschedulable), "unschedulable");
   EXPECT_EQ(code_name(static_cast<Code>(999)), "unknown");
+}
+
+TEST(Readable, OfALongTextBothEndsAreShown) {
+  EXPECT_EQ(shortened("", 4), "");
+  EXPECT_EQ(shortened("abcd", 4), "abcd");
+  EXPECT_EQ(shortened("abcdefgh", 4), "ab\n[... 4 bytes left out ...]\ngh");
+  EXPECT_EQ(shortened("abcdefgh", 5), "ab\n[... 4 bytes left out ...]\ngh");
 }
 
 }  // namespace

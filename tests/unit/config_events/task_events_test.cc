@@ -190,6 +190,15 @@ TEST(TaskEvents, AWriterBeginsAnew) {
   }
 }
 
+TEST(TaskEvents, TheProcessThatHadATaskIsOneString) {
+  const EventProcess process{std::string(WorkerId::kSize, '\0'), std::string(NodeId::kSize, 'n'), 4711};
+  const auto read = unpack_event_process(pack_event_process(process));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(std::tuple(read->worker_id, read->node_id, read->pid), std::tuple(process.worker_id, process.node_id, process.pid));
+  const std::string ids(WorkerId::kSize + NodeId::kSize, 'x');
+  for (const std::string& none : {std::string(), ids, ids.substr(1) + "1", ids + "1x", ids + "x"}) EXPECT_FALSE(unpack_event_process(none)) << none;
+}
+
 TEST(TaskEvents, NumbersOfEveryWidthSurvive) {
   for (unsigned bits = 0; bits <= 64; ++bits) {
     for (size_t count : {size_t{1}, size_t{3}, events::kBlock - 1, events::kBlock}) {

@@ -153,13 +153,35 @@ TEST_F(TaskQueryTest, TheOwnersWordOfAFailureCounts) {
   }
 }
 
-TEST_F(TaskQueryTest, OfALongErrorTheEndIsKept) {
+TEST_F(TaskQueryTest, TheOwnerKnowsWhatProcessHadWhatFailed) {
+  TaskEventBatchData failed = batch({event(task(1), TaskEvent::kOwnerFailedTask, 1, 2, 8), event(task(2), TaskEvent::kOwnerFailedTask, 1, 2, 8)});
+  failed.events[0].owner = static_cast<uint32_t>(failed.strings.size());
+  failed.strings.push_back(pack_event_process({std::string(WorkerId::kSize, 'w'), std::string(NodeId::kSize, 'n'), 77}));
+  TaskQuery q = query();
+  q.add_history(failed);
+  TaskQuery::Result found = q.rows();
+  EXPECT_EQ(column(found, "worker_pid"), (std::vector<std::string>{"77", "null"}));
+  EXPECT_EQ(found.rows[0]["worker_id"], to_hex(std::string(WorkerId::kSize, 'w')));
+  EXPECT_EQ(found.rows[0]["node_id"], to_hex(std::string(NodeId::kSize, 'n')));
+  EXPECT_TRUE(found.rows[0]["task_log_info"].is_object());
+  EXPECT_TRUE(found.rows[1]["task_log_info"].is_null());
+  // A digest does not.
+  auto digest = unpack_task_digest(pack_task_digest(failed));
+  EXPECT_TRUE(query().can_count(*digest));
+  EXPECT_FALSE(query({{"worker_pid", true, "77"}}).can_count(*digest));
+  for (const char* column : {"node_id", "worker_id"}) EXPECT_FALSE(query({{column, true, "aa"}}).can_count(*digest)) << column;
+  EXPECT_TRUE(query({{"worker_pid", true, "77"}}).can_count(*unpack_task_digest(pack_task_digest(batch({event(task(1))})))));
+}
+
+TEST_F(TaskQueryTest, OfALongErrorBothEndsAreKept) {
   TaskQuery q = query();
   TaskEventBatchData failed = batch({event(task(1), TaskEvent::kTask, 1, 2, 7)});
   failed.strings[7] = "ValueError\nboom\n" + std::string(5000, 'x') + " the end";
   q.add_history(failed);
   std::string message = q.rows().rows[0]["error_message"];
-  EXPECT_EQ(message.size(), 500u);
+  EXPECT_LT(message.size(), 550u);
+  EXPECT_TRUE(message.starts_with("boom\nxxx"));
+  EXPECT_NE(message.find("[... 4513 bytes left out ...]"), message.npos) << message;
   EXPECT_TRUE(message.ends_with("x the end"));
 }
 

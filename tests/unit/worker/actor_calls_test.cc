@@ -11,6 +11,7 @@ struct Recorder : ActorComm {
   ActorId held = ActorId::nil();
   std::vector<Task*> pushed;
   std::vector<std::pair<Task*, proto::ErrorValue>> failed;
+  std::vector<std::pair<int, proto::ErrorValue>> attempts_failed;
   void subscribe_actor(const ActorId& id) override { subscribed.push_back(id); }
   bool forget_actor(const ActorId& id) override {
     if (id == held) return false;
@@ -21,6 +22,7 @@ struct Recorder : ActorComm {
   void push_call(ActorLink&, Task& task) override { pushed.push_back(&task); }
   void ask_again(const ActorId& id, int64_t) override { asked.push_back(id); }
   void fail_task(Task* task, const proto::ErrorValue& error) override { failed.push_back({task, error}); }
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) override { attempts_failed.push_back({task.attempt, error}); }
 };
 
 class ActorCallsTest : public ::testing::Test {
@@ -170,6 +172,9 @@ TEST_F(ActorCallsTest, RestartRunsUncertainCallsAgainOnlyWithRetries) {
   alive(2);
   EXPECT_EQ(comm.pushed, std::vector<Task*>{again});
   EXPECT_EQ(again->retries_left, 0);
+  ASSERT_EQ(comm.attempts_failed.size(), 1u);
+  EXPECT_EQ(comm.attempts_failed[0].first, 0);
+  EXPECT_EQ(comm.attempts_failed[0].second.code(), static_cast<int>(Code::kActorUnavailable));
   finish(again);
 }
 

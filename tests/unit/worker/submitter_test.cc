@@ -22,6 +22,7 @@ struct Recorder : SubmitComm {
   std::vector<std::pair<uint64_t, int>> taken_back;
   std::vector<std::pair<uint64_t, Task*>> pushed;
   std::vector<std::pair<Task*, proto::ErrorValue>> failed;
+  std::vector<std::pair<int, proto::ErrorValue>> attempts_failed;
 
   void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t, const std::string&, uint64_t last_answer) override { demands.push_back({node, c.id, want, last_answer}); }
   void connect_lease(Lease& lease) override { connecting.push_back(lease.key); }
@@ -30,6 +31,7 @@ struct Recorder : SubmitComm {
   void return_lease(Lease& lease, bool) override { returned.push_back(lease.id); }
   void ask_exit(Lease& lease) override { exits_asked.push_back(lease.key); }
   void fail_task(Task* task, const proto::ErrorValue& error) override { failed.push_back({task, error}); }
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) override { attempts_failed.push_back({task.attempt, error}); }
   bool empty() const { return demands.empty() && connecting.empty() && returned.empty() && exits_asked.empty() && taken_back.empty() && pushed.empty() && failed.empty(); }
   void clear() { *this = Recorder(); }
 };
@@ -258,6 +260,8 @@ TEST_F(SubmitterTest, WorkerDeathRetriesTheFirstAndIsolatesTheRest) {
   submitter.worker_exit(key, info, now);
   submitter.check_invariants();
   EXPECT_EQ(tasks[0]->retries_left, 2);
+  ASSERT_EQ(comm.attempts_failed.size(), 1u);      // of the others no process had begun
+  EXPECT_EQ(comm.attempts_failed[0].first, 0);
   EXPECT_EQ(tasks[1]->retries_left, 3);
   EXPECT_TRUE(comm.failed.empty());
   comm.clear();
