@@ -89,12 +89,11 @@ void delay(Call& call) {
 
 }  // namespace
 
-void add_state_routes(http::Server& server, const ApiContextPtr& context) {
-  InFlight limit = InFlight::from_environment();
+void add_state_routes(http::Server& server, const ApiContextPtr& context, const InFlight& questions) {
   server.on("GET", "/api/v0/(actors|jobs|nodes|placement_groups|workers|tasks|objects|runtime_envs|cluster_events)",
-            limit.around([context](Call& call) { list(call, *context); }));
-  server.on("GET", "/api/v0/(actors|tasks|objects)/summarize", limit.around([context](Call& call) { summarize(call, *context); }));
-  server.on("GET", "/api/v0/delay/([0-9]{1,6})", limit.around(delay));
+            questions.around([context](Call& call) { list(call, *context); }));
+  server.on("GET", "/api/v0/(actors|tasks|objects)/summarize", questions.around([context](Call& call) { summarize(call, *context); }));
+  server.on("GET", "/api/v0/delay/([0-9]{1,6})", questions.around(delay));
 }
 
 }  // namespace rt::head
