@@ -103,7 +103,8 @@ def test_summaries(busy):
     ("/api/v0/nodes", {"filter_keys": "state", "filter_predicates": ">", "filter_values": "x"}, 400, "predicate"),
     ("/api/v0/nodes", {"filter_keys": "state"}, 400, "each filter"),
     ("/api/v0/workers", {"filter_keys": "pid", "filter_predicates": "=", "filter_values": "x"}, 400, "integer"),
-    ("/api/v0/tasks/summarize", {"summary_by": "colour"}, 400, "func_name"),
+    ("/api/v0/tasks/summarize", {"summary_by": "colour"}, 400, "summarized by func_name or lineage"),
+    ("/api/v0/actors/summarize", {"summary_by": "lineage"}, 400, "summarized by class"),
 ])
 def test_what_cannot_be_is_refused(busy, path, query, status, text):
     got, answer = busy.api.get(path, query)

@@ -64,8 +64,9 @@ void summarize(Call& call, const ApiContext& context) {
   const std::string& resource = call.parts[0];
   std::string by = call.query("summary_by");
   const char* usual = resource == "tasks" ? "func_name" : resource == "actors" ? "class" : "callsite";
+  const char* named = resource == "tasks" ? "func_name or lineage" : usual;
   const bool by_lineage = resource == "tasks" && by == "lineage";
-  if (!by.empty() && by != usual && !by_lineage) return fail(call, make_error(Code::kInvalid, fmt::format("summary_by is '{}': {} are summarized by {}", by, resource, usual)));
+  if (!by.empty() && by != usual && !by_lineage) return fail(call, make_error(Code::kInvalid, fmt::format("summary_by is '{}': {} are summarized by {}", by, resource, named)));
   auto query = query_of(call, resource);
   if (!query) return fail(call, query.error());
   query->by_lineage = by_lineage;
