@@ -341,6 +341,24 @@ def test_output_that_cannot_be_written_is_an_error(shell):
         assert done.returncode == 1 and done.stderr == "Error: cannot write the output: No space left on device\n", (words, done)
 
 
+def test_output_larger_than_a_buffer_fails_alike(shell):
+    """More than stdio keeps: writing fails in the middle of the command, not at its end."""
+    shell.ok("start", "--head", "--port=0", "--num-cpus=1")
+    shell.ok("job", "submit", "--no-wait", "--submission-id=wordy", "--", "echo", *["w" * 500] * 40)
+    for words in (["job", "list"], ["job", "list", "--format=json"], ["list", "jobs", "--detail"], ["list", "jobs", "--format=json", "--detail"], ["job", "--help"], ["start", "--help"],
+                  ["completion", "bash"], ["command-doc"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(shell.command(*words), env=shell.env, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n"), (words, done)
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "w") as closed:
+            done = subprocess.run(shell.command(*words), env=shell.env, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (-signal.SIGPIPE, ""), (words, done)
+    with open("/dev/full", "w") as full:
+        assert subprocess.run(shell.command("no-such-command"), env=shell.env, stderr=full, timeout=60).returncode == 2
+
+
 def test_following_a_job_ends_with_its_reader(shell):
     shell.ok("start", "--head", "--port=0", "--num-cpus=1")
     following = subprocess.Popen(shell.command("job", "submit", "--submission-id=endless", "--", "sh", "-c", "while echo line; do sleep 0.01; done"), env=shell.env,
