@@ -52,7 +52,7 @@ void warn_of_missing(const api_json::Json& answer) {
   }
   if (!answer.contains("num_filtered")) return;
   int64_t all = answer["num_filtered"], shown = answer["num_after_truncation"];
-  if (all > shown) warn(fmt::format("{} of {} are shown: more with --limit (at most {}), fewer with --filter", shown, all, state::kMaxLimit));
+  if (all > shown) warn(truncation_text(shown, all));
 }
 
 std::string now_text() {
