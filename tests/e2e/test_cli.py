@@ -292,6 +292,16 @@ def test_a_wrong_token(running):
         assert "token" in running.fails(*words, RAY_AUTH_TOKEN="f" * 64, RAY_ADDRESS=running.address)
 
 
+def test_a_token_of_binary_bytes(running):
+    path = running.scratch / "binary"
+    path.write_bytes(b"\x7fELF\xff\xfe\n")
+    path.chmod(0o600)
+    for words in (["status"], ["job", "list"], ["get-auth-token"]):
+        said = running.fails(*words, RAY_AUTH_TOKEN_PATH=str(path), RAY_ADDRESS=running.address)
+        assert said.count("\n") == 1 and f"the token file {path} holds bytes that no token has" in said
+    assert "RAY_AUTH_TOKEN holds bytes" in running.fails("status", RAY_AUTH_TOKEN="\x01\x02", RAY_ADDRESS=running.address)
+
+
 def test_flags_that_one_port_makes_pointless(shell):
     done = shell.run("start", "--head", "--port=0", "--min-worker-port=10002", "--include-log-monitor=true", "--ray-client-server-port", "10001")
     assert done.returncode == 0, done.stderr
