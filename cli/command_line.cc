@@ -7,11 +7,11 @@
 #include <cctype>
 #include <charconv>
 #include <fstream>
-#include <iostream>
 #include <map>
 
 #include "cli/examples.h"
 #include "cli/help_text.h"
+#include "cli/print.h"
 #include "cli/style.h"
 #include "cli/suggest.h"
 
@@ -88,13 +88,13 @@ int usage_error(const std::string& command, const std::string& message) {
   std::fflush(stdout);
   std::string line = command.empty() ? g_program : g_program + " " + command;
   const char* end = message.ends_with('?') || message.ends_with('.') ? "" : ".";
-  fmt::print(stderr, "{} {}{} Try '{} --help'.\n", painted("Error:", Ink::kBad, stderr), message, end, line);
+  print(stderr, "{} {}{} Try '{} --help'.\n", painted("Error:", Ink::kBad, stderr), message, end, line);
   return kExitUsage;
 }
 
 int failure(const Error& error) {
   std::fflush(stdout);
-  fmt::print(stderr, "{} {}\n", painted("Error:", Ink::kBad, stderr), error.message);
+  print(stderr, "{} {}\n", painted("Error:", Ink::kBad, stderr), error.message);
   return kExitFailure;
 }
 
@@ -157,7 +157,7 @@ std::optional<int> CommandLine::parse(const Words& words) {
   if (auto code = read(words)) return code;
   if (has("log-color")) set_colours(get("log-color"));
   if (has("help")) {
-    std::cout << help_text(info_, examples_of(info_.name)) << std::flush;
+    write_output(help_text(info_, examples_of(info_.name)));
     return kExitOk;
   }
   return check_values();

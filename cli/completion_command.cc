@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/print.h"
 
 namespace rt::cli {
 
@@ -11,13 +12,13 @@ int run_completion(const Words& words) {
   if (auto code = line.parse(words)) return *code;
   auto script = completion_script(line.get("bash|zsh|fish"), program_name());
   if (!script) return usage_error("completion", fmt::format("'{}' is no shell known here: there are bash, zsh and fish", echoed(line.get("bash|zsh|fish"))));
-  fmt::print("{}", *script);
+  print("{}", *script);
   return kExitOk;
 }
 
 // Any words may follow, also such as look like options.
 int run_complete(const Words& words) {
-  for (const Candidate& candidate : complete(command_infos(), words)) fmt::print("{}\t{}\n", candidate.word, candidate.what);
+  for (const Candidate& candidate : complete(command_infos(), words)) print("{}\t{}\n", candidate.word, candidate.what);
   return kExitOk;
 }
 

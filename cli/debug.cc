@@ -4,6 +4,7 @@
 #include "cli/debug_text.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/state_common.h"
 
 namespace rt::cli {
@@ -48,7 +49,7 @@ Status show(const CommandLine& line, int64_t timeout_us) {
   if (line.for_programs()) {
     print_data(line, debug_json(look));
   } else {
-    fmt::print("{}", debug_text(look));
+    print("{}", debug_text(look));
   }
   RT_TRY(flush_output());
   warn_of_missing(tasks.json);

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/head_client.h"
+#include "cli/print.h"
 #include "common/base/ids.h"
 #include "common/launch/launch.h"
 #include "common/proto/node_manager.pb.h"
@@ -61,7 +62,7 @@ Status drain(const CommandLine& line, const proto::DrainRequest& request) {
   const std::string id = to_hex(node.node_id());
   if (!reply.accepted()) return make_error(Code::kUnavailable, fmt::format("node {} ({}) goes on: {}", id, node.ip(), reply.why_not()));
   std::string until = request.deadline_ms() > 0 ? fmt::format(", or in {} s whatever runs", (request.deadline_ms() + 999) / 1000) : "";
-  fmt::print("Node {} ({}) takes nothing new and leaves the cluster once it is idle{}.\n", id, node.ip(), until);
+  print("Node {} ({}) takes nothing new and leaves the cluster once it is idle{}.\n", id, node.ip(), until);
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/state_common.h"
 #include "cli/state_text.h"
 
@@ -19,9 +20,9 @@ Status show(const CommandLine& line, const state::Resource& resource, state::Que
   RT_ASSIGN(auto answer, state_list(cluster, query));
   const auto& rows = answer.json["result"];
   if (rows.empty() && line.get("format") == "json") {
-    fmt::print("null\n");
+    print("null\n");
   } else if (rows.empty()) {
-    fmt::print("Resource with id={} not found in the cluster.\n", echoed(id));
+    print("Resource with id={} not found in the cluster.\n", echoed(id));
   } else {
     // What several attempts or processes have to say is a list.
     bool one = rows.size() == 1 && resource.name != "objects";

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "common/launch/launch.h"
 
 namespace rt::cli {
@@ -14,9 +15,9 @@ int run_get_auth_token(const Words& words) {
   if (!token) return failure(token.error());
   if (token->empty()) return failure(make_error(Code::kNotFound, "RAY_AUTH_MODE is disabled: there is no token"));
   // No newline on stdout, so that $(...) and files hold the token alone; one on stderr, for the terminal.
-  fmt::print("{}", *token);
+  print("{}", *token);
   if (auto written = flush_output(); !written) return failure(written.error());
-  fmt::print(stderr, "\n");
+  print(stderr, "\n");
   return kExitOk;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/help_text.h"
+#include "cli/print.h"
 #include "cli/suggest.h"
 
 namespace rt::cli {
@@ -22,7 +23,7 @@ int run_help(const Words& words) {
   };
   if (found == all.end()) found = std::find_if(all.begin(), all.end(), takes);
   if (name.empty() || (found != all.end() && found->is_group)) {
-    fmt::print("{}", commands_text(name, all));
+    print("{}", commands_text(name, all));
     return kExitOk;
   }
   if (found == all.end()) {
@@ -30,7 +31,7 @@ int run_help(const Words& words) {
     for (const auto& info : all) names.push_back(info.name);
     return usage_error("", "no such command: " + echoed(name) + did_you_mean(name, names));
   }
-  fmt::print("{}", help_text(*found, examples_of(found->name)));
+  print("{}", help_text(*found, examples_of(found->name)));
   return kExitOk;
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/help_text.h"
+#include "cli/print.h"
 #include "cli/suggest.h"
 
 namespace rt::cli {
@@ -10,7 +11,7 @@ int run_job(const Words& words) {
   static constexpr std::pair<const char*, int (*)(const Words&)> kCommands[] = {{"submit", run_job_submit}, {"status", run_job_status}, {"logs", run_job_logs},
                                                                                 {"list", run_job_list},     {"stop", run_job_stop},     {"delete", run_job_delete}};
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-    fmt::print("{}", commands_text("job", command_infos()));
+    print("{}", commands_text("job", command_infos()));
     return words.empty() ? kExitUsage : kExitOk;
   }
   for (const auto& [name, run] : kCommands) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/output.h"
+#include "cli/print.h"
 #include "common/base/clock.h"
 
 namespace rt::cli {
@@ -17,7 +18,7 @@ constexpr int64_t kReconnectForUs = 60'000'000;
 // A head that was killed comes back with the job's record; whoever follows the job waits for it.
 Status reconnect(JobServer& server, const Error& why) {
   int64_t deadline_us = steady_now_us() + kReconnectForUs;
-  fmt::print(stderr, "Lost the head at {} ({}); trying to reach it again.\n", server.address(), why.message);
+  print(stderr, "Lost the head at {} ({}); trying to reach it again.\n", server.address(), why.message);
   for (;;) {
     Status again = server.try_again();
     if (again) return {};
@@ -47,7 +48,7 @@ Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submi
       continue;
     }
     if (!reply) return reply.error();
-    std::fwrite(reply->data().data(), 1, reply->data().size(), stdout);
+    write_output(reply->data());
     RT_TRY(flush_output());
     bool progressed = !reply->data().empty();
     request.set_offset(reply->next_offset());
@@ -59,14 +60,14 @@ Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submi
 void print_status(const proto::SubmittedJob& job) {
   const std::string& id = job.submission_id();
   if (job.status() == "SUCCEEDED") {
-    fmt::print("{}", boxed(fmt::format("Job '{}' succeeded", id)));
+    print("{}", boxed(fmt::format("Job '{}' succeeded", id)));
   } else if (job.status() == "STOPPED") {
-    fmt::print("Warning: Job '{}' was stopped\n", id);
+    print("Warning: Job '{}' was stopped\n", id);
   } else if (job.status() == "FAILED") {
-    fmt::print("{}Status message: {}\n", boxed(fmt::format("Job '{}' failed", id)), job.message());
+    print("{}Status message: {}\n", boxed(fmt::format("Job '{}' failed", id)), job.message());
   } else {
-    fmt::print("Status for job '{}': {}\n", id, job.status());
-    if (!job.message().empty()) fmt::print("Status message: {}\n", job.message());
+    print("Status for job '{}': {}\n", id, job.status());
+    if (!job.message().empty()) print("Status message: {}\n", job.message());
   }
 }
 

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/job_common.h"
 #include "cli/output.h"
+#include "cli/print.h"
 
 namespace rt::cli {
 namespace {
@@ -11,7 +12,7 @@ Status remove(const CommandLine& line) {
   std::string id = line.get("ID");
   RT_ASSIGN(auto server, connect_job_server(line));
   RT_TRY(server->remove(id));
-  fmt::print("{}", boxed(fmt::format("Job '{}' deleted successfully", id)));
+  print("{}", boxed(fmt::format("Job '{}' deleted successfully", id)));
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/job_common.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "common/base/readable.h"
 
 namespace rt::cli {
@@ -76,12 +77,12 @@ Status show(const CommandLine& line) {
   if (line.get("format") == "table") {
     std::vector<Words> rows = {{"ID", "TYPE", "STATUS", "STARTED", "ENDED", "ENTRYPOINT"}};
     for (const auto& job : jobs) rows.push_back(table_row(job));
-    fmt::print("{}", table(rows));
+    print("{}", table(rows));
     return {};
   }
   std::string text;
   for (const auto& job : jobs) text += (text.empty() ? "" : ",\n ") + details(job);
-  fmt::print("[{}]\n", text);
+  print("[{}]\n", text);
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_common.h"
+#include "cli/print.h"
 
 namespace rt::cli {
 namespace {
@@ -11,7 +12,7 @@ Status show(const CommandLine& line) {
   bool follow = line.has("follow");
   RT_ASSIGN(auto job, copy_log(*server, line.get("ID"), follow));
   if (follow) {
-    fmt::print("\n");
+    print("\n");
     print_status(job);
   }
   return {};

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/print.h"
 #include "common/base/environment.h"
 #include "common/base/fd.h"
 
@@ -66,7 +67,7 @@ Result<std::string> upload_runtime_env(JobServer& server, const std::string& env
   if (said.status != 0) return make_error(Code::kInvalid, "the runtime environment is refused: " + said.errors);
   nlohmann::json packed = nlohmann::json::parse(said.out, nullptr, false);
   if (!packed.is_object()) return make_error(Code::kInternal, "the runtime environment could not be packaged: " + said.errors);
-  if (!said.errors.empty()) fmt::print(stderr, "{}\n", said.errors);
+  if (!said.errors.empty()) print(stderr, "{}\n", said.errors);
   Status sent;
   for (const auto& item : packed["uploads"]) {
     std::string path = item["path"].get<std::string>();

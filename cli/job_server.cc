@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/head_client.h"
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "common/api_json/job_request.h"
 #include "common/base/environment.h"
@@ -120,7 +121,7 @@ Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
   if (address.empty()) address = line.get("address");
   if (address.starts_with("http://") || address.starts_with("https://")) return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")), line.get("verify"));
   for (const char* name : {"verify", "headers"}) {
-    if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n", name, address.empty() ? "the address" : address);
+    if (line.has(name)) print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n", name, address.empty() ? "the address" : address);
   }
   RT_ASSIGN(Head head, connect_head(address));
   return std::unique_ptr<JobServer>(std::make_unique<RpcJobServer>(std::move(head)));

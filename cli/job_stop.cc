@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_common.h"
+#include "cli/print.h"
 
 namespace rt::cli {
 namespace {
@@ -11,7 +12,7 @@ constexpr int64_t kPollUs = 1'000'000;
 Status stop(const CommandLine& line) {
   std::string id = line.get("ID");
   RT_ASSIGN(auto server, connect_job_server(line));
-  fmt::print("Attempting to stop job '{}'\n", id);
+  print("Attempting to stop job '{}'\n", id);
   RT_TRY(server->stop(id));
   if (line.has("no-wait")) return {};
   for (;;) {
@@ -20,7 +21,7 @@ Status stop(const CommandLine& line) {
       print_status(job);
       return {};
     }
-    fmt::print("Job has not exited yet. Status: {}\n", job.status());
+    print("Job has not exited yet. Status: {}\n", job.status());
     std::fflush(stdout);
     server->pause(kPollUs);
   }

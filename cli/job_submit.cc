@@ -7,6 +7,7 @@
 #include "cli/job_common.h"
 #include "cli/job_package.h"
 #include "cli/output.h"
+#include "cli/print.h"
 
 namespace rt::cli {
 namespace {
@@ -92,15 +93,15 @@ Result<int> submit(const CommandLine& line, const std::string& request) {
     with_env["runtime_env"] = Json::parse(uploaded);
     body = with_env.dump();
   }
-  fmt::print("Job submission server address: {}\n", server->address());
+  print("Job submission server address: {}\n", server->address());
   RT_ASSIGN(std::string id, server->submit(body, here));
-  fmt::print("\n{}\n", boxed(fmt::format("Job '{}' submitted successfully", id)));
-  fmt::print("Next steps\n  Its output:\n    {0} job logs {1}\n  How it is doing:\n    {0} job status {1}\n  To end it:\n    {0} job stop {1}\n\n", program_name(), id);
+  print("\n{}\n", boxed(fmt::format("Job '{}' submitted successfully", id)));
+  print("Next steps\n  Its output:\n    {0} job logs {1}\n  How it is doing:\n    {0} job status {1}\n  To end it:\n    {0} job stop {1}\n\n", program_name(), id);
   if (line.has("no-wait")) return kExitOk;
-  fmt::print("Tailing logs until the job exits (disable with --no-wait):\n");
+  print("Tailing logs until the job exits (disable with --no-wait):\n");
   RT_TRY(flush_output());
   RT_ASSIGN(auto job, copy_log(*server, id, /*follow=*/true));
-  fmt::print("\n");
+  print("\n");
   print_status(job);
   return exit_code_of(job);
 }

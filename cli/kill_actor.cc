@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/head_client.h"
+#include "cli/print.h"
 
 namespace rt::cli {
 namespace {
@@ -39,9 +40,9 @@ Status kill(const CommandLine& line) {
   request.set_why(proto::ExitInfo::KILLED_BY_USER);
   RT_TRY(head.client->call(&proto::HeadService::Stub::KillActor, request));
   if (force) {
-    fmt::print("Actor killed (force): {}\n", name);
+    print("Actor killed (force): {}\n", name);
   } else {
-    fmt::print("Requested graceful termination for actor: {}\n", name);
+    print("Requested graceful termination for actor: {}\n", name);
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/logs_follow.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/state_common.h"
 #include "cli/state_text.h"
 #include "common/state/over_http.h"
@@ -50,7 +51,7 @@ Result<state::LogQuery> query_of(const CommandLine& line) {
 Status print_log(const state::Cluster& cluster, const state::LogQuery& query) {
   Status printed;
   auto take = [&](std::string_view piece) {
-    std::fwrite(piece.data(), 1, piece.size(), stdout);
+    write_output(piece);
     printed = flush_output();
     return static_cast<bool>(printed);
   };
@@ -93,7 +94,7 @@ Status show_cluster(const CommandLine& line, state::LogQuery query) {
     return print_log(cluster, query);
   }
   if (query.follow) return follow();
-  fmt::print("{}", log_listing(query.node_id.empty() ? "Node IP: " + query.node_ip : "Node ID: " + query.node_id, kinds));
+  print("{}", log_listing(query.node_id.empty() ? "Node IP: " + query.node_ip : "Node ID: " + query.node_id, kinds));
   return {};
 }
 
@@ -133,7 +134,7 @@ int run_cluster(const Words& words) {
   line.hidden_option("encoding").hidden_option("encoding-errors").positional("GLOB", false);
   if (auto code = line.parse(with_long_names(words))) return *code;
   for (const char* name : {"encoding", "encoding-errors"}) {
-    if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: logs are printed byte for byte.\n", name);
+    if (line.has(name)) print(stderr, "Notice: --{} has no effect: logs are printed byte for byte.\n", name);
   }
   auto query = query_of(line);
   if (!query) return usage_error("logs", query.error().message);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/output.h"
+#include "cli/print.h"
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
 #include "common/base/log_names.h"
@@ -71,7 +72,7 @@ class Follower {
       return;
     }
     if (file.prefix.empty()) file.prefix = prefix(file, file.tail.writer());
-    fmt::print("{}{}\n", file.prefix, line);
+    cli::print("{}{}\n", file.prefix, line);
   }
 
   void read(File& file) {
@@ -91,7 +92,7 @@ class Follower {
 
   // Once, until it answers again.
   void complain(const std::string& node_id, const Error& why) {
-    if (silent_.insert(node_id).second) fmt::print(stderr, "Warning: logs of node {}: {}\n", node_id.substr(0, 8), why.message);
+    if (silent_.insert(node_id).second) cli::print(stderr, "Warning: logs of node {}: {}\n", node_id.substr(0, 8), why.message);
   }
 
   state::LogSource& source_;

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/suggest.h"
 
 namespace rt::cli {
@@ -56,7 +57,7 @@ int no_such(const std::string& word) {
 
 int dispatch(const Words& words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-    fmt::print("{}", commands_text("", command_infos()));
+    print("{}", commands_text("", command_infos()));
     return words.empty() ? kExitUsage : kExitOk;
   }
   const Words rest(words.begin() + 1, words.end());

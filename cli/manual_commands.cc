@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/manual.h"
+#include "cli/print.h"
 
 namespace rt::cli {
 namespace {
@@ -39,7 +40,7 @@ int run_command_doc(const Words& words) {
   CommandLine line("command-doc", "Prints docs/cli.md.");
   if (auto code = line.parse(words)) return *code;
   set_program_name("rayctl");
-  fmt::print("{}", command_markdown(command_infos()));
+  print("{}", command_markdown(command_infos()));
   return kExitOk;
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/state_common.h"
 #include "common/state/memory_text.h"
 #include "common/state/over_http.h"
@@ -18,8 +19,8 @@ Status show(const CommandLine& line, const state::MemoryQuery& query) {
     print_data(line, data.json);
   } else {
     RT_ASSIGN(std::string text, state::memory_text(cluster, query, &answer));
-    if (!query.stats_only) fmt::print("======== Object references status: {} ========\n", now_text());
-    fmt::print("{}", text);
+    if (!query.stats_only) print("======== Object references status: {} ========\n", now_text());
+    print("{}", text);
   }
   RT_TRY(flush_output());
   warn_of_missing(answer);

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "common/launch/launch.h"
 #include "common/state/query.h"
 
@@ -17,8 +18,8 @@ Status show(const CommandLine& line) {
   RT_ASSIGN(cluster.token, client_token());
   std::vector<std::string> missing;
   RT_ASSIGN(std::string text, state::metrics_text(cluster, RT_VERSION, kTimeoutUs, &missing));
-  fmt::print("{}", text);
-  for (const std::string& node : missing) fmt::print(stderr, "Warning: no metrics of {}\n", node);
+  print("{}", text);
+  for (const std::string& node : missing) print(stderr, "Warning: no metrics of {}\n", node);
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/launch/launch.h"
@@ -136,7 +137,7 @@ Status launch_prometheus(const CommandLine& line) {
     if (ready.error().code == Code::kUnavailable) fs::remove(place.record(), failed);
     return ready;
   }
-  fmt::print("Prometheus runs at http://127.0.0.1:{} (process {}, files in {}).\n`{} metrics shutdown-prometheus` ends it.\n", at, process.pid, place.directory, program_name());
+  print("Prometheus runs at http://127.0.0.1:{} (process {}, files in {}).\n`{} metrics shutdown-prometheus` ends it.\n", at, process.pid, place.directory, program_name());
   return {};
 }
 
@@ -147,11 +148,11 @@ Status shutdown_prometheus(const CommandLine& line) {
   fs::remove(place.record(), ignored);
   fs::remove(place.token(), ignored);
   if (!process) {
-    fmt::print("No Prometheus that `metrics launch-prometheus` started is running.\n");
+    print("No Prometheus that `metrics launch-prometheus` started is running.\n");
     return {};
   }
   auto stopped = launch::stop_processes({*process}, kStopGraceUs);
-  fmt::print("Prometheus (process {}) has ended{}.\n", process->pid, stopped.killed ? ": it had to be killed" : "");
+  print("Prometheus (process {}) has ended{}.\n", process->pid, stopped.killed ? ": it had to be killed" : "");
   return {};
 }
 

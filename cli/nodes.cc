@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/style.h"
 #include "common/base/ids.h"
 #include "common/base/readable.h"
@@ -36,7 +37,7 @@ Status show(const CommandLine& line) {
     rows.push_back({to_hex(node.node_id()), node.draining() && node.alive() ? painted("draining", Ink::kWarning) : node.alive() ? painted("alive", Ink::kGood) : painted("dead", Ink::kBad), fmt::format("{}:{}", node.ip(), node.port()), node.name(), node.is_head() ? "head" : "node",
                     node.alive() ? resources_text(node) : node.death_message()});
   }
-  fmt::print("{}", table(rows));
+  print("{}", table(rows));
   return {};
 }
 

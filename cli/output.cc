@@ -4,10 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 
+#include "cli/print.h"
 #include "cli/style.h"
 #include "cli/yaml.h"
 #include "common/base/readable.h"
@@ -39,7 +37,7 @@ std::string file_time(int64_t wall_ms) { return wall_ms <= 0 ? "" : fmt::format(
 std::string data_text(const CommandLine& line, const api_json::Json& data) {
   return line.get("format") == "json" ? data.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n" : yaml_document(data);
 }
-void print_data(const CommandLine& line, const api_json::Json& data) { fmt::print("{}", data_text(line, data)); }
+void print_data(const CommandLine& line, const api_json::Json& data) { print("{}", data_text(line, data)); }
 
 void print_resources(const CommandLine& line, const api_json::Json& resources) {
   if (line.for_programs()) return print_data(line, resources);
@@ -48,7 +46,7 @@ void print_resources(const CommandLine& line, const api_json::Json& resources) {
     bool bytes = name == "memory" || name == "object_store_memory";
     rows.push_back({name, amount(value.get<double>()), bytes ? "(" + binary_bytes(value.get<double>()) + ")" : ""});
   }
-  fmt::print("{}", table(rows));
+  print("{}", table(rows));
 }
 
 std::string text_of(const api_json::Json& row, const char* name) {
@@ -59,17 +57,6 @@ std::string text_of(const api_json::Json& row, const char* name) {
 int64_t number_of(const api_json::Json& row, const char* name) {
   auto it = row.find(name);
   return it != row.end() && it->is_number() ? it->get<int64_t>() : 0;
-}
-
-Status flush_output() {
-  errno = 0;
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
-  int error = errno;
-  if (error == EPIPE) {
-    std::signal(SIGPIPE, SIG_DFL);
-    std::raise(SIGPIPE);
-  }
-  return make_error(Code::kIo, fmt::format("cannot write the output: {}", error != 0 ? strerror(error) : "writing failed"));
 }
 
 }  // namespace rt::cli

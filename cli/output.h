@@ -22,7 +22,5 @@ void print_resources(const CommandLine& line, const api_json::Json& resources);
 // Of a row: "" and 0 where there is no such text and number.
 std::string text_of(const api_json::Json& row, const char* name);
 int64_t number_of(const api_json::Json& row, const char* name);
-// What was printed has left this process; kIo says why it could not. Where nobody reads any more this process ends, by SIGPIPE as others do.
-Status flush_output();
 
 }  // namespace rt::cli

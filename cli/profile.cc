@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/profile_common.h"
 #include "cli/progress.h"
 #include "common/profile/sampler.h"
@@ -55,18 +56,18 @@ Status run(const CommandLine& line, const Request& request) {
   };
   RT_ASSIGN(state::ProfileAnswer answer, ask());
   for (const auto& of : answer.all) {
-    for (const std::string& note : of.samples.notes()) fmt::print(stderr, "Note: {}: {}\n", of.title, note);
+    for (const std::string& note : of.samples.notes()) print(stderr, "Note: {}: {}\n", of.title, note);
   }
   if (!line.has("all-threads")) profile::leave_out_idle_service(&answer.all);
   const std::string format = line.get("format", default_format(line));
   const std::string title = fmt::format("{}: {} s, {}", query.target, request.duration_ms() / 1000, line.get("mode", "wall"));
   RT_ASSIGN(std::string text, profile::render(answer.all, format, title));
   if (!line.has("output") || line.get("output") == "-") {
-    fmt::print("{}", text);
+    print("{}", text);
     return {};
   }
   RT_TRY(write_file(line.get("output"), text));
-  fmt::print("Wrote {}.{}\n", line.get("output"), format == "flamegraph" ? " Open it in a browser." : format == "speedscope" ? " Open it in speedscope." : "");
+  print("Wrote {}.{}\n", line.get("output"), format == "flamegraph" ? " Open it in a browser." : format == "speedscope" ? " Open it in speedscope." : "");
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/print.h"
 #include "common/base/clock.h"
 
 namespace rt::cli {
@@ -27,7 +28,7 @@ std::string progress_line(const std::string& what, int64_t done, int64_t whole, 
 Progress::Progress(std::string what) : what_(std::move(what)), shown_(on_terminal()) {}
 
 Progress::~Progress() {
-  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  if (drawn_) print(stderr, "\r\x1b[K");
 }
 
 void Progress::at(int64_t done, int64_t whole, const std::string& note) {
@@ -36,7 +37,7 @@ void Progress::at(int64_t done, int64_t whole, const std::string& note) {
   if (drawn_ && now_us - last_us_ < kRedrawUs) return;
   drawn_ = true;
   last_us_ = now_us;
-  fmt::print(stderr, "\r{}\x1b[K", progress_line(what_, done, whole, note));
+  print(stderr, "\r{}\x1b[K", progress_line(what_, done, whole, note));
 }
 
 TimedProgress::TimedProgress(std::string what, int64_t whole_us) {

@@ -12,6 +12,7 @@
 #include <charconv>
 
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/style.h"
 #include "common/base/clock.h"
 #include "common/base/fd.h"
@@ -38,10 +39,10 @@ class Screen {
       raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
       tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
-    fmt::print("{}", kEnter);
+    print("{}", kEnter);
   }
   ~Screen() {
-    if (terminal_) fmt::print("{}", kLeave);
+    if (terminal_) print("{}", kLeave);
     std::fflush(stdout);
     if (keys_) tcsetattr(STDIN_FILENO, TCSANOW, &usual_);
     sigprocmask(SIG_SETMASK, &before_, nullptr);
@@ -51,7 +52,7 @@ class Screen {
 
   Status show(const std::string& page) {
     if (!terminal_) {
-      fmt::print("{}\n", page);
+      print("{}\n", page);
       return flush_output();
     }
     winsize size{};
@@ -61,7 +62,7 @@ class Screen {
     // Over the old page, not after clearing it: nothing flickers.
     std::string out = "\x1b[H";
     for (char c : text) out += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
-    fmt::print("{}\x1b[K\x1b[J", out);
+    print("{}\x1b[K\x1b[J", out);
     return flush_output();
   }
 

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/profile_common.h"
 
 namespace rt::cli {
@@ -18,7 +19,7 @@ Status show(const CommandLine& line) {
   if (line.for_programs()) {
     print_data(line, stacks_json(answer.all));
   } else {
-    fmt::print("{}", profile::stacks_text(answer.all));
+    print("{}", profile::stacks_text(answer.all));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/start_options.h"
 #include "cli/supervise.h"
 #include "common/tls/tls.h"
@@ -46,36 +47,36 @@ std::string dashboard_address(const launch::StartedNode& node) {
 }
 
 void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions& options, bool continues) {
-  fmt::print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime started."));
-  if (continues) fmt::print("The cluster whose state is in {} goes on: its other nodes, named actors, jobs and functions.\n\n", options.state_dir);
-  fmt::print("Next steps\n");
+  print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime started."));
+  if (continues) print("The cluster whose state is in {} goes on: its other nodes, named actors, jobs and functions.\n\n", options.state_dir);
+  print("Next steps\n");
   auto token = launch::auth_token(false);
   bool secured = token && !token->empty();
   if (options.head) {
-    fmt::print("  To add another node to this cluster, run\n    {} start --address='{}'\n", program_name(), node.head_address);
-    if (secured) fmt::print("  there, with this machine's token: copy ~/.ray/auth_token, or set RAY_AUTH_TOKEN to what `{} get-auth-token` prints here.\n", program_name());
-    fmt::print("\n  To connect to this cluster from Python, run\n    import ray\n    ray.init()  # on this machine; elsewhere ray.init(address='{}')\n", node.head_address);
-    fmt::print("\n  To submit a program as a job, run\n    RAY_ADDRESS='{}' {} job submit -- python my_program.py\n\n", node.head_address, program_name());
+    print("  To add another node to this cluster, run\n    {} start --address='{}'\n", program_name(), node.head_address);
+    if (secured) print("  there, with this machine's token: copy ~/.ray/auth_token, or set RAY_AUTH_TOKEN to what `{} get-auth-token` prints here.\n", program_name());
+    print("\n  To connect to this cluster from Python, run\n    import ray\n    ray.init()  # on this machine; elsewhere ray.init(address='{}')\n", node.head_address);
+    print("\n  To submit a program as a job, run\n    RAY_ADDRESS='{}' {} job submit -- python my_program.py\n\n", node.head_address, program_name());
   }
   if (options.head) {
     std::string dashboard = dashboard_address(node);
     if (dashboard.empty() && options.include_dashboard) {
-      fmt::print(stderr, "Warning: the dashboard and its HTTP interface are not started: {}/logs/head.log says why (--dashboard-port and --dashboard-host choose another place).\n", node.session_dir);
+      print(stderr, "Warning: the dashboard and its HTTP interface are not started: {}/logs/head.log says why (--dashboard-port and --dashboard-host choose another place).\n", node.session_dir);
     }
-    if (!dashboard.empty()) fmt::print("  To watch the cluster, or to talk to it over HTTP, use\n    {}://{}\n\n", tls::of_environment() ? "https" : "http", dashboard);
+    if (!dashboard.empty()) print("  To watch the cluster, or to talk to it over HTTP, use\n    {}://{}\n\n", tls::of_environment() ? "https" : "http", dashboard);
   }
-  fmt::print("  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    {} status\n", program_name(), program_name());
-  fmt::print("\nLogs: {}/logs\n", node.session_dir);
-  if (!options.state_dir.empty()) fmt::print("State: {}\n", options.state_dir);
+  print("  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    {} status\n", program_name(), program_name());
+  print("\nLogs: {}/logs\n", node.session_dir);
+  if (!options.state_dir.empty()) print("State: {}\n", options.state_dir);
   std::fflush(stdout);
 }
 
 // `start --head` after the head alone was lost: what runs in the cluster waits for exactly this one, not for a new cluster.
 Result<int> restart(const launch::StartedNode& without_head, bool block) {
   RT_ASSIGN(auto node, launch::restart_head(without_head));
-  fmt::print(stderr, "Notice: the node of {} had lost its head: the head is started again with the cluster's state; options of the node itself keep their values{}.\n",
+  print(stderr, "Notice: the node of {} had lost its head: the head is started again with the cluster's state; options of the node itself keep their values{}.\n",
              node.session_name, block ? ", and --block has no effect" : "");
-  fmt::print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime continues."));
+  print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime continues."));
   return kExitOk;
 }
 
@@ -85,7 +86,7 @@ Result<int> start(launch::NodeOptions& options, bool block) {
   }
   bool continues = !options.state_dir.empty() && access((options.state_dir + "/head.sqlite").c_str(), F_OK) == 0;
   RT_ASSIGN(auto node, launch::start_node(options));
-  for (const auto& warning : node.warnings) fmt::print(stderr, "Warning: {}.\n", warning);
+  for (const auto& warning : node.warnings) print(stderr, "Warning: {}.\n", warning);
   print_next_steps(node, options, continues);
   return block ? supervise(node) : kExitOk;
 }

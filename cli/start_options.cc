@@ -1,4 +1,5 @@
 #include "cli/start_options.h"
+#include "cli/print.h"
 
 #include <fmt/core.h>
 
@@ -26,7 +27,7 @@ constexpr int64_t kMaxBytes = int64_t{1} << 46;
 
 void notices(const CommandLine& line) {
   auto note = [&](const char* name, const char* why) {
-    if (line.has(name)) fmt::print(stderr, "Notice: --{} has no effect: {}.\n", name, why);
+    if (line.has(name)) print(stderr, "Notice: --{} has no effect: {}.\n", name, why);
   };
   for (const char* name : kPointless) note(name, "every node has one port for everything");
   for (const char* name : kRedis) note(name, "no Redis is needed; a token guards the cluster");

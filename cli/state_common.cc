@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "cli/head_client.h"
+#include "cli/print.h"
+#include "cli/state_text.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/readable.h"
@@ -43,14 +45,14 @@ Result<int64_t> timeout_us(const CommandLine& line) {
 }
 
 void warn_of_missing(const api_json::Json& answer) {
-  auto warn = [](const std::string& text) { fmt::print(stderr, "Warning: {}\n", text); };
+  auto warn = [](const std::string& text) { print(stderr, "Warning: {}\n", text); };
   if (answer.contains("partial_failure_warning") && answer["partial_failure_warning"].is_string()) warn(answer["partial_failure_warning"]);
   if (answer.contains("warnings") && answer["warnings"].is_array()) {
     for (const auto& text : answer["warnings"]) warn(text);
   }
   if (!answer.contains("num_filtered")) return;
   int64_t all = answer["num_filtered"], shown = answer["num_after_truncation"];
-  if (all > shown) warn(fmt::format("{} of {} are shown: more with --limit (at most {}), fewer with --filter", shown, all, state::kMaxLimit));
+  if (all > shown) warn(truncation_text(shown, all));
 }
 
 std::string now_text() {

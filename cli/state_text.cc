@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/yaml.h"
+#include "common/state/query.h"
 
 namespace rt::cli {
 namespace {
@@ -174,6 +175,11 @@ std::string summary_text(const std::string& resource, const Json& summary, const
 }
 
 std::string log_listing(const std::string& place, const Json& files) { return place + "\n" + (files.empty() ? "No log file matches\n" : yaml_lines(files)); }
+
+std::string truncation_text(int64_t shown, int64_t all) {
+  if (shown >= state::kMaxLimit) return fmt::format("{} of {} are shown, and no list has more: narrow it with --filter", shown, all);
+  return fmt::format("{} of {} are shown: more with --limit (at most {}), fewer with --filter", shown, all, state::kMaxLimit);
+}
 
 Result<state::Filter> parse_filter(const std::string& text) {
   size_t equal = text.find('=');

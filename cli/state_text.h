@@ -1,6 +1,7 @@
 // Rows and summaries of the state API as text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "common/api_json/node_json.h"
@@ -18,6 +19,9 @@ std::string list_text(const api_json::Json& rows, const std::string& format, boo
 std::string summary_text(const std::string& resource, const api_json::Json& summary, const std::string& stamp);
 // What list_logs() answers, below a line that names the node.
 std::string log_listing(const std::string& place, const api_json::Json& files);
+
+// What a list that was cut off says of itself, and how to see the rest.
+std::string truncation_text(int64_t shown, int64_t all);
 
 // "key=value" or "key!=value".
 Result<state::Filter> parse_filter(const std::string& text);

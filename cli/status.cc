@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/screen.h"
 #include "common/state/status_text.h"
 
@@ -33,7 +34,7 @@ class StatusPages {
 
 Status show(const CommandLine& line) {
   RT_ASSIGN(std::string page, StatusPages(line).next());
-  fmt::print("{}", page);
+  print("{}", page);
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands.h"
+#include "cli/print.h"
 #include "common/launch/launch.h"
 
 namespace rt::cli {
@@ -18,14 +19,14 @@ Status stop(const CommandLine& line) {
   for (const auto& node : nodes) launch::forget_node(node);
   launch::forget_dead_nodes(root);
   if (result.found == 0) {
-    fmt::print("Did not find any active Ray processes.\n");
+    print("Did not find any active Ray processes.\n");
     return {};
   }
   if (result.killed > 0 && !line.has("force")) {
-    fmt::print("Stopped only {} out of {} Ray processes within the grace period of {} s; the others were killed.\n", result.found - result.killed, result.found,
+    print("Stopped only {} out of {} Ray processes within the grace period of {} s; the others were killed.\n", result.found - result.killed, result.found,
                grace_us / 1'000'000);
   } else {
-    fmt::print("Stopped all {} Ray processes.\n", result.found);
+    print("Stopped all {} Ray processes.\n", result.found);
   }
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/state_common.h"
 #include "cli/state_text.h"
 
@@ -14,7 +15,7 @@ Status show(const CommandLine& line, const state::Query& query) {
   if (line.for_programs()) {
     print_data(line, answer.json);
   } else {
-    fmt::print("{}", summary_text(query.resource, answer.json, now_text()));
+    print("{}", summary_text(query.resource, answer.json, now_text()));
   }
   RT_TRY(flush_output());
   warn_of_missing(answer.json);

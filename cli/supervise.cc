@@ -14,6 +14,7 @@
 #include <fstream>
 #include <utility>
 
+#include "cli/print.h"
 #include "common/base/clock.h"
 #include "common/base/readable.h"
 #include "common/daemon/notify.h"
@@ -64,7 +65,7 @@ void hold_signals() {
 
 int supervise(const launch::StartedNode& node) {
   const std::string record = node.session_dir + "/logs/ray_process_exit.log";
-  fmt::print("\n--block: this command stays until the node ends; exits of its processes are recorded in {}.\n", record);
+  print("\n--block: this command stays until the node ends; exits of its processes are recorded in {}.\n", record);
   std::fflush(stdout);
   daemon::Notifier notifier;   // when systemd (Type=notify) runs this command itself
   notifier.ready(fmt::format("Node of the cluster at {}", node.head_address));
@@ -80,7 +81,7 @@ int supervise(const launch::StartedNode& node) {
     if (polled[0].revents != 0) {
       signalfd_siginfo info;
       if (read(signals, &info, sizeof(info)) != sizeof(info)) continue;
-      fmt::print("Signal {}: the node ends.\n", info.ssi_signo);
+      print("Signal {}: the node ends.\n", info.ssi_signo);
       notifier.stopping(fmt::format("received signal {}", info.ssi_signo));
       std::fflush(stdout);
       end_node(node, kGraceUs);
@@ -95,7 +96,7 @@ int supervise(const launch::StartedNode& node) {
       --running;
       std::ofstream(record, std::ios::app) << local_time(wall_now_us() / 1000) << " " << process.name << " (pid " << process.pid << ") " << describe(status) << "\n";
       if (is_orderly(status)) continue;
-      fmt::print(stderr, "Error: {} {}. {}\nThe rest of the node ends; logs: {}/logs\n", process.name, describe(status), launch::last_words(node, process.name), node.session_dir);
+      print(stderr, "Error: {} {}. {}\nThe rest of the node ends; logs: {}/logs\n", process.name, describe(status), launch::last_words(node, process.name), node.session_dir);
       end_node(node, kRestGraceUs);
       return 1;
     }

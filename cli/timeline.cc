@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/state_common.h"
 #include "common/base/clock.h"
@@ -67,7 +68,7 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::F
       auto data = unpack_task_events(batch.packed());
       std::string json;
       if (data) trace.add(*data, &json);
-      else fmt::print(stderr, "Warning: skipped {} events that cannot be read: {}\n", batch.count(), data.error().message);
+      else print(stderr, "Warning: skipped {} events that cannot be read: {}\n", batch.count(), data.error().message);
       write(json);
     }
     *dropped = std::max(*dropped, reply.dropped());
@@ -109,9 +110,9 @@ Status run(const CommandLine& line) {
     if (std::filesystem::is_regular_file(path, ignored)) std::remove(path.c_str());     // half a trace; never a device
     return written ? errno_error("cannot write " + path, error) : written.error();
   }
-  if (*written == 0) fmt::print(stderr, "Warning: no task {}; the trace is empty.\n", line.has("job") || line.has("last") ? "is of this job and this time" : "has been recorded yet");
-  if (dropped > 0) fmt::print(stderr, "Warning: {} events were dropped (see settings task_events_buffer and task_events_max_bytes).\n", dropped);
-  fmt::print("Trace file written to {} ({} tasks and calls).\nOpen it in chrome://tracing or https://ui.perfetto.dev.\n", path, *written);
+  if (*written == 0) print(stderr, "Warning: no task {}; the trace is empty.\n", line.has("job") || line.has("last") ? "is of this job and this time" : "has been recorded yet");
+  if (dropped > 0) print(stderr, "Warning: {} events were dropped (see settings task_events_buffer and task_events_max_bytes).\n", dropped);
+  print("Trace file written to {} ({} tasks and calls).\nOpen it in chrome://tracing or https://ui.perfetto.dev.\n", path, *written);
   return {};
 }
 

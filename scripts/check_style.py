@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What of STYLE a program can see: tabs, trailing blanks, a missing last newline, files that have grown beyond 600 lines, directories of
-sources without a README. Prints each finding; exit code 1 when there are any."""
+sources without a README, and what rayctl prints past cli/print.h. Prints each finding; exit code 1 when there are any."""
 import pathlib
 import subprocess
 import sys
@@ -27,6 +27,8 @@ def findings(file):
     for number, line in enumerate(lines, 1):
         if "\t" in line:
             yield f"{name}:{number}: a tab"
+        if name.parts[0] == "cli" and "fmt::print(" in line:
+            yield f"{name}:{number}: fmt::print throws where the output cannot be written: print() of cli/print.h does not"
         if line != line.rstrip():
             yield f"{name}:{number}: blanks at the end of the line"
 

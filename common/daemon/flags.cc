@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "common/base/environment.h"
+#include "common/base/token.h"
 #include "common/config/settings.h"
 
 namespace rt::daemon {
@@ -57,12 +58,16 @@ Result<std::string> read_token(const Flags& flags) {
   if (flags.token_file.empty()) {
     if (environment("RAY_AUTH_MODE") == "disabled") return std::string();
     std::string token = environment("RAY_AUTH_TOKEN");
-    if (!token.empty()) return token;
+    if (!token.empty()) {
+      RT_TRY(check_token_bytes(token, "RAY_AUTH_TOKEN"));
+      return token;
+    }
     return make_error(Code::kInvalid, "there is no cluster token: give --token-file FILE or RAY_AUTH_TOKEN, or RAY_AUTH_MODE=disabled to let everyone in");
   }
   std::ifstream file(flags.token_file);
   std::string token;
   if (!(file >> token)) return make_error(Code::kInvalid, fmt::format("--token-file {}: cannot be read or is empty", flags.token_file));
+  RT_TRY(check_token_bytes(token, "--token-file " + flags.token_file));
   return token;
 }
 

@@ -148,14 +148,30 @@ bool Timeline::wants(const TaskEvent& event) const {
   return !never_ran(event.kind) && (!options_.job || job_of(event.task) == *options_.job) && end_of(event) >= options_.since_us;
 }
 
-void Timeline::add(const TaskEventBatchData& batch, std::string* json) {
+void Timeline::add(const TaskEventBatchData& batch, std::string* json) { write(batch, json, [] { return true; }); }
+
+bool Timeline::add(const TaskEventBatchData& batch, size_t piece_bytes, const std::function<bool(const std::string&)>& take) {
+  std::string json;
+  auto hand_over = [&](size_t least) {
+    if (json.size() < least) return true;
+    if (!take(json)) return false;
+    json.clear();
+    return true;
+  };
+  return write(batch, &json, [&] { return hand_over(piece_bytes); }) && hand_over(1);
+}
+
+template <typename AfterEach>
+bool Timeline::write(const TaskEventBatchData& batch, std::string* json, AfterEach after_each) {
   std::optional<Batch> writer;      // a process with no event that is wanted is not named
   for (const TaskEvent& event : batch.events) {
     if (!wants(event)) continue;
     if (!writer) writer.emplace(*this, batch, json);
     writer->add(event);
     ++shown_;
+    if (!after_each()) return false;
   }
+  return true;
 }
 
 void Timeline::end(std::string* json) {

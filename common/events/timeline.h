@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ class Timeline {
 
   // Appends members of the JSON array, its beginning with the first. Memory does not grow with the events.
   void add(const TaskEventBatchData& batch, std::string* json);
+  // Likewise, in pieces of about so many bytes. False: `take` said so of one, and did not get the rest.
+  bool add(const TaskEventBatchData& batch, size_t piece_bytes, const std::function<bool(const std::string&)>& take);
   // Appends the names of what is numbered, and the end of the array.
   void end(std::string* json);
   // Tasks and calls so far.
@@ -37,6 +40,9 @@ class Timeline {
   class Batch;
   const Thread& thread_of(const std::string& node_ip, const std::string& worker_hex, bool is_driver);
   bool wants(const TaskEvent& event) const;
+  // False: `after_each` event said so.
+  template <typename AfterEach>
+  bool write(const TaskEventBatchData& batch, std::string* json, AfterEach after_each);
 
   const Options options_;
   bool first_ = true;

@@ -25,6 +25,34 @@ std::string cookie(const Request& request, std::string_view name) {
   return "";
 }
 
+std::string without_usual_port(std::string host, std::string_view scheme) {
+  const std::string_view port = scheme == "http://" ? ":80" : ":443";
+  if (host.ends_with(port)) host.resize(host.size() - port.size());
+  return host;
+}
+
+// "host:port" in lower case, without the scheme's usual port; empty for anything that is no origin of http, as "null".
+std::string host_of_origin(std::string origin) {
+  std::transform(origin.begin(), origin.end(), origin.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (std::string_view scheme : {"http://", "https://"}) {
+    if (origin.starts_with(scheme)) return without_usual_port(origin.substr(scheme.size()), scheme);
+  }
+  return "";
+}
+
+// Schemes are not compared: TLS may end at a proxy in front of us.
+bool is_from_another_origin(const Request& request) {
+  if (!request.has_header("Origin")) return false;
+  const std::string origin = request.get_header_value("Origin"), scheme = origin.substr(0, origin.find("//"));
+  const std::string from = host_of_origin(origin);
+  return from.empty() || request.get_header_value_count("Origin") > 1 || from != host_of_origin(scheme + "//" + request.get_header_value("Host"));
+}
+
+// The browser showed the token by itself.
+bool is_known_by_cookie(const Request& request) {
+  return !request.has_header("Authorization") && !request.has_header("X-Ray-Authorization") && !cookie(request, kTokenCookie).empty();
+}
+
 }  // namespace
 
 bool same_secret(const std::string& a, const std::string& b) {
@@ -54,11 +82,12 @@ bool is_browser(const Request& request) {
   });
 }
 
-Refusal check_browser(const Request& request) {
+Refusal check_browser(const Request& request, bool websocket) {
   if (!is_browser(request)) return {};
-  // "none": typed by a person. Pages of other sites may link to us, no more.
+  // "none": typed by a person. Pages of other sites may link to us, no more. Browsers say so to trustworthy addresses only, so Origin is asked, too.
   std::string site = request.get_header_value("Sec-Fetch-Site");
-  if ((site == "cross-site" || site == "same-site") && request.get_header_value("Sec-Fetch-Mode") != "navigate") {
+  const bool said = (site == "cross-site" || site == "same-site") && request.get_header_value("Sec-Fetch-Mode") != "navigate";
+  if (said || (is_from_another_origin(request) && (websocket || is_known_by_cookie(request)))) {
     return {403, "Forbidden: this request comes from a page of another site"};
   }
   bool signs_in = request.method == "POST" && request.path == "/api/authenticate";

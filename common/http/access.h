@@ -16,8 +16,9 @@ struct Refusal {
 
 // "Authorization: Bearer T", "X-Ray-Authorization: Bearer T", or the cookie.
 Refusal check_token(const Request& request, const std::string& token);
-// Requests that look like a browser's may read only, and not from a page of another site.
-Refusal check_browser(const Request& request);
+// Requests that look like a browser's may read only, and not for a page of another site. That is one whose Origin names another host and port than Host does: it starts no
+// WebSocket, and gets nothing by the cookie, which browsers add to whatever any page asks. (Whoever has the token for a header got it from a person.)
+Refusal check_browser(const Request& request, bool websocket);
 bool is_browser(const Request& request);
 
 // Compares in a time that depends on neither text.

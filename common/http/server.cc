@@ -160,7 +160,7 @@ bool Server::Impl::admit(const Request& request, Response& response, bool websoc
     for (size_t i = 1; i < match.size(); ++i) parts->push_back(match[i].str());
     break;
   }
-  Refusal refusal = check_browser(request);
+  Refusal refusal = check_browser(request, websocket);
   // A stranger is not told which paths exist.
   if (refusal.status == 0 && (!*route || (*route)->access == Access::kToken)) {
     refusal = check_token(request, options.token);

@@ -13,6 +13,7 @@
 #include "common/base/environment.h"
 #include "common/base/fd.h"
 #include "common/base/ids.h"
+#include "common/base/token.h"
 #include "common/launch/internal.h"
 #include "common/launch/launch.h"
 
@@ -61,6 +62,7 @@ void warn_of_readers(const std::string& path, int fd) {
 Result<std::string> first_line_of(const std::string& path, const std::string& text) {
   std::string token(trimmed(std::string_view(text).substr(0, text.find('\n'))));
   if (token.empty()) return make_error(Code::kInvalid, fmt::format("the token file {} is empty: remove it, and the next cluster makes a new one", path));
+  RT_TRY(check_token_bytes(token, "the token file " + path));
   return token;
 }
 
@@ -113,7 +115,10 @@ Result<std::string> auth_token(bool create) {
   if (!mode.empty() && mode != "token") return make_error(Code::kInvalid, fmt::format("RAY_AUTH_MODE is '{}': it takes token or disabled", mode));
   std::string given = environment("RAY_AUTH_TOKEN");
   std::string token(trimmed(given));
-  if (!token.empty()) return token;
+  if (!token.empty()) {
+    RT_TRY(check_token_bytes(token, "RAY_AUTH_TOKEN"));
+    return token;
+  }
   std::string path = environment("RAY_AUTH_TOKEN_PATH");
   bool named = !path.empty();
   if (!named) {

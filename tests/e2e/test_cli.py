@@ -292,6 +292,16 @@ def test_a_wrong_token(running):
         assert "token" in running.fails(*words, RAY_AUTH_TOKEN="f" * 64, RAY_ADDRESS=running.address)
 
 
+def test_a_token_of_binary_bytes(running):
+    path = running.scratch / "binary"
+    path.write_bytes(b"\x7fELF\xff\xfe\n")
+    path.chmod(0o600)
+    for words in (["status"], ["job", "list"], ["get-auth-token"]):
+        said = running.fails(*words, RAY_AUTH_TOKEN_PATH=str(path), RAY_ADDRESS=running.address)
+        assert said.count("\n") == 1 and f"the token file {path} holds bytes that no token has" in said
+    assert "RAY_AUTH_TOKEN holds bytes" in running.fails("status", RAY_AUTH_TOKEN="\x01\x02", RAY_ADDRESS=running.address)
+
+
 def test_flags_that_one_port_makes_pointless(shell):
     done = shell.run("start", "--head", "--port=0", "--min-worker-port=10002", "--include-log-monitor=true", "--ray-client-server-port", "10001")
     assert done.returncode == 0, done.stderr
@@ -339,6 +349,24 @@ def test_output_that_cannot_be_written_is_an_error(shell):
         with open("/dev/full", "w") as full:
             done = subprocess.run(shell.command(*words), env=shell.env, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
         assert done.returncode == 1 and done.stderr == "Error: cannot write the output: No space left on device\n", (words, done)
+
+
+def test_output_larger_than_a_buffer_fails_alike(shell):
+    """More than stdio keeps: writing fails in the middle of the command, not at its end."""
+    shell.ok("start", "--head", "--port=0", "--num-cpus=1")
+    shell.ok("job", "submit", "--no-wait", "--submission-id=wordy", "--", "echo", *["w" * 500] * 40)
+    for words in (["job", "list"], ["job", "list", "--format=json"], ["list", "jobs", "--detail"], ["list", "jobs", "--format=json", "--detail"], ["job", "--help"], ["start", "--help"],
+                  ["completion", "bash"], ["command-doc"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(shell.command(*words), env=shell.env, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n"), (words, done)
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "w") as closed:
+            done = subprocess.run(shell.command(*words), env=shell.env, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (-signal.SIGPIPE, ""), (words, done)
+    with open("/dev/full", "w") as full:
+        assert subprocess.run(shell.command("no-such-command"), env=shell.env, stderr=full, timeout=60).returncode == 2
 
 
 def test_following_a_job_ends_with_its_reader(shell):

@@ -103,7 +103,8 @@ def test_summaries(busy):
     ("/api/v0/nodes", {"filter_keys": "state", "filter_predicates": ">", "filter_values": "x"}, 400, "predicate"),
     ("/api/v0/nodes", {"filter_keys": "state"}, 400, "each filter"),
     ("/api/v0/workers", {"filter_keys": "pid", "filter_predicates": "=", "filter_values": "x"}, 400, "integer"),
-    ("/api/v0/tasks/summarize", {"summary_by": "colour"}, 400, "func_name"),
+    ("/api/v0/tasks/summarize", {"summary_by": "colour"}, 400, "summarized by func_name or lineage"),
+    ("/api/v0/actors/summarize", {"summary_by": "lineage"}, 400, "summarized by class"),
 ])
 def test_what_cannot_be_is_refused(busy, path, query, status, text):
     got, answer = busy.api.get(path, query)
@@ -137,7 +138,9 @@ def test_too_many_questions_at_once(busy):
 CLOSED = [("GET", path) for path in (
     "/api/version", "/api/ray/version", "/timezone", "/cluster_id", "/usage_stats_enabled", "/api/v0/actors", "/api/v0/jobs", "/api/v0/nodes", "/api/v0/placement_groups",
     "/api/v0/workers", "/api/v0/tasks", "/api/v0/objects", "/api/v0/runtime_envs", "/api/v0/cluster_events", "/api/v0/tasks/summarize", "/api/v0/actors/summarize",
-    "/api/v0/objects/summarize", "/api/v0/delay/0")] + [("POST", "/api/authenticate"), ("GET", "/no/such/path"), ("DELETE", "/api/v0/nodes")]
+    "/api/v0/objects/summarize", "/api/v0/delay/0", "/api/v0/tasks/timeline", "/api/v0/logs", "/api/v0/logs/file", "/api/v0/logs/stream", "/api/v0/cluster_metadata", "/api/v0/metrics/history",
+    "/metrics", "/api/prometheus/sd", "/api/jobs/", "/api/jobs/x", "/api/jobs/x/logs", "/api/jobs/x/logs/tail", "/api/packages/gcs/_ray_pkg_x.zip", "/nodes", "/logical/actors", "/events",
+    "/api/cluster_status", "/api/component_activities", "/worker/traceback", "/worker/cpu_profile", "/task/traceback", "/task/cpu_profile")] + [("POST", "/api/authenticate"), ("GET", "/no/such/path"), ("DELETE", "/api/v0/nodes")]
 OPEN = ["/api/authentication_mode", "/api/gcs_healthz", "/api/healthz", "/-/healthz"]
 
 
@@ -147,6 +150,22 @@ def test_a_stranger_is_told_nothing(busy, method, path):
     for headers in ({"Authorization": "Bearer wrong"}, {"Authorization": busy.api.token}, {"X-Ray-Authorization": "Bearer wrong"},
                     {"Cookie": "ray-authentication-token=wrong"}):
         assert busy.api.request(method, path, token=False, headers=headers)[::2] == (403, b"Forbidden: Invalid authentication token"), headers
+
+
+@pytest.mark.parametrize("method, path", CLOSED)
+def test_the_cookie_serves_no_page_of_another_origin(busy, method, path):
+    cookie = {"Cookie": f"ray-authentication-token={busy.api.token}"}
+    for origin in ("http://evil.example", "null", f"http://{busy.api.address}1"):
+        assert busy.api.request(method, path, token=False, headers={**cookie, "Origin": origin})[::2] == (403, b"Forbidden: this request comes from a page of another site"), origin
+    if method == "GET":
+        assert busy.api.request(method, path, token=False, headers={**cookie, "Origin": f"http://{busy.api.address}"})[0] not in (401, 403)
+
+
+def test_no_page_of_another_origin_starts_a_websocket(busy):
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    for known in ({"Cookie": f"ray-authentication-token={busy.api.token}"}, {"Authorization": f"Bearer {busy.api.token}"}):
+        for origin, status in (("http://evil.example", 403), ("null", 403), (f"http://{busy.api.address}", 404)):
+            assert busy.api.request("GET", "/api/jobs/none/logs/tail", token=False, headers={**upgrade, **known, "Origin": origin})[0] == status, (known, origin)
 
 
 @pytest.mark.parametrize("path", OPEN)

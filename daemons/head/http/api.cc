@@ -34,13 +34,14 @@ Result<int> bind(const ApiOptions& options) {
 
 Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(context)) {
   auto shared = std::make_shared<const ApiContext>(std::move(context));
+  const InFlight questions = InFlight::from_environment();
   add_page_routes(server_);
   add_basic_routes(server_, shared);
   add_job_routes(server_, shared);
-  add_state_routes(server_, shared);
+  add_state_routes(server_, shared, questions);
   add_log_routes(server_, shared);
   add_cluster_routes(server_, shared);
-  add_timeline_route(server_, shared);
+  add_timeline_route(server_, shared, questions);
   add_profile_routes(server_, shared);
   add_metrics_routes(server_, shared);
 }

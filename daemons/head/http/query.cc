@@ -39,19 +39,27 @@ bool is_yes(const std::string& text) { return text == "1" || text == "true" || t
 InFlight InFlight::from_environment() {
   std::string text = environment(kMostVariable);
   int most = std::atoi(text.c_str());
-  return InFlight(most > 0 ? most : kMostInFlight);
+  return InFlight(most > 0 ? most : kMostInFlight, "questions", fmt::format(", or start the head with {} set to a larger number", kMostVariable));
 }
 
 http::Handler InFlight::around(http::Handler handler) const {
-  return [handler = std::move(handler), most = most_, now = now_](http::Call& call) {
-    struct Place {
-      std::atomic<int>& now;
-      int before;
-      ~Place() { --now; }
-    } place{*now, (*now)++};
-    if (place.before < most) return handler(call);
-    fail(call, 429, fmt::format("{} questions are being answered, no more are at once: ask again later, or start the head with {} set to a larger number", most, kMostVariable));
+  return [handler = std::move(handler), limit = *this](http::Call& call) {
+    if (auto place = limit.enter(call)) handler(call);
   };
+}
+
+std::shared_ptr<void> InFlight::enter(http::Call& call) const {
+  struct Place {
+    explicit Place(std::shared_ptr<std::atomic<int>> counted) : now(std::move(counted)), before((*now)++) {}
+    ~Place() { --*now; }
+    Place(const Place&) = delete;
+    std::shared_ptr<std::atomic<int>> now;
+    int before;
+  };
+  auto place = std::make_shared<Place>(now_);
+  if (place->before < most_) return place;
+  fail(call, 429, fmt::format("{} {} are being answered, no more are at once: ask again later{}", most_, what_, remedy_));
+  return nullptr;
 }
 
 struct AnswerCache::Kept {

@@ -18,13 +18,17 @@ bool is_yes(const std::string& text);
 // Questions to the whole cluster that are under way: beyond the limit the answer is 429, at once. Copies count together.
 class InFlight {
  public:
+  // `what`: what is counted, in the plural; `remedy` ends the refusal.
+  InFlight(int most, std::string what, std::string remedy) : most_(most), what_(std::move(what)), remedy_(std::move(remedy)) {}
   // RAY_STATE_SERVER_MAX_HTTP_REQUEST, or 100.
   static InFlight from_environment();
   http::Handler around(http::Handler handler) const;
+  // A place among them until the last copy of it is gone: for an answer that goes on after its handler. Null: there was none, and the call is answered.
+  std::shared_ptr<void> enter(http::Call& call) const;
 
  private:
-  explicit InFlight(int most) : most_(most) {}
   int most_;
+  std::string what_, remedy_;
   std::shared_ptr<std::atomic<int>> now_ = std::make_shared<std::atomic<int>>(0);   // shared with the handlers
 };
 

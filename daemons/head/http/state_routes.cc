@@ -64,8 +64,9 @@ void summarize(Call& call, const ApiContext& context) {
   const std::string& resource = call.parts[0];
   std::string by = call.query("summary_by");
   const char* usual = resource == "tasks" ? "func_name" : resource == "actors" ? "class" : "callsite";
+  const char* named = resource == "tasks" ? "func_name or lineage" : usual;
   const bool by_lineage = resource == "tasks" && by == "lineage";
-  if (!by.empty() && by != usual && !by_lineage) return fail(call, make_error(Code::kInvalid, fmt::format("summary_by is '{}': {} are summarized by {}", by, resource, usual)));
+  if (!by.empty() && by != usual && !by_lineage) return fail(call, make_error(Code::kInvalid, fmt::format("summary_by is '{}': {} are summarized by {}", by, resource, named)));
   auto query = query_of(call, resource);
   if (!query) return fail(call, query.error());
   query->by_lineage = by_lineage;
@@ -89,12 +90,11 @@ void delay(Call& call) {
 
 }  // namespace
 
-void add_state_routes(http::Server& server, const ApiContextPtr& context) {
-  InFlight limit = InFlight::from_environment();
+void add_state_routes(http::Server& server, const ApiContextPtr& context, const InFlight& questions) {
   server.on("GET", "/api/v0/(actors|jobs|nodes|placement_groups|workers|tasks|objects|runtime_envs|cluster_events)",
-            limit.around([context](Call& call) { list(call, *context); }));
-  server.on("GET", "/api/v0/(actors|tasks|objects)/summarize", limit.around([context](Call& call) { summarize(call, *context); }));
-  server.on("GET", "/api/v0/delay/([0-9]{1,6})", limit.around(delay));
+            questions.around([context](Call& call) { list(call, *context); }));
+  server.on("GET", "/api/v0/(actors|tasks|objects)/summarize", questions.around([context](Call& call) { summarize(call, *context); }));
+  server.on("GET", "/api/v0/delay/([0-9]{1,6})", questions.around(delay));
 }
 
 }  // namespace rt::head

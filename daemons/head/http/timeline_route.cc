@@ -2,6 +2,8 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <vector>
+
 #include "common/base/clock.h"
 #include "common/events/timeline.h"
 #include "common/proto/head.pb.h"
@@ -13,7 +15,11 @@
 namespace rt::head {
 namespace {
 
-constexpr int64_t kPageBytes = 1 << 20, kTimeoutUs = 30'000'000, kMostSeconds = 366 * 86400;
+// Small: what a client that reads slowly makes us hold is a page, the events of one batch of it (each some ninety bytes, at most 65,536 of today's processes) and a piece of text.
+constexpr int64_t kPageBytes = 128 << 10;
+constexpr size_t kPieceBytes = 64 << 10;
+constexpr int kMostTimelines = 8;
+constexpr int64_t kTimeoutUs = 30'000'000, kMostSeconds = 366 * 86400;
 
 struct Reading {
   explicit Reading(Timeline::Options options) : since_us(options.since_us), trace(std::move(options)) {}
@@ -21,6 +27,7 @@ struct Reading {
   proto::GetTaskEventsRequest request;
   const int64_t since_us;
   Timeline trace;
+  std::vector<std::shared_ptr<void>> places;      // among what is answered at once
 };
 
 // False: it broke off.
@@ -30,13 +37,13 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
   if (!reply) return false;
   for (const auto& batch : reply->batches()) {
     if (batch.max_time_us() < reading.since_us) continue;
-    std::string text;
-    if (auto data = unpack_task_events(batch.packed())) reading.trace.add(*data, &text);
-    if (!text.empty() && !sink.write(text.data(), text.size())) return false;
+    auto data = unpack_task_events(batch.packed());
+    if (data && !reading.trace.add(*data, kPieceBytes, [&sink](const std::string& text) { return sink.write(text.data(), text.size()); })) return false;
   }
   bool more = reply->more() && reply->next_row() > reading.request.after_row();
   reading.request.set_after_row(reply->next_row());
   if (more) return true;
+  reading.places.clear();      // whoever has read the end may ask the next question
   std::string end;
   reading.trace.end(&end);
   bool written = sink.write(end.data(), end.size());
@@ -44,7 +51,7 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
   return written;
 }
 
-void timeline(http::Call& call, const ApiContext& context) {
+void timeline(http::Call& call, const ApiContext& context, const InFlight& questions, const InFlight& timelines) {
   std::string job = call.query("job_id");
   if (!job.empty() && !JobId::is_valid(from_hex(job))) return fail(call, 400, fmt::format("job_id is '{}': it takes {} hexadecimal digits", job, 2 * JobId::kSize));
   Timeline::Options options{.numbered = true, .arrows = call.query("arrows") == "1"};
@@ -55,6 +62,10 @@ void timeline(http::Call& call, const ApiContext& context) {
   }
   if (!job.empty()) options.job = JobId::from_binary(from_hex(job));
   auto reading = std::make_shared<Reading>(std::move(options));
+  for (const InFlight* limit : {&questions, &timelines}) {
+    reading->places.push_back(limit->enter(call));
+    if (!reading->places.back()) return;
+  }
   auto sources = state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
   if (!sources) return fail(call, sources.error());
   reading->sources = std::move(*sources);
@@ -69,8 +80,9 @@ void timeline(http::Call& call, const ApiContext& context) {
 
 }  // namespace
 
-void add_timeline_route(http::Server& server, const ApiContextPtr& context) {
-  server.on("GET", "/api/v0/tasks/timeline", [context](http::Call& call) { timeline(call, *context); });
+void add_timeline_route(http::Server& server, const ApiContextPtr& context, const InFlight& questions) {
+  const InFlight timelines(kMostTimelines, "timelines", "");
+  server.on("GET", "/api/v0/tasks/timeline", [context, questions, timelines](http::Call& call) { timeline(call, *context, questions, timelines); });
 }
 
 }  // namespace rt::head

@@ -59,6 +59,11 @@ TEST(SummaryText, CountsByName) {
   EXPECT_NE(summary_text("objects", {{"summary", {{"disabled", {{"total_objects", 1}, {"ref_type_counts", {{"LOCAL_REFERENCE", 1}}}}}}}, {"total_size_mb", 0.5}}, "NOW").find("total_size_mb: 0.500"), std::string::npos);
 }
 
+TEST(TruncationText, AdvisesOnlyWhatHelps) {
+  EXPECT_EQ(truncation_text(100, 20'000), "100 of 20000 are shown: more with --limit (at most 10000), fewer with --filter");
+  EXPECT_EQ(truncation_text(10'000, 20'000), "10000 of 20000 are shown, and no list has more: narrow it with --filter");
+}
+
 TEST(Filters, AreWrittenWithEqualSigns) {
   auto filter = parse_filter("name!=a=b");
   ASSERT_TRUE(filter);

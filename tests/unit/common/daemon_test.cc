@@ -68,6 +68,8 @@ TEST_F(DaemonEnvironment, TheTokenFileWinsThenTheMode) {
   EXPECT_THAT(read_token(flags).error().message, HasSubstr(flags.token_file));
   std::ofstream(flags.token_file) << "from-file\n";
   EXPECT_EQ(*read_token(flags), "from-file");
+  std::ofstream(flags.token_file) << "\x7f" "ELF\xff\n";
+  EXPECT_THAT(read_token(flags).error().message, testing::AllOf(HasSubstr(flags.token_file), HasSubstr("bytes that no token has")));
 }
 
 // Binds a datagram socket at a name as $NOTIFY_SOCKET gives it.

@@ -19,9 +19,9 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string handshake(const std::string& path, const std::string& token = "secret") {
+std::string handshake(const std::string& path, const std::string& token = "secret", const std::string& more = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-         "Authorization: Bearer " + token + "\r\n\r\n";
+         "Authorization: Bearer " + token + "\r\n" + more + "\r\n";
 }
 
 std::string two_chunks(size_t bytes) {
@@ -152,6 +152,38 @@ TEST_F(HttpTest, BrowsersReadAndActForNobodyElse) {
   EXPECT_EQ(http.Post("/echo", httplib::Headers{{"Origin", "http://other"}}, "{}", "application/json")->status, 405);
   EXPECT_EQ(http.Get("/items/x", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}})->status, 403);
   EXPECT_EQ(http.Get("/items/x", {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}})->status, 200);
+}
+
+TEST_F(HttpTest, TheCookieIsNotForPagesOfOtherOrigins) {
+  begin();
+  httplib::Client http("127.0.0.1", port);
+  auto asked = [&](const std::string& origin, const std::string& host) {
+    return http.Get("/items/x", {{"Cookie", "ray-authentication-token=secret"}, {"Origin", origin}, {"Host", host}})->status;
+  };
+  for (const char* host : {"head:8265", "HEAD:8265"}) EXPECT_EQ(asked("http://head:8265", host), 200) << host;
+  EXPECT_EQ(asked("https://head:8265", "head:8265"), 200);
+  EXPECT_EQ(asked("https://head", "head:443"), 200);
+  EXPECT_EQ(asked("http://[::1]:8265", "[::1]:8265"), 200);
+  for (const char* origin : {"http://evil.com", "http://head", "http://head:8266", "http://head:8265.evil.com", "https://evil.com/head:8265", "null", "head:8265", "file://head:8265"}) {
+    EXPECT_EQ(asked(origin, "head:8265"), 403) << origin;
+  }
+  // A program that was given the token, and what is open to all.
+  EXPECT_EQ(client().Get("/items/x", {{"Origin", "http://evil.com"}})->status, 200);
+  EXPECT_EQ(client().Get("/items/x", {{"Origin", "http://evil.com"}, {"Cookie", "ray-authentication-token=secret"}})->status, 200);
+  EXPECT_EQ(http.Get("/open", {{"Origin", "http://evil.com"}})->status, 200);
+  EXPECT_EQ(http.Get("/items/x", {{"Origin", "http://evil.com"}})->status, 401);
+  const httplib::Headers other = {{"Cookie", "ray-authentication-token=secret"}, {"Origin", "http://evil.com"}};
+  EXPECT_EQ(http.Post("/echo", other, "{}", "application/json")->status, 403);
+}
+
+TEST_F(HttpTest, PagesOfOtherOriginsStartNoWebSocket) {
+  begin();
+  for (const char* origin : {"http://evil.com", "null", "http://h:8265"}) EXPECT_THAT(exchange(handshake("/talk/ann", "secret", fmt::format("Origin: {}\r\n", origin))), HasSubstr(" 403 ")) << origin;
+  int fd = raw();
+  const std::string own = handshake("/talk/ann", "secret", "Origin: http://h\r\n");
+  ::send(fd, own.data(), own.size(), MSG_NOSIGNAL);
+  EXPECT_THAT(read_until(fd, "\r\n"), HasSubstr(" 101 "));
+  ::close(fd);
 }
 
 TEST_F(HttpTest, ConnectionsAreKeptAndLimitsHold) {

@@ -484,6 +484,23 @@ TEST(Timeline, NumberedProcessesAreNamedAtTheEnd) {
   EXPECT_EQ(json::parse([] { std::string none; Timeline({.numbered = true}).end(&none); return none; }()), json::array());
 }
 
+TEST(Timeline, InPiecesIsTheSameAndHoldsOnePiece) {
+  const TaskEventBatchData batch = batch_of(std::vector<TaskEvent>(200, event_of(1, 2)));
+  std::string whole, joined;
+  Timeline({.numbered = true}).add(batch, &whole);
+  size_t largest = 0;
+  EXPECT_TRUE(Timeline({.numbered = true}).add(batch, 10'000, [&](const std::string& piece) {
+    largest = std::max(largest, piece.size());
+    joined += piece;
+    return true;
+  }));
+  EXPECT_EQ(joined, whole);
+  EXPECT_LT(largest, 10'000 + whole.size() / 100);
+  int taken = 0;
+  EXPECT_FALSE(Timeline({.numbered = true}).add(batch, 10'000, [&](const std::string&) { return ++taken < 3; }));
+  EXPECT_EQ(taken, 3);
+}
+
 TEST(TaskDigest, GroupsWhatIsAlike) {
   TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2), event_of(1, 2, 3), event_of(1, 2)});
   auto digest = unpack_task_digest(pack_task_digest(batch));

@@ -102,6 +102,15 @@ TEST_F(LaunchTest, TheTokenCanBeGivenOrTurnedOff) {
   EXPECT_THAT(message_of(auth_token(true)), HasSubstr("token or disabled"));
   set("RAY_AUTH_MODE", "token");
   unsetenv("RAY_AUTH_TOKEN");
+  for (const char* binary : {"\x7f" "ELF\x02", "secret\xff", "sec\x01ret", "\xc0\xaf"}) {
+    std::ofstream(home() + "/token") << binary << "\n";
+    EXPECT_THAT(message_of(auth_token(false)), AllOf(HasSubstr(home() + "/token"), HasSubstr("bytes that no token has"))) << binary;
+    set("RAY_AUTH_TOKEN", binary);
+    EXPECT_THAT(message_of(auth_token(false)), HasSubstr("RAY_AUTH_TOKEN holds bytes that no token has")) << binary;
+    unsetenv("RAY_AUTH_TOKEN");
+  }
+  std::ofstream(home() + "/token") << "schl\xc3\xbcssel of mine\n";
+  EXPECT_EQ(*auth_token(false), "schl\xc3\xbcssel of mine");
   std::ofstream(home() + "/token") << "\n";
   EXPECT_THAT(message_of(auth_token(false)), HasSubstr("is empty"));
   set("RAY_AUTH_TOKEN_PATH", home() + "/nowhere");

@@ -1,0 +1,35 @@
+#include "cli/print.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace rt::cli {
+namespace {
+
+// Of stdout, the first: the stream itself keeps only that there was one.
+int g_write_error = 0;
+
+void remember(bool written) {
+  if (!written && g_write_error == 0) g_write_error = errno != 0 ? errno : EIO;
+}
+
+}  // namespace
+
+void write_output(std::string_view text) {
+  errno = 0;
+  remember(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+}
+
+Status flush_output() {
+  errno = 0;
+  remember(std::fflush(stdout) == 0 && std::ferror(stdout) == 0);
+  if (g_write_error == 0) return {};
+  if (g_write_error == EPIPE) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  return make_error(Code::kIo, fmt::format("cannot write the output: {}", strerror(g_write_error)));
+}
+
+}  // namespace rt::cli
