@@ -100,8 +100,6 @@ def _dual_class(cause_class):
     if known:
         return known
     is_group = issubclass(cause_class, _GROUPS)
-    # The class of the interpreter that lays out the instance; OSError and others keep what they know in fields of their own.
-    builtin = next(base for base in cause_class.__mro__ if base.__module__ == "builtins")
 
     def __new__(cls, error):
         cause = error.cause
@@ -135,6 +133,11 @@ def _dual_class(cause_class):
             "__module__": "ray.exceptions", "__reduce__": RayTaskError.__reduce__}
     name = f"RayTaskError({cause_class.__name__})"
     dual = type(name, (RayTaskError, cause_class), body)
+    # The class of the interpreter that lays out the instance, so the only one whose __new__ makes it; OSError and others keep what they know in fields of
+    # their own. MemoryError has a __new__ and no layout: Exception's is what its combination with RayTaskError takes.
+    builtin = dual
+    while builtin.__module__ != "builtins":
+        builtin = builtin.__base__
     dual.__qualname__ = name
     _dual_classes[cause_class] = dual
     return dual

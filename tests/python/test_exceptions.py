@@ -52,6 +52,19 @@ def test_exceptions_of_the_interpreter_keep_their_fields():
     assert make(StopIteration(7)).as_instanceof_cause().value == 7
 
 
+def test_every_exception_of_the_interpreter_is_caught_by_its_name():
+    """MemoryError, too, which makes its instances itself."""
+    import builtins
+    with_arguments = (UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError, ExceptionGroup, BaseExceptionGroup)
+    kinds = [kind for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, BaseException) and kind not in with_arguments]
+    assert [kind for kind in kinds if not isinstance(make(kind("boom")).as_instanceof_cause(), kind)] == []
+
+    class OurMemoryError(MemoryError):
+        pass
+    error = make(OurMemoryError("boom")).as_instanceof_cause()
+    assert isinstance(error, MemoryError) and error.args == (error.cause,)
+
+
 def test_groups_and_base_exceptions():
     group = make(ExceptionGroup("several", [ValueError(1), TypeError(2)])).as_instanceof_cause()
     with pytest.raises(ExceptionGroup):
