@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[39m"
 _GROUPS = getattr(builtins, "BaseExceptionGroup", ())     # since Python 3.11
@@ -95,6 +96,14 @@ def _os_error_arguments(cause: OSError) -> tuple:
     return cause.errno, cause.strerror, cause.filename, None, cause.filename2
 
 
+def _notes(error: RayTaskError, asking) -> list:
+    """The cause's notes, the list itself: add_note() appends to it. Whoever prints a traceback, the interpreter (from no frame) or its module, prints str(error),
+    which ends with the notes of the task, and then the notes: it gets those that were added here."""
+    notes = error.cause.__notes__
+    printing = asking is None or asking.f_globals.get("__name__") == "traceback"
+    return [note for note in notes if str(note) not in error.traceback_str] if printing and isinstance(notes, list) else notes
+
+
 def _dual_class(cause_class):
     known = _dual_classes.get(cause_class)
     if known:
@@ -122,6 +131,8 @@ def _dual_class(cause_class):
         BaseException.args.__set__(self, (cause,))      # also when the cause's class has an `args` of its own
 
     def __getattr__(self, name):
+        if name == "__notes__":
+            return _notes(self, sys._getframe().f_back)
         if name.startswith("__") or name == "cause":
             raise AttributeError(name)
         return getattr(self.cause, name)
