@@ -38,6 +38,23 @@ def test_bad_actor_options(options, error):
         ray.remote(Thing).options(**options)
 
 
+def test_a_bool_is_taken_where_an_int_is():
+    """num_gpus=torch.cuda.is_available(), max_retries=not interactive."""
+    numbers = {"num_cpus": True, "num_gpus": False, "memory": True, "resources": {"a": True}, "placement_group_bundle_index": -1}
+    task = {**numbers, "max_retries": False, "max_calls": True, "num_returns": True, "_generator_backpressure_num_objects": True}
+    actor = {**numbers, "max_restarts": True, "max_task_retries": False, "max_concurrency": True, "max_pending_calls": True, "_actor_generator_backpressure_num_objects": True}
+    method = {"max_task_retries": True, "num_returns": True}
+    remote, actor_class = ray.remote(**task)(function), ray.remote(**actor)(Thing)
+    del task["max_calls"]       # of decorators only
+    ray.method(**method)(Thing.method)
+    for given in (remote._options, ray.remote(function).options(**task)._options, actor_class._options, ray.remote(Thing).options(**actor)._options,
+                  Thing.method.__ray_method_options__):
+        assert given and not any(isinstance(value, bool) for value in given.values())
+    with pytest.raises(TypeError):
+        ray.remote(name=True)(function)
+    del Thing.method.__ray_method_options__
+
+
 def test_decorator_misuse():
     with pytest.raises(AssertionError):
         ray.remote()

@@ -100,3 +100,18 @@ def test_generator_that_fails_is_retried(tmp_path):
 
     assert ray.get(f.remote()) == [1, 2]
     assert len(os.listdir(tmp_path)) == 3
+
+
+def test_options_given_as_bools():
+    @ray.remote(num_cpus=True, max_retries=False, max_calls=True, num_returns=True)
+    def held():
+        return ray.get_runtime_context().get_assigned_resources()
+
+    @ray.remote(num_cpus=True, max_restarts=True, max_concurrency=False, max_task_retries=False, max_pending_calls=True)
+    class Held:
+        def resources(self):
+            return ray.get_runtime_context().get_assigned_resources()
+
+    assert ray.get(held.remote()) == {"CPU": 1}
+    assert ray.get(held.options(num_cpus=False, resources={"thing": True}).remote()) == {"thing": 1}
+    assert ray.get(Held.remote().resources.options(max_task_retries=True).remote()) == {"CPU": 1}

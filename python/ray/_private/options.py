@@ -80,7 +80,7 @@ def check_resources(resources: dict, where: str = "resources"):
             raise ValueError(f"{where}: names are non-empty strings, got {name!r}")
         if name in ("CPU", "GPU"):
             raise ValueError(f"Use the 'num_{name.lower()}s' keyword instead of '{name}' in 'resources' keyword")
-        if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+        if not isinstance(amount, (int, float)):
             raise TypeError(f"{where}[{name!r}]: expected a number, got {type(amount).__name__}")
         _check_number(f'{where}["{name}"]', amount)
 
@@ -121,13 +121,16 @@ def _check_strategy(value):
 
 
 def _check_types(options: dict, table: dict, kind: str):
+    """Also makes True and False the ints they are, in `options`, where an int is taken: num_gpus=torch.cuda.is_available()."""
     for key, value in options.items():
         types = table.get(key)
         if types is None:
             raise ValueError(f"Invalid option keyword {key} for {kind}. Valid ones are {sorted(table)}.")
-        if object not in types and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types and key != "num_returns")):
+        if object not in types and not isinstance(value, types):
             names = [t.__name__ if t is not _NONE else "None" for t in types]
             raise TypeError(f"The type of keyword '{key}' must be {names}, but received type {type(value).__name__}")
+        if isinstance(value, bool) and int in types and bool not in types:
+            options[key] = int(value)
 
 
 def _check_retry_exceptions(retry, error: type[Exception]):
