@@ -67,6 +67,7 @@ uint32_t Worker::Impl::event_error(Bytes encoded) {
   auto error = decode_error(decoded->inband);
   if (!error) return 0;
   std::string type = error->cause_class().empty() ? std::string(error_type_name(*error)) : error->cause_class();
+  if (type == "ray.exceptions.TaskCancelledError") type = "TASK_CANCELLED";    // what the interruption of a running task raised
   return events.string(type + "\n" + error->message().substr(0, kMaxMessage) + "\n" + error->traceback().substr(0, kMaxTraceback));
 }
 
