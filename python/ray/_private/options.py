@@ -179,8 +179,6 @@ def validate(options: dict, table: dict, kind: str):
     check_returns(options.get("num_returns"))
     _check_retry_exceptions(options.get("retry_exceptions"), ValueError)
     _check_strategy(options.get("scheduling_strategy"))
-    if options.get("placement_group_bundle_index", -1) >= 0 and options.get("placement_group", "default") in (None, "default"):
-        raise ValueError(f"placement_group_bundle_index is {options['placement_group_bundle_index']}, but there is no placement group: give placement_group, too")
     _check_backpressure(options)
     if options.get("runtime_env"):
         from ray._private.runtime_env.submit import check_task_env
@@ -220,6 +218,8 @@ def validate_actor(options: dict):
 def check_use(options: dict):
     """What is refused when a task is submitted or an actor is created, not where its options are given."""
     _check_number("num_gpus", options.get("num_gpus"), whole=True)
+    if options.get("placement_group_bundle_index", -1) != -1 and options.get("placement_group", "default") in (None, "default"):
+        raise ValueError(f"placement_group_bundle_index is {options['placement_group_bundle_index']}, but there is no placement group: give placement_group, too")
     strategy = options.get("scheduling_strategy")
     if isinstance(strategy, str) and strategy not in ("DEFAULT", "SPREAD"):
         raise ValueError(f"Invalid scheduling strategy {strategy!r}: 'DEFAULT' and 'SPREAD' are known")
