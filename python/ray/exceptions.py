@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[39m"
 _GROUPS = getattr(builtins, "BaseExceptionGroup", ())     # since Python 3.11
@@ -95,13 +96,19 @@ def _os_error_arguments(cause: OSError) -> tuple:
     return cause.errno, cause.strerror, cause.filename, None, cause.filename2
 
 
+def _notes(error: RayTaskError, asking) -> list:
+    """The cause's notes, the list itself: add_note() appends to it. Whoever prints a traceback, the interpreter (from no frame) or its module, prints str(error),
+    which ends with the notes of the task, and then the notes: it gets those that were added here."""
+    notes = error.cause.__notes__
+    printing = asking is None or asking.f_globals.get("__name__") == "traceback"
+    return [note for note in notes if str(note) not in error.traceback_str] if printing and isinstance(notes, list) else notes
+
+
 def _dual_class(cause_class):
     known = _dual_classes.get(cause_class)
     if known:
         return known
     is_group = issubclass(cause_class, _GROUPS)
-    # The class of the interpreter that lays out the instance; OSError and others keep what they know in fields of their own.
-    builtin = next(base for base in cause_class.__mro__ if base.__module__ == "builtins")
 
     def __new__(cls, error):
         cause = error.cause
@@ -124,6 +131,8 @@ def _dual_class(cause_class):
         BaseException.args.__set__(self, (cause,))      # also when the cause's class has an `args` of its own
 
     def __getattr__(self, name):
+        if name == "__notes__":
+            return _notes(self, sys._getframe().f_back)
         if name.startswith("__") or name == "cause":
             raise AttributeError(name)
         return getattr(self.cause, name)
@@ -135,6 +144,11 @@ def _dual_class(cause_class):
             "__module__": "ray.exceptions", "__reduce__": RayTaskError.__reduce__}
     name = f"RayTaskError({cause_class.__name__})"
     dual = type(name, (RayTaskError, cause_class), body)
+    # The class of the interpreter that lays out the instance, so the only one whose __new__ makes it; OSError and others keep what they know in fields of
+    # their own. MemoryError has a __new__ and no layout: Exception's is what its combination with RayTaskError takes.
+    builtin = dual
+    while builtin.__module__ != "builtins":
+        builtin = builtin.__base__
     dual.__qualname__ = name
     _dual_classes[cause_class] = dual
     return dual

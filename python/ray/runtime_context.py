@@ -23,6 +23,12 @@ def function_name(task: dict) -> str:
     return f"{task['module']}.{task['class_name']}.{name}" if task["class_name"] else f"{task['module']}.{name}"
 
 
+def task_name(task: dict) -> str:
+    """Of a running task: its `name` option, else the function's name or Class.method; of a named actor's constructor NAME:Class.__init__."""
+    constructs = task["class_name"] and task["function_name"] == "__init__"
+    return f"{task['actor_name']}:{task['task_name']}" if constructs and task.get("actor_name") else task["task_name"]
+
+
 class RuntimeContext:
     """Identity of the running job, task and actor. All ids are hex strings."""
 
@@ -65,9 +71,11 @@ class RuntimeContext:
         return task["actor_name"] if task and "actor_id" in task else None
 
     def get_task_name(self) -> str | None:
-        """The `name` option of the running task, else the function's name or Class.method."""
+        """The `name` option of the running task, else the function's name or Class.method; '' in a worker's other threads; None on a driver."""
         task = self._task("task name")
-        return task["task_name"] if task else None
+        if task:
+            return task_name(task)
+        return "" if global_worker.mode == WORKER_MODE else None
 
     def get_task_function_name(self) -> str | None:
         """module.qualname of the running function or method."""

@@ -285,6 +285,20 @@ def test_context_in_actors():
     assert actor_id == actor._actor_id.hex() and name == "Self.facts" and handle == actor and restarted is False
 
 
+def test_the_task_name_of_a_constructor_has_the_name_of_its_actor():
+    @ray.remote
+    class Built:
+        def __init__(self):
+            self.by = ray.get_runtime_context().get_task_name()
+
+        def names(self):
+            return self.by, ray.get_runtime_context().get_task_name()
+
+    assert ray.get(Built.remote().names.remote()) == ("Built.__init__", "Built.names")
+    named = Built.options(name="built").remote()
+    assert ray.get(named.names.remote()) == ("built:Built.__init__", "Built.names")
+
+
 def test_pool():
     pool = ray.util.ActorPool([Counter.remote() for _ in range(2)])
     assert list(pool.map(lambda a, v: a.twice.remote(v), range(6))) == [0, 2, 4, 6, 8, 10]

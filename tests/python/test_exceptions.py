@@ -2,6 +2,9 @@
 import json
 import os
 import pickle
+import subprocess
+import sys
+import traceback
 
 import pytest
 
@@ -50,6 +53,42 @@ def test_exceptions_of_the_interpreter_keep_their_fields():
     broken = make(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")).as_instanceof_cause()
     assert isinstance(broken, UnicodeDecodeError) and broken.start == 0 and broken.reason == "invalid"
     assert make(StopIteration(7)).as_instanceof_cause().value == 7
+
+
+def test_every_exception_of_the_interpreter_is_caught_by_its_name():
+    """MemoryError, too, which makes its instances itself."""
+    import builtins
+    with_arguments = (UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError, ExceptionGroup, BaseExceptionGroup)
+    kinds = [kind for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, BaseException) and kind not in with_arguments]
+    assert [kind for kind in kinds if not isinstance(make(kind("boom")).as_instanceof_cause(), kind)] == []
+
+    class OurMemoryError(MemoryError):
+        pass
+    error = make(OurMemoryError("boom")).as_instanceof_cause()
+    assert isinstance(error, MemoryError) and error.args == (error.cause,)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have notes since Python 3.11")
+def test_notes_of_the_cause_are_there_and_printed_once():
+    cause = ValueError("boom")
+    assert not hasattr(make(cause).as_instanceof_cause(), "__notes__")
+    cause.add_note("of the task")
+    error = ex.RayTaskError("f", "text\nValueError: boom\nof the task", cause).as_instanceof_cause()
+    error = pickle.loads(pickle.dumps(error))
+    assert error.__notes__ == ["of the task"] and str(error).count("of the task") == 1
+    error.add_note("of the caller")
+    assert error.__notes__ == ["of the task", "of the caller"]
+    printed = "".join(traceback.format_exception(error))
+    assert printed.count("of the task") == 1 and printed.count("of the caller") == 1
+
+    program = """if True:
+        from ray.exceptions import RayTaskError
+        cause = ValueError("boom")
+        cause.add_note("of the task")
+        raise RayTaskError("f", "text\\nValueError: boom\\nof the task", cause).as_instanceof_cause()
+    """
+    uncaught = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr
+    assert uncaught.endswith("\nValueError: boom\nof the task\n")
 
 
 def test_groups_and_base_exceptions():

@@ -12,12 +12,12 @@ pytestmark = pytest.mark.usefixtures("no_cluster")
 
 def test_those_of_the_node():
     with tempfile.TemporaryDirectory(prefix="ia-", dir="/tmp") as root:
-        with ray.init(num_cpus=2, num_gpus=1, resources={"a": 2}, labels={"zone": "z"}, object_store_memory=100 << 20, _memory=1 << 30, _node_name="its name",
+        with ray.init(num_cpus=2, num_gpus=1, resources={"a": 2, "third": 1 / 3}, labels={"zone": "z"}, object_store_memory=100 << 20, _memory=(1 << 30) + 0.7, _node_name="its name",
                       _node_ip_address="127.0.0.1", _temp_dir=root, _plasma_directory="/dev/shm", _system_config={"node_timeout_ms": 30_000}) as context:
             node, = ray.nodes()
             assert node["NodeName"] == "its name" and node["NodeManagerAddress"] == "127.0.0.1" and node["Labels"]["zone"] == "z"
             amounts = node["Resources"]
-            assert (amounts["CPU"], amounts["GPU"], amounts["a"], amounts["memory"]) == (2, 1, 2, 1 << 30) and amounts["object_store_memory"] == 100 << 20
+            assert [amounts[name] for name in ("CPU", "GPU", "a", "third", "memory")] == [2, 1, 2, 0.3333, 1 << 30] and amounts["object_store_memory"] == 100 << 20
             assert context["session_dir"].startswith(root + "/session_") and ray.get_runtime_context().get_temp_dir() == root
             assert ray.get(ray.remote(num_gpus=1)(lambda: "ran").options(resources={"a": 2}).remote()) == "ran"
 

@@ -38,6 +38,42 @@ def test_bad_actor_options(options, error):
         ray.remote(Thing).options(**options)
 
 
+def test_a_bool_is_taken_where_an_int_is():
+    """num_gpus=torch.cuda.is_available(), max_retries=not interactive."""
+    numbers = {"num_cpus": True, "num_gpus": False, "memory": True, "resources": {"a": True}, "placement_group_bundle_index": -1}
+    task = {**numbers, "max_retries": False, "max_calls": True, "num_returns": True, "_generator_backpressure_num_objects": True}
+    actor = {**numbers, "max_restarts": True, "max_task_retries": False, "max_concurrency": True, "max_pending_calls": True, "_actor_generator_backpressure_num_objects": True}
+    method = {"max_task_retries": True, "num_returns": True}
+    remote, actor_class = ray.remote(**task)(function), ray.remote(**actor)(Thing)
+    del task["max_calls"]       # of decorators only
+    ray.method(**method)(Thing.method)
+    for given in (remote._options, ray.remote(function).options(**task)._options, actor_class._options, ray.remote(Thing).options(**actor)._options,
+                  Thing.method.__ray_method_options__):
+        assert given and not any(isinstance(value, bool) for value in given.values())
+    with pytest.raises(TypeError):
+        ray.remote(name=True)(function)
+    del Thing.method.__ray_method_options__
+
+
+@pytest.mark.parametrize("options, amounts", [
+    ({"num_cpus": 1 / 3}, {"CPU": 0.3333}), ({"num_cpus": 0.12345, "num_gpus": 2 / 3}, {"CPU": 0.1234, "GPU": 0.6666}), ({"num_cpus": 0, "resources": {"a": 5 / 3}}, {"a": 1.6666}),
+    ({"num_cpus": 0, "memory": 1e9 / 3}, {"memory": 333333333}), ({"num_cpus": 0, "memory": 0.5}, {}),
+    # Floats just below or above what they stand for are cut as that.
+    ({"num_cpus": 0.0003}, {"CPU": 0.0003}), ({"num_cpus": 0.29}, {"CPU": 0.29}), ({"num_cpus": 0.1 + 0.2}, {"CPU": 0.3}),
+    ({"num_cpus": 0, "resources": {"a": 1e11 / 3}}, {"a": 33333333333}),
+])
+def test_what_is_too_fine_of_an_amount_is_cut_off(options, amounts):
+    from ray._private.options import resources_of
+    assert resources_of(ray.remote(**options)(function)._options, 1) == amounts
+
+
+@pytest.mark.parametrize("options", [{"num_cpus": 1e-5}, {"num_gpus": 0.00009}, {"resources": {"a": 1e-300}}])
+def test_an_amount_of_which_nothing_is_left_is_refused(options):
+    for use in (lambda **o: ray.remote(**o)(function), ray.remote(function).options, ray.remote(Thing).options):
+        with pytest.raises(ValueError, match="cannot go beyond 0.0001"):
+            use(**options)
+
+
 def test_decorator_misuse():
     with pytest.raises(AssertionError):
         ray.remote()

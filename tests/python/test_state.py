@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 import ray
@@ -164,6 +165,23 @@ def test_attempts_of_a_task_are_a_list(cluster):
     attempts = until(lambda: state.get_task(ref.task_id().hex()), lambda found: isinstance(found, list))
     assert [(a.attempt_number, a.state, a.error_type) for a in attempts] == [(n, "FAILED", "TASK_EXECUTION_EXCEPTION") for n in (0, 1)]
     assert state.get_task("ff" * 24) is None
+
+
+def test_a_running_task_that_was_cancelled_says_so(cluster):
+    @ray.remote(max_retries=0)
+    def endless(begun):
+        ray.get(begun.open.remote())
+        while True:
+            time.sleep(0.01)
+
+    begun = Gate.remote()
+    ref = endless.remote(begun)
+    ray.get(begun.wait.remote())
+    ray.cancel(ref)
+    with pytest.raises(ray.exceptions.TaskCancelledError):
+        ray.get(ref)
+    task = until(lambda: state.get_task(ref.task_id().hex()), lambda found: found and found.state == "FAILED")
+    assert task.error_type == "TASK_CANCELLED" and "was cancelled" in task.error_message
 
 
 def test_objects(cluster):

@@ -100,3 +100,26 @@ def test_generator_that_fails_is_retried(tmp_path):
 
     assert ray.get(f.remote()) == [1, 2]
     assert len(os.listdir(tmp_path)) == 3
+
+
+def test_options_given_as_bools():
+    @ray.remote(num_cpus=True, max_retries=False, max_calls=True, num_returns=True)
+    def held():
+        return ray.get_runtime_context().get_assigned_resources()
+
+    @ray.remote(num_cpus=True, max_restarts=True, max_concurrency=False, max_task_retries=False, max_pending_calls=True)
+    class Held:
+        def resources(self):
+            return ray.get_runtime_context().get_assigned_resources()
+
+    assert ray.get(held.remote()) == {"CPU": 1}
+    assert ray.get(held.options(num_cpus=False, resources={"thing": True}).remote()) == {"thing": 1}
+    assert ray.get(Held.remote().resources.options(max_task_retries=True).remote()) == {"CPU": 1}
+
+
+@pytest.mark.parametrize("index", [-2, 0, 1])
+def test_a_bundle_without_a_placement_group_is_refused_where_it_is_used(index):
+    for remote in (ray.remote(lambda: 1), ray.remote(type("A", (), {}))):
+        with pytest.raises(ValueError, match=f"placement_group_bundle_index is {index}"):
+            remote.options(placement_group_bundle_index=index).remote()
+    assert ray.get(ray.remote(lambda: 1).options(placement_group_bundle_index=-1).remote()) == 1

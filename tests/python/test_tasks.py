@@ -286,6 +286,17 @@ def test_omp_threads_follow_cpus():
         assert ray.get([threads.remote(), threads.options(num_cpus=3).remote(), threads.options(num_cpus=0).remote()]) == ["1", "3", "1"]
 
 
+def test_the_task_name_of_a_thread_without_a_task():
+    @ray.remote
+    def in_a_thread():
+        import concurrent.futures
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            return pool.submit(ray.get_runtime_context().get_task_name).result()
+
+    assert ray.get([in_a_thread.remote(), in_a_thread.options(name="named").remote()]) == ["", ""]
+    assert ray.get_runtime_context().get_task_name() is None      # on a driver
+
+
 def test_context():
     @ray.remote
     def facts():

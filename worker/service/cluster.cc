@@ -63,7 +63,8 @@ void Worker::Impl::deliver_logs(Lock& lock) {
 
 uint32_t Worker::Impl::event_error(const proto::ErrorValue& error) {
   constexpr size_t kMaxMessage = 500, kMaxTraceback = 4000;
-  const std::string_view type = error.cause_class().empty() ? error_type_name(error) : error.cause_class();
+  std::string_view type = error.cause_class().empty() ? error_type_name(error) : error.cause_class();
+  if (type == "ray.exceptions.TaskCancelledError") type = "TASK_CANCELLED";    // what the interruption of a running task raised
   return events.string(fmt::format("{}\n{}\n{}", type, shortened(error.message(), kMaxMessage), shortened(error.traceback(), kMaxTraceback)));
 }
 

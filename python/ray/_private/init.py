@@ -10,7 +10,7 @@ from ray import _raylet
 from ray._private import worker as worker_module
 from ray._private.errors import IO, NOT_FOUND, PROTOCOL, TIMEOUT, UNAVAILABLE, WRONG_CLUSTER, WRONG_VERSION
 from ray._private.interrupts import deferred_interrupts
-from ray._private.options import _check_number, check_resources, not_in_release
+from ray._private.options import _check_number, check_resources, cut_amount, cut_amounts, not_in_release
 
 TYPE_CHECKING = False        # not typing's: see absent.py
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _check_arguments(given: dict):
     memory = given["object_store_memory"]
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, (int, float)) or not 0 < memory < 2**63):
         raise ValueError(f"object_store_memory: expected a positive number of bytes, got {memory!r}")
-    _check_number("_memory", hidden.get("_memory"))
+    _check_number("memory", hidden.get("_memory"))
     if given["logging_config"] is not None:
         from ray._private.logging_config import LoggingConfig
         if not isinstance(given["logging_config"], LoggingConfig):
@@ -376,11 +376,12 @@ def _setting(value) -> str:
 
 def _start(given: dict) -> dict:
     hidden = given["kwargs"]
+    memory = hidden.get("_memory")
     reap()
     node = _raylet.start_node({
         "head": True, "port": 0, "node_ip": hidden.get("_node_ip_address") or os.environ.get("RAY_NODE_IP_ADDRESS") or "127.0.0.1",
-        "num_cpus": given["num_cpus"], "num_gpus": given["num_gpus"], "resources": given["resources"], "labels": given["labels"],
-        "object_store_memory": given["object_store_memory"], "memory": hidden.get("_memory"), "node_name": hidden.get("_node_name"),
+        "num_cpus": given["num_cpus"], "num_gpus": given["num_gpus"], "resources": cut_amounts(given["resources"] or {}), "labels": given["labels"],
+        "object_store_memory": given["object_store_memory"], "memory": memory and cut_amount("memory", memory), "node_name": hidden.get("_node_name"),
         "temp_dir": hidden.get("_temp_dir"), "plasma_directory": hidden.get("_plasma_directory"), "python_executable": sys.executable,
         "system_config": {key: _setting(value) for key, value in (hidden.get("_system_config") or {}).items()}, "private_to_parent": True,
         "include_dashboard": given["include_dashboard"] is not False, "dashboard_host": given["dashboard_host"], "dashboard_port": given["dashboard_port"],

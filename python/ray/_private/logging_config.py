@@ -51,10 +51,10 @@ def _context() -> dict:
     task = current_task_info() if global_worker.mode == WORKER_MODE else None
     out = {"job_id": (task or known)["job_id"].hex(), "worker_id": known["worker_id"].hex(), "node_id": known["node_id"].hex()}
     if task:
-        from ray.runtime_context import function_name
+        from ray.runtime_context import function_name, task_name
         if "actor_id" in task:
             out["actor_id"] = task["actor_id"].hex()
-        out.update(task_id=task["task_id"].hex(), task_name=task["task_name"], task_func_name=function_name(task))
+        out.update(task_id=task["task_id"].hex(), task_name=task_name(task), task_func_name=function_name(task))
         if task.get("actor_name"):
             out["actor_name"] = task["actor_name"]
     return out

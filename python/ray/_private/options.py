@@ -5,6 +5,7 @@ import math
 
 _NONE = type(None)
 _MAX_AMOUNT = 10**14          # of a resource, as in common/resources
+_MAX_FRACTIONAL = 10**8       # of a resource: of more, a float no longer tells ten-thousandths apart as exactly as common/resources wants them
 _MAX_RETURNS = 1_000_000      # every return is a reference of its own, in this process
 _MAX_COUNT = 2**31 - 1
 _NUMBER = (int, float, _NONE)
@@ -58,6 +59,22 @@ def require_present(options: dict):
             raise not_in_release(nothing[1])
 
 
+def cut_amount(name: str, value: float) -> float:
+    """The amount of a resource as the scheduler counts it: what is finer than 0.0001 is cut off, of memory what is finer than a byte, as Ray does: num_gpus=1/3 is
+    0.3333, and three of them fit on one."""
+    if name == "memory" or value > _MAX_FRACTIONAL:
+        return float(int(value))
+    units = value * 10_000
+    nearest = round(units)      # 0.0003 * 10000 is less than 3
+    return (nearest if abs(units - nearest) < 1e-6 else math.floor(units)) / 10_000
+
+
+def cut_amounts(amounts: dict) -> dict:
+    """By resource name; what is nothing is left out."""
+    cut = {name: cut_amount(name, amount) for name, amount in amounts.items()}
+    return {name: amount for name, amount in cut.items() if amount}
+
+
 def _check_number(name: str, value, whole: bool = False):
     if value is None:
         return
@@ -67,7 +84,7 @@ def _check_number(name: str, value, whole: bool = False):
         raise ValueError(f"The keyword '{name}' only accepts None, 0 or a positive number, got {value}")
     if value > _MAX_AMOUNT:
         raise ValueError(f"The value of {name} is {_shown(value)}, more than the maximum of {_MAX_AMOUNT}")
-    if abs(value * 10_000 - round(value * 10_000)) > 1e-6 * max(1.0, abs(value)):
+    if value and name != "memory" and not cut_amount(name, value):
         raise ValueError(f"The precision of the fractional quantity of resource {name} cannot go beyond 0.0001, got {value}")
     if whole and value > 1 and value != int(value):
         raise ValueError(f"{name}: amounts above 1 must be whole numbers, got {value}")
@@ -80,9 +97,9 @@ def check_resources(resources: dict, where: str = "resources"):
             raise ValueError(f"{where}: names are non-empty strings, got {name!r}")
         if name in ("CPU", "GPU"):
             raise ValueError(f"Use the 'num_{name.lower()}s' keyword instead of '{name}' in 'resources' keyword")
-        if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+        if not isinstance(amount, (int, float)):
             raise TypeError(f"{where}[{name!r}]: expected a number, got {type(amount).__name__}")
-        _check_number(f'{where}["{name}"]', amount)
+        _check_number("memory" if name == "memory" else f'{where}["{name}"]', amount)
 
 
 def _shown(number) -> str:
@@ -121,13 +138,16 @@ def _check_strategy(value):
 
 
 def _check_types(options: dict, table: dict, kind: str):
+    """Also makes True and False the ints they are, in `options`, where an int is taken: num_gpus=torch.cuda.is_available()."""
     for key, value in options.items():
         types = table.get(key)
         if types is None:
             raise ValueError(f"Invalid option keyword {key} for {kind}. Valid ones are {sorted(table)}.")
-        if object not in types and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types and key != "num_returns")):
+        if object not in types and not isinstance(value, types):
             names = [t.__name__ if t is not _NONE else "None" for t in types]
             raise TypeError(f"The type of keyword '{key}' must be {names}, but received type {type(value).__name__}")
+        if isinstance(value, bool) and int in types and bool not in types:
+            options[key] = int(value)
 
 
 def _check_retry_exceptions(retry, error: type[Exception]):
@@ -159,8 +179,6 @@ def validate(options: dict, table: dict, kind: str):
     check_returns(options.get("num_returns"))
     _check_retry_exceptions(options.get("retry_exceptions"), ValueError)
     _check_strategy(options.get("scheduling_strategy"))
-    if options.get("placement_group_bundle_index", -1) >= 0 and options.get("placement_group", "default") in (None, "default"):
-        raise ValueError(f"placement_group_bundle_index is {options['placement_group_bundle_index']}, but there is no placement group: give placement_group, too")
     _check_backpressure(options)
     if options.get("runtime_env"):
         from ray._private.runtime_env.submit import check_task_env
@@ -200,6 +218,8 @@ def validate_actor(options: dict):
 def check_use(options: dict):
     """What is refused when a task is submitted or an actor is created, not where its options are given."""
     _check_number("num_gpus", options.get("num_gpus"), whole=True)
+    if options.get("placement_group_bundle_index", -1) != -1 and options.get("placement_group", "default") in (None, "default"):
+        raise ValueError(f"placement_group_bundle_index is {options['placement_group_bundle_index']}, but there is no placement group: give placement_group, too")
     strategy = options.get("scheduling_strategy")
     if isinstance(strategy, str) and strategy not in ("DEFAULT", "SPREAD"):
         raise ValueError(f"Invalid scheduling strategy {strategy!r}: 'DEFAULT' and 'SPREAD' are known")
@@ -246,7 +266,7 @@ def resources_of(options: dict, default_cpus: float) -> dict:
         amounts["memory"] = options["memory"]
     if options.get("accelerator_type"):
         amounts[f"accelerator_type:{options['accelerator_type']}"] = 0.001
-    return {name: float(amount) for name, amount in amounts.items() if amount}
+    return cut_amounts(amounts)
 
 
 def strategy_of(options: dict) -> dict:
