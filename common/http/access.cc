@@ -25,9 +25,9 @@ std::string cookie(const Request& request, std::string_view name) {
   return "";
 }
 
-std::string without_usual_port(std::string host, std::string_view scheme) {
+std::string_view without_usual_port(std::string_view host, std::string_view scheme) {
   const std::string_view port = scheme == "http://" ? ":80" : ":443";
-  if (host.ends_with(port)) host.resize(host.size() - port.size());
+  if (host.ends_with(port)) host.remove_suffix(port.size());
   return host;
 }
 
@@ -35,7 +35,7 @@ std::string without_usual_port(std::string host, std::string_view scheme) {
 std::string host_of_origin(std::string origin) {
   std::transform(origin.begin(), origin.end(), origin.begin(), [](unsigned char c) { return std::tolower(c); });
   for (std::string_view scheme : {"http://", "https://"}) {
-    if (origin.starts_with(scheme)) return without_usual_port(origin.substr(scheme.size()), scheme);
+    if (origin.starts_with(scheme)) return std::string(without_usual_port(std::string_view(origin).substr(scheme.size()), scheme));
   }
   return "";
 }
