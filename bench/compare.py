@@ -89,7 +89,7 @@ def main():
             for key, value in programs["ours"].items():
                 other = programs.get("ray", {}).get(key)
                 print(f"{key:50s} {value:10.3f}" + (f" {other:10.3f}   {other / value if value else 0:7.1f}x" if other is not None else ""))
-            recording = run(systems["ours"], environment(roots["ours"], True), "recording_cost.py", ["--turns", "2", "--seconds", "0.5"] if args.quick else [], roots["ours"])
+            recording = run(systems["ours"], environment(roots["ours"], True), "recording_cost.py", ["--turns", "10"] if args.quick else [], roots["ours"])
             results["recording"] = recording
             for key, value in recording.items():
                 print(f"{key:50s} {value:10.1f} %")

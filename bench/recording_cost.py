@@ -1,96 +1,140 @@
-"""What recording tasks for the history costs a task: the same lines with it and without (RAY_task_events_report_interval_ms=0), in turns, in one run.
+"""What recording tasks for the history costs a task: two kinds of workers in one cluster, one of which does not record (RAY_task_events_report_interval_ms=0 in its
+runtime environment), take turns.
 
-Each turn is a cluster of its own. What is compared is the CPU time of all its processes - driver, workers, daemons - for each task, in the cheapest quarter of the turns with and without:
-what else runs on the machine makes turns dearer, never cheaper. Prints and writes (--out) {name: percent}.
+Compared is the CPU time for each task: of the driver and all workers in many short turns, which differ less from their neighbours than the machine does from minute to
+minute, and of the daemons, which hear of the tasks later, in a few long ones. Printed is the median and how far it may be off (of the short turns, 1.57 interquartile
+ranges by the root of their number). Writes (--out) {name: percent}.
 """
 
 import argparse
 import json
 import os
-import subprocess
-import sys
+import pathlib
+import statistics
+import time
 import uuid
 
-CHILD = r"""
-import json, os, pathlib, sys, time
-import ray
+MARK = f"RT_RECORDING_COST={uuid.uuid4().hex}"      # in the environment of all that this starts
+KINDS = {True: {"env_vars": {"RT_RECORDS": "1"}}, False: {"env_vars": {"RAY_task_events_report_interval_ms": "0"}}}      # alike but for that
+LONG_TURNS = 5
+DAEMONS = ("ray-head", "ray-node-manager", "ray-object-store")
 
-MARK = b"RT_RECORDING_COST=" + os.environ["RT_RECORDING_COST"].encode()
 
-def cpu_seconds():
-    total = 0
+def processes():
+    """{True: of the daemons, False: the workers} of this cluster."""
+    found = {True: [], False: []}
     for process in pathlib.Path("/proc").iterdir():
         try:
-            if process.name.isdigit() and MARK in (process / "environ").read_bytes().split(b"\0"):
-                total += sum(int((thread / "schedstat").read_text().split()[0]) for thread in (process / "task").iterdir())
+            if process.name.isdigit() and int(process.name) != os.getpid() and MARK.encode() in (process / "environ").read_bytes().split(b"\0"):
+                program = pathlib.Path(os.fsdecode((process / "cmdline").read_bytes().split(b"\0")[0])).name
+                found[program in DAEMONS].append(process)
         except OSError:
             pass        # it has ended, or is not ours
+    return found
+
+
+def cpu_seconds(of):
+    total = 0
+    for process in of:
+        try:
+            total += sum(int((thread / "schedstat").read_text().split()[0]) for thread in (process / "task").iterdir())
+        except OSError:
+            pass        # it has ended: this turn is an outlier
     return total / 1e9
 
-seconds = float(sys.argv[1])
-ray.init(num_cpus=2, log_to_driver=False)
 
-@ray.remote
-def small():
-    return b"ok"
-
-@ray.remote(num_cpus=0)
-class Actor:
-    def small(self):
+def lines(ray):
+    """{name: {recording: what runs some tasks and returns how many}}"""
+    @ray.remote(num_cpus=2)      # of four: the pool has place for two workers of each kind
+    def small():
         return b"ok"
 
-actor = Actor.remote()
-lines = {
-    "tasks async": (1000, lambda: ray.get([small.remote() for _ in range(1000)])),
-    "tasks sync": (100, lambda: [ray.get(small.remote()) for _ in range(100)]),
-    "actor calls async": (1000, lambda: ray.get([actor.small.remote() for _ in range(1000)])),
-}
-rates = {}
-for name, (count, once) in lines.items():
-    end = time.perf_counter() + seconds / 4
-    while time.perf_counter() < end:
-        once()
-    calls, begin, used = 0, time.perf_counter(), cpu_seconds()
-    while time.perf_counter() - begin < seconds:
-        once()
-        calls += count
-    time.sleep(0.5)     # what was recorded is on its way
-    rates[name] = calls / (cpu_seconds() - used)
-ray.shutdown()
-print(json.dumps(rates))
-"""
+    @ray.remote(num_cpus=0)
+    class Actor:
+        def small(self):
+            return b"ok"
+
+    def burst(call):
+        ray.get([call() for _ in range(1000)])
+        return 1000
+
+    def single(call):
+        for _ in range(50):
+            ray.get(call())
+        return 50
+
+    tasks = {recording: small.options(runtime_env=kind).remote for recording, kind in KINDS.items()}
+    actors = {recording: Actor.options(runtime_env=kind).remote() for recording, kind in KINDS.items()}
+    return {"tasks async": {recording: lambda call=call: burst(call) for recording, call in tasks.items()},
+            "tasks sync": {recording: lambda call=call: single(call) for recording, call in tasks.items()},
+            "actor calls async": {recording: lambda actor=actor: burst(actor.small.remote) for recording, actor in actors.items()}}
 
 
-def turn(recording, seconds):
-    env = {key: value for key, value in os.environ.items() if key != "RAY_task_events_report_interval_ms"}
-    env["RT_RECORDING_COST"] = uuid.uuid4().hex
-    if not recording:
-        env["RAY_task_events_report_interval_ms"] = "0"
-    return json.loads(subprocess.run([sys.executable, "-c", CHILD, str(seconds)], env=env, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+def turn(run, seconds):
+    """(CPU seconds of the driver and the workers, tasks)"""
+    run()      # leases and caches are this kind's now
+    workers = processes()[False]
+    before = cpu_seconds(workers)
+    own = time.process_time()
+    tasks, until = 0, time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        tasks += run()
+    own = time.process_time() - own
+    return own + cpu_seconds(workers) - before, tasks
+
+
+def in_turns(turns):
+    return [(True, False) if number % 2 else (False, True) for number in range(turns)]
+
+
+def daemons_cost(run):
+    """CPU seconds of the daemons for each task, until they have heard of the last."""
+    daemons = processes()[True]
+    before = cpu_seconds(daemons)
+    _, tasks = turn(run, 1.5)
+    time.sleep(0.6)
+    return (cpu_seconds(daemons) - before) / tasks
 
 
 def measure(turns, seconds):
-    costs = {}
-    for number in range(turns):
-        for recording in ((True, False) if number % 2 else (False, True)):
-            for name, rate in turn(recording, seconds).items():
-                costs.setdefault(name, {True: [], False: []})[recording].append(1 / rate)
-    cheap = {name: {recording: sorted(of)[len(of) // 4] for recording, of in both.items()} for name, both in costs.items()}
-    return {f"recording_cost_percent: {name}": 100 * (both[True] / both[False] - 1) for name, both in cheap.items()}
+    """{name: (percent, how far it may be off)}."""
+    import ray
+    key, _, value = MARK.partition("=")
+    os.environ[key] = value
+    ray.init(num_cpus=4, log_to_driver=False)
+    found = {}
+    for name, runs in lines(ray).items():
+        for run in runs.values():
+            turn(run, 0.3)
+        extra, costs = [], []
+        for recording in in_turns(turns):
+            took = {kind: turn(runs[kind], seconds) for kind in recording}
+            cost = {kind: cpu / tasks for kind, (cpu, tasks) in took.items()}
+            extra.append(cost[True] / cost[False] - 1)
+            costs.append(cost[False])
+        of_daemons = {True: [], False: []}
+        for recording in in_turns(LONG_TURNS):
+            for kind in recording:
+                of_daemons[kind].append(daemons_cost(runs[kind]))
+        later = (statistics.median(of_daemons[True]) - statistics.median(of_daemons[False])) / statistics.median(costs)
+        low, median, high = statistics.quantiles(extra, n=4)
+        found[f"recording_cost_percent: {name}"] = (100 * (median + later), 157 * (high - low) / turns**0.5)
+    ray.shutdown()
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--turns", type=int, default=150)
+    parser.add_argument("--seconds", type=float, default=0.12)
     parser.add_argument("--out")
     options = parser.parse_args()
     found = measure(options.turns, options.seconds)
-    for name, percent in found.items():
-        print(f"{name:46s} {percent:6.1f} %", flush=True)
+    for name, (percent, error) in found.items():
+        print(f"{name:46s} {percent:6.1f} % +- {error:.1f}", flush=True)
     if options.out:
         with open(options.out, "w") as file:
-            json.dump(found, file)
+            json.dump({name: percent for name, (percent, _) in found.items()}, file)
 
 
 if __name__ == "__main__":
