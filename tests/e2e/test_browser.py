@@ -160,7 +160,7 @@ def test_what_is_used_is_shown_of_the_cluster_and_of_each_node(page):
     page.until("document.querySelector('.bar i').style.width === '25%'")
     show(page, "Nodes", "ALIVE")
     page.has("1/4 CPU")
-    page.until("/\\d %\\s+[\\d.]+ GiB of [\\d.]+ GiB\\s+4.8 MiB/.test(document.body.innerText)")
+    page.until("/\\d %\\s+[\\d.]+ [MG]iB of [\\d.]+ GiB\\s+4.8 MiB/.test(document.body.innerText)")
 
 
 def test_an_actor_s_stack_trace(page):
