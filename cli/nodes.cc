@@ -27,17 +27,16 @@ std::string resources_text(const proto::Node& node) {
 Status show(const CommandLine& line) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest()));
-  std::vector<proto::Node> nodes(reply.nodes().begin(), reply.nodes().end());
   if (line.for_programs()) {
-    print_data(line, api_json::nodes_json(nodes));
+    print_data(line, api_json::nodes_json(reply.nodes()));
     return {};
   }
   std::vector<Words> rows = {{"NODE ID", "STATE", "ADDRESS", "NAME", "ROLE", "RESOURCES"}};
-  for (const auto& node : nodes) {
+  for (const auto& node : reply.nodes()) {
     rows.push_back({to_hex(node.node_id()), node.draining() && node.alive() ? painted("draining", Ink::kWarning) : node.alive() ? painted("alive", Ink::kGood) : painted("dead", Ink::kBad), fmt::format("{}:{}", node.ip(), node.port()), node.name(), node.is_head() ? "head" : "node",
                     node.alive() ? resources_text(node) : node.death_message()});
   }
-  print("{}", table(rows));
+  write_output(table(rows));
   return {};
 }
 

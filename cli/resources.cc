@@ -11,7 +11,7 @@ Status show(const CommandLine& line, api_json::Amount amount) {
   proto::GetNodesRequest request;
   request.set_alive_only(true);
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, request));
-  print_resources(line, api_json::resources_json({reply.nodes().begin(), reply.nodes().end()}, amount));
+  print_resources(line, api_json::resources_json(reply.nodes(), amount));
   return {};
 }
 

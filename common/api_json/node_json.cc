@@ -1,33 +1,39 @@
 #include "common/api_json/node_json.h"
 
 #include <cstdlib>
+#include <map>
+#include <string_view>
 
 #include "common/base/ids.h"
-#include "common/resources/resource_set.h"
 
 namespace rt::api_json {
 namespace {
 
 constexpr const char* kNodeIdLabel = "ray.io/node-id";
 
-Json amounts(const ResourceSet& set) {
-  Json json = Json::object();
-  for (const auto& [name, units] : set.all()) json[name] = static_cast<double>(units) / ResourceSet::kUnit;
-  return json;
-}
-
-Json labels_of(const proto::Node& node, const std::string& node_id) {
-  std::map<std::string, std::string> labels(node.labels().begin(), node.labels().end());
-  labels[kNodeIdLabel] = node_id;
-  labels.erase(kMetricsPortLabel);
-  Json json = Json::object();
-  for (const auto& [name, value] : labels) json[name] = value;
-  return json;
-}
-
 }  // namespace
 
-Json amounts_json(const proto::Resources& resources) { return amounts(ResourceSet::from_proto(resources)); }
+Json amounts_json(const ResourceSet& resources) {
+  Json::object_t json;
+  json.reserve(resources.all().size());      // and no look for equal names: a cluster has one of each node's own
+  for (const auto& [name, units] : resources.all()) json.emplace_back(name, static_cast<double>(units) / ResourceSet::kUnit);
+  return json;
+}
+Json amounts_json(const proto::Resources& resources) { return amounts_json(ResourceSet::from_proto(resources)); }
+
+Json node_resources_json(const proto::Node& node) { return node.alive() ? amounts_json(node.total()) : Json::object(); }
+
+Json node_labels_json(const proto::Node& node, const std::string& node_id) {
+  std::map<std::string_view, std::string_view> labels(node.labels().begin(), node.labels().end());
+  labels[kNodeIdLabel] = node_id;
+  labels.erase(kMetricsPortLabel);
+  Json::object_t json;
+  json.reserve(labels.size());
+  for (const auto& [name, value] : labels) json.emplace_back(name, value);
+  return json;
+}
+
+const std::string& node_name(const proto::Node& node) { return node.name().empty() ? node.ip() : node.name(); }
 
 int metrics_port(const proto::Node& node) {
   auto label = node.labels().find(kMetricsPortLabel);
@@ -36,30 +42,24 @@ int metrics_port(const proto::Node& node) {
 
 Json node_json(const proto::Node& node) {
   std::string node_id = to_hex(node.node_id());
-  return {{"NodeID", node_id},
-          {"Alive", node.alive()},
-          {"NodeManagerAddress", node.ip()},
-          {"NodeManagerHostname", node.hostname()},
-          {"NodeManagerPort", node.port()},
-          {"ObjectManagerPort", node.port()},       // one port is the front door of all of a node's processes
-          {"ObjectStoreSocketName", node.object_store_socket()},
-          {"RayletSocketName", node.node_manager_socket()},
-          {"MetricsExportPort", metrics_port(node)},
-          {"MetricsAgentPort", 0},
-          {"DashboardAgentListenPort", 0},
-          {"NodeName", node.name().empty() ? node.ip() : node.name()},
-          {"RuntimeEnvAgentPort", 0},
-          {"DeathReason", node.death_reason()},
-          {"DeathReasonMessage", node.death_message()},
-          {"alive", node.alive()},
-          {"Resources", node.alive() ? amounts_json(node.total()) : Json::object()},
-          {"Labels", labels_of(node, node_id)}};
-}
-
-Json nodes_json(const std::vector<proto::Node>& nodes) {
-  Json json = Json::array();
-  for (const auto& node : nodes) json.push_back(node_json(node));
-  return json;
+  return object_of({{"NodeID", node_id},
+                    {"Alive", node.alive()},
+                    {"NodeManagerAddress", node.ip()},
+                    {"NodeManagerHostname", node.hostname()},
+                    {"NodeManagerPort", node.port()},
+                    {"ObjectManagerPort", node.port()},       // one port is the front door of all of a node's processes
+                    {"ObjectStoreSocketName", node.object_store_socket()},
+                    {"RayletSocketName", node.node_manager_socket()},
+                    {"MetricsExportPort", metrics_port(node)},
+                    {"MetricsAgentPort", 0},
+                    {"DashboardAgentListenPort", 0},
+                    {"NodeName", node_name(node)},
+                    {"RuntimeEnvAgentPort", 0},
+                    {"DeathReason", node.death_reason()},
+                    {"DeathReasonMessage", node.death_message()},
+                    {"alive", node.alive()},
+                    {"Resources", node_resources_json(node)},
+                    {"Labels", node_labels_json(node, node_id)}});
 }
 
 Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address, bool https) {
@@ -76,14 +76,6 @@ Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& he
   Json groups = Json::array();
   groups.push_back(std::move(group));
   return groups;
-}
-
-Json resources_json(const std::vector<proto::Node>& nodes, Amount amount) {
-  ResourceSet sum;
-  for (const auto& node : nodes) {
-    if (node.alive()) sum.add(ResourceSet::from_proto(amount == Amount::kTotal ? node.total() : node.available()));
-  }
-  return amounts(sum);
 }
 
 }  // namespace rt::api_json

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "common/base/clock.h"
@@ -30,14 +31,14 @@ class Asking {
     proto::GetNodesRequest request;
     request.set_alive_only(alive_only);
     RT_ASSIGN(auto reply, sources_->ask_head(&Head::GetNodes, request));
-    return std::vector<proto::Node>(reply.nodes().begin(), reply.nodes().end());
+    return std::vector<proto::Node>(std::make_move_iterator(reply.mutable_nodes()->begin()), std::make_move_iterator(reply.mutable_nodes()->end()));
   }
 
   Result<std::vector<proto::ActorInfo>> actors() {
     proto::ListActorsRequest request;
     request.set_all_namespaces(true);
     RT_ASSIGN(auto reply, sources_->ask_head(&Head::ListActors, request));
-    return std::vector<proto::ActorInfo>(reply.actors().begin(), reply.actors().end());
+    return std::vector<proto::ActorInfo>(std::make_move_iterator(reply.mutable_actors()->begin()), std::make_move_iterator(reply.mutable_actors()->end()));
   }
 
   static Sources::Place place_of(const proto::Node& node) {
@@ -153,9 +154,9 @@ Result<Answer> Asking::list_rows() {
   int64_t filtered = 0;
   if (!all.empty()) {
     RT_ASSIGN(Filters filters, Filters::bind(resource_, query_.filters));
-    for (const Json& row : all) {
+    for (Json& row : all) {
       if (!filters.match([&](int column) { return field_of(row, resource_, column); })) continue;
-      if (++filtered <= query_.limit) result.push_back(shown(row, resource_, query_.detail));
+      if (++filtered <= query_.limit) result.push_back(shown(std::move(row), resource_, query_.detail));
     }
   }
   return listed(static_cast<int64_t>(all.size()), filtered, std::move(result));
@@ -219,7 +220,7 @@ Result<Answer> Asking::list_tasks() {
   RT_ASSIGN(TaskQuery chosen, tasks(query_.limit));
   TaskQuery::Result found = chosen.rows();
   Json result = Json::array();
-  for (const Json& row : found.rows) result.push_back(shown(row, resource_, query_.detail));
+  for (Json& row : found.rows) result.push_back(shown(std::move(row), resource_, query_.detail));
   return listed(found.total, found.total, std::move(result));
 }
 

@@ -1,6 +1,7 @@
 #include "common/state/rows.h"
 
 #include <map>
+#include <utility>
 
 #include "common/api_json/node_json.h"
 #include "common/base/ids.h"
@@ -130,28 +131,29 @@ Json actor_row(const proto::ActorInfo& actor) {
   bool dead = actor.state() == proto::ACTOR_DEAD;
   const std::string& node = dead && actor.address().node_id().empty() ? actor.death().node_id() : actor.address().node_id();
   int pid = dead && actor.pid() == 0 ? actor.death().pid() : actor.pid();
-  return {{"actor_id", to_hex(spec.actor_id())}, {"class_name", spec.class_name()}, {"state", actor_state(actor.state())}, {"job_id", to_hex(spec.job_id())},
-          {"name", spec.name()}, {"node_id", optional_hex(node)}, {"pid", pid}, {"ray_namespace", spec.ray_namespace()},
-          {"serialized_runtime_env", spec.creation().runtime_env().empty() ? "{}" : spec.creation().runtime_env()},
-          {"required_resources", api_json::amounts_json(spec.creation().resources())}, {"death_cause", dead ? death_cause(actor) : Json()},
-          {"is_detached", spec.detached()}, {"placement_group_id", nullptr}, {"repr_name", ""}, {"num_restarts", actor.num_restarts()},
-          {"num_restarts_due_to_lineage_reconstruction", 0}, {"num_restarts_due_to_node_preemption", 0}, {"call_site", optional_text(spec.creation().call_site())},
-          {"label_selector", Json::object()}, {"fallback_strategy", nullptr}};
+  return api_json::object_of({{"actor_id", to_hex(spec.actor_id())}, {"class_name", spec.class_name()}, {"state", actor_state(actor.state())}, {"job_id", to_hex(spec.job_id())},
+                              {"name", spec.name()}, {"node_id", optional_hex(node)}, {"pid", pid}, {"ray_namespace", spec.ray_namespace()},
+                              {"serialized_runtime_env", spec.creation().runtime_env().empty() ? "{}" : spec.creation().runtime_env()},
+                              {"required_resources", api_json::amounts_json(spec.creation().resources())}, {"death_cause", dead ? death_cause(actor) : Json()},
+                              {"is_detached", spec.detached()}, {"placement_group_id", nullptr}, {"repr_name", ""}, {"num_restarts", actor.num_restarts()},
+                              {"num_restarts_due_to_lineage_reconstruction", 0}, {"num_restarts_due_to_node_preemption", 0}, {"call_site", optional_text(spec.creation().call_site())},
+                              {"label_selector", Json::object()}, {"fallback_strategy", nullptr}});
 }
 
 Json node_row(const proto::Node& node) {
-  Json shown = api_json::node_json(node);
-  return {{"node_id", to_hex(node.node_id())}, {"node_ip", node.ip()}, {"is_head_node", node.is_head()}, {"state", node.alive() ? "ALIVE" : "DEAD"},
-          {"state_message", node.alive() ? Json() : optional_text(node.death_message())}, {"node_name", shown["NodeName"]},
-          {"resources_total", shown["Resources"]}, {"labels", shown["Labels"]}, {"start_time_ms", node.start_time_ms()}, {"end_time_ms", node.end_time_ms()}};
+  std::string id = to_hex(node.node_id());
+  Json labels = api_json::node_labels_json(node, id);
+  return api_json::object_of({{"node_id", std::move(id)}, {"node_ip", node.ip()}, {"is_head_node", node.is_head()}, {"state", node.alive() ? "ALIVE" : "DEAD"},
+                              {"state_message", node.alive() ? Json() : optional_text(node.death_message())}, {"node_name", api_json::node_name(node)},
+                              {"resources_total", api_json::node_resources_json(node)}, {"labels", std::move(labels)}, {"start_time_ms", node.start_time_ms()}, {"end_time_ms", node.end_time_ms()}});
 }
 
 Json worker_row(const proto::ProcessInfo& process, const proto::Node& node) {
   bool alive = process.alive();
-  return {{"worker_id", to_hex(process.worker_id())}, {"is_alive", alive}, {"worker_type", process.is_driver() ? "DRIVER" : "WORKER"},
-          {"exit_type", alive ? Json() : Json(exit_type(process))}, {"node_id", to_hex(node.node_id())}, {"ip", node.ip()}, {"pid", process.pid()},
-          {"exit_detail", alive ? Json() : optional_text(process.exit().message())}, {"worker_launch_time_ms", nullptr}, {"worker_launched_time_ms", nullptr},
-          {"start_time_ms", process.start_time_ms()}, {"end_time_ms", process.end_time_ms()}, {"debugger_port", nullptr}, {"num_paused_threads", nullptr}};
+  return api_json::object_of({{"worker_id", to_hex(process.worker_id())}, {"is_alive", alive}, {"worker_type", process.is_driver() ? "DRIVER" : "WORKER"},
+                              {"exit_type", alive ? Json() : Json(exit_type(process))}, {"node_id", to_hex(node.node_id())}, {"ip", node.ip()}, {"pid", process.pid()},
+                              {"exit_detail", alive ? Json() : optional_text(process.exit().message())}, {"worker_launch_time_ms", nullptr}, {"worker_launched_time_ms", nullptr},
+                              {"start_time_ms", process.start_time_ms()}, {"end_time_ms", process.end_time_ms()}, {"debugger_port", nullptr}, {"num_paused_threads", nullptr}});
 }
 
 Json runtime_env_row(const proto::RuntimeEnvInfo& env, const proto::Node& node) {
@@ -160,9 +162,9 @@ Json runtime_env_row(const proto::RuntimeEnvInfo& env, const proto::Node& node) 
 }
 
 Json object_row(const proto::ObjectRecord& object, const proto::ObjectRecords& process) {
-  return {{"object_id", to_hex(object.object_id())}, {"object_size", object.size()}, {"task_status", task_status(object)}, {"attempt_number", object.attempt() + 1},
-          {"reference_type", reference_type(object)}, {"call_site", object.call_site().empty() ? "disabled" : object.call_site()},
-          {"type", process.is_driver() ? "DRIVER" : "WORKER"}, {"pid", process.pid()}, {"ip", process.ip()}};
+  return api_json::object_of({{"object_id", to_hex(object.object_id())}, {"object_size", object.size()}, {"task_status", task_status(object)}, {"attempt_number", object.attempt() + 1},
+                              {"reference_type", reference_type(object)}, {"call_site", object.call_site().empty() ? "disabled" : object.call_site()},
+                              {"type", process.is_driver() ? "DRIVER" : "WORKER"}, {"pid", process.pid()}, {"ip", process.ip()}});
 }
 
 std::vector<Json> job_rows(const proto::GetJobsReply& drivers, const proto::SubmittedJobsReply& submitted) {
@@ -191,12 +193,13 @@ Field field_of(const Json& row, const Resource& resource, int column) {
   return value->is_string() ? value->get<std::string>() : value->dump();
 }
 
-Json shown(const Json& row, const Resource& resource, bool detail) {
-  Json out = Json::object();
+Json shown(Json row, const Resource& resource, bool detail) {
+  Json::object_t out;
+  out.reserve(resource.columns.size());
   for (const Column& column : resource.columns) {
     if (column.detail && !detail) continue;
     auto value = row.find(column.name);
-    out[column.name] = value == row.end() ? Json() : *value;
+    out.emplace_back(column.name, value == row.end() ? Json() : std::move(*value));
   }
   return out;
 }

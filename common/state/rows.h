@@ -34,6 +34,6 @@ Json optional_hex(const std::string& bytes);
 // A value of a row as filters see it.
 Field field_of(const Json& row, const Resource& resource, int column);
 // The row's columns, those of the detail only if wanted.
-Json shown(const Json& row, const Resource& resource, bool detail);
+Json shown(Json row, const Resource& resource, bool detail);
 
 }  // namespace rt::state

@@ -127,20 +127,19 @@ std::string usage_summary(const proto::ClusterStatusReply& status) {
 
 api_json::Json status_json(const proto::ClusterStatusReply& status) {
   using api_json::Json;
-  std::vector<proto::Node> nodes(status.nodes().begin(), status.nodes().end());
   Json demands = Json::array();
   for (const auto& demand : status.demands()) {
     demands.push_back({{"resources", api_json::amounts_json(demand.resources())}, {"count", demand.count()}, {"infeasible", demand.infeasible()}, {"what", demand.what()}});
   }
   Json failures = Json::array();
   for (const auto& failure : status.recent_failures()) failures.push_back(failure);
-  return {{"time_ms", status.wall_time_ms()},
-          {"session_name", status.session_name()},
-          {"nodes", api_json::nodes_json(nodes)},
-          {"cluster_resources", api_json::resources_json(nodes, api_json::Amount::kTotal)},
-          {"available_resources", api_json::resources_json(nodes, api_json::Amount::kAvailable)},
-          {"pending_demands", demands},
-          {"recent_failures", failures}};
+  return api_json::object_of({{"time_ms", status.wall_time_ms()},
+                              {"session_name", status.session_name()},
+                              {"nodes", api_json::nodes_json(status.nodes())},
+                              {"cluster_resources", api_json::resources_json(status.nodes(), api_json::Amount::kTotal)},
+                              {"available_resources", api_json::resources_json(status.nodes(), api_json::Amount::kAvailable)},
+                              {"pending_demands", std::move(demands)},
+                              {"recent_failures", std::move(failures)}});
 }
 
 }  // namespace rt::state

@@ -122,6 +122,7 @@ TEST_F(ManyNodes, StatusHasALineForEach) {
   EXPECT_THAT(text, HasSubstr("/80000.0 GPU\n"));
   EXPECT_EQ(lines(said("status -v"), "\nNode: worker-"), kNodes);
   EXPECT_EQ(lines(said("status --format=json"), "\"NodeID\""), kNodes);
+  EXPECT_EQ(lines(said("status --format=yaml"), " NodeID: "), kNodes);
 }
 
 TEST_F(ManyNodes, NodesHasARowForEach) {
@@ -129,6 +130,7 @@ TEST_F(ManyNodes, NodesHasARowForEach) {
   EXPECT_EQ(lines(text, "alive"), kNodes);
   EXPECT_THAT(text, HasSubstr("10.0.39.15:7000"));
   EXPECT_EQ(lines(said("nodes --format=json"), "\"NodeID\""), kNodes);
+  EXPECT_EQ(lines(said("nodes --format=yaml"), " NodeID: "), kNodes);
 }
 
 TEST_F(ManyNodes, ListShowsThemAll) {
