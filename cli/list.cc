@@ -23,7 +23,7 @@ Result<state::Query> query_of(const CommandLine& line, const state::Resource& re
 Status show(const CommandLine& line, const state::Query& query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   RT_ASSIGN(auto answer, state_list(cluster, query));
-  print("{}", list_text(answer.json["result"], line.get("format", "default"), query.detail, now_text()));
+  write_output(list_text(std::move(answer.json["result"]), line.get("format", "default"), query.detail, now_text()));
   RT_TRY(flush_output());
   warn_of_missing(answer.json);
   return {};

@@ -20,11 +20,18 @@ std::string table(const std::vector<Words>& rows) {
   }
   std::string out;
   for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += i + 1 < row.size() ? row[i] + std::string(widths[i] - columns_of(row[i]) + 2, ' ') : row[i];
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    for (size_t i = 0; i < row.size(); ++i) {
+      out += row[i];
+      if (i + 1 < row.size()) out.append(widths[i] - columns_of(row[i]) + 2, ' ');
+    }
+    end_row(&out);
   }
   return out;
+}
+
+void end_row(std::string* text) {
+  text->resize(text->find_last_not_of(' ') + 1);
+  *text += '\n';
 }
 
 std::string boxed(const std::string& line) {
@@ -37,7 +44,7 @@ std::string file_time(int64_t wall_ms) { return wall_ms <= 0 ? "" : fmt::format(
 std::string data_text(const CommandLine& line, const api_json::Json& data) {
   return line.get("format") == "json" ? data.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n" : yaml_document(data);
 }
-void print_data(const CommandLine& line, const api_json::Json& data) { print("{}", data_text(line, data)); }
+void print_data(const CommandLine& line, const api_json::Json& data) { write_output(data_text(line, data)); }
 
 void print_resources(const CommandLine& line, const api_json::Json& resources) {
   if (line.for_programs()) return print_data(line, resources);
@@ -46,7 +53,7 @@ void print_resources(const CommandLine& line, const api_json::Json& resources) {
     bool bytes = name == "memory" || name == "object_store_memory";
     rows.push_back({name, amount(value.get<double>()), bytes ? "(" + binary_bytes(value.get<double>()) + ")" : ""});
   }
-  print("{}", table(rows));
+  write_output(table(rows));
 }
 
 std::string text_of(const api_json::Json& row, const char* name) {

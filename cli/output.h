@@ -13,6 +13,8 @@ namespace rt::cli {
 
 // Columns as wide as their widest cell; the header first.
 std::string table(const std::vector<Words>& rows);
+// Ends the last row of a text, without the blanks it ends in.
+void end_row(std::string* text);
 std::string boxed(const std::string& line);
 std::string file_time(int64_t wall_ms);             // 2024-01-31_12-34-56
 // JSON where --format says so, else one YAML document.

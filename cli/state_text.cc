@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 #include <vector>
 
+#include "cli/output.h"
 #include "cli/yaml.h"
 #include "common/state/query.h"
 
@@ -30,13 +32,11 @@ std::string with_units(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.3f} {}", bytes, kUnits[unit]);
 }
 
-Json with_units(const Json& resources) {
-  Json out = resources;
-  if (!out.is_object()) return out;
-  for (auto& [name, amount] : out.items()) {
+void show_units(Json* resources) {
+  if (!resources->is_object()) return;
+  for (auto& [name, amount] : resources->get_ref<Json::object_t&>()) {
     if ((name == "memory" || name == "object_store_memory") && amount.is_number()) amount = with_units(amount.get<double>());
   }
-  return out;
 }
 
 std::string upper(std::string text) {
@@ -57,19 +57,19 @@ size_t width_of(const std::string& text) {
 }
 
 // Columns four blanks apart, under an index.
-std::string indexed_table(const std::vector<std::vector<std::string>>& rows) {
+std::string indexed_table(const std::vector<Words>& rows) {
   std::vector<size_t> widths(rows[0].size());
   for (const auto& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
   std::string out;
   for (const auto& row : rows) {
-    std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
-      std::string gap(i == 0 ? 0 : i == 1 ? 2 : 4, ' ');
-      line += gap + row[i] + std::string(widths[i] - width_of(row[i]), ' ');
+      out.append(i == 0 ? 0 : i == 1 ? 2 : 4, ' ');
+      out += row[i];
+      out.append(widths[i] - width_of(row[i]), ' ');
     }
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    end_row(&out);
   }
   return out;
 }
@@ -80,11 +80,14 @@ std::string framed(const std::string& title, const std::string& stamp, const std
 }
 
 std::string table_of(const Json& rows) {
-  std::vector<std::vector<std::string>> cells = {{""}};
+  std::vector<Words> cells = {{""}};
+  cells.reserve(rows.size() + 1);
   for (const auto& [name, value] : rows[0].items()) cells[0].push_back(upper(name));
   for (size_t i = 0; i < rows.size(); ++i) {
-    cells.push_back({std::to_string(i)});
-    for (const auto& [name, value] : rows[i].items()) cells.back().push_back(cell(value));
+    Words& line = cells.emplace_back();
+    line.reserve(cells[0].size());
+    line.push_back(std::to_string(i));
+    for (const auto& [name, value] : rows[i].items()) line.push_back(cell(value));
   }
   return indexed_table(cells);
 }
@@ -109,7 +112,7 @@ std::string stats_of(const Json& summary) {
 std::string objects_tables(const Json& groups) {
   std::string out;
   for (const auto& [site, group] : groups.items()) {
-    std::vector<std::vector<std::string>> cells = {{""}, {"0"}};
+    std::vector<Words> cells = {{""}, {"0"}};
     for (const auto& [name, value] : group.items()) {
       cells[0].push_back(upper(name));
       cells[1].push_back(value.is_object() ? counts_text(value) : value.is_number_float() ? fmt::format("{:.3f}", value.get<double>()) : cell(value));
@@ -121,28 +124,28 @@ std::string objects_tables(const Json& groups) {
 
 }  // namespace
 
-Json humanized(const Json& row) {
-  Json out = row;
-  for (auto& [name, value] : out.items()) {
+Json humanized(Json row) {
+  if (!row.is_object()) return row;
+  for (auto& [name, value] : row.get_ref<Json::object_t&>()) {
     bool is_time = name.ends_with("_time_ms") || name == "start_time" || name == "end_time";
     if (value.is_number_integer() && is_time && value.get<int64_t>() > 0) {
       value = with_times(value.get<int64_t>());
     } else if (name == "object_size" && value.is_number_integer() && value.get<int64_t>() >= 0) {
       value = with_units(value.get<double>());
     } else if (name == "resources_total" || name == "required_resources") {
-      value = with_units(value);
+      show_units(&value);
     } else if (name == "events" && value.is_array()) {
       for (Json& event : value) {
         if (event.is_object() && event.contains("created_ms") && event["created_ms"].is_number_integer()) event["created_ms"] = with_times(event["created_ms"].get<int64_t>());
       }
     }
   }
-  return out;
+  return row;
 }
 
-std::string list_text(const Json& rows, const std::string& format, bool detail, const std::string& stamp) {
+std::string list_text(Json rows, const std::string& format, bool detail, const std::string& stamp) {
   Json shown = Json::array();
-  for (const Json& row : rows) shown.push_back(humanized(row));
+  for (Json& row : rows) shown.push_back(humanized(std::move(row)));
   if (format == "json") return shown.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   if (format == "yaml") return yaml_document(shown);
   if (shown.empty()) return "No resource in the cluster\n";

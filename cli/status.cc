@@ -34,7 +34,7 @@ class StatusPages {
 
 Status show(const CommandLine& line) {
   RT_ASSIGN(std::string page, StatusPages(line).next());
-  print("{}", page);
+  write_output(page);
   return {};
 }
 

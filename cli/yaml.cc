@@ -1,8 +1,13 @@
 #include "cli/yaml.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
+#include <iterator>
+#include <string_view>
 
 namespace rt::cli {
 namespace {
@@ -12,13 +17,15 @@ using api_json::Json;
 constexpr int kIndent = 4;
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Number, date, "yes": what a reader of YAML would not take for text.
 bool looks_like_a_value(std::string_view text) {
-  static constexpr std::array kWords = {"null", "~", "true", "false", "yes", "no", "on", "off", "y", "n", ".nan", ".inf", "-.inf", "+.inf", "<<", "="};
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (std::find(kWords.begin(), kWords.end(), lower) != kWords.end()) return true;
+  static constexpr std::array<std::string_view, 16> kWords = {"null", "~", "true", "false", "yes", "no", "on", "off", "y", "n", ".nan", ".inf", "-.inf", "+.inf", "<<", "="};
+  constexpr size_t kLongestWord = 5;
+  auto is_text = [&](std::string_view word) { return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char mine, char its) { return lower(mine) == its; }); };
+  if (text.size() <= kLongestWord && std::any_of(kWords.begin(), kWords.end(), is_text)) return true;
   char first = text[0] == '-' || text[0] == '+' ? (text.size() > 1 ? text[1] : '0') : text[0];
   bool begins_so = std::isdigit(static_cast<unsigned char>(first)) || (first == '.' && text.size() > 1);
   return begins_so && text.find_first_not_of("0123456789abcdefABCDEFxXoO.+-_:eE TtZz") == std::string_view::npos;
@@ -31,28 +38,58 @@ bool is_plain(std::string_view text) {
   return text.find(": ") == std::string_view::npos && text.find(" #") == std::string_view::npos && !text.starts_with("---") && !text.starts_with("...");
 }
 
-std::string scalar(const Json& value) {
-  if (!value.is_string()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  const std::string& text = value.get_ref<const std::string&>();
+void write_json(const Json& value, std::string* out) { *out += value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+void write_text(const std::string& text, std::string* out) {
   // A JSON text is a double-quoted one of YAML.
-  if (std::any_of(text.begin(), text.end(), is_control)) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::string clean = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (clean.size() - 2 != text.size() && clean.find('\\') == std::string::npos) return clean;      // bytes were replaced
-  if (is_plain(text)) return text;
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
-  return quoted + "'";
+  if (std::any_of(text.begin(), text.end(), is_control)) return write_json(text, out);
+  if (!std::all_of(text.begin(), text.end(), is_ascii)) {
+    std::string clean = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (clean.size() - 2 != text.size() && clean.find('\\') == std::string::npos) {      // bytes were replaced
+      *out += clean;
+      return;
+    }
+  }
+  if (is_plain(text)) {
+    *out += text;
+    return;
+  }
+  *out += '\'';
+  for (char c : text) out->append(c == '\'' ? 2 : 1, c);
+  *out += '\'';
+}
+
+// As Json writes them, which would make a buffer and more for each.
+void write_scalar(const Json& value, std::string* out) {
+  constexpr double kExact = 1e15;      // below it, Json writes a whole number without an exponent
+  if (value.is_string()) return write_text(value.get_ref<const std::string&>(), out);
+  if (value.is_number_float()) {
+    double number = value.get<double>();
+    if (number < 1 || number >= kExact || number != std::floor(number)) return write_json(value, out);
+    fmt::format_to(std::back_inserter(*out), "{}.0", static_cast<int64_t>(number));
+  } else if (value.is_number_unsigned()) {
+    fmt::format_to(std::back_inserter(*out), "{}", value.get<uint64_t>());
+  } else if (value.is_number_integer()) {
+    fmt::format_to(std::back_inserter(*out), "{}", value.get<int64_t>());
+  } else if (value.is_boolean()) {
+    *out += value.get<bool>() ? "true" : "false";
+  } else if (value.is_null()) {
+    *out += "null";
+  } else {
+    write_json(value, out);
+  }
 }
 
 void write(const Json& value, int indent, bool in_place, std::string* out);
 
 void write_object(const Json& object, int indent, bool in_place, std::string* out) {
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& [key, value] : object.get_ref<const Json::object_t&>()) {
     if (!in_place) out->append(static_cast<size_t>(indent), ' ');
     in_place = false;
-    *out += scalar(Json(key)) + ":";
+    write_text(key, out);
+    *out += ':';
     bool nested = value.is_structured() && !value.empty();
-    *out += nested ? "\n" : " ";
+    *out += nested ? '\n' : ' ';
     // A list's dashes stand below the first letter of its name.
     write(value, nested && value.is_object() ? indent + kIndent : indent, !nested, out);
   }
@@ -71,7 +108,11 @@ void write(const Json& value, int indent, bool in_place, std::string* out) {
     return;
   }
   if (!in_place) out->append(static_cast<size_t>(indent), ' ');
-  *out += value.is_object() ? "{}" : value.is_array() ? "[]" : scalar(value);
+  if (value.is_structured()) {
+    *out += value.is_object() ? "{}" : "[]";
+  } else {
+    write_scalar(value, out);
+  }
   *out += '\n';
 }
 
@@ -83,6 +124,10 @@ std::string yaml_lines(const Json& value) {
   return out;
 }
 
-std::string yaml_document(const Json& value) { return "---\n" + yaml_lines(value) + "...\n"; }
+std::string yaml_document(const Json& value) {
+  std::string out = "---\n";
+  write(value, 0, false, &out);
+  return out += "...\n";
+}
 
 }  // namespace rt::cli

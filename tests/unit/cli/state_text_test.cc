@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "cli/yaml.h"
 
 namespace rt::cli {
@@ -27,6 +30,18 @@ TEST(Yaml, QuotesWhatIsNoText) {
     EXPECT_EQ(yaml_lines(Json(text)), line) << text;
   }
   EXPECT_EQ(yaml_lines(Json("\xff")), "\"\xEF\xBF\xBD\"\n");
+  for (auto [text, line] : {std::pair{"FALSE", "'FALSE'\n"}, {"falsey", "falsey\n"}, {"-.Inf", "'-.Inf'\n"}, {"Zürich", "Zürich\n"}, {"Zürich\"", "Zürich\"\n"}, {"Zü\xff", "\"Zü\xEF\xBF\xBD\"\n"}}) {
+    EXPECT_EQ(yaml_lines(Json(text)), line) << text;
+  }
+}
+
+TEST(Yaml, WritesNumbersAsJsonDoes) {
+  for (double number : {0.0, -0.0, 0.5, 1.0, 1.5, -1.0, -64.0, 64.0, 5e11, 1e14, 999'999'999'999'999.0, 1e15, 1e16, 1e300, 0.0001, 1e-7, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    EXPECT_EQ(yaml_lines(Json(number)), Json(number).dump() + "\n");
+  }
+  for (const Json& value : {Json(0), Json(-1), Json(std::numeric_limits<int64_t>::min()), Json(std::numeric_limits<uint64_t>::max()), Json(true), Json(nullptr)}) {
+    EXPECT_EQ(yaml_lines(value), value.dump() + "\n");
+  }
 }
 
 TEST(ListText, IsATableWithAnIndex) {
@@ -34,6 +49,9 @@ TEST(ListText, IsATableWithAnIndex) {
             "\n======== List: NOW ========\nStats:\n------------------------------\nTotal: 2\n\nTable:\n------------------------------\n"
             "   ACTOR_ID    CLASS_NAME    PID      NAME\n0  aa          Counter       7\n1  bb          A             12345    x\n\n");
   EXPECT_EQ(list_text(Json::array(), "default", false, "NOW"), "No resource in the cluster\n");
+  // What an HTTP server may say that is no cluster's.
+  EXPECT_EQ(list_text(Json::parse("[1, null]"), "json", false, ""), "[1,null]\n");
+  EXPECT_EQ(list_text(nullptr, "json", false, ""), "[]\n");
 }
 
 TEST(ListText, OtherFormatsAreForPrograms) {

@@ -103,7 +103,7 @@ TEST(Output, Units) {
   EXPECT_EQ(binary_bytes(1536), "1.50KiB");
   EXPECT_EQ(amount(2), "2.0");
   EXPECT_EQ(amount(0.25), "0.25");
-  EXPECT_EQ(table({{"A", "B"}, {"long", "x"}}), "A     B\nlong  x\n");
+  EXPECT_EQ(table({{"A", "B"}, {"long", "x"}, {"", ""}, {"y", "z  "}}), "A     B\nlong  x\n\ny     z\n");
 }
 
 }  // namespace
