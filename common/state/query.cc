@@ -99,7 +99,7 @@ class Asking {
     Json all = Json::array();
     if (notes_.dropped > 0) {
       all.push_back(fmt::format("{} events of tasks are not in the history: the oldest make room for new ones (setting task_events_max_bytes), and some may have had no way there "
-                                "(task_events_buffer, or the head's log says why)", notes_.dropped));
+                                "(a process was killed before it sent them, task_events_buffer, or the head's log says why)", notes_.dropped));
     }
     if (notes_.unreadable > 0) all.push_back(fmt::format("{} events of tasks in the history cannot be read", notes_.unreadable));
     return all.empty() ? Json() : all;

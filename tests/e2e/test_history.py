@@ -56,18 +56,37 @@ def test_what_was_on_its_way_to_a_killed_head_is_sent_again():
         assert eventually(lambda: kept() == sorted([*names, "counted"]), 30), len(kept())
 
 
+def listed(c):
+    """Rows of tasks, how many events the answer says it lacks, and its words."""
+    done = c.shell.run("list", "tasks", "--format=json", "--limit=10000", f"--address={c.address}")
+    return len(json.loads(done.stdout)), sum([int(word) for word in done.stderr.split() if word.isdigit()][:1]), done.stderr
+
+
+def test_what_a_killed_process_had_not_sent_is_counted_and_said():
+    @ray.remote(max_retries=0)
+    def doomed(number):
+        if number < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    with cluster(cpus=1, connect=False) as c:
+        ray.init(address=c.address, log_to_driver=False)
+        assert ray.get([doomed.remote(number) for number in range(300)]) == list(range(300))
+        try:
+            ray.get(doomed.remote(-1))
+        except ray.exceptions.WorkerCrashedError:
+            pass
+        assert eventually(lambda: sum(listed(c)[:2]) == 301, 30), listed(c)
+        assert ray.get(doomed.remote(1)) == 1                    # by another process, whose own count begins anew
+        assert eventually(lambda: sum(listed(c)[:2]) == 302, 30), listed(c)
+        rows, lost, words = listed(c)
+        assert not lost or "killed before" in words
+
+
 def test_what_the_history_could_not_keep_is_counted_and_said():
     with cluster(cpus=2, connect=False, settings={"task_events_max_bytes": 4_000}) as c:
         ray.init(address=c.address, log_to_driver=False)
         for _ in range(10):
             ray.get([counted.remote(number) for number in range(500)])
 
-        def warned():
-            done = c.shell.run("list", "tasks", "--format=json", "--limit=10000", f"--address={c.address}")
-            return len(json.loads(done.stdout)), done.stderr
-
-        def whole():
-            rows, said = warned()
-            missing = [int(word) for word in said.split() if word.isdigit()]
-            return bool(missing) and rows + missing[0] == 5000
-        assert eventually(whole, 30), warned()
+        assert eventually(lambda: listed(c)[1] and sum(listed(c)[:2]) == 5000, 30), listed(c)

@@ -22,6 +22,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/rng.h"
+#include "common/base/shared_counters.h"
 #include "common/events/task_event_writer.h"
 #include "common/net/poll_loop.h"
 #include "common/proto/head.pb.h"
@@ -419,6 +420,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   TaskId event_parent;                          // of the event before, and its index
   uint32_t event_parent_index = 0;
   int64_t events_dropped = 0;
+  SharedCounter events_recorded;                // with those that were dropped
   bool event_timer_set = false;
 
   // metrics

@@ -96,6 +96,10 @@ Status Worker::Impl::start() {
   context.head_address = r.head_address();
   context.dashboard_address = r.dashboard_address();
   context.object_store_socket = r.object_store_socket();
+  if (!r.event_counters().empty()) {
+    // Another user's driver cannot reach it: then nobody learns what it took along when it is killed.
+    if (auto counter = SharedCounter::open(r.event_counters(), r.event_counter())) events_recorded = std::move(*counter);
+  }
   cluster_id = r.cluster_id();
   token = context.token = r.token();
   for (const auto& node : r.nodes()) node_table[NodeId::from_binary(node.node_id())] = node;

@@ -106,6 +106,7 @@ void SqliteHistory::drain() {
 Status SqliteHistory::insert(const proto::TaskEventBatch& batch) {
   int64_t bytes = bytes_of(batch);
   dropped_ += std::max<int64_t>(0, batch.dropped());
+  if (batch.count() == 0) return {};         // it only said so
   insert_.bind(1, std::string_view(batch.job_id()));
   insert_.bind(2, batch.min_time_us());
   insert_.bind(3, batch.max_time_us());

@@ -19,6 +19,12 @@ void EventRelay::add(proto::TaskEventBatch batch) {
   pump();
 }
 
+void EventRelay::lost(int64_t events) {
+  proto::TaskEventBatch none;
+  none.set_dropped(events);
+  add(std::move(none));
+}
+
 void EventRelay::resend() {
   ++round_;
   in_flight_ = 0;

@@ -21,6 +21,8 @@ class EventRelay {
   ~EventRelay() { *alive_ = false; }
 
   void add(proto::TaskEventBatch batch);
+  // That many were recorded and will not come.
+  void lost(int64_t events);
   // The head is there (again): what it has not acknowledged is sent.
   void resend();
 

@@ -132,6 +132,11 @@ Status NodeManager::start() {
   head.on_fatal = [this](const Error& error) { stop({2, error.message, error.code, kQuickStopUs}); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head, identity_of(options_, ""), &rpc_, std::move(head));
   task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000, options_.settings.task_events_queue_bytes);
+  if (auto counters = SharedCounters::create()) {
+    event_counters_ = std::move(*counters);
+  } else {
+    RT_WARN("what killed processes had recorded of their last tasks will not be counted: {}", counters.error().message);
+  }
   if (!options_.store_socket.empty()) {
     store_ = std::make_unique<StoreLink>(loop_, options_.settings, options_.store_socket, identity_of(options_, ""), [this](const Error& error) {
       if (!stopping_) stop({2, error.message, Code::kUnavailable, kQuickStopUs});

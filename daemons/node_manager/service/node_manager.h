@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/shared_counters.h"
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
 #include "daemons/node_manager/core/metrics_table.h"
@@ -73,7 +74,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   const MetricsTable& metrics() const { return metrics_; }
   JobProcesses& jobs() { return *jobs_; }
   HeadLink& head() { return *head_; }
-  EventRelay& task_events() { return *task_events_; }
+  void add_task_events(const rpc::Connection& from, const proto::TaskEventBatch& batch);
 
   // ---- NodeSink
   void grant(OwnerId owner, const proto::LeaseGrant& grant) override;
@@ -98,6 +99,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
     bool is_driver = false;
     JobId job;                     // of a driver
     std::string socket_path;       // where the process listens; removed for those that cannot any more
+    int event_counter = -1;        // where it counts the task events that it records; -1: nowhere
+    int64_t events_received = 0;   // of those
   };
   struct ExitWaiter {           // of GetWorkerExit
     proto::WorkerExitReply* reply;
@@ -127,6 +130,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   rpc::Connection* connection_of(const WorkerId& id);
   void register_worker(Session& session, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply);
   void remember_socket(Session& session, const proto::RegisterWorkerRequest& request);
+  void give_event_counter(Session& session, proto::RegisterWorkerReply* reply);
+  void count_lost_events(const Session& session);
   void register_driver(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
                        proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
   void driver_joined(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
@@ -180,6 +185,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<JobProcesses> jobs_;
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<EventRelay> task_events_;
+  std::unique_ptr<SharedCounters> event_counters_;        // of the processes of this node; null: there are none
   std::unique_ptr<StoreLink> store_;
   std::unique_ptr<rpc::Server> server_;
 

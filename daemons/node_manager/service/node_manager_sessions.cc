@@ -41,6 +41,7 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
     locals_.erase(session.worker);
     metrics_.process_ended(session.worker);
   }
+  count_lost_events(session);
   if (!session.socket_path.empty()) ::unlink(session.socket_path.c_str());
   if (session.is_driver) driver_jobs_.erase(session.job.binary());
   if (stopping_) return;   // stop() ends the processes itself
@@ -131,6 +132,7 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call, const
   }
   if (registered) {
     remember_socket(session, request);
+    give_event_counter(session, reply);
     return;
   }
   session.worker = WorkerId::nil();
@@ -211,6 +213,7 @@ void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCa
   info.set_driver_node_id(options_.node_id.binary());
   info.set_start_time_ms(wall_now_us() / 1000);
   fill_register_reply(reply);
+  give_event_counter(session, reply);
   reply->set_job_id(job.binary());
   reply->set_ray_namespace(ray_namespace);
 }
@@ -233,6 +236,29 @@ void NodeManager::fill_register_reply(proto::RegisterWorkerReply* reply) {
     self |= id == options_.node_id.binary();
   }
   if (!self) fill_node(reply->add_nodes());
+}
+
+// ---- task events
+
+void NodeManager::give_event_counter(Session& session, proto::RegisterWorkerReply* reply) {
+  if (!event_counters_) return;
+  session.event_counter = event_counters_->take();
+  if (session.event_counter < 0) return;
+  reply->set_event_counters(event_counters_->place());
+  reply->set_event_counter(session.event_counter);
+}
+
+void NodeManager::add_task_events(const rpc::Connection& from, const proto::TaskEventBatch& batch) {
+  if (Session* session = session_of(from)) session->events_received += batch.count() + batch.dropped();
+  task_events_->add(batch);
+}
+
+// A process that was killed takes along what it had not sent.
+void NodeManager::count_lost_events(const Session& session) {
+  constexpr int64_t kBelievable = int64_t{1} << 32;      // it is the process's own word
+  if (session.event_counter < 0) return;
+  const int64_t recorded = event_counters_->give_back(session.event_counter);
+  if (recorded > session.events_received) task_events_->lost(std::min(recorded - session.events_received, kBelievable));
 }
 
 // ---- requests of owners and workers

@@ -82,8 +82,8 @@ void NodeRpc::ReadJobLog(Controller* controller, const proto::ReadJobLogRequest*
   done->Run();
 }
 
-void NodeRpc::AddTaskEvents(Controller*, const proto::TaskEventBatch* request, proto::Empty*, Closure* done) {
-  node_.task_events().add(*request);
+void NodeRpc::AddTaskEvents(Controller* controller, const proto::TaskEventBatch* request, proto::Empty*, Closure* done) {
+  node_.add_task_events(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
