@@ -42,7 +42,7 @@ TaskEventBatchData batch_of(int64_t first, int64_t count, int64_t start_us) {
     event.owner = 2;
     event.start_us = start_us + i;
     event.created_us = event.start_us - 500;
-    event.execute_us = static_cast<uint32_t>(100 + i % 900);
+    event.execute_us = 100 + i % 900;
     batch.events.push_back(event);
   }
   return batch;

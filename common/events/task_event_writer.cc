@@ -90,9 +90,9 @@ void TaskEventWriter::add(const TaskId& task, uint32_t common, const TaskEventTi
   set(kCommonColumn, zigzag(uint64_t{common} - std::exchange(common_, common)));
   set(kStartColumn, zigzag(static_cast<uint64_t>(times.start_us) - static_cast<uint64_t>(std::exchange(start_us_, times.start_us))));
   set(kCreatedColumn, zigzag(static_cast<uint64_t>(times.created_us) - static_cast<uint64_t>(std::exchange(created_us_, times.created_us))));
-  set(kDeserializeColumn, times.deserialize_us);
-  set(kExecuteColumn, times.execute_us);
-  set(kStoreColumn, times.store_us);
+  set(kDeserializeColumn, static_cast<uint64_t>(times.deserialize_us));
+  set(kExecuteColumn, static_cast<uint64_t>(times.execute_us));
+  set(kStoreColumn, static_cast<uint64_t>(times.store_us));
   block_leads_[in_block_] = lead;
   min_us_ = std::min(min_us_, times.start_us);
   max_us_ = std::max(max_us_, times.start_us + times.deserialize_us + times.execute_us + times.store_us);

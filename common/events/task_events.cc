@@ -84,9 +84,9 @@ Status get_events(Reader& in, Head& head, std::vector<TaskEvent>* events) {
       event.task = last;
       event.start_us = static_cast<int64_t>(head.start_us += unzigzag(block[kStartColumn][i]));
       event.created_us = static_cast<int64_t>(head.created_us += unzigzag(block[kCreatedColumn][i]));
-      event.deserialize_us = static_cast<uint32_t>(block[kDeserializeColumn][i]);
-      event.execute_us = static_cast<uint32_t>(block[kExecuteColumn][i]);
-      event.store_us = static_cast<uint32_t>(block[kStoreColumn][i]);
+      event.deserialize_us = events::duration(block[kDeserializeColumn][i]);
+      event.execute_us = events::duration(block[kExecuteColumn][i]);
+      event.store_us = events::duration(block[kStoreColumn][i]);
     }
   }
   if (in.left() != 0) return not_a_batch("there is more than its columns");

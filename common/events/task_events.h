@@ -40,7 +40,7 @@ struct TaskEventCommon {
 struct TaskEventTimes {
   int64_t start_us = 0;       // wall clock: task reached the executing thread
   int64_t created_us = 0;     // wall clock of its owner: it was submitted; 0: not known
-  uint32_t deserialize_us = 0, execute_us = 0, store_us = 0;   // consecutive phases from start_us
+  int64_t deserialize_us = 0, execute_us = 0, store_us = 0;    // consecutive phases from start_us
 };
 
 struct TaskEvent : TaskEventCommon, TaskEventTimes {

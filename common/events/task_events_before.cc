@@ -41,9 +41,9 @@ Status get_columns(Reader& in, std::vector<TaskEvent>* events) {
   });
   get_differences(in, events, [](TaskEvent& event, uint64_t us) { event.start_us = static_cast<int64_t>(us); });
   get_differences(in, events, [](TaskEvent& event, uint64_t us) { event.created_us = static_cast<int64_t>(us); });
-  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.deserialize_us = static_cast<uint32_t>(us); });
-  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.execute_us = static_cast<uint32_t>(us); });
-  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.store_us = static_cast<uint32_t>(us); });
+  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.deserialize_us = duration(us); });
+  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.execute_us = duration(us); });
+  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.store_us = duration(us); });
   if (!known) return not_a_batch("an event is of a kind that is not there");
   if (!in.ok() || in.left() != 0) return not_a_batch("its columns are cut off");
   return {};

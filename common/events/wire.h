@@ -1,6 +1,7 @@
 // Little-endian bytes of what processes record: writing them, and reading them without trust.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -35,6 +36,9 @@ inline char* put_varint(char* to, uint64_t value) {
 // Differences modulo 2^64: those near zero, on either side, become small numbers.
 inline uint64_t zigzag(uint64_t difference) { return (difference << 1) ^ (difference >> 63 ? ~uint64_t{0} : 0); }
 inline uint64_t unzigzag(uint64_t value) { return (value >> 1) ^ (value & 1 ? ~uint64_t{0} : 0); }
+
+// Microseconds that somebody says passed: some years at most, so that sums of them are numbers.
+inline int64_t duration(uint64_t us) { return static_cast<int64_t>(std::min(us, uint64_t{1} << 48)); }
 
 // Reads forward over untrusted bytes; after the first failure everything is zero and ok() is false.
 class Reader {

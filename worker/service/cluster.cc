@@ -118,9 +118,9 @@ void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
   TaskEventTimes times;
   times.created_us = incoming_task.created_us;
   times.start_us = task.start_us();
-  times.deserialize_us = static_cast<uint32_t>(std::max<int64_t>(0, task.started_us() - task.start_us()));
-  times.execute_us = static_cast<uint32_t>(std::max<int64_t>(0, task.executed_us() - task.started_us()));
-  times.store_us = static_cast<uint32_t>(std::max<int64_t>(0, task.finished_us() - task.executed_us()));
+  times.deserialize_us = std::max<int64_t>(0, task.started_us() - task.start_us());
+  times.execute_us = std::max<int64_t>(0, task.executed_us() - task.started_us());
+  times.store_us = std::max<int64_t>(0, task.finished_us() - task.executed_us());
   const EventKind kind{incoming_task.function, incoming_task.link.get(), incoming_task.parent, incoming_task.attempt};
   // Another one at the same address has not been seen in this batch.
   const bool seen = kind.function->events_of == events.batch() && (!kind.link || kind.link->events_of == events.batch());

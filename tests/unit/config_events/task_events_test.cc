@@ -109,7 +109,7 @@ TaskEventBatchData mixed() {
     event.owner = i % 2 ? 5 : 0;
     event.start_us += i % 100 ? i * 257 : -int64_t{i};
     event.created_us = i % 5 ? event.start_us - 3 * i : 0;
-    event.execute_us = i * 1'000'003;
+    event.execute_us = int64_t{i} * 1'000'003;      // more than an hour, too
     batch.events.push_back(event);
   }
   return batch;
@@ -234,7 +234,8 @@ std::string columns_of_3(const TaskEventBatchData& batch) {
     for (uint32_t field : {event.attempt, event.name, event.function, event.error, event.parent, event.resources, event.call_site, event.owner}) put(commons, field);
     put(commons, event.kind);
     const auto starts = static_cast<uint64_t>(event.start_us), creates = static_cast<uint64_t>(event.created_us);
-    const uint64_t numbers[] = {number, zigzag(lead_of(event.task) - lead), number, zigzag(starts - start), zigzag(creates - created), event.deserialize_us, event.execute_us, event.store_us};
+    const uint64_t numbers[] = {number, zigzag(lead_of(event.task) - lead), number, zigzag(starts - start), zigzag(creates - created), static_cast<uint64_t>(event.deserialize_us),
+                                static_cast<uint64_t>(event.execute_us), static_cast<uint64_t>(event.store_us)};
     for (size_t i = 0; i < 8; ++i) {
       uint64_t rest = numbers[i];
       for (; rest >= 0x80; rest >>= 7) columns[i] += static_cast<char>(rest | 0x80);
@@ -264,7 +265,7 @@ std::string rows(uint32_t version, const TaskEventBatchData& batch) {
     raw += event.task.view();
     for (uint32_t number : {event.attempt, event.name, event.function, event.error}) put(raw, number);
     put(raw, event.start_us);
-    for (uint32_t number : {event.deserialize_us, event.execute_us, event.store_us}) put(raw, number);
+    for (int64_t number : {event.deserialize_us, event.execute_us, event.store_us}) put(raw, static_cast<uint32_t>(number));
     put(raw, event.kind);
     if (version == 1) continue;
     for (uint32_t number : {event.parent, event.resources, event.call_site}) put(raw, number);
