@@ -130,7 +130,7 @@ std::vector<TaskDigest::Range> TaskDigestWriter::Ranges::sorted() const {
 }
 
 void TaskDigestWriter::count(const TaskId& task, const TaskEventCommon& common, uint32_t events) {
-  if (common.kind == TaskEvent::kSubmission) return;
+  if (common.kind == TaskEvent::kSpan) return;
   if (common.parent && (parents_.empty() || common.parent != parents_.back())) parents_.push_back(common.parent);
   if (groups_.size() > kMaxGroups) return;
   TaskDigest::Group group;

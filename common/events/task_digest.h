@@ -18,7 +18,7 @@
 namespace rt {
 
 struct TaskDigest {
-  // Events that differ in their task and their times only. Submissions are left out.
+  // Events that differ in their task and their times only. Spans are left out.
   struct Group {
     ActorId actor;              // nil: of no actor
     JobId job;
@@ -49,7 +49,7 @@ struct TaskDigest {
 // Counts the events of one batch.
 class TaskDigestWriter {
  public:
-  // So many events of one owner (whose task this is) with these fields; submissions are left out.
+  // So many events of one owner (whose task this is) with these fields; spans are left out.
   void count(const TaskId& task, const TaskEventCommon& common, uint32_t events);
   // The leading numbers of their tasks.
   void add_tasks(std::span<const uint64_t> leads);

@@ -19,6 +19,8 @@ constexpr uint32_t kVersion = 4, kDriverFlag = 1, kCppFlag = 4;
 
 uint64_t mix(uint64_t hash, uint64_t number) { return (hash ^ number) * 0x9e3779b97f4a7c15ull; }
 
+uint8_t packed_kind(const TaskEventCommon& common) { return common.submission_recorded ? common.kind | kRecordedBit : common.kind; }
+
 }  // namespace
 
 size_t TaskEventWriter::TailHash::operator()(const TaskId& id) const {
@@ -30,7 +32,7 @@ size_t TaskEventWriter::TailHash::operator()(const TaskId& id) const {
 size_t TaskEventWriter::CommonHash::operator()(const TaskEventCommon& common) const {
   uint64_t hash = 0;
   for (uint32_t number : {common.attempt, common.name, common.function, common.error, common.parent, common.resources, common.call_site, common.owner}) hash = mix(hash, number);
-  return mix(hash, common.kind) >> 16;
+  return mix(hash, packed_kind(common)) >> 16;
 }
 
 void TaskEventWriter::clear() {
@@ -127,7 +129,7 @@ std::string TaskEventWriter::head_of(const TaskEventSource& source) const {
   for (const TaskId& owner : owners_) head += owner.view();
   for (const TaskEventCommon& common : commons_) {
     for (uint32_t number : {common.attempt, common.name, common.function, common.error, common.parent, common.resources, common.call_site, common.owner}) put(head, number);
-    put(head, common.kind);
+    put(head, packed_kind(common));
   }
   return head;
 }

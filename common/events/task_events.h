@@ -3,7 +3,8 @@
 // Packed batch, little-endian: u32 version (4), u32 size of the head, the head (compressed by zstd), the columns.
 // Head: u32 string count, then each string (u32 length, bytes); node ip and worker id as strings, u32 flags (1: driver, 4: C++), node id as string, u32 pid;
 // u32 counts of events, of owners and of commons; u64 the first event's start and creation; the owners: each the whole id of its first task (an id is a leading number, which its
-// owner counts up, and a tail, which its tasks have in common); the commons: the fields of TaskEventCommon in their order.
+// owner counts up, and a tail, which its tasks have in common); the commons: the fields of TaskEventCommon in their order
+// (the kind with kRecordedBit on it where that is so).
 // Columns: for each 128 events in turn the eight of ColumnOf, each as bits.h says. Owner, common, start and creation are differences to the event before, the leading number to the one
 // before of the same owner, all of them zigzag-coded: neighbours are mostly alike, and cost a few bits.
 // Histories on disk have batches of earlier versions, too: task_events_before.h reads them.
@@ -23,16 +24,18 @@ namespace rt {
 // What many events of a batch have in common. Numbers but for attempt and kind are indexes of the batch's strings; 0 where nothing is known.
 struct TaskEventCommon {
   // Owner-failed: it ended without a word of the process that had it, or never started; recorded by its owner at the time it knew.
-  enum Kind : uint8_t { kTask = 0, kActorCreation = 1, kActorMethod = 2, kSubmission = 3, kOwnerFailedTask = 4, kOwnerFailedMethod = 5 };
+  // Span: no task, but what a process that profiles did in one (`function` is that task's); how long is execute_us.
+  enum Kind : uint8_t { kTask = 0, kActorCreation = 1, kActorMethod = 2, kSpan = 3, kOwnerFailedTask = 4, kOwnerFailedMethod = 5 };
   uint32_t attempt = 0;
-  uint32_t name = 0;          // task name ("__main__.f", or method)
+  uint32_t name = 0;          // task name ("__main__.f", or method); of a span its type ("ray.get")
   uint32_t function = 0;      // bare function name, "Class.method" for actors (cat is "task::" + this)
   uint32_t error = 0;         // "type\nvalue\ntraceback", 0 when it succeeded
   uint32_t parent = 0;        // binary id of the task that submitted it
   uint32_t resources = 0;     // serialized proto::Resources that it asked for
-  uint32_t call_site = 0;
+  uint32_t call_site = 0;     // of a span its extra data: a JSON object
   uint32_t owner = 0;         // binary worker id of its owner, then the ip of that one's node; of the owner-failed the process that had it (EventProcess)
   uint8_t kind = kTask;
+  bool submission_recorded = false;   // by its owner, as a span
 
   friend bool operator==(const TaskEventCommon&, const TaskEventCommon&) = default;
 };
@@ -85,6 +88,8 @@ inline bool same_tail(const TaskId& a, const TaskId& b) {
 
 // More are refused: each is some bits of a batch and a hundred bytes in memory. The setting task_events_buffer goes no further.
 inline constexpr size_t kMaxBatchEvents = 1'000'000;
+// On a packed kind: submission_recorded.
+inline constexpr uint8_t kRecordedBit = 0x80;
 
 // Who records events one by one uses TaskEventWriter.
 std::string pack_task_events(const TaskEventBatchData& batch);

@@ -87,7 +87,9 @@ Error not_a_batch(std::string_view why) { return make_error(Code::kInvalid, fmt:
 TaskEventCommon get_common(Reader& in) {
   TaskEventCommon common;
   for (uint32_t* field : {&common.attempt, &common.name, &common.function, &common.error, &common.parent, &common.resources, &common.call_site, &common.owner}) *field = in.get<uint32_t>();
-  common.kind = in.get<uint8_t>();
+  const auto kind = in.get<uint8_t>();
+  common.kind = kind & ~kRecordedBit;
+  common.submission_recorded = kind & kRecordedBit;
   return common;
 }
 

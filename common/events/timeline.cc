@@ -14,9 +14,38 @@
 namespace rt {
 namespace {
 
-// A JSON string literal; bytes that are not UTF-8 become replacement characters, so that the trace always loads.
-std::string json_literal(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+// Bytes that are not UTF-8 become replacement characters, so that the trace always loads.
+template <class Json>
+std::string literal_of(const Json& value) {
+  return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::string json_literal(std::string_view text) { return literal_of(nlohmann::json(text)); }
+
+std::string inside_literal(std::string_view text) {
+  const std::string literal = json_literal(text);
+  return literal.substr(1, literal.size() - 2);
+}
+
+// Of a span, as its process gave it.
+struct Extra {
+  std::string members, name;          // of its args; a literal in place of its type, or ""
+  std::optional<std::string> colour;
+};
+
+// Nothing of what is no JSON object, or one of many levels.
+Extra parse_extra(const std::string& text) {
+  constexpr int64_t kMostBrackets = 1000;
+  Extra extra;
+  if (std::count_if(text.begin(), text.end(), [](char c) { return c == '{' || c == '['; }) > kMostBrackets) return extra;
+  const auto object = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!object.is_object()) return extra;
+  for (const auto& [key, value] : object.items()) {
+    if (key == "name" && value.is_string()) extra.name = literal_of(value);
+    if (key == "cname" && value.is_string()) extra.colour = value.get<std::string>();
+    extra.members += fmt::format("{}{}:{}", extra.members.empty() ? "" : ",", json_literal(key), literal_of(value));
+  }
+  return extra;
 }
 
 // Off the front of `text`, and the end of the line with it.
@@ -35,7 +64,23 @@ std::string failure_members(std::string_view error) {
 
 bool is_driver(const WorkerId& id) { return id == driver_worker_id(JobId::from_binary(id.view().substr(0, JobId::kSize))); }
 
+// What a type of span is coloured as; its extra data may name another type.
+std::string_view colour_of(std::string_view type) {
+  static constexpr std::pair<std::string_view, std::string_view> kColours[] = {
+      {"submit_task", "background_memory_dump"}, {"ray.get", "good"}, {"ray.put", "terrible"}, {"ray.wait", "vsync_highlight_color"},
+      {"wait_for_function", "detailed_memory_dump"}, {"fetch_and_run_function", "detailed_memory_dump"}, {"register_remote_function", "detailed_memory_dump"},
+      {"task", "rail_response"}, {"task:deserialize_arguments", "rail_load"}, {"task:execute", "rail_animation"}, {"task:store_outputs", "rail_idle"}, {"worker_idle", "cq_build_abandoned"}};
+  const auto* found = std::find_if(std::begin(kColours), std::end(kColours), [&](const auto& known) { return known.first == type; });
+  return found == std::end(kColours) ? "generic_work" : found->second;
+}
+
 bool never_ran(uint8_t kind) { return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod; }
+
+// A task carries its submission; told once, by the first attempt, or the first life of an actor.
+bool marks_submission(const TaskEvent& event) {
+  const bool first = event.attempt == 0 && (event.kind != TaskEvent::kActorCreation || lead_of(event.task) <= 1);
+  return first && event.created_us && !event.submission_recorded && event.kind != TaskEvent::kSpan && (event.owner || never_ran(event.kind));
+}
 
 int64_t end_of(const TaskEvent& event) { return event.start_us + event.deserialize_us + event.execute_us + event.store_us; }
 
@@ -45,11 +90,14 @@ int64_t end_of(const TaskEvent& event) { return event.start_us + event.deseriali
 class Timeline::Batch {
  public:
   Batch(Timeline& trace, const TaskEventBatchData& batch, std::string* json)
-      : trace_(trace), batch_(batch), json_(json), thread_(trace.thread_of(batch.node_ip, batch.worker_hex, batch.is_driver)), literals_(batch.strings.size()), categories_(literals_.size()), owners_(literals_.size()) {}
+      : trace_(trace), batch_(batch), json_(json), thread_(trace.thread_of(batch.node_ip, batch.worker_hex, batch.is_driver)), literals_(batch.strings.size()), categories_(literals_.size()), extras_(literals_.size()), owners_(literals_.size()) {}
 
   void add(const TaskEvent& event) {
     common_ = trace_.options_.numbered ? common_members(event) : "";
-    if (event.kind == TaskEvent::kSubmission) return span(thread_, kSubmit, kSubmit, "background_memory_dump", event.start_us, event.execute_us, "");
+    if (event.kind == TaskEvent::kSpan) return recorded_span(event);
+    // Of one that never ran its owner tells: this process.
+    if (marks_submission(event)) span(never_ran(event.kind) ? thread_ : owner_of(event.owner), kSubmit, kSubmit, colour_of("submit_task"), event.created_us, 1, "");
+    if (never_ran(event.kind)) return;
     const std::string failure = event.error ? failure_members(batch_.strings[event.error]) : "";
     const bool failed_constructor = event.kind == TaskEvent::kActorCreation && event.error;
     const std::string& category = category_of(event.function);
@@ -80,9 +128,17 @@ class Timeline::Batch {
     }
   }
 
+  void recorded_span(const TaskEvent& event) {
+    const std::string& type = batch_.strings[event.name];
+    const Extra& extra = extra_of(event.call_site);
+    std::string colour(colour_of(type));
+    if (extra.colour) colour = trace_.options_.numbered ? std::string(colour_of(*extra.colour)) : inside_literal(*extra.colour);   // shape A has it as it is
+    const std::string& category = literal_of(event.name);
+    span(thread_, category, extra.name.empty() ? category : extra.name, colour, event.start_us, event.execute_us, extra.members);
+  }
+
   void arrow(const TaskEvent& event) {
     const Thread& owner = owner_of(event.owner);
-    span(owner, kSubmit, kSubmit, "background_memory_dump", event.created_us, 1, "");
     const int64_t id = ++trace_.arrows_;
     end_of_arrow(owner, R"("s")", id, event.created_us);
     end_of_arrow(thread_, R"("f","bp":"e")", id, event.start_us);
@@ -99,7 +155,8 @@ class Timeline::Batch {
   }
 
   std::string common_members(const TaskEvent& event) {
-    const std::string actor = is_actors(event.kind) ? fmt::format(R"("{}")", actor_of(event.task).hex()) : "null";
+    const bool in_actor = event.kind == TaskEvent::kSpan && !same_tail(event.task, driver_task_id(job_of(event.task)));
+    const std::string actor = in_actor || is_actors(event.kind) ? fmt::format(R"("{}")", actor_of(event.task).hex()) : "null";
     return fmt::format(FMT_COMPILE(R"("task_id":"{}","job_id":"{}","attempt_number":{},"func_or_class_name":{},"actor_id":{})"), event.task.hex(), job_of(event.task).hex(), event.attempt,
                        literal_of(event.function), actor);
   }
@@ -112,6 +169,11 @@ class Timeline::Batch {
   const std::string& category_of(uint32_t index) {
     if (!categories_[index]) categories_[index] = json_literal("task::" + batch_.strings[index]);
     return *categories_[index];
+  }
+
+  const Extra& extra_of(uint32_t index) {
+    if (!extras_[index]) extras_[index] = parse_extra(batch_.strings[index]);
+    return *extras_[index];
   }
 
   const Thread& owner_of(uint32_t index) {
@@ -128,6 +190,7 @@ class Timeline::Batch {
   std::string* const json_;
   const Thread& thread_;
   std::vector<std::optional<std::string>> literals_, categories_;
+  std::vector<std::optional<Extra>> extras_;
   std::vector<const Thread*> owners_;
   std::string common_;          // members that all events of a task have in shape B
 };
@@ -145,7 +208,7 @@ const Timeline::Thread& Timeline::thread_of(const std::string& node_ip, const st
 }
 
 bool Timeline::wants(const TaskEvent& event) const {
-  return !never_ran(event.kind) && (!options_.job || job_of(event.task) == *options_.job) && end_of(event) >= options_.since_us;
+  return (!never_ran(event.kind) || marks_submission(event)) && (!options_.job || job_of(event.task) == *options_.job) && end_of(event) >= options_.since_us;
 }
 
 void Timeline::add(const TaskEventBatchData& batch, std::string* json) { write(batch, json, [] { return true; }); }
@@ -168,7 +231,7 @@ bool Timeline::write(const TaskEventBatchData& batch, std::string* json, AfterEa
     if (!wants(event)) continue;
     if (!writer) writer.emplace(*this, batch, json);
     writer->add(event);
-    ++shown_;
+    if (event.kind != TaskEvent::kSpan && !never_ran(event.kind)) ++shown_;
     if (!after_each()) return false;
   }
   return true;

@@ -1,4 +1,6 @@
 // Chrome trace events of what processes recorded, in the two shapes of the timeline contract.
+//
+// A submission is a span "submit_task" on its owner's thread: as long as it took where the owner recorded that (it profiles), else a mark of a microsecond at the time that the task carries.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@ class Timeline {
  public:
   struct Options {
     bool numbered = false;        // shape B, of HTTP: processes and threads are numbers, their names come at the end. Else shape A: they are names.
-    bool arrows = false;          // from each submission, a microsecond wide on its owner's thread, to where it ran
+    bool arrows = false;          // from each submission to where it ran
     std::optional<JobId> job;     // of this one only
     int64_t since_us = 0;         // wall clock: only what ended at or after it
   };

@@ -93,6 +93,8 @@ def test_the_trace(seen):
     assert list(call) == ["cat", "name", "pid", "tid", "ts", "dur", "cname", "args", "ph"]
     assert call["ph"] == "X" and call["args"]["actor_id"] == actor_id and call["args"]["attempt_number"] == 0 and call["args"]["func_or_class_name"] == "Kept.where"
     names = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["ph"] == "M"}
+    [submitted] = [event for event in events if event.get("cat") == "submit_task" and event["args"]["task_id"] == call["args"]["task_id"]]
+    assert names[submitted["pid"], submitted["tid"]].startswith("driver:") and submitted["ts"] <= call["ts"]
     assert names[call["pid"], None] == "Node 127.0.0.1" and names[call["pid"], call["tid"]].startswith("worker:")
     assert events.index(call) < min(i for i, event in enumerate(events) if event["ph"] == "M")
     job = ray.get_runtime_context().get_job_id()

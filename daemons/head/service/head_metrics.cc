@@ -46,7 +46,7 @@ void HeadMetrics::count(const proto::TaskEventBatch& batch, const Result<History
   auto events = unpack_task_events(batch.packed());
   if (!events) return;
   for (const TaskEvent& event : events->events) {
-    if (event.kind != TaskEvent::kSubmission) ++(event.error ? failed_ : finished_);
+    if (event.kind != TaskEvent::kSpan) ++(event.error ? failed_ : finished_);
   }
 }
 

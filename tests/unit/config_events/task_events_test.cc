@@ -1,51 +1,16 @@
-#include "common/events/timeline.h"
-
 #include <gtest/gtest.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "common/events/task_digest.h"
 #include "common/events/task_event_writer.h"
 #include "common/events/wire.h"
+#include "tests/unit/config_events/event_samples.h"
 
 namespace rt {
 namespace {
-
-using nlohmann::json;
-
-TaskEvent event_of(uint32_t name, uint32_t function, uint32_t error = 0, uint8_t kind = 0) {
-  TaskEvent event;
-  event.task = make_task_id(7, job_id_from_int(1));
-  event.name = name;
-  event.function = function;
-  event.error = error;
-  event.start_us = 1'700'000'000'000'000;
-  event.deserialize_us = 10;
-  event.execute_us = 200;
-  event.store_us = 30;
-  event.kind = kind;
-  return event;
-}
-
-TaskEventBatchData batch_of(std::vector<TaskEvent> events) {
-  TaskEventBatchData batch;
-  batch.node_ip = "10.0.0.7";
-  batch.worker_hex = "abcd";
-  batch.strings = {"", "__main__.f", "f", "ValueError\nboom\nTraceback:\n  line 1", "bad \xff\"name"};
-  batch.events = std::move(events);
-  return batch;
-}
-
-json timeline_of(const TaskEventBatchData& batch, Timeline::Options options = {}) {
-  std::string text;
-  Timeline trace(std::move(options));
-  trace.add(batch, &text);
-  trace.end(&text);
-  return json::parse(text);
-}
 
 std::string compressed(std::string_view raw) {
   std::string out(ZSTD_compressBound(raw.size()), '\0');
@@ -81,10 +46,6 @@ TEST(TaskEvents, ABatchSurvivesTheWay) {
   EXPECT_EQ(unpacked->events[1].start_us, batch.events[1].start_us);
 }
 
-TEST(TaskEvents, WhatOnlyItsOwnerSawFailIsNotInTheTrace) {
-  EXPECT_TRUE(timeline_of(batch_of({event_of(1, 2, 3, TaskEvent::kOwnerFailedTask), event_of(1, 2, 3, TaskEvent::kOwnerFailedMethod)})).empty());
-}
-
 TEST(TaskEvents, WhoSubmittedItWhenAndWhatForIsKept) {
   TaskEventBatchData batch = batch_of({event_of(1, 2)});
   batch.events[0].parent = batch.events[0].resources = batch.events[0].call_site = 3;
@@ -106,6 +67,7 @@ TaskEventBatchData mixed() {
     TaskEvent event = event_of(1 + i % 2, 2, i % 7 == 0 ? 3 : 0, i % 3 ? TaskEvent::kTask : TaskEvent::kActorMethod);
     event.task = i % 3 ? make_task_id(0x9e3779b97f4a7c15ull + i, job_id_from_int(1)) : make_task_id(~uint64_t{0} - i, make_actor_id(job_id_from_int(1 + i % 5), i % 11, 5));
     event.attempt = i % 4;
+    event.submission_recorded = i % 3 == 1;
     event.owner = i % 2 ? 5 : 0;
     event.start_us += i % 100 ? i * 257 : -int64_t{i};
     event.created_us = i % 5 ? event.start_us - 3 * i : 0;
@@ -276,7 +238,10 @@ std::string rows(uint32_t version, const TaskEventBatchData& batch) {
 
 TEST(TaskEvents, BatchesOfEarlierReleasesAreRead) {
   TaskEventBatchData batch = mixed();
-  for (TaskEvent& event : batch.events) event.owner = 0;
+  for (TaskEvent& event : batch.events) {
+    event.owner = 0;
+    event.submission_recorded = false;
+  }
   batch.events[1].parent = batch.events[1].resources = batch.events[1].call_site = 2;
   for (uint32_t version : {1u, 2u, 3u}) {
     auto read = unpack_task_events(version == 3 ? columns_of_3(batch) : rows(version, batch));
@@ -363,145 +328,6 @@ TEST(TaskEvents, AnythingElseIsRefused) {
   EXPECT_TRUE(intact);
 }
 
-TEST(Timeline, ATaskIsABodyAroundThreeConsecutivePhases) {
-  json events = timeline_of(batch_of({event_of(1, 2)}));
-  ASSERT_EQ(events.size(), 4u);
-  const json& body = events[0];
-  EXPECT_EQ(body["cat"], "task::f");
-  EXPECT_EQ(body["name"], "__main__.f");
-  EXPECT_EQ(body["pid"], "10.0.0.7");
-  EXPECT_EQ(body["tid"], "worker:abcd");
-  EXPECT_EQ(body["ph"], "X");
-  EXPECT_EQ(body["cname"], "generic_work");
-  EXPECT_TRUE(body["ts"].is_number_float());
-  EXPECT_EQ(body["ts"], 1.7e15);
-  EXPECT_EQ(body["dur"], 240.0);
-  EXPECT_EQ(body["args"]["name"], "__main__.f");
-  EXPECT_EQ(body["args"]["task_id"], make_task_id(7, job_id_from_int(1)).hex());
-  const char* names[] = {"task:deserialize_arguments", "task:execute", "task:store_outputs"};
-  const char* colours[] = {"rail_load", "rail_animation", "rail_idle"};
-  double at = 1.7e15;
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(events[i + 1]["cat"], names[i]);
-    EXPECT_EQ(events[i + 1]["name"], names[i]);
-    EXPECT_EQ(events[i + 1]["cname"], colours[i]);
-    EXPECT_EQ(events[i + 1]["ts"], at);
-    EXPECT_EQ(events[i + 1]["args"], json::object());
-    at += events[i + 1]["dur"].get<double>();
-  }
-  EXPECT_EQ(at, 1.7e15 + 240);
-}
-
-TEST(Timeline, AFailureIsShownWhereItHappened) {
-  json events = timeline_of(batch_of({event_of(1, 2, 3)}));
-  ASSERT_EQ(events.size(), 3u) << "no outputs were stored";
-  EXPECT_EQ(events[0]["args"]["name"], "__main__.f");
-  EXPECT_EQ(events[2]["cat"], "task:execute");
-  EXPECT_EQ(events[2]["args"], (json{{"type", "ValueError"}, {"value", "boom"}, {"traceback", "Traceback:\n  line 1"}}));
-}
-
-TEST(Timeline, AFailedConstructorNamesItsCategory) {
-  json events = timeline_of(batch_of({event_of(1, 2, 3, 1)}));
-  EXPECT_EQ(events[0]["name"], "task::f");
-  EXPECT_EQ(events[0]["args"]["type"], "ValueError");
-}
-
-TEST(Timeline, SubmissionsAndBadTextStayValidJson) {
-  TaskEventBatchData batch = batch_of({event_of(4, 4), event_of(1, 2, 0, 3)});
-  batch.is_driver = true;
-  json events = timeline_of(batch);
-  ASSERT_EQ(events.size(), 5u);
-  EXPECT_EQ(events[4]["cat"], "submit_task");
-  EXPECT_EQ(events[4]["tid"], "driver:abcd");
-  EXPECT_EQ(events[4]["cname"], "background_memory_dump");
-}
-
-json arrows_of(const json& events, const char* phase) {
-  json found = json::array();
-  for (const json& event : events) {
-    if (event["ph"] == phase) found.push_back(event);
-  }
-  return found;
-}
-
-TEST(Timeline, AnArrowComesFromWhereATaskWasSubmitted) {
-  TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2), event_of(1, 2)});
-  batch.strings.push_back(driver_worker_id(job_id_from_int(1)).binary() + "10.0.0.1");
-  for (int i : {0, 1}) {
-    batch.events[i].owner = 5;
-    batch.events[i].created_us = batch.events[i].start_us - 700 - i;
-  }
-  EXPECT_EQ(timeline_of(batch).size(), 12u) << "not unless asked for";
-  json events = timeline_of(batch, {.arrows = true});
-  json from = arrows_of(events, "s"), to = arrows_of(events, "f");
-  ASSERT_EQ(from.size(), 2u) << "who submitted the third is not known";
-  ASSERT_EQ(to.size(), 2u);
-  EXPECT_EQ(from[0]["pid"], "10.0.0.1");
-  EXPECT_EQ(from[0]["tid"], "driver:" + driver_worker_id(job_id_from_int(1)).hex());
-  EXPECT_EQ(from[0]["ts"], 1.7e15 - 700);
-  EXPECT_EQ(to[0]["tid"], "worker:abcd");
-  EXPECT_EQ(to[0]["ts"], 1.7e15);
-  EXPECT_EQ(to[0]["bp"], "e");
-  for (int i : {0, 1}) EXPECT_TRUE(from[i]["id"] == to[i]["id"] && from[i]["cat"] == to[i]["cat"] && from[i]["name"] == to[i]["name"]);
-  EXPECT_NE(from[0]["id"], from[1]["id"]);
-  // A viewer draws an arrow from a span to a span.
-  json submitted;
-  for (const json& event : events) {
-    if (event["cat"] == "submit_task") submitted.push_back(event);
-  }
-  ASSERT_EQ(submitted.size(), 2u);
-  EXPECT_TRUE(submitted[1]["ts"] == from[1]["ts"] && submitted[1]["tid"] == from[1]["tid"]);
-}
-
-TEST(Timeline, OneJobAndTheLastMinutes) {
-  TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2)});
-  batch.events[1].task = make_task_id(9, job_id_from_int(2));
-  EXPECT_EQ(timeline_of(batch, {.job = job_id_from_int(2)}).size(), 4u);
-  EXPECT_EQ(timeline_of(batch, {.job = job_id_from_int(3)}), json::array());
-  EXPECT_EQ(timeline_of(batch, {.since_us = batch.events[0].start_us + 240}).size(), 8u);
-  EXPECT_EQ(timeline_of(batch, {.since_us = batch.events[0].start_us + 241}), json::array());
-}
-
-TEST(Timeline, NumberedProcessesAreNamedAtTheEnd) {
-  TaskEventBatchData first = batch_of({event_of(1, 2, 3)}), second = first;
-  second.worker_hex = "ef";
-  second.is_driver = true;
-  std::string text;
-  Timeline trace({.numbered = true});
-  trace.add(first, &text);
-  trace.add(second, &text);
-  trace.add(first, &text);
-  trace.end(&text);
-  json events = json::parse(text);
-  ASSERT_EQ(events.size(), 12u);
-  EXPECT_EQ(trace.shown(), 3);
-  const json body = {{"cat", "task::f"}, {"name", "__main__.f"}, {"pid", 0}, {"tid", 1}, {"ts", 1.7e15}, {"dur", 240.0}, {"cname", "generic_work"}, {"ph", "X"},
-                     {"args", {{"name", "__main__.f"}, {"task_id", make_task_id(7, job_id_from_int(1)).hex()}, {"job_id", "01000000"}, {"attempt_number", 0}, {"func_or_class_name", "f"}, {"actor_id", nullptr}}}};
-  EXPECT_EQ(events[3], body);
-  EXPECT_EQ(events[5]["args"]["type"], "ValueError");
-  EXPECT_EQ(events[5]["args"]["attempt_number"], 0);
-  EXPECT_EQ(events[9], (json{{"ph", "M"}, {"name", "process_name"}, {"pid", 0}, {"tid", nullptr}, {"args", {{"name", "Node 10.0.0.7"}}}}));
-  EXPECT_EQ(events[10], (json{{"ph", "M"}, {"name", "thread_name"}, {"pid", 0}, {"tid", 1}, {"args", {{"name", "driver:ef"}}}}));
-  EXPECT_EQ(json::parse([] { std::string none; Timeline({.numbered = true}).end(&none); return none; }()), json::array());
-}
-
-TEST(Timeline, InPiecesIsTheSameAndHoldsOnePiece) {
-  const TaskEventBatchData batch = batch_of(std::vector<TaskEvent>(200, event_of(1, 2)));
-  std::string whole, joined;
-  Timeline({.numbered = true}).add(batch, &whole);
-  size_t largest = 0;
-  EXPECT_TRUE(Timeline({.numbered = true}).add(batch, 10'000, [&](const std::string& piece) {
-    largest = std::max(largest, piece.size());
-    joined += piece;
-    return true;
-  }));
-  EXPECT_EQ(joined, whole);
-  EXPECT_LT(largest, 10'000 + whole.size() / 100);
-  int taken = 0;
-  EXPECT_FALSE(Timeline({.numbered = true}).add(batch, 10'000, [&](const std::string&) { return ++taken < 3; }));
-  EXPECT_EQ(taken, 3);
-}
-
 TEST(TaskDigest, GroupsWhatIsAlike) {
   TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2), event_of(1, 2, 3), event_of(1, 2)});
   auto digest = unpack_task_digest(pack_task_digest(batch));
@@ -512,6 +338,17 @@ TEST(TaskDigest, GroupsWhatIsAlike) {
   EXPECT_EQ(digest->strings[digest->groups[1].error], "ValueError");
   EXPECT_EQ(digest->worker_hex, "abcd");
   EXPECT_EQ(digest->groups[0].job, job_id_from_int(1));
+}
+
+TEST(TaskDigest, SpansAreNoTasks) {
+  TaskEventBatchData batch = batch_of({span_of(1), span_of(1)});
+  auto digest = unpack_task_digest(pack_task_digest(batch));
+  ASSERT_TRUE(digest) << digest.error().message;
+  EXPECT_TRUE(digest->groups.empty());
+  batch.events.push_back(event_of(1, 2));
+  digest = unpack_task_digest(pack_task_digest(batch));
+  ASSERT_TRUE(digest && digest->groups.size() == 1);
+  EXPECT_EQ(digest->groups[0].events, 1u);
 }
 
 TEST(TaskDigest, KnowsWhichTasksAndParentsItMayHave) {

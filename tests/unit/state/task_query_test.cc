@@ -211,7 +211,7 @@ TEST_F(TaskQueryTest, ADigestCountsWhatTheBatchHolds) {
   retried.attempt = 1;
   TaskEventBatchData data = batch({event(task(1)), event(task(2), TaskEvent::kTask, 1, 2, 7), event(task(3), TaskEvent::kOwnerFailedTask, 1, 2, 8), retried,
                                    event(make_task_id(5, actor), TaskEvent::kActorCreation, 5, 6), event(make_task_id(6, actor), TaskEvent::kActorMethod, 3, 4),
-                                   event(task(7), TaskEvent::kSubmission), event(task(8))});
+                                   event(task(7), TaskEvent::kSpan), event(task(8))});
   auto digest = unpack_task_digest(pack_task_digest(data));
   ASSERT_TRUE(digest) << digest.error().message;
   const std::vector<std::vector<Filter>> questions = {{}, {{"state", true, "failed"}}, {{"name", true, "f"}}, {{"type", false, "NORMAL_TASK"}}, {{"error_type", true, "WORKER_DIED"}},
