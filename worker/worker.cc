@@ -46,6 +46,9 @@ void Worker::stop() { impl_->stop(); }
 
 const Context& Worker::context() const { return impl_->context; }
 bool Worker::is_connected() const { return impl_->connected; }
+bool Worker::profiles() const { return impl_->profiles; }
+
+void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_us, const std::string& extra) { impl_->record_span(type, start_us, end_us, extra); }
 
 Result<Ref> Worker::put(const ValueParts& value) { return impl_->put(value, nullptr); }
 Result<Ref> Worker::put_once(const ValueParts& value) { return impl_->put_once(value); }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
@@ -198,12 +199,17 @@ class Worker {
   Result<bool> kv_delete(const std::string& ns, const std::string& key);
   Result<std::vector<std::string>> kv_list(const std::string& ns, const std::string& prefix);
   Result<std::vector<proto::ActorInfo>> list_actors(bool all_namespaces);
-  // Chrome trace, JSON text (common/events/timeline.h). Flushes this process's events first.
-  Result<std::string> timeline_json();
+  // Chrome trace, JSON text (common/events/timeline.h), and how many events are not in it because they were dropped. Flushes this process's events first.
+  Result<std::pair<std::string, int64_t>> timeline_json();
   // Lines of workers' output and notices for the driver: called from the background thread, without our mutex.
   // is_error: a failure of this process's own tasks that it dropped unseen; the text is complete.
   struct DriverLine { std::string name, ip, text; int pid = 0; bool is_stderr = false, is_notice = false, is_error = false; };
   void set_log_sink(std::function<void(const std::vector<DriverLine>&)> sink);
+
+  // ---- profiling: this process was started with RAY_PROFILING, and its binding records how long calls take
+  bool profiles() const;
+  // A span of the timeline, of the task that this thread is in; times by the wall clock. extra: "" or a JSON object. One that is too large is counted as dropped.
+  void record_span(const std::string& type, int64_t start_us, int64_t end_us, const std::string& extra);
 
   // Options.metrics has its first new value since the last report: it is sent to the node-manager, at most once a second and at the end.
   void metrics_changed();

@@ -34,6 +34,21 @@ class ClusterActor final : public ActorRecord {
   const Runtime* const runtime;
 };
 
+// A call of this process in the timeline, where it profiles (RAY_PROFILING).
+class Span {
+ public:
+  Span(w::Worker& worker, const char* type) : worker_(worker.profiles() ? &worker : nullptr), type_(type), start_us_(worker_ ? rt::wall_now_us() : 0) {}
+  Span(const Span&) = delete;
+  ~Span() {
+    if (worker_) worker_->record_span(type_, start_us_, rt::wall_now_us(), "");
+  }
+
+ private:
+  w::Worker* const worker_;
+  const char* const type_;
+  const int64_t start_us_;
+};
+
 [[noreturn]] void throw_stale() { throw RayException("A reference from before ray::Shutdown() was used."); }
 
 int64_t deadline_of(int timeout_ms) { return timeout_ms < 0 ? -1 : rt::steady_now_us() + int64_t{timeout_ms} * 1000; }
@@ -187,6 +202,7 @@ std::vector<w::Ref> ClusterRuntime::refs_in(const EncodedValue& value) const {
 }
 
 ObjectPtr ClusterRuntime::Put(EncodedValue value) {
+  const Span span(*worker_, "ray.put");
   std::vector<w::Ref> contained = refs_in(value);
   auto ref = worker_->put(parts_of(value, contained));
   if (!ref) throw_error(ref.error());
@@ -194,6 +210,7 @@ ObjectPtr ClusterRuntime::Put(EncodedValue value) {
 }
 
 std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objects, int timeout_ms) {
+  const Span span(*worker_, "ray.get");
   std::vector<w::Ref> refs = refs_of(objects);
   int64_t deadline = deadline_of(timeout_ms);
   w::Waited waited;
@@ -218,6 +235,7 @@ std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objec
 std::vector<bool> ClusterRuntime::Wait(const std::vector<ObjectPtr>& objects, int num_objects, int timeout_ms) {
   if (num_objects < 0 || num_objects > static_cast<int>(objects.size()))
     throw RayException(fmt::format("Wait: num_objects is {}, but there are {} objects.", num_objects, objects.size()));
+  const Span span(*worker_, "ray.wait");
   std::vector<w::Ref> refs = refs_of(objects);
   std::vector<bool> ready;
   int64_t deadline = deadline_of(timeout_ms);
@@ -254,6 +272,7 @@ const w::Template* ClusterRuntime::template_for(const std::string& text, bool me
 }
 
 ObjectPtr ClusterRuntime::CallFunction(const std::string& function, const CallOptions& options, std::vector<CallArg> args) {
+  const Span span(*worker_, "submit_task");
   PackedArgs packed(*this, args, options.python);
   std::vector<w::Ref> returns;
   if (auto done = worker_->submit(template_for(function, false, options), packed.get(), &returns); !done) throw_error(done.error());
@@ -280,6 +299,7 @@ ActorPtr ClusterRuntime::CreateActor(const std::string& factory, const ActorOpti
   spec.set_max_concurrency(options.max_concurrency);
   spec.set_max_pending_calls(-1);
   spec.set_class_name(creation.python ? factory : class_of_factory(factory));
+  const Span span(*worker_, "submit_task");
   PackedArgs packed(*this, args, creation.python);
   auto made = worker_->create_actor(std::move(actor), packed.get());
   if (!made) throw_error(made.error());
@@ -287,6 +307,7 @@ ActorPtr ClusterRuntime::CreateActor(const std::string& factory, const ActorOpti
 }
 
 ObjectPtr ClusterRuntime::CallMethod(const ActorPtr& actor, const std::string& method, const CallOptions& options, std::vector<CallArg> args) {
+  const Span span(*worker_, "submit_task");
   PackedArgs packed(*this, args, options.python);
   std::vector<w::Ref> returns;
   auto done = worker_->submit_method(actor_of(actor).id, template_for(method, true, options), {}, packed.get(), &returns);

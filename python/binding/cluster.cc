@@ -192,7 +192,7 @@ PyObject* list_actors(PyObject*, PyObject* all) {
 }
 
 PyObject* timeline(PyObject*, PyObject*) {
-  return ask([](worker::Worker& w) { return w.timeline_json(); }, [](const std::string& json) { return py_text(json); });
+  return ask([](worker::Worker& w) { return w.timeline_json(); }, [](const auto& trace) { return Py_BuildValue("(NL)", py_text(trace.first), static_cast<long long>(trace.second)); });
 }
 
 bool two_strings(PyObject* args, std::string* a, std::string* b) {
@@ -274,7 +274,7 @@ PyMethodDef kFunctions[] = {
     {"nodes", nodes, METH_NOARGS, nullptr},
     {"resources", resources, METH_O, "resources(available) -> amounts summed over alive nodes"},
     {"list_actors", list_actors, METH_O, nullptr},
-    {"timeline", timeline, METH_NOARGS, "The Chrome trace as JSON text."},
+    {"timeline", timeline, METH_NOARGS, "timeline() -> (the Chrome trace as JSON text, events that were dropped)"},
     {"kv_put", kv_put, METH_VARARGS, "kv_put(namespace, key, value, overwrite) -> added"},
     {"kv_get", kv_get, METH_VARARGS, "kv_get(namespace, key) -> bytes or None"},
     {"fetch_value", fetch_value, METH_VARARGS, "fetch_value(head address, token, namespace, key) -> bytes, before this process is connected"},

@@ -12,6 +12,7 @@
 #include "python/binding/python_frames.h"
 #include "python/binding/runtime.h"
 #include "python/binding/serialize.h"
+#include "python/binding/spans.h"
 #include "python/binding/state.h"
 
 namespace {
@@ -31,7 +32,7 @@ PyMODINIT_FUNC PyInit__raylet() {
   if (!module) return nullptr;
   PyObject* m = module.get();
   bool ok = add_runtime(m) && add_object_ref(m) && add_object_ref_generator(m) && add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) && add_completions(m) &&
-            add_executor(m) && add_plain_values(m) && add_metrics(m) && add_state(m);
+            add_executor(m) && add_plain_values(m) && add_metrics(m) && add_state(m) && add_spans(m);
   offer_python_frames();
 #ifdef __OPTIMIZE__
   constexpr bool optimized = true;

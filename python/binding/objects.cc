@@ -9,6 +9,7 @@
 #include "python/binding/object_ref_generator.h"
 #include "python/binding/runtime.h"
 #include "python/binding/serialize.h"
+#include "python/binding/spans.h"
 #include "worker/core/object_entry.h"
 
 namespace rt::python {
@@ -99,7 +100,7 @@ bool parse_get(PyObject* const* args, Py_ssize_t positional, PyObject* names, Py
   return *refs || PyErr_Format(PyExc_TypeError, "get() missing 1 required argument: 'object_refs'");
 }
 
-PyObject* get(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
+PyObject* get_unrecorded(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
   PyObject *refs, *timeout;
   if (!parse_get(args, positional, names, &refs, &timeout)) return nullptr;
   worker::Worker* worker = connected();
@@ -118,7 +119,12 @@ PyObject* get(PyObject*, PyObject* const* args, Py_ssize_t positional, PyObject*
                       Py_TYPE(refs)->tp_name);
 }
 
-PyObject* put_value(PyObject*, PyObject* object) {
+PyObject* get(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
+  if (g_runtime.profiles) [[unlikely]] return record("ray.get", [=] { return get_unrecorded(self, args, positional, names); });
+  return get_unrecorded(self, args, positional, names);
+}
+
+PyObject* put_unrecorded(PyObject* object) {
   worker::Worker* worker = connected();
   if (!worker) return nullptr;
   if (is_object_ref(object)) {
@@ -135,6 +141,11 @@ PyObject* put_value(PyObject*, PyObject* object) {
   }
   if (!ref) return raise(ref.error());
   return new_object_ref(std::move(*ref));
+}
+
+PyObject* put_value(PyObject*, PyObject* object) {
+  if (g_runtime.profiles) [[unlikely]] return record("ray.put", [=] { return put_unrecorded(object); });
+  return put_unrecorded(object);
 }
 
 // ---- wait
@@ -235,7 +246,7 @@ PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
   return split(wait, items, std::count(ready.begin(), ready.end(), true), [&](Py_ssize_t i) { return ready[i]; });
 }
 
-PyObject* wait(PyObject*, PyObject* args, PyObject* kwargs) {
+PyObject* wait_unrecorded(PyObject* args, PyObject* kwargs) {
   WaitArgs wait;
   worker::Worker* worker = connected();
   if (!worker || !parse_wait(args, kwargs, &wait) || !check_wait(wait)) return nullptr;
@@ -251,6 +262,11 @@ PyObject* wait(PyObject*, PyObject* args, PyObject* kwargs) {
     worker->errors_seen({&as_object_ref(items[i])->ref, 1});
   }
   return split(wait, items, here, [&](Py_ssize_t i) { return in_memory(as_object_ref(items[i])->ref); });
+}
+
+PyObject* wait(PyObject*, PyObject* args, PyObject* kwargs) {
+  if (g_runtime.profiles) [[unlikely]] return record("ray.wait", [=] { return wait_unrecorded(args, kwargs); });
+  return wait_unrecorded(args, kwargs);
 }
 
 PyObject* cancel(PyObject*, PyObject* args) {
@@ -284,6 +300,7 @@ PyMethodDef kFunctions[] = {
      "get(object_refs, *, timeout=None)\n--\n\nThe value of an ObjectRef, or the list of values of a list of them.\n\n"
      "timeout: seconds, None or -1 for no limit, 0 to look only. Raises GetTimeoutError when it passes, and the task's\n"
      "exception when a task failed. Arrays are read-only views."},
+    {"get_unrecorded", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(get_unrecorded)), METH_FASTCALL | METH_KEYWORDS, "get() that is no span of the timeline: for the package itself."},
     {"put_value", put_value, METH_O, nullptr},
     {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(wait)), METH_VARARGS | METH_KEYWORDS,
      "wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True)\n--\n\nWaits until num_returns of a list of unique ObjectRefs are ready.\n\n"

@@ -12,6 +12,7 @@
 #include "python/binding/object_ref_generator.h"
 #include "python/binding/plain_values.h"
 #include "python/binding/runtime.h"
+#include "python/binding/spans.h"
 #include "python/binding/specs.h"
 #include "worker/core/generator_stream.h"
 
@@ -119,7 +120,7 @@ PyObject* function_bind(PyObject* self, PyObject* args) {
 }
 
 template <class Arguments>
-PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
+PyObject* submit_function(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
   Prepared& prepared = reinterpret_cast<FunctionObject*>(self)->prepared;
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   if (!prepare(self, prepared)) return nullptr;
@@ -138,6 +139,12 @@ PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t posi
   }
   if (!status) return raise(status.error());
   return prepared.streaming ? new_object_ref_generator(returns) : refs_of_returns(returns);
+}
+
+template <class Arguments>
+PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
+  if (g_runtime.profiles) [[unlikely]] return record("submit_task", [=] { return submit_function<Arguments>(self, args, positional, names); });
+  return submit_function<Arguments>(self, args, positional, names);
 }
 
 PyMethodDef kFunctionMethods[] = {
@@ -268,8 +275,11 @@ PyObject* create_actor(PyObject*, PyObject* tuple) {
   worker::ActorOptions options;
   options.get_if_exists = get_if_exists;
   if (!worker || !actor_from_dict(spec, &options.spec)) return nullptr;
-  if (options.spec.creation().function().language() == proto::LANGUAGE_PYTHON) return create_with<CallArgs>(*worker, std::move(options), args, kwargs);
-  return create_with<PlainCallArgs>(*worker, std::move(options), args, kwargs);
+  auto create = [&] {
+    if (options.spec.creation().function().language() == proto::LANGUAGE_PYTHON) return create_with<CallArgs>(*worker, std::move(options), args, kwargs);
+    return create_with<PlainCallArgs>(*worker, std::move(options), args, kwargs);
+  };
+  return g_runtime.profiles ? record("submit_task", create) : create();
 }
 
 // get_actor(name, namespace) -> (ActorCore, info dict); ValueError is the caller's to word
@@ -324,7 +334,7 @@ PyObject* method_target(PyObject* self, PyObject* args) {
 }
 
 template <class Arguments>
-PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
+PyObject* submit_method(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
   MethodObject* method = method_of(self);
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   if (!method->core) return PyErr_Format(PyExc_RuntimeError, "the method belongs to no actor");
@@ -343,6 +353,12 @@ PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positi
   }
   if (!status) return raise(status.error());
   return method->prepared.streaming ? new_object_ref_generator(returns) : refs_of_returns(returns);
+}
+
+template <class Arguments>
+PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
+  if (g_runtime.profiles) [[unlikely]] return record("submit_task", [=] { return submit_method<Arguments>(self, args, positional, names); });
+  return submit_method<Arguments>(self, args, positional, names);
 }
 
 PyMethodDef kMethodMethods[] = {

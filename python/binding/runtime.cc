@@ -95,6 +95,7 @@ PyObject* start(PyObject*, PyObject* dict) {
   }
   if (!worker) return raise(worker.error());
   g_runtime.worker = std::move(*worker);
+  g_runtime.profiles = g_runtime.worker->profiles();
   g_runtime.session = ++g_runtime.last_session;
   if (log) {
     if (g_log.fd < 0) g_log.fd = eventfd(0, EFD_CLOEXEC);

@@ -18,6 +18,7 @@ struct Runtime {
   std::shared_ptr<worker::Worker> worker;
   uint64_t session = 0;         // 0: not connected
   uint64_t last_session = 0;
+  bool profiles = false;        // see spans.h
   bool forked = false;          // a child of a connected process: it has none of its threads and must not use its connections
 };
 extern Runtime g_runtime;

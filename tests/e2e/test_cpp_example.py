@@ -1,5 +1,6 @@
 """C++ from a user's side: the package is installed into a temporary prefix, programs are built against it with CMake and run on private clusters."""
 import glob
+import json
 import os
 import re
 import shutil
@@ -110,7 +111,7 @@ def test_example_runs_on_a_cluster_of_its_own(example, env):
 
 
 @pytest.mark.skipif(not os.path.exists(os.path.join(BIN, "rayctl")), reason="not built: rayctl")
-def test_example_joins_a_running_cluster(example, env):
+def test_example_joins_a_running_cluster(example, env, scratch):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -119,8 +120,14 @@ def test_example_joins_a_running_cluster(example, env):
     try:
         done = run([example, f"--ray_address=127.0.0.1:{port}"], env=env)
         assert without_worker_lines(done.stdout).splitlines()[:-1] == EXAMPLE_OUTPUT
-        again = run([example], env={**env, "RAY_ADDRESS": f"127.0.0.1:{port}"})     # a second job of the same cluster
+        again = run([example], env={**env, "RAY_ADDRESS": f"127.0.0.1:{port}", "RAY_PROFILING": "1"})     # a second job of the same cluster
         assert without_worker_lines(again.stdout).splitlines()[:-1] == EXAMPLE_OUTPUT
+        trace = os.path.join(scratch, "trace.json")
+        run([rayctl, "timeline", "-o", trace], env=env)
+        with open(trace) as file:
+            spans = [(event["tid"], event["cat"]) for event in json.load(file) if event.get("tid", "").startswith("driver:") and event["ph"] == "X"]
+        first, second = ([kind for of, kind in spans if of == tid] for tid in sorted({of for of, _ in spans}))
+        assert first.count("submit_task") == second.count("submit_task") > 5 and set(first) == {"submit_task"} and set(second) == {"submit_task", "ray.get", "ray.put", "ray.wait"}
     finally:
         run([rayctl, "stop"], env=env)
 

@@ -9,6 +9,7 @@
 //                       u16 length, proto::WorkerAddress of the owner
 //                 u8 2: 28 bytes object id, u16 length, proto::WorkerAddress of the owner, who is asked for it: inline there would be too many
 //   4 parent:   24 bytes id of the task that submitted those behind it (all 0xff: not known; so it is at first)
+//   5 recorded: nothing                                            - that the owner records its submissions itself, for the timeline: from now on
 //   3 gpus:     u16 count, then per device u16 length, name         - of the tasks behind it, when the lease has some
 // kReplies (worker -> owner): records
 //   u32 seq, u8 TaskStatus (+ kLeaving: the worker ends after this reply, as max_calls asks), u32 duration in us, u32 return count, then per return
@@ -34,7 +35,7 @@ namespace rt::worker::wire {
 inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3, kCancel = 4, kItems = 5, kItemsTaken = 6;
 inline constexpr size_t kMaxInlinedBytes = 10 << 20;   // of one task's arguments that are references to small values
 inline constexpr size_t kMinValueBytes = 5;   // of an argument or a return
-inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2, kGpuRecord = 3, kParentRecord = 4;
+inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2, kGpuRecord = 3, kParentRecord = 4, kRecordedRecord = 5;
 inline constexpr uint8_t kLeaving = 0x80;
 inline constexpr uint8_t kCancelForce = 1, kCancelRecursive = 2;
 

@@ -49,6 +49,7 @@ void Worker::Impl::connect_actor(ActorLink& actor) {
       return;
     }
     (*link)->actor = id;
+    tell_recording(**link);
     actor->connection = link->get();
     actors->connected(id);
     (*link)->connection->flush();
@@ -110,6 +111,9 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   *spec.mutable_owner() = self_address;
   *spec.mutable_job_config() = options.job_config;
   spec.mutable_job_config()->set_job_id(context.job_id.binary());
+  auto& env = *spec.mutable_job_config()->mutable_env();
+  if (profiles) env[kRecordsSubmissions] = "1";
+  else env.erase(kRecordsSubmissions);          // of the process that made this actor
 
   Task staging;   // only to encode the arguments the way tasks do
   RT_TRY(build_args(lock, staging, args));

@@ -86,7 +86,7 @@ const TaskEventCommon& Worker::Impl::event_of(ExecTemplate& function) {
 }
 
 uint32_t Worker::Impl::event_owner_of(Link* link) {
-  if (!link) return 0;
+  if (!link) return events.string(actor->spec().owner().worker_id() + actor->spec().owner().ip());
   if (link->events_of != events.batch()) {
     link->events_of = events.batch();
     const rpc::Peer& peer = link->connection->peer();
@@ -132,6 +132,7 @@ void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
     common.attempt = static_cast<uint32_t>(incoming_task.attempt);
     common.parent = event_parent_of(incoming_task.parent);
     common.owner = event_owner_of(incoming_task.link.get());
+    common.submission_recorded = incoming_task.link ? incoming_task.link->submissions_recorded : actor->spec().job_config().env().contains(kRecordsSubmissions);
     if (task.failed()) common.error = event_error(as_bytes(task.error_value()));
     common.kind = !incoming_task.link ? TaskEvent::kActorCreation : actor ? TaskEvent::kActorMethod : TaskEvent::kTask;
     events.add(task.id(), common, times);
@@ -153,10 +154,36 @@ void Worker::Impl::record_failure(const Task& task, const proto::ErrorValue* err
   if (error) event.error = event_error(*error);
   if (end && !end->worker_id().empty() && end->pid()) event.owner = events.string(pack_event_process({end->worker_id(), end->node_id(), end->pid()}));
   event.start_us = wall_now_us();
+  event.submission_recorded = profiles;
   event.kind = task.function->scheduling_class ? TaskEvent::kOwnerFailedTask : TaskEvent::kOwnerFailedMethod;
   events.add(event);
   event_kind = {};
   recorded_event();
+}
+
+void Worker::Impl::record_span(const std::string& type, int64_t start_us, int64_t end_us, const std::string& extra) {
+  constexpr size_t kMaxBytes = 64 << 10;       // a batch has to hold many
+  Lock lock(mutex);
+  if (stopping || context.job_id.is_nil() || !may_record_event()) return;
+  if (type.size() + extra.size() > kMaxBytes) return void(++events_dropped);
+  TaskEvent event;
+  event.task = submitting_task();
+  for (const ExecutingTaskImpl* task = running; task; task = task->next()) {
+    if (task->id() != event.task) continue;
+    event.attempt = static_cast<uint32_t>(task->attempt());
+    event.function = events.string(task->incoming().function->display);
+  }
+  if (event.task.is_nil()) event.task = put_task;      // a driver's, or of a thread of its own
+  event.name = events.string(type);
+  event.call_site = events.string(extra);
+  event.kind = TaskEvent::kSpan;
+  event.start_us = start_us;
+  event.execute_us = std::max<int64_t>(0, end_us - start_us);
+  events.add(event);
+  event_kind = {};
+  const bool timer_was_set = event_timer_set;
+  recorded_event();
+  if (!timer_was_set && pumping) loop->wake();       // whoever reads there looks at the timers anew
 }
 
 void Worker::Impl::recorded_event() {
@@ -338,7 +365,7 @@ void Worker::metrics_changed() {
   impl_->schedule_metrics();
 }
 
-Result<std::string> Worker::timeline_json() {
+Result<std::pair<std::string, int64_t>> Worker::timeline_json() {
   {
     Impl::Lock lock(impl_->mutex);
     impl_->flush_records();
@@ -346,7 +373,7 @@ Result<std::string> Worker::timeline_json() {
   }
   Timeline trace({});
   std::string json;
-  int64_t after = 0;
+  int64_t after = 0, dropped = 0, unreadable = 0;
   for (bool more = true; more;) {
     proto::GetTaskEventsRequest request;
     request.set_after_row(after);
@@ -355,12 +382,14 @@ Result<std::string> Worker::timeline_json() {
     if (!reply) return reply.error();
     for (const auto& batch : reply->batches()) {
       if (auto data = unpack_task_events(batch.packed())) trace.add(*data, &json);
+      else unreadable += batch.count();
     }
+    dropped = std::max(dropped, reply->dropped());
     after = reply->next_row();
     more = reply->more();
   }
   trace.end(&json);
-  return json;
+  return std::make_pair(std::move(json), dropped + unreadable);
 }
 
 }  // namespace rt::worker

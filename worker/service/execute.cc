@@ -200,7 +200,11 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
       link->parent = TaskId::from_binary(as_view(id));
       continue;
     }
-    if (tag != wire::kTaskRecord) return refuse("malformed task");
+    if (tag != wire::kTaskRecord) {
+      if (tag != wire::kRecordedRecord) return refuse("malformed task");
+      link->submissions_recorded = true;
+      continue;
+    }
     auto task = std::make_shared<IncomingTask>();
     task->link = link;
     task->seq = reader.number<uint32_t>();

@@ -60,6 +60,8 @@ struct Link {
   std::unique_ptr<proto::JobConfig> job_config;
   std::vector<std::string> gpu_ids;             // of its tasks
   TaskId parent;                                // likewise
+  bool recording_told = false;                  // to the peer, that this process records its submissions
+  bool submissions_recorded = false;            // by the peer, of its tasks
   uint64_t events_of = 0;                       // of their events: the index of the peer, in the batch with this number
   uint32_t event_owner = 0;
   bool open = true;
@@ -104,6 +106,9 @@ struct IncomingTask {
 
 class NodeClient;
 class WorkerRpc;
+
+// In the env of an actor's JobConfig: who made it records its submissions itself, as a span of the timeline.
+inline constexpr const char* kRecordsSubmissions = "RAY_PROFILING";
 
 // Where a submitted task was sent; no value: it waits here.
 struct TaskPlace {
@@ -187,6 +192,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   TaskId or_driver(const TaskId& parent) const;
   TaskId parent_of(const Task& task) const { return or_driver(task.parent); }
   void write_task(Link& link, const Task& task);                                 // (L)
+  void tell_recording(Link& link);                                               // (L) before the first task
   void write_gpus(Link& link, const std::vector<std::string>& names);            // (L)
   void on_replies(const std::shared_ptr<Link>& link, Bytes body);                // (L)
   Task* task_in_flight(Link& link, uint32_t seq);                                // (L) null: no such one
@@ -285,12 +291,13 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void record_event(const ExecutingTaskImpl& task);                              // (L) it ended here
   // (L) As its owner: no process can tell. `end` is of the process that had it, if one had.
   void record_failure(const Task& task, const proto::ErrorValue* error, const proto::ExitInfo* end);
+  void record_span(const std::string& type, int64_t start_us, int64_t end_us, const std::string& extra);
   bool may_record_event();                                                       // (L)
   uint32_t event_error(const proto::ErrorValue& error);                          // (L)
   uint32_t event_error(Bytes encoded);                                           // (L)
   const TaskEventCommon& event_of(ExecTemplate& function);                       // (L)
   uint32_t event_parent_of(const TaskId& parent);                                // (L)
-  uint32_t event_owner_of(Link* link);                                           // (L)
+  uint32_t event_owner_of(Link* link);                                           // (L) null: of the actor that this process is
   void recorded_event();                                                         // (L)
   void flush_events();                                                           // (L)
   void schedule_metrics();                                                       // (L)
@@ -375,6 +382,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool recent_timer_set = false;
   std::atomic<uint64_t> errors_stored{0};        // values that became errors; see Worker::wait_all()
   const bool ignore_unseen_errors;               // RAY_IGNORE_UNHANDLED_ERRORS
+  const bool profiles;                           // RAY_PROFILING is there, whatever it says
   std::vector<Ref> pinned_forever;               // packed out of band
   std::unordered_map<ActorId, std::vector<Ref>> actor_args;   // creation arguments of actors made here, as long as they may be needed
 

@@ -31,7 +31,7 @@ struct Descriptor {
 
 Worker::Impl::Impl(Options the_options)
     : options(std::move(the_options)), settings(options.settings), loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)), rng(Rng::from_system()),
-      ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")) {}
+      ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")), profiles(std::getenv("RAY_PROFILING") != nullptr) {}
 
 Worker::Impl::~Impl() = default;
 

@@ -211,6 +211,12 @@ void Worker::Impl::write_gpus(Link& link, const std::vector<std::string>& names)
   link.gpus_sent = !names.empty();
 }
 
+void Worker::Impl::tell_recording(Link& link) {
+  if (!profiles || std::exchange(link.recording_told, true)) return;
+  wire::Writer(link.connection->begin_flat(wire::kTasks)).number(wire::kRecordedRecord);
+  link.connection->end_flat();
+}
+
 void Worker::Impl::connect_lease(Lease& lease) {
   uint64_t key = lease.key;
   with_peer(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
@@ -223,6 +229,7 @@ void Worker::Impl::connect_lease(Lease& lease) {
     }
     (*link)->lease_key = key;
     lease->connection = link->get();
+    tell_recording(**link);
     if (!lease->gpu_ids.empty() || (*link)->gpus_sent) write_gpus(**link, lease->gpu_ids);
     submitter->lease_ready(key, now);
   });

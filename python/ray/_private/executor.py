@@ -38,11 +38,15 @@ def load_function(key: bytes, blob: bytes):
     function = _functions.get(key)
     if function is None:
         import pickle
+        import time
+        start_us = time.time_ns() // 1000
         if not blob:
             blob = _raylet.kv_get("fun", key.hex())
             if blob is None:
                 raise RuntimeError(f"the definition {key.hex()} is not in the cluster's key-value store: was its job ended?")
         function = _functions[key] = pickle.loads(blob)
+        if _raylet.is_profiling() and not isinstance(function, type):
+            _raylet.record_span("wait_for_function", start_us, "")
     return function
 
 

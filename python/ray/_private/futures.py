@@ -73,7 +73,7 @@ def settle(ref, future, lost=None):
     try:
         if lost:
             raise lost
-        value = _raylet.get(ref)
+        value = _raylet.get_unrecorded(ref)
     except BaseException as error:
         future.set_exception(error)
     else:
@@ -177,7 +177,7 @@ def on_completed(ref, callback):
         try:
             if lost:
                 raise lost
-            value = _raylet.get(ready)
+            value = _raylet.get_unrecorded(ready)
         except Exception as error:
             value = error
         callback(value)

@@ -50,12 +50,16 @@ def node_ids() -> list[str]:
 def timeline(filename=None):
     """The Chrome trace of all tasks: a list of events, or written to `filename` as JSON (then None).
 
+    Submissions are spans `submit_task`: of a microsecond, or as long as they took in a process with RAY_PROFILING in its environment.
     Waits for 0.6 s first: what processes have just recorded is on its way to the head for so long."""
     from ray._private.worker import global_worker
     if not global_worker.connected:
         raise RuntimeError("Ray has not been started yet: ray.timeline() needs a running cluster (ray.init()).")
     time.sleep(_EVENTS_TRAVEL_S)
-    text = _raylet.timeline()
+    text, dropped = _raylet.timeline()
+    if dropped:
+        import logging
+        logging.getLogger("ray").warning("%d events are not in the timeline: they were dropped (see the settings task_events_buffer and task_events_max_bytes).", dropped)
     if filename is not None:
         with open(filename, "w") as out:
             out.write(text)

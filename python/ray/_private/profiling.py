@@ -1,0 +1,65 @@
+"""Spans of one's own in the timeline, recorded where RAY_PROFILING is in the process's environment: as in Ray, `with profile("load"): ...`."""
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from ray import _raylet
+
+_MOST_CHARACTERS = 4000       # of a traceback
+
+
+class _Span:
+    def __init__(self, event_type: str, extra_data: dict[str, Any] | None):
+        if not isinstance(event_type, str):
+            raise TypeError(f"profile() takes the type of the event as a str, and was given {event_type!r}")
+        if extra_data is not None and not isinstance(extra_data, dict):
+            raise TypeError(f"profile() takes extra_data as a dict, and was given {extra_data!r}")
+        self._type, self._extra = event_type, extra_data
+
+    def __enter__(self) -> None:
+        self._start_us = time.time_ns() // 1000
+
+    def __exit__(self, kind, value, traceback) -> None:
+        extra = self._extra if value is None else _described(value)
+        _raylet.record_span(self._type, self._start_us, _packed(extra) if extra else "")
+
+
+class _NoSpan:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind, value, traceback) -> None:
+        pass
+
+
+_no_span = _NoSpan()
+
+
+def profile(event_type: str, extra_data: dict[str, Any] | None = None):
+    """A context manager: what runs in it is a span of the timeline, a no-op without RAY_PROFILING.
+
+    `extra_data` is the span's `args`, read at its end, unless an exception ended it, which is told instead; of them `name` is shown in place of the type, and `cname` is the colour."""
+    return _Span(event_type, extra_data) if _raylet.is_profiling() else _no_span
+
+
+def failure(error: BaseException) -> str:
+    """The extra data of a call that failed."""
+    return _packed(_described(error))
+
+
+def _described(error: BaseException) -> dict[str, str]:
+    import traceback
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    if error.__traceback__ is None:     # raised by the binding: where it was called is all there is
+        lines[:0] = ["Traceback (most recent call last):\n", *traceback.format_stack(sys._getframe(2), limit=10)]
+    return {"type": str(type(error)), "value": str(error)[:_MOST_CHARACTERS], "traceback": "".join(lines)[-_MOST_CHARACTERS:]}
+
+
+def _packed(extra: dict[str, Any]) -> str:
+    import json
+    try:
+        return json.dumps({str(key): value for key, value in extra.items()}, allow_nan=False, default=str)
+    except ValueError:      # no number of JSON, or one that holds itself
+        return json.dumps({str(key): str(value) for key, value in extra.items()})
