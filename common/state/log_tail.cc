@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "common/base/log_names.h"
+
 namespace rt::state {
 namespace {
 
@@ -33,19 +35,25 @@ Status LogTail::begin() {
   begun_ = true;
   if (lines_ < 0) return {};
   const int64_t end = offset_ = first.size();
+  int64_t begins = first.begins();
   int64_t wanted = lines_;
   std::optional<std::string> writer;
   std::string after;                      // the beginning of the piece behind this one
-  for (int64_t from = end; from > 0;) {
+  for (int64_t from = end; from > begins;) {
     if (cut_ && (!find_writer_ || writer || end - from > kMostForWriter)) break;
     int64_t until = from;
-    from = std::max<int64_t>(0, until - kBackwardBytes);
+    from = std::max<int64_t>(begins, until - kBackwardBytes);
     RT_ASSIGN(auto piece, read_(name_, from, until - from));
+    if (piece.begins() > begins) {        // rotation goes on meanwhile
+      begins = piece.begins();
+      from = std::max(from, begins);
+      if (from >= until) break;
+    }
     const size_t size = std::min(piece.data().size(), static_cast<size_t>(until - from));
     const std::string text = piece.data().substr(0, size) + after;
     for (size_t at = size;;) {
       size_t newline = at > 0 ? text.rfind('\n', at - 1) : std::string::npos;
-      if (newline == std::string::npos && from > 0) break;
+      if (newline == std::string::npos && from > begins) break;
       size_t begins = newline == std::string::npos ? 0 : newline + 1;
       std::string_view line = std::string_view(text).substr(begins);
       if (from + static_cast<int64_t>(begins) == end) {
@@ -88,8 +96,14 @@ Result<std::string> LogTail::next() {
   } else if (piece.size() < offset_) {
     offset_ = piece.size();               // it was cut
   }
+  std::string text;
+  if (piece.begins() > offset_) {
+    text = removed_note(piece.begins() - offset_, offset_ > 0);
+    offset_ = piece.begins();
+  }
   offset_ += static_cast<int64_t>(piece.data().size());
-  return std::move(*piece.mutable_data());
+  if (text.empty()) return std::move(*piece.mutable_data());
+  return text + piece.data();
 }
 
 TaskLines::TaskLines(const std::string& task_hex, int64_t attempt) : marker_(fmt::format(":task_id:{} {}", task_hex, attempt)) {}

@@ -16,6 +16,7 @@ namespace rt::state {
 using ReadPiece = std::function<Result<proto::ReadLogFileReply>(const std::string& name, int64_t offset, int64_t max_bytes)>;
 
 // Reads a file from one of its last lines on, and goes on with what is appended. A file that is renamed NAME.1 and begun anew is followed.
+// Where the source reads across the pieces of a log, a line says how much rotation has removed of what was to come.
 class LogTail {
  public:
   // `lines`: -1 for all. `count_markers`: whether markers are lines as well. `find_writer`: where they are not, to look for writer(), some MB back if need be.

@@ -1,6 +1,5 @@
 #include "daemons/node_manager/process/job_processes.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fd.h"
+#include "common/base/log_names.h"
 #include "common/base/utf8.h"
 #include "daemons/node_manager/process/env_vars.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kStopGraceUs = 3'000'000, kMaxStopGraceUs = 3600'000'000;
 constexpr int kMessageLines = 10, kSetupLines = 30;
-constexpr size_t kMaxMessageChars = 20'000;
+constexpr int64_t kMaxMessageChars = 20'000;
 // python/ray/_private/runtime_env/entrypoint.py
 constexpr char kMakeEnvironment[] = "import sys; sys.path.insert(0, sys.argv.pop(1)); from ray._private.runtime_env.entrypoint import main; main()";
 constexpr char kNoEnvironment[] = "The runtime environment could not be made: ";
@@ -59,14 +59,6 @@ Status read_stop(const std::map<std::string, std::string>& env, int* signal, int
   return {};
 }
 
-// The log begins with what runs; nothing of an earlier job of the same name is left.
-Status begin_log(const std::string& path, const std::string& text) {
-  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.valid()) return errno_error("cannot write " + path, errno);
-  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return errno_error("cannot write " + path, errno);
-  return {};
-}
-
 }  // namespace
 
 JobProcesses::JobProcesses(net::Loop& loop, Reaper& reaper, Options options, Report report)
@@ -81,7 +73,7 @@ JobProcesses::~JobProcesses() {
 }
 
 std::string JobProcesses::log_path(const std::string& submission_id) const {
-  return fmt::format("{}/logs/job-driver-{}.log", options_.session_dir, submission_id);
+  return fmt::format("{}/logs/{}", options_.session_dir, job_log_name(submission_id));
 }
 
 std::map<std::string, std::string> JobProcesses::environment(const std::map<std::string, std::string>& requested) const {
@@ -117,8 +109,14 @@ Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<st
   int stop_signal = SIGTERM;
   int64_t stop_grace_us = 0;
   RT_TRY(read_stop(spawn.env, &stop_signal, &stop_grace_us));
-  RT_TRY(begin_log(log_path(id), fmt::format("{}Running entrypoint for job {}: {}\n", makes_environment ? "The runtime environment is set up first.\n" : "", id, request.entrypoint())));
-  spawn.stdout_path = spawn.stderr_path = log_path(id);
+  RT_ASSIGN(RotatedLog::Limits limits, RotatedLog::limits_of(spawn.env));
+  forget_output(id);
+  RT_ASSIGN(auto log, RotatedLog::create(log_path(id), limits));
+  log->append(fmt::format("{}Running entrypoint for job {}: {}\n", makes_environment ? "The runtime environment is set up first.\n" : "", id, request.entrypoint()));
+  Fd writing_end;
+  RT_ASSIGN(auto output, JobOutput::open(loop_, std::move(log), &writing_end));
+  outputs_[id] = std::move(output);
+  spawn.output_fd = writing_end.get();
   spawn.new_session = true;
   auto pwd = env.find("PWD");
   if (pwd != env.end() && ::access(pwd->second.c_str(), X_OK) == 0) spawn.cwd = pwd->second;
@@ -144,6 +142,8 @@ void JobProcesses::exited(const std::string& submission_id, int status) {
   if (job.kill_timer) loop_.cancel(job.kill_timer);
   // What the shell left behind in its group ends with it.
   signal_group(job.process, SIGKILL);
+  JobOutput& output = *outputs_.at(submission_id);
+  output.drain();
   std::string how;
   if (WIFSIGNALED(status)) {
     job.info.set_exit_code(-WTERMSIG(status));
@@ -162,7 +162,7 @@ void JobProcesses::exited(const std::string& submission_id, int status) {
     job.info.set_message("Job finished successfully.");
   } else {
     job.info.set_status("FAILED");
-    std::string tail = file_tail(log_path(submission_id), job.makes_environment ? kSetupLines : kMessageLines, kMaxMessageChars);
+    std::string tail = text_tail(output.log()->tail(kMaxMessageChars), job.makes_environment ? kSetupLines : kMessageLines);
     bool no_environment = job.makes_environment && job.info.exit_code() == static_cast<int>(Code::kRuntimeEnvSetup) && tail.find(kNoEnvironment) != std::string::npos;
     job.info.set_error_type(no_environment ? "RUNTIME_ENV_SETUP_FAILURE" : "JOB_ENTRYPOINT_COMMAND_ERROR");
     if (no_environment) how = "The runtime environment could not be set up, the entrypoint was not started";
@@ -196,19 +196,36 @@ void JobProcesses::stop_all(int signal) {
 
 Result<JobProcesses::Chunk> JobProcesses::read_log(const std::string& submission_id, int64_t offset, int64_t max_bytes) const {
   if (!valid_submission_id(submission_id)) return make_error(Code::kInvalid, fmt::format("'{}' is no valid submission id", submission_id));
-  int fd = ::open(log_path(submission_id).c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return make_error(Code::kNotFound, fmt::format("job {} has no log on this node", submission_id));
+  auto it = outputs_.find(submission_id);
+  if (it == outputs_.end()) return make_error(Code::kNotFound, fmt::format("job {} has no log on this node", submission_id));
+  const RotatedLog& log = *it->second->log();
   offset = std::max<int64_t>(0, offset);
   int64_t limit = max_bytes <= 0 ? static_cast<int64_t>(options_.max_log_chunk) : std::min<int64_t>(max_bytes, static_cast<int64_t>(options_.max_log_chunk));
-  Chunk chunk;
-  chunk.data.resize(static_cast<size_t>(limit));
-  ssize_t n = ::pread(fd, chunk.data.data(), chunk.data.size(), offset);
-  int error = errno;
-  ::close(fd);
-  if (n < 0) return errno_error("cannot read the log of job " + submission_id, error);
-  chunk.data.resize(static_cast<size_t>(n));
-  chunk.next_offset = offset + n;
+  RT_ASSIGN(auto piece, log.read(offset, limit));
+  Chunk chunk{"", piece.offset + static_cast<int64_t>(piece.data.size()), log.size()};
+  if (piece.offset > offset) chunk.data = removed_note(piece.offset - offset, offset > 0);
+  chunk.data += piece.data;
   return chunk;
+}
+
+void JobProcesses::remove_log(const std::string& submission_id) {
+  if (!valid_submission_id(submission_id) || jobs_.contains(submission_id)) return;
+  forget_output(submission_id);
+  RotatedLog::remove(log_path(submission_id));
+}
+
+const RotatedLog* JobProcesses::log_of_file(const std::string& name) const {
+  auto it = outputs_.find(std::string(job_of_log(name)));
+  return it == outputs_.end() ? nullptr : it->second->log();
+}
+
+void JobProcesses::forget_output(const std::string& submission_id) {
+  std::erase_if(forgotten_, [](const auto& output) { return output->ended(); });
+  auto it = outputs_.find(submission_id);
+  if (it == outputs_.end()) return;
+  it->second->drop_log();
+  if (!it->second->ended()) forgotten_.push_back(std::move(it->second));
+  outputs_.erase(it);
 }
 
 }  // namespace rt::node

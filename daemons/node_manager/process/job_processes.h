@@ -1,5 +1,5 @@
-// Drivers of submitted jobs: each a shell in its own session, its output in logs/job-driver-<submission id>.log.
-// Reports every change of a job's status; what runs when this object goes is killed.
+// Drivers of submitted jobs: each a shell in its own session, its output in logs/job-driver-<submission id>.log, which is rotated.
+// Reports every change of a job's status; what runs when this object goes is killed, and nobody reads the rest of its output.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 
 #include "common/net/loop.h"
 #include "common/proto/head.pb.h"
+#include "daemons/node_manager/process/job_output.h"
 #include "daemons/node_manager/process/process.h"
 #include "daemons/node_manager/process/reaper.h"
 
@@ -27,7 +28,7 @@ class JobProcesses {
   JobProcesses(net::Loop& loop, Reaper& reaper, Options options, Report report);
   ~JobProcesses();
 
-  // kAlreadyExists, kInvalid, kUnsupported, or why its process cannot be started. RUNNING is reported before it returns.
+  // kAlreadyExists, kInvalid (RAY_ROTATION_MAX_BYTES of its environment, for one), kUnsupported, or why its process cannot be started. RUNNING is reported before it returns.
   Status start(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env);
   // SIGTERM to the whole group, SIGKILL after 3 s (RAY_JOB_STOP_SIGNAL, RAY_JOB_STOP_WAIT_TIME_S of its environment). False: it is not running.
   bool stop(const std::string& submission_id);
@@ -36,8 +37,14 @@ class JobProcesses {
   struct Chunk {
     std::string data;
     int64_t next_offset = 0;
+    int64_t size = 0;                 // of all that was written so far
   };
+  // Across the pieces of its log. Where rotation has removed what was asked for, `data` begins with a line that says how much.
   Result<Chunk> read_log(const std::string& submission_id, int64_t offset, int64_t max_bytes) const;
+  // Of a job that has ended here; what still writes to it goes on unread.
+  void remove_log(const std::string& submission_id);
+  // The log that has this file name; null: none here has. Gone with the next event.
+  const RotatedLog* log_of_file(const std::string& name) const;
 
  private:
   struct Job {
@@ -50,6 +57,7 @@ class JobProcesses {
     net::Loop::TimerId kill_timer = 0;
   };
   std::string log_path(const std::string& submission_id) const;
+  void forget_output(const std::string& submission_id);
   std::map<std::string, std::string> environment(const std::map<std::string, std::string>& requested) const;
   void exited(const std::string& submission_id, int status);
 
@@ -58,6 +66,8 @@ class JobProcesses {
   Options options_;
   Report report_;
   std::map<std::string, Job> jobs_;
+  std::map<std::string, std::unique_ptr<JobOutput>> outputs_;    // of jobs that run and that have run
+  std::vector<std::unique_ptr<JobOutput>> forgotten_;            // without a log, until the last writer ends
 };
 
 }  // namespace rt::node

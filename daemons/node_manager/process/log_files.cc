@@ -28,6 +28,11 @@ bool is_plain_name(const std::string& name) {
 // A name as a message may show it.
 std::string shown(const std::string& name) { return name.substr(0, 200); }
 
+Result<int64_t> wanted_bytes(const proto::ReadLogFileRequest& request) {
+  if (request.offset() < 0 || request.max_bytes() < 0) return make_error(Code::kInvalid, "offset and size of a piece of a log are not negative");
+  return request.max_bytes() > 0 ? std::min(request.max_bytes(), kLogChunkBytes) : kLogChunkBytes;
+}
+
 }  // namespace
 
 Result<proto::LogFilesReply> list_log_files(const std::string& directory, const std::string& glob) {
@@ -53,7 +58,7 @@ Result<proto::LogFilesReply> list_log_files(const std::string& directory, const 
 
 Result<proto::ReadLogFileReply> read_log_file(const std::string& directory, const proto::ReadLogFileRequest& request) {
   if (!is_plain_name(request.name())) return make_error(Code::kInvalid, fmt::format("'{}' is not the name of a log file", shown(request.name())));
-  if (request.offset() < 0 || request.max_bytes() < 0) return make_error(Code::kInvalid, "offset and size of a piece of a log are not negative");
+  RT_ASSIGN(int64_t wanted, wanted_bytes(request));
   Fd parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent.valid()) return errno_error("cannot open the log files of this node", errno);
   Fd file(::openat(parent.get(), request.name().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -64,13 +69,24 @@ Result<proto::ReadLogFileReply> read_log_file(const std::string& directory, cons
   proto::ReadLogFileReply reply;
   reply.set_size(status.st_size);
   reply.set_inode(status.st_ino);
-  int64_t most = request.max_bytes() > 0 ? std::min(request.max_bytes(), kLogChunkBytes) : kLogChunkBytes;
-  most = std::max<int64_t>(0, std::min<int64_t>(most, status.st_size - request.offset()));
+  int64_t most = std::max<int64_t>(0, std::min<int64_t>(wanted, status.st_size - request.offset()));
   std::string& data = *reply.mutable_data();
   data.resize(static_cast<size_t>(most));
   ssize_t n = most > 0 ? ::pread(file.get(), data.data(), data.size(), request.offset()) : 0;
   if (n < 0) return errno_error(fmt::format("cannot read the log file '{}'", shown(request.name())), errno);
   data.resize(static_cast<size_t>(n));
+  return reply;
+}
+
+Result<proto::ReadLogFileReply> read_rotated_log(const RotatedLog& log, const proto::ReadLogFileRequest& request) {
+  RT_ASSIGN(int64_t wanted, wanted_bytes(request));
+  RT_ASSIGN(auto chunk, log.read(request.offset(), wanted));
+  proto::ReadLogFileReply reply;
+  reply.set_size(log.size());
+  reply.set_inode(log.id());
+  // Also where a piece between others is gone: the next byte there is.
+  reply.set_begins(chunk.offset > request.offset() ? chunk.offset : log.begins());
+  reply.set_data(std::move(chunk.data));
   return reply;
 }
 

@@ -25,7 +25,7 @@ struct ChildPlan {
   std::string out_prefix, out_suffix, err_prefix, err_suffix;
   bool same_file = false, out_has_pid = false, err_has_pid = false;
   const char* cwd = nullptr;
-  int inherit_fd = -1;
+  int inherit_fd = -1, output_fd = -1;
   bool new_session = false, unprotect = false;
   pid_t parent = 0;
 };
@@ -97,7 +97,7 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  int out = open_output(plan.out_prefix, plan.out_suffix, plan.out_has_pid);
+  int out = plan.output_fd >= 0 ? plan.output_fd : open_output(plan.out_prefix, plan.out_suffix, plan.out_has_pid);
   int err = plan.same_file ? out : open_output(plan.err_prefix, plan.err_suffix, plan.err_has_pid);
   if (in < 0 || out < 0 || err < 0) fail_in_child(report_fd, 0);
   // Out of the way of the numbers given below.
@@ -164,9 +164,10 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
   plan.envp.push_back(nullptr);
   split_path(options.stdout_path, plan.out_prefix, plan.out_suffix, plan.out_has_pid);
   split_path(options.stderr_path, plan.err_prefix, plan.err_suffix, plan.err_has_pid);
-  plan.same_file = options.stdout_path == options.stderr_path;
+  plan.same_file = options.output_fd >= 0 || options.stdout_path == options.stderr_path;
   plan.cwd = options.cwd.empty() ? nullptr : options.cwd.c_str();
   plan.inherit_fd = options.inherit_fd;
+  plan.output_fd = options.output_fd;
   plan.new_session = options.new_session;
   plan.parent = ::getpid();
   plan.unprotect = is_protected();
@@ -228,6 +229,10 @@ std::string file_tail(const std::string& path, int max_lines, size_t max_bytes) 
   ssize_t n = text.empty() ? 0 : ::pread(fd, text.data(), text.size(), from);
   ::close(fd);
   text.resize(static_cast<size_t>(std::max<ssize_t>(0, n)));
+  return text_tail(text, max_lines);
+}
+
+std::string text_tail(std::string_view text, int max_lines) {
   std::vector<std::string_view> lines;
   for (std::string_view rest = text; !rest.empty();) {
     size_t end = rest.find('\n');

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -26,6 +27,7 @@ struct SpawnOptions {
   std::vector<std::string> argv;             // argv[0] is an absolute path, or looked up in PATH
   std::map<std::string, std::string> env;    // added to (or replacing) this process's environment
   std::string stdout_path, stderr_path;      // appended to; "%p" becomes the child's process id. Equal paths share one descriptor
+  int output_fd = -1;                        // becomes descriptors 1 and 2, in place of the paths
   std::string cwd;
   int inherit_fd = -1;                       // becomes descriptor 3
   bool new_session = false;                  // its own session and process group, for signalling everything it starts
@@ -43,7 +45,8 @@ void signal_group(const ProcessId& leader, int signal);
 // Orphaned descendants become this process's children, to be reaped by it.
 void become_subreaper();
 
-// The last lines of a file: at most `max_lines` and `max_bytes`, without worker markers (":task_name:f"). Empty when it cannot be read.
+// The last lines of a text: at most `max_lines`, without worker markers (":task_name:f"). Of a file: also at most `max_bytes`; empty when it cannot be read.
+std::string text_tail(std::string_view text, int max_lines);
 std::string file_tail(const std::string& path, int max_lines = 20, size_t max_bytes = 8192);
 
 }  // namespace rt::node

@@ -76,9 +76,15 @@ void NodeRpc::ReadJobLog(Controller* controller, const proto::ReadJobLogRequest*
   if (chunk) {
     reply->set_data(std::move(chunk->data));
     reply->set_next_offset(chunk->next_offset);
+    reply->set_size(chunk->size);
   } else {
     rpc::server_call(controller).fail(chunk.error());
   }
+  done->Run();
+}
+
+void NodeRpc::RemoveJobLog(Controller*, const proto::SubmittedJobRequest* request, proto::Empty*, Closure* done) {
+  node_.jobs().remove_log(request->submission_id());
   done->Run();
 }
 
@@ -104,7 +110,9 @@ void NodeRpc::ListLogFiles(Controller* controller, const proto::ListLogFilesRequ
 }
 
 void NodeRpc::ReadLogFile(Controller* controller, const proto::ReadLogFileRequest* request, proto::ReadLogFileReply* reply, Closure* done) {
-  answer(controller, read_log_file(node_.log_directory(), *request), reply, done);
+  // The name of a job's log stands for all of its pieces.
+  const RotatedLog* log = node_.jobs().log_of_file(request->name());
+  answer(controller, log ? read_rotated_log(*log, *request) : read_log_file(node_.log_directory(), *request), reply, done);
 }
 
 void NodeRpc::GetHostStats(Controller*, const proto::Empty*, proto::HostStats* reply, Closure* done) {

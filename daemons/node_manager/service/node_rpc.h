@@ -24,6 +24,7 @@ class NodeRpc final : public proto::NodeManagerService {
   void StartJobProcess(Controller*, const proto::StartJobProcessRequest*, proto::Empty*, Closure*) override;
   void StopJobProcess(Controller*, const proto::SubmittedJobRequest*, proto::StopJobReply*, Closure*) override;
   void ReadJobLog(Controller*, const proto::ReadJobLogRequest*, proto::ReadJobLogReply*, Closure*) override;
+  void RemoveJobLog(Controller*, const proto::SubmittedJobRequest*, proto::Empty*, Closure*) override;
   void AddTaskEvents(Controller*, const proto::TaskEventBatch*, proto::Empty*, Closure*) override;
   void GetStats(Controller*, const proto::Empty*, proto::NodeStats*, Closure*) override;
   void RecordMetrics(Controller*, const proto::MetricsReport*, proto::Empty*, Closure*) override;

@@ -1,4 +1,5 @@
 // Real processes: a tiny `ray._private.worker_main` in a scratch directory does what its worker's name says.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/log_names.h"
 #include "common/base/rng.h"
 #include "daemons/node_manager/process/env_vars.h"
 #include "daemons/node_manager/process/job_processes.h"
@@ -271,7 +273,66 @@ TEST_F(JobProcessesTest, ALaterJobOfTheSameNameHasALogOfItsOwn) {
   EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 1000)->data, "Running entrypoint for job raysubmit_1: echo 2\n2\n");
 }
 
+TEST_F(JobProcessesTest, ALongOutputIsRotated) {
+  auto loud = job("i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; exit 3");
+  loud.set_runtime_env_json(R"({"env_vars": {"RAY_ROTATION_MAX_BYTES": "4096", "RAY_ROTATION_BACKUP_COUNT": "2"}})");
+  ASSERT_TRUE(jobs->start(loud, {}));
+  ASSERT_TRUE(await_reports(2));
+  EXPECT_TRUE(reports[1].message().ends_with("line 1998\nline 1999\n"));
+  std::string text;
+  JobProcesses::Chunk chunk;
+  do {
+    chunk = *jobs->read_log("raysubmit_1", chunk.next_offset, 1000);
+    text += chunk.data;
+  } while (!chunk.data.empty());
+  size_t note = text.find('\n'), kept = text.size() - note - 1;
+  EXPECT_EQ(text.substr(0, note + 1), removed_note(chunk.size - static_cast<int64_t>(kept), false));
+  int first = std::stoi(text.substr(note + 6));
+  EXPECT_GT(first, 0);
+  std::string expected;
+  for (int i = first; i < 2000; ++i) expected += fmt::format("line {}\n", i);
+  EXPECT_EQ(text.substr(note + 1), expected);
+  EXPECT_LT(kept, 3u * 4200);
+  EXPECT_TRUE(jobs->log_of_file("job-driver-raysubmit_1.log"));
+  EXPECT_FALSE(jobs->log_of_file("job-driver-raysubmit_1.log.1"));
+  EXPECT_TRUE(std::filesystem::exists(dir.path("logs/job-driver-raysubmit_1.log.2")));
+  EXPECT_FALSE(std::filesystem::exists(dir.path("logs/job-driver-raysubmit_1.log.3")));
+  jobs->remove_log("raysubmit_1");
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path("logs")));
+  EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 10).error().code, Code::kNotFound);
+}
+
+TEST_F(JobProcessesTest, WhatLeavesTheGroupWritesOn) {
+  const std::string leave = fmt::format("cd {}; setsid sh -c 'touch left; while [ ! -e go ]; do sleep 0.02; done; echo later; touch end' & while [ ! -e left ]; do sleep 0.02; done", dir.root());
+  auto written = [this] { return std::filesystem::exists(dir.path("end")); };
+  ASSERT_TRUE(jobs->start(job(leave), {}));
+  ASSERT_TRUE(await_reports(2));
+  std::ofstream(dir.path("go")) << "go";
+  ASSERT_TRUE(driver.run_until(written));
+  ASSERT_TRUE(driver.run_until([&] { return jobs->read_log("raysubmit_1", 0, 1000)->data.ends_with("\nlater\n"); }));
+  // Without a log it is neither killed nor blocked.
+  for (const char* name : {"left", "go", "end"}) std::filesystem::remove(dir.path(name));
+  ASSERT_TRUE(jobs->start(job(leave, "removed"), {}));
+  ASSERT_TRUE(await_reports(4));
+  jobs->remove_log("removed");
+  std::ofstream(dir.path("go")) << "go";
+  EXPECT_TRUE(driver.run_until(written));
+  EXPECT_FALSE(std::filesystem::exists(dir.path("logs/job-driver-removed.log")));
+}
+
+TEST_F(JobProcessesTest, ALogIsNotRemovedUnderItsJob) {
+  ASSERT_TRUE(jobs->start(job("echo here; sleep 1000"), {}));
+  ASSERT_TRUE(driver.run_until([&] { return jobs->read_log("raysubmit_1", 0, 1000)->data.ends_with("here\n"); }));
+  jobs->remove_log("raysubmit_1");
+  EXPECT_TRUE(jobs->read_log("raysubmit_1", 0, 1000));
+  jobs->stop("raysubmit_1");
+  ASSERT_TRUE(await_reports(2));
+}
+
 TEST_F(JobProcessesTest, BadRequestsAreRefused) {
+  auto unlimited = job("true");
+  unlimited.set_runtime_env_json(R"({"env_vars": {"RAY_ROTATION_BACKUP_COUNT": "many"}})");
+  EXPECT_EQ(jobs->start(unlimited, {}).error().message, "RAY_ROTATION_BACKUP_COUNT is 'many': it takes a whole number from 0");
   auto unclear = job("true");
   unclear.set_runtime_env_json(R"({"env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGHUP"}})");
   EXPECT_NE(jobs->start(unclear, {}).error().message.find("SIGTERM or SIGINT"), std::string::npos);

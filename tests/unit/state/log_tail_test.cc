@@ -13,6 +13,7 @@ class LogTailTest : public testing::Test {
   struct File {
     std::string text;
     uint64_t inode;
+    int64_t begins = 0;
   };
   LogTail tail(int64_t lines, bool count_markers = true) {
     auto read = [this](const std::string& name, int64_t offset, int64_t max_bytes) -> Result<proto::ReadLogFileReply> {
@@ -22,6 +23,8 @@ class LogTailTest : public testing::Test {
       reply.set_size(static_cast<int64_t>(file->second.text.size()));
       reply.set_inode(file->second.inode);
       size_t most = max_bytes > 0 ? std::min(static_cast<size_t>(max_bytes), piece) : piece;
+      reply.set_begins(file->second.begins);
+      offset = std::max(offset, file->second.begins);
       if (offset < reply.size()) reply.set_data(file->second.text.substr(static_cast<size_t>(offset), most));
       return reply;
     };
@@ -79,6 +82,22 @@ TEST_F(LogTailTest, FollowsARenamedFile) {
   files["log.1"] = {"unknown\n", 7};                       // renamed twice meanwhile: what was between is gone
   files["log"] = {"newer\n", 8};
   EXPECT_EQ(all(log), "newer\n");
+}
+
+TEST_F(LogTailTest, WhatRotationRemovedIsSaid) {
+  const std::string gone = "[4 bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and RAY_ROTATION_BACKUP_COUNT say how much is kept]\n";
+  files["log"].begins = 4;
+  for (auto [lines, text] : {std::pair{-1, gone + "two\nthree\n"}, {0, ""}, {1, "three\n"}, {2, "two\nthree\n"}, {100, gone + "two\nthree\n"}}) {
+    LogTail log = tail(lines);
+    EXPECT_EQ(all(log), text) << lines;
+  }
+  LogTail follower = tail(1);
+  EXPECT_EQ(all(follower), "three\n");
+  files["log"].text += "gone\nfive\n";
+  files["log"].begins = 19;
+  EXPECT_EQ(all(follower), "\n[5" + gone.substr(2) + "five\n");
+  files["log"].begins = 24;                                // all of it
+  EXPECT_EQ(all(follower), "");
 }
 
 TEST_F(LogTailTest, SaysWhetherLinesWereLeftOut) {
