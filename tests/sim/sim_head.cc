@@ -158,6 +158,7 @@ void SimHead::kill_worker(const head::NodeLink& node, const proto::KillWorkerReq
 
 void SimHead::start_job(const head::NodeLink&, const proto::StartJobProcessRequest&) { violation("nobody submitted a job"); }
 void SimHead::stop_job(const head::NodeLink&, const std::string&) { violation("nobody submitted a job"); }
+void SimHead::remove_job_log(const head::NodeLink&, const std::string&) { violation("nobody submitted a job"); }
 
 void SimHead::probe(const NodeId& node, const std::string&, int) {
   auto known = world_.nodes.find(node);

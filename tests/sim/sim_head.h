@@ -44,6 +44,7 @@ class SimHead final : public Process, private head::HeadSink {
   void kill_worker(const head::NodeLink& node, const proto::KillWorkerRequest& request) override;
   void start_job(const head::NodeLink& node, const proto::StartJobProcessRequest& request) override;
   void stop_job(const head::NodeLink& node, const std::string& submission_id) override;
+  void remove_job_log(const head::NodeLink& node, const std::string& submission_id) override;
   void probe(const NodeId& node, const std::string& ip, int port) override;
   void push(head::ConnId conn, const proto::HeadEvent& event) override;
   void close(head::ConnId conn, const Error& why) override;

@@ -21,6 +21,8 @@ class HeadSink {
   // Answered by start_job_answered() and stop_job_answered().
   virtual void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) = 0;
   virtual void stop_job(const NodeLink& node, const std::string& submission_id) = 0;
+  // Its record is gone.
+  virtual void remove_job_log(const NodeLink& node, const std::string& submission_id) = 0;
 
   // Whether something listens there, at the node's front door. Answered by HeadCore::probe_answered().
   virtual void probe(const NodeId& node, const std::string& ip, int port) = 0;

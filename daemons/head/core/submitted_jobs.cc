@@ -234,6 +234,7 @@ void SubmittedJobs::remove(const std::string& submission_id, Reply<proto::Empty>
   if (!job) return reply(make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id)));
   if (!terminal(*job)) return reply(make_error(Code::kInvalid, fmt::format("Job '{}' cannot be deleted: it is {}. Stop it first.", submission_id, job->status())));
   std::erase(ended_, submission_id);
+  remove_log(*job);
   jobs_.erase(submission_id);
   env_.journal.erase(table::kSubmittedJobs, submission_id);
   env_.journal.then([reply = std::move(reply)](const Status& status, Now) { status ? reply(proto::Empty()) : reply(status.error()); });
@@ -323,9 +324,17 @@ void SubmittedJobs::nodes_settled(Now now) {
 void SubmittedJobs::end_event() {
   while (static_cast<int64_t>(ended_.size()) > env_.options.settings.finished_jobs_kept) {
     env_.journal.erase(table::kSubmittedJobs, ended_.front());
+    remove_log(jobs_.at(ended_.front()));
     jobs_.erase(ended_.front());
     ended_.pop_front();
   }
+}
+
+// Before a later job of the same name can begin one: that comes over the same connection.
+void SubmittedJobs::remove_log(const proto::SubmittedJob& job) {
+  if (job.node_id().empty()) return;
+  NodeState* node = env_.cluster.find(NodeId::from_binary(job.node_id()));
+  if (node && node->usable()) env_.sink.remove_job_log(node->link(), job.submission_id());
 }
 
 void SubmittedJobs::persist(const proto::SubmittedJob& job) { env_.journal.put(table::kSubmittedJobs, job.submission_id(), job.SerializeAsString()); }

@@ -35,7 +35,7 @@ class SubmittedJobs {
   const std::map<std::string, proto::SubmittedJob>& all() const { return jobs_; }
   // stopped = false when it had ended. The answer of one that runs comes from its node-manager.
   void stop(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply);
-  // Its record goes. kNotFound, kInvalid: it has not ended.
+  // Its record goes, and its log where its node is connected. kNotFound, kInvalid: it has not ended.
   void remove(const std::string& submission_id, Reply<proto::Empty> reply);
   // kInvalid: not that node's job.
   Status report(const NodeState& node, const proto::SubmittedJob& report, Now now);
@@ -64,6 +64,7 @@ class SubmittedJobs {
   void wait(proto::SubmittedJob& job, Now now);
   void look_again(Now now);
   void send_start(const proto::SubmittedJob& job, const NodeState& node);
+  void remove_log(const proto::SubmittedJob& job);
   void persist(const proto::SubmittedJob& job);
   proto::SubmittedJob* mutable_find(const std::string& submission_id);
 

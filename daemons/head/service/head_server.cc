@@ -188,6 +188,12 @@ void HeadServer::stop_job(const NodeLink& node, const std::string& submission_id
             [this, submission_id](Result<proto::StopJobReply> reply) { core_->stop_job_answered(submission_id, reply, now()); });
 }
 
+void HeadServer::remove_job_log(const NodeLink& node, const std::string& submission_id) {
+  proto::SubmittedJobRequest request;
+  request.set_submission_id(submission_id);
+  call_node(node, &proto::NodeManagerService::Stub::RemoveJobLog, request, kNodeCallTimeoutUs, [](Result<proto::Empty>) {});
+}
+
 void HeadServer::probe(const NodeId& node, const std::string& ip, int port) {
   try_address(ip, port, [this, node](const Status& answer) { core_->probe_answered(node, answer, now()); });
 }

@@ -59,6 +59,7 @@ class HeadServer final : public HeadSink {
   void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) override;
   void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) override;
   void stop_job(const NodeLink& node, const std::string& submission_id) override;
+  void remove_job_log(const NodeLink& node, const std::string& submission_id) override;
   void probe(const NodeId& node, const std::string& ip, int port) override;
   void push(ConnId conn, const proto::HeadEvent& event) override;
   void close(ConnId conn, const Error& why) override;

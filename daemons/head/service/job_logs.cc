@@ -56,8 +56,9 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
               if (!log && !retry && log.error().code != Code::kNotFound) return wait->done(log.error());
               if (!log || log->data().empty()) return again(std::move(wait), job);
               proto::JobLogsReply reply;
-              reply.set_data(log->data());
+              reply.set_data(std::move(*log->mutable_data()));
               reply.set_next_offset(log->next_offset());
+              reply.set_size(log->size());
               *reply.mutable_job() = job;
               wait->done(std::move(reply));
             });

@@ -26,6 +26,7 @@ struct RecordingSink final : HeadSink {
   std::deque<Kill> kills;
   std::deque<Start> starts;
   std::deque<Stop> stops;
+  std::deque<Stop> removed_logs;
   std::deque<Probe> probes;       // questions, repeated until answered: a test may leave them
   std::deque<Push> pushes;
   std::deque<Close> closes;
@@ -36,6 +37,7 @@ struct RecordingSink final : HeadSink {
   void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) override { kills.push_back({node, request}); }
   void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) override { starts.push_back({node, request}); }
   void stop_job(const NodeLink& node, const std::string& submission_id) override { stops.push_back({node, submission_id}); }
+  void remove_job_log(const NodeLink& node, const std::string& submission_id) override { removed_logs.push_back({node, submission_id}); }
   void probe(const NodeId& node, const std::string& ip, int port) override { probes.push_back({node, ip, port}); }
   void push(ConnId conn, const proto::HeadEvent& event) override { pushes.push_back({conn, event}); }
   void close(ConnId conn, const Error& why) override { closes.push_back({conn, why}); }
@@ -47,6 +49,7 @@ struct RecordingSink final : HeadSink {
     EXPECT_TRUE(kills.empty()) << kills.front().request.ShortDebugString();
     EXPECT_TRUE(starts.empty()) << starts.front().request.ShortDebugString();
     EXPECT_TRUE(stops.empty()) << stops.front().submission_id;
+    EXPECT_TRUE(removed_logs.empty()) << removed_logs.front().submission_id;
     EXPECT_TRUE(pushes.empty()) << pushes.size() << ", first to " << pushes.front().conn << ": " << pushes.front().event.ShortDebugString();
     EXPECT_TRUE(closes.empty()) << closes.front().why.message;
   }

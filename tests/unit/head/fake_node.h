@@ -82,6 +82,11 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     auto offset = std::min<size_t>(static_cast<size_t>(request->offset()), log.size());
     reply->set_data(log.substr(offset, static_cast<size_t>(request->max_bytes())));
     reply->set_next_offset(static_cast<int64_t>(offset + reply->data().size()));
+    reply->set_size(static_cast<int64_t>(log.size()));
+    done->Run();
+  }
+  void RemoveJobLog(Controller*, const proto::SubmittedJobRequest* request, proto::Empty*, Closure* done) override {
+    removed_logs.push_back(request->submission_id());
     done->Run();
   }
   void OnHeadEvent(Controller*, const proto::HeadEvent* event, proto::Empty*, Closure* done) override {
@@ -95,6 +100,7 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
   std::vector<proto::KillWorkerRequest> killed;
   std::vector<proto::StartJobProcessRequest> started;
   proto::HeadEvent events;
+  std::vector<std::string> removed_logs;
   std::string log;
   int log_reads = 0;
 

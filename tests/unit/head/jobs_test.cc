@@ -274,6 +274,23 @@ TEST_F(JobsTest, Stopping) {
   EXPECT_EQ(report_job(1, "unknown", "RUNNING").error().code, Code::kNotFound);
 }
 
+TEST_F(JobsTest, TheLogsOfForgottenJobsAreRemoved) {
+  options.settings.finished_jobs_kept = 1;
+  restart();
+  add_node(1, {});
+  for (const char* id : {"a", "b", "c"}) {
+    EXPECT_TRUE(submit(id).ok());
+    take(sink.starts);
+  }
+  EXPECT_TRUE(report_job(1, "a", "SUCCEEDED"));
+  EXPECT_TRUE(sink.removed_logs.empty());
+  EXPECT_TRUE(report_job(1, "b", "SUCCEEDED"));
+  EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
+  lose_node(1);                        // c fails, b is forgotten: there is nobody to tell
+  EXPECT_FALSE(core->submitted_job("b"));
+  EXPECT_EQ(status("c"), "FAILED");
+}
+
 TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {
   add_node(1, {});
   EXPECT_TRUE(submit("a").ok());
@@ -289,6 +306,7 @@ TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {
   EXPECT_EQ(remove("a").error().code, Code::kInvalid);
   EXPECT_TRUE(report_job(1, "a", "SUCCEEDED"));
   EXPECT_TRUE(remove("a").ok());
+  EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
   EXPECT_EQ(core->submitted_job("a").error().code, Code::kNotFound);
   EXPECT_TRUE(disk.tables["submitted_jobs"].empty());
   EXPECT_TRUE(submit("a").ok());       // the name is free again

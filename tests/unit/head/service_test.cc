@@ -211,6 +211,7 @@ TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
   ASSERT_TRUE(**waiting) << (**waiting).error().message;
   EXPECT_EQ((**waiting)->data(), "hello\n");
   EXPECT_EQ((**waiting)->next_offset(), 6);
+  EXPECT_EQ((**waiting)->size(), 6);
 
   auto at_end = read(6, 60'000);
   proto::SubmittedJob ended;
@@ -227,6 +228,11 @@ TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
   unknown.set_submission_id("nope");
   EXPECT_EQ(c->call(&Head::GetSubmittedJob, unknown).error().code, Code::kNotFound);
   EXPECT_EQ(c->call(&Head::ListSubmittedJobs, proto::Empty())->jobs(0).status(), "SUCCEEDED");
+  proto::SubmittedJobRequest gone;
+  gone.set_submission_id("job-1");
+  EXPECT_TRUE(c->call(&Head::DeleteSubmittedJob, gone));
+  ASSERT_TRUE(node.run_until([&] { return !node.removed_logs.empty(); }));
+  EXPECT_EQ(node.removed_logs, std::vector<std::string>{"job-1"});
 }
 
 TEST_F(ServiceTest, TaskEventsAreKept) {
