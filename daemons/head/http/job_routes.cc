@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "common/api_json/job_request.h"
+#include "common/base/utf8.h"
 #include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/log_frames.h"
@@ -19,7 +20,6 @@ using http::Call;
 using Stub = proto::HeadService::Stub;
 
 constexpr int64_t kTimeoutUs = 30'000'000, kTailPollMs = 1000;
-constexpr size_t kMaxLogBytes = 256u << 20;
 
 struct Jobs {
   proto::SubmittedJobsReply submitted;
@@ -139,24 +139,54 @@ void log_piece(Call& call, const ApiContext& context, const std::string& id) {
   call.response.set_content(reply->data(), "application/octet-stream");
 }
 
+// All that a job has written until it is asked for, as {"logs": "..."}; of any size: it goes out as it is read.
+struct WholeLog {
+  std::unique_ptr<state::Sources> sources;
+  proto::JobLogsRequest request;
+  int64_t end = 0;
+  std::string pending = "";       // the beginning of a character
+
+  // False: it broke off, and so does the answer; nobody takes that for all there is.
+  bool write(proto::JobLogsReply& piece, httplib::DataSink& sink) {
+    const std::string begin = R"({"logs":")", rest = R"("})";
+    if (!sink.write(begin.data(), begin.size())) return false;
+    while (!piece.data().empty()) {
+      request.set_offset(piece.next_offset());
+      size_t tail = 0;
+      pending += piece.data();
+      if (!write_text(valid_utf8(pending, &tail), sink)) return false;
+      pending.erase(0, pending.size() - tail);
+      if (piece.next_offset() >= end) break;
+      sources->allow(kTimeoutUs);
+      auto next = sources->ask_head(&Stub::GetJobLogs, request);
+      if (!next) return false;
+      piece = std::move(*next);
+    }
+    if (!write_text(valid_utf8(pending), sink) || !sink.write(rest.data(), rest.size())) return false;
+    sink.done();
+    return true;
+  }
+
+  // Without the quotes.
+  static bool write_text(const std::string& text, httplib::DataSink& sink) {
+    const std::string json = state::Json(text).dump();
+    return sink.write(json.data() + 1, json.size() - 2);
+  }
+};
+
 void whole_log(Call& call, const ApiContext& context) {
   std::string id = submission_of(call, context, "get logs of");
   if (id.empty()) return;
   if (call.request.has_param("offset")) return log_piece(call, context, id);
+  auto reading = std::make_shared<WholeLog>();
   auto sources = state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
   if (!sources) return refuse(call, sources.error());
-  proto::JobLogsRequest request;
-  request.set_submission_id(id);
-  std::string text;
-  for (;;) {
-    auto reply = (*sources)->ask_head(&Stub::GetJobLogs, request);
-    if (!reply) return refuse(call, reply.error());
-    if (reply->data().empty()) break;
-    text += reply->data();
-    request.set_offset(reply->next_offset());
-    if (text.size() > kMaxLogBytes) return http::text(call.response, 500, fmt::format("the output of job {} has more than {} MiB: follow it, or read the file on its node", id, kMaxLogBytes >> 20));
-  }
-  answer_json(call, {{"logs", text}});
+  reading->sources = std::move(*sources);
+  reading->request.set_submission_id(id);
+  auto first = reading->sources->ask_head(&Stub::GetJobLogs, reading->request);
+  if (!first) return refuse(call, first.error());
+  reading->end = first->size();
+  call.response.set_chunked_content_provider("application/json", [reading, piece = std::move(*first)](size_t, httplib::DataSink& sink) mutable { return reading->write(piece, sink); });
 }
 
 Result<std::unique_ptr<rpc::SyncClient>> connect_head(const ApiContext& context) {
