@@ -49,8 +49,13 @@ class Follower {
       }
       any = true;
       silent_.erase(id);
+      std::set<std::string_view> names;
+      for (const auto& file : *found) names.insert(file.name());
       for (const auto& file : *found) {
         if (file.is_directory() || files_.contains({id, file.name()})) continue;
+        // What is renamed while it is followed is read to its end.
+        std::string_view before = rotated_from(file.name());
+        if (names.contains(before) || files_.contains({id, std::string(before)})) continue;
         // What was there before shows its end, what comes later all of it.
         files_.emplace(std::pair(id, file.name()), File{source_.tail(node, file.name(), first ? what_.lines : -1, what_.raw), file.name(), node.ip(), id, ""});
       }
