@@ -240,7 +240,8 @@ export function jobs() {
 // ---- texts
 
 export const joblog = (parameters) =>
-  textView(`Log of ${parameters.id}`, `api/jobs/${encodeURIComponent(parameters.id)}/logs`, { read: async (answer) => (await answer.json()).logs });
+  textView(`Log of ${parameters.id}`, `api/v0/logs/file?${new URLSearchParams({ submission_id: parameters.id, lines: 5000 })}`,
+    { source: () => `The last 5000 lines. All of them: rayctl job logs ${parameters.id}` });
 
 export function logs(parameters) {
   if (parameters.filename || parameters.actor_id || parameters.task_id) {
