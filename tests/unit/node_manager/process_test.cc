@@ -302,6 +302,14 @@ TEST_F(JobProcessesTest, ALongOutputIsRotated) {
   EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 10).error().code, Code::kNotFound);
 }
 
+TEST_F(JobProcessesTest, TheEndIsToldWithAllThatWasWritten) {
+  ASSERT_TRUE(jobs->start(job("head -c 700000 /dev/zero | tr '\\0' x; echo; echo the last line; exit 1"), {}));
+  siginfo_t info;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(reports[0].pid()), &info, WEXITED | WNOWAIT), 0);    // more than one turn of the loop reads
+  ASSERT_TRUE(await_reports(2));
+  EXPECT_TRUE(reports[1].message().ends_with("xxx\nthe last line\n")) << reports[1].message().substr(0, 200);
+}
+
 TEST_F(JobProcessesTest, WhatLeavesTheGroupWritesOn) {
   const std::string leave = fmt::format("cd {}; setsid sh -c 'touch left; while [ ! -e go ]; do sleep 0.02; done; echo later; touch end' & while [ ! -e left ]; do sleep 0.02; done", dir.root());
   auto written = [this] { return std::filesystem::exists(dir.path("end")); };
