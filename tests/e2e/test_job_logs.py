@@ -13,6 +13,7 @@ from cluster import Cluster, alive, eventually, world
 from test_job_rest import Web
 
 from ray.job_submission import JobSubmissionClient
+from ray.util import state
 
 PIECE = 4096
 GONE = re.compile(r"\[(\d+) bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and RAY_ROTATION_BACKUP_COUNT say how much is kept\]\n")
@@ -81,6 +82,7 @@ def everywhere(c, job):
         "offsets": in_offsets(c, job),
         "get_job_logs": client.get_job_logs(job),
         "tail_job_logs": tailed(client, job),
+        "get_log": "".join(state.get_log(address=c.address, submission_id=job, tail=-1)),
         "file of a job": c.web.ask("GET", f"/api/v0/logs/file?submission_id={job}&lines=-1")[2],
         "file by name": c.web.ask("GET", f"/api/v0/logs/file?filename={name}&node_id={node}&lines=-1")[2],
         "job logs": c.shell.ok("job", "logs", job),
