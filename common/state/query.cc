@@ -98,7 +98,7 @@ class Asking {
   Json notes() const {
     Json all = Json::array();
     if (notes_.dropped > 0) {
-      all.push_back(fmt::format("{} events of tasks are not in the history: the oldest make room for new ones (setting task_events_max_bytes), and some may have had no way there "
+      all.push_back(fmt::format("{} events of tasks are not in the history: the oldest make room for new ones (setting task_events_max_bytes, or a full disk of the head), and some may have had no way there "
                                 "(a process was killed before it sent them, task_events_buffer, or the head's log says why)", notes_.dropped));
     }
     if (notes_.unreadable > 0) all.push_back(fmt::format("{} events of tasks in the history cannot be read", notes_.unreadable));

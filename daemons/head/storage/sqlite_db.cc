@@ -59,6 +59,20 @@ Status SqliteDb::exec(const char* sql) {
   return {};
 }
 
+Status SqliteDb::write_mark() { return exec("UPDATE opened SET at = max(at + 1, CAST(strftime('%s','now') AS INTEGER))"); }
+
+Status SqliteDb::checkpoint() {
+  int rc = sqlite3_wal_checkpoint_v2(db_, nullptr, SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+  if (rc != SQLITE_OK) return error(rc);
+  return {};
+}
+
+Result<int64_t> SqliteDb::free_bytes() {
+  RT_ASSIGN(auto query, SqliteStatement::prepare(*this, "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size"));
+  RT_TRY(query.step());
+  return query.integer(0);
+}
+
 Error SqliteDb::error(int rc) const {
   int system = db_ ? sqlite3_system_errno(db_) : errno;
   std::string cause = db_ ? sqlite3_errmsg(db_) : sqlite3_errstr(rc);

@@ -27,6 +27,12 @@ class SqliteDb {
   SqliteDb(const SqliteDb&) = delete;
 
   Status exec(const char* sql);
+  // Writes a page, also where nothing else in the transaction would: that it goes well shows that writes do.
+  Status write_mark();
+  // The log's pages into the file, so that their place in the log is free again.
+  Status checkpoint();
+  // Of the file's pages: what can be written before it grows.
+  Result<int64_t> free_bytes();
   // kOutOfDisk or kIo from the last SQLite result.
   Error error(int rc) const;
   sqlite3* handle() { return db_; }

@@ -22,6 +22,15 @@ constexpr char kDigests[] = "CREATE TABLE IF NOT EXISTS digests(row INTEGER PRIM
 constexpr int64_t kRowBytes = 100;
 constexpr int64_t kDefaultReplyBytes = 16 << 20, kMaxReplyBytes = 64 << 20;
 
+// A transaction's size, and that of the log at which it goes into the file: what the reserve has to be enough for when the file cannot grow.
+constexpr int64_t kTransactionBytes = 1 << 20;
+constexpr char kCheckpointPages[] = "PRAGMA wal_autocheckpoint=256";
+constexpr int64_t kReserveBytes = 4 << 20;
+// Erased at once for new ones, at least: it costs more than to write.
+constexpr int64_t kRoomBytes = 256 << 10;
+// Pages that a transaction changes beside those of its rows.
+constexpr int64_t kPagesBytes = 64 << 10;
+
 int64_t bytes_of(const proto::TaskEventBatch& batch) { return static_cast<int64_t>(batch.packed().size() + batch.digest().size()) + kRowBytes; }
 
 }  // namespace
@@ -33,10 +42,22 @@ Result<std::unique_ptr<SqliteHistory>> SqliteHistory::open(const std::string& pa
   RT_TRY(db->exec(kSources));
   RT_ASSIGN(auto save_number, SqliteStatement::prepare(*db, "INSERT OR REPLACE INTO sources(source, number) VALUES (?1, ?2)"));
   RT_ASSIGN(auto insert_digest, SqliteStatement::prepare(*db, "INSERT INTO digests(row, digest) VALUES (last_insert_rowid(), ?1)"));
-  std::unique_ptr<SqliteHistory> history(new SqliteHistory(std::move(db), std::move(insert), std::move(insert_digest), std::move(save_number), settings, disk, std::move(post)));
+  RT_TRY(db->exec(kCheckpointPages));
+  Statements statements{std::move(insert), std::move(insert_digest), std::move(save_number)};
+  std::unique_ptr<SqliteHistory> history(new SqliteHistory(std::move(db), std::move(statements), path, settings, disk, std::move(post)));
   RT_TRY(history->load_totals());
   return history;
 }
+
+SqliteHistory::SqliteHistory(std::unique_ptr<SqliteDb> db, Statements statements, const std::string& path, const Settings& settings, DiskThread& disk, PostTask post)
+    : db_(std::move(db)),
+      statements_(std::move(statements)),
+      max_bytes_(settings.task_events_max_bytes),
+      min_bytes_(settings.task_events_min_bytes),
+      queue_bytes_(settings.task_events_queue_bytes),
+      reserve_(path + ".reserve", kReserveBytes),
+      disk_(disk),
+      post_(std::move(post)) {}
 
 SqliteHistory::~SqliteHistory() {
   std::promise<void> drained;
@@ -83,46 +104,118 @@ void SqliteHistory::drain() {
     pending_bytes_ = 0;
     dropped_ += std::exchange(overflow_, 0);
   }
-  if (work.empty()) return;
-  int64_t kept_before = kept_bytes_, dropped_before = dropped_;
-  Numbers numbers;
-  Status done = write(work, &numbers);
-  if (done) {
-    in_trouble_ = false;
-    for (auto& [source, number] : numbers) numbers_[source] = number;
-  } else {
-    if (!sqlite3_get_autocommit(db_->handle())) (void)!db_->exec("ROLLBACK");
-    kept_bytes_ = kept_before;
-    dropped_ = dropped_before;
-    for (const auto& one : work) dropped_ += one.batch.count() + one.batch.dropped();
-    if (!std::exchange(in_trouble_, true)) RT_WARN("task events are being dropped: {}", done.error().message);
+  Work left(work);
+  while (!left.empty()) {
+    size_t count = 0;
+    for (int64_t bytes = 0; count < left.size() && (count == 0 || bytes + bytes_of(left[count].batch) <= kTransactionBytes); ++count) bytes += bytes_of(left[count].batch);
+    Work together = left.first(count);
+    left = left.subspan(count);
+    if (Status done = write_somehow(together); done) {
+      in_trouble_ = false;
+    } else {
+      give_up(together, done.error());
+    }
   }
+  // What is less is not erased for anything.
+  if (kept_bytes_ > min_bytes_ && !in_trouble_ && !tight_) reserve_.take();
   auto told = std::make_shared<std::vector<Appended>>(std::move(work));     // std::function copies
-  post_([told, done] {
-    for (const Appended& one : *told) one.done(done ? Result<Taken>(one.taken) : Result<Taken>(done.error()));
+  post_([told] {
+    for (const Appended& one : *told) one.done(one.written ? Result<Taken>(one.taken) : Result<Taken>(one.written.error()));
   });
+}
+
+Status SqliteHistory::write_somehow(Work work) {
+  int64_t bytes = 0;
+  for (const auto& one : work) bytes += bytes_of(one.batch);
+  if (tight_) {
+    reserve_.take();
+    tight_ = !reserve_.taken();
+  }
+  if (!tight_) {
+    Status done = write(work);
+    if (done || done.error().code != Code::kOutOfDisk) return done;
+    // The log's own place may do.
+    if (db_->checkpoint()) done = write(work);
+    if (done || kept_bytes_ - min_bytes_ < bytes) return done;
+    tight_ = true;
+    full_ = done;
+    RT_WARN("the oldest task events make room for new ones: {}", done.error().message);
+    reserve_.release();
+    (void)!db_->checkpoint();
+  }
+  return write_in_place(work, bytes);
+}
+
+// What the log takes beyond the file's free pages could not leave it, and then nothing could be written any more.
+Status SqliteHistory::write_in_place(Work work, int64_t bytes) {
+  RT_ASSIGN(int64_t free, db_->free_bytes());
+  if (free < bytes + bytes / 8 + kPagesBytes && !make_room(bytes)) return full_;
+  RT_TRY(write(work));
+  (void)!db_->checkpoint();
+  return {};
+}
+
+void SqliteHistory::give_up(Work work, const Error& why) {
+  for (auto& one : work) {
+    dropped_ += one.batch.count() + one.batch.dropped();
+    one.written = why;
+  }
+  if (!std::exchange(in_trouble_, true)) RT_WARN("task events are being dropped: {}", why.message);
+}
+
+Status SqliteHistory::write(Work work) {
+  const int64_t kept_before = kept_bytes_, dropped_before = dropped_;
+  Numbers numbers;
+  if (Status done = commit(work, &numbers); !done) return undone(done, kept_before, dropped_before);
+  for (auto& [source, number] : numbers) numbers_[source] = number;
+  return {};
+}
+
+Status SqliteHistory::undone(Status failed, int64_t kept_bytes, int64_t dropped) {
+  if (!sqlite3_get_autocommit(db_->handle())) (void)!db_->exec("ROLLBACK");
+  kept_bytes_ = kept_bytes;
+  dropped_ = dropped;
+  return failed;
+}
+
+bool SqliteHistory::make_room(int64_t bytes) {
+  const int64_t kept_before = kept_bytes_, dropped_before = dropped_;
+  if (kept_bytes_ - min_bytes_ < bytes) return false;
+  auto erase = [&]() -> Status {
+    RT_TRY(db_->exec("BEGIN IMMEDIATE"));
+    RT_TRY(trim(std::max(min_bytes_, kept_bytes_ - std::max(2 * bytes, kRoomBytes))));
+    RT_TRY(save_dropped());
+    return db_->exec("COMMIT");
+  };
+  if (Status erased = erase(); !erased) {
+    (void)!undone(erased, kept_before, dropped_before);
+    return false;
+  }
+  dropped_on_disk_ = dropped_;
+  (void)!db_->checkpoint();
+  return true;
 }
 
 Status SqliteHistory::insert(const proto::TaskEventBatch& batch) {
   int64_t bytes = bytes_of(batch);
   dropped_ += std::max<int64_t>(0, batch.dropped());
   if (batch.count() == 0) return {};         // it only said so
-  insert_.bind(1, std::string_view(batch.job_id()));
-  insert_.bind(2, batch.min_time_us());
-  insert_.bind(3, batch.max_time_us());
-  insert_.bind(4, batch.count());
-  insert_.bind(5, bytes);
-  insert_.bind(6, std::string_view(batch.packed()));
-  RT_TRY(insert_.run());
+  statements_.insert.bind(1, std::string_view(batch.job_id()));
+  statements_.insert.bind(2, batch.min_time_us());
+  statements_.insert.bind(3, batch.max_time_us());
+  statements_.insert.bind(4, batch.count());
+  statements_.insert.bind(5, bytes);
+  statements_.insert.bind(6, std::string_view(batch.packed()));
+  RT_TRY(statements_.insert.run());
   kept_bytes_ += bytes;
   if (batch.digest().empty()) return {};
-  insert_digest_.bind(1, std::string_view(batch.digest()));
-  return insert_digest_.run();
+  statements_.insert_digest.bind(1, std::string_view(batch.digest()));
+  return statements_.insert_digest.run();
 }
 
-Status SqliteHistory::write(std::vector<Appended>& work, Numbers* numbers) {
+Status SqliteHistory::commit(Work work, Numbers* numbers) {
   RT_TRY(db_->exec("BEGIN IMMEDIATE"));
-  for (auto& [batch, source, ignored, taken] : work) {
+  for (auto& [batch, source, ignored, taken, written] : work) {
     if (!source.empty()) {
       auto known = numbers_.find(source);
       int64_t& last = numbers->try_emplace(source, known == numbers_.end() ? 0 : known->second).first->second;
@@ -134,32 +227,35 @@ Status SqliteHistory::write(std::vector<Appended>& work, Numbers* numbers) {
     }
     RT_TRY(insert(batch));
   }
-  RT_TRY(trim());
+  RT_TRY(trim(max_bytes_));
   RT_TRY(save_numbers(*numbers));
-  if (dropped_ != dropped_on_disk_) {
-    RT_ASSIGN(auto totals, SqliteStatement::prepare(*db_, "UPDATE totals SET dropped = ?1"));
-    totals.bind(1, dropped_);
-    RT_TRY(totals.run());
-  }
+  RT_TRY(save_dropped());
   RT_TRY(db_->exec("COMMIT"));
   dropped_on_disk_ = dropped_;
   return {};
 }
 
+Status SqliteHistory::save_dropped() {
+  if (dropped_ == dropped_on_disk_) return {};
+  RT_ASSIGN(auto totals, SqliteStatement::prepare(*db_, "UPDATE totals SET dropped = ?1"));
+  totals.bind(1, dropped_);
+  return totals.run();
+}
+
 Status SqliteHistory::save_numbers(const Numbers& numbers) {
   for (const auto& [source, number] : numbers) {
-    save_number_.bind(1, std::string_view(source));
-    save_number_.bind(2, number);
-    RT_TRY(save_number_.run());
+    statements_.save_number.bind(1, std::string_view(source));
+    statements_.save_number.bind(2, number);
+    RT_TRY(statements_.save_number.run());
   }
   return {};
 }
 
-Status SqliteHistory::trim() {
-  if (kept_bytes_ <= max_bytes_) return {};
+Status SqliteHistory::trim(int64_t to_bytes) {
+  if (kept_bytes_ <= to_bytes) return {};
   RT_ASSIGN(auto oldest, SqliteStatement::prepare(*db_, "SELECT row, bytes, count FROM batches ORDER BY row"));
   int64_t last = -1;
-  while (kept_bytes_ > max_bytes_) {
+  while (kept_bytes_ > to_bytes) {
     RT_ASSIGN(bool row, oldest.step());
     if (!row) break;
     last = oldest.integer(0);
@@ -173,6 +269,14 @@ Status SqliteHistory::trim() {
   RT_ASSIGN(auto remove_digests, SqliteStatement::prepare(*db_, "DELETE FROM digests WHERE row <= ?1"));
   remove_digests.bind(1, last);
   return remove_digests.run();
+}
+
+void SqliteHistory::probe(std::function<void(Status)> done) {
+  disk_.post([this, done = std::move(done)] {
+    if (tight_) reserve_.take();
+    Status written = tight_ && !reserve_.taken() ? full_ : db_->write_mark();
+    post_([done, written] { done(written); });
+  });
 }
 
 void SqliteHistory::query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) {

@@ -36,6 +36,7 @@ class SqliteStorage final : public Storage {
   // Disk thread only, once load() has returned.
   std::unique_ptr<SqliteDb> db_;
   SqliteStatement put_, erase_;
+  bool in_trouble_ = false;                                 // the last commit failed
   std::atomic<int64_t> commits_ = 0;
 
   DiskThread& disk_;

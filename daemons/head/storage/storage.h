@@ -25,7 +25,7 @@ class Storage {
   virtual void apply(Batch batch, Done done) = 0;
 };
 
-// Task events as they came. Bounded: the oldest go first and are counted.
+// Task events as they came. Bounded, also by the disk's space: the oldest go first and are counted.
 class History {
  public:
   virtual ~History() = default;
@@ -33,6 +33,8 @@ class History {
   // `done` is posted when it is there, or could not be kept and is counted. `source`: a node whose batches are numbered (`row`) and may come again: those whose number is not
   // beyond the last of that node are there already (kBefore). Empty: it comes once.
   virtual void append(proto::TaskEventBatch batch, std::string source, std::function<void(Result<Taken>)> done) = 0;
+  // Writes next to nothing, to find out whether it can be written again. `done` is posted.
+  virtual void probe(std::function<void(Status)> done) = 0;
   // Sees everything appended before. `done` is posted.
   virtual void query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) = 0;
 };
