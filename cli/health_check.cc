@@ -11,6 +11,13 @@ namespace {
 
 constexpr int64_t kAnswerUs = 2'500'000;
 
+// A head that cannot keep what it promises to keep is not healthy, though it answers.
+Status check_storage(Head& head) {
+  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetHealth, proto::Empty(), kAnswerUs));
+  if (reply.storage_failure().empty()) return {};
+  return make_error(Code::kIo, fmt::format("the head at {} answers, but its {}", head.address, reply.storage_failure()));
+}
+
 Result<proto::GetNodesReply> living_nodes(Head& head) {
   proto::GetNodesRequest request;
   request.set_alive_only(true);
@@ -49,7 +56,7 @@ Status check(const CommandLine& line) {
   if (component == "dashboard") return check_dashboard(head);
   auto nodes = living_nodes(head);
   if (!nodes) return nodes.error();
-  return {};
+  return check_storage(head);
 }
 
 }  // namespace
@@ -57,7 +64,7 @@ Status check(const CommandLine& line) {
 int run_health_check(const Words& words) {
   CommandLine line("health-check", "Exits 0 without output when the cluster is healthy, else 1 with the reason.");
   line.address_option()
-      .choice("component", "head|nodes|dashboard", "the head, which knows a living node (default); every node's own answer; the HTTP interface")
+      .choice("component", "head|nodes|dashboard", "the head, which knows a living node and can write its files (default); every node's own answer; the HTTP interface")
       .hidden_flag("skip-version-check");
   if (auto code = line.parse(words)) return *code;
   return finish(check(line));

@@ -105,11 +105,12 @@ std::string per_node_lines(const std::vector<const proto::Node*>& nodes, bool ve
 }  // namespace
 
 std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
-  if (status.nodes().empty()) return "No cluster status. No node has reported yet.\n";
+  const std::string storage = status.storage_failure().empty() ? "" : fmt::format("The head's {}\n", status.storage_failure());
+  if (status.nodes().empty()) return storage + "No cluster status. No node has reported yet.\n";
   std::vector<const proto::Node*> alive = alive_nodes(status), active, idle;
   for (const auto* node : alive) (is_idle(*node) ? idle : active).push_back(node);
   const std::string rule(63, '-');
-  std::string text = fmt::format("======== Autoscaler status: {} ========\nNode status\n{}\n", local_time(status.wall_time_ms()), rule);
+  std::string text = fmt::format("======== Autoscaler status: {} ========\n{}Node status\n{}\n", local_time(status.wall_time_ms()), storage, rule);
   text += "Active:\n" + node_lines(active, "no active nodes");
   text += "Idle:\n" + node_lines(idle, "no idle nodes");
   text += "Pending:\n (no pending nodes)\n";
@@ -139,7 +140,8 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
                               {"cluster_resources", api_json::resources_json(status.nodes(), api_json::Amount::kTotal)},
                               {"available_resources", api_json::resources_json(status.nodes(), api_json::Amount::kAvailable)},
                               {"pending_demands", std::move(demands)},
-                              {"recent_failures", std::move(failures)}});
+                              {"recent_failures", std::move(failures)},
+                              {"storage_failure", status.storage_failure().empty() ? Json() : Json(status.storage_failure())}});
 }
 
 }  // namespace rt::state

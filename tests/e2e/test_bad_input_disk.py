@@ -2,10 +2,13 @@
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 import time
 
 import pytest
+from cluster import eventually
+from http_api import Api
 
 from driver import Driver
 
@@ -80,6 +83,37 @@ def test_the_session_directory_fills_up(shell, place):
         driver.run("kept = Counter.options(num_cpus=0, name='named').remote()")
         assert driver.run("ray.get(ray.get_actor('named').add.remote(), timeout=20)") == 1
         assert driver.run("ray.get(says.remote(3), timeout=20)") == 3 and driver.works()
+
+
+def test_failing_storage_is_no_health(shell, place):
+    """Every question about the head's health says so, in the same words, until the disk takes what is written again."""
+    tmpfs(place, "20m")
+    env = {"RAY_TMPDIR": str(place)}
+    started = shell.ok("start", "--head", "--port=0", "--num-cpus=1", "--object-store-memory=100000000", f"--temp-dir={place}", **env)
+    env["RAY_ADDRESS"] = re.search(r"127\.0\.0\.1:\d+", started)[0]
+    assert shell.ok("health-check", **env) == ""
+    api = Api.of(shell, started)
+
+    def asked(path):
+        status, _, body = api.request("GET", path)
+        return status, body.decode()
+
+    filled = fill(place)
+    refused = shell.fails("job", "submit", "--no-wait", "--", "true", **env)
+    assert "no space left" in refused, refused
+    said = shell.fails("health-check", **env)
+    assert said.count("\n") == 1 and "storage is failing: the head's state cannot be written" in said and str(place) in said and "Free space there" in said, said
+    failure = said[said.index("storage is failing"):].strip()
+    assert f"The head's {failure}\n" in shell.ok("status", **env)
+    for path in ("/api/healthz", "/api/gcs_healthz", "/-/healthz"):
+        assert asked(path) == (503, failure)
+    assert re.search(r"^ray_head_storage_failing\{.*\} 1(\.0)?$", asked("/metrics")[1], re.M)
+    assert failure in shell.fails("health-check", **env)             # and goes on to, though nobody writes
+    filled.unlink()
+    assert eventually(lambda: shell.run("health-check", **env).returncode == 0, 30)
+    assert "storage is failing" not in shell.ok("status", **env) and asked("/api/healthz") == (200, "success")
+    assert re.search(r"^ray_head_storage_failing\{.*\} 0(\.0)?$", asked("/metrics")[1], re.M)
+    shell.ok("job", "submit", "--", "true", **env)
 
 
 def test_the_session_directory_becomes_read_only(shell, place):

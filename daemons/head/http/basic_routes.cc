@@ -21,13 +21,11 @@ void timezone(http::Call& call) {
   answer_json(call, {{"offset", fmt::format("{}{:02}:{:02}", minutes < 0 ? '-' : '+', std::abs(minutes) / 60, std::abs(minutes) % 60)}, {"value", local.tm_zone ? local.tm_zone : "UTC"}});
 }
 
-// The head's loop has answered. Strangers may ask: it costs the same in every cluster.
-Status ask_for_nothing(const ApiContext& context) {
+// The head's loop has answered, and its files take what is written. Strangers may ask: it costs the same in every cluster.
+Status ask_for_health(const ApiContext& context) {
   RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address, context.cluster.token, kHealthTimeoutUs));
-  proto::KvGetRequest request;
-  request.set_key("healthz");
-  auto reply = sources->ask_head(&proto::HeadService::Stub::KvGet, request);
-  if (!reply) return reply.error();
+  RT_ASSIGN(auto reply, sources->ask_head(&proto::HeadService::Stub::GetHealth, proto::Empty()));
+  if (!reply.storage_failure().empty()) return make_error(Code::kIo, reply.storage_failure());
   return {};
 }
 
@@ -59,7 +57,7 @@ void add_basic_routes(http::Server& server, const ApiContextPtr& context) {
   });
 
   auto healthy = [context](Call& call) {
-    Status alive = ask_for_nothing(*context);
+    Status alive = ask_for_health(*context);
     alive ? http::text(call.response, 200, "success") : http::text(call.response, 503, alive.error().message);
   };
   server.on("GET", "/api/gcs_healthz", healthy, Access::kOpen);

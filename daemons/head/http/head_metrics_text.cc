@@ -89,6 +89,8 @@ void add_head(const ClusterScrape& scrape, Exposition* out) {
   out->counter("ray_tasks_finished_total", "tasks that ended well since the head's start", real(head.tasks_finished()));
   out->counter("ray_tasks_failed_total", "tasks that failed since the head's start, each attempt apart", real(head.tasks_failed()));
   out->gauge("ray_metrics_history_samples", "samples in the head's own history of metrics", real(head.history_samples()));
+  out->gauge("ray_head_storage_failing", "1 while the head's files do not take what is written to them (health-check and status say why), else 0", head.storage_failing() ? 1 : 0);
+  out->counter("ray_head_storage_write_failures_total", "writes to the head's files that failed since its start", real(head.storage_write_failures()));
   out->gauge("ray_rpc_connections", "open connections of the daemon", real(head.connections()), {{"Component", "gcs"}});
   out->gauge("ray_rpc_queued_bytes", "bytes that wait in them to be sent", real(head.queued_bytes()), {{"Component", "gcs"}});
   const metrics::Labels process{{"Component", "gcs"}, {"pid", std::to_string(scrape.pid)}, {"ip", scrape.address.substr(0, scrape.address.rfind(':'))}};

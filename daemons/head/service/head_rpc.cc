@@ -73,6 +73,11 @@ METHOD(GetNodes, GetNodesRequest, GetNodesReply) {
 }
 METHOD(GetClusterStatus, Empty, ClusterStatusReply) {
   *reply = CORE.cluster_status(NOW);
+  reply->set_storage_failure(server_.storage_health().failure());
+  done->Run();
+}
+METHOD(GetHealth, Empty, HealthReply) {
+  reply->set_storage_failure(server_.storage_health().failure());
   done->Run();
 }
 
@@ -118,8 +123,10 @@ METHOD(AddTaskEvents, TaskEventBatch, Empty) {
   if (request->count() < 0 || request->dropped() < 0 || !(request->job_id().empty() || JobId::is_valid(request->job_id())))
     return answer(call, done, make_error(Code::kInvalid, "task events: counts are not negative, a job id has 4 bytes"));
   std::string source = request->row() > 0 ? rpc::server_call(call).connection()->peer().id : "";
-  server_.history().append(*request, source, [&metrics = server_.metrics(), request, deliver = answer(call, reply, done)](Result<History::Taken> taken) {
-    metrics.count(*request, taken);
+  server_.history().append(*request, source, [this, request, deliver = answer(call, reply, done)](Result<History::Taken> taken) {
+    server_.metrics().count(*request, taken);
+    // One that found no place in the queue has not been tried.
+    if (Status written = taken ? Status() : Status(taken.error()); written || written.error().code != Code::kResourceExhausted) server_.wrote(StorageHealth::File::kHistory, written);
     deliver(taken ? Result<proto::Empty>(proto::Empty()) : Result<proto::Empty>(std::move(taken).error()));
   });
 }

@@ -26,7 +26,9 @@ HeadServer::HeadServer(net::Loop& loop, Options options) : loop_(loop), options_
 
 HeadServer::~HeadServer() {
   *alive_ = false;
-  if (timer_) loop_.cancel(timer_);
+  for (auto timer : {timer_, probe_timer_}) {
+    if (timer) loop_.cancel(timer);
+  }
   server_.reset();
   if (listening_fd_ >= 0) ::close(listening_fd_);
 }
@@ -154,9 +156,24 @@ void HeadServer::stop_requested() {
 
 void HeadServer::persist(uint64_t id, Batch batch) {
   storage_->apply(std::move(batch), [this, id](Status status) {
-    if (!status) RT_ERROR("{}", status.error().message);
+    wrote(StorageHealth::File::kState, status);
     core_->persisted(id, status, now());
     if (!state_durable_) first_commit(status);
+  });
+}
+
+void HeadServer::wrote(StorageHealth::File file, const Status& outcome) {
+  if (health_.wrote(file, outcome)) {
+    if (std::string failure = health_.failure(); failure.empty()) {
+      RT_INFO("storage takes what is written again");
+    } else {
+      RT_ERROR("{}", failure);
+    }
+  }
+  if (!health_.failing(StorageHealth::File::kHistory) || probe_timer_) return;
+  probe_timer_ = loop_.run_after(settings().storage_retry_ms * 1000, [this] {
+    probe_timer_ = 0;
+    history_->probe([this](const Status& probed) { wrote(StorageHealth::File::kHistory, probed); });
   });
 }
 

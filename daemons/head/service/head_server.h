@@ -15,6 +15,7 @@
 #include "daemons/head/service/head_metrics.h"
 #include "daemons/head/storage/disk_thread.h"
 #include "daemons/head/storage/storage.h"
+#include "daemons/head/storage/storage_health.h"
 
 namespace rt::head {
 
@@ -42,6 +43,9 @@ class HeadServer final : public HeadSink {
   History& history() { return *history_; }
   net::Loop& loop() { return loop_; }
   DiskThread& disk() { return disk_; }
+  const StorageHealth& storage_health() const { return health_; }
+  // What became of a write to one of the files. A history that fails is tried again: its next events may be long in coming (the state's records are written again anyway).
+  void wrote(StorageHealth::File file, const Status& outcome);
   HeadMetrics& metrics() { return *metrics_; }
   // What goes over its connections.
   void fill_traffic(proto::HeadStats* stats) const;
@@ -84,6 +88,7 @@ class HeadServer final : public HeadSink {
   DiskThread disk_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<History> history_;
+  StorageHealth health_;
   std::unique_ptr<HeadCore> core_;
   std::unique_ptr<HeadMetrics> metrics_;
   std::unique_ptr<JobLogs> job_logs_;
@@ -92,7 +97,7 @@ class HeadServer final : public HeadSink {
   std::map<ConnId, std::shared_ptr<rpc::Connection>> connections_;
   std::unordered_map<const rpc::Connection*, ConnId> ids_;
   ConnId last_id_ = 0;
-  net::Loop::TimerId timer_ = 0;
+  net::Loop::TimerId timer_ = 0, probe_timer_ = 0;
   int64_t dropped_log_pushes_ = 0;
   int listening_fd_ = -1;
   bool state_durable_ = false;

@@ -74,6 +74,16 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
 
 TEST(StatusText, WithoutNodesItSaysSo) { EXPECT_TRUE(state::status_text({}, false).starts_with("No cluster status.")); }
 
+TEST(StatusText, StorageThatFailsIsSaidFirst) {
+  proto::ClusterStatusReply status;
+  EXPECT_TRUE(state::status_json(status)["storage_failure"].is_null());
+  status.set_storage_failure("storage is failing: no space");
+  EXPECT_TRUE(state::status_text(status, false).starts_with("The head's storage is failing: no space\nNo cluster status."));
+  *status.add_nodes() = node_of('\x11', true, {}, {});
+  EXPECT_THAT(state::status_text(status, false), HasSubstr("========\nThe head's storage is failing: no space\nNode status\n"));
+  EXPECT_EQ(state::status_json(status)["storage_failure"], "storage is failing: no space");
+}
+
 TEST(NodeJson, HasTheKeysOfRayNodesInOrder) {
   auto json = api_json::node_json(node_of('\xab', true, {{"CPU", 2}}, {{"CPU", 1}}));
   std::vector<std::string> keys;

@@ -1,8 +1,10 @@
 // The RPC interface over loopback: a HeadServer in a thread of its own, clients and a fake node-manager in the test's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -43,6 +45,7 @@ class ServiceTest : public ::testing::Test {
       options.core.head_address = "127.0.0.1:" + std::to_string(port);
       options.core.settings.job_log_wait_max_ms = 5000;
       options.core.settings.task_events_queue_bytes = 100'000;
+      options.core.settings.storage_retry_ms = 50;
       options.core.seed = 7;
       options.state_dir = dir;
       options.token = "secret";
@@ -283,6 +286,59 @@ TEST_F(ServiceTest, EndsOfTasksAreCountedWhenTheHistoryTakesThem) {
   EXPECT_EQ(counted().tasks_finished(), 4);
   EXPECT_EQ(counted().task_events_reported(), 9);
   EXPECT_EQ(counted().task_events_dropped(), 1 + 1 + 1 + 3);
+}
+
+// For as long as it lives no file grows: it stands for a disk that refuses.
+struct NothingGrows {
+  NothingGrows() {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    rlimit none{4096, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~NothingGrows() { ::setrlimit(RLIMIT_FSIZE, &before); }
+  rlimit before{};
+};
+
+TEST_F(ServiceTest, FailingStorageIsToldUntilItWorksAgain) {
+  auto c = client();
+  auto told = [&] { return c->call(&Head::GetHealth, proto::Empty())->storage_failure(); };
+  auto works_again = [&] {
+    for (int i = 0; i < 1000 && !told().empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return told().empty();
+  };
+  auto put = [&] {
+    proto::KvPutRequest request;
+    request.set_ns("tests");
+    request.set_key("key");
+    request.set_value(std::string(10'000, 'v'));
+    return c->call(&Head::KvPut, request);
+  };
+  EXPECT_EQ(told(), "");
+  {
+    NothingGrows nothing_grows;
+    EXPECT_FALSE(put());
+    EXPECT_THAT(told(), AllOf(HasSubstr("storage is failing: the head's state cannot be written"), HasSubstr(dir)));
+    EXPECT_EQ(c->call(&Head::GetClusterStatus, proto::Empty())->storage_failure(), told());
+    auto stats = c->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty());
+    EXPECT_TRUE(stats->storage_failing());
+    EXPECT_GE(stats->storage_write_failures(), 1);
+  }
+  EXPECT_TRUE(works_again()) << told();       // though nobody writes
+  EXPECT_FALSE(c->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty())->storage_failing());
+  EXPECT_TRUE(put());
+
+  FakeNode node(port, "secret");
+  proto::TaskEventBatch batch;
+  batch.set_count(1);
+  batch.set_packed(std::string(10'000, 'e'));
+  batch.set_row(1);
+  {
+    NothingGrows nothing_grows;
+    EXPECT_FALSE(node.client->call(&Head::AddTaskEvents, batch));
+    EXPECT_THAT(told(), HasSubstr("storage is failing: the task history"));
+  }
+  EXPECT_TRUE(works_again()) << told();
 }
 
 TEST_F(ServiceTest, StopIsAnsweredFirst) {
