@@ -2,29 +2,30 @@
 
 #include <fmt/core.h>
 
-#include <cstdio>
-
+#include "cli/head_wait.h"
 #include "cli/output.h"
 #include "cli/print.h"
-#include "common/base/clock.h"
 
 namespace rt::cli {
 namespace {
 
 constexpr int64_t kChunkBytes = 256 * 1024;
 constexpr int64_t kFollowWaitMs = 1000;      // the head answers earlier when there is something new
-constexpr int64_t kReconnectForUs = 60'000'000;
 
-// A head that was killed comes back with the job's record; whoever follows the job waits for it.
-Status reconnect(JobServer& server, const Error& why) {
-  int64_t deadline_us = steady_now_us() + kReconnectForUs;
-  print(stderr, "Lost the head at {} ({}); trying to reach it again.\n", server.address(), why.message);
+// Asks until the head has answered: one that was lost comes back with the job's record, and the node that has its output a moment later.
+template <class Question>
+auto ask_patiently(JobServer& server, HeadWait& wait, Question question) -> decltype(question()) {
   for (;;) {
-    Status again = server.try_again();
-    if (again) return {};
-    bool hopeless = again.error().code != Code::kUnavailable && again.error().code != Code::kTimeout;
-    if (hopeless || steady_now_us() > deadline_us) return again.error();
-    server.pause(500'000);
+    auto answer = question();
+    if (answer) {
+      wait.found();
+      return answer;
+    }
+    if (!wait.waiting() && !server.lost(answer.error())) return answer;
+    RT_TRY(wait.lost(answer.error()));
+    server.pause(HeadWait::kPauseUs);
+    if (!server.lost(answer.error())) continue;
+    if (Status again = server.try_again(); !again) RT_TRY(wait.lost(again.error()));
   }
 }
 
@@ -41,20 +42,19 @@ Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submi
   request.set_submission_id(submission_id);
   request.set_max_bytes(kChunkBytes);
   request.set_wait_ms(follow ? kFollowWaitMs : 0);
+  HeadWait wait(server.address());
   for (;;) {
-    auto reply = server.logs(request);
-    if (!reply && follow && server.lost(reply.error())) {
-      RT_TRY(reconnect(server, reply.error()));
-      continue;
-    }
+    auto reply = follow ? ask_patiently(server, wait, [&] { return server.logs(request); }) : server.logs(request);
     if (!reply) return reply.error();
     write_output(reply->data());
     RT_TRY(flush_output());
     bool progressed = !reply->data().empty();
     request.set_offset(reply->next_offset());
     // The record in an answer is older than its data: only an empty answer of an ended job is the end.
-    if (!progressed && (!follow || is_terminal(reply->job().status()))) return server.job(submission_id);
+    if (!progressed && (!follow || is_terminal(reply->job().status()))) break;
   }
+  auto record = [&] { return server.job(submission_id); };
+  return follow ? ask_patiently(server, wait, record) : record();
 }
 
 void print_status(const proto::SubmittedJob& job) {

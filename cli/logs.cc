@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/head_wait.h"
 #include "cli/logs_follow.h"
 #include "cli/output.h"
 #include "cli/print.h"
@@ -48,6 +49,27 @@ Result<state::LogQuery> query_of(const CommandLine& line) {
   return query;
 }
 
+// Over HTTP, where the head hands out every piece itself.
+Status follow_log_over_http(const state::Cluster& cluster, const state::LogQuery& query, const state::TakeLog& take) {
+  state::HttpLogFollowing log(cluster, query);
+  HeadWait wait(cluster.head_address);
+  for (bool begun = false;;) {
+    auto piece = log.next();
+    if (!piece && !begun) return piece.error().code == Code::kUnsupported ? state::read_log_over_http(cluster, query, take) : Status(piece.error());
+    if (!piece) {
+      RT_TRY(wait.lost(piece.error()));
+    } else {
+      begun = true;
+      wait.found();
+      if (!piece->empty()) {
+        if (!take(*piece)) return {};
+        continue;
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(wait.waiting() ? HeadWait::kPauseUs : query.interval_us));
+  }
+}
+
 Status print_log(const state::Cluster& cluster, const state::LogQuery& query) {
   Status printed;
   auto take = [&](std::string_view piece) {
@@ -55,7 +77,9 @@ Status print_log(const state::Cluster& cluster, const state::LogQuery& query) {
     printed = flush_output();
     return static_cast<bool>(printed);
   };
-  if (state::is_http(cluster.head_address)) {
+  if (state::is_http(cluster.head_address) && query.follow) {
+    RT_TRY(follow_log_over_http(cluster, query, take));
+  } else if (state::is_http(cluster.head_address)) {
     RT_TRY(state::read_log_over_http(cluster, query, take));
   } else {
     auto wait = [](int64_t us) {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/head_wait.h"
 #include "cli/output.h"
 #include "cli/print.h"
 #include "common/base/bytes.h"
@@ -18,11 +19,16 @@ namespace {
 
 class Follower {
  public:
-  Follower(state::LogSource& source, const FollowLogs& what) : source_(source), what_(what) {}
+  Follower(state::LogSource& source, const FollowLogs& what, const std::string& head_address) : source_(source), what_(what), wait_(head_address) {}
 
   Status run() {
     for (bool first = true;; first = false) {
-      RT_TRY(find_files(first));
+      if (Status found = find_files(first); found) {
+        wait_.found();
+      } else {
+        // The nodes are read meanwhile.
+        RT_TRY(first ? found : missed(found.error()));
+      }
       for (auto& [key, file] : files_) read(file);
       RT_TRY(flush_output());
       std::this_thread::sleep_for(std::chrono::microseconds(what_.interval_us));
@@ -36,7 +42,11 @@ class Follower {
     std::string prefix = "";
   };
 
+  // The head's nodes come back one by one after it.
+  Status missed(const Error& why) { return wait_.lost(wait_.waiting() && why.code == Code::kNotFound ? make_error(Code::kUnavailable, why.message) : why); }
+
   Status find_files(bool first) {
+    if (source_.head_is_lost()) RT_TRY(source_.connect_again());
     RT_ASSIGN(auto nodes, source_.nodes());
     bool any = false;
     for (const proto::Node& node : nodes) {
@@ -104,13 +114,14 @@ class Follower {
   const FollowLogs& what_;
   std::map<std::pair<std::string, std::string>, File> files_;    // by node and name
   std::set<std::string> silent_;
+  HeadWait wait_;
 };
 
 }  // namespace
 
 Status follow_logs(const state::Cluster& cluster, const FollowLogs& what) {
   RT_ASSIGN(auto source, state::LogSource::connect(cluster, what.timeout_us));
-  return Follower(*source, what).run();
+  return Follower(*source, what, cluster.head_address).run();
 }
 
 }  // namespace rt::cli

@@ -106,7 +106,7 @@ Result<std::string> LogTail::next() {
   return text + piece.data();
 }
 
-TaskLines::TaskLines(const std::string& task_hex, int64_t attempt) : marker_(fmt::format(":task_id:{} {}", task_hex, attempt)) {}
+TaskLines::TaskLines(const std::string& task_hex, int64_t attempt, bool inside) : marker_(fmt::format(":task_id:{} {}", task_hex, attempt)), inside_(inside) {}
 
 void TaskLines::line(std::string_view text, std::string* out) {
   if (is_marker(text)) {

@@ -27,7 +27,16 @@ class LogTail {
   Status begin();
   // The next piece; empty: there is no more for now.
   Result<std::string> next();
+  // Instead of begin(): from this byte of this file on.
+  void begin_at(uint64_t inode, int64_t offset) {
+    inode_ = inode;
+    offset_ = offset;
+    begun_ = true;
+  }
   const std::string& name() const { return name_; }
+  // Once it has begun: the file that is read, and its next byte.
+  uint64_t inode() const { return inode_; }
+  int64_t offset() const { return offset_; }
   // Once it has begun: whether there are lines before the first byte; the function or actor class that wrote last before it, as far as its marker is near.
   bool cut() const { return cut_; }
   const std::string& writer() const { return writer_; }
@@ -49,17 +58,20 @@ class LogTail {
 // Takes out of a worker's log the lines of one attempt of a task: those between its ":task_id:" marker and the next one. Markers are left out.
 class TaskLines {
  public:
-  TaskLines(const std::string& task_hex, int64_t attempt);
+  // `inside`: of the one that another reading goes on for.
+  TaskLines(const std::string& task_hex, int64_t attempt, bool inside = false);
   // What belongs to the task, of whole lines.
   std::string feed(std::string_view data);
   // The line that has no end.
   std::string finish();
+  size_t held() const { return partial_.size(); }
+  bool inside() const { return inside_; }
 
  private:
   void line(std::string_view text, std::string* out);
 
   std::string marker_, partial_;
-  bool inside_ = false;
+  bool inside_;
 };
 
 // A line of a worker's log that says whose the next ones are: the job's, the function's, the actor's, the task's.
@@ -70,13 +82,17 @@ std::optional<std::string> marked_writer(std::string_view line);
 // Leaves out markers; one may come in several pieces.
 class WithoutMarkers {
  public:
+  // `inside`: of the one that another reading goes on for.
+  explicit WithoutMarkers(bool inside = false) : inside_(inside) {}
   std::string feed(std::string_view data);
   // What may have been the beginning of one.
   std::string finish();
+  size_t held() const { return held_.size(); }
+  bool inside() const { return inside_; }
 
  private:
   std::string held_;
-  bool inside_ = false;         // a line that is none
+  bool inside_;                 // a line that is none
 };
 
 // Leaves out the colour codes of terminals; one may come in two pieces.

@@ -8,6 +8,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/log_names.h"
+#include "common/state/log_position.h"
 
 namespace rt::state {
 namespace {
@@ -30,6 +31,11 @@ std::string text_of(const Json& row, const char* column) { return row[column].is
 Result<std::unique_ptr<LogSource>> LogSource::connect(const Cluster& cluster, int64_t timeout_us) {
   RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
   return std::unique_ptr<LogSource>(new LogSource(cluster, std::move(sources), timeout_us));
+}
+
+Status LogSource::connect_again() {
+  RT_ASSIGN(sources_, Sources::connect(cluster_.head_address, cluster_.token, timeout_us_));
+  return {};
 }
 
 Result<std::vector<proto::Node>> LogSource::nodes() {
@@ -156,6 +162,7 @@ Result<Answer> list_logs(const Cluster& cluster, const std::string& node_id, con
 Status LogReading::open(const Cluster& cluster, const LogQuery& query) {
   query_ = query;
   RT_ASSIGN(source_, LogSource::connect(cluster, query.timeout_us));
+  if (!query.position.empty()) return go_on();
   RT_ASSIGN(place_, source_->find(query));
   if (!query.task_id.empty()) task_.emplace(query.task_id, query.attempt);
   if (query.for_people) markers_.emplace();
@@ -164,6 +171,38 @@ Status LogReading::open(const Cluster& cluster, const LogQuery& query) {
   RT_TRY(tails_.back().begin());
   cut_ = !task_ && tails_.back().cut();
   return {};
+}
+
+Status LogReading::go_on() {
+  RT_ASSIGN(auto from, LogPosition::parse(query_.position));
+  RT_ASSIGN(auto node, source_->node(from.node_id, ""));
+  place_ = {node, {from.name}};
+  if (!query_.task_id.empty()) task_.emplace(query_.task_id, query_.attempt, from.inside);
+  if (query_.for_people) markers_.emplace(from.inside);
+  if (query_.without_colours) colours_.emplace();
+  tails_.push_back(source_->tail(node, from.name, -1, !query_.for_people, false));
+  tails_.back().begin_at(from.inode, from.offset);
+  file_ = tails_.size();
+  begun_ = true;
+  return {};
+}
+
+std::string LogReading::position() const {
+  const LogTail& tail = tails_.back();
+  const auto held = static_cast<int64_t>(task_ ? task_->held() : markers_ ? markers_->held() : 0);
+  const bool inside = task_ ? task_->inside() : markers_ && markers_->inside();
+  return LogPosition{to_hex(place_.node.node_id()), tail.name(), tail.inode(), std::max<int64_t>(0, tail.offset() - held), inside}.text();
+}
+
+Result<std::string> LogReading::piece(size_t most_bytes) {
+  std::string all;
+  // A task's lines in files that were renamed are had before a position in the last one says anything.
+  while (all.size() < most_bytes || file_ < (task_ ? tails_.size() : 0)) {
+    RT_ASSIGN(std::string some, next());
+    if (some.empty()) break;
+    all += some;
+  }
+  return all;
 }
 
 std::string LogReading::sift(std::string data) {

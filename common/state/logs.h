@@ -28,6 +28,7 @@ struct LogQuery {
   bool for_people = false;                    // without markers, which do not count as lines; where lines were left out, a line says so first
   int64_t interval_us = 500'000;              // between two looks, when following
   int64_t timeout_us = 30'000'000;            // to find the file, and for each look
+  std::string position;                       // of an earlier LogReading of the same: go on there
 };
 
 // {"worker_out": ["name", ...], ...}; directories end in "/". kInvalid: no node is named; kNotFound: there is no such node.
@@ -42,6 +43,9 @@ class LogSource {
  public:
   static Result<std::unique_ptr<LogSource>> connect(const Cluster& cluster, int64_t timeout_us);
 
+  // Its connection broke. connect_again() fails as connect() does; the tails go on where they are.
+  bool head_is_lost() const { return !sources_->head_is_open(); }
+  Status connect_again();
   // Alive and dead. The head's node is first.
   Result<std::vector<proto::Node>> nodes();
   // kInvalid: neither is given. kNotFound: there is none. kNodeDied: it cannot be asked any more.
@@ -71,14 +75,19 @@ class LogSource {
 // One log, found and then read.
 class LogReading {
  public:
-  // Finds it. kInvalid: what is asked is not clear; kNotFound: there is no such log.
+  // Finds it. kInvalid: what is asked is not clear; kNotFound: there is no such log; kNodeDied: its node has ended.
   Status open(const Cluster& cluster, const LogQuery& query);
   // The next piece. Empty: that was all, for now where the log is followed.
   Result<std::string> next();
   // Hands out the log in pieces. Without `follow` up to its end; with it until the reader or `wait` ends it, or the node cannot be asked any more.
   Status run(const TakeLog& take, const WaitLog& wait);
+  // What has been written since the position that was asked for, or since the first line asked for; at once, about as much as `most_bytes`. Empty: nothing.
+  Result<std::string> piece(size_t most_bytes);
+  // Behind what piece() has handed out. (A colour code that is cut there is shown.)
+  std::string position() const;
 
  private:
+  Status go_on();
   Result<std::string> next_piece();
   // Of what a task has written so far, in as many files as that is.
   Result<std::string> next_of_task();

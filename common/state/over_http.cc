@@ -5,6 +5,7 @@
 
 #include "common/base/http_status.h"
 #include "common/http/client_tls.h"
+#include "common/state/log_position.h"
 
 namespace rt::state {
 namespace {
@@ -38,7 +39,8 @@ class Asking {
     return asking;
   }
 
-  Status get(const std::string& path, const httplib::Params& params, const TakeLog& take) {
+  // `position`: of a log, as the answer's header has it; unchanged without one.
+  Status get(const std::string& path, const httplib::Params& params, const TakeLog& take, std::string* position = nullptr) {
     httplib::Headers headers;
     if (!cluster_.token.empty()) headers.emplace("Authorization", "Bearer " + cluster_.token);
     std::string error;
@@ -48,6 +50,7 @@ class Asking {
         path, params, headers,
         [&](const httplib::Response& response) {
           status = response.status;
+          if (position && response.has_header(kLogPositionHeader)) *position = response.get_header_value(kLogPositionHeader);
           return true;
         },
         [&](const char* data, size_t size) {
@@ -143,9 +146,9 @@ Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& no
   return asking.get_result("/api/v0/logs", params);
 }
 
-Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take) {
-  // A log that is followed may be silent for long.
-  RT_ASSIGN(Asking asking, Asking::at(cluster, query.follow ? int64_t{365} * 24 * 3600 * 1'000'000 : query.timeout_us));
+namespace {
+
+httplib::Params params_of(const LogQuery& query) {
   httplib::Params params{{"lines", std::to_string(query.lines)}, {"suffix", query.suffix}, {"timeout", seconds(query.timeout_us)}, {"attempt_number", std::to_string(query.attempt)},
                          {"filter_ansi_code", query.without_colours ? "true" : "false"}, {"for_people", query.for_people ? "true" : "false"}};
   add(&params, "node_id", query.node_id);
@@ -154,9 +157,47 @@ Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const T
   add(&params, "actor_id", query.actor_id);
   add(&params, "task_id", query.task_id);
   add(&params, "submission_id", query.submission_id);
+  add(&params, "position", query.position);
   if (query.pid > 0) add(&params, "pid", std::to_string(query.pid));
   if (query.follow) add(&params, "interval", fmt::format("{:.3f}", static_cast<double>(query.interval_us) / 1e6));
-  return asking.get(query.follow ? "/api/v0/logs/stream" : "/api/v0/logs/file", params, take);
+  return params;
 }
+
+}  // namespace
+
+Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take) {
+  // A log that is followed may be silent for long.
+  RT_ASSIGN(Asking asking, Asking::at(cluster, query.follow ? int64_t{365} * 24 * 3600 * 1'000'000 : query.timeout_us));
+  return asking.get(query.follow ? "/api/v0/logs/stream" : "/api/v0/logs/file", params_of(query), take);
+}
+
+struct HttpLogFollowing::Impl {
+  Cluster cluster;
+  LogQuery query;
+  std::optional<Asking> asking;     // once the server has answered
+
+  Result<std::string> next() {
+    if (!asking) {
+      RT_ASSIGN(asking, Asking::at(cluster, query.timeout_us));
+    }
+    std::string data, position;
+    Status got = asking->get("/api/v0/logs/piece", params_of(query), [&](std::string_view some) {
+      data += some;
+      return true;
+    }, &position);
+    // A piece that was cut off has no position, and comes again.
+    if (got && !position.empty()) {
+      query.position = position;
+      return data;
+    }
+    asking.reset();
+    if (got || got.error().code == Code::kNotFound) return make_error(Code::kUnsupported, fmt::format("{} does not hand out logs in pieces", cluster.head_address));
+    return got.error();
+  }
+};
+
+HttpLogFollowing::HttpLogFollowing(const Cluster& cluster, const LogQuery& query) : impl_(std::make_unique<Impl>(Impl{cluster, query, std::nullopt})) {}
+HttpLogFollowing::~HttpLogFollowing() = default;
+Result<std::string> HttpLogFollowing::next() { return impl_->next(); }
 
 }  // namespace rt::state

@@ -2,6 +2,9 @@
 // an HTTP client.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "common/state/logs.h"
 #include "common/state/query.h"
 
@@ -20,5 +23,18 @@ Result<Answer> list_over_http(const Cluster& cluster, const Query& query);
 Result<Answer> summarize_over_http(const Cluster& cluster, const Query& query);
 Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& node_id, const std::string& node_ip, const std::string& glob, int64_t timeout_us);
 Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take);
+
+// A log that is followed in pieces, so that a server that was away is asked for what comes behind the last one.
+class HttpLogFollowing {
+ public:
+  HttpLogFollowing(const Cluster& cluster, const LogQuery& query);
+  ~HttpLogFollowing();
+  // The next piece; empty: nothing more for now. kUnavailable: the server is away, ask again. kUnsupported: it has no pieces.
+  Result<std::string> next();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace rt::state

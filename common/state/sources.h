@@ -94,6 +94,7 @@ class Sources {
     run_until([&] { return answered; });
     return answer;
   }
+  bool head_is_open() const { return head_->is_open(); }
   // The next question has this time from now on.
   void allow(int64_t timeout_us);
 

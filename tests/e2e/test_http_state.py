@@ -138,7 +138,7 @@ def test_too_many_questions_at_once(busy):
 CLOSED = [("GET", path) for path in (
     "/api/version", "/api/ray/version", "/timezone", "/cluster_id", "/usage_stats_enabled", "/api/v0/actors", "/api/v0/jobs", "/api/v0/nodes", "/api/v0/placement_groups",
     "/api/v0/workers", "/api/v0/tasks", "/api/v0/objects", "/api/v0/runtime_envs", "/api/v0/cluster_events", "/api/v0/tasks/summarize", "/api/v0/actors/summarize",
-    "/api/v0/objects/summarize", "/api/v0/delay/0", "/api/v0/tasks/timeline", "/api/v0/logs", "/api/v0/logs/file", "/api/v0/logs/stream", "/api/v0/cluster_metadata", "/api/v0/metrics/history",
+    "/api/v0/objects/summarize", "/api/v0/delay/0", "/api/v0/tasks/timeline", "/api/v0/logs", "/api/v0/logs/file", "/api/v0/logs/stream", "/api/v0/logs/piece", "/api/v0/cluster_metadata", "/api/v0/metrics/history",
     "/metrics", "/api/prometheus/sd", "/api/jobs/", "/api/jobs/x", "/api/jobs/x/logs", "/api/jobs/x/logs/tail", "/api/packages/gcs/_ray_pkg_x.zip", "/nodes", "/logical/actors", "/events",
     "/api/cluster_status", "/api/component_activities", "/worker/traceback", "/worker/cpu_profile", "/task/traceback", "/task/cpu_profile")] + [("POST", "/api/authenticate"), ("GET", "/no/such/path"), ("DELETE", "/api/v0/nodes")]
 OPEN = ["/api/authentication_mode", "/api/gcs_healthz", "/api/healthz", "/-/healthz"]

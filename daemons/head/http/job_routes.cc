@@ -35,7 +35,10 @@ Result<Jobs> all_jobs(const ApiContext& context) {
 }
 
 // The message of an error is its text here.
-void refuse(Call& call, const Error& error) { http::text(call.response, error.code == Code::kNotFound ? 404 : 500, error.message); }
+void refuse(Call& call, const Error& error) {
+  const bool away = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+  http::text(call.response, error.code == Code::kNotFound ? 404 : away ? 503 : 500, error.message);
+}
 
 void answer_rows(Call& call, state::Json rows) {
   redact_for_browsers(call.request, &rows);

@@ -1,10 +1,11 @@
-// Logs of every node: /api/v0/logs, /api/v0/logs/file, /api/v0/logs/stream.
+// Logs of every node: /api/v0/logs, /api/v0/logs/file, /api/v0/logs/stream, and /api/v0/logs/piece for followers that outlive this head.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <thread>
 
 #include "common/base/clock.h"
+#include "common/state/log_position.h"
 #include "common/state/logs.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/query.h"
@@ -15,6 +16,7 @@ namespace {
 
 using http::Call;
 
+constexpr size_t kPieceBytes = 1 << 20;
 constexpr double kLongestIntervalS = 3600, kShortestIntervalS = 0.05;
 
 void list(Call& call, const ApiContext& context) {
@@ -78,11 +80,31 @@ void read(Call& call, const ApiContextPtr& context, bool follow) {
   });
 }
 
+// Who follows asks again after 503.
+void refuse(Call& call, const Error& error) {
+  const bool away = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+  http::text(call.response, away ? 503 : 500, error.message);
+}
+
+// What was written since `position`, and the next one: whoever asks needs no connection that lasts.
+void piece(Call& call, const ApiContext& context) {
+  auto query = query_of(call, true);
+  if (!query) return http::text(call.response, 500, query.error().message);
+  query->position = call.query("position");
+  state::LogReading log;
+  if (Status found = log.open(context.cluster, *query); !found) return refuse(call, found.error());
+  auto data = log.piece(kPieceBytes);
+  if (!data) return refuse(call, data.error());
+  call.response.set_header(state::kLogPositionHeader, log.position());
+  http::text(call.response, 200, *data);
+}
+
 }  // namespace
 
 void add_log_routes(http::Server& server, const ApiContextPtr& context) {
   server.on("GET", "/api/v0/logs", [context](Call& call) { list(call, *context); });
   server.on("GET", "/api/v0/logs/file", [context](Call& call) { read(call, context, false); });
+  server.on("GET", "/api/v0/logs/piece", [context](Call& call) { piece(call, *context); });
   server.on("GET", "/api/v0/logs/stream", [context](Call& call) { read(call, context, true); });
 }
 

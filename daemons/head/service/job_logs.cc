@@ -42,7 +42,9 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
   if (!connection) {
     if (!ended(*job)) return again(std::move(wait), *job);   // its node may come back
-    return wait->done(make_error(Code::kUnavailable, fmt::format("the output of job {} is on node {}, which is gone", job->submission_id(), to_hex(job->node_id()))));
+    const NodeState* known = server_.core().cluster().find(NodeId::from_binary(job->node_id()));
+    if (known && known->alive()) return wait->done(make_error(Code::kUnavailable, fmt::format("the output of job {} is on node {}, which is not connected", job->submission_id(), to_hex(job->node_id()))));
+    return wait->done(make_error(Code::kNodeDied, fmt::format("the output of job {} is on node {}, which is gone", job->submission_id(), to_hex(job->node_id()))));
   }
   proto::ReadJobLogRequest request;
   request.set_submission_id(wait->request.submission_id());
