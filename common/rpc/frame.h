@@ -21,7 +21,7 @@
 namespace rt::rpc {
 
 inline constexpr size_t kHeaderBytes = 24;
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 inline constexpr uint32_t kMaxHelloBytes = 64 * 1024;       // before the hello has been accepted
 inline constexpr uint32_t kMaxFrameBytes = 256u << 20;      // afterwards; bulk data is chunked far below
 

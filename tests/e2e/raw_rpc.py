@@ -3,7 +3,7 @@ import socket
 import struct
 
 REQUEST, RESPONSE, ERROR, ONE_WAY, FLAT, HELLO, HELLO_REPLY = range(7)
-VERSION = 2
+VERSION = 3
 
 
 def preamble(target="self", identity="", magic="RAY1"):

@@ -21,11 +21,11 @@ void timezone(http::Call& call) {
   answer_json(call, {{"offset", fmt::format("{}{:02}:{:02}", minutes < 0 ? '-' : '+', std::abs(minutes) / 60, std::abs(minutes) % 60)}, {"value", local.tm_zone ? local.tm_zone : "UTC"}});
 }
 
-// The head's loop has answered, and its files take what is written. Strangers may ask: it costs the same in every cluster.
+// The head's loop has answered, and its files take what is written. Strangers may ask: it costs the same in every cluster, and names no file.
 Status ask_for_health(const ApiContext& context) {
   RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address, context.cluster.token, kHealthTimeoutUs));
   RT_ASSIGN(auto reply, sources->ask_head(&proto::HeadService::Stub::GetHealth, proto::Empty()));
-  if (!reply.storage_failure().empty()) return make_error(Code::kIo, reply.storage_failure());
+  if (!reply.storage_failure().empty()) return make_error(Code::kIo, "the head's storage is failing: `rayctl health-check` says why");
   return {};
 }
 
