@@ -42,6 +42,9 @@ enum class Code : int {
 
 std::string_view code_name(Code code);
 
+// Nobody answered: whoever was asked may be away for a while only, and can be asked again.
+inline bool is_away(Code code) { return code == Code::kUnavailable || code == Code::kTimeout; }
+
 struct Error {
   Code code = Code::kInternal;
   std::string message;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -90,7 +91,7 @@ int64_t end_of(const TaskEvent& event) { return event.start_us + event.deseriali
 class Timeline::Batch {
  public:
   Batch(Timeline& trace, const TaskEventBatchData& batch, std::string* json)
-      : trace_(trace), batch_(batch), json_(json), thread_(trace.thread_of(batch.node_ip, batch.worker_hex, batch.is_driver)), literals_(batch.strings.size()), categories_(literals_.size()), extras_(literals_.size()), owners_(literals_.size()) {}
+      : trace_(trace), batch_(batch), json_(json), thread_(trace.thread_of(batch.node_ip, batch.worker_hex, batch.is_driver)), literals_(batch.strings.size()), categories_(literals_.size()), owners_(literals_.size()) {}
 
   void add(const TaskEvent& event) {
     common_ = trace_.options_.numbered ? common_members(event) : "";
@@ -172,8 +173,9 @@ class Timeline::Batch {
   }
 
   const Extra& extra_of(uint32_t index) {
-    if (!extras_[index]) extras_[index] = parse_extra(batch_.strings[index]);
-    return *extras_[index];
+    auto [known, is_new] = extras_.try_emplace(index);
+    if (is_new) known->second = parse_extra(batch_.strings[index]);
+    return known->second;
   }
 
   const Thread& owner_of(uint32_t index) {
@@ -190,7 +192,7 @@ class Timeline::Batch {
   std::string* const json_;
   const Thread& thread_;
   std::vector<std::optional<std::string>> literals_, categories_;
-  std::vector<std::optional<Extra>> extras_;
+  std::unordered_map<uint32_t, Extra> extras_;      // few strings are some
   std::vector<const Thread*> owners_;
   std::string common_;          // members that all events of a task have in shape B
 };

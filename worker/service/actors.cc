@@ -88,7 +88,7 @@ void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> r
     if (!connection) return done(connection.error());
     rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000, [this, request, done](Result<proto::RegisterActorReply> reply) {
       // The head went away with the request: it takes the same registration again, whether or not it had it on disk.
-      bool again = !reply && (reply.error().code == Code::kUnavailable || reply.error().code == Code::kTimeout) && !stopping;
+      bool again = !reply && is_away(reply.error().code) && !stopping;
       again ? register_actor(request, done) : done(std::move(reply));
     });
   });
@@ -111,9 +111,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   *spec.mutable_owner() = self_address;
   *spec.mutable_job_config() = options.job_config;
   spec.mutable_job_config()->set_job_id(context.job_id.binary());
-  auto& env = *spec.mutable_job_config()->mutable_env();
-  if (profiles) env[kRecordsSubmissions] = "1";
-  else env.erase(kRecordsSubmissions);          // of the process that made this actor
+  spec.set_submission_recorded(profiles);
 
   Task staging;   // only to encode the arguments the way tasks do
   RT_TRY(build_args(lock, staging, args));

@@ -132,7 +132,7 @@ void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
     common.attempt = static_cast<uint32_t>(incoming_task.attempt);
     common.parent = event_parent_of(incoming_task.parent);
     common.owner = event_owner_of(incoming_task.link.get());
-    common.submission_recorded = incoming_task.link ? incoming_task.link->submissions_recorded : actor->spec().job_config().env().contains(kRecordsSubmissions);
+    common.submission_recorded = incoming_task.link ? incoming_task.link->submissions_recorded : actor->spec().submission_recorded();
     if (task.failed()) common.error = event_error(as_bytes(task.error_value()));
     common.kind = !incoming_task.link ? TaskEvent::kActorCreation : actor ? TaskEvent::kActorMethod : TaskEvent::kTask;
     events.add(task.id(), common, times);

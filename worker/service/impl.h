@@ -107,9 +107,6 @@ struct IncomingTask {
 class NodeClient;
 class WorkerRpc;
 
-// In the env of an actor's JobConfig: who made it records its submissions itself, as a span of the timeline.
-inline constexpr const char* kRecordsSubmissions = "RAY_PROFILING";
-
 // Where a submitted task was sent; no value: it waits here.
 struct TaskPlace {
   std::string node_id, worker_id;

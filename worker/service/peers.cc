@@ -184,8 +184,7 @@ void Worker::Impl::with_head(WithConnection done) {
     if (!connection) {
       int64_t now = steady_now_us();
       if (head_lost_us == 0) head_lost_us = now;
-      bool retriable = connection.error().code == Code::kUnavailable || connection.error().code == Code::kTimeout;
-      if (retriable && now - head_lost_us < settings.head_reconnect_timeout_ms * 1000 && !stopping) {
+      if (is_away(connection.error().code) && now - head_lost_us < settings.head_reconnect_timeout_ms * 1000 && !stopping) {
         loop->run_after(100'000, [this] {
           if (!head_waiters.empty()) {
             auto waiters = std::move(head_waiters);

@@ -36,8 +36,7 @@ Result<Jobs> all_jobs(const ApiContext& context) {
 
 // The message of an error is its text here.
 void refuse(Call& call, const Error& error) {
-  const bool away = error.code == Code::kUnavailable || error.code == Code::kTimeout;
-  http::text(call.response, error.code == Code::kNotFound ? 404 : away ? 503 : 500, error.message);
+  http::text(call.response, error.code == Code::kNotFound ? 404 : is_away(error.code) ? 503 : 500, error.message);
 }
 
 void answer_rows(Call& call, state::Json rows) {

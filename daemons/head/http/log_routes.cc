@@ -82,8 +82,7 @@ void read(Call& call, const ApiContextPtr& context, bool follow) {
 
 // Who follows asks again after 503.
 void refuse(Call& call, const Error& error) {
-  const bool away = error.code == Code::kUnavailable || error.code == Code::kTimeout;
-  http::text(call.response, away ? 503 : 500, error.message);
+  http::text(call.response, is_away(error.code) ? 503 : 500, error.message);
 }
 
 // What was written since `position`, and the next one: whoever asks needs no connection that lasts.

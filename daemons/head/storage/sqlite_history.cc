@@ -118,6 +118,7 @@ void SqliteHistory::drain() {
   }
   // What is less is not erased for anything.
   if (kept_bytes_ > min_bytes_ && !in_trouble_ && !tight_) reserve_.take();
+  if (work.empty()) return;
   auto told = std::make_shared<std::vector<Appended>>(std::move(work));     // std::function copies
   post_([told] {
     for (const Appended& one : *told) one.done(one.written ? Result<Taken>(one.taken) : Result<Taken>(one.written.error()));

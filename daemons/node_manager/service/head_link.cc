@@ -77,7 +77,7 @@ void HeadLink::connected(std::shared_ptr<rpc::Connection> connection) {
               if (!*alive || stopped_ || connection_.get() != current) return;
               if (!reply) {
                 // Other errors are the head's considered answer.
-                if (reply.error().code != Code::kUnavailable && reply.error().code != Code::kTimeout) {
+                if (!is_away(reply.error().code)) {
                   stopped_ = true;
                   events_.on_fatal(make_error(reply.error().code, fmt::format("the head at {} refuses this node: {}", head_.to_string(), reply.error().message)));
                   return;

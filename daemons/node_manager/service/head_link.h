@@ -42,7 +42,7 @@ class HeadLink final : public proto::HeadClientService {
       using Reply = typename rpc::StubMethod<Method>::ReplyType;
       rpc::call(connection, method, request, kCallTimeoutUs, [done](Result<Reply> reply) {
         // An answer that is an error is an answer.
-        done(reply.has_value() || (reply.error().code != Code::kUnavailable && reply.error().code != Code::kTimeout));
+        done(reply.has_value() || !is_away(reply.error().code));
       });
     });
   }

@@ -54,7 +54,6 @@ for _ in range(100):
     found = {kind: [event for event in events if event["cat"] == kind] for kind in WANTED}
     if all(len(found[kind]) >= count for kind, count in WANTED.items()):
         break
-    time.sleep(0.1)
 for kind, spans in found.items():
     print(kind, len(spans), sorted(span["tid"].partition(":")[0] for span in spans), {(span["name"], span["cname"], span["ph"]) for span in spans})
     print(" ", sorted({key for span in spans for key in span["args"]}))

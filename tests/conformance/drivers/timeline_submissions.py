@@ -1,5 +1,4 @@
 # ray.timeline(): a span for each submission, on the thread of who submitted.
-import time
 import ray
 
 
@@ -29,7 +28,6 @@ for _ in range(100):
     spans = [event for event in events if event["cat"] == "submit_task"]
     if len(bodies) >= 9 and len(spans) >= 9:
         break
-    time.sleep(0.1)
 print(len(spans), "submissions,", sum(span["tid"].startswith("driver:") for span in spans), "of the driver")
 outer_body = next(event for event in bodies if event["cat"] == "task::outer")
 print(sum(span["tid"] == outer_body["tid"] and outer_body["ts"] <= span["ts"] <= outer_body["ts"] + outer_body["dur"] for span in spans), "in outer()")
