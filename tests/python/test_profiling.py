@@ -113,6 +113,16 @@ def test_what_is_dropped_is_told(monkeypatch, caplog):
         events = events_with(lambda events: of_type(events, "small"))
     assert not of_type(events, "large") and "1 events are not in the timeline" in caplog.text
     assert of_type(events, "small")[0]["args"] == {"object": "<class 'object'>", "not a number": "nan"}
+
+    half = "half \ud83d"       # of a pair: no UTF-8
+    with profile(half, {half: half}):
+        pass
+    with pytest.raises(ValueError), profile("failed", None):
+        raise ValueError(half)
+    events = events_with(lambda events: of_type(events, "failed"))
+    assert of_type(events, "half ?")[0]["args"] == {"half ?": "half ?"}
+    assert of_type(events, "failed")[0]["args"]["value"] == "half ?"
+
     for wrong in ((1,), ("type", "no dict")):
         with pytest.raises(TypeError, match="profile\\(\\) takes"):
             profile(*wrong)

@@ -197,7 +197,7 @@ void Worker::Impl::with_head(WithConnection done) {
       auto waiters = std::move(head_waiters);
       head_waiters.clear();
       Error error = connection.error();
-      if (retriable) error.message = fmt::format("the cluster's head at {} could not be reached for {} s: {}", context.head_address, (now - head_lost_us + 500'000) / 1'000'000, error.message);
+      if (is_away(error.code)) error.message = fmt::format("the cluster's head at {} could not be reached for {} s: {}", context.head_address, (now - head_lost_us + 500'000) / 1'000'000, error.message);
       for (auto& waiter : waiters) waiter(error);
       return;
     }

@@ -16,7 +16,7 @@ class _Span:
             raise TypeError(f"profile() takes the type of the event as a str, and was given {event_type!r}")
         if extra_data is not None and not isinstance(extra_data, dict):
             raise TypeError(f"profile() takes extra_data as a dict, and was given {extra_data!r}")
-        self._type, self._extra = event_type, extra_data
+        self._type, self._extra = _utf8(event_type), extra_data
 
     def __enter__(self) -> None:
         self._start_us = time.time_ns() // 1000
@@ -60,6 +60,12 @@ def _described(error: BaseException) -> dict[str, str]:
 def _packed(extra: dict[str, Any]) -> str:
     import json
     try:
-        return json.dumps({str(key): value for key, value in extra.items()}, allow_nan=False, default=str)
+        text = json.dumps({str(key): value for key, value in extra.items()}, ensure_ascii=False, allow_nan=False, default=str)
     except ValueError:      # no number of JSON, or one that holds itself
-        return json.dumps({str(key): str(value) for key, value in extra.items()})
+        text = json.dumps({str(key): str(value) for key, value in extra.items()}, ensure_ascii=False)
+    return _utf8(text)
+
+
+def _utf8(text: str) -> str:
+    """With '?' for halves of a surrogate pair, which have no UTF-8."""
+    return text.encode(errors="replace").decode()

@@ -1,4 +1,5 @@
 # ray.timeline(): a span for each submission, on the thread of who submitted.
+import time
 import ray
 
 
@@ -22,7 +23,8 @@ ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
 ray.get(outer.remote())
 actor = Actor.remote()
 ray.get([actor.method.remote() for _ in range(2)])
-for _ in range(100):
+deadline = time.monotonic() + 20
+while time.monotonic() < deadline:
     events = ray.timeline()
     bodies = [event for event in events if event["cat"].startswith("task::")]
     spans = [event for event in events if event["cat"] == "submit_task"]
