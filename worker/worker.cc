@@ -249,6 +249,8 @@ void Worker::exit_actor(const std::string& why) {
   impl_->exit_actor(why);
 }
 
+void Worker::flush_before_exit() { impl_->flush_before_exit(false); }
+
 bool Worker::leaves_by_itself() const {
   Impl::Lock lock(impl_->mutex);
   return impl_->exit_when_idle;

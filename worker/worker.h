@@ -220,6 +220,9 @@ class Worker {
   // The actor calls exit_actor(): no restart. Calls that have started are finished and answered; no other call starts, they fail with
   // ActorDied when the process has ended. The executor destroys what it still holds unstarted: such a task sends no reply.
   void exit_actor(const std::string& why = "exit_actor() was called");
+  // This process ends at once, without run() returning: what it has finished is sent before, so that it does not run again. Nothing in a process
+  // forked from this one.
+  void flush_before_exit();
   // run() has returned because the node-manager asked for a graceful end, and everything was answered.
   bool leaves_by_itself() const;
   // What the running task is (thread-local for the thread that called execute()).

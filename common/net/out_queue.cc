@@ -56,15 +56,26 @@ void OutQueue::advance(size_t n) {
   }
 }
 
+void OutQueue::note_sent(size_t n) {
+  for (Segment& segment : segments_) {
+    size_t step = std::min(n, segment.rest().size());
+    segment.sent += step;
+    segment_bytes_ -= step;
+    n -= step;
+  }
+  tail_sent_ += n;
+}
+
 ssize_t OutQueue::send_once(int fd) {
   if (segments_.empty()) return ::send(fd, tail_.data() + tail_sent_, tail_.size() - tail_sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
   iovec parts[kMaxParts];
   size_t count = 0;
-  for (auto it = segments_.begin(); it != segments_.end() && count < kMaxParts - 1; ++it, ++count) {
+  auto it = segments_.begin();
+  for (; it != segments_.end() && count < kMaxParts - 1; ++it) {
     Bytes rest = it->rest();
-    parts[count] = {const_cast<uint8_t*>(rest.data()), rest.size()};
+    if (!rest.empty()) parts[count++] = {const_cast<uint8_t*>(rest.data()), rest.size()};   // empty: it left in send_last()
   }
-  if (count == segments_.size() && tail_.size() > tail_sent_) parts[count++] = {tail_.data() + tail_sent_, tail_.size() - tail_sent_};
+  if (it == segments_.end() && tail_.size() > tail_sent_) parts[count++] = {tail_.data() + tail_sent_, tail_.size() - tail_sent_};
   msghdr message{};
   message.msg_iov = parts;
   message.msg_iovlen = count;
@@ -79,6 +90,20 @@ OutQueue::Sent OutQueue::send(int fd) {
     if (n >= 0) {
       advance(static_cast<size_t>(n));
       sent += static_cast<size_t>(n);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
+      return Sent::kBlocked;
+    } else if (errno != EINTR) {
+      return Sent::kError;
+    }
+  }
+  return Sent::kAll;
+}
+
+OutQueue::Sent OutQueue::send_last(int fd) {
+  while (!empty()) {
+    ssize_t n = send_once(fd);
+    if (n >= 0) {
+      note_sent(static_cast<size_t>(n));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
       return Sent::kBlocked;
     } else if (errno != EINTR) {

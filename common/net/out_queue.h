@@ -22,6 +22,8 @@ class OutQueue {
   void clear();
   // Sends without blocking. kBlocked: the socket is full, or a fair share for one turn has been sent. kError leaves errno.
   Sent send(int fd);
+  // The same inside a signal handler: allocates and frees nothing. What it sent is not sent again.
+  Sent send_last(int fd);
 
  private:
   struct Segment {
@@ -32,6 +34,7 @@ class OutQueue {
     Bytes rest() const { return (keepalive || !referenced.empty() ? referenced : as_bytes(copied)).subspan(sent); }
   };
   void advance(size_t n);
+  void note_sent(size_t n);
   ssize_t send_once(int fd);
 
   std::deque<Segment> segments_;   // before the tail

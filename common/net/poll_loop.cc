@@ -1,5 +1,6 @@
 #include "common/net/poll_loop.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -256,6 +257,19 @@ void PollLoop::dispatch(const Ready& ready) {
 }
 
 void PollLoop::flush_all() { impl_->flush_all(); }
+
+void PollLoop::send_last(int64_t limit_us) {
+  const int64_t until_us = steady_now_us() + limit_us;
+  for (const Slot& slot : impl_->slots) {
+    if (!slot.watcher) continue;
+    while (!slot.watcher->send_last()) {
+      const int64_t left_us = until_us - steady_now_us();
+      pollfd writable{slot.fd, POLLOUT, 0};
+      if (left_us <= 0 || ::poll(&writable, 1, static_cast<int>(left_us / 1000 + 1)) < 0) break;
+    }
+  }
+}
+
 void PollLoop::wake() { impl_->wake(); }
 std::function<void()> PollLoop::waker() const {
   return [weak = std::weak_ptr<Impl::Waker>(impl_->waker)] {

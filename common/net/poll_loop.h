@@ -34,6 +34,9 @@ class PollLoop final : public Loop {
   // Handles what wait() found, due timers and posted tasks; then flushes every stream that has something queued.
   void dispatch(const Ready& ready);
   void flush_all();
+  // The last thing this process does: sends what is queued, waiting up to `limit_us` for sockets that are full. May be called in a signal handler:
+  // nothing is allocated, freed or called back.
+  void send_last(int64_t limit_us);
   // Makes one thread that is in wait() return (or the next one to enter it). Any thread; cheap when a wake is already pending.
   void wake();
   // The same, for those who may outlive the loop: then it does nothing. It may be called anywhere, also inside a collector.

@@ -20,6 +20,8 @@ class Watcher {
   // `what` is a set of kRead, kWrite and kHangup (there is an end or an error to be read). True: there may be more to
   // read, call again in the next turn although nothing new arrives.
   virtual bool on_ready(uint32_t what) = 0;
+  // Sends what is queued, if it sends; see PollLoop::send_last(). False: the socket is full.
+  virtual bool send_last() { return true; }
 };
 
 // Lets a helper thread post to a loop that may be gone by then.

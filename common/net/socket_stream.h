@@ -32,6 +32,7 @@ class SocketStream final : public Watcher, public std::enable_shared_from_this<S
 
   // The loop's side.
   bool on_ready(uint32_t what) override;
+  bool send_last() override { return !is_open() || broken_errno_ != 0 || queue_.send_last(fd_) != OutQueue::Sent::kBlocked; }
   void turn_flush() {
     dirty_ = false;
     flush();

@@ -168,6 +168,14 @@ PyObject* run_worker(PyObject*, PyObject*) {
   return PyLong_FromLong(code);
 }
 
+PyObject* flush_before_exit(PyObject*, PyObject*) {
+  if (worker::Worker* worker = g_runtime.worker.get()) {
+    GilRelease release;
+    worker->flush_before_exit();
+  }
+  Py_RETURN_NONE;
+}
+
 // The instance, when the actor of this process leaves by itself and run_worker() has returned; None otherwise, and afterwards.
 PyObject* take_actor(PyObject*, PyObject*) {
   worker::Worker* worker = g_runtime.worker.get();
@@ -199,6 +207,7 @@ PyObject* task_info(PyObject*, PyObject*) {
 
 PyMethodDef kFunctions[] = {
     {"run_worker", run_worker, METH_NOARGS, "Executes tasks until told to exit; returns the exit code."},
+    {"flush_before_exit", flush_before_exit, METH_NOARGS, "Sends what this process has finished: it ends at once, without run_worker() returning."},
     {"take_actor", take_actor, METH_NOARGS, "The actor's instance, which nothing of ours refers to any more; None when it is not to end gracefully."},
     {"run_pool_thread", run_pool_thread, METH_NOARGS, "The life of a thread of a threaded actor."},
     {"take_calls", take_calls, METH_NOARGS, "The calls that the asyncio actor of this process is to start now."},

@@ -1,8 +1,10 @@
 // Tasks in, replies out: the executing half of a worker.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "worker/service/executing_task.h"
 #include "worker/core/death.h"
+#include "worker/service/fatal_signals.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -425,8 +427,28 @@ void Worker::Impl::require_group(const std::string& name) const {
   _exit(1);
 }
 
+// Answers leave together, up to reply_flush_us after they were given: a process that ends at once would take them along.
+void Worker::Impl::flush_before_exit(bool in_signal_handler) {
+  constexpr int64_t kLimitUs = 1'000'000;
+  if (getpid() != pid) return;
+  // The thread that ends may be the one that has the lock, with half a message written: then nothing can be sent.
+  const int64_t until_us = steady_now_us() + kLimitUs;
+  while (!mutex.try_lock()) {
+    if (steady_now_us() > until_us) return;
+    usleep(100);
+  }
+  if (!in_signal_handler) {
+    flush_records();
+    loop->flush_all();
+  }
+  loop->send_last(kLimitUs);
+  mutex.unlock();
+}
+
 int Worker::Impl::run(Executor& the_executor) {
   executor = &the_executor;
+  pid = getpid();
+  FatalSignals faults([this] { flush_before_exit(true); });
   Lock lock(mutex);
   int64_t now_us = 0;         // by the wall clock; 0: what happened since took time
   while (!exiting && !stopping) {

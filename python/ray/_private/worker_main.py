@@ -20,7 +20,7 @@ import ray.exceptions
 import ray.remote_function
 import ray.runtime_context  # noqa: F401
 from ray import _raylet
-from ray._private import executor, service_thread, worker
+from ray._private import ending, executor, service_thread, worker
 
 
 def _limit(name: str, default: int) -> int:
@@ -258,6 +258,7 @@ def main(args: dict) -> int:
     args: worker_id (hex), node_manager_socket, session_dir, node_id; runtime_env (JSON), python_path, head_address and token for those that are
     to make an environment first.
     """
+    ending.install()
     sys.stdout = sys.__stdout__ = MarkedStream(1)
     sys.stderr = sys.__stderr__ = MarkedStream(2)
     signal.signal(signal.SIGINT, _on_interrupt)

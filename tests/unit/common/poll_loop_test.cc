@@ -134,6 +134,60 @@ TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
   EXPECT_LT(steady_now_us() - polled, 5'000'000);
 }
 
+// All that comes, to the end.
+std::string read_all(int fd) {
+  std::string all, part(65536, '\0');
+  for (ssize_t n; (n = ::read(fd, part.data(), part.size())) > 0;) all.append(part, 0, static_cast<size_t>(n));
+  return all;
+}
+
+// A process that faults sends what waits for its turn, pieces and blocks, also more than a socket holds; should it live on, that is not sent again.
+TEST(PollLoop, WhatASignalHandlerSentIsNotSentAgain) {
+  constexpr size_t kBlock = 8 << 20;
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  std::string got;
+  std::thread reader([&] {
+    got = read_all(pair[1]);
+    ::close(pair[1]);
+  });
+  {
+    Owner owner;
+    Counter handler;
+    auto stream = owner.loop.adopt(pair[0]);
+    stream->start(&handler);
+    stream->out() += "first ";
+    stream->write_ref(as_bytes("block "), nullptr);
+    stream->out() += "second ";
+    auto large = std::make_shared<std::string>(kBlock, 'x');
+    stream->write_ref(as_bytes(*large), large);
+    stream->out() += " third";
+    owner.loop.send_last(10'000'000);
+    EXPECT_EQ(stream->queued_bytes(), 0u);
+    stream->out() += " fourth ";
+    stream->write_ref(as_bytes("last"), nullptr);
+    owner.loop.flush_all();
+    EXPECT_EQ(stream->queued_bytes(), 0u);
+  }
+  reader.join();
+  EXPECT_EQ(got, "first block second " + std::string(kBlock, 'x') + " third fourth last");
+}
+
+TEST(PollLoop, WhatNobodyReadsIsGivenUp) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  PollLoop loop;
+  Counter handler;
+  auto stream = loop.adopt(pair[0]);
+  stream->start(&handler);
+  stream->out() += std::string(8 << 20, 'x');
+  const int64_t begun_us = steady_now_us();
+  loop.send_last(50'000);
+  EXPECT_GE(steady_now_us() - begun_us, 50'000);
+  EXPECT_GT(stream->queued_bytes(), 0u);
+  ::close(pair[1]);
+}
+
 TEST(PollLoop, AnEarlierTimerWakesASleeper) {
   Owner owner;
   {
