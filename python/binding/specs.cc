@@ -178,6 +178,7 @@ bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
          field<std::string>(dict, "call_site", [&](std::string v) { out->set_call_site(std::move(v)); }) &&
          field<std::string>(dict, "concurrency_group", [&](std::string v) { out->set_concurrency_group(std::move(v)); }) &&
          field<int32_t>(dict, "max_calls", [&](int32_t v) { out->set_max_calls(v); }) &&
+         field<bool>(dict, "unrecorded", [&](bool v) { out->set_unrecorded(v); }) &&
          field<std::string>(dict, "runtime_env", [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
          field<std::string>(dict, "scheduling_strategy", [&](std::string v) { out->set_scheduling_strategy(std::move(v)); }) &&
          constraint(dict, out) &&

@@ -83,7 +83,8 @@ class HandleInfo:
     def __init__(self, blob: bytes):
         self.blob = blob
         fields = pickle.loads(blob)
-        (self.module, self.class_name, methods, self.max_task_retries, self.max_pending_calls, self.out_of_order, self.is_async, self.shared_limit) = fields
+        (self.module, self.class_name, methods, self.max_task_retries, self.max_pending_calls, self.out_of_order, self.is_async, self.shared_limit,
+         self.recorded) = fields
         self.methods = {info[0]: MethodInfo(*info) for info in methods}
         self._templates: dict = {}
 
@@ -113,6 +114,7 @@ class HandleInfo:
             "language": self.language, "module": self.module, "function_name": name, "class_name": self.class_name, "name": merged.get("name") or name,
             "num_returns": returns_of(merged.get("num_returns"), method.generator), "generator_backpressure": limit_of(merged, self.shared_limit),
             "concurrency_group": merged.get("concurrency_group") or "", "max_retries": self.retries(merged), **retry_of(merged),
+            "unrecorded": not merged.get("enable_task_events", self.recorded),
         })
         if simple:
             self._templates[name] = (session, template)
@@ -316,14 +318,16 @@ class ActorClass:
         held = resources_of(options, 1 if others else 0)
         placement = resources_of(options, 1)
         pending = pending_limit(options)
+        recorded = options.get("enable_task_events", True)
         blob = pickle.dumps((shown_module(self.__module__), self.__name__, [info.pack() for info in self._methods.values()], options.get("max_task_retries") or 0,
-                             pending, out_of_order, self._is_async, shared_limit_of(options)), protocol=5)
+                             pending, out_of_order, self._is_async, shared_limit_of(options), recorded), protocol=5)
         return {
             "name": options.get("name") or "",
             "ray_namespace": options.get("namespace") or worker.namespace,
             "detached": options.get("lifetime") == "detached" or (options.get("lifetime") is None and worker.default_actor_lifetime == "detached"),
             "creation": {**self._definition.describe("actor class"), "function_name": "__init__", "class_name": self.__name__, "name": "__init__",
-                         "resources": held, **strategy_of(options), "runtime_env": runtime_env_of(options), "num_returns": 0, "generator_backpressure": shared_limit_of(options)},
+                         "resources": held, **strategy_of(options), "runtime_env": runtime_env_of(options), "num_returns": 0, "generator_backpressure": shared_limit_of(options),
+                         "unrecorded": not recorded},
             "placement": placement,
             "max_restarts": options.get("max_restarts") or 0,
             "max_task_retries": options.get("max_task_retries") or 0,

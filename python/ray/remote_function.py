@@ -78,6 +78,7 @@ class RemoteFunction(_raylet.FunctionBase):
             "generator_backpressure": limit_of(options),
             "max_retries": retries,
             "max_calls": calls,
+            "unrecorded": not options.get("enable_task_events", True),
             **strategy_of(options),
             "runtime_env": runtime_env_of(options),
             **retry_of(options),

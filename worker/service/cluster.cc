@@ -113,8 +113,8 @@ bool Worker::Impl::may_record_event() {
 }
 
 void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
-  if (!may_record_event()) return;
   const IncomingTask& incoming_task = task.incoming();
+  if (incoming_task.function->spec.unrecorded() || !may_record_event()) return;
   TaskEventTimes times;
   times.created_us = incoming_task.created_us;
   times.start_us = task.start_us();
@@ -141,7 +141,7 @@ void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
 }
 
 void Worker::Impl::record_failure(const Task& task, const proto::ErrorValue* error, const proto::ExitInfo* end) {
-  if (!may_record_event()) return;
+  if (task.function->spec.unrecorded() || !may_record_event()) return;
   TaskEvent event;
   event.task = task.id;
   event.attempt = task.attempt;

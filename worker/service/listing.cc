@@ -97,6 +97,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
   int64_t total = 0;
   auto add = [&]() -> proto::TaskRecord* { return ++total > kMaxListed ? nullptr : out->add_tasks(); };
   for (const auto& [task, sent] : pending) {
+    if (task->function->spec.unrecorded()) continue;
     proto::TaskRecord* record = add();
     if (!record) continue;
     record->set_task_id(task->id.binary());
@@ -111,9 +112,9 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_worker_id(sent->worker_id);
     record->set_pid(sent->pid);
   }
-  auto here = [&](const IncomingTask& task, State::State state) {
-    proto::TaskRecord* record = add();
-    if (!record) return;
+  auto here = [&](const IncomingTask& task, State::State state) -> proto::TaskRecord* {
+    proto::TaskRecord* record = task.function->spec.unrecorded() ? nullptr : add();
+    if (!record) return nullptr;
     record->set_task_id(task.id.binary());
     record->set_attempt(task.attempt);
     fill_template(task.function->spec, record);
@@ -124,11 +125,12 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_node_id(context.node_id.binary());
     record->set_worker_id(context.worker_id.binary());
     record->set_pid(getpid());
+    return record;
   };
   for (const auto& task : incoming) here(*task, actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER);
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {
-    here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
-    if (task->has_started() && total <= kMaxListed) out->mutable_tasks()->rbegin()->set_start_time_us(task->start_us());
+    proto::TaskRecord* record = here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
+    if (record && task->has_started()) record->set_start_time_us(task->start_us());
   }
   out->set_total(total);
 }

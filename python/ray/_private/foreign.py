@@ -27,7 +27,7 @@ class ForeignHandleInfo(HandleInfo):
     def __init__(self, blob: bytes):
         self.blob = blob
         self.language, self.class_name, self.max_task_retries, self.max_pending_calls, self.out_of_order = pickle.loads(blob[len(FOREIGN_BLOB):])
-        self.module, self.is_async, self.shared_limit, self.methods = "", False, 0, _AnyMethod()
+        self.module, self.is_async, self.shared_limit, self.recorded, self.methods = "", False, 0, True, _AnyMethod()
         self.method_type = ActorMethod if self.language == PYTHON else CppActorMethod
         self._templates: dict = {}
 

@@ -39,7 +39,6 @@ METHOD = {
 _ABSENT = {
     "placement_group": ((None, "default"), "placement groups"),
     "_labels": ((None, {}), "labels of tasks and actors"),
-    "enable_task_events": ((True,), "switching task events off per task"),
     "_metadata": ((None, {}), "task metadata"),
     "_num_objects_per_yield": ((None, 1), "several objects per yield"),
     "enable_tensor_transport": ((None, False), "tensor transports"),
