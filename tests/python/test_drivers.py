@@ -389,18 +389,26 @@ Late(lambda: init(num_cpus=1))
     assert (done.returncode, done.stdout) == (0, 2 * "RuntimeError True\n"), done.stderr
 
 
-def test_no_cluster_is_started_for_exit_handlers_that_run_after_ours():
-    done = run("""
-import atexit, ray
-def late():
+AT_EXIT = """
+import atexit
+def at_exit():
     try:
-        ray.put(1)
+        print("got", ray.get(ray.put(1)))
     except RuntimeError as error:
         print(error)
-atexit.register(late)
+FIRST
+SECOND
 ray.init(num_cpus=1)
-""")
-    assert "The interpreter is exiting" in done.stdout, done.stdout + done.stderr
+"""
+
+
+@pytest.mark.parametrize("after_import, said", [(True, "got 1"), (False, "The interpreter is exiting")])
+def test_exit_handlers_find_their_cluster_and_start_none(after_import, said):
+    """What was registered after `import ray` runs before our own handler; what runs after it does not start another cluster."""
+    lines = ["import ray", "atexit.register(at_exit)"]
+    first, second = lines if after_import else reversed(lines)
+    done = run(AT_EXIT.replace("FIRST", first).replace("SECOND", second))
+    assert said in done.stdout, done.stdout + done.stderr
 
 
 def test_a_pickled_reference_of_another_cluster_is_refused():

@@ -326,3 +326,54 @@ def test_classes_of_main_keep_their_module(tmp_path):
     program.write_text(MAIN_CLASSES)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
     assert done.stdout.split("\n")[-2:] == ["the same", ""], done.stdout + done.stderr
+
+
+TYPED_CLASSES = """
+import dataclasses, typing
+import ray
+
+@dataclasses.dataclass
+class Plain:
+    x: int
+    y: list = dataclasses.field(default_factory=list)
+    z: typing.ClassVar[int] = 3
+
+@dataclasses.dataclass(slots=True, frozen=True)
+class Slotted:
+    a: int
+
+class Point(typing.NamedTuple):
+    x: int
+    y: str = "d"
+    def both(self):
+        return self.x, self.y
+
+class Fields(typing.TypedDict):
+    a: int
+
+class MoreFields(Fields, total=False):
+    b: str
+
+@ray.remote
+def names(value):
+    assert dataclasses.fields(value)[0].default is dataclasses.MISSING
+    return [field.name for field in dataclasses.fields(value)], dataclasses.asdict(value), dataclasses.replace(value)
+
+@ray.remote
+def both(point):
+    return point.both(), point._fields, Point(4), sorted(MoreFields.__required_keys__), MoreFields(a=1)
+
+ray.init(num_cpus=1)
+assert ray.get(names.remote(Plain(1))) == (["x", "y"], {"x": 1, "y": []}, Plain(1))
+assert ray.get(names.remote(Slotted(1))) == (["a"], {"a": 1}, Slotted(1))
+got = ray.get(both.remote(Point(3)))
+assert got == ((3, "d"), ("x", "y"), Point(4), ["a"], {"a": 1}) and type(got[2]) is Point
+print("whole")
+"""
+
+
+def test_dataclasses_and_typed_classes_of_main_arrive_whole(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(TYPED_CLASSES)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split("\n")[-2:] == ["whole", ""], done.stdout + done.stderr

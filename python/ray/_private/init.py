@@ -20,7 +20,6 @@ _HIDDEN = ("_enable_object_reconstruction", "_plasma_directory", "object_spillin
            "_memory", "_redis_username", "_redis_password", "_temp_dir", "_metrics_export_port", "_system_config", "_tracing_startup_hook",
            "_node_name", "_skip_env_hook")
 _NEW_CLUSTER_ONLY = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory", "_system_config", "_enable_object_reconstruction", "_node_name")
-_registered_atexit = False
 _unreaped: list[int] = []
 
 
@@ -498,7 +497,6 @@ def _job_config(given: dict) -> dict:
 
 
 def _connect(node: dict, job: dict, given: dict):
-    global _registered_atexit
     worker = worker_module.global_worker
     settings = {key: _setting(value) for key, value in (given["kwargs"].get("_system_config") or {}).items()}
     worker.start({"is_driver": True, "node_manager_socket": node["node_manager_socket"], "job_config": job, "settings": settings,
@@ -516,7 +514,3 @@ def _connect(node: dict, job: dict, given: dict):
     if job["log_to_driver"]:
         from ray._private.log_print import LogPrinter
         worker.log_printer = LogPrinter(ip, context["session_dir"], prefixed=given["logging_config"] is None)
-    if not _registered_atexit:
-        import atexit
-        atexit.register(worker_module.shutdown, _exiting_interpreter=True)
-        _registered_atexit = True

@@ -1,6 +1,7 @@
 """Connecting and disconnecting this process: ray.init(), ray.shutdown(), and the small calls around them."""
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
@@ -234,3 +235,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
             stop_cluster(node, wait_for_processes)
         worker.mode = None
         worker.context, worker.address_info = {}, {}
+
+
+# Now, not by init(): what a program registers runs before, and finds its cluster.
+atexit.register(shutdown, _exiting_interpreter=True)

@@ -1,4 +1,5 @@
 """cloudpickle, under the name programs know. Protocol 5 by default; a class keeps its module."""
+import dataclasses as _dataclasses
 import io as _io
 import cloudpickle as _cloudpickle
 from cloudpickle import *  # noqa: F401,F403
@@ -6,19 +7,36 @@ from cloudpickle import load, loads  # noqa: F401
 from cloudpickle import __version__  # noqa: F401
 
 
+# What dataclasses compares by identity: id -> its name in the module.
+_SENTINELS = {id(value): name for name, value in vars(_dataclasses).items()
+              if type(value).__name__ in ("_FIELD_BASE", "_MISSING_TYPE", "_HAS_DEFAULT_FACTORY_CLASS", "_KW_ONLY_TYPE")}
+
+
+def _make_plain_skeleton(metaclass, name, bases, namespace, tracker_id, extra):
+    return _cloudpickle.cloudpickle._lookup_class_or_track(tracker_id, type.__new__(metaclass, name, bases, namespace))
+
+
 class CloudPickler(_cloudpickle.CloudPickler):
     """Pickles functions and classes by value.
 
-    cloudpickle before 3.1 leaves out what a class has in common with its base, `__module__` too: the class that arrives is of the module `types`, and once it
-    comes back it makes the sender's own class one of `types`.
+    Beyond cloudpickle, some versions of which
+    - leave out what a class has in common with its base, `__module__` too (before 3.1): the class that arrives is of the module `types`, and once it
+      comes back it makes the sender's own class one of `types`;
+    - copy the marks by which a dataclass knows its fields: the class that arrives has none;
+    - make a NamedTuple or TypedDict anew by deriving from what the class statement named, which is refused for a class that is complete.
     """
 
     def reducer_override(self, obj):
+        if id(obj) in _SENTINELS:
+            return _SENTINELS[id(obj)]
         reduced = super().reducer_override(obj)
         if reduced is not NotImplemented and isinstance(obj, type) and reduced[0].__name__ == "_make_skeleton_class":
-            namespace = reduced[1][3]
+            metaclass, name, bases, namespace, *rest = reduced[1]
             if "__module__" in obj.__dict__:
                 namespace["__module__"] = obj.__module__
+            # typing's, and typing_extensions': functions, or objects that stand for a base.
+            if metaclass.__name__ == "_TypedDictMeta" or not all(isinstance(base, type) or hasattr(base, "__origin__") for base in bases):
+                return (_make_plain_skeleton, (metaclass, name, obj.__bases__, namespace, *rest), *reduced[2:])
         return reduced
 
 
