@@ -326,6 +326,7 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::fu
   }
   actor = std::make_unique<proto::CreateActorRequest>(request);
   const proto::ActorSpec& spec = actor->spec();
+  if (spec.detached()) actor->mutable_spec()->mutable_job_config()->set_outlives_job(true);
   adopt_job(spec.job_config());
   auto task = std::make_shared<IncomingTask>();
   task->function = exec_template(spec.creation().SerializeAsString());

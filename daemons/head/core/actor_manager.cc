@@ -39,6 +39,7 @@ Status ActorManager::validate(const proto::ActorSpec& spec) const {
 Status ActorManager::check_job(const proto::ActorSpec& spec) {
   JobId job = JobId::from_binary(spec.job_id());
   if (env_.jobs.running(job)) return {};
+  if (spec.job_config().outlives_job() && has_living_actors(job)) return {};
   if (!env_.jobs.find(job)) return make_error(Code::kNotFound, fmt::format("job {} is not known to this cluster", job.hex()));
   if (!WorkerId::is_valid(spec.owner().worker_id())) return make_error(Code::kInvalid, "actor: it names no owner");
   for (Actor* actor : directory_.of_job(job)) {
@@ -155,7 +156,7 @@ void ActorManager::kill_stray(const NodeState& node, const ActorId& id, const st
 
 void ActorManager::job_finished(const JobId& job, Now now) {
   for (Actor* actor : directory_.of_job(job)) {
-    if (!actor->detached()) finish(*actor, exit_info(proto::ExitInfo::JOB_FINISHED), Process::kKill, now);
+    if (!actor->outlives_job()) finish(*actor, exit_info(proto::ExitInfo::JOB_FINISHED), Process::kKill, now);
   }
 }
 

@@ -47,6 +47,7 @@ struct Actor {
   bool dead() const { return phase == Phase::kDead; }
   bool on_node() const { return phase == Phase::kStarting || phase == Phase::kAlive; }
   bool detached() const { return info.spec().detached(); }
+  bool outlives_job() const { return detached() || info.spec().job_config().outlives_job(); }
   std::string label() const;         // for messages: Counter, or 'name' (Counter)
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace rt::head {
 namespace {
 
@@ -26,7 +28,7 @@ void HeadCore::end_event(Now now) {
   // Each step may cause work for an earlier one; all of them run out of causes.
   for (;;) {
     actors_.end_event(now);
-    for (const JobId& job : actors_.take_orphaned_jobs()) kv_.release_job(job);
+    for (const JobId& job : actors_.take_orphaned_jobs()) job_over(job);
     submitted_.end_event();
     jobs_.forget_finished(options_.settings.finished_jobs_kept);
     auto due = journal_.flush();
@@ -34,12 +36,7 @@ void HeadCore::end_event(Now now) {
     for (auto& continuation : due) continuation({}, now);
   }
   cluster_.publish(now, [this](const proto::HeadEvent& event) { subscriptions_.publish_nodes(event); });
-  if (!finished_now_.empty()) {
-    proto::HeadEvent event;
-    for (const std::string& id : finished_now_) event.add_finished_jobs(id);
-    finished_now_.clear();
-    cluster_.broadcast(event);
-  }
+  if (ended_now_.finished_jobs_size() > 0 || ended_now_.over_jobs_size() > 0) cluster_.broadcast(std::exchange(ended_now_, {}));
   int64_t next = timers_.next_us();
   if (next != timer_set_for_ && next >= 0) sink_.set_timer(next);
   timer_set_for_ = next;
@@ -148,7 +145,10 @@ void HeadCore::announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now) {
   constexpr int64_t kSlackMs = 1000;
   int64_t since_ms = (now.wall_us - (now.steady_us - lost_at_us)) / 1000 - kSlackMs;
   proto::HeadEvent missed;
-  for (const JobId& job : jobs_.finished_since(settling_ ? 0 : since_ms)) missed.add_finished_jobs(job.binary());
+  for (const JobId& job : jobs_.finished_since(settling_ ? 0 : since_ms)) {
+    missed.add_finished_jobs(job.binary());
+    if (!actors_.has_living_actors(job)) missed.add_over_jobs(job.binary());
+  }
   if (missed.finished_jobs_size() > 0) sink_.push(conn, missed);
 }
 

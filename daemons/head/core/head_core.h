@@ -108,6 +108,7 @@ class HeadCore {
   Status load_meta(const Records& meta);
   void end_event(Now now);
   void end_job(const JobId& id, Now now);
+  void job_over(const JobId& id);      // it has ended, and no actor of it is left
   void node_lost(const NodeId& id, int reason, const std::string& why, Now now);
   void announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now);
   void settle_if_complete(Now now);
@@ -132,7 +133,7 @@ class HeadCore {
   std::string cluster_id_;
   int64_t incarnation_ = 0;
   bool settling_ = false;                    // after a restart: nodes are awaited
-  std::vector<std::string> finished_now_;    // jobs to announce at the end of this event
+  proto::HeadEvent ended_now_;               // jobs to announce at the end of this event
   std::deque<std::string> recent_failures_;
   std::string dashboard_address_;
   int64_t timer_set_for_ = -1;

@@ -76,10 +76,15 @@ Status HeadCore::finish_job(const proto::FinishJobRequest& request, Now now) {
 void HeadCore::end_job(const JobId& id, Now now) {
   if (!jobs_.finish(id, now)) return;
   sink_.log(fmt::format("job {} has ended", id.hex()));
-  finished_now_.push_back(id.binary());
+  ended_now_.add_finished_jobs(id.binary());
   actors_.job_finished(id, now);
-  // Code that a detached actor may need for its next start stays until that actor is gone.
-  if (!actors_.has_living_actors(id)) kv_.release_job(id);
+  if (!actors_.has_living_actors(id)) job_over(id);
+}
+
+// Code that a detached actor may need for its next start, and what is its own, stays until that actor is gone.
+void HeadCore::job_over(const JobId& id) {
+  kv_.release_job(id);
+  ended_now_.add_over_jobs(id.binary());
 }
 
 proto::GetJobsReply HeadCore::get_jobs() const {

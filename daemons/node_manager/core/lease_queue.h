@@ -20,6 +20,7 @@ struct Demand {
   ResourceSet resources;
   WorkerKind kind;
   JobId job;
+  bool outlives_job = false;         // JobConfig.outlives_job
   std::string strategy;              // "" or SPREAD
   std::unique_ptr<const proto::NodeConstraint> constraint;   // null: any node
   bool not_here = false;             // the constraint excludes this node, as far as known

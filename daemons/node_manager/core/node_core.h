@@ -51,6 +51,7 @@ struct HostedActor {
   proto::CreateActorRequest request;
   ActorId id;
   JobId job;
+  bool outlives_job = false;         // it is detached, or what a detached actor made
   WorkerKind kind;
   ResourceSet placement, lifetime;   // needed to place it; held while it lives
   State state = State::kWaitingResources;
@@ -90,6 +91,7 @@ class NodeCore {
   void worker_exited(const WorkerId& id, const ProcessEnd& end, Now now);
   void set_blocked(const WorkerId& id, bool blocked, Now now);
   void job_finished(JobId job, Now now);
+  void job_over(JobId job, Now now);               // and what outlived it is gone, too
 
   // ---- head
   void create_actor(const proto::CreateActorRequest& request, Now now);
@@ -176,6 +178,7 @@ class NodeCore {
   // Leaves whatever it was doing: lease, actor, resources. Its end is reported once the process is reaped.
   void begin_dying(Worker& worker, Now now);
   void end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
+  void dismiss_workers_of(JobId job, bool also_outliving, Now now);
   void dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
   void finish(Worker& worker, const ProcessEnd& end, Now now);
   void retire_idle(Now now);

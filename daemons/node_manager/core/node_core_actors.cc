@@ -22,7 +22,8 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   if (request.spec().creation().runtime_env().size() > kMaxRuntimeEnvBytes)
     return refuse_with(proto::ExitInfo::INIT_FAILED, fmt::format("a runtime environment of {} bytes is too large: {} are accepted", request.spec().creation().runtime_env().size(), kMaxRuntimeEnvBytes));
   if (stopping_) return refuse_with(proto::ExitInfo::NODE_DIED, "the node is leaving the cluster");
-  if (finished_jobs_.contains(job) && !request.spec().detached()) return refuse_with(proto::ExitInfo::JOB_FINISHED, "its job finished");
+  const bool outlives_job = request.spec().detached() || request.spec().job_config().outlives_job();
+  if (finished_jobs_.contains(job) && !outlives_job) return refuse_with(proto::ExitInfo::JOB_FINISHED, "its job finished");
   if (auto known = actors_.find(id); known != actors_.end()) {
     HostedActor& actor = known->second;
     if (actor.request.epoch() == request.epoch()) {
@@ -47,6 +48,7 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   actor.request = request;
   actor.id = id;
   actor.job = job;
+  actor.outlives_job = outlives_job;
   proto::Language language = request.spec().creation().function().language();
   actor.kind = {language, language == proto::LANGUAGE_PYTHON ? request.spec().job_config().python_executable() : "", request.spec().creation().runtime_env()};
   actor.lifetime = ResourceSet::from_proto(request.spec().creation().resources());
@@ -84,7 +86,7 @@ void NodeCore::place_actors(Now now) {
       fail_creation(actor, info, true, now);
       continue;
     }
-    Worker* worker = actor.state == State::kWaitingWorker ? pool_.idle_for(actor.kind, actor.job) : nullptr;
+    Worker* worker = actor.state == State::kWaitingWorker ? pool_.idle_for(actor.kind, actor.job, actor.outlives_job) : nullptr;
     if (!worker) {
       if (actor.state == State::kWaitingWorker) need_worker(actor.kind);
       ++i;
@@ -92,6 +94,7 @@ void NodeCore::place_actors(Now now) {
     }
     pool_.set_state(*worker, WorkerState::kActor, now.steady_us);
     worker->job = actor.job;
+    worker->outlives_job = actor.outlives_job;
     worker->actor = actor.id;
     worker->held = actor.placement;
     worker->gpus = std::exchange(actor.gpus, {});

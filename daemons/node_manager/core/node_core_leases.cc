@@ -92,7 +92,7 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
   JobId job = JobId::from_binary(message.job().job_id());
   if (want > 0) {
     if (job.is_nil()) return refuse(owner, message.class_id(), "the lease demand names no job");
-    if (finished_jobs_.contains(job)) return refuse(owner, message.class_id(), "the job of this task has finished");
+    if (finished_jobs_.contains(job) && !message.job().outlives_job()) return refuse(owner, message.class_id(), "the job of this task has finished");
     if (!message.strategy().empty() && message.strategy() != "DEFAULT" && message.strategy() != "SPREAD")
       return refuse(owner, message.class_id(), fmt::format("the scheduling strategy '{}' is not part of this release", message.strategy()));
   }
@@ -105,6 +105,7 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
     demand->resources = ResourceSet::from_proto(message.resources());
     demand->kind = {message.language(), message.language() == proto::LANGUAGE_PYTHON ? message.job().python_executable() : "", message.runtime_env()};
     demand->job = job;
+    demand->outlives_job = message.job().outlives_job();
     demand->strategy = message.strategy() == "SPREAD" ? "SPREAD" : "";
     // Redirected here, it has its node - but may still not want to wait.
     bool constrained = message.has_constraint() && constrains(message.constraint()) && (!message.no_spill() || message.constraint().fail_on_unavailable());
@@ -233,7 +234,7 @@ void NodeCore::fail_demand(Demand& demand, const std::string& message, Now now) 
 
 NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t turn, Now now) {
   if (!gpus_.empty() && !gpus_.fits(demand.resources.units("GPU"))) return Served::kStuck;   // no device is free enough, though the sum is
-  Worker* worker = pool_.idle_for(demand.kind, demand.job);
+  Worker* worker = pool_.idle_for(demand.kind, demand.job, demand.outlives_job);
   if (!worker) {
     spread_turn_ = turn;   // still this node's turn when the process is there
     // All it still wants at once; its share is kept while the processes start.
@@ -254,6 +255,7 @@ void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
   resources_.acquire(demand.resources);
   pool_.set_state(worker, WorkerState::kLeased, now.steady_us);
   worker.job = demand.job;
+  worker.outlives_job = demand.outlives_job;
   worker.held = demand.resources;
   if (!gpus_.empty()) worker.gpus = gpus_.take(demand.resources.units("GPU"));
   Lease& lease = queue_.add_lease(demand, worker.id, now.steady_us);

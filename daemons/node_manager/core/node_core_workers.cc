@@ -393,7 +393,7 @@ void NodeCore::job_finished(JobId job, Now now) {
   }
   std::vector<LeaseQueue::Key> demands;
   for (const auto& [key, demand] : queue_.all()) {
-    if (demand.job == job && demand.want > 0) demands.push_back(key);
+    if (demand.job == job && !demand.outlives_job && demand.want > 0) demands.push_back(key);
   }
   for (const auto& [owner, class_id] : demands) {
     Demand& demand = *queue_.find(owner, class_id);
@@ -403,21 +403,29 @@ void NodeCore::job_finished(JobId job, Now now) {
   std::vector<ActorId> actors(waiting_actors_.begin(), waiting_actors_.end());
   for (const ActorId& id : actors) {
     HostedActor& actor = actors_.at(id);
-    if (actor.job != job || actor.request.spec().detached()) continue;
+    if (actor.job != job || actor.outlives_job) continue;
     proto::ExitInfo info;
     info.set_kind(proto::ExitInfo::JOB_FINISHED);
     info.set_message("its job finished");
     fail_creation(actor, info, false, now);
   }
+  dismiss_workers_of(job, false, now);
+  pump(now);
+}
+
+void NodeCore::job_over(JobId job, Now now) {
+  if (job.is_nil()) return;
+  job_finished(job, now);
+  dismiss_workers_of(job, true, now);
+  pump(now);
+}
+
+void NodeCore::dismiss_workers_of(JobId job, bool also_outliving, Now now) {
   std::vector<WorkerId> ending;
   for (const auto& [id, worker] : pool_.all()) {
-    if (worker->job != job || worker->state == WorkerState::kDriver) continue;
-    auto actor = worker->state == WorkerState::kActor ? actors_.find(worker->actor) : actors_.end();
-    if (actor != actors_.end() && actor->second.request.spec().detached()) continue;
-    ending.push_back(id);
+    if (worker->job == job && worker->state != WorkerState::kDriver && (also_outliving || !worker->outlives_job)) ending.push_back(id);
   }
   for (const WorkerId& id : ending) dismiss_worker(*pool_.find(id), proto::ExitInfo::JOB_FINISHED, "its job finished", now);
-  pump(now);
 }
 
 }  // namespace rt::node

@@ -62,12 +62,12 @@ void WorkerPool::remove(const WorkerId& id) {
   workers_.erase(it);
 }
 
-Worker* WorkerPool::idle_for(const WorkerKind& kind, JobId job) {
+Worker* WorkerPool::idle_for(const WorkerKind& kind, JobId job, bool outlives_job) {
   Worker* unused = nullptr;
   for (const WorkerId& id : idle_) {
     Worker* worker = find(id);
     if (worker->kind != kind) continue;
-    if (worker->job == job) return worker;
+    if (worker->job == job && worker->outlives_job == outlives_job) return worker;
     if (worker->job.is_nil() && !unused) unused = worker;
   }
   return unused;

@@ -29,6 +29,7 @@ struct Worker {
   int64_t since_us = 0;          // when it entered `state`
   int64_t start_wall_us = 0;
   JobId job;                     // nil: not used yet; afterwards only for this job
+  bool outlives_job = false;     // and only for what is detached of it, or only for what is not
   int pid = 0;
   std::string socket_path;
   bool connected = false;
@@ -55,8 +56,8 @@ class WorkerPool {
   void set_state(Worker& worker, WorkerState state, int64_t now_us);
   void remove(const WorkerId& id);
 
-  // An idle worker of `kind` for `job`: one it used before, else an unused one. Null: none.
-  Worker* idle_for(const WorkerKind& kind, JobId job);
+  // An idle worker of `kind` for `job`, or for what outlives it: one used for that before, else an unused one. Null: none.
+  Worker* idle_for(const WorkerKind& kind, JobId job, bool outlives_job);
   // The one that has been idle longest; of another job than `not_job` unless nil. Null: none.
   Worker* longest_idle(JobId not_job = JobId::nil());
 

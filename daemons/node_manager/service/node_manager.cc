@@ -237,6 +237,7 @@ void NodeManager::on_head_event(const proto::HeadEvent& event) {
   if (stopping_) return;
   if (event.nodes_size() > 0) nodes_changed(event.nodes(), true);
   for (const std::string& id : event.finished_jobs()) job_finished(JobId::from_binary(id));
+  for (const std::string& id : event.over_jobs()) job_over(JobId::from_binary(id));
   if (event.dead_workers_size() > 0) {
     proto::HeadEvent dead;
     *dead.mutable_dead_workers() = event.dead_workers();
@@ -271,6 +272,15 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
 void NodeManager::job_finished(JobId job) {
   if (job.is_nil()) return;
   drive([&](NodeCore& core, Now now) { core.job_finished(job, now); });
+  // What its workers own goes with them: those of a detached actor stay.
+  proto::OwnersGone gone;
+  gone.add_worker_ids(driver_worker_id(job).binary());
+  if (store_) store_->owners_gone(gone);
+}
+
+void NodeManager::job_over(JobId job) {
+  if (job.is_nil()) return;
+  drive([&](NodeCore& core, Now now) { core.job_over(job, now); });
   proto::OwnersGone gone;
   gone.add_job_ids(job.binary());
   if (store_) store_->owners_gone(gone);

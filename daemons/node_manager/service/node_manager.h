@@ -152,6 +152,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void on_head_event(const proto::HeadEvent& event);
   void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes, bool tell_workers);
   void job_finished(JobId job);
+  void job_over(JobId job);
   void tell_locals(const proto::HeadEvent& event);
   // Prints a line at the drivers here. `last_words`: this process ends, and their errors shall say why.
   void tell_drivers(const std::string& text, bool last_words);

@@ -235,6 +235,7 @@ TEST_F(ActorFailuresTest, JobEndKillsAllButDetachedActors) {
   auto push = take(sink.pushes);
   EXPECT_EQ(push.conn, conn_of(1));
   EXPECT_EQ(push.event.finished_jobs(0), job.binary());
+  EXPECT_EQ(push.event.over_jobs_size(), 0);
   EXPECT_EQ(state(normal), proto::ACTOR_DEAD);
   EXPECT_EQ(info(normal).death().kind(), proto::ExitInfo::JOB_FINISHED);
   EXPECT_EQ(state(pending), proto::ACTOR_DEAD);
@@ -245,10 +246,27 @@ TEST_F(ActorFailuresTest, JobEndKillsAllButDetachedActors) {
   auto child_request = actor_request(job, {}, {});
   child_request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(2).binary());
   ActorId child = alive_actor(child_request, 4);
+  // Also what its tasks create, whose processes the head does not know.
+  auto of_task_request = actor_request(job, {}, {});
+  of_task_request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(77).binary());
+  of_task_request.mutable_spec()->mutable_job_config()->set_outlives_job(true);
+  ActorId of_task = alive_actor(of_task_request, 5);
   EXPECT_TRUE(died(1, detached, 1, proto::ExitInfo::SIGNALED));
   EXPECT_EQ(state(child), proto::ACTOR_DEAD);
   EXPECT_EQ(info(child).death().kind(), proto::ExitInfo::OWNER_DIED);
   EXPECT_EQ(take(sink.kills).request.actor_id(), child.binary());
+  EXPECT_EQ(state(of_task), proto::ACTOR_ALIVE);
+  proto::DeadWorkers report;
+  report.add_worker_ids(worker_id(77).binary());
+  sink.pushes.clear();
+  EXPECT_TRUE(core->dead_workers(conn_of(1), report, now));
+  commit();
+  EXPECT_EQ(state(of_task), proto::ACTOR_DEAD);
+  sink.kills.clear();
+  std::vector<std::string> over;
+  for (const auto& pushed : sink.pushes) over.insert(over.end(), pushed.event.over_jobs().begin(), pushed.event.over_jobs().end());
+  EXPECT_EQ(over, std::vector<std::string>{job.binary()});
+  sink.pushes.clear();
 }
 
 TEST_F(ActorFailuresTest, ADeadOwnersActorsEnd) {

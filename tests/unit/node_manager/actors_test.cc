@@ -222,8 +222,9 @@ TEST_F(NodeCoreTest, OneThatWaitsIsKilledWithoutAProcess) {
 
 TEST_F(NodeCoreTest, DetachedActorsOutliveTheirJob) {
   make(2);
-  auto plain = actor(1, {}, {}), detached = actor(2, {}, {});
+  auto plain = actor(1, {}, {}), detached = actor(2, {}, {}), child = actor(3, {}, {});
   detached.mutable_spec()->set_detached(true);
+  child.mutable_spec()->mutable_job_config()->set_outlives_job(true);
   for (const auto& request : {plain, detached}) {
     create(request);
     start_worker();
@@ -231,12 +232,26 @@ TEST_F(NodeCoreTest, DetachedActorsOutliveTheirJob) {
     RecordingSink::take(sink.created);
   }
   WorkerId first = RecordingSink::take(sink.starts);
-  RecordingSink::take(sink.starts);
+  WorkerId second = RecordingSink::take(sink.starts);
   core->job_finished(job(), now());
   EXPECT_EQ(RecordingSink::take(sink.exits), first);
   reap(first, 0);
   EXPECT_EQ(RecordingSink::take(sink.actor_deaths).death().kind(), proto::ExitInfo::JOB_FINISHED);
   RecordingSink::take(sink.deaths);
+  // What it makes afterwards.
+  create(child);
+  start_worker();
+  constructed(child);
+  EXPECT_TRUE(RecordingSink::take(sink.created).reply.ok());
+  WorkerId third = RecordingSink::take(sink.starts);
+  core->job_over(job(), now());
+  std::set<WorkerId> ended = {RecordingSink::take(sink.exits), RecordingSink::take(sink.exits)};
+  EXPECT_EQ(ended, (std::set<WorkerId>{second, third}));
+  for (const WorkerId& id : ended) {
+    reap(id, 0);
+    RecordingSink::take(sink.actor_deaths);
+    RecordingSink::take(sink.deaths);
+  }
 }
 
 // Random events: whatever happens in whatever order, the books balance.

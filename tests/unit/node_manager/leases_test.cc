@@ -242,6 +242,35 @@ TEST_F(NodeCoreTest, AFinishedJobsWorkersEndAndItsDemandIsRefused) {
   EXPECT_TRUE(RecordingSink::take(sink.notices).message.fatal());
 }
 
+// Tasks of detached actors: workers of their own, which stay until the job is over.
+TEST_F(NodeCoreTest, WhatOutlivesItsJobHasWorkersOfItsOwn) {
+  make(2, 1);
+  start_workers(1);
+  auto outliving = demand(1);
+  outliving.mutable_job()->set_outlives_job(true);
+  want(1, demand(1));
+  auto plain = take_grant();
+  give_back(plain);
+  want(2, outliving);
+  WorkerId other = start_worker();
+  EXPECT_NE(other, worker_of(plain));
+  auto lease = take_grant();
+  EXPECT_EQ(worker_of(lease), other);
+  core->job_finished(job(), now());
+  EXPECT_EQ(RecordingSink::take(sink.exits), worker_of(plain));
+  reap(worker_of(plain), 0, 0);
+  RecordingSink::take(sink.deaths);
+  give_back(lease);
+  want(2, outliving);
+  auto again = take_grant();
+  EXPECT_EQ(worker_of(again), other);
+  core->job_over(job(), now());
+  EXPECT_EQ(RecordingSink::take(sink.exits), other);
+  reap(other, 0, 0);
+  EXPECT_EQ(RecordingSink::take(sink.deaths).info.kind(), proto::ExitInfo::JOB_FINISHED);
+  sink.spawns.clear();       // the warm one
+}
+
 TEST_F(NodeCoreTest, IdleWorkersBeyondTheWarmOnesAreAskedToLeave) {
   make(4, 1);
   start_workers(1);
