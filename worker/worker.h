@@ -31,6 +31,8 @@ struct Options {
   std::string runtime_env;              // workers: JSON of what the process was started for. Drivers: that of their job_config
   Settings settings;
   int64_t connect_timeout_us = 30'000'000;
+  // The node's store is full, and objects may be held by garbage: starts collecting that. Called with our mutex held, and again while it is so.
+  std::function<void()> collect_garbage = nullptr;
   metrics::Recorder* metrics = nullptr; // what this process counts; outlives the Worker, which reports it. Null: nothing
 };
 

@@ -126,6 +126,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
       }
       const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
       if (entry.state == ObjectState::kInMemory) {
+        entry.unseen_error.store(false, std::memory_order_relaxed);     // the actor tells of it
         out->set_inlined(std::string(as_view(entry.blob.bytes())));
       } else {
         out->set_object_id(entry.id.binary());

@@ -196,6 +196,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   ObjectLocation location_of(const Link& link);                                  // (L) of what its worker sealed
   void complete(Task* task, const ObjectLocation& node, std::span<const Return> returns, wire::TaskStatus status);   // (L)
   void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node, bool cancelled);   // (L) and ready
+  void tell_retry(const Task& task, const proto::ErrorValue& error);             // (L) the program's people, that an attempt failed and another one follows
   void fail_with_blob(Task* task, const Blob& error);                            // (L) takes the task, which no process had
   void settle_with_error(Task* task, const Blob& error);                         // (L) takes the task
   void drop_task(Task* task);                                                    // (L)
@@ -215,7 +216,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // How a worker that cannot be reached ended, as its node tells.
   void ask_exit(const proto::WorkerAddress& worker, const NodeKey& node, std::function<void(proto::ExitInfo)> done);
   void fail_task(Task* task, const proto::ErrorValue& error) override;           // also ActorComm's
-  void attempt_failed(const Task& task, const proto::ErrorValue& error) override { record_failure(task, &error, &error.exit()); }   // likewise
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) override;   // likewise
 
   // ---- streams.cc
   void open_stream(Task& task, std::vector<Ref>* returns);                       // (L)
@@ -438,6 +439,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::function<void(const std::vector<DriverLine>&)> log_sink;
   std::string node_manager_last_words;                       // why it ends, said just before
   std::vector<DriverLine> pending_lines;
+  int retries_told = 0;                                      // since then
+  int64_t retries_told_since_us = 0;
   std::set<std::string> told_builds;    // differences from other builds the driver has been told; at most kMaxToldBuilds
 };
 

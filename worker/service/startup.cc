@@ -118,7 +118,7 @@ Status Worker::Impl::start() {
   put_task = options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
 
   if (!context.object_store_socket.empty()) {   // else a node without shared memory: large values are refused
-    store::StoreClient::Options store_options{context.object_store_socket, identity(), context.worker_id, context.job_id, getpid()};
+    store::StoreClient::Options store_options{context.object_store_socket, identity(), context.worker_id, context.job_id, getpid(), options.collect_garbage};
     RT_ASSIGN(store, store::StoreClient::attach(*loop, settings, store_options, std::max<int64_t>(1'000'000, deadline - steady_now_us())));
   }
   rpc::ServerOptions server_options;

@@ -326,6 +326,7 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       continue;
     }
     if (status == wire::TaskStatus::kErrorRetry && task->retries_left != 0 && !task->cancelled) {
+      if (auto error = error_of(count > 0 ? returns[0].value : Bytes())) tell_retry(*task, *error);
       actor ? actors->retry(*actor, task) : submitter->retry(link->lease_key, task, now);
       continue;
     }
@@ -392,6 +393,33 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
     store_return(entry, *r, node, task->cancelled);
   }
   drop_task(task);
+}
+
+void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& error) {
+  record_failure(task, &error, &error.exit());
+  tell_retry(task, error);
+}
+
+void Worker::Impl::tell_retry(const Task& task, const proto::ErrorValue& error) {
+  constexpr int kMost = 10;                // a second: a lost node takes thousands of tasks along
+  constexpr int64_t kWindowUs = 1'000'000;
+  const int64_t now_us = steady_now_us();
+  if (now_us - retries_told_since_us > kWindowUs) retries_told = 0;
+  if (retries_told++ == 0) retries_told_since_us = now_us;
+  if (stopping || retries_told > kMost + 1) return;
+  std::string text = retries_told > kMost ? "More tasks failed and will be retried: they are not told one by one."
+                                          : fmt::format("Task {} failed. There are {} retries remaining, so the task will be retried. Error: {}", display_name(task.function->spec.function()),
+                                                        task.retries_left < 0 ? "infinite" : std::to_string(task.retries_left),
+                                                        error.code() == kTaskRaised ? "User exception:\n" + error_text(error) : error_text(error));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (!options.is_driver) return fmt::print(stderr, "{}\n", text);
+  DriverLine line;
+  line.name = "raylet";
+  line.text = std::move(text);
+  line.is_notice = true;
+  pending_lines.push_back(std::move(line));
+  background_cv.notify_one();
+  if (leader_is_background) loop->wake();
 }
 
 void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {

@@ -11,6 +11,7 @@
 
 #include "common/proto/object_store.pb.h"
 #include "common/rpc/client.h"
+#include "daemons/object_store/core/types.h"
 #include "common/rpc/preamble.h"
 #include "daemons/object_store/client/extent_pool.h"
 #include "daemons/object_store/client/mapping.h"
@@ -359,6 +360,9 @@ Result<std::unique_ptr<StoreClient>> StoreClient::attach(net::PollLoop& loop, co
     if (alive.expired()) return;
     raw->closed_why = why.message;
     if (raw->closed_handler) raw->closed_handler(why);
+  });
+  connection->set_flat_handler([short_of_room = options.on_short_of_room](uint32_t type, Bytes) {
+    if (type == kShortOfRoomFlat && short_of_room) short_of_room();
   });
   return std::unique_ptr<StoreClient>(new StoreClient(std::move(impl)));
 }

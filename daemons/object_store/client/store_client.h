@@ -41,6 +41,7 @@ class StoreClient {
     WorkerId worker_id;
     JobId job_id;
     int pid = 0;
+    std::function<void()> on_short_of_room = nullptr;   // somebody waits for room in the store: what is held for nothing may be dropped now
   };
   // Blocks: connects, receives the descriptors, maps. kUnavailable/kIo name the socket and the remedy.
   static Result<std::unique_ptr<StoreClient>> attach(net::PollLoop& loop, const Settings& settings, const Options& options, int64_t timeout_us);

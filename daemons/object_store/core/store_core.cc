@@ -86,7 +86,7 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items, const std:
     }
     pin(*client, object);
     // It goes with the sealer's pin then.
-    if (object->free_requested || take_early_free(item.id, now)) RT_CHECK(!objects_.request_free(object));
+    if (object->free_requested || take_early_free(item.id, now) || gone_owners_.contains(object->owner)) RT_CHECK(!objects_.request_free(object));
     pursue_all(item.id, now);
   }
   for (uint64_t extent : finished) {
@@ -233,6 +233,7 @@ bool StoreCore::take_early_free(const ObjectId& id, Now now) {
 }
 
 void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs, Now now) {
+  for (const WorkerId& worker : workers) note_gone(worker, now);
   std::set<WorkerId> dead(workers.begin(), workers.end());
   std::set<JobId> over(jobs.begin(), jobs.end());
   auto& all = objects_.all();
@@ -243,6 +244,14 @@ void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::v
     }
   }
   settle(now);
+}
+
+void StoreCore::note_gone(const WorkerId& owner, Now now) {
+  while (!gone_order_.empty() && (gone_order_.front().first <= now.steady_us || gone_order_.size() >= options_.max_early_frees)) {
+    gone_owners_.erase(gone_order_.front().second);
+    gone_order_.pop_front();
+  }
+  if (!owner.is_nil() && gone_owners_.insert(owner).second) gone_order_.emplace_back(now.steady_us + options_.gone_owner_us, owner);
 }
 
 bool StoreCore::contains(const ObjectId& id) { return objects_.find(id) != nullptr; }

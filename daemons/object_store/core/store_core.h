@@ -6,6 +6,7 @@
 // Threads: one. Failure: none of its own; what cannot be served is answered with an Error.
 #pragma once
 
+#include <deque>
 #include <list>
 #include <optional>
 #include <set>
@@ -31,7 +32,8 @@ class StoreCore {
     int64_t seal_grace_us = 2'000'000; // an object said to be here may be sealed this much later
     int64_t reserve_step = 64 << 20;   // pages are asked for in steps of this
     size_t max_waiting = 100'000;      // requests waiting for room, and for objects
-    size_t max_early_frees = 65'536;
+    size_t max_early_frees = 65'536;   // and owners that are gone
+    int64_t gone_owner_us = 60'000'000;// what is sealed for an owner that is gone is freed, this long
   };
   StoreCore(Options options, Sink& sink);
 
@@ -51,6 +53,7 @@ class StoreCore {
   void get(ClientId client, CallId call, std::vector<WantedItem> items, int64_t timeout_us, Now now);
   void release(ClientId client, const std::vector<ObjectId>& ids, Now now);
   void free(const std::vector<ObjectId>& ids, Now now);
+  // Also what is sealed for these workers later: their tasks end a moment after them.
   void free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs, Now now);
   bool contains(const ObjectId& id);
 
@@ -113,6 +116,7 @@ class StoreCore {
   void end_lease(uint64_t extent);
   void drop_unsealed(Object* object, Now now);
   bool take_early_free(const ObjectId& id, Now now);
+  void note_gone(const WorkerId& owner, Now now);
   void pursue(Getters::Place place, Now now);
   void pursue_all(const ObjectId& id, Now now);
   void complete(uint64_t request);
@@ -132,11 +136,14 @@ class StoreCore {
   std::optional<Error> no_pages_;      // why the limit is below the capacity
   int64_t limited_at_us_ = 0;
   bool room_freed_ = false;
+  int64_t next_short_us_ = 0;          // when it is said next that somebody waits for room
 
   std::unordered_set<ObjectId> fetching_;
   // Freed by their owner before their seal arrived here (the two travel on different connections).
   std::list<std::pair<int64_t, ObjectId>> early_frees_;
   std::unordered_map<ObjectId, std::list<std::pair<int64_t, ObjectId>>::iterator> early_free_at_;
+  std::deque<std::pair<int64_t, WorkerId>> gone_order_;   // until when
+  std::unordered_set<WorkerId> gone_owners_;
 };
 
 }  // namespace rt::store

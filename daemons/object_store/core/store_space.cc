@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kRetryPagesAfterUs = 1'000'000;
 constexpr int64_t kMinExtent = 256 * 1024;
+constexpr int64_t kShortAgainUs = 500'000;
 
 std::string human(int64_t bytes) {
   if (bytes >= int64_t{10} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (int64_t{1} << 30));
@@ -147,7 +148,11 @@ void StoreCore::settle(Now now) {
     finish(demand);
   }
   ask_for_pages();
-  if (room_freed_) settle(now);
+  if (room_freed_) return settle(now);
+  if (!waiting_.empty() && now.steady_us >= next_short_us_) {
+    next_short_us_ = now.steady_us + kShortAgainUs;
+    sink_.short_of_room();
+  }
 }
 
 void StoreCore::reserve_ahead(int64_t bytes) {
@@ -205,6 +210,7 @@ std::optional<int64_t> StoreCore::next_deadline() const {
   auto consider = [&next](int64_t at) { next = std::min(next.value_or(kNoDeadline), at); };
   if (!waiting_.empty()) {
     for (auto& demand : waiting_) consider(demand.deadline_us);
+    consider(next_short_us_);
     if (no_pages_) consider(limited_at_us_ + kRetryPagesAfterUs);
   }
   return next;

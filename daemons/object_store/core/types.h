@@ -100,6 +100,11 @@ class Sink {
   virtual void reserve(int64_t up_to) = 0;
   // Somebody waits for this object, which others have. kFetcher creates and seals it, or on_fetch_failed() follows.
   virtual void fetch(const ObjectId& id, const std::vector<Source>& sources) = 0;
+  // Somebody waits for room, which others may hold without knowing: in garbage their languages have not collected. Said again while that is so.
+  virtual void short_of_room() {}
 };
+
+// A flat message without a body, to whoever is attached: short_of_room().
+constexpr uint32_t kShortOfRoomFlat = 1;
 
 }  // namespace rt::store

@@ -249,4 +249,14 @@ void StoreService::reserve(int64_t up_to) { reserver_.reserve(up_to); }
 
 void StoreService::fetch(const ObjectId& id, const std::vector<Source>& sources) { fetcher_.start(id, sources); }
 
+void StoreService::short_of_room() {
+  for (auto& [raw, client] : clients_) {
+    auto connection = client.attached ? client.connection.lock() : nullptr;
+    if (!connection) continue;
+    connection->begin_flat(kShortOfRoomFlat);
+    connection->end_flat();
+    connection->flush();
+  }
+}
+
 }  // namespace rt::store

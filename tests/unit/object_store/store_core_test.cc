@@ -362,6 +362,28 @@ TEST_F(StoreCoreTest, DeadOwnersAndJobsFreeTheirObjects) {
   EXPECT_EQ(core->stats().objects, 2);   // Bob still looks at one
 }
 
+// A task ends a moment after its owner: what it stores meanwhile has nobody to free it.
+TEST_F(StoreCoreTest, WhatIsSealedForAnOwnerThatIsGoneGoesWithItsSealer) {
+  const ObjectId late = object(1, 1), later = object(2, 1), kept = object(3, 1);
+  auto seal_for = [&](const ObjectId& id, const WorkerId& owner) {
+    core->create(kBob, 1, {{id, 100, owner}}, false, now);
+    core->seal(kBob, {{id, take(sink.created).offsets->at(0), 100, 0, owner}}, {}, now);
+  };
+  core->create(kBob, 1, {{late, 100, worker(kAlice)}}, false, now);
+  const int64_t offset = take(sink.created).offsets->at(0);
+  core->client_gone(kAlice, now);
+  core->free_owned_by({worker(kAlice)}, {}, now);
+  core->free_owned_by({worker(kAlice)}, {}, now);      // said twice
+  core->seal(kBob, {{late, offset, 100, 0, worker(kAlice)}}, {}, now);
+  seal_for(later, worker(kAlice));
+  seal_for(kept, worker(kBob));
+  core->client_gone(kBob, now);
+  EXPECT_FALSE(core->contains(late));
+  EXPECT_FALSE(core->contains(later));
+  EXPECT_TRUE(core->contains(kept));
+  EXPECT_EQ(core->stats().objects, 1);
+}
+
 TEST_F(StoreCoreTest, RoomIsShownOnlyWhenItsPagesExist) {
   StoreCore::Options options;
   options.capacity = 16 * kMiB;
