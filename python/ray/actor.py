@@ -1,7 +1,9 @@
 """@ray.remote on classes, and handles to actors."""
 from __future__ import annotations
 
+import functools
 import pickle
+import types
 
 from ray import _raylet
 from ray._private.export import Definition, shown_module
@@ -66,10 +68,12 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
             value, bound = value.__func__, 0
         elif isinstance(value, classmethod):
             value = value.__func__
+        elif not hasattr(value, "__code__") and isinstance(made := getattr(cls, name), types.FunctionType):
+            value = made        # of a functools.partialmethod or singledispatchmethod
         if not hasattr(value, "__code__"):
             if not callable(value) or isinstance(value, type):
                 continue
-        methods[name] = MethodInfo(name, dict(getattr(value, "__ray_method_options__", {})), Signature.of(value, bound).pack(), is_generator(value))
+        methods[name] = MethodInfo(name, dict(getattr(value, "__ray_method_options__", {})), Signature.of(value, bound).pack(), is_generator(_plain_function(cls, name)))
     for name in _BUILTIN_METHODS:
         methods.setdefault(name, MethodInfo(name, {}, Signature().pack(), False))
     return methods
@@ -290,6 +294,9 @@ class ActorClass:
             init.signature.check(args, kwargs)
         elif args or kwargs:
             raise TypeError(f"{self.__name__}() takes no arguments")
+        missing = getattr(self._cls, "__abstractmethods__", None)
+        if missing:
+            raise TypeError(f"Can't instantiate abstract class {self.__name__} with abstract method{'s' * (len(missing) > 1)} {', '.join(sorted(missing))}")
         options = self._options
         check_creation(options)
         spec = self._spec(options, global_worker)
@@ -349,7 +356,10 @@ class ActorClass:
 
 def _plain_function(cls, name: str):
     value = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
-    return getattr(value, "__func__", value)
+    value = getattr(value, "__func__", value)
+    while not hasattr(value, "__code__") and isinstance(getattr(value, "func", None), (types.FunctionType, functools.partial)):
+        value = value.func      # of a functools.partialmethod or singledispatchmethod
+    return value
 
 
 def make_actor_class(cls, options: dict) -> ActorClass:

@@ -1,6 +1,7 @@
 #include "daemons/node_manager/process/log_lines.h"
 
 #include "common/base/ids.h"
+#include "common/base/utf8.h"
 
 namespace rt::node {
 namespace {
@@ -36,9 +37,19 @@ void LogLineReader::feed(std::string_view data, std::vector<proto::LogLines>* ou
   }
 }
 
-void LogLineReader::finish(std::vector<proto::LogLines>* out) {
-  if (!partial_.empty()) line(partial_, out);
-  partial_.clear();
+void LogLineReader::finish(std::vector<proto::LogLines>* out, bool ended) {
+  size_t tail = 0;
+  if (!ended) valid_utf8(partial_, &tail);
+  std::string_view whole(partial_.data(), partial_.size() - tail);
+  if (!whole.empty()) line(whole, out);
+  partial_.erase(0, whole.size());
+}
+
+bool LogLineReader::has_partial() const {
+  if (partial_.empty() || partial_[0] == ':') return false;
+  size_t tail = 0;
+  if (partial_.size() < 4) valid_utf8(partial_, &tail);
+  return tail < partial_.size();
 }
 
 void LogLineReader::line(std::string_view text, std::vector<proto::LogLines>* out) {
@@ -50,7 +61,7 @@ void LogLineReader::line(std::string_view text, std::vector<proto::LogLines>* ou
       return;
     }
     if (take_marker(rest, ":task_name:") || take_marker(rest, ":actor_name:")) {
-      name_ = rest;
+      name_ = valid_utf8(rest);
       return;
     }
     if (take_marker(rest, ":task_id:")) return;       // for those who look for one task's lines
@@ -63,10 +74,13 @@ void LogLineReader::line(std::string_view text, std::vector<proto::LogLines>* ou
     out->back().set_name(name_);
   }
   while (text.size() > max_line_) {
-    out->back().add_lines(std::string(text.substr(0, max_line_)));
-    text.remove_prefix(max_line_);
+    size_t cut = 0;
+    std::string piece = valid_utf8(text.substr(0, max_line_), &cut);
+    if (cut == max_line_) cut = 0;
+    out->back().add_lines(std::move(piece));
+    text.remove_prefix(max_line_ - cut);
   }
-  out->back().add_lines(std::string(text));
+  out->back().add_lines(valid_utf8(text));
 }
 
 }  // namespace rt::node

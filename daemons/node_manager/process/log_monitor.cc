@@ -72,7 +72,7 @@ void LogMonitor::remove(const WorkerId& worker) {
     for (int piece = 0; piece < kPiecesPerFlush && read_some(file, &event); ++piece) {
     }
     std::vector<proto::LogLines> rest;
-    file.reader.finish(&rest);
+    file.reader.finish(&rest, true);
     fill(file, rest, &event);
     if (file.fd >= 0) ::close(file.fd);
     dirty_.erase(it->first);
@@ -129,7 +129,7 @@ void LogMonitor::flush() {
   for (const std::string& name : waiting) {
     File& file = files_.at(name);
     std::vector<proto::LogLines> rest;
-    file.reader.finish(&rest);
+    file.reader.finish(&rest, false);
     fill(file, rest, &event);
   }
   dirty_ = std::move(more);

@@ -50,7 +50,7 @@ class Definition:
         except Exception as error:
             from ray._private.serialization import raise_unserializable
             raise_unserializable(self.target, error)
-        limit = number_from_environment("FUNCTION_SIZE_ERROR_THRESHOLD", int, 100 * 1024 * 1024)
+        limit = number_from_environment("FUNCTION_SIZE_ERROR_THRESHOLD", int, 100_000_000)
         if len(blob) > limit:
             raise ValueError(f"The {kind} {self.name} is too large ({len(blob) >> 20} MiB > FUNCTION_SIZE_ERROR_THRESHOLD={limit >> 20} MiB). "
                              "Check that its definition is not implicitly capturing a large array or other object in scope. Tip: use ray.put() to put large objects in the object store.")

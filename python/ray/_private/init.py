@@ -52,6 +52,14 @@ class RayContext(collections.abc.Mapping):
     def disconnect(self):
         worker_module.shutdown()
 
+    def _repr_html_(self):
+        """For notebooks."""
+        from html import escape
+        rows = {"Python version": self.python_version, "Ray version": self.ray_version, "Dashboard": self.dashboard_url or "none"}
+        if self.dashboard_url:
+            rows["Dashboard"] = f"http://{self.dashboard_url}"
+        return "<table>" + "".join(f"<tr><td><b>{name}</b></td><td>{escape(value)}</td></tr>" for name, value in rows.items()) + "</table>"
+
     def __repr__(self):
         return (f"RayContext(dashboard_url={self.dashboard_url!r}, python_version={self.python_version!r}, ray_version={self.ray_version!r}, "
                 f"ray_commit={self.ray_commit!r}, address_info={self.address_info!r})")
@@ -82,7 +90,7 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
     with worker_module._lock:
         if worker_module.is_initialized():
             if ignore_reinit_error:
-                return RayContext(worker_module.global_worker.address_info)
+                return RayContext(worker_module.global_worker.address_info or _address_info(worker_module.global_worker.context, None))
             raise RuntimeError("Maybe you called ray.init twice by accident? This error can be suppressed by passing in 'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'.")
         _install_sigterm_handler()
         if logging_config is not None:
@@ -496,6 +504,15 @@ def _job_config(given: dict) -> dict:
     }
 
 
+def _address_info(context: dict, metrics_export_port) -> dict:
+    ip, head = context["node_ip"], context["head_address"]
+    return {
+        "node_ip_address": ip, "raylet_ip_address": ip, "redis_address": head, "object_store_address": context["object_store_socket"],
+        "raylet_socket_name": context["node_manager_socket"], "webui_url": context["dashboard_address"], "session_dir": context["session_dir"], "metrics_export_port": metrics_export_port,
+        "gcs_address": head, "address": head, "dashboard_agent_listen_port": 0, "node_id": context["node_id"].hex(),
+    }
+
+
 def _connect(node: dict, job: dict, given: dict):
     worker = worker_module.global_worker
     settings = {key: _setting(value) for key, value in (given["kwargs"].get("_system_config") or {}).items()}
@@ -504,13 +521,7 @@ def _connect(node: dict, job: dict, given: dict):
     worker.code_search_path = job["code_search_path"]
     worker.node = node if node.get("started") else None
     worker.runtime_env = job["runtime_env"]
-    context = worker.context
-    ip, head = context["node_ip"], context["head_address"]
-    worker.address_info = {
-        "node_ip_address": ip, "raylet_ip_address": ip, "redis_address": head, "object_store_address": context["object_store_socket"],
-        "raylet_socket_name": context["node_manager_socket"], "webui_url": context["dashboard_address"], "session_dir": context["session_dir"], "metrics_export_port": node["metrics_export_port"],
-        "gcs_address": head, "address": head, "dashboard_agent_listen_port": 0, "node_id": context["node_id"].hex(),
-    }
+    worker.address_info = _address_info(worker.context, node["metrics_export_port"])
     if job["log_to_driver"]:
         from ray._private.log_print import LogPrinter
-        worker.log_printer = LogPrinter(ip, context["session_dir"], prefixed=given["logging_config"] is None)
+        worker.log_printer = LogPrinter(worker.context["node_ip"], worker.context["session_dir"], prefixed=given["logging_config"] is None)

@@ -25,8 +25,26 @@ TEST(LogLines, MarkersNameWhatFollows) {
   reader.feed("ld\r\n:task_id:ab 0\n:actor_name:C\nx\n\n: y\n", &out);
   EXPECT_EQ(text_of(out), "[f]hello|world|[C]x||: y|");
   reader.feed("no newline", &out);
-  reader.finish(&out);
+  reader.finish(&out, false);
   EXPECT_EQ(text_of(out), "[f]hello|world|[C]x||: y|no newline|");
+}
+
+// No message could carry it: it would be lost with all the lines beside it.
+TEST(LogLines, WhatIsNoUtf8IsReplaced) {
+  LogLineReader reader(100);
+  std::vector<proto::LogLines> out;
+  reader.feed("before\ncaf\xe9\n:task_name:\xff\nafter\n\xc3\xa9\n", &out);
+  EXPECT_EQ(text_of(out), "[]before|caf\xef\xbf\xbd|[\xef\xbf\xbd]after|\xc3\xa9|");
+  out.clear();
+  reader.feed("ab\xc3", &out);       // half a character: the other half may come
+  EXPECT_TRUE(reader.has_partial());
+  reader.finish(&out, false);
+  EXPECT_FALSE(reader.has_partial());
+  reader.feed("\xa9" "cd\n", &out);
+  reader.feed("xy\xe2\x82", &out);
+  reader.finish(&out, true);
+  EXPECT_EQ(text_of(out), "[\xef\xbf\xbd]ab|\xc3\xa9" "cd|xy\xef\xbf\xbd\xef\xbf\xbd|");
+  for (const proto::LogLines& lines : out) EXPECT_TRUE(proto::LogLines().ParseFromString(lines.SerializeAsString()));
 }
 
 TEST(LogLines, LongLinesComeInPieces) {
