@@ -14,6 +14,7 @@
 #include "cli/print.h"
 #include "cli/style.h"
 #include "cli/suggest.h"
+#include "common/base/utf8.h"
 
 namespace rt::cli {
 namespace {
@@ -94,7 +95,7 @@ int usage_error(const std::string& command, const std::string& message) {
 
 int failure(const Error& error) {
   std::fflush(stdout);
-  print(stderr, "{} {}\n", painted("Error:", Ink::kBad, stderr), error.message);
+  print(stderr, "{} {}\n", painted("Error:", Ink::kBad, stderr), printable(error.message, true));
   return kExitFailure;
 }
 

@@ -16,6 +16,7 @@ constexpr int64_t kConnectTimeoutUs = 2'500'000;
 Result<std::string> client_token() {
   auto token = launch::auth_token(false);
   if (!token && token.error().code == Code::kNotFound) return std::string();
+  if (!token) return make_error(Code::kUnauthenticated, token.error().message);    // no fault of the command line
   return token;
 }
 

@@ -89,6 +89,7 @@ std::string shell_joined(const Words& words) {
 
 int exit_code_of(const proto::SubmittedJob& job) {
   if (job.status() != "FAILED") return kExitOk;
+  if (job.error_type() == "RUNTIME_ENV_SETUP_FAILURE") return kExitFailure;    // the code is of what made the environment
   int code = job.exit_code();
   if (code < 0) return 128 - code;
   return code > 0 && code < 256 ? code : kExitFailure;

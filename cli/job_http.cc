@@ -30,6 +30,7 @@ proto::SubmittedJob job_of(const Json& details) {
   job.set_submission_id(text_of(details, "submission_id"));
   job.set_status(text_of(details, "status"));
   job.set_message(text_of(details, "message"));
+  job.set_error_type(text_of(details, "error_type"));
   job.set_exit_code(static_cast<int32_t>(number_of(details, "driver_exit_code")));
   return job;
 }
@@ -54,7 +55,9 @@ class HttpJobServer final : public JobServer {
 
   Result<proto::SubmittedJob> job(const std::string& id) override {
     RT_ASSIGN(Json answer, json_of(client_.Get(path(id).c_str())));
-    return job_of(answer);
+    proto::SubmittedJob job = job_of(answer);
+    if (job.submission_id().empty()) job.set_submission_id(id);    // a driver that was not submitted
+    return job;
   }
 
   Result<std::vector<Json>> jobs() override {

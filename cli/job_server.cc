@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/head_client.h"
+#include "cli/output.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "common/api_json/job_request.h"
@@ -40,8 +41,15 @@ class RpcJobServer final : public JobServer {
 
   Result<proto::SubmittedJob> job(const std::string& id) override {
     RT_ASSIGN(auto reply, head_.client->call(&Stub::GetSubmittedJob, named(id)));
-    if (reply.jobs().empty()) return make_error(Code::kNotFound, fmt::format("Job {} does not exist (`{} job list` shows all)", id, program_name()));
-    return reply.jobs(0);
+    if (!reply.jobs().empty()) return reply.jobs(0);
+    RT_ASSIGN(api_json::Json row, driver(id));
+    const std::string submitted = text_of(row, "submission_id");
+    if (!submitted.empty()) return job(submitted);
+    proto::SubmittedJob job;
+    job.set_submission_id(id);
+    job.set_status(text_of(row, "status"));
+    job.set_message(text_of(row, "message"));
+    return job;
   }
 
   Result<std::vector<api_json::Json>> jobs() override {
@@ -51,18 +59,26 @@ class RpcJobServer final : public JobServer {
   }
 
   Status stop(const std::string& id) override {
-    auto reply = head_.client->call(&Stub::StopSubmittedJob, named(id));
+    RT_ASSIGN(std::string submitted, submission_of(id, "stop"));
+    auto reply = head_.client->call(&Stub::StopSubmittedJob, named(submitted));
     if (!reply) return reply.error();
     return {};
   }
 
   Status remove(const std::string& id) override {
-    auto reply = head_.client->call(&Stub::DeleteSubmittedJob, named(id));
+    RT_ASSIGN(std::string submitted, submission_of(id, "delete"));
+    auto reply = head_.client->call(&Stub::DeleteSubmittedJob, named(submitted));
     if (!reply) return reply.error();
     return {};
   }
 
-  Result<proto::JobLogsReply> logs(const proto::JobLogsRequest& request) override { return head_.client->call(&Stub::GetJobLogs, request); }
+  Result<proto::JobLogsReply> logs(const proto::JobLogsRequest& request) override {
+    auto reply = head_.client->call(&Stub::GetJobLogs, request);
+    if (reply || reply.error().code != Code::kNotFound) return reply;
+    proto::JobLogsRequest again = request;
+    RT_ASSIGN(*again.mutable_submission_id(), submission_of(request.submission_id(), "get logs of"));
+    return head_.client->call(&Stub::GetJobLogs, again);
+  }
 
   Status upload(const std::string& name, const std::string& path) override {
     std::error_code unreadable;
@@ -94,6 +110,27 @@ class RpcJobServer final : public JobServer {
   }
 
  private:
+  // The row of the driver with this job id.
+  struct Row {
+    api_json::Json json;
+    operator api_json::Json() && { return std::move(json); }
+  };
+  Result<Row> driver(const std::string& id) {
+    RT_ASSIGN(auto rows, jobs());
+    for (api_json::Json& row : rows) {
+      if (text_of(row, "job_id") == id) return Row{std::move(row)};
+    }
+    return make_error(Code::kNotFound, fmt::format("Job {} does not exist (`{} job list` shows all)", id, program_name()));
+  }
+  // Of a job that is called by its submission id, or by its driver's.
+  Result<std::string> submission_of(const std::string& id, const char* what) {
+    RT_ASSIGN(auto reply, head_.client->call(&Stub::GetSubmittedJob, named(id)));
+    if (!reply.jobs().empty()) return id;
+    RT_ASSIGN(api_json::Json row, driver(id));
+    std::string submitted = text_of(row, "submission_id");
+    if (submitted.empty()) return make_error(Code::kUnsupported, fmt::format("Can only {} submission type jobs: {} is a driver that was not submitted", what, id));
+    return submitted;
+  }
   static proto::SubmittedJobRequest named(const std::string& id) {
     proto::SubmittedJobRequest request;
     request.set_submission_id(id);

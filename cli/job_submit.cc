@@ -80,11 +80,10 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
   return env.empty() ? std::string() : env.dump();
 }
 
-Result<int> submit(const CommandLine& line, const std::string& request) {
+Result<int> submit(const CommandLine& line, const std::string& request, const std::string& runtime_env) {
   std::error_code unreadable;
   std::string here = std::filesystem::current_path(unreadable).string();
   RT_TRY(check_text("the name of the current directory", here));
-  RT_ASSIGN(std::string runtime_env, runtime_env_of(line));
   RT_ASSIGN(auto server, connect_job_server(line));
   std::string body = request;
   if (!runtime_env.empty()) {
@@ -131,7 +130,9 @@ int run_job_submit(const Words& words) {
   if (!text) return failure(text.error());
   auto request = request_of(line);
   if (!request) return usage_error("job submit", request.error().message);
-  return finish(submit(line, *request));
+  auto runtime_env = runtime_env_of(line);
+  if (!runtime_env) return runtime_env.error().code == Code::kInvalid ? usage_error("job submit", runtime_env.error().message) : failure(runtime_env.error());
+  return finish(submit(line, *request, *runtime_env));
 }
 
 }  // namespace rt::cli

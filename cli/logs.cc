@@ -118,6 +118,8 @@ Status show_cluster(const CommandLine& line, state::LogQuery query) {
     return print_log(cluster, query);
   }
   if (query.follow) return follow();
+  const bool none = std::all_of(kinds.begin(), kinds.end(), [](const api_json::Json& files) { return files.empty(); });
+  if (none && line.has("GLOB")) return make_error(Code::kNotFound, fmt::format("no log file of node {} matches '{}' (`{} logs` lists them)", query.node_id.empty() ? query.node_ip : query.node_id, glob, program_name()));
   print("{}", log_listing(query.node_id.empty() ? "Node IP: " + query.node_ip : "Node ID: " + query.node_id, kinds));
   return {};
 }

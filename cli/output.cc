@@ -9,12 +9,26 @@
 #include "cli/style.h"
 #include "cli/yaml.h"
 #include "common/base/readable.h"
+#include "common/base/utf8.h"
 
 namespace rt::cli {
 
-std::string table(const std::vector<Words>& rows) {
+namespace {
+
+// A cell may be painted, by us.
+std::string shown_cell(const std::string& text) {
+  const size_t begin = text.starts_with("\x1b[") ? text.find('m') : std::string::npos;
+  constexpr std::string_view kEnd = "\x1b[0m";
+  if (begin == std::string::npos || begin > 6 || !text.ends_with(kEnd) || text.size() < begin + 1 + kEnd.size()) return printable(text);
+  return text.substr(0, begin + 1) + printable(std::string_view(text).substr(begin + 1, text.size() - begin - 1 - kEnd.size())) + std::string(kEnd);
+}
+
+}  // namespace
+
+std::string table(std::vector<Words> rows) {
   std::vector<size_t> widths;
-  for (const auto& row : rows) {
+  for (auto& row : rows) {
+    for (std::string& text : row) text = shown_cell(text);
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
   }

@@ -12,7 +12,7 @@
 namespace rt::cli {
 
 // Columns as wide as their widest cell; the header first.
-std::string table(const std::vector<Words>& rows);
+std::string table(std::vector<Words> rows);
 // Ends the last row of a text, without the blanks it ends in.
 void end_row(std::string* text);
 std::string boxed(const std::string& line);

@@ -9,6 +9,7 @@
 
 #include "cli/output.h"
 #include "cli/yaml.h"
+#include "common/base/utf8.h"
 #include "common/state/query.h"
 
 namespace rt::cli {
@@ -48,8 +49,7 @@ std::string cell(const Json& value) {
   if (value.is_null()) return "";
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
   std::string text = value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+  return printable(text);
 }
 
 size_t width_of(const std::string& text) {
@@ -94,7 +94,7 @@ std::string table_of(const Json& rows) {
 
 std::string counts_text(const Json& counts) {
   std::string text;
-  for (const auto& [name, count] : counts.items()) text += (text.empty() ? "" : ", ") + fmt::format("{}: {}", name, cell(count));
+  for (const auto& [name, count] : counts.items()) text += (text.empty() ? "" : ", ") + fmt::format("{}: {}", printable(name), cell(count));
   return text;
 }
 

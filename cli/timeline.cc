@@ -98,7 +98,9 @@ Status run(const CommandLine& line) {
     RT_ASSIGN(options.job, find_job(head, line.get("job")));
   }
   std::string path = line.get("output");
-  File file = path.empty() ? create_default(&path) : File(std::fopen(path.c_str(), "w"));
+  const bool to_output = path == "-";
+  File file = path.empty() ? create_default(&path) : to_output ? File(::fdopen(::dup(STDOUT_FILENO), "w")) : File(std::fopen(path.c_str(), "w"));
+  if (to_output) path = "standard output";
   if (!file) return errno_error("cannot write " + path, errno);
   std::this_thread::sleep_for(kEventsTravel);
   int64_t dropped = 0;
@@ -112,7 +114,7 @@ Status run(const CommandLine& line) {
   }
   if (*written == 0) print(stderr, "Warning: no task {}; the trace is empty.\n", line.has("job") || line.has("last") ? "is of this job and this time" : "has been recorded yet");
   if (dropped > 0) print(stderr, "Warning: {} events were dropped (see settings task_events_buffer and task_events_max_bytes).\n", dropped);
-  print("Trace file written to {} ({} tasks and calls).\nOpen it in chrome://tracing or https://ui.perfetto.dev.\n", path, *written);
+  if (!to_output) print("Trace file written to {} ({} tasks and calls).\nOpen it in chrome://tracing or https://ui.perfetto.dev.\n", path, *written);
   return {};
 }
 
@@ -120,7 +122,7 @@ Status run(const CommandLine& line) {
 
 int run_timeline(const Words& words) {
   CommandLine line("timeline", "Writes a Chrome trace of every task and actor call: process, start, duration, phases.");
-  line.address_option().option("output,o", "FILE", "where to (default: <temp root>/ray-timeline-<date>.json)");
+  line.address_option().option("output,o", "FILE", "where to (default: <temp root>/ray-timeline-<date>.json; -: standard output)");
   line.option("job", "ID", "of this job only: a job id, or a submitted job's").option("last", "DURATION", "only what ended in these last minutes, as 5m, 90s, 2h, 1d");
   line.flag("no-arrows", "without the arrows from where tasks were submitted to where they ran");
   if (auto code = line.parse(words)) return *code;

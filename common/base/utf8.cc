@@ -41,4 +41,26 @@ std::string valid_utf8(std::string_view text, size_t* tail) {
   return out;
 }
 
+std::string printable(std::string_view text, bool lines) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F are control characters, too.
+    const bool second = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    const auto control = second ? static_cast<unsigned char>(text[++i]) : byte;
+    if (byte == '\n' || byte == '\t') {
+      out += lines ? text[i] : ' ';
+    } else if (second || byte < 0x20 || byte == 0x7f) {
+      out += "\\x";
+      out += kHex[control >> 4];
+      out += kHex[control & 15];
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 }  // namespace rt

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "common/base/ids.h"
+#include "common/base/utf8.h"
 #include "common/state/sources.h"
 
 namespace rt::state {
@@ -147,7 +148,7 @@ class Finder {
       std::string title = fmt::format("{} {}", process.info.is_driver() ? "driver" : "worker", process.info.pid());
       if (auto actor = actors_.find(process.info.worker_id()); actor != actors_.end()) {
         const auto& spec = actor->second.spec();
-        title += spec.name().empty() ? fmt::format(" (actor {})", spec.class_name()) : fmt::format(" (actor {} '{}')", spec.class_name(), spec.name());
+        title += printable(spec.name().empty() ? fmt::format(" (actor {})", spec.class_name()) : fmt::format(" (actor {} '{}')", spec.class_name(), spec.name()));
       }
       if (nodes_.size() > 1) title += " on " + process.node.ip();
       chosen.push_back({place_of(process), title});

@@ -11,6 +11,7 @@ constexpr int kPortsToTry = 50;
 constexpr const char* kPortOption = "--dashboard-port";
 // More than the questions answered at once, so that those beyond are told rather than left waiting.
 constexpr int kMaxConnections = 256;
+constexpr int kMaxFollowers = 128;
 
 http::ServerOptions server_options(const ApiContext& context) {
   http::ServerOptions options;
@@ -37,9 +38,11 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   const InFlight questions = InFlight::from_environment();
   add_page_routes(server_);
   add_basic_routes(server_, shared);
-  add_job_routes(server_, shared);
+  // Each keeps a connection: there have to be some for those who ask.
+  const InFlight followers(kMaxFollowers, "followers of logs", "; rayctl logs --follow needs no connection that lasts");
+  add_job_routes(server_, shared, followers);
   add_state_routes(server_, shared, questions);
-  add_log_routes(server_, shared);
+  add_log_routes(server_, shared, followers);
   add_cluster_routes(server_, shared);
   add_timeline_route(server_, shared, questions);
   add_profile_routes(server_, shared);

@@ -221,11 +221,15 @@ void tail_log(net::WebSocket& socket, const ApiContext& context, const std::stri
   if (std::string rest = frames.rest(); !rest.empty()) socket.send_text(rest);
 }
 
-void add_job_log_routes(http::Server& server, const ApiContextPtr& context) {
+void add_job_log_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers) {
   server.on("GET", "/api/jobs/([^/]+)/logs", [context](Call& call) { whole_log(call, *context); });
   server.on_websocket(
-      "/api/jobs/([^/]+)/logs/tail", [context](Call& call) { submission_of(call, *context, "tail logs of"); },
-      [context](net::WebSocket& socket, const Call& call) {
+      "/api/jobs/([^/]+)/logs/tail", [context, followers](Call& call) {
+        if (followers.enter(call)) submission_of(call, *context, "tail logs of");
+      },
+      [context, followers](net::WebSocket& socket, const Call& call) {
+        auto place = followers.enter();
+        if (!place) return;
         auto jobs = all_jobs(*context);
         if (!jobs) return;
         for (const state::Json& row : state::job_rows(jobs->drivers, jobs->submitted)) {
@@ -253,7 +257,7 @@ void add_package_routes(http::Server& server, const ApiContextPtr& context) {
 
 }  // namespace
 
-void add_job_routes(http::Server& server, const ApiContextPtr& context) {
+void add_job_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers) {
   server.on("GET", "/api/jobs/", [context](Call& call) { list_jobs(call, *context); });
   server.on("POST", "/api/jobs/", [context](Call& call) { submit_job(call, *context); });
   server.on("GET", "/api/jobs/([^/]+)", [context](Call& call) {
@@ -262,7 +266,7 @@ void add_job_routes(http::Server& server, const ApiContextPtr& context) {
   });
   server.on("DELETE", "/api/jobs/([^/]+)", [context](Call& call) { delete_job(call, *context); });
   server.on("POST", "/api/jobs/([^/]+)/stop", [context](Call& call) { stop_job(call, *context); });
-  add_job_log_routes(server, context);
+  add_job_log_routes(server, context, followers);
   add_package_routes(server, context);
 }
 

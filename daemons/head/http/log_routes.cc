@@ -61,7 +61,11 @@ bool wait_for_more(int64_t us) {
   return true;
 }
 
-void read(Call& call, const ApiContextPtr& context, bool follow) {
+// `followers`: null for what there is.
+void read(Call& call, const ApiContextPtr& context, const InFlight* followers) {
+  const bool follow = followers != nullptr;
+  auto place = follow ? followers->enter(call) : nullptr;
+  if (follow && !place) return;
   auto query = query_of(call, follow);
   if (!query) return http::text(call.response, 500, query.error().message);
   auto log = std::make_shared<state::LogReading>();
@@ -70,7 +74,7 @@ void read(Call& call, const ApiContextPtr& context, bool follow) {
     std::erase_if(name, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\' || c == '/'; });
     call.response.set_header("Content-Disposition", fmt::format("attachment; filename=\"{}\"", name));
   }
-  call.response.set_chunked_content_provider("text/plain; charset=utf-8", [log](size_t, httplib::DataSink& sink) {
+  call.response.set_chunked_content_provider("text/plain; charset=utf-8", [log, place](size_t, httplib::DataSink& sink) {
     auto take = [&](std::string_view piece) { return sink.write(piece.data(), piece.size()); };
     Status outcome = log->run(take, wait_for_more);
     // Cut off, so that nobody takes what came for all there is.
@@ -100,11 +104,11 @@ void piece(Call& call, const ApiContext& context) {
 
 }  // namespace
 
-void add_log_routes(http::Server& server, const ApiContextPtr& context) {
+void add_log_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers) {
   server.on("GET", "/api/v0/logs", [context](Call& call) { list(call, *context); });
-  server.on("GET", "/api/v0/logs/file", [context](Call& call) { read(call, context, false); });
+  server.on("GET", "/api/v0/logs/file", [context](Call& call) { read(call, context, nullptr); });
   server.on("GET", "/api/v0/logs/piece", [context](Call& call) { piece(call, *context); });
-  server.on("GET", "/api/v0/logs/stream", [context](Call& call) { read(call, context, true); });
+  server.on("GET", "/api/v0/logs/stream", [context, followers](Call& call) { read(call, context, &followers); });
 }
 
 }  // namespace rt::head

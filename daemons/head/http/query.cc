@@ -49,6 +49,12 @@ http::Handler InFlight::around(http::Handler handler) const {
 }
 
 std::shared_ptr<void> InFlight::enter(http::Call& call) const {
+  auto place = enter();
+  if (!place) fail(call, 429, fmt::format("{} {} are being answered, no more are at once: ask again later{}", most_, what_, remedy_));
+  return place;
+}
+
+std::shared_ptr<void> InFlight::enter() const {
   struct Place {
     explicit Place(std::shared_ptr<std::atomic<int>> counted) : now(std::move(counted)), before((*now)++) {}
     ~Place() { --*now; }
@@ -57,9 +63,7 @@ std::shared_ptr<void> InFlight::enter(http::Call& call) const {
     int before;
   };
   auto place = std::make_shared<Place>(now_);
-  if (place->before < most_) return place;
-  fail(call, 429, fmt::format("{} {} are being answered, no more are at once: ask again later{}", most_, what_, remedy_));
-  return nullptr;
+  return place->before < most_ ? place : nullptr;
 }
 
 struct AnswerCache::Kept {

@@ -25,6 +25,7 @@ class InFlight {
   http::Handler around(http::Handler handler) const;
   // A place among them until the last copy of it is gone: for an answer that goes on after its handler. Null: there was none, and the call is answered.
   std::shared_ptr<void> enter(http::Call& call) const;
+  std::shared_ptr<void> enter() const;     // without an answer
 
  private:
   int most_;
