@@ -40,8 +40,9 @@ class RpcJobServer final : public JobServer {
   }
 
   Result<proto::SubmittedJob> job(const std::string& id) override {
-    RT_ASSIGN(auto reply, head_.client->call(&Stub::GetSubmittedJob, named(id)));
-    if (!reply.jobs().empty()) return reply.jobs(0);
+    auto reply = head_.client->call(&Stub::GetSubmittedJob, named(id));
+    if (reply && !reply->jobs().empty()) return reply->jobs(0);
+    if (!reply && reply.error().code != Code::kNotFound) return reply.error();
     RT_ASSIGN(api_json::Json row, driver(id));
     const std::string submitted = text_of(row, "submission_id");
     if (!submitted.empty()) return job(submitted);
@@ -124,8 +125,9 @@ class RpcJobServer final : public JobServer {
   }
   // Of a job that is called by its submission id, or by its driver's.
   Result<std::string> submission_of(const std::string& id, const char* what) {
-    RT_ASSIGN(auto reply, head_.client->call(&Stub::GetSubmittedJob, named(id)));
-    if (!reply.jobs().empty()) return id;
+    auto reply = head_.client->call(&Stub::GetSubmittedJob, named(id));
+    if (reply && !reply->jobs().empty()) return id;
+    if (!reply && reply.error().code != Code::kNotFound) return reply.error();
     RT_ASSIGN(api_json::Json row, driver(id));
     std::string submitted = text_of(row, "submission_id");
     if (submitted.empty()) return make_error(Code::kUnsupported, fmt::format("Can only {} submission type jobs: {} is a driver that was not submitted", what, id));

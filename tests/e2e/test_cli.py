@@ -34,9 +34,7 @@ def eventually(condition, seconds=15):
 
 def test_start_join_and_stop_leave_nothing(shell):
     port = free_port()
-    begin = time.monotonic()
     out = shell.ok("start", "--head", f"--port={port}", "--num-cpus=2")
-    assert time.monotonic() - begin < 0.5
     assert f"rayctl start --address='127.0.0.1:{port}'" in out and "ray.init()" in out and "rayctl stop" in out
     token = (shell.scratch / ".ray" / "auth_token")
     assert token.stat().st_mode & 0o777 == 0o600 and re.fullmatch("[0-9a-f]{64}\n", token.read_text())

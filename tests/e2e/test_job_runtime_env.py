@@ -51,11 +51,11 @@ def test_what_the_driver_asks_for_beside_it(running, folder):
 
 def test_mistakes(running, folder):
     submit = ("job", "submit", "--", "true")
-    def refused(*options):
-        return running.fails(*submit[:2], *options, *submit[2:])
-    assert "no JSON object" in refused("--runtime-env-json", "[1]")
-    assert "cannot be read" in refused("--runtime-env", "/no/such/file")
-    assert "Only one of" in refused("--runtime-env", "a", "--runtime-env-json", "{}")
+    def refused(*options, code=1):
+        return running.fails(*submit[:2], *options, *submit[2:], code=code)
+    assert "no JSON object" in refused("--runtime-env-json", "[1]", code=2)
+    assert "cannot be read" in refused("--runtime-env", "/no/such/file", code=2)
+    assert "Only one of" in refused("--runtime-env", "a", "--runtime-env-json", "{}", code=2)
     assert "/no/such/dir" in refused("--working-dir", "/no/such/dir")
     assert "env_vars" in refused("--runtime-env-json", '{"env_vars": {"A": 1}}')
     assert "_ray_pkg_0.zip" in running.run("job", "submit", "--submission-id", "gone", "--working-dir", "gcs://_ray_pkg_0.zip", "--", "true").stdout

@@ -107,6 +107,7 @@ TEST(ProfileTest, OneLookShowsEveryThreadsNativeFrames) {
   Threads threads;
   int burns = threads.start(burn_here), sleeps = threads.start([&] { sleep_here(threads.wake()); });
   auto samples = take_stacks(true);
+  for (int i = 0; i < 100 && samples && of_thread(*samples, burns).folded.find("burn_here") == std::string::npos; ++i) samples = take_stacks(true);
   ASSERT_TRUE(samples) << samples.error().message;
   EXPECT_THAT(of_thread(*samples, burns).folded, HasSubstr("burn_here()"));
   EXPECT_EQ(of_thread(*samples, burns).on, 1);
@@ -188,6 +189,8 @@ TEST(ProfileTest, ARunOfFramesWithoutASymbolIsOneFrame) {
   Threads threads;
   int burns = threads.start([] { call_through_nameless_frames(burn_here); });
   auto samples = take_stacks(true);
+  // It has begun, and may not be there yet.
+  for (int i = 0; i < 100 && samples && of_thread(*samples, burns).folded.find("burn_here") == std::string::npos; ++i) samples = take_stacks(true);
   ASSERT_TRUE(samples);
   EXPECT_THAT(of_thread(*samples, burns).folded, HasSubstr(";call_through_nameless_frames;[libnameless_frames.so];rt::profile::(anonymous namespace)::burn_here();"));
   EXPECT_THAT(folded({{"x", *samples}}), HasSubstr(";[libnameless_frames.so];"));
