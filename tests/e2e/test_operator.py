@@ -121,3 +121,17 @@ def test_a_token_file_that_is_missing_is_no_fault_of_the_words(running, words, c
 @pytest.mark.parametrize("words", [["--runtime-env-json", "{"], ["--runtime-env-json", "[1]"], ["--runtime-env-json", "{}", "--runtime-env", "x.yaml"]])
 def test_a_runtime_environment_that_is_none(running, words):
     running.shell.fails("job", "submit", *words, "--", "true", code=2)
+
+
+def test_packages_have_their_bounds():
+    with world() as shell:
+        cluster = Cluster(shell, dashboard_port=0, settings={"packages_max_bytes": 8_000_000})
+        api = Api.of(shell, cluster.output)
+
+        def upload(name, size):
+            status, _, said = api.request("PUT", f"/api/packages/gcs/{name}", body=b"x" * size, headers={"Content-Type": "application/octet-stream"})
+            return status, said.decode()
+        assert upload("_ray_pkg_a.zip", 5_000_000)[0] == 200
+        status, said = upload("_ray_pkg_b.zip", 5_000_000)
+        assert status >= 400 and "packages_max_bytes (8000000)" in said, "the first was just uploaded: its job may come"
+        assert api.request("GET", "/api/packages/gcs/_ray_pkg_b.zip")[0] == 404 and api.request("GET", "/api/packages/gcs/_ray_pkg_a.zip")[0] == 200

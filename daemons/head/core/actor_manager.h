@@ -9,6 +9,7 @@
 //   actor_manager_lives.cc       answers, starts, deaths, restarts, reconciliation
 #pragma once
 
+#include <algorithm>
 #include <set>
 
 #include "common/resources/node_constraint.h"
@@ -54,6 +55,10 @@ class ActorManager {
   // Finished jobs whose last detached actor is gone since the last call.
   std::set<JobId> take_orphaned_jobs() { return std::move(orphaned_jobs_); }
   bool has_living_actors(const JobId& job) { return !directory_.of_job(job).empty(); }
+  template <class Fits>
+  bool any_living(Fits fits) const {
+    return std::any_of(directory_.all().begin(), directory_.all().end(), [&](const auto& entry) { return !entry.second.dead() && fits(entry.second.info.spec()); });
+  }
 
   // ---- recovery after a restart of the head
   void recover(proto::ActorInfo info, Now now);

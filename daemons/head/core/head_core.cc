@@ -21,6 +21,7 @@ HeadCore::HeadCore(HeadOptions options, HeadSink& sink)
       cluster_({options_, sink, journal_, timers_, [this](const NodeId& id, const std::string& why, Now now) { node_lost(id, kReasonUnexpected, why, now); }}),
       jobs_(journal_),
       kv_(journal_, options_.settings),
+      packages_(kv_, options_.settings),
       actors_({options_, sink, journal_, timers_, cluster_, subscriptions_, jobs_}),
       submitted_({options_, sink, journal_, timers_, cluster_, rng_}) {}
 

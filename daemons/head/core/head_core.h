@@ -18,6 +18,7 @@
 #include "daemons/head/core/cluster.h"
 #include "daemons/head/core/jobs.h"
 #include "daemons/head/core/kv.h"
+#include "daemons/head/core/packages.h"
 #include "daemons/head/core/submitted_jobs.h"
 #include "daemons/head/core/subscriptions.h"
 
@@ -108,6 +109,7 @@ class HeadCore {
   Status load_meta(const Records& meta);
   void end_event(Now now);
   void end_job(const JobId& id, Now now);
+  bool names_package(const std::string& name) const;                     // something that runs, or is to
   void job_over(const JobId& id);      // it has ended, and no actor of it is left
   void node_lost(const NodeId& id, int reason, const std::string& why, Now now);
   void announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now);
@@ -127,6 +129,7 @@ class HeadCore {
   Cluster cluster_;
   Jobs jobs_;
   Kv kv_;
+  Packages packages_;
   ActorManager actors_;
   SubmittedJobs submitted_;
 

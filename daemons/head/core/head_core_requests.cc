@@ -97,7 +97,21 @@ proto::GetJobsReply HeadCore::get_jobs() const {
 
 void HeadCore::kv_put(const proto::KvPutRequest& request, Now now, Reply<proto::KvPutReply> reply) {
   Event event(*this, now);
+  if (request.ns() == Packages::kNamespace) {
+    if (Status room = packages_.make_room(request, [this](const std::string& name) { return names_package(name); }, now); !room) return reply(room.error());
+  }
   kv_.put(request, std::move(reply));
+}
+
+bool HeadCore::names_package(const std::string& name) const {
+  auto in = [&](const std::string& runtime_env) { return runtime_env.find(name) != std::string::npos; };
+  for (const auto& [id, job] : submitted_.all()) {
+    if ((job.status() == "PENDING" || job.status() == "RUNNING") && in(job.runtime_env_json())) return true;
+  }
+  for (const auto& [number, job] : jobs_.all()) {
+    if (!job.finished() && in(job.config().runtime_env())) return true;
+  }
+  return actors_.any_living([&](const proto::ActorSpec& spec) { return in(spec.creation().runtime_env()) || in(spec.job_config().runtime_env()); });
 }
 
 void HeadCore::kv_delete(const proto::KvGetRequest& request, Now now, Reply<proto::KvPutReply> reply) {

@@ -144,6 +144,13 @@ void Kv::release_job(const JobId& job) {
   }
 }
 
+void Kv::for_each(const std::string& ns, const std::function<void(const std::string& key, size_t bytes, bool of_jobs)>& each) const {
+  const std::string space = kv_key(ns, "");
+  for (auto it = entries_.lower_bound(space); it != entries_.end() && it->first.starts_with(space); ++it) {
+    if (it->second.value) each(it->first.substr(space.size()), it->second.value->size(), !it->second.jobs.empty());
+  }
+}
+
 std::optional<std::string> Kv::record(const std::string& key) const {
   auto it = entries_.find(key);
   return it == entries_.end() ? std::nullopt : it->second.value;

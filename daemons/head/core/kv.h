@@ -4,6 +4,7 @@
 // Entries that jobs put go when the last of these jobs has ended.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,6 +27,8 @@ class Kv {
   void erase(const proto::KvGetRequest& request, Reply<proto::KvPutReply> reply);
   Result<proto::KvListReply> list(const proto::KvListRequest& request) const;
   void release_job(const JobId& job);
+  // Of a namespace: key, bytes, whether jobs put it and take it along.
+  void for_each(const std::string& ns, const std::function<void(const std::string& key, size_t bytes, bool of_jobs)>& each) const;
 
   std::optional<std::string> record(const std::string& key) const;
   std::optional<std::string> jobs_record(const std::string& key) const;

@@ -151,5 +151,49 @@ TEST_F(KvTest, CodeOfDetachedActorsOutlivesTheirJob) {
   sink.pushes.clear();
 }
 
+// Of an upload: 4 bytes each.
+TEST_F(KvTest, PackagesThatNothingNamesMakeRoomForNewOnes) {
+  options.settings.packages_max_bytes = 12;
+  restart();
+  auto upload = [&](const std::string& key, const std::string& value = "abcd") {
+    proto::KvPutRequest request;
+    request.set_ns("pkg");
+    request.set_key(key);
+    request.set_value(value);
+    request.set_overwrite(true);
+    Answer<proto::KvPutReply> answer;
+    core->kv_put(request, now, answer.reply());
+    commit();
+    return answer;
+  };
+  auto there = [&](const std::string& key) { return core->kv_get(key_request(key, "pkg"))->found(); };
+  EXPECT_TRUE(upload("_ray_pkg_a.zip#0").ok());
+  EXPECT_TRUE(upload("_ray_pkg_a.zip", "{}").ok());
+  EXPECT_TRUE(upload("_ray_pkg_b.zip").ok());
+  auto refused = upload("_ray_pkg_c.zip");
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted) << "their jobs are about to come";
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("packages_max_bytes (12)"));
+  advance(61'000);
+  add_node(1, {{"CPU", 1}});
+  auto driver = job_request(1);
+  driver.mutable_config()->set_runtime_env(R"({"working_dir":"gcs://_ray_pkg_a.zip"})");
+  Answer<proto::AddJobReply> job;
+  core->add_job(driver, now, job.reply());
+  commit();
+  ASSERT_TRUE(job.ok());
+  EXPECT_TRUE(upload("_ray_pkg_c.zip").ok());
+  EXPECT_TRUE(there("_ray_pkg_a.zip") && there("_ray_pkg_a.zip#0")) << "a driver runs in it";
+  EXPECT_FALSE(there("_ray_pkg_b.zip"));
+  advance_alive(61'000, {1});
+  EXPECT_TRUE(upload("_ray_pkg_d.zip", "abcdef").ok());
+  EXPECT_FALSE(there("_ray_pkg_c.zip"));
+  EXPECT_FALSE(upload("_ray_pkg_e.zip", "more than all").ok());
+  finish_job(JobId::from_binary(job->job_id()));
+  sink.pushes.clear();
+  advance_alive(61'000, {1});
+  EXPECT_TRUE(upload("_ray_pkg_e.zip", "0123456789").ok());
+  EXPECT_FALSE(there("_ray_pkg_a.zip") || there("_ray_pkg_a.zip#0") || there("_ray_pkg_d.zip"));
+}
+
 }  // namespace
 }  // namespace rt::head
