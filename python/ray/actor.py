@@ -250,6 +250,15 @@ class ActorProxy:
         return cls
 
 
+class ActorClassMetadata:
+    """Of an actor class: `modified_class` is the class that was decorated, for tests of it without a cluster."""
+
+    def __init__(self, cls: type):
+        self.modified_class = cls
+        self.class_name = cls.__name__
+        self.is_cross_language = False
+
+
 class ActorClass:
     """A class whose `.remote(...)` creates an actor."""
 
@@ -259,13 +268,48 @@ class ActorClass:
     def __init__(self, cls, options: dict, definition: Definition | None = None, methods: dict | None = None):
         self._cls = cls
         self._options = options
-        self._definition = definition or Definition(cls)
-        self._methods = methods or _methods_of(cls)
-        self._is_async = any(is_coroutine(_plain_function(cls, name)) for name in self._methods if name not in _BUILTIN_METHODS)
-        self.__name__ = cls.__name__
-        self.__qualname__ = cls.__qualname__
-        self.__module__ = cls.__module__
-        self.__doc__ = cls.__doc__
+        self._known = (definition, methods) if definition and methods else None
+        self._name()
+
+    def _name(self):
+        self.__name__ = self._cls.__name__
+        self.__qualname__ = self._cls.__qualname__
+        self.__module__ = self._cls.__module__
+        self.__doc__ = self._cls.__doc__
+
+    def _facts(self) -> tuple[Definition, dict]:
+        """Looked for when they are needed: a class that names itself arrives at a worker before its body does, and this with it."""
+        if self._known is None:
+            self._name()
+            self._known = Definition(self._cls), _methods_of(self._cls)
+        return self._known
+
+    @property
+    def _definition(self) -> Definition:
+        return self._facts()[0]
+
+    @property
+    def _methods(self) -> dict[str, MethodInfo]:
+        return self._facts()[1]
+
+    @property
+    def _is_async(self) -> bool:
+        return any(is_coroutine(_plain_function(self._cls, name)) for name in self._methods if name not in _BUILTIN_METHODS)
+
+    def __getattr__(self, name):
+        """What the class has: constants, static and class methods."""
+        cls = self.__dict__.get("_cls")
+        if cls is None or (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(f"'ActorClass' object has no attribute {name!r}")
+        return getattr(cls, name)
+
+    @property
+    def __ray_metadata__(self) -> "ActorClassMetadata":
+        return ActorClassMetadata(self._cls)
+
+    @property
+    def __ray_actor_class__(self) -> type:
+        return self._cls
 
     def __call__(self, *args, **kwargs):
         raise TypeError(f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'.")
@@ -364,4 +408,6 @@ def _plain_function(cls, name: str):
 
 def make_actor_class(cls, options: dict) -> ActorClass:
     validate_actor(options)
-    return ActorClass(cls, options)
+    made = ActorClass(cls, options)
+    made._facts()
+    return made

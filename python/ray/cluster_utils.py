@@ -273,7 +273,8 @@ class Cluster:
 
     def shutdown(self) -> None:
         """Disconnects this process and ends all nodes. May be called twice."""
-        if self.connected:
+        from ray._private.worker import global_worker
+        if self.connected or (global_worker.connected and global_worker.context["head_address"] == self.address):
             ray.shutdown()
             self.connected = False
         for node in [*self.worker_nodes, *([self.head_node] if self.head_node else [])]:

@@ -17,6 +17,7 @@ class ActorLoop:
     def __init__(self):
         self.loop = asyncio.new_event_loop()
         self.tasks: dict = {}     # call -> asyncio.Task
+        self.cancelled: set = set()     # calls whose task was told: whatever it makes of that, its caller gets the cancellation
 
     def run(self):
         asyncio.set_event_loop(self.loop)
@@ -30,6 +31,7 @@ class ActorLoop:
         if _raylet.take_cancel_news():
             for call, task in list(self.tasks.items()):
                 if call.take_cancel():
+                    self.cancelled.add(call)
                     self.loop.call_soon(task.cancel)   # after its first step: one that never starts answers nobody
 
     def start(self, call):
@@ -46,25 +48,33 @@ class ActorLoop:
         try:
             result = await coroutine
         except BaseException as error:
-            call.fail(error)
+            self.end(call, call.fail, error)
         else:
-            call.finish(result)
+            self.end(call, call.finish, result)
             result = None
-        self.tasks.pop(call, None)
 
     async def stream(self, call, generator):
         try:
             try:
                 async for item in generator:
+                    if call in self.cancelled:
+                        break
                     call.item(item)
                     item = None
                     await asyncio.sleep(0)      # a generator that never waits leaves the loop to others
             finally:
                 await generator.aclose()
         except BaseException as error:
-            call.fail(error)
+            self.end(call, call.fail, error)
         else:
-            call.end()
+            self.end(call, call.end)
+
+    def end(self, call, answer, *result):
+        if call in self.cancelled:
+            self.cancelled.discard(call)
+            call.fail(asyncio.CancelledError())
+        else:
+            answer(*result)
         self.tasks.pop(call, None)
 
 
