@@ -188,3 +188,21 @@ def test_a_killed_actor_gets_no_hooks(tmp_path):
     with pytest.raises(ActorDiedError):
         ray.get(actor.m.remote())
     assert not path.exists()
+
+
+@ray.remote(num_cpus=0)
+class Named:
+    def __init__(self, i):
+        self.i = i
+
+    def number(self):
+        return self.i
+
+
+def test_a_name_is_free_when_its_last_handle_goes():
+    """At once: the actor ends in its own time."""
+    for options in ({}, {"get_if_exists": True}):
+        for i in range(10):
+            actor = Named.options(name="again", **options).remote(i)
+            assert ray.get(actor.number.remote()) == i
+            del actor

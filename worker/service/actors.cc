@@ -97,6 +97,7 @@ void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> r
 Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<const Arg> args) {
   Lock lock(mutex);
   if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  refs->drain_releases();       // the last handle to an actor of this name may just have gone: the head is told so before
   auto request = std::make_shared<proto::RegisterActorRequest>();
   proto::ActorSpec& spec = *request->mutable_spec();
   spec = std::move(actor_options.spec);

@@ -125,6 +125,8 @@ Status ActorManager::kill(const proto::KillActorRequest& request, Now now) {
   }
   if (request.graceful() && actor->phase == Phase::kAlive) {
     actor->ending = why;
+    // It finishes what it was asked, and nobody can ask it anything more: the next of this name need not wait for that.
+    if (why.kind() == proto::ExitInfo::OUT_OF_SCOPE) directory_.give_up_name(*actor);
     send_kill(*actor, why, true);
     return {};
   }

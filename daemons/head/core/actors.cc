@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace rt::head {
 namespace {
 
@@ -95,10 +97,15 @@ void ActorDirectory::index(Actor& actor, bool add) {
   if (NodeId::is_valid(owner.node_id())) set_index(by_owner_node_, NodeId::from_binary(owner.node_id()), actor.id, add);
 }
 
+void ActorDirectory::give_up_name(Actor& actor) {
+  if (actor.info.spec().name().empty() || std::exchange(actor.gave_up_name, true)) return;
+  names_.erase({actor.info.spec().ray_namespace(), actor.info.spec().name()});
+}
+
 void ActorDirectory::remove(Actor& actor) {
   RT_CHECK(actor.phase == Phase::kCommitting);
   index(actor, false);
-  if (!actor.info.spec().name().empty()) names_.erase({actor.info.spec().ray_namespace(), actor.info.spec().name()});
+  give_up_name(actor);
   actors_.erase(actor.id);
 }
 
@@ -126,7 +133,7 @@ void ActorDirectory::enter(Actor& actor) {
       break;
     case Phase::kDead:
       index(actor, false);
-      if (!actor.info.spec().name().empty()) names_.erase({actor.info.spec().ray_namespace(), actor.info.spec().name()});
+      give_up_name(actor);
       dead_order_.push_back(actor.id);
       actor.info = brief(actor.info);
       actor.pending_kill.reset();
@@ -161,6 +168,7 @@ void ActorDirectory::recover_dead(proto::ActorInfo info) {
   it->second.job = JobId::from_binary(info.spec().job_id());
   it->second.info = std::move(info);
   it->second.phase = Phase::kDead;
+  it->second.gave_up_name = true;
   dead_order_.push_back(id);
 }
 
@@ -220,7 +228,8 @@ void ActorDirectory::check_invariants() const {
     RT_CHECK(actor.dead() == (actor.info.state() == proto::ACTOR_DEAD));
     if (actor.on_node()) RT_CHECK(by_node_.at(actor.node).contains(id));
     if (!actor.dead()) RT_CHECK(by_job_.at(actor.job).contains(id));
-    if (!actor.dead() && !actor.info.spec().name().empty()) {
+    RT_CHECK(actor.gave_up_name || !actor.dead() || actor.info.spec().name().empty());
+    if (!actor.gave_up_name && !actor.info.spec().name().empty()) {
       ++named;
       RT_CHECK(names_.at({actor.info.spec().ray_namespace(), actor.info.spec().name()}) == id);
     }

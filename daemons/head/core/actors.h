@@ -37,6 +37,7 @@ struct Actor {
   bool recovered = false;            // kWaiting since the head restarted: its node may still bring it back
   std::optional<proto::ExitInfo> ending;               // told to end gracefully: what to say when it has
   std::optional<proto::KillWorkerRequest> pending_kill;  // sent, its effect not seen: repeated when the node reconnects
+  bool gave_up_name = false;         // dead, or about to be
   int failed_starts = 0;             // in a row, refused by nodes with an error
   int short_lives = 0;               // in a row
   int64_t alive_since_us = 0, queued_since_us = 0;
@@ -69,6 +70,8 @@ class ActorDirectory {
   Actor* find(const ActorId& id);
   const Actor* find(const ActorId& id) const;
   Actor* find_named(const std::string& ray_namespace, const std::string& name);
+  // Another one may have it from now on.
+  void give_up_name(Actor& actor);
   const std::unordered_map<ActorId, Actor>& all() const { return actors_; }
 
   // kCommitting, name reserved. The id is new and the name free.

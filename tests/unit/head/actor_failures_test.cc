@@ -200,6 +200,28 @@ TEST_F(ActorFailuresTest, OutOfScopeEndsAfterQueuedCalls) {
   EXPECT_EQ(kill(make_actor_id(job, 999, 0), true).error().code, Code::kNotFound);
 }
 
+// It works off what it was asked; the next of its name need not wait for that.
+TEST_F(ActorFailuresTest, ANameIsFreeOnceNobodyHasAHandle) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  auto request = restartable(job, 0);
+  request.mutable_spec()->set_name("x");
+  ActorId first = alive_actor(request, 1);
+  EXPECT_TRUE(kill(first, true, proto::ExitInfo::OUT_OF_SCOPE, true));
+  take(sink.kills);
+  proto::GetActorRequest by_name;
+  by_name.set_name("x");
+  by_name.set_ray_namespace(request.spec().ray_namespace());
+  EXPECT_FALSE(core->get_actor(by_name)->found());
+  auto again = restartable(job, 0);
+  again.mutable_spec()->set_name("x");
+  ActorId second = alive_actor(again, 2);
+  EXPECT_TRUE(died(1, first, 1, proto::ExitInfo::EXITED));
+  EXPECT_EQ(state(first), proto::ACTOR_DEAD);
+  ASSERT_TRUE(core->get_actor(by_name)->found());
+  EXPECT_EQ(core->get_actor(by_name)->actor().spec().actor_id(), second.binary());
+}
+
 TEST_F(ActorFailuresTest, AKillThatMissedItsNodeIsRepeated) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
