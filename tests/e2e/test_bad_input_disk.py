@@ -163,4 +163,4 @@ def test_too_little_memory_for_the_store(shell, place, size, words, said):
     tmpfs(place, size)
     message = shell.fails("start", "--head", "--port=0", f"--plasma-directory={place}", *words)
     assert said in message and str(place) in message and "--object-store-memory" in message
-    assert not shell.processes()
+    assert eventually(lambda: not shell.processes()), shell.processes()
