@@ -268,7 +268,7 @@ class ActorClass:
     def __init__(self, cls, options: dict, definition: Definition | None = None, methods: dict | None = None):
         self._cls = cls
         self._options = options
-        self._known = (definition, methods) if definition and methods else None
+        self._known = _facts_of(cls, definition, methods) if definition and methods else None
         self._name()
 
     def _name(self):
@@ -277,11 +277,11 @@ class ActorClass:
         self.__module__ = self._cls.__module__
         self.__doc__ = self._cls.__doc__
 
-    def _facts(self) -> tuple[Definition, dict]:
-        """Looked for when they are needed: a class that names itself arrives at a worker before its body does, and this with it."""
+    def _facts(self) -> tuple[Definition, dict, bool]:
+        """Definition, methods, whether it is asyncio's: looked for when they are needed: a class that names itself arrives at a worker before its body does, and this with it."""
         if self._known is None:
             self._name()
-            self._known = Definition(self._cls), _methods_of(self._cls)
+            self._known = _facts_of(self._cls, Definition(self._cls), _methods_of(self._cls))
         return self._known
 
     @property
@@ -294,7 +294,7 @@ class ActorClass:
 
     @property
     def _is_async(self) -> bool:
-        return any(is_coroutine(_plain_function(self._cls, name)) for name in self._methods if name not in _BUILTIN_METHODS)
+        return self._facts()[2]
 
     def __getattr__(self, name):
         """What the class has: constants, static and class methods."""
@@ -327,7 +327,9 @@ class ActorClass:
         return self._with(merged)
 
     def _with(self, options: dict) -> "ActorClass":
-        return ActorClass(self._cls, options, self._definition, self._methods)
+        made = ActorClass(self._cls, options)
+        made._known = self._facts()
+        return made
 
     def remote(self, *args, **kwargs) -> ActorHandle:
         """Creates an actor with these constructor arguments; returns its handle at once."""
@@ -396,6 +398,10 @@ class ActorClass:
 
     def __reduce__(self):
         return ActorClass, (self._cls, self._options)
+
+
+def _facts_of(cls, definition: Definition, methods: dict[str, MethodInfo]) -> tuple[Definition, dict, bool]:
+    return definition, methods, any(is_coroutine(_plain_function(cls, name)) for name in methods if name not in _BUILTIN_METHODS)
 
 
 def _plain_function(cls, name: str):
