@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 
@@ -62,8 +62,54 @@ bool set_settings(PyObject* dict, Settings* settings) {
   return true;
 }
 
+// gc.collect() in a thread of its own, which takes a tenth of the time at most. One thread for the process's life: a new one each time would leave malloc
+// arenas behind.
+class Collector {
+public:
+  void ask() {
+    std::lock_guard lock(mutex_);
+    if (wanted_ || steady_now_us() < not_before_us_) return;
+    wanted_ = true;
+    if (!running_) std::thread([this] { run(); }).detach();
+    running_ = true;
+    asked_.notify_one();
+  }
+
+private:
+  void run() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    for (std::unique_lock lock(mutex_);;) {
+      asked_.wait(lock, [this] { return wanted_; });
+      lock.unlock();
+      const int64_t took_us = collect();
+      lock.lock();
+      not_before_us_ = steady_now_us() + 9 * took_us;
+      wanted_ = false;
+    }
+  }
+
+  static int64_t collect() {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    const int64_t begun_us = steady_now_us();
+    if (PyPtr collect = import_attribute("gc", "collect")) PyPtr done(PyObject_CallNoArgs(collect.get()));
+    PyErr_Clear();
+    const int64_t took_us = steady_now_us() - begun_us;
+    PyGILState_Release(state);
+    return took_us;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable asked_;
+  bool wanted_ = false, running_ = false;
+  int64_t not_before_us_ = 0;
+};
+Collector* g_collector = new Collector;    // never deleted: its thread may outlive everything
+
 // A forked child forgets the connection without closing it: the threads that would are its parent's.
 void forget_after_fork() {
+  g_collector = new Collector;
   if (!g_runtime.worker) return;
   static auto* kept = new std::shared_ptr<worker::Worker>();
   *kept = std::move(g_runtime.worker);
@@ -72,33 +118,13 @@ void forget_after_fork() {
   g_runtime.forked = true;
 }
 
-// gc.collect() in a thread of its own, which takes a tenth of the time at most.
-void start_collecting() {
-  static std::atomic<bool> busy{false};
-  static int64_t not_before_us = 0;    // of whoever is busy
-  if (busy.exchange(true)) return;
-  if (steady_now_us() < not_before_us) return busy.store(false);
-  std::thread([] {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    const PyGILState_STATE state = PyGILState_Ensure();
-    const int64_t begun_us = steady_now_us();
-    if (PyPtr collect = import_attribute("gc", "collect")) PyPtr done(PyObject_CallNoArgs(collect.get()));
-    PyErr_Clear();
-    not_before_us = steady_now_us() + 9 * (steady_now_us() - begun_us);
-    PyGILState_Release(state);
-    busy = false;
-  }).detach();
-}
-
 // start({node_manager_socket, worker_id, is_driver, job_config: {...}, settings: {...}, log: bool, runtime: "Python 3.11.2"})
 PyObject* start(PyObject*, PyObject* dict) {
   if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "expected a dict");
   if (g_runtime.worker) return PyErr_Format(PyExc_RuntimeError, "this process is connected already");
   worker::Options options;
   options.metrics = &metrics_recorder();
-  options.collect_garbage = start_collecting;
+  options.collect_garbage = [collector = g_collector] { collector->ask(); };
   std::string worker_id, runtime;
   bool log = false;
   auto settings = load_settings("", {});
