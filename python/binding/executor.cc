@@ -18,6 +18,7 @@ namespace rt::python {
 namespace {
 
 constexpr int kTaskRaised = 100;     // proto::ErrorValue.code: user code raised
+constexpr const char* kRole = "the return value";    // of errors
 thread_local worker::ExecutingTask* t_task = nullptr;
 
 class CurrentTask {
@@ -356,7 +357,7 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
   if (count == 0 || task.is_actor_creation()) return task.finish({});
   if (count == 1) {
     Serialized value;
-    if (!value.encode(result)) return fail_with_exception(task);
+    if (!value.encode(result, kRole)) return fail_with_exception(task);
     GilRelease release(value.is_large());
     return task.finish({&value.parts, 1});
   }
@@ -383,7 +384,7 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
       parts.push_back(error_parts(error));
       continue;
     }
-    if (!values[i].encode(PyList_GET_ITEM(list, i))) return fail_with_exception(task);
+    if (!values[i].encode(PyList_GET_ITEM(list, i), kRole)) return fail_with_exception(task);
     parts.push_back(values[i].parts);
     large |= values[i].is_large();
   }
@@ -475,7 +476,21 @@ bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* 
 void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
   std::string error;
   bool retriable;
-  if (describe_failure(task, &error, &retriable)) task.fail(error_parts(error), retriable);
+  if (!describe_failure(task, &error, &retriable)) return;
+  if (task.is_actor_creation()) {      // nobody may ever call the actor and learn of it
+    worker::Value value;
+    value.kind = worker::ValueKind::kError;
+    value.inband = as_bytes(error);
+    (void)!load_value(value);
+    PyObject *type = nullptr, *raised = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &raised, &traceback);
+    PyErr_NormalizeException(&type, &raised, &traceback);
+    PyPtr owned[] = {PyPtr(type), PyPtr(raised), PyPtr(traceback)};
+    PyPtr args(PyTuple_Pack(1, raised ? raised : Py_None));
+    PyPtr reported = args ? call_python("ray._private.executor", "report_creation_error", args.get()) : PyPtr();
+    PyErr_Clear();
+  }
+  task.fail(error_parts(error), retriable);
 }
 
 // ---- functions

@@ -133,7 +133,7 @@ PyObject* put_unrecorded(PyObject* object) {
   }
   const uint64_t session = g_runtime.session;
   Serialized value;
-  if (!value.encode(object) || !still_in(session)) return nullptr;
+  if (!value.encode(object, "the put value") || !still_in(session)) return nullptr;
   Result<Ref> ref = Error{};
   {
     WithoutGil without_gil(value.is_large());

@@ -139,14 +139,14 @@ PyObject* cloud_dumps() {
   return g_cloud_dumps;
 }
 
-// Replaces the current error of a failed pickling by a TypeError that says which member is to blame.
-bool explain_failure(PyObject* object) {
+// Replaces the current error of a failed pickling, if it is a TypeError, by one that says which member is to blame.
+bool explain_failure(PyObject* object, const char* role) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   PyPtr t(type), v(value), tb(traceback);
-  PyPtr args(PyTuple_Pack(2, object, v.get()));
-  call_python("ray._private.serialization", "raise_unserializable", args.get());
+  PyPtr args(Py_BuildValue("(sOO)", role, object, v.get()));
+  if (args) call_python("ray._private.serialization", "raise_unserializable", args.get());
   return false;
 }
 
@@ -268,7 +268,7 @@ bool Serialized::encode_ref_list(PyObject* list) {
   return true;
 }
 
-bool Serialized::encode(PyObject* object) {
+bool Serialized::encode(PyObject* object, const char* role) {
   if (object == Py_None) return set_none(), true;
   if (PyBytes_CheckExact(object)) {
     inband_ = PyPtr::borrow(object);
@@ -289,10 +289,10 @@ bool Serialized::encode(PyObject* object) {
   }
   PlainCheck check;
   bool plain = check.plain(object);
-  return encode_pickle(object, plain, !plain || check.has_buffers());
+  return encode_pickle(object, role, plain, !plain || check.has_buffers());
 }
 
-bool Serialized::encode_pickle(PyObject* object, bool plain, bool has_buffers) {
+bool Serialized::encode_pickle(PyObject* object, const char* role, bool plain, bool has_buffers) {
   PyObject* dumps = plain ? g_dumps : cloud_dumps();
   if (!dumps) return false;
   PyPtr buffers;
@@ -309,7 +309,7 @@ bool Serialized::encode_pickle(PyObject* object, bool plain, bool has_buffers) {
       inband_ = PyPtr(PyObject_Vectorcall(dumps, args, 2, nullptr));
     }
   }
-  if (!inband_) return explain_failure(object);
+  if (!inband_) return explain_failure(object, role);
   parts.kind = ValueKind::kPickle;
   parts.inband = {reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(inband_.get())), static_cast<size_t>(PyBytes_GET_SIZE(inband_.get()))};
   bytes_ = parts.inband.size();

@@ -21,8 +21,8 @@ class Serialized {
   Serialized() = default;
   Serialized(const Serialized&) = delete;
 
-  // False with a Python error (TypeError with a report for what cannot be pickled).
-  bool encode(PyObject* object);
+  // False with a Python error: TypeErrors of pickling get a report that names the object by its `role`, others are as they were raised.
+  bool encode(PyObject* object, const char* role = "the value");
   // Positional arguments without references, without making a tuple; false: use encode(), no error is set.
   bool encode_small_call(PyObject* const* items, size_t count, const uint32_t* ref_positions, size_t refs);
   void set_none() { parts.kind = worker::ValueKind::kNone; }
@@ -33,7 +33,7 @@ class Serialized {
 
  private:
   bool encode_ref_list(PyObject* list);
-  bool encode_pickle(PyObject* object, bool plain, bool has_buffers);
+  bool encode_pickle(PyObject* object, const char* role, bool plain, bool has_buffers);
   bool take_buffers(PyObject* list);
   void use_inline(size_t size);
 

@@ -10,7 +10,7 @@ namespace rt::python {
 bool PythonExecutor::yield_item(worker::ExecutingTask& task, PyObject* item) {
   if (task.skip_item()) return true;
   Serialized value;
-  if (!value.encode(item)) return false;
+  if (!value.encode(item, "the yielded value")) return false;
   Status sent;
   {
     GilRelease release(value.is_large());

@@ -4,6 +4,7 @@ Importing this is cheap on purpose: what a program does not use (pickling by val
 """
 from ray._raylet import ObjectRef, ObjectRefGenerator, get, wait
 from ray._private.absent import install as _install_absent, raise_missing
+from ray._private.ray_logger import install as _install_logger
 from ray._private.worker import (RESTORE_WORKER_MODE, SCRIPT_MODE, SPILL_WORKER_MODE, WORKER_MODE, cancel, get_actor, get_gpu_ids, is_initialized,
                                  kill, put, remote, shutdown)
 
@@ -12,6 +13,7 @@ __commit__ = "independent-implementation"
 
 ObjectID = ObjectRef
 _install_absent()
+_install_logger()
 
 # Attribute -> (module, name there); name None: the module itself.
 _LAZY = {

@@ -1,3 +1,4 @@
+import logging
 import os
 import shutil
 import tempfile
@@ -33,3 +34,12 @@ def no_cluster():
     ray.shutdown()
     yield
     ray.shutdown(wait_for_processes=True)
+
+
+@pytest.fixture
+def caplog(caplog):
+    """Hears the logger "ray", too, which does not propagate."""
+    logger = logging.getLogger("ray")
+    logger.addHandler(caplog.handler)
+    yield caplog
+    logger.removeHandler(caplog.handler)

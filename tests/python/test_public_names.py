@@ -57,8 +57,7 @@ def test_names_nobody_knows():
         importlib.import_module("ray.no_such_thing")
 
 
-def test_old_names_of_private_modules(caplog, monkeypatch):
-    monkeypatch.setattr(logging.getLogger("ray"), "propagate", True)
+def test_old_names_of_private_modules(caplog):
     with caplog.at_level(logging.WARNING, "ray"):
         assert ray.worker.global_worker is ray._private.worker.global_worker
         assert ray.worker.global_worker is not None

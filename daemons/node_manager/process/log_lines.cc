@@ -22,15 +22,17 @@ void LogLineReader::feed(std::string_view data, std::vector<proto::LogLines>* ou
       data = {};
     } else {
       if (partial_.empty()) {
-        line(data.substr(0, end), out);
+        if (end > 0 || !begun_) line(data.substr(0, end), out);
       } else {
         partial_.append(data.substr(0, end));
         line(partial_, out);
         partial_.clear();
       }
       data.remove_prefix(end + 1);
+      begun_ = false;
     }
     if (partial_.size() >= max_line_) {
+      begun_ = true;
       line(partial_, out);
       partial_.clear();
     }
@@ -41,7 +43,10 @@ void LogLineReader::finish(std::vector<proto::LogLines>* out, bool ended) {
   size_t tail = 0;
   if (!ended) valid_utf8(partial_, &tail);
   std::string_view whole(partial_.data(), partial_.size() - tail);
-  if (!whole.empty()) line(whole, out);
+  if (!whole.empty()) {
+    begun_ = true;
+    line(whole, out);
+  }
   partial_.erase(0, whole.size());
 }
 

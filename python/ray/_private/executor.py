@@ -250,3 +250,10 @@ def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes)
             _matches(cause, retry_types))
     _forget_locals(error)
     return described
+
+
+def report_creation_error(error):
+    """To the worker's log, and so to the driver."""
+    from ray.exceptions import ActorDiedError, RayTaskError
+    if isinstance(error, RayTaskError):
+        print(f"Exception raised in creation task: {ActorDiedError(error)}", file=sys.stderr, flush=True)

@@ -49,7 +49,7 @@ class Definition:
             blob = cloudpickle.dumps(self.target)
         except Exception as error:
             from ray._private.serialization import raise_unserializable
-            raise_unserializable(self.target, error)
+            raise_unserializable("the " + kind.replace("remote ", ""), self.target, error)
         limit = number_from_environment("FUNCTION_SIZE_ERROR_THRESHOLD", int, 100_000_000)
         if len(blob) > limit:
             raise ValueError(f"The {kind} {self.name} is too large ({len(blob) >> 20} MiB > FUNCTION_SIZE_ERROR_THRESHOLD={limit >> 20} MiB). "

@@ -253,15 +253,9 @@ def _configure_logging(level, fmt):
         level = os.environ["RAY_LOGGER_LEVEL"]
         if level.lower() not in ("debug", "info", "warning", "error", "critical"):
             raise ValueError(f"RAY_LOGGER_LEVEL is {level!r}: it takes debug, info, warning, error or critical")
-    if level in ("info", 20) and fmt is None:
-        return      # what the logging module does with our few messages is right already
-    import logging
-    logger = logging.getLogger("ray")
-    logger.setLevel(level.upper() if isinstance(level, str) else level)
-    if fmt is not None and not logger.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter(fmt))
-        logger.addHandler(handler)
+    if "logging" in sys.modules or fmt is not None or level not in ("info", 20):
+        from ray._private.ray_logger import LOGGER_FORMAT, configure
+        configure(level, fmt or LOGGER_FORMAT)
 
 
 # ---- the cluster

@@ -29,7 +29,7 @@ def _regex(name: str) -> re.Pattern | None:
 
 
 class Deduplicator:
-    """Lines equal up to numbers, from different processes, within a window: printed once, then once more with a count."""
+    """Lines equal up to numbers, from different processes, within a window: printed once, then once more, with a count of those left out."""
 
     def __init__(self, window_s: float, allow: str | re.Pattern | None, skip: str | re.Pattern | None):
         self.window_s = window_s
@@ -59,10 +59,12 @@ class Deduplicator:
         entry[3] = line
         return []
 
-
     def flush_entry(self, entry):
         if not entry[2]:
             return []
+        if entry[2] == 1:
+            entry[2] = 0
+            return [(entry[3], "")]
         suffix = f" [repeated {entry[2]}x across cluster]"
         if not self.noticed:
             self.noticed = True

@@ -78,16 +78,22 @@ def report(obj, name: str) -> str:
     return f"{rule}\n{body}\n{rule}"
 
 
-def raise_unserializable(obj, error):
-    """Called by the binding when pickling failed: TypeError with the report, or the error itself when pickling was interrupted."""
-    import pickle
-    if not isinstance(error, (TypeError, AttributeError, pickle.PicklingError, ValueError, RecursionError, NotImplementedError)):
+def _argument_of(call):
+    """What is to blame in the arguments of a call as the binding encodes them: a tuple, or [args, kwargs, places of references]."""
+    args, kwargs = (call[0], call[1] or {}) if isinstance(call, list) and len(call) == 3 else (call, {})
+    return next((argument for argument in (*args, *kwargs.values()) if _fails(argument)), call)
+
+
+def raise_unserializable(role: str, obj, error):
+    """Called when pickling failed. A TypeError becomes one that names the object by its role ("the argument") and has the report; other errors are
+    raised as they are: they come from the object's own methods, or interrupted the pickling."""
+    if not isinstance(error, TypeError):
         raise error
-    if isinstance(obj, (list, tuple)) and len(obj) == 1:
-        obj = obj[0]
     try:
-        name = getattr(obj, "__name__", None) or repr(obj)[:200]
+        if role == "the argument" and isinstance(obj, (tuple, list)):
+            obj = _argument_of(obj)
+        name = getattr(obj, "__qualname__", None) or repr(obj)[:200]
         details = report(obj, name)
     except Exception:
         name, details = type(obj).__name__, ""
-    raise TypeError(f"Could not serialize {name}: {error}\n{details}") from error
+    raise TypeError(f"Could not serialize {role} {name}: {error}\n{details}") from error

@@ -27,6 +27,12 @@ TEST(LogLines, MarkersNameWhatFollows) {
   reader.feed("no newline", &out);
   reader.finish(&out, false);
   EXPECT_EQ(text_of(out), "[f]hello|world|[C]x||: y|no newline|");
+  out.clear();
+  reader.feed("\n:task_id:ab 1\n\nmore", &out);           // ends what was handed out; the other empty line is one
+  EXPECT_EQ(text_of(out), "[C]|");
+  reader.finish(&out, false);
+  reader.feed("\nlast\n", &out);
+  EXPECT_EQ(text_of(out), "[C]|more|last|");
 }
 
 // No message could carry it: it would be lost with all the lines beside it.
@@ -55,6 +61,8 @@ TEST(LogLines, LongLinesComeInPieces) {
   out.clear();
   for (char c : std::string("abcdefgh")) reader.feed(std::string(1, c), &out);   // never a newline: bounded all the same
   EXPECT_EQ(text_of(out), "[]abcd|efgh|");
+  reader.feed("\n\n", &out);
+  EXPECT_EQ(text_of(out), "[]abcd|efgh||");
 }
 
 TEST(LogMonitor, FollowsFilesUntilTheirWorkerEnds) {
