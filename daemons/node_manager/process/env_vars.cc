@@ -45,13 +45,14 @@ Result<RuntimeEnvParts> parts_of(const std::string& runtime_env, const std::map<
       continue;
     }
     if (!value.is_object()) return make_error(Code::kInvalid, "runtime_env: env_vars is no object of strings");
-    for (const auto& [name, text] : value.items()) {
+    std::map<std::string, std::string> known = env;
+    for (const auto& [name, text] : value.items()) {      // in the order of their names: a later one may refer to an earlier one
       if (!text.is_string()) return make_error(Code::kInvalid, fmt::format("runtime_env: the value of env_vars['{}'] is no string", name));
       constexpr char kNull = '\0';
       if (name.empty() || name.find_first_of(std::string{'=', kNull}) != name.npos || text.get_ref<const std::string&>().find(kNull) != std::string::npos) {
         return make_error(Code::kInvalid, fmt::format("runtime_env: env_vars[{}] is no name of an environment variable, or its value has a null character", nlohmann::json(name).dump()));
       }
-      parts.variables[name] = expand_variables(text.get<std::string>(), env);
+      known[name] = parts.variables[name] = expand_variables(text.get<std::string>(), known);
     }
   }
   return parts;

@@ -366,6 +366,8 @@ TEST(EnvVars, MayReferToTheEnvironment) {
   EXPECT_EQ(expand_variables("a ${GIVEN} b ${NO_SUCH_VARIABLE}c ${open", env), "a here b c ${open");
   EXPECT_EQ(expand_variables("$GIVEN/$NO_SUCH_VARIABLE $ 5$", env), "here/$NO_SUCH_VARIABLE $ 5$");
   EXPECT_EQ((*env_vars_of(R"({"env_vars":{"X":"${GIVEN}:more"},"config":{}})", env))["X"], "here:more");
+  EXPECT_EQ((*env_vars_of(R"({"env_vars":{"Y":"${X}+","X":"$GIVEN","GIVEN":"${GIVEN}/own","A":"${X}"}})", env)),
+            (std::map<std::string, std::string>{{"A", ""}, {"GIVEN", "here/own"}, {"X", "here/own"}, {"Y", "here/own+"}}));
   EXPECT_NE(env_vars_of(R"({"working_dir":"gcs://a.zip"})", env).error().message.find("working_dir"), std::string::npos);
   EXPECT_EQ(env_vars_of("rubbish", env).error().code, Code::kInvalid);
   EXPECT_EQ(env_vars_of(R"({"env_vars":{"X":1}})", env).error().code, Code::kInvalid);

@@ -39,8 +39,9 @@ def _needs_exec(names) -> bool:
 
 
 def _apply_variables(variables: dict):
-    # All are expanded with the environment as it was: their order means nothing.
-    os.environ.update({name: expand(value) for name, value in variables.items()})
+    # In the order of their names: a later one may refer to an earlier one.
+    for name in sorted(variables):
+        os.environ[name] = expand(variables[name])
     if "TZ" in variables:
         import time
         time.tzset()
