@@ -44,8 +44,9 @@ def local():
 
 
 ray.init(num_cpus=4, include_dashboard=False)
-show("clone", lambda: ray.get(ray.get(Copied.remote(1).clone.remote()).get.remote()))
+one, five = Copied.remote(1), Copied.remote(5)      # kept: what an actor made ends with it
+show("clone", lambda: ray.get(ray.get(one.clone.remote()).get.remote()))
 show("in a task", lambda: ray.get(spawn.remote()))
-show("named", lambda: ray.get(ray.get(Copied.remote(5).named.remote()).get.remote()))
+show("named", lambda: ray.get(ray.get(five.named.remote()).get.remote()))
 show("tree", lambda: ray.get(Tree.remote(2).size.remote()))
 show("local", lambda: ray.get(local().remote().again.remote()))
