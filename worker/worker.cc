@@ -251,6 +251,8 @@ void Worker::exit_actor(const std::string& why) {
 
 void Worker::flush_before_exit() { impl_->flush_before_exit(false); }
 
+void Worker::end_by_signal() { impl_->end_by_signal(); }
+
 bool Worker::leaves_by_itself() const {
   Impl::Lock lock(impl_->mutex);
   return impl_->exit_when_idle;

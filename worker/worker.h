@@ -80,6 +80,9 @@ class Executor {
   virtual void execute(std::unique_ptr<ExecutingTask> task) = 0;
   // The task is cancelled() from now on: interrupts it if the language can. From any thread, with our mutex held: may not call us.
   virtual void cancel(const TaskId& id) = 0;
+  // The process is to end though user code runs: interrupts that, so that its clean-up runs, and ends the process, or returns to run(). The node-manager insists
+  // after a moment. False: the language cannot. From any thread, with our mutex held: may not call us.
+  virtual bool end_running() { return false; }
 };
 
 // Calls of such an actor run beside each other.
@@ -225,6 +228,8 @@ class Worker {
   // This process ends at once, without run() returning: what it has finished is sent before, so that it does not run again. Nothing in a process
   // forked from this one.
   void flush_before_exit();
+  // run() returns -SIGTERM, once the thread in it has nothing more to execute. For a signal handler.
+  void end_by_signal();
   // run() has returned because the node-manager asked for a graceful end, and everything was answered.
   bool leaves_by_itself() const;
   // What the running task is (thread-local for the thread that called execute()).

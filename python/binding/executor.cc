@@ -60,19 +60,21 @@ worker::ValueParts error_parts(const std::string& encoded) {
 
 // ---- CallQueue
 
-CallQueue::CallQueue() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-CallQueue::~CallQueue() { ::close(fd_); }
+CallQueue::~CallQueue() {
+  for (const Loop& loop : loops_) ::close(loop.fd);
+}
 
 void CallQueue::configure(const proto::ActorSpec& spec) {
   std::lock_guard lock(mutex_);
   groups_.configure(spec.max_concurrency(), {spec.concurrency_groups().begin(), spec.concurrency_groups().end()});
+  for (int i = 0; spec.asyncio() && i < groups_.size(); ++i) loops_.push_back({.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)});
 }
 
 // With the mutex.
-void CallQueue::signal() {
-  if (std::exchange(signalled_, true)) return;
+void CallQueue::signal(Loop& loop) {
+  if (std::exchange(loop.signalled, true)) return;
   uint64_t one = 1;
-  (void)!write(fd_, &one, sizeof one);
+  (void)!write(loop.fd, &one, sizeof one);
 }
 
 bool CallQueue::push(std::unique_ptr<worker::ExecutingTask> task) {
@@ -80,23 +82,25 @@ bool CallQueue::push(std::unique_ptr<worker::ExecutingTask> task) {
   {
     std::lock_guard lock(mutex_);
     if (closed_) return true;
-    int group = groups_.find(task->spec().concurrency_group());
-    groups_.add(std::max(0, group), std::move(task));
-    size_t startable = groups_.startable();
-    served = startable <= idle_;
-    if (startable > 0) signal();
+    const int group = std::max(0, groups_.find(task->spec().concurrency_group()));
+    groups_.add(group, std::move(task));
+    if (!loops_.empty()) {
+      if (groups_.startable(group) > 0) signal(loops_[group]);
+      return true;
+    }
+    served = groups_.startable() <= idle_;
   }
   pushed_.notify_one();
   return served;
 }
 
-std::vector<CallQueue::Started> CallQueue::take_all() {
+std::vector<CallQueue::Started> CallQueue::take_all(int group) {
   std::lock_guard lock(mutex_);
   uint64_t count;
-  (void)!read(fd_, &count, sizeof count);
-  signalled_ = false;
+  (void)!read(loops_[group].fd, &count, sizeof count);
+  loops_[group].signalled = false;
   std::vector<Started> taken;
-  while (auto started = groups_.next()) taken.push_back(std::move(*started));
+  while (auto started = groups_.next(group)) taken.push_back(std::move(*started));
   return taken;
 }
 
@@ -113,18 +117,20 @@ CallQueue::Started CallQueue::wait_one(int finished_group) {
 void CallQueue::done(int group) {
   std::lock_guard lock(mutex_);
   groups_.done(group);
-  if (groups_.startable() > 0) signal();
+  if (groups_.startable(group) > 0) signal(loops_[group]);
 }
 
 void CallQueue::wake() {
   std::lock_guard lock(mutex_);
-  cancel_news_ = true;
-  signal();
+  for (Loop& loop : loops_) {
+    loop.cancel_news = true;
+    signal(loop);
+  }
 }
 
-bool CallQueue::take_cancel_news() {
+bool CallQueue::take_cancel_news(int group) {
   std::lock_guard lock(mutex_);
-  return std::exchange(cancel_news_, false);
+  return std::exchange(loops_[group].cancel_news, false);
 }
 
 void CallQueue::close() {
@@ -143,10 +149,10 @@ void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
     const proto::ActorSpec& spec = *task->actor_spec();
     idle_title_ = "ray::" + spec.class_name();
     name_thread(idle_title_);
-    if (worker::is_concurrent(spec)) {
-      GilAcquire gil;
-      start_concurrent(spec);
-    }
+    GilAcquire gil;
+    context_.actor = &spec;
+    context_.actor_restarts = task->actor_restarts();
+    if (worker::is_concurrent(spec)) start_concurrent(spec);
   }
   if (asyncio_) {
     queue_.push(std::move(task));
@@ -164,8 +170,8 @@ void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
   title_.set(idle_title_);   // its calls overlap
   max_threads_ = queue_.capacity();
   if (!asyncio_) return;
-  PyPtr args(PyTuple_New(0));
-  if (!call_python("ray._private.async_actor", "start", args.get())) PyErr_Print();
+  PyPtr args(Py_BuildValue("(N)", py_texts(queue_.groups())));
+  if (!args || !call_python("ray._private.async_actor", "start", args.get())) PyErr_Print();
 }
 
 // Pool threads never end.
@@ -290,6 +296,7 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   if (task.cancelled()) return fail_cancelled(task), PyPtr();
   FunctionSlot* slot = slot_of(task);
   if (!slot) return fail_with_exception(task), PyPtr();
+  context_.spec = &task.spec();
   mark_logs(task, *slot);
   if (!calls_overlap()) title_.set(slot->title);
   if (!set_environment(task, *slot)) return fail_with_exception(task), PyPtr();
@@ -298,13 +305,6 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
   if (asyncio_ && task.num_returns() == worker::kStreamingReturns && PyAsyncGen_CheckExact(result.get())) return result;
-  if (task.is_actor_creation()) {
-    instance_ = std::move(result);
-    result = PyPtr::borrow(Py_None);
-    PyPtr args(PyTuple_Pack(1, instance_.get()));
-    actor_marker_ = call_python("ray._private.executor", "actor_marker", args.get());
-    if (!actor_marker_) return fail_with_exception(task), PyPtr();
-  }
   if (task.actor_spec() && task.cancelled()) return fail_cancelled(task), PyPtr();   // it could not be interrupted
   finish(task, result.get());
   return PyPtr();
@@ -354,6 +354,12 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
   int count = task.num_returns();
   if (count < 0) return yield_all(task, result);
   if (asyncio_) task.executed();
+  if (task.is_actor_creation()) {
+    instance_ = PyPtr::borrow(result);
+    PyPtr args(PyTuple_Pack(1, result));
+    actor_marker_ = call_python("ray._private.executor", "actor_marker", args.get());
+    if (!actor_marker_) return fail_with_exception(task);
+  }
   if (count == 0 || task.is_actor_creation()) return task.finish({});
   if (count == 1) {
     Serialized value;
@@ -530,7 +536,7 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
   } else {
     PyPtr args(Py_BuildValue("(y#y#)", function.key().data(), static_cast<Py_ssize_t>(function.key().size()), function.blob().data(),
                              static_cast<Py_ssize_t>(function.blob().size())));
-    slot->callable = call_python("ray._private.executor", "load_function", args.get());
+    slot->callable = call_python("ray._private.executor", task.is_actor_creation() ? "load_constructor" : "load_function", args.get());
   }
   if (!slot->callable) return nullptr;
   if (!spec.retry_exception_types().empty()) {
@@ -543,7 +549,7 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
 }
 
 bool PythonExecutor::apply_job(const proto::JobConfig& job) {
-  if (job.job_id() == job_id_) return true;
+  if (job.job_id() == context_.job_id) return true;
   auto variable = [&job](const char* name) {
     auto found = job.env().find(name);
     return py_text(found == job.env().end() ? "" : found->second);
@@ -553,13 +559,15 @@ bool PythonExecutor::apply_job(const proto::JobConfig& job) {
   if (!id || !path || !code || !logging || !runtime) return false;
   PyPtr args(PyTuple_Pack(5, id.get(), path.get(), code.get(), logging.get(), runtime.get()));
   if (!call_python("ray._private.executor", "apply_job_config", args.get())) return false;
-  job_id_ = job.job_id();
+  context_.job_id = job.job_id();
+  context_.job_namespace = job.ray_namespace();
   return true;
 }
 
 bool PythonExecutor::set_environment(const worker::ExecutingTask& task, const FunctionSlot& slot) {
   if (slot.shows_gpus) {
-    PyPtr args(Py_BuildValue("(N)", py_texts(task.gpu_ids())));
+    context_.gpu_ids = task.gpu_ids();
+    PyPtr args(Py_BuildValue("(N)", py_texts(context_.gpu_ids)));
     if (!args || !call_python("ray._private.accelerators", "show_gpus", args.get())) return false;
   }
   if (slot.omp_threads == omp_threads_) return true;

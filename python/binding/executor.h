@@ -8,6 +8,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -39,44 +40,60 @@ struct FunctionSlot {
 worker::ValueParts error_parts(const std::string& encoded);
 
 // Where the calls of threaded and asyncio actors wait for their turn (worker/core/call_groups.h). Bounded by the callers' actor_max_in_flight.
+// The threads of a pool serve all groups; each group of an asyncio actor has an event loop of its own, so that one that blocks its loop stops no other.
 class CallQueue {
  public:
   using Groups = worker::CallGroups<std::unique_ptr<worker::ExecutingTask>>;
   using Started = Groups::Started;     // to be followed by done() or the next wait_one()
 
-  CallQueue();
+  CallQueue() = default;
   ~CallQueue();
   void configure(const proto::ActorSpec& spec);
   int capacity() const { return groups_.capacity(); }
+  std::vector<std::string> groups() const { return groups_.names(); }     // by number
   // False: more calls could start than threads are in wait_one().
   bool push(std::unique_ptr<worker::ExecutingTask> task);
-  std::vector<Started> take_all();                 // does not wait; for the event loop
+  std::vector<Started> take_all(int group);        // does not wait; for the group's event loop
   Started wait_one(int finished_group);            // for pool threads; -1: none finished
   void done(int group);
   void wake();                                     // for what take_cancel_news() says
-  bool take_cancel_news();                         // whether calls were cancelled since the last time
+  bool take_cancel_news(int group);                // whether calls were cancelled since the last time
   void close();                                    // drops what waits and what comes later
-  int fd() const { return fd_; }                   // readable when take_all() has something
+  int fd(int group) const { return loops_[group].fd; }     // readable when take_all() has something
 
  private:
-  void signal();
+  struct Loop {
+    int fd;
+    bool signalled = false, cancel_news = false;
+  };
+  void signal(Loop& loop);
 
   std::mutex mutex_;
   std::condition_variable pushed_;
   Groups groups_;
+  std::vector<Loop> loops_;                        // by group; of asyncio actors
   size_t idle_ = 0;
-  bool signalled_ = false, closed_ = false, cancel_news_ = false;
-  int fd_;
+  bool closed_ = false;
 };
 
 [[noreturn]] void end_forked_twin();
 
 class PythonExecutor final : public worker::Executor {
  public:
+  // What this process is, or what began last in it. GIL.
+  struct Context {
+    const proto::TaskTemplate* spec = nullptr;      // null: nothing began yet
+    const proto::ActorSpec* actor = nullptr;        // null: of no actor
+    int64_t actor_restarts = 0;
+    std::string job_id, job_namespace;
+    std::vector<std::string> gpu_ids;
+  };
+
   explicit PythonExecutor(worker::Worker& worker);
 
   void execute(std::unique_ptr<worker::ExecutingTask> task) override;
   void cancel(const TaskId& id) override;
+  bool end_running() override { return pthread_kill(main_thread_, SIGTERM) == 0; }   // its Python handler raises (ray/_private/ending.py)
   // Whether the interrupt that just came to the executing thread is for what it runs. Once per cancellation.
   bool take_cancel();
 
@@ -92,6 +109,8 @@ class PythonExecutor final : public worker::Executor {
   // For who is about to print: the name of the function that ran last, and the marker of the task whose output it is.
   PyObject* log_marker();
   PyPtr task_marker();
+  const Context& context() const { return context_; }
+  const TaskId& last_task() const { return last_task_; }
   PyPtr take_instance();                                              // when no call of the actor runs or comes any more
 
  private:
@@ -125,7 +144,7 @@ class PythonExecutor final : public worker::Executor {
   // Guarded by the GIL.
   PyPtr instance_;                      // of an actor process
   PyPtr actor_marker_;                  // its log marker, once it is made
-  std::string job_id_;                  // whose sys.path and environment are in effect
+  Context context_;                     // its job is the one whose sys.path and environment are in effect
   std::vector<FunctionSlot*> methods_;  // that hold the instance
   FunctionSlot* last_slot_ = nullptr;   // of what ran last
   TaskId last_task_;                    // likewise

@@ -11,6 +11,7 @@
 #include "python/binding/object_ref.h"
 #include "python/binding/object_ref_generator.h"
 #include "python/binding/plain_values.h"
+#include "python/binding/remote_attribute.h"
 #include "python/binding/runtime.h"
 #include "python/binding/spans.h"
 #include "python/binding/specs.h"
@@ -148,8 +149,6 @@ PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t posi
 }
 
 PyMethodDef kFunctionMethods[] = {
-    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function_remote<CallArgs>)), METH_FASTCALL | METH_KEYWORDS,
-     "Submits a task that calls the function with these arguments; returns its ObjectRef (a list of them for num_returns > 1)."},
     {"_bind", function_bind, METH_VARARGS, "_bind(template, min_args, max_args)"},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -404,7 +403,7 @@ bool add_calls(PyObject* module) {
   for (PyTypeObject* type : {&TemplateType, &FunctionType, &ForeignFunctionType, &ActorCoreType, &MethodType, &ForeignMethodType}) {
     if (PyType_Ready(type) < 0 || PyModule_AddType(module, type) < 0) return false;
   }
-  return PyModule_AddFunctions(module, kFunctions) == 0;
+  return add_remote_attribute(&FunctionType, function_remote<CallArgs>) && PyModule_AddFunctions(module, kFunctions) == 0;
 }
 
 }  // namespace rt::python

@@ -1,4 +1,8 @@
 // The worker process as Python sees it: run_worker(), the calls of asyncio actors, what the running task is.
+#include <signal.h>
+
+#include <atomic>
+#include <cerrno>
 #include <new>
 
 #include "python/binding/executor.h"
@@ -11,31 +15,38 @@ namespace {
 
 PythonExecutor* g_executor = nullptr;    // made once, never destroyed: pool threads may still look at it
 
-PyObject* task_to_dict(const worker::ExecutingTask& task) {
+// What code runs in: a task, or this process, which is its actor's or serves the job whose task began last. Without `names` it is of no function.
+PyObject* context_to_dict(const PythonExecutor::Context& context, const TaskId& task, int attempt, bool names) {
   PyPtr dict(PyDict_New());
   if (!dict) return nullptr;
   PyObject* d = dict.get();
-  const auto& spec = task.spec();
-  set_item(d, "task_id", py_bytes(task.id().view()));
+  const proto::TaskTemplate& spec = names ? *context.spec : proto::TaskTemplate::default_instance();
+  set_item(d, "task_id", py_bytes(task.view()));
   set_item(d, "name", py_text(spec.name()));
-  set_item(d, "task_name", py_text(worker::task_name(spec)));
+  set_item(d, "task_name", py_text(names ? worker::task_name(spec) : ""));
   set_item(d, "module", py_text(spec.function().module()));
   set_item(d, "function_name", py_text(spec.function().name()));
   set_item(d, "class_name", py_text(spec.function().class_name()));
-  set_item(d, "attempt", PyLong_FromLong(task.attempt()));
-  set_item(d, "resources", resources_to_dict(spec.resources()));
-  set_item(d, "gpu_ids", py_texts(task.gpu_ids()));
-  set_item(d, "job_id", py_bytes(task.job_config().job_id()));
-  set_item(d, "namespace", py_text(task.job_config().ray_namespace()));
-  if (const auto* actor = task.actor_spec()) {
+  set_item(d, "attempt", PyLong_FromLong(attempt));
+  set_item(d, "resources", resources_to_dict(context.spec->resources()));
+  set_item(d, "gpu_ids", py_texts(context.gpu_ids));
+  set_item(d, "job_id", py_bytes(context.job_id));
+  set_item(d, "namespace", py_text(context.job_namespace));
+  if (const auto* actor = context.actor) {
     set_item(d, "actor_id", py_bytes(actor->actor_id()));
     set_item(d, "actor_name", py_text(actor->name()));
     set_item(d, "actor_namespace", py_text(actor->ray_namespace()));
     set_item(d, "actor_resources", resources_to_dict(actor->creation().resources()));
-    set_item(d, "actor_restarts", PyLong_FromLongLong(task.actor_restarts()));
+    set_item(d, "actor_restarts", PyLong_FromLongLong(context.actor_restarts));
     set_item(d, "handle_blob", py_bytes(actor->handle_blob()));
   }
   return PyErr_Occurred() ? nullptr : dict.release();
+}
+
+PyObject* task_to_dict(const worker::ExecutingTask& task) {
+  const proto::JobConfig& job = task.job_config();
+  return context_to_dict({.spec = &task.spec(), .actor = task.actor_spec(), .actor_restarts = task.actor_restarts(), .job_id = job.job_id(),
+                          .job_namespace = job.ray_namespace(), .gpu_ids = task.gpu_ids()}, task.id(), task.attempt(), true);
 }
 
 // ---- AsyncCall: one call of an asyncio actor, between its arrival and its reply
@@ -43,6 +54,9 @@ PyObject* task_to_dict(const worker::ExecutingTask& task) {
 struct AsyncCallObject {
   PyObject_HEAD
   worker::ExecutingTask* task;     // owned; null when answered
+  TaskId id;
+  int attempt;
+  const proto::TaskTemplate* spec; // as long as the process
   int group;                       // whose limit it counts against until then
   bool cancel_taken;
 };
@@ -114,8 +128,11 @@ PyObject* call_take_cancel(PyObject* self, PyObject*) {
 }
 
 PyObject* call_info(PyObject* self, PyObject*) {
-  if (!pending(self)) return nullptr;
-  return task_to_dict(*call_of(self)->task);
+  const AsyncCallObject* call = call_of(self);
+  if (call->task) return task_to_dict(*call->task);
+  PythonExecutor::Context context = g_executor->context();     // an asyncio task that outlived it
+  context.spec = call->spec;
+  return context_to_dict(context, call->id, call->attempt, true);
 }
 
 PyMethodDef kCallMethods[] = {
@@ -138,13 +155,27 @@ PyTypeObject AsyncCallType = {
     .tp_methods = kCallMethods,
 };
 
-PyObject* take_calls(PyObject*, PyObject*) {
-  auto started = g_executor->queue().take_all();
+// Of a group of the asyncio actor, by its number.
+bool read_group(PyObject* object, int* group) {
+  const int64_t number = PyLong_AsLongLong(object);
+  const auto count = static_cast<int64_t>(g_executor ? g_executor->queue().groups().size() : 0);
+  if (number < 0 || number >= count) return PyErr_Occurred() || PyErr_Format(PyExc_ValueError, "no such concurrency group"), false;
+  *group = static_cast<int>(number);
+  return true;
+}
+
+PyObject* take_calls(PyObject*, PyObject* of) {
+  int group;
+  if (!read_group(of, &group)) return nullptr;
+  auto started = g_executor->queue().take_all(group);
   PyPtr list(PyList_New(started.size()));
   for (size_t i = 0; list && i < started.size(); ++i) {
     auto* call = PyObject_New(AsyncCallObject, &AsyncCallType);
     if (!call) return nullptr;
     call->task = started[i].call.release();
+    call->id = call->task->id();
+    call->attempt = static_cast<int>(call->task->attempt());
+    call->spec = &call->task->spec();
     call->group = started[i].group;
     call->cancel_taken = false;
     PyList_SET_ITEM(list.get(), i, reinterpret_cast<PyObject*>(call));
@@ -152,9 +183,15 @@ PyObject* take_calls(PyObject*, PyObject*) {
   return list.release();
 }
 
-PyObject* take_cancel_news(PyObject*, PyObject*) { return PyBool_FromLong(g_executor->queue().take_cancel_news()); }
+PyObject* take_cancel_news(PyObject*, PyObject* of) {
+  int group;
+  return read_group(of, &group) ? PyBool_FromLong(g_executor->queue().take_cancel_news(group)) : nullptr;
+}
 
-PyObject* call_queue_fd(PyObject*, PyObject*) { return PyLong_FromLong(g_executor->queue().fd()); }
+PyObject* call_queue_fd(PyObject*, PyObject* of) {
+  int group;
+  return read_group(of, &group) ? PyLong_FromLong(g_executor->queue().fd(group)) : nullptr;
+}
 
 PyObject* run_worker(PyObject*, PyObject*) {
   worker::Worker* worker = g_runtime.worker.get();
@@ -168,6 +205,30 @@ PyObject* run_worker(PyObject*, PyObject*) {
   return PyLong_FromLong(code);
 }
 
+void (*g_python_handler)(int) = nullptr;
+std::atomic<worker::Worker*> g_ends{nullptr};     // when SIGTERM comes
+
+void on_terminate(int number) {
+  const int kept_errno = errno;
+  if (worker::Worker* worker = g_ends) worker->end_by_signal();
+  g_python_handler(number);
+  errno = kept_errno;
+}
+
+// SIGTERM ends this worker where no Python runs, too. After signal.signal(): the interpreter's handler is called as well.
+PyObject* end_on_sigterm(PyObject*, PyObject*) {
+  struct sigaction action{};
+  sigaction(SIGTERM, nullptr, &action);
+  if ((action.sa_flags & SA_SIGINFO) || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return PyErr_Format(PyExc_RuntimeError, "SIGTERM has no Python handler");
+  if (action.sa_handler != on_terminate) g_python_handler = action.sa_handler;
+  g_ends = g_runtime.worker.get();
+  action.sa_handler = on_terminate;
+  sigaction(SIGTERM, &action, nullptr);
+  Py_RETURN_NONE;
+}
+
+PyObject* in_task(PyObject*, PyObject*) { return PyBool_FromLong(current_task() != nullptr); }
+
 PyObject* flush_before_exit(PyObject*, PyObject*) {
   if (worker::Worker* worker = g_runtime.worker.get()) {
     GilRelease release;
@@ -176,11 +237,12 @@ PyObject* flush_before_exit(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// The instance, when the actor of this process leaves by itself and run_worker() has returned; None otherwise, and afterwards.
+PyObject* leaves_by_itself(PyObject*, PyObject*) { return PyBool_FromLong(g_runtime.worker && g_runtime.worker->leaves_by_itself()); }
+
+// The instance, when this process is an actor's and run_worker() has returned; None otherwise, and afterwards.
 PyObject* take_actor(PyObject*, PyObject*) {
-  worker::Worker* worker = g_runtime.worker.get();
   PyPtr instance;
-  if (g_executor && worker && worker->leaves_by_itself()) instance = g_executor->take_instance();
+  if (g_executor) instance = g_executor->take_instance();
   return instance ? instance.release() : Py_NewRef(Py_None);
 }
 
@@ -205,19 +267,28 @@ PyObject* task_info(PyObject*, PyObject*) {
   return task_to_dict(*current_task());
 }
 
+PyObject* process_info(PyObject*, PyObject*) {
+  if (!g_executor || !g_executor->context().spec) Py_RETURN_NONE;
+  return context_to_dict(g_executor->context(), g_executor->last_task(), 0, false);
+}
+
 PyMethodDef kFunctions[] = {
     {"run_worker", run_worker, METH_NOARGS, "Executes tasks until told to exit; returns the exit code."},
+    {"end_on_sigterm", end_on_sigterm, METH_NOARGS, "SIGTERM ends run_worker(), too, which returns -SIGTERM."},
+    {"in_task", in_task, METH_NOARGS, "Whether this thread executes a task."},
     {"flush_before_exit", flush_before_exit, METH_NOARGS, "Sends what this process has finished: it ends at once, without run_worker() returning."},
-    {"take_actor", take_actor, METH_NOARGS, "The actor's instance, which nothing of ours refers to any more; None when it is not to end gracefully."},
+    {"leaves_by_itself", leaves_by_itself, METH_NOARGS, "Whether run_worker() has returned because it was asked to, with everything answered."},
+    {"take_actor", take_actor, METH_NOARGS, "The actor's instance, which nothing of ours refers to any more; None in other processes."},
     {"run_pool_thread", run_pool_thread, METH_NOARGS, "The life of a thread of a threaded actor."},
-    {"take_calls", take_calls, METH_NOARGS, "The calls that the asyncio actor of this process is to start now."},
-    {"take_cancel_news", take_cancel_news, METH_NOARGS, "Whether calls were cancelled since the last time."},
-    {"call_queue_fd", call_queue_fd, METH_NOARGS, "Readable when take_calls() or take_cancel_news() has something."},
+    {"take_calls", take_calls, METH_O, "The calls of a concurrency group that the asyncio actor of this process is to start now."},
+    {"take_cancel_news", take_cancel_news, METH_O, "Whether calls were cancelled since this group's last question."},
+    {"call_queue_fd", call_queue_fd, METH_O, "Readable when take_calls() or take_cancel_news() has something."},
     {"log_marker", log_marker, METH_NOARGS, "The marker line of what ran last."},
     {"log_task", log_task, METH_NOARGS, "The marker line of the task that prints, ':task_id:' alone when none does."},
     {"take_cancel", take_cancel, METH_NOARGS, "Whether ray.cancel asked for the interrupt that just came."},
     {"task_cancelled", task_cancelled, METH_NOARGS, "Whether the task of this thread was cancelled."},
     {"task_info", task_info, METH_NOARGS, "The task of this thread as a dict; None outside of tasks."},
+    {"process_info", process_info, METH_NOARGS, "The same of this process, for threads that are no task's: its actor, its job, the resources of the task that began last. None before that."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -30,6 +30,8 @@ class RemoteFunction(_raylet.FunctionBase):
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
 
+    _OWN = frozenset(("_function", "_options", "_definition", "_signature", "_function_name", "__name__", "__qualname__", "__module__", "__doc__", "__wrapped__"))
+
     def __call__(self, *args, **kwargs):
         raise TypeError(f"Remote functions cannot be called directly. Instead of running '{self._function_name}()', try '{self._function_name}.remote()'.")
 
@@ -86,7 +88,8 @@ class RemoteFunction(_raylet.FunctionBase):
         self._bind(template, *self._signature.limits())
 
     def __reduce__(self):
-        return RemoteFunction, (self._function, self._options)
+        added = {name: value for name, value in self.__dict__.items() if name not in RemoteFunction._OWN}
+        return RemoteFunction, (self._function, self._options), added or None
 
 
 def make_remote_function(function, options: dict) -> RemoteFunction:

@@ -20,6 +20,8 @@ def _warn_driver(what: str):
 def function_name(task: dict) -> str:
     """Of a running task: module, class if there is one, bare name."""
     name = task["function_name"].rpartition(".")[2]
+    if not name:        # a thread of no task
+        return ""
     return f"{task['module']}.{task['class_name']}.{name}" if task["class_name"] else f"{task['module']}.{name}"
 
 
@@ -71,14 +73,14 @@ class RuntimeContext:
         return task["actor_name"] if task and "actor_id" in task else None
 
     def get_task_name(self) -> str | None:
-        """The `name` option of the running task, else the function's name or Class.method; '' in a worker's other threads; None on a driver."""
+        """The `name` option of the running task, else the function's name or Class.method; '' in threads of no task; None on a driver."""
         task = self._task("task name")
         if task:
             return task_name(task)
         return "" if global_worker.mode == WORKER_MODE else None
 
     def get_task_function_name(self) -> str | None:
-        """module.qualname of the running function or method."""
+        """module.qualname of the running function or method; '' in threads of no task."""
         task = self._task("task function name")
         if not task:
             return None

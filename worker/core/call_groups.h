@@ -43,14 +43,26 @@ class CallGroups {
 
   void add(int group, Call call) { groups_[group].waiting.push_back({++arrivals_, std::move(call)}); }
 
+  int size() const { return static_cast<int>(groups_.size()); }
+  std::vector<std::string> names() const {      // by number; "" is the default group's
+    std::vector<std::string> names(groups_.size());
+    for (const auto& [name, number] : numbers_) names[number] = name;
+    return names;
+  }
+
   // Of the groups with room, the call that came first. It counts as running until done().
   std::optional<Started> next() {
     int number = -1;
     for (int i = 0; i < static_cast<int>(groups_.size()); ++i) {
       if (groups_[i].startable() > 0 && (number < 0 || groups_[i].waiting.front().first < groups_[number].waiting.front().first)) number = i;
     }
-    if (number < 0) return std::nullopt;
+    return number < 0 ? std::nullopt : next(number);
+  }
+
+  // Of this group.
+  std::optional<Started> next(int number) {
     Group& group = groups_[number];
+    if (group.startable() == 0) return std::nullopt;
     std::optional<Started> started(Started{std::move(group.waiting.front().second), number});
     group.waiting.pop_front();
     ++group.running;
@@ -63,6 +75,7 @@ class CallGroups {
   }
 
   // How many calls next() would give now.
+  size_t startable(int group) const { return groups_[group].startable(); }
   size_t startable() const {
     size_t count = 0;
     for (const Group& group : groups_) count += group.startable();

@@ -1,5 +1,6 @@
 // Tasks in, replies out: the executing half of a worker.
 #include <fmt/core.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "worker/service/executing_task.h"
@@ -402,7 +403,7 @@ void Worker::Impl::leave(bool graceful) {
   }
   flush_records();
   loop->flush_all();
-  if (executing > 0) _exit(0);   // user code may never return
+  if (executing > 0 && !executor->end_running()) _exit(0);   // user code may never return
   request_exit(0);
 }
 
@@ -426,6 +427,11 @@ void Worker::Impl::require_group(const std::string& name) const {
   if (name.empty() || actor->spec().concurrency_groups().contains(name)) return;
   fmt::print(stderr, "A call named the concurrency group \"{}\", and the actor {} has none of that name.\n", name, actor->spec().class_name());
   _exit(1);
+}
+
+void Worker::Impl::end_by_signal() {
+  signalled_to_end = true;
+  loop->wake();
 }
 
 // Answers leave together, up to reply_flush_us after they were given: a process that ends at once would take them along.
@@ -452,13 +458,13 @@ int Worker::Impl::run(Executor& the_executor) {
   FatalSignals faults([this] { flush_before_exit(true); });
   Lock lock(mutex);
   int64_t now_us = 0;         // by the wall clock; 0: what happened since took time
-  while (!exiting && !stopping) {
+  while (!exiting && !stopping && !signalled_to_end) {
     auto task = next_task();
     if (!task) {
       if (exit_when_idle && may_leave()) break;
       // Replies of this burst leave together, then whoever has news for us is read right here.
       wait_until(lock, -1, [&] {
-        return exiting || stopping || (exit_when_idle && may_leave()) ||
+        return exiting || stopping || signalled_to_end || (exit_when_idle && may_leave()) ||
                std::any_of(incoming.begin(), incoming.end(), [](const auto& t) { return t->unready == 0; });
       });
       last_flush_us = now_us = 0;
@@ -490,7 +496,7 @@ int Worker::Impl::run(Executor& the_executor) {
   loop->flush_all();
   flush_records();
   loop->flush_all();
-  return exit_code;
+  return signalled_to_end ? -SIGTERM : exit_code;
 }
 
 // A process that is needed stays until a later call.

@@ -252,6 +252,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // ---- execute.cc
   int run(Executor& executor);
   void flush_before_exit(bool in_signal_handler);
+  void end_by_signal();
   void adopt_job(const proto::JobConfig& job);                                   // (L)
   void on_tasks(const std::shared_ptr<Link>& link, Bytes body);                  // (L)
   void on_take_back(const std::shared_ptr<Link>& link, Bytes body);              // (L)
@@ -394,6 +395,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool exiting = false, exit_when_idle = false;
   bool refusing = false;                         // exit_actor() was called: calls are neither started nor answered
   int exit_code = 0;
+  std::atomic<bool> signalled_to_end{false};
   pid_t pid = 0;                                 // of run()
   std::deque<std::shared_ptr<IncomingTask>> incoming;
   std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> exec_templates;

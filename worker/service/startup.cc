@@ -152,7 +152,7 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   if (!options.is_driver) {
     // Its node-manager is this worker's life.
     request_exit(1);
-    if (executing > 0) _exit(1);   // user code may never return
+    if (executing > 0 && !executor->end_running()) _exit(1);   // user code may never return
     return;
   }
   DriverLine line;

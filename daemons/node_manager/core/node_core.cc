@@ -11,7 +11,8 @@ namespace rt::node {
 namespace {
 constexpr int64_t kTickUs = 20'000;
 constexpr int64_t kReapGraceUs = 2'000'000;
-constexpr int64_t kDismissGraceUs = 250'000;
+constexpr int64_t kDismissGraceUs = 1'000'000;      // for user code to clean up
+constexpr int64_t kKillGraceUs = 250'000;           // for what was recorded to be sent
 constexpr size_t kMaxReportedDemands = 100;
 }  // namespace
 
@@ -69,7 +70,8 @@ void NodeCore::reap_overdue(Now now) {
       if (more >= 0 && age > settings_.worker_register_timeout_ms * 1000 + more) late.push_back(id);
     }
     if (worker->state == WorkerState::kDying && worker->forced && age > kReapGraceUs) lost.push_back(id);
-    if (worker->state == WorkerState::kDying && worker->dismissed && !worker->forced && age > kDismissGraceUs) stubborn.push_back(id);
+    const int64_t grace = worker->intent.kind() == proto::ExitInfo::KILLED_BY_USER ? kKillGraceUs : kDismissGraceUs;
+    if (worker->state == WorkerState::kDying && worker->dismissed && !worker->forced && age > grace) stubborn.push_back(id);
   }
   for (const WorkerId& id : stubborn) {
     Worker& worker = *pool_.find(id);

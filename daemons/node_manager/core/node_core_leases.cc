@@ -277,7 +277,8 @@ void NodeCore::return_lease(OwnerId owner, LeaseId id, bool worker_failed, Now n
   if (!lease || lease->owner != owner) return;
   Worker& worker = *pool_.find(lease->worker);
   if (worker_failed) {
-    end_worker(worker, proto::ExitInfo::UNKNOWN, "the connection between it and the owner of its task broke", now);
+    // Mostly it leaves by itself, after its last call.
+    dismiss_worker(worker, proto::ExitInfo::UNKNOWN, "the connection between it and the owner of its task broke", now);
   } else {
     end_lease(id, true, now);
   }

@@ -1,4 +1,5 @@
-"""What an actor is owed that leaves by itself: its last handle went, exit_actor(), __ray_terminate__. One that is killed, or whose job ended, gets nothing of it."""
+"""What an actor is owed that leaves by itself: its last handle went, exit_actor(), __ray_terminate__, a SIGTERM while it is idle. One that is killed, or whose job
+ended, gets nothing of it. A worker of tasks that leaves, or gets a SIGTERM, runs what was registered with atexit."""
 from __future__ import annotations
 
 import sys
@@ -6,27 +7,45 @@ import sys
 from ray import _raylet
 
 _PATIENCE_S = 120.0     # for all of it; then the process ends, and its log says where it was
+_callbacks_before = 0
 
 
 def run_hooks():
-    """__ray_shutdown__, then __del__ by dropping the instance, then what the actor registered with atexit. Failures go to stderr. Nothing in other processes."""
+    """An actor's __ray_shutdown__, then its __del__ by dropping the instance, then what this process registered with atexit. Failures go to stderr."""
     instance = _raylet.take_actor()
-    if instance is None:
-        return
+    if instance is not None:
+        import gc
+        _limit_time()
+        hook = getattr(instance, "__ray_shutdown__", None)
+        if hook is not None:
+            try:
+                _wait_for(hook())
+            except BaseException:
+                import traceback
+                traceback.print_exc()
+        hook = instance = None
+        gc.collect()
+    run_exit_functions()
+
+
+def run_exit_functions():
+    """What user code registered with atexit."""
     import atexit
+    if atexit._ncallbacks() > _callbacks_before:
+        _limit_time()
+        atexit._run_exitfuncs()
+
+
+def note_exit_functions():
+    """Those that are there now are not the program's."""
+    global _callbacks_before
+    import atexit
+    _callbacks_before = atexit._ncallbacks()
+
+
+def _limit_time():
     import faulthandler
-    import gc
     faulthandler.dump_traceback_later(_PATIENCE_S, exit=True, file=2)
-    hook = getattr(instance, "__ray_shutdown__", None)
-    if hook is not None:
-        try:
-            _wait_for(hook())
-        except BaseException:
-            import traceback
-            traceback.print_exc()
-    hook = instance = None
-    gc.collect()
-    atexit._run_exitfuncs()
 
 
 def _wait_for(result):

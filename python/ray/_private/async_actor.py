@@ -1,4 +1,4 @@
-"""The event loop of an asyncio actor. Calls arrive in a queue without the GIL; one wake-up of the loop starts all that wait."""
+"""The event loops of an asyncio actor, one for each of its concurrency groups. Calls arrive in a queue without the GIL; one wake-up of the loop starts all that wait."""
 from __future__ import annotations
 
 import asyncio
@@ -12,9 +12,10 @@ _warned = False
 
 
 class ActorLoop:
-    """Runs in its own thread until the process ends. How many coroutines run at a time is the queue's affair (worker/core/call_groups.h)."""
+    """One group's. Runs in its own thread until the process ends. How many coroutines run at a time is the queue's affair (worker/core/call_groups.h)."""
 
-    def __init__(self):
+    def __init__(self, group: int):
+        self.group = group
         self.loop = asyncio.new_event_loop()
         self.tasks: dict = {}     # call -> asyncio.Task
         self.cancelled: set = set()     # calls whose task was told: whatever it makes of that, its caller gets the cancellation
@@ -22,13 +23,13 @@ class ActorLoop:
     def run(self):
         asyncio.set_event_loop(self.loop)
         _raylet.mark_event_loop_thread()
-        self.loop.add_reader(_raylet.call_queue_fd(), self.drain)
+        self.loop.add_reader(_raylet.call_queue_fd(self.group), self.drain)
         self.loop.run_forever()
 
     def drain(self):
-        for call in _raylet.take_calls():
+        for call in _raylet.take_calls(self.group):
             self.start(call)
-        if _raylet.take_cancel_news():
+        if _raylet.take_cancel_news(self.group):
             for call, task in list(self.tasks.items()):
                 if call.take_cancel():
                     self.cancelled.add(call)
@@ -78,14 +79,16 @@ class ActorLoop:
         self.tasks.pop(call, None)
 
 
-actor_loop: asyncio.AbstractEventLoop | None = None
+actor_loop: asyncio.AbstractEventLoop | None = None      # of the default group
 
 
-def start():
+def start(groups: list[str]):
+    """The names of the groups by number, that of the default group is "". The constructor runs in the default group's loop."""
     global actor_loop
-    actor = ActorLoop()
-    actor_loop = actor.loop
-    threading.Thread(target=actor.run, name="ray_asyncio", daemon=True).start()
+    for number, name in enumerate(groups):
+        actor = ActorLoop(number)
+        actor_loop = actor_loop or actor.loop
+        threading.Thread(target=actor.run, name=f"AsyncIO Thread: {name or 'default'}", daemon=True).start()
 
 
 def warn_blocking_get():

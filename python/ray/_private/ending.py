@@ -1,4 +1,5 @@
-"""A worker that ends itself, by os._exit() or a signal, sends the results of its finished tasks before.
+"""How a worker ends. One that ends itself, by os._exit() or a signal, sends the results of its finished tasks before; one that gets a SIGTERM, or whose task calls
+sys.exit(), lets user code clean up.
 
 Results leave together, a fraction of a millisecond after they were given. A process that ends at once would take the last ones along, and their tasks would
 run again, or fail. What a fault ends is seen to in C++ (worker/service/fatal_signals.h).
@@ -8,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import sys
 
 from ray import _raylet
 
@@ -57,3 +59,50 @@ def install():
     os.kill = _kill(os.kill)
     os.killpg = _killpg(os.killpg)
     signal.raise_signal = _raise(signal.raise_signal)
+
+
+class Terminated(SystemExit):
+    """SIGTERM, as the running task sees it."""
+
+
+_terminated = False
+
+
+def _on_sigterm(signum, frame):
+    """Once: the node-manager may say it again while the task cleans up. Where no task runs in this thread, run_worker() returns instead."""
+    global _terminated
+    if not _terminated and _raylet.in_task():
+        _terminated = True
+        raise Terminated(1)
+
+
+def install_sigterm():
+    """When this process is connected."""
+    signal.signal(signal.SIGTERM, _on_sigterm)
+    _raylet.end_on_sigterm()
+
+
+def end_process(error: SystemExit, code: int):
+    """A task's SystemExit: the interpreter would run exit functions, and end."""
+    from ray._private.actor_end import run_exit_functions
+    run_exit_functions()
+    if isinstance(error, Terminated):
+        die_by_signal(signal.SIGTERM)
+    _flush()
+    os._exit(code)
+
+
+def die_by_signal(number: int):
+    """As if nothing had handled it: who waits for this process is to know what ended it."""
+    _flush()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)      # it is blocked
+
+
+def _flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass

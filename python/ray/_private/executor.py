@@ -50,6 +50,20 @@ def load_function(key: bytes, blob: bytes):
     return function
 
 
+def load_constructor(key: bytes, blob: bytes):
+    """What makes an actor: its class, or for one whose __init__ is a coroutine function another, whose result is the instance."""
+    from ray._private.signature import is_coroutine
+    cls = load_function(key, blob)
+    if not is_coroutine(cls.__init__):
+        return cls
+
+    async def construct(*args, **kwargs):
+        instance = cls.__new__(cls, *args, **kwargs)
+        await instance.__init__(*args, **kwargs)
+        return instance
+    return construct
+
+
 def load_retry_types(blob: bytes) -> tuple:
     import pickle
     return tuple(pickle.loads(blob))
@@ -148,9 +162,8 @@ def exit_reason(error: BaseException, is_actor: bool):
             if code is not None and not isinstance(code, int):
                 print(code, file=sys.stderr)
                 code = 1
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code or 0)
+            from ray._private.ending import end_process
+            end_process(error, code or 0)
         reason = "sys.exit() was called"
     else:
         return None

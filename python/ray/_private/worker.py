@@ -106,16 +106,14 @@ def is_initialized() -> bool:
 
 
 def current_task_info() -> dict | None:
-    """The running task, also inside coroutines of asyncio actors; None on drivers and in other threads."""
+    """The running task, also inside coroutines of asyncio actors. In other threads what the process is: its actor, its job, the resources and the id of the task
+    that began last, and no names. None on drivers."""
     info = _raylet.task_info()
     if info is None and "ray._private.async_actor" in sys.modules:
         call = sys.modules["ray._private.async_actor"].current_call.get()
         if call is not None:
-            try:
-                info = call.info()
-            except RuntimeError:
-                return None
-    return info
+            return call.info()
+    return info or _raylet.process_info()
 
 
 def put(value, *, _owner=None, _tensor_transport=None):

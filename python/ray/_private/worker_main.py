@@ -20,7 +20,7 @@ import ray.exceptions
 import ray.remote_function
 import ray.runtime_context  # noqa: F401
 from ray import _raylet
-from ray._private import ending, executor, service_thread, worker
+from ray._private import actor_end, ending, executor, service_thread, worker
 
 
 def _limit(name: str, default: int) -> int:
@@ -259,6 +259,7 @@ def main(args: dict) -> int:
     to make an environment first.
     """
     ending.install()
+    actor_end.note_exit_functions()
     sys.stdout = sys.__stdout__ = MarkedStream(1)
     sys.stderr = sys.__stderr__ = MarkedStream(2)
     signal.signal(signal.SIGINT, _on_interrupt)
@@ -278,9 +279,12 @@ def main(args: dict) -> int:
         "worker_id": bytes.fromhex(args["worker_id"]),
         "node_manager_socket": args["node_manager_socket"],
     })
+    ending.install_sigterm()
     code = _raylet.run_worker()
-    from ray._private.actor_end import run_hooks
-    run_hooks()
+    if code < 0 or _raylet.leaves_by_itself():
+        actor_end.run_hooks()
+    if code < 0:
+        ending.die_by_signal(-code)
     sys.stdout.flush()
     sys.stderr.flush()
     return code

@@ -176,7 +176,7 @@ TEST_F(NodeCoreTest, AnOwnersEndReturnsItsLeasesAndEndsTheirWorkers) {
   sink.exits.clear();
   sink.spawns.clear();   // the warm ones are replaced
   EXPECT_TRUE(sink.kills.empty());
-  time_us += 300'000;   // asked, not gone: killed
+  time_us += 1'100'000;   // asked, not gone: killed
   core->tick(now());
   EXPECT_EQ(sink.kills.size(), 2u);
   sink.kills.clear();
@@ -211,6 +211,11 @@ TEST_F(NodeCoreTest, ALeaseReturnedAsFailedEndsItsWorker) {
   want(1, demand(1));
   auto lease = take_grant();
   give_back(lease, true);
+  EXPECT_TRUE(sink.kills.empty());       // it leaves after its last call, or is told to
+  EXPECT_EQ(sink.exits.size(), 1u);
+  sink.exits.clear();
+  time_us += 1'100'000;
+  core->tick(now());
   EXPECT_EQ(RecordingSink::take(sink.kills), worker_of(lease));
   start_worker();
   core->return_lease(1, 4711, false, now());   // an unknown lease is somebody's mistake, not a crash

@@ -48,6 +48,20 @@ TEST_F(CallGroupsTest, TheCallThatCameFirstStartsFirst) {
   EXPECT_EQ(start(), (std::vector<int>{1, 2, 3, 4}));
 }
 
+TEST_F(CallGroupsTest, AGroupStartsItsOwn) {
+  groups.configure(1, {{"b", 1}, {"a", 2}});
+  EXPECT_EQ(groups.names(), (std::vector<std::string>{"", "a", "b"}));
+  const int a = groups.find("a");
+  add(0, 1);
+  for (int call : {2, 3, 4}) add(a, call);
+  EXPECT_EQ(groups.startable(a), 2u);
+  EXPECT_EQ(*groups.next(a)->call, 2);
+  EXPECT_EQ(*groups.next(a)->call, 3);
+  EXPECT_FALSE(groups.next(a));
+  EXPECT_FALSE(groups.next(groups.find("b")));
+  EXPECT_EQ(start(), std::vector<int>{1});
+}
+
 TEST_F(CallGroupsTest, WhatWaitsCanBeTaken) {
   groups.configure(1, {{"a", 1}});
   for (int call : {1, 2}) add(0, call);
