@@ -285,6 +285,11 @@ class ActorClass:
         return self._known
 
     @property
+    def _default_options(self) -> dict:
+        """The options it was made with."""
+        return dict(self._options)
+
+    @property
     def _definition(self) -> Definition:
         return self._facts()[0]
 

@@ -32,6 +32,11 @@ class RemoteFunction(_raylet.FunctionBase):
 
     _OWN = frozenset(("_function", "_options", "_definition", "_signature", "_function_name", "__name__", "__qualname__", "__module__", "__doc__", "__wrapped__"))
 
+    @property
+    def _default_options(self) -> dict:
+        """The options it was made with."""
+        return dict(self._options)
+
     def __call__(self, *args, **kwargs):
         raise TypeError(f"Remote functions cannot be called directly. Instead of running '{self._function_name}()', try '{self._function_name}.remote()'.")
 

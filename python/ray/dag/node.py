@@ -75,7 +75,8 @@ class DAGNode:
         import warnings
 
         from ray.dag.inputs import InputNode, input_of
-        warnings.warn("DAGNode.execute() is deprecated and will be removed in a future release.", DeprecationWarning, stacklevel=2)
+        from ray.util.annotations import RayDeprecationWarning
+        warnings.warn("DAGNode.execute() is deprecated and will be removed in a future release.", RayDeprecationWarning, stacklevel=2)
         order = self._all()
         assert sum(isinstance(node, InputNode) for node in order) <= 1, "Each DAG should only have one unique InputNode."
         given = input_of(args, kwargs)
