@@ -12,6 +12,7 @@ import signal
 import sys
 
 from ray import _raylet
+from ray._private import sigterm
 
 
 def _exit(original):
@@ -78,7 +79,7 @@ def _on_sigterm(signum, frame):
 
 def install_sigterm():
     """When this process is connected."""
-    signal.signal(signal.SIGTERM, _on_sigterm)
+    sigterm.install(_on_sigterm)
     _raylet.end_on_sigterm()
 
 

@@ -210,42 +210,12 @@ def _install_sigterm_handler():
         logging.getLogger("ray").warning("ray.init() was called outside of the main thread: no SIGTERM handler is installed, so workers may not be stopped cleanly by it.")
         return
     if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, None):
-        signal.signal(signal.SIGTERM, _leave)
-        global _at_fork_registered
-        if not _at_fork_registered:
-            _at_fork_registered = True
-            os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+        from ray._private import sigterm
+        sigterm.install(_leave)
 
 
 def _leave(signum, frame):
     sys.exit(signum)
-
-
-# Forked children (of a multiprocessing.Pool, say) end by SIGTERM as if there were no handler: unwinding their parent's program is not theirs to do, and a
-# Python handler loses the signal that comes while the interpreter is being set up in the child.
-_at_fork_registered = False
-_held_back = False
-
-
-def _before_fork():
-    import signal
-    global _held_back
-    _held_back = signal.getsignal(signal.SIGTERM) is _leave and signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
-
-
-def _after_fork_in_parent():
-    global _held_back
-    if _held_back:
-        import signal
-        _held_back = False
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
-
-
-def _after_fork_in_child():
-    if _held_back:
-        import signal
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _after_fork_in_parent()
 
 
 def _configure_logging(level, fmt):
