@@ -5,6 +5,46 @@
 namespace rt::python {
 namespace {
 
+// ---- profilers
+
+// The interpreter tells profilers of calls of its own kinds of C functions only, so these are told of here. Other versions have other means, or none.
+#if (PY_VERSION_HEX >> 16) == 0x030B
+PyMethodDef kRemoteMethod = {"remote", [](PyObject*, PyObject*) -> PyObject* { return nullptr; }, METH_VARARGS, nullptr};     // its name is what profilers look at
+
+bool tell_profiler(PyThreadState* thread, int event, PyObject* function) {
+  if (!thread->c_profilefunc || thread->tracing) return true;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyThreadState_EnterTracing(thread);
+  const bool ok = thread->c_profilefunc(thread->c_profileobj, PyEval_GetFrame(), event, function) == 0;
+  PyThreadState_LeaveTracing(thread);
+  if (ok) {
+    PyErr_Restore(type, value, traceback);
+  } else {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+  }
+  return ok;
+}
+
+PyObject* submit_profiled(Submit submit, PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  PyThreadState* thread = PyThreadState_Get();
+  PyPtr method(PyCFunction_NewEx(&kRemoteMethod, function, nullptr));
+  if (!method || !tell_profiler(thread, PyTrace_C_CALL, method.get())) return nullptr;
+  PyPtr result(submit(function, args, count, names));
+  if (!tell_profiler(thread, result ? PyTrace_C_RETURN : PyTrace_C_EXCEPTION, method.get())) return nullptr;
+  return result.release();
+}
+
+PyObject* submit_call(Submit submit, PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  if (PyThreadState_Get()->c_profilefunc) [[unlikely]] return submit_profiled(submit, function, args, count, names);
+  return submit(function, args, count, names);
+}
+#else
+PyObject* submit_call(Submit submit, PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names) { return submit(function, args, count, names); }
+#endif
+
 // ---- RemoteCall: what `f.remote` is when it is not called at once
 
 struct CallObject {
@@ -16,8 +56,8 @@ struct CallObject {
 
 CallObject* call_of(PyObject* object) { return reinterpret_cast<CallObject*>(object); }
 
-PyObject* call_remote(PyObject* self, PyObject* const* args, size_t count, PyObject* names) {
-  return call_of(self)->submit(call_of(self)->function, args, PyVectorcall_NARGS(count), names);
+PyObject* call_remote(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  return submit_call(call_of(self)->submit, call_of(self)->function, args, PyVectorcall_NARGS(flags), names);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -105,8 +145,10 @@ PyObject* call_attribute(PyObject* self, PyObject* const* args, size_t flags, Py
   if (count < 1 || !PyObject_TypeCheck(args[0], attribute_of(self)->owner)) {
     return PyErr_Format(PyExc_TypeError, "remote() is a method of remote functions");
   }
-  return attribute_of(self)->submit(args[0], args + 1, count - 1, names);
+  return submit_call(attribute_of(self)->submit, args[0], args + 1, count - 1, names);
 }
+
+PyObject* attribute_repr(PyObject* self) { return PyUnicode_FromFormat("<method 'remote' of '%s' objects>", attribute_of(self)->owner->tp_name); }
 
 PyObject* get(PyObject* self, PyObject* function, PyObject*) {
   if (!function) return Py_NewRef(self);
@@ -123,6 +165,7 @@ PyTypeObject AttributeType = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "ray._raylet.RemoteAttribute",
     .tp_basicsize = sizeof(AttributeObject),
     .tp_vectorcall_offset = offsetof(AttributeObject, vectorcall),
+    .tp_repr = attribute_repr,
     .tp_call = PyVectorcall_Call,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_doc = "Submits a task that calls the function with these arguments; returns its ObjectRef (a list of them for num_returns > 1).",

@@ -396,6 +396,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool refusing = false;                         // exit_actor() was called: calls are neither started nor answered
   int exit_code = 0;
   std::atomic<bool> signalled_to_end{false};
+  bool end_told = false;                       // to the task that waits
   pid_t pid = 0;                                 // of run()
   std::deque<std::shared_ptr<IncomingTask>> incoming;
   std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> exec_templates;

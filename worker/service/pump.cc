@@ -26,7 +26,8 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us, const std::func
   for (;;) {
     refs->drain_releases();
     if (done()) break;
-    if (may_block && t_current_task->take_interrupt()) {
+    const bool ends = may_block && signalled_to_end && !std::exchange(end_told, true);     // the signal came while this thread was not in the kernel
+    if (ends || (may_block && t_current_task->take_interrupt())) {
       result = Waited::kInterrupted;
       break;
     }
