@@ -212,6 +212,8 @@ std::optional<int> CommandLine::read(const Words& words) {
 std::optional<int> CommandLine::check_values() const {
   for (const auto& place : info_.positionals) {
     if (place.required && !has(place.name)) return usage(fmt::format("{} is missing", place.name));
+    // Of an unset variable of a script.
+    if (place.required && get(place.name).empty()) return usage(fmt::format("{} is empty", place.name));
   }
   for (const auto& option : info_.options) {
     if (option.choices.empty() || !has(option.name)) continue;

@@ -117,6 +117,7 @@ class RpcJobServer final : public JobServer {
     operator api_json::Json() && { return std::move(json); }
   };
   Result<Row> driver(const std::string& id) {
+    if (id.empty()) return make_error(Code::kInvalid, "the id of the job is empty");
     RT_ASSIGN(auto rows, jobs());
     for (api_json::Json& row : rows) {
       if (text_of(row, "job_id") == id) return Row{std::move(row)};

@@ -227,6 +227,19 @@ def test_a_job_can_be_left_and_stopped(running):
     assert eventually(lambda: not any("sleep 1000" in line for line in running.processes()))
 
 
+@pytest.mark.parametrize("seconds, ends", [("30", "cleaned up\n"), ("0.3", "term\n")])
+def test_a_job_that_is_stopped_may_clean_up(running, seconds, ends):
+    """The shell that started it dies of the signal at once."""
+    name = "clean-" + ends.split()[0]
+    program = ("import signal, sys, time; cleans_up = lambda *_: (print('term', flush=True), time.sleep(1), print('cleaned up', flush=True), sys.exit(0)); "
+               "signal.signal(signal.SIGTERM, cleans_up); print('ready', flush=True); time.sleep(1000)")
+    running.ok("job", "submit", "--no-wait", "--submission-id", name, "--runtime-env-json", json.dumps({"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": seconds}}), "--", "python", "-c", program)
+    assert eventually(lambda: "ready\n" in running.ok("job", "logs", name))
+    assert f"Job '{name}' was stopped" in running.ok("job", "stop", name)
+    assert running.ok("job", "logs", name).endswith(ends)
+    assert not any("cleans_up" in line for line in running.processes())
+
+
 def test_jobs_that_do_not_exist(running):
     for command in ("status", "logs", "stop", "delete"):
         assert "nobody" in running.fails("job", command, "nobody")
@@ -244,6 +257,8 @@ def test_jobs_that_do_not_exist(running):
     (["job", "submit", "--", "echo", "\udcff"], 1, "the command is not valid UTF-8"),
     (["job", "submit", "--submission-id", "\udcff", "--", "true"], 1, "the submission id is not valid UTF-8"),
     (["job", "status"], 2, "ID is missing"),
+    (["job", "stop", ""], 2, "ID is empty"),
+    (["job", "delete", ""], 2, "ID is empty"),
     (["start"], 1, "--head to start a cluster"),
     (["start", "--head", "--resources", "{bad"], 1, "--resources is '{bad'"),
     (["start", "--head", "--resources", "[1]"], 1, "--resources is '[1]'"),

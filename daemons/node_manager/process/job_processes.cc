@@ -67,6 +67,7 @@ JobProcesses::JobProcesses(net::Loop& loop, Reaper& reaper, Options options, Rep
 JobProcesses::~JobProcesses() {
   for (auto& [id, job] : jobs_) {
     if (job.kill_timer) loop_.cancel(job.kill_timer);
+    if (job.group_timer) loop_.cancel(job.group_timer);
     reaper_.watch(job.process.pid, [](int) {});
     signal_group(job.process, SIGKILL);
   }
@@ -134,12 +135,38 @@ Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<st
   return {};
 }
 
+// The shell dies of the signal that its children clean up after.
 void JobProcesses::exited(const std::string& submission_id, int status) {
   auto it = jobs_.find(submission_id);
   if (it == jobs_.end()) return;
+  if (!it->second.stopping || it->second.killed) return finish(submission_id, status);
+  it->second.ended = status;
+  wait_for_group(submission_id);
+}
+
+void JobProcesses::wait_for_group(const std::string& submission_id) {
+  constexpr int64_t kPollUs = 20'000;
+  Job& job = jobs_.at(submission_id);
+  if (!group_exists(job.process)) return finish(submission_id, *job.ended);
+  job.group_timer = loop_.run_after(kPollUs, [this, submission_id] {
+    jobs_.at(submission_id).group_timer = 0;
+    wait_for_group(submission_id);
+  });
+}
+
+void JobProcesses::kill(const std::string& submission_id) {
+  Job& job = jobs_.at(submission_id);
+  job.killed = true;
+  signal_group(job.process, SIGKILL);
+  if (job.ended) finish(submission_id, *job.ended);
+}
+
+void JobProcesses::finish(const std::string& submission_id, int status) {
+  auto it = jobs_.find(submission_id);
   Job job = std::move(it->second);
   jobs_.erase(it);
   if (job.kill_timer) loop_.cancel(job.kill_timer);
+  if (job.group_timer) loop_.cancel(job.group_timer);
   // What the shell left behind in its group ends with it.
   signal_group(job.process, SIGKILL);
   JobOutput& output = *outputs_.at(submission_id);
@@ -182,16 +209,20 @@ bool JobProcesses::stop(const std::string& submission_id) {
     auto found = jobs_.find(submission_id);
     if (found == jobs_.end()) return;
     found->second.kill_timer = 0;
-    signal_group(found->second.process, SIGKILL);
+    kill(submission_id);
   });
   return true;
 }
 
 void JobProcesses::stop_all(int signal) {
+  std::vector<std::string> ids;
   for (auto& [id, job] : jobs_) {
     job.stopping = true;
-    signal_group(job.process, signal);
+    ids.push_back(id);
+    if (signal != SIGKILL) signal_group(job.process, signal);
   }
+  if (signal != SIGKILL) return;
+  for (const std::string& id : ids) kill(id);
 }
 
 Result<JobProcesses::Chunk> JobProcesses::read_log(const std::string& submission_id, int64_t offset, int64_t max_bytes) const {

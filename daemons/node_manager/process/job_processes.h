@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/net/loop.h"
@@ -52,6 +53,9 @@ class JobProcesses {
     ProcessId process;
     bool makes_environment = false;   // a program of ours comes before the entrypoint
     bool stopping = false;
+    bool killed = false;              // it had its time to stop
+    std::optional<int> ended;         // of one that is stopping: the shell's status, while what it started still cleans up
+    net::Loop::TimerId group_timer = 0;
     int stop_signal = 0;
     int64_t stop_grace_us = 0;
     net::Loop::TimerId kill_timer = 0;
@@ -60,6 +64,9 @@ class JobProcesses {
   void forget_output(const std::string& submission_id);
   std::map<std::string, std::string> environment(const std::map<std::string, std::string>& requested) const;
   void exited(const std::string& submission_id, int status);
+  void wait_for_group(const std::string& submission_id);
+  void finish(const std::string& submission_id, int status);
+  void kill(const std::string& submission_id);
 
   net::Loop& loop_;
   Reaper& reaper_;

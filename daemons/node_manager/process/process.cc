@@ -218,6 +218,8 @@ void signal_group(const ProcessId& leader, int signal) {
   if (leader.pid > 1) ::kill(-leader.pid, signal);
 }
 
+bool group_exists(const ProcessId& leader) { return leader.pid > 1 && (::kill(-leader.pid, 0) == 0 || errno == EPERM); }
+
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 std::string file_tail(const std::string& path, int max_lines, size_t max_bytes) {

@@ -41,6 +41,7 @@ Result<ProcessId> spawn_process(const SpawnOptions& options);
 bool signal_process(const ProcessId& process, int signal);
 // To every process of the group that a new_session child leads; only while the leader has not been reaped.
 void signal_group(const ProcessId& leader, int signal);
+bool group_exists(const ProcessId& leader);      // whether the group has a process, its leader or another
 
 // Orphaned descendants become this process's children, to be reaped by it.
 void become_subreaper();
