@@ -1,5 +1,5 @@
-"""What an actor is owed that leaves by itself: its last handle went, exit_actor(), __ray_terminate__, a SIGTERM while it is idle. One that is killed, or whose job
-ended, gets nothing of it. A worker of tasks that leaves, or gets a SIGTERM, runs what was registered with atexit."""
+"""What an actor is owed that leaves by itself: its last handle went, exit_actor(), __ray_terminate__, a SIGTERM while it is idle. One that is killed, or is idle
+when its job ends, gets nothing of it. A worker of tasks that leaves, or gets a SIGTERM, runs what was registered with atexit."""
 from __future__ import annotations
 
 import sys
