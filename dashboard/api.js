@@ -42,6 +42,8 @@ export async function list(resource, { detail = true, limit = 10000, filters = [
   return { rows: found.result, notes };
 }
 
+export async function signOut() { await fetch("api/sign_out", { method: "POST" }); }
+
 export async function signInWith(token) {
   const answer = await fetch("api/authenticate", { method: "POST", headers: { Authorization: `Bearer ${token}` } });
   if (!answer.ok) throw new Error(await reason(answer));

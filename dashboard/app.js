@@ -1,5 +1,5 @@
 // The page: tabs, sign-in, and a view that is refreshed while it is open.
-import { json, onUnauthorized, signInWith } from "./api.js";
+import { json, onUnauthorized, signInWith, signOut } from "./api.js";
 import { el } from "./dom.js";
 import * as views from "./views.js";
 
@@ -32,6 +32,13 @@ document.getElementById("login-form").addEventListener("submit", async (event) =
   }
 });
 onUnauthorized(signIn);
+
+const signOutButton = document.getElementById("sign-out");
+signOutButton.addEventListener("click", async () => {
+  await signOut();
+  location.reload();
+});
+json("api/authentication_mode").then((mode) => { signOutButton.hidden = mode.authentication_mode !== "token"; }, () => {});
 
 function open() {
   const [name, query] = location.hash.slice(1).split("?");

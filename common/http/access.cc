@@ -9,6 +9,7 @@ namespace {
 
 constexpr char kMissing[] = "Unauthorized: Missing authentication token";
 constexpr char kWrong[] = "Forbidden: Invalid authentication token";
+constexpr char kSessionReads[] = "Forbidden: the session of a browser may only read; this takes the token";
 constexpr std::string_view kBearer = "Bearer ";
 
 // The value of a cookie; empty without it.
@@ -50,7 +51,7 @@ bool is_from_another_origin(const Request& request) {
 
 // The browser showed the token by itself.
 bool is_known_by_cookie(const Request& request) {
-  return !request.has_header("Authorization") && !request.has_header("X-Ray-Authorization") && !cookie(request, kTokenCookie).empty();
+  return !request.has_header("Authorization") && !request.has_header("X-Ray-Authorization") && !token_cookie(request).empty();
 }
 
 }  // namespace
@@ -61,16 +62,22 @@ bool same_secret(const std::string& a, const std::string& b) {
   return different == 0;
 }
 
-Refusal check_token(const Request& request, const std::string& token) {
+std::string token_cookie(const Request& request) { return cookie(request, kTokenCookie); }
+
+bool reads_only(const Request& request) { return request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS"; }
+
+Refusal check_token(const Request& request, const std::string& token, const Sessions& sessions, int64_t now_s) {
   if (token.empty()) return {};
   for (const char* header : {"Authorization", "X-Ray-Authorization"}) {
     std::string given = request.get_header_value(header);
     if (given.empty()) continue;
     return given.starts_with(kBearer) && same_secret(given.substr(kBearer.size()), token) ? Refusal{} : Refusal{403, kWrong};
   }
-  std::string given = cookie(request, kTokenCookie);
+  const std::string given = token_cookie(request);
   if (given.empty()) return {401, kMissing};
-  return same_secret(given, token) ? Refusal{} : Refusal{403, kWrong};
+  if (same_secret(given, token)) return {};
+  if (!sessions.knows(given, now_s)) return {403, kWrong};
+  return reads_only(request) ? Refusal{} : Refusal{403, kSessionReads};
 }
 
 bool is_browser(const Request& request) {
@@ -90,8 +97,8 @@ Refusal check_browser(const Request& request, bool websocket) {
   if (said || (is_from_another_origin(request) && (websocket || is_known_by_cookie(request)))) {
     return {403, "Forbidden: this request comes from a page of another site"};
   }
-  bool signs_in = request.method == "POST" && request.path == "/api/authenticate";
-  if (request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS" || signs_in) return {};
+  const bool signs = request.method == "POST" && (request.path == "/api/authenticate" || request.path == "/api/sign_out");
+  if (reads_only(request) || signs) return {};
   return {405, fmt::format("'{}' method not allowed for browser traffic.", request.method)};
 }
 

@@ -13,9 +13,11 @@
 #include <regex>
 #include <thread>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/http/access.h"
 #include "common/http/body.h"
+#include "common/http/head.h"
 #include "common/http/stream.h"
 #include "common/net/sockets.h"
 #include "common/tls/channel.h"
@@ -53,6 +55,11 @@ const char* reason(int status) {
   }
 }
 
+// Of a connection that ends with it.
+std::string last_answer(int status, std::string_view body) {
+  return fmt::format("HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", status, reason(status), body.size(), body);
+}
+
 Refusal check_path(const Request& request) { return request.path.size() <= kMaxPathBytes ? Refusal{} : Refusal{414, "414: URI Too Long"}; }
 
 // A body that is not read ends the connection.
@@ -85,6 +92,7 @@ struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
   ServerOptions options;
   std::vector<Route> routes;
   std::atomic<bool> ending{false};
+  Sessions sessions;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -120,12 +128,14 @@ void Server::Impl::set_up() {
   Delete(".*", whole);
   Patch(".*", whole);
   set_pre_routing_handler([](const Request& request, Response& response) {
-    // PRI: its body would be read before anybody is asked.
-    const Refusal refusal = request.method == "PRI" ? Refusal{405, "405: Method Not Allowed"} : check_path(request);
+    const Refusal refusal = check_path(request);
     if (refusal.status == 0) return HandlerResponse::Unhandled;
     leave_body(response);
     text(response, refusal.status, refusal.text);
     return HandlerResponse::Handled;
+  });
+  set_post_routing_handler([](const Request&, Response& response) {
+    if (response.get_header_value("Connection") == "close") response.headers.erase("Keep-Alive");
   });
   set_exception_handler([](const Request& request, Response& response, std::exception_ptr error) {
     std::string why = "an unknown error";
@@ -163,7 +173,7 @@ bool Server::Impl::admit(const Request& request, Response& response, bool websoc
   Refusal refusal = check_browser(request, websocket);
   // A stranger is not told which paths exist.
   if (refusal.status == 0 && (!*route || (*route)->access == Access::kToken)) {
-    refusal = check_token(request, options.token);
+    refusal = check_token(request, options.token, sessions, steady_now_us() / 1'000'000);
     if (refusal.status == 0) *t_trusted = true;
   }
   if (refusal.status == 0 && !*route) refusal = other_method ? Refusal{405, "405: Method Not Allowed"} : Refusal{404, "404: Not Found"};
@@ -234,7 +244,7 @@ std::unique_ptr<net::Channel> Server::Impl::greet(Fd& fd) const {
   if (channel.error().code == Code::kProtocol) {
     SocketStream plain(std::make_unique<net::Channel>(Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))), options.io_timeout_ms);
     constexpr std::string_view body = "This port speaks HTTPS: use https:// instead of http://\n";
-    std::string answer = fmt::format("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", body.size(), body);
+    const std::string answer = last_answer(400, body);
     if (plain.read_head(options.idle_timeout_ms) == SocketStream::Head::kRead) plain.write(answer.data(), answer.size());
   }
   return nullptr;
@@ -264,7 +274,13 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
       constexpr std::string_view answer = "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
       stream.write(answer.data(), answer.size());
     }
-    if (head != SocketStream::Head::kRead || converse(stream)) return;
+    if (head != SocketStream::Head::kRead) return;
+    if (Refusal refusal = check_head(stream.head()); refusal.status != 0) {
+      const std::string answer = last_answer(refusal.status, refusal.text);
+      stream.write(answer.data(), answer.size());
+      return stream.drain(kDrainMs);
+    }
+    if (converse(stream)) return;
     // Answers are whole, as RFC 9110 allows: cpp-httplib would match this by recursion, and repeat the answer once for each part.
     stream.drop_field("range");
     bool closed = false;
@@ -277,7 +293,7 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
 // True: it was, or was meant to be, a WebSocket, and is over.
 bool Server::Impl::converse(SocketStream& stream) {
   Request request;
-  if (!net::WebSocket::is_upgrade(stream.buffered().substr(0, stream.head_bytes()), &request.method, &request.target, [&](std::string name, std::string value) {
+  if (!net::WebSocket::is_upgrade(std::string(stream.head()), &request.method, &request.target, [&](std::string name, std::string value) {
         request.headers.emplace(std::move(name), std::move(value));
       })) {
     return false;
@@ -294,8 +310,7 @@ bool Server::Impl::converse(SocketStream& stream) {
     route->handler(call);
   }
   if (response.status > 0 && response.status != 200) {
-    std::string answer = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", response.status,
-                                     reason(response.status), response.body.size(), response.body);
+    const std::string answer = last_answer(response.status, response.body);
     stream.write(answer.data(), answer.size());
     return true;
   }
@@ -337,6 +352,8 @@ Status Server::listen_fd(int fd) {
 }
 
 int Server::port() const { return listener_ ? listener_->local_address().port : 0; }
+
+Sessions& Server::sessions() { return impl_->sessions; }
 
 bool Server::speaks_tls() const { return impl_->options.tls != nullptr; }
 

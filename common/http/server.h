@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/http/sessions.h"
 #include "common/net/loop.h"
 #include "common/net/websocket.h"
 #include "common/tls/tls.h"
@@ -58,6 +59,8 @@ class Server {
 
   // Takes the listening descriptor.
   Status listen_fd(int fd);
+  // Signed-in browsers; from any thread.
+  Sessions& sessions();
   int port() const;
   bool speaks_tls() const;
   // True once the server ends: for handlers that go on for long, in their threads.

@@ -1,6 +1,7 @@
 #include "common/http/stream.h"
 
 #include <strings.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
@@ -48,6 +49,7 @@ void SocketStream::drop_field(std::string_view name) {
 }
 
 void SocketStream::drain(int64_t ms) {
+  ::shutdown(channel_->fd(), SHUT_WR);
   const int64_t deadline = steady_now_us() + ms * 1000;
   char data[8192];
   for (int64_t left_ms = ms; left_ms > 0; left_ms = (deadline - steady_now_us()) / 1000) {

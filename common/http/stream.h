@@ -18,15 +18,14 @@ class SocketStream final : public httplib::Stream {
   enum class Head { kRead, kClosed, kTooLarge };
   // Waits for a whole request head; its first byte may take `idle_ms`.
   Head read_head(int64_t idle_ms);
-  // What was read and not taken: begins with the head.
-  const std::string& buffered() const { return buffer_; }
-  size_t head_bytes() const { return head_bytes_; }
+  // Of the request that comes next, through its empty line.
+  std::string_view head() const { return std::string_view(buffer_).substr(0, head_bytes_); }
   // Takes all lines of this name out of the head that was read.
   void drop_field(std::string_view name);
   // What follows is no request: a body is left unread.
   void give_up() { given_up_ = true; }
   bool given_up() const { return given_up_; }
-  // Reads what still comes, for so long, so that the peer gets to our answer.
+  // The answer is the last: says so, and reads what still comes, for so long, so that the peer gets to it.
   void drain(int64_t ms);
   // The peer has said that it sends no more; a client that asks does so when it goes.
   bool peer_closed() const { return channel_->peer_closed(); }

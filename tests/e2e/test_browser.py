@@ -9,6 +9,7 @@ import pathlib
 import pytest
 from browser import CHROMIUM, browser
 from cluster import cluster, eventually
+from http_api import Api
 
 import ray
 
@@ -106,7 +107,8 @@ def page(busy, chromium):
     refused, tab.problems = tab.problems, []
     assert all("401" in text or "403" in text for text in refused), refused
     cookies = tab.call("Network.getCookies")["cookies"]
-    assert [(cookie["name"], cookie["value"], cookie["httpOnly"], cookie["sameSite"]) for cookie in cookies] == [("ray-authentication-token", busy.token, True, "Strict")]
+    assert [(cookie["name"], len(cookie["value"]), cookie["httpOnly"], cookie["sameSite"]) for cookie in cookies] == [("ray-authentication-token", 64, True, "Strict")]
+    assert cookies[0]["value"] != busy.token
     yield tab
 
 
@@ -328,6 +330,19 @@ def test_a_sign_in_that_has_ended_is_asked_for_again(page, busy):
     show(page, "Nodes", "ALIVE")
     page.call("Network.clearBrowserCookies")
     page.until("document.querySelector('#login').open")
+    enter_token(page, busy.token)
+    page.until("!document.querySelector('#login').open")
+    page.problems.clear()
+
+
+def test_signing_out_ends_the_session(page, busy):
+    show(page, "Nodes", "ALIVE")
+    session = page.call("Network.getCookies")["cookies"][0]["value"]
+    page.click("button", "Sign out")
+    page.until("document.querySelector('#login')?.open")
+    assert page.call("Network.getCookies")["cookies"] == []
+    api = Api(busy.web.removeprefix("http://"), busy.token)
+    assert api.request("GET", "/api/v0/nodes", token=False, headers={"Cookie": f"ray-authentication-token={session}"})[0] == 403
     enter_token(page, busy.token)
     page.until("!document.querySelector('#login').open")
     page.problems.clear()

@@ -168,6 +168,22 @@ def test_no_page_of_another_origin_starts_a_websocket(busy):
             assert busy.api.request("GET", "/api/jobs/none/logs/tail", token=False, headers={**upgrade, **known, "Origin": origin})[0] == status, (known, origin)
 
 
+def test_a_browsers_session_reads_until_it_signs_out(busy):
+    status, headers, _ = busy.api.request("POST", "/api/authenticate")
+    cookie = headers["Set-Cookie"].split(";")[0]
+    assert status == 200 and busy.api.token not in headers["Set-Cookie"] and "Max-Age=2592000; Path=/; HttpOnly; SameSite=Strict" in headers["Set-Cookie"]
+    known = {"Cookie": cookie}
+    assert busy.api.request("GET", "/api/v0/nodes", token=False, headers=known)[0] == 200
+    for method, path in (("POST", "/api/jobs/"), ("PUT", "/api/packages/gcs/_ray_pkg_x.zip"), ("DELETE", "/api/jobs/x"), ("POST", "/api/authenticate")):
+        assert busy.api.request(method, path, token=False, headers=known)[::2] == (403, b"Forbidden: the session of a browser may only read; this takes the token"), path
+    assert busy.api.request("POST", "/api/sign_out", token=False, headers={**known, "Origin": "http://evil.example"})[0] == 403
+    assert busy.api.request("GET", "/api/v0/nodes", token=False, headers=known)[0] == 200
+    status, headers, _ = busy.api.request("POST", "/api/sign_out", token=False, headers=known)
+    assert status == 200 and "ray-authentication-token=; Max-Age=0" in headers["Set-Cookie"]
+    assert busy.api.request("GET", "/api/v0/nodes", token=False, headers=known)[::2] == (403, b"Forbidden: Invalid authentication token")
+    assert busy.api.request("POST", "/api/sign_out", token=False)[0] == 200
+
+
 @pytest.mark.parametrize("path", OPEN)
 def test_open_paths_are_open(busy, path):
     assert busy.api.request("GET", path, token=False)[0] == 200

@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "common/base/clock.h"
 #include "common/http/access.h"
 #include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
@@ -10,7 +11,6 @@
 namespace rt::head {
 namespace {
 
-constexpr int kCookieDays = 30;
 constexpr int64_t kHealthTimeoutUs = 5'000'000;
 
 void timezone(http::Call& call) {
@@ -46,15 +46,22 @@ void add_basic_routes(http::Server& server, const ApiContextPtr& context) {
 
   server.on("GET", "/api/authentication_mode",
             [context](Call& call) { answer_json(call, {{"authentication_mode", context->cluster.token.empty() ? "disabled" : "token"}}); }, Access::kOpen);
+  auto set_cookie = [&server](Call& call, const std::string& secret, int64_t seconds) {
+    call.response.set_header("Set-Cookie", fmt::format("{}={}; Max-Age={}; Path=/; HttpOnly; SameSite=Strict{}", http::kTokenCookie, secret, seconds, server.speaks_tls() ? "; Secure" : ""));
+  };
   // Whoever comes here has shown the token.
-  server.on("POST", "/api/authenticate", [&server](Call& call) {
-    std::string header = call.request.get_header_value("Authorization");
-    if (header.empty()) header = call.request.get_header_value("X-Ray-Authorization");
-    if (size_t space = header.find(' '); space != std::string::npos) {
-      call.response.set_header("Set-Cookie", fmt::format("{}={}; Max-Age={}; Path=/; HttpOnly; SameSite=Strict{}", http::kTokenCookie, header.substr(space + 1), kCookieDays * 24 * 3600, server.speaks_tls() ? "; Secure" : ""));
+  server.on("POST", "/api/authenticate", [&server, set_cookie](Call& call) {
+    if (call.request.has_header("Authorization") || call.request.has_header("X-Ray-Authorization")) {
+      set_cookie(call, server.sessions().open(steady_now_us() / 1'000'000), http::Sessions::kSeconds);
     }
     answer_json(call, {{"status", "authenticated"}, {"message", "Token is valid"}});
   });
+  // Open: it ends the session whose secret it brings, and takes no other right.
+  server.on("POST", "/api/sign_out", [&server, set_cookie](Call& call) {
+    server.sessions().close(http::token_cookie(call.request));
+    set_cookie(call, "", 0);
+    answer_json(call, {{"status", "signed out"}});
+  }, Access::kOpen);
 
   auto healthy = [context](Call& call) {
     Status alive = ask_for_health(*context);

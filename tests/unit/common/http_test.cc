@@ -8,6 +8,7 @@
 #include <atomic>
 #include <thread>
 
+#include "common/base/clock.h"
 #include "common/base/utf8.h"
 #include "common/http/access.h"
 #include "common/http/server.h"
@@ -222,6 +223,51 @@ TEST_F(HttpTest, NothingIsReadOfAStranger) {
   EXPECT_THAT(exchange("PRI * HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), HasSubstr("405"));
 }
 
+TEST_F(HttpTest, WhatACarelessReaderWouldSkipEndsTheConnection) {
+  begin();
+  // The body is a second request: nobody may take it for one.
+  const std::string known = "Authorization: Bearer secret\r\n", hidden = "GET /items/hidden HTTP/1.1\r\n" + known + "\r\n", length = fmt::format("{}", hidden.size());
+  for (const std::string& head : {"POST /echo HTTP/1.1\r\n" + known + "Content-Length : " + length, "POST /echo HTTP/1.1\r\n" + known + "Content-Length: " + length + "\nX: y",
+                                  "POST /echo HTTP/1.1\r\n" + known + " Content-Length: " + length, "POST /echo HTTP/1.1\r\n" + known + "X\r\n Content-Length: " + length,
+                                  "POST /echo HTTP/1.1\r\n" + known + "Content-Length\r\nX: y", "POST  /echo HTTP/1.1\r\nContent-Length: " + length,
+                                  "POST /echo HTTP/2.0\r\nContent-Length: " + length, "POST /echo\r\nContent-Length: " + length, "P(ST /echo HTTP/1.1\r\nContent-Length: " + length,
+                                  "POST /echo HTTP/1.1\r\nContent-\tLength: " + length, std::string("POST /echo HTTP/1.1\r\nX: \0y\r\nContent-Length: ", 46) + length}) {
+    EXPECT_THAT(exchange(head + "\r\n\r\n" + hidden), testing::AllOf(HasSubstr("400 Bad Request"), HasSubstr("Connection: close"), testing::Not(HasSubstr("hidden none")))) << head;
+  }
+  for (const char* method : {"TRACE", "CONNECT", "BREW", "PRI", "get"}) {
+    EXPECT_THAT(exchange(fmt::format("{} /echo HTTP/1.1\r\n{}Content-Length: {}\r\n\r\n{}", method, known, length, hidden)),
+                testing::AllOf(HasSubstr("405 Method Not Allowed"), HasSubstr("Connection: close"), testing::Not(HasSubstr("hidden none")))) << method;
+  }
+  // The end of the connection is seen at once, and is not called a pause.
+  int fd = raw();
+  const std::string refused = "POST /items/x HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
+  ::send(fd, refused.data(), refused.size(), MSG_NOSIGNAL);
+  const std::string answer = read_until(fd, "never");
+  EXPECT_THAT(answer, testing::AllOf(HasSubstr("Connection: close"), testing::Not(HasSubstr("Keep-Alive"))));
+  ::close(fd);
+}
+
+TEST_F(HttpTest, ASessionReadsAndEnds) {
+  Sessions sessions;
+  const std::string first = sessions.open(1000);
+  EXPECT_EQ(first.size(), 64u);
+  EXPECT_TRUE(sessions.knows(first, 1000 + Sessions::kSeconds - 1));
+  EXPECT_FALSE(sessions.knows(first, 1000 + Sessions::kSeconds));
+  EXPECT_FALSE(sessions.knows("", 1000));
+  for (size_t i = 0; i < Sessions::kMost; ++i) EXPECT_NE(sessions.open(2000), first);
+  EXPECT_FALSE(sessions.knows(first, 2000)) << "the one that ends first makes room";
+  begin();
+  const std::string cookie = "ray-authentication-token=" + server->sessions().open(steady_now_us() / 1'000'000);
+  httplib::Client http("127.0.0.1", port);
+  EXPECT_EQ(http.Get("/items/x", {{"Cookie", cookie}})->status, 200);
+  auto writes = http.Post("/echo", {{"Cookie", cookie}}, "{}", "application/json");
+  EXPECT_EQ(writes->status, 403);
+  EXPECT_THAT(writes->body, HasSubstr("may only read"));
+  EXPECT_EQ(http.Post("/echo", {{"Cookie", "ray-authentication-token=secret"}}, "{}", "application/json")->status, 200);
+  server->sessions().close(cookie.substr(cookie.find('=') + 1));
+  EXPECT_EQ(http.Get("/items/x", {{"Cookie", cookie}})->status, 403);
+}
+
 TEST_F(HttpTest, BodiesHaveOneLengthAndABound) {
   begin({.token = "secret", .max_body_bytes = 1000});
   const std::string start = "POST /echo HTTP/1.1\r\nAuthorization: Bearer secret\r\n";
@@ -254,7 +300,7 @@ TEST_F(HttpTest, LongPathsAndPartsOfAnswers) {
     EXPECT_THAT(read_until(fd, "\r\n"), HasSubstr("414")) << token;
     ::close(fd);
   }
-  for (const char* line : {"Range: bytes=0-1", "rAnGe : bytes=0-0,1-1", "X: y\nRange: bytes=0-0,1-1", "Range: bytes=0-1\r\nRange: bytes=0-1"}) {
+  for (const char* line : {"Range: bytes=0-1", "rAnGe:bytes=0-0,1-1", "Range: bytes=0-1\r\nRange: bytes=0-1"}) {
     const std::string answer = exchange(std::string("GET /open HTTP/1.1\r\nA: b\r\n") + line + "\r\n\r\n");
     EXPECT_THAT(answer, testing::AllOf(HasSubstr("200 OK"), HasSubstr("Content-Length: 7\r\n"), testing::EndsWith("for all"))) << line;
   }
