@@ -105,7 +105,7 @@ uint32_t Worker::Impl::event_parent_of(const TaskId& parent) {
 }
 
 bool Worker::Impl::may_record_event() {
-  if (settings.task_events_report_interval_ms <= 0) return false;
+  if (settings.task_events_report_interval_ms <= 0 || stopping) return false;     // stop() has sent the last
   events_recorded.add_one();
   if (static_cast<int64_t>(events.size()) < settings.task_events_buffer) return true;
   ++events_dropped;

@@ -526,6 +526,7 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     }
     task.drop_args();
     refs->register_kept();
+    if (task.failed()) flush_records();     // the answer is the end of this process
     creation_answer = std::move(answer);
     flush_held_replies();
     return;

@@ -204,10 +204,10 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
     return sink_.ask_exit(worker_id, request);
   }
   // What it recorded is sent first: that takes no wish of its code, and no longer than a moment.
-  if (request.why() == proto::ExitInfo::JOB_FINISHED || request.why() == proto::ExitInfo::KILLED_BY_USER) {
-    dismiss_worker(*worker, request.why(), message, now);
+  if (request.why() == proto::ExitInfo::UNKNOWN && !worker->dismissed) {
+    end_worker(*worker, request.why(), message, now);      // another incarnation takes its place
   } else {
-    end_worker(*worker, request.why(), message, now);
+    dismiss_worker(*worker, request.why(), message, now);
   }
   pump(now);
 }

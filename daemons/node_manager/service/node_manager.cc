@@ -373,7 +373,10 @@ void NodeManager::notice(OwnerId id, const proto::LeaseNotice& notice) {
 
 void NodeManager::spawn_worker(const WorkerId& id, const WorkerKind& kind) { starter_->spawn(id, kind); }
 
-void NodeManager::kill_worker(const WorkerId& id) { starter_->kill(id); }
+void NodeManager::kill_worker(const WorkerId& id) {
+  RT_DEBUG("worker {} is killed", id.hex());
+  starter_->kill(id);
+}
 
 void NodeManager::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
   if (rpc::Connection* connection = connection_of(id)) {

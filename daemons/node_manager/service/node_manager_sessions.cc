@@ -258,7 +258,10 @@ void NodeManager::count_lost_events(const Session& session) {
   constexpr int64_t kBelievable = int64_t{1} << 32;      // it is the process's own word
   if (session.event_counter < 0) return;
   const int64_t recorded = event_counters_->give_back(session.event_counter);
-  if (recorded > session.events_received) task_events_->lost(std::min(recorded - session.events_received, kBelievable));
+  if (recorded <= session.events_received) return;
+  const int64_t lost = std::min(recorded - session.events_received, kBelievable);
+  RT_INFO("{} {} ended before it had sent {} events of tasks", session.is_driver ? "the driver of job" : "worker", session.is_driver ? session.job.hex() : session.worker.hex(), lost);
+  task_events_->lost(lost);
 }
 
 // ---- requests of owners and workers

@@ -176,6 +176,28 @@ TEST_F(NodeCoreTest, ALaterIncarnationReplacesTheEarlier) {
   EXPECT_EQ(RecordingSink::take(sink.created).epoch, 2);
 }
 
+TEST_F(NodeCoreTest, OneThatWasToldToLeaveWhileItStartedHasItsTime) {
+  make(1);
+  auto request = actor(1, {{"CPU", 1}}, {});
+  create(request);
+  WorkerId id = start_worker();
+  RecordingSink::take(sink.starts);
+  proto::KillWorkerRequest kill;
+  kill.set_actor_id(request.spec().actor_id());
+  kill.set_why(proto::ExitInfo::OUT_OF_SCOPE);
+  core->kill(kill, now());
+  EXPECT_EQ(RecordingSink::take(sink.exits), id);
+  // The head hears that it had started, and says so again.
+  kill.set_worker_id(id.binary());
+  kill.set_why(proto::ExitInfo::UNKNOWN);
+  core->kill(kill, now());
+  EXPECT_TRUE(sink.kills.empty());
+  EXPECT_TRUE(sink.exits.empty());
+  reap(id, 0);
+  EXPECT_EQ(RecordingSink::take(sink.created).reply.failure().kind(), proto::ExitInfo::OUT_OF_SCOPE);
+  RecordingSink::take(sink.deaths);
+}
+
 TEST_F(NodeCoreTest, KillSaysWhoDidIt) {
   make(1);
   auto request = actor(1, {{"CPU", 1}}, {});
