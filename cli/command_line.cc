@@ -259,6 +259,18 @@ Result<std::optional<int64_t>> CommandLine::whole(const std::string& name, int64
   return std::optional<int64_t>(value);
 }
 
+Result<std::optional<int64_t>> CommandLine::milliseconds(const std::string& name, int64_t min, int64_t max) const {
+  if (!has(name)) return std::optional<int64_t>();
+  const std::string text = get(name);
+  double seconds = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed);
+  const double ms = seconds * 1000;
+  if (error != std::errc() || end != text.data() + text.size() || !(ms >= static_cast<double>(min) && ms <= static_cast<double>(max))) {
+    return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes seconds from {:g} to {:g}", name, echoed(text), static_cast<double>(min) / 1000, static_cast<double>(max) / 1000));
+  }
+  return std::optional<int64_t>(static_cast<int64_t>(ms + 0.5));
+}
+
 Result<std::optional<int64_t>> CommandLine::duration_us(const std::string& name) const {
   if (!has(name)) return std::optional<int64_t>();
   static const std::map<std::string, int64_t, std::less<>> kUnits = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};

@@ -45,6 +45,8 @@ class CommandLine {
   bool for_programs() const { return get("format") == "json" || get("format") == "yaml"; }
   // kInvalid names the option, its value and what it takes; nothing when the option is absent.
   Result<std::optional<int64_t>> whole(const std::string& name, int64_t min, int64_t max) const;
+  // Of an option in seconds, with a fraction or without; the bounds are milliseconds, too.
+  Result<std::optional<int64_t>> milliseconds(const std::string& name, int64_t min, int64_t max) const;
   // Of "90s", "5m", "2h" or "1d", in microseconds; the same.
   Result<std::optional<int64_t>> duration_us(const std::string& name) const;
 

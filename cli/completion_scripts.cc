@@ -18,10 +18,10 @@ _PROGRAM_complete() {
     COMPREPLY+=("${candidate#"$cut"}")
   done < <("${words[0]}" __complete "${words[@]:1}" 2>/dev/null)
 }
-complete -F _PROGRAM_complete PROGRAM
+complete -F _PROGRAM_complete NAMES
 )sh";
 
-constexpr char kZsh[] = R"sh(#compdef PROGRAM
+constexpr char kZsh[] = R"sh(#compdef NAMES
 # zsh completion for PROGRAM (made by `PROGRAM completion zsh`)
 _PROGRAM() {
   local -a offered
@@ -31,7 +31,7 @@ _PROGRAM() {
   done < <("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
   _describe -V 'PROGRAM' offered
 }
-if [[ "$funcstack[1]" == _PROGRAM ]]; then _PROGRAM "$@"; else compdef _PROGRAM PROGRAM; fi
+if [[ "$funcstack[1]" == _PROGRAM ]]; then _PROGRAM "$@"; else compdef _PROGRAM NAMES; fi
 )sh";
 
 constexpr char kFish[] = R"sh(# fish completion for PROGRAM (made by `PROGRAM completion fish`)
@@ -39,17 +39,25 @@ function __PROGRAM_complete
   set -l words (commandline -opc) (commandline -ct)
   $words[1] __complete $words[2..-1] 2>/dev/null
 end
-complete -c PROGRAM -f -a '(__PROGRAM_complete)'
+for name in NAMES
+  complete -c $name -f -a '(__PROGRAM_complete)'
+end
 )sh";
+
+void replace_all(std::string_view place, const std::string& with, std::string* text) {
+  for (size_t at = text->find(place); at != std::string::npos; at = text->find(place, at + with.size())) text->replace(at, place.size(), with);
+}
 
 }  // namespace
 
 std::optional<std::string> completion_script(const std::string& shell, const std::string& program) {
   const char* form = shell == "bash" ? kBash : shell == "zsh" ? kZsh : shell == "fish" ? kFish : nullptr;
   if (!form) return std::nullopt;
-  constexpr std::string_view kPlace = "PROGRAM";
+  std::string names = "rayctl ray";             // one program
+  if (program != "rayctl" && program != "ray") names += " " + program;
   std::string script = form;
-  for (size_t at = script.find(kPlace); at != std::string::npos; at = script.find(kPlace, at + program.size())) script.replace(at, kPlace.size(), program);
+  replace_all("PROGRAM", program, &script);
+  replace_all("NAMES", names, &script);
   return script;
 }
 

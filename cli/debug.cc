@@ -37,6 +37,8 @@ Status show(const CommandLine& line, int64_t timeout_us) {
   actors.set_all_namespaces(true);
   RT_ASSIGN(auto living, head.client->call(&proto::HeadService::Stub::ListActors, actors, timeout_us));
   look.actors.assign(living.actors().begin(), living.actors().end());
+  RT_ASSIGN(auto jobs, head.client->call(&proto::HeadService::Stub::ListSubmittedJobs, proto::Empty(), timeout_us));
+  look.jobs.assign(jobs.jobs().begin(), jobs.jobs().end());
   RT_TRY(find_breakpoints(head, timeout_us, &look));
   state::Query query{"tasks"};
   query.detail = true;

@@ -46,7 +46,7 @@ ResourceSet from_json(const api_json::Json& amounts) {
   return set ? *set : ResourceSet();
 }
 
-// Running tasks by function, and living actors.
+// Running tasks by function, living actors, and jobs whose entrypoint has resources.
 std::vector<Holder> holders_of(const WaitingLook& look) {
   std::vector<Holder> all;
   std::map<std::string, std::pair<int64_t, ResourceSet>> tasks;
@@ -61,6 +61,9 @@ std::vector<Holder> holders_of(const WaitingLook& look) {
     if (actor.state() != proto::ACTOR_ALIVE) continue;
     const auto& spec = actor.spec();
     all.push_back({fmt::format("actor {}{} (pid {})", spec.class_name(), spec.name().empty() ? "" : " '" + spec.name() + "'", actor.pid()), ResourceSet::from_proto(spec.creation().resources())});
+  }
+  for (const auto& job : look.jobs) {
+    if (job.status() == "RUNNING") all.push_back({fmt::format("job {} (pid {})", job.submission_id(), job.pid()), ResourceSet::from_proto(job.entrypoint_resources())});
   }
   return all;
 }

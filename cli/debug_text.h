@@ -14,6 +14,7 @@ struct WaitingLook {
   proto::ClusterStatusReply status;
   std::vector<proto::ActorInfo> actors;         // but for dead ones
   api_json::Json tasks = api_json::Json::array();   // rows with details of those that have not ended
+  std::vector<proto::SubmittedJob> jobs;
   std::vector<api_json::Json> breakpoints;      // as ray.util.pdb lists them
 };
 

@@ -32,7 +32,8 @@ auto ask_patiently(JobServer& server, HeadWait& wait, Question question) -> decl
 }  // namespace
 
 void declare_job_options(CommandLine& line) {
-  line.address_option().hidden_option("verify").hidden_option("headers").log_options().hidden_flag("verbose,v");
+  line.option("address", "HOST:PORT|URL", "the cluster, or its HTTP interface ($RAY_API_SERVER_ADDRESS and $RAY_ADDRESS go before it; default: the one last started here)");
+  line.hidden_option("verify").hidden_option("headers").log_options().hidden_flag("verbose,v");
 }
 
 bool is_terminal(const std::string& status) { return status == "SUCCEEDED" || status == "FAILED" || status == "STOPPED"; }
@@ -47,7 +48,7 @@ Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submi
     auto reply = follow ? ask_patiently(server, wait, [&] { return server.logs(request); }) : server.logs(request);
     if (!reply) return reply.error();
     write_output(reply->data());
-    RT_TRY(flush_output());
+    RT_TRY(flush_to_reader());
     bool progressed = !reply->data().empty();
     request.set_offset(reply->next_offset());
     // The record in an answer is older than its data: only an empty answer of an ended job is the end.

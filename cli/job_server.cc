@@ -158,7 +158,12 @@ class RpcJobServer final : public JobServer {
 Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
   std::string address = environment("RAY_API_SERVER_ADDRESS");
   if (address.empty()) address = environment("RAY_ADDRESS");
-  if (address.empty()) address = line.get("address");
+  if (const std::string given = line.get("address"); address.empty()) {
+    address = given;
+  } else if (!given.empty() && given != address) {
+    print(stderr, "Notice: {} is '{}', which goes before --address={} in job commands, as in Ray: unset it to reach the other.\n",
+          environment("RAY_API_SERVER_ADDRESS").empty() ? "RAY_ADDRESS" : "RAY_API_SERVER_ADDRESS", echoed(address), echoed(given));
+  }
   if (address.starts_with("http://") || address.starts_with("https://")) return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")), line.get("verify"));
   for (const char* name : {"verify", "headers"}) {
     if (line.has(name)) print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n", name, address.empty() ? "the address" : address);

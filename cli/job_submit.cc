@@ -124,6 +124,7 @@ int run_job_submit(const Words& words) {
       .hidden_option("job-id")
       .rest("COMMAND...");
   if (auto code = line.parse(words)) return *code;
+  if (!line.rest_words().empty() && line.rest_words()[0].empty()) return usage_error("job submit", "the command to run is empty");
   if (line.rest_words().empty()) return usage_error("job submit", "the command to run is missing: job submit -- python my_program.py");
   Status text = check_text("the command", shell_joined(line.rest_words()));
   if (text) text = check_text("the submission id", line.get("submission-id", line.get("job-id")));

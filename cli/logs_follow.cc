@@ -30,7 +30,7 @@ class Follower {
         RT_TRY(first ? found : missed(found.error()));
       }
       for (auto& [key, file] : files_) read(file);
-      RT_TRY(flush_output());
+      RT_TRY(flush_to_reader());
       std::this_thread::sleep_for(std::chrono::microseconds(what_.interval_us));
     }
   }

@@ -1,5 +1,7 @@
 // rayctl (also installed as `ray`): finds the command and runs it.
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -77,10 +79,18 @@ int run(const Words& words) {
   return dispatch(Words(words.begin() + static_cast<std::ptrdiff_t>(*skipped), words.end()));
 }
 
+// A standard descriptor that is closed would be given to the next socket, and what is printed would go to the head. This one fails as the closed one did.
+void hold_standard_descriptors() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 }  // namespace rt::cli
 
 int main(int argc, char** argv) {
+  rt::cli::hold_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);     // a lost head is an error to report, not a reason to vanish
   rt::cli::set_program_name(std::filesystem::path(argv[0]).filename());
   int code = rt::cli::run(rt::cli::Words(argv + 1, argv + argc));

@@ -16,7 +16,7 @@ struct Meaning {
 
 constexpr Meaning kEnvironment[] = {
     {"RAY_ADDRESS", "HOST:PORT of the cluster's head, for commands without --address; for job commands also http://HOST:PORT"},
-    {"RAY_API_SERVER_ADDRESS", "for job commands: before RAY_ADDRESS and --address"},
+    {"RAY_API_SERVER_ADDRESS", "HOST:PORT or http://HOST:PORT for job commands: goes before RAY_ADDRESS, and that before --address there"},
     {"RAY_JOB_HEADERS", "for job commands over HTTP: a JSON object of headers"},
     {"RAY_TMPDIR", "root of the sessions (default /tmp/ray)"},
     {"RAY_AUTH_TOKEN", "the cluster's token"},

@@ -1,5 +1,8 @@
 #include "cli/print.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -30,6 +33,12 @@ Status flush_output() {
     std::raise(SIGPIPE);
   }
   return make_error(Code::kIo, fmt::format("cannot write the output: {}", strerror(g_write_error)));
+}
+
+Status flush_to_reader() {
+  pollfd reader{STDOUT_FILENO, 0, 0};
+  if (::poll(&reader, 1, 0) == 1 && (reader.revents & (POLLERR | POLLHUP)) != 0 && g_write_error == 0) g_write_error = EPIPE;
+  return flush_output();
 }
 
 }  // namespace rt::cli

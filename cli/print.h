@@ -30,5 +30,7 @@ void print(std::FILE* file, fmt::format_string<Args...> format, Args&&... args) 
 
 // What was printed has left this process; kIo says why it could not. Where nobody reads any more this process ends, by SIGPIPE as others do.
 Status flush_output();
+// flush_output(), for what goes on without writing: also ends where nobody reads any more, though nothing was to be written.
+Status flush_to_reader();
 
 }  // namespace rt::cli

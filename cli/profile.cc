@@ -10,12 +10,15 @@
 #include "cli/print.h"
 #include "cli/profile_common.h"
 #include "cli/progress.h"
+#include "common/base/utf8.h"
 #include "common/profile/sampler.h"
 
 namespace rt::cli {
 namespace {
 
 using Request = proto::ProfileRequest;
+
+constexpr int64_t kLeastMs = 10;       // one look at the usual rate
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -26,10 +29,10 @@ Result<Request> request_of(const CommandLine& line) {
   static const std::map<std::string, Request::Mode> kModes = {{"wall", Request::WALL}, {"cpu", Request::CPU}, {"offcpu", Request::OFF_CPU}};
   auto mode = kModes.find(line.get("mode", "wall"));
   if (mode == kModes.end()) return make_error(Code::kInvalid, fmt::format("--mode {}: it is wall, cpu or offcpu", echoed(line.get("mode"))));
-  RT_ASSIGN(auto seconds, line.whole("duration", 1, profile::kMaxDurationMs / 1000));
+  RT_ASSIGN(auto duration_ms, line.milliseconds("duration", kLeastMs, profile::kMaxDurationMs));
   RT_ASSIGN(auto rate, line.whole("rate", 1, profile::kMaxHz));
   Request request;
-  request.set_duration_ms(seconds.value_or(10) * 1000);
+  request.set_duration_ms(duration_ms.value_or(10'000));
   request.set_hz(static_cast<int32_t>(rate.value_or(100)));
   request.set_mode(mode->second);
   return request;
@@ -56,11 +59,11 @@ Status run(const CommandLine& line, const Request& request) {
   };
   RT_ASSIGN(state::ProfileAnswer answer, ask());
   for (const auto& of : answer.all) {
-    for (const std::string& note : of.samples.notes()) print(stderr, "Note: {}: {}\n", of.title, note);
+    for (const std::string& note : of.samples.notes()) print(stderr, "Note: {}: {}\n", of.title, printable(note));
   }
   if (!line.has("all-threads")) profile::leave_out_idle_service(&answer.all);
   const std::string format = line.get("format", default_format(line));
-  const std::string title = fmt::format("{}: {} s, {}", query.target, request.duration_ms() / 1000, line.get("mode", "wall"));
+  const std::string title = fmt::format("{}: {:g} s, {}", query.target, static_cast<double>(request.duration_ms()) / 1000, line.get("mode", "wall"));
   RT_ASSIGN(std::string text, profile::render(answer.all, format, title));
   if (!line.has("output") || line.get("output") == "-") {
     print("{}", text);
@@ -75,7 +78,7 @@ Status run(const CommandLine& line, const Request& request) {
 
 int run_profile(const Words& words) {
   CommandLine line("profile", "Says where the time of a process goes: of an id of a process, an actor, a running task or a job, an actor's name or class, 'all', or of head, node-manager, object-store.");
-  line.address_option().option("duration,d", "SECONDS", "how long to look (default: 10)").option("rate,r", "HZ", "looks a second (default: 100)");
+  line.address_option().option("duration,d", "SECONDS", "how long to look (default: 10), as 10 or 0.5").option("rate,r", "HZ", "looks a second (default: 100)");
   line.choice("mode", "wall|cpu|offcpu", "all time (the default), time on a processor, time asleep");
   line.flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
   line.flag("all-threads", "also what threads of the cluster software (ray-io, ray-flush, ...) spend asleep in workers and drivers");

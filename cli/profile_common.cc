@@ -4,6 +4,7 @@
 
 #include "cli/head_client.h"
 #include "cli/print.h"
+#include "common/base/utf8.h"
 #include "common/launch/launch.h"
 
 namespace rt::cli {
@@ -13,7 +14,7 @@ Result<state::ProfileAnswer> ask_profile(const CommandLine& line, const state::P
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
   RT_ASSIGN(cluster.token, client_token());
   RT_ASSIGN(state::ProfileAnswer answer, state::profile_processes(cluster, query));
-  for (const std::string& missing : answer.missing) print(stderr, "Warning: nothing of {}\n", missing);
+  for (const std::string& missing : answer.missing) print(stderr, "Warning: nothing of {}\n", printable(missing));
   return answer;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/print.h"
 #include "cli/start_options.h"
 #include "cli/supervise.h"
+#include "common/base/utf8.h"
 #include "common/tls/tls.h"
 
 namespace rt::cli {
@@ -46,6 +47,15 @@ std::string dashboard_address(const launch::StartedNode& node) {
   return reply && reply->found() ? reply->value() : "";
 }
 
+// What the head's log says of it; the log's name where it says nothing.
+std::string why_no_dashboard(const launch::StartedNode& node) {
+  constexpr std::string_view kSaid = "the dashboard and its HTTP interface are not started: ";
+  const std::string path = node.session_dir + "/logs/head.log", log = file_text(path).value_or("");
+  const size_t said = log.rfind(kSaid);
+  if (said == std::string::npos) return path + " says why";
+  return log.substr(said + kSaid.size(), log.find('\n', said) - said - kSaid.size());
+}
+
 void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions& options, bool continues) {
   print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime started."));
   if (continues) print("The cluster whose state is in {} goes on: its other nodes, named actors, jobs and functions.\n\n", options.state_dir);
@@ -61,7 +71,7 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
   if (options.head) {
     std::string dashboard = dashboard_address(node);
     if (dashboard.empty() && options.include_dashboard) {
-      print(stderr, "Warning: the dashboard and its HTTP interface are not started: {}/logs/head.log says why (--dashboard-port and --dashboard-host choose another place).\n", node.session_dir);
+      print(stderr, "Warning: the dashboard and its HTTP interface are not started: {} (--dashboard-port and --dashboard-host choose another place).\n", printable(why_no_dashboard(node)));
     }
     if (!dashboard.empty()) print("  To watch the cluster, or to talk to it over HTTP, use\n    {}://{}\n\n", tls::of_environment() ? "https" : "http", dashboard);
   }

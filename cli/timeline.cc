@@ -24,7 +24,9 @@ constexpr int64_t kPageBytes = 16 << 20;
 constexpr std::chrono::milliseconds kEventsTravel{300};
 
 struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
+  void operator()(std::FILE* file) const {
+    if (file != stdout) std::fclose(file);
+  }
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
@@ -99,7 +101,7 @@ Status run(const CommandLine& line) {
   }
   std::string path = line.get("output");
   const bool to_output = path == "-";
-  File file = path.empty() ? create_default(&path) : to_output ? File(::fdopen(::dup(STDOUT_FILENO), "w")) : File(std::fopen(path.c_str(), "w"));
+  File file = path.empty() ? create_default(&path) : to_output ? File(stdout) : File(std::fopen(path.c_str(), "w"));
   if (to_output) path = "standard output";
   if (!file) return errno_error("cannot write " + path, errno);
   std::this_thread::sleep_for(kEventsTravel);

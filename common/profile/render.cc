@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/base/utf8.h"
+
 namespace rt::profile {
 namespace {
 
@@ -24,7 +26,7 @@ std::string one_word(std::string text) {
 }
 
 void append_notes(const NamedSamples& of, const char* prefix, std::string* out) {
-  for (const std::string& note : of.samples.notes()) *out += fmt::format("{}{}: {}\n", prefix, of.title, note);
+  for (const std::string& note : of.samples.notes()) *out += fmt::format("{}{}: {}\n", prefix, of.title, printable(note));
 }
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
@@ -33,6 +35,16 @@ bool is_service(const proto::StackSamples& samples, const proto::SampledThread& 
   // A daemon's threads have its name, which begins so as well.
   auto is_named_after_process = [&](const auto& other) { return other.tid() == samples.pid() && other.name() == thread.name(); };
   return thread.name().starts_with("ray-") && std::ranges::none_of(samples.threads(), is_named_after_process);
+}
+
+std::string raw_frame_text(const proto::SampledFrame& frame) {
+  if (!frame.file().empty()) {
+    if (frame.line() <= 0) return fmt::format("{} ({})", frame.function(), frame.file());
+    // Of native code the last part of a long path is enough.
+    std::string file = frame.native() ? frame.file().substr(frame.file().rfind('/') + 1) : frame.file();
+    return fmt::format("{} ({}:{})", frame.function(), file, frame.line());
+  }
+  return frame.module().empty() || frame.function() == "[" + frame.module() + "]" ? frame.function() : fmt::format("{} ({})", frame.function(), frame.module());
 }
 
 // ---- text: who costs most, and the tree
@@ -56,17 +68,9 @@ void append_tree(const std::string& name, const Node& node, int64_t all, int dep
 
 }  // namespace
 
-std::string thread_text(const proto::SampledThread& thread) { return fmt::format("{} ({})", thread.name().empty() ? "thread" : thread.name(), thread.tid()); }
+std::string thread_text(const proto::SampledThread& thread) { return fmt::format("{} ({})", thread.name().empty() ? "thread" : printable(thread.name()), thread.tid()); }
 
-std::string frame_text(const proto::SampledFrame& frame) {
-  if (!frame.file().empty()) {
-    if (frame.line() <= 0) return fmt::format("{} ({})", frame.function(), frame.file());
-    // Of native code the last part of a long path is enough.
-    std::string file = frame.native() ? frame.file().substr(frame.file().rfind('/') + 1) : frame.file();
-    return fmt::format("{} ({}:{})", frame.function(), file, frame.line());
-  }
-  return frame.module().empty() || frame.function() == "[" + frame.module() + "]" ? frame.function() : fmt::format("{} ({})", frame.function(), frame.module());
-}
+std::string frame_text(const proto::SampledFrame& frame) { return printable(raw_frame_text(frame)); }
 
 void leave_out_idle_service(AllSamples* all) {
   for (auto& of : *all) {
@@ -83,10 +87,10 @@ std::string stacks_text(const AllSamples& all) {
   for (const auto& of : all) {
     const auto& samples = of.samples;
     if (!out.empty()) out += '\n';
-    out += fmt::format("Process {}: {}{}{}\n", samples.pid(), of.title, samples.runtime().empty() ? "" : ", ", samples.runtime());
+    out += fmt::format("Process {}: {}{}{}\n", samples.pid(), of.title, samples.runtime().empty() ? "" : ", ", printable(samples.runtime()));
     for (const auto& stack : samples.stacks()) {
       const auto& thread = samples.threads(static_cast<int>(stack.thread()));
-      out += fmt::format("Thread {} ({}){}\n", thread.tid(), stack.on_cpu() > 0 ? "active" : "idle", thread.name().empty() ? "" : fmt::format(": \"{}\"", thread.name()));
+      out += fmt::format("Thread {} ({}){}\n", thread.tid(), stack.on_cpu() > 0 ? "active" : "idle", thread.name().empty() ? "" : fmt::format(": \"{}\"", printable(thread.name())));
       for (int i = stack.frames_size(); i-- > 0;) out += fmt::format("    {}\n", frame_text(samples.frames(static_cast<int>(stack.frames(i)))));
     }
     append_notes(of, "Note: ", &out);

@@ -192,7 +192,10 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
   Finder finder(*sources, query.node);
   RT_ASSIGN(auto chosen, finder.find(query.target));
   std::vector<Sources::Place> places;
-  for (const auto& one : chosen) places.push_back(one.place);
+  for (const auto& one : chosen) {
+    places.push_back(one.place);
+    if (query.profile) places.back().gone = "it ended during the look, and what was seen of it went with it";
+  }
   std::map<size_t, proto::StackSamples> answers;        // in the order of the question
   auto keep = [&](size_t at, const proto::StackSamples& samples) { answers[at] = samples; };
   using Asked = proto::ProfileService::Stub;

@@ -73,7 +73,10 @@ void Sources::connect_to(const Place& place, int64_t timeout_us, std::function<v
 
 void Sources::note_missing(const Place& place, const Error& why) {
   // One that says it is too busy is there.
-  if (place.may_be_gone && why.code != Code::kTimeout && why.code != Code::kResourceExhausted) return;
+  if (place.may_be_gone && why.code != Code::kTimeout && why.code != Code::kResourceExhausted) {
+    if (place.gone) missing_.push_back(fmt::format("{}: {}", place.name, place.gone));
+    return;
+  }
   missing_.push_back(fmt::format("{}: {}", place.name, why.message));
 }
 

@@ -41,6 +41,7 @@ class Sources {
     rpc::Target target;
     std::string name;            // for messages
     bool may_be_gone = false;    // no answer but a refusal means that it has ended: nothing is missing
+    const char* gone = nullptr;  // unless this is said of it then
   };
   // Asks all, some at a time. on_reply(index, reply) for those that answer; the others are added to missing().
   template <class Method, class OnReply>

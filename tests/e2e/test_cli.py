@@ -66,8 +66,14 @@ def test_a_dashboard_whose_port_is_taken_is_missed_at_the_start(shell):
         done = shell.run("start", "--head", "--port=0", f"--dashboard-port={taken_port}")
     assert done.returncode == 0 and "to talk to it over HTTP" not in done.stdout
     (warning,) = done.stderr.splitlines()
-    assert warning.startswith("Warning: the dashboard") and "--dashboard-port" in warning
-    assert f"port {taken_port} on 127.0.0.1 is in use: choose another with --dashboard-port" in pathlib.Path(re.search(r"\S+/head\.log", warning)[0]).read_text()
+    assert warning.startswith(f"Warning: the dashboard and its HTTP interface are not started: port {taken_port} on 127.0.0.1 is in use: choose another with --dashboard-port")
+
+
+def test_a_dashboard_whose_host_is_none_of_this_machine(shell):
+    done = shell.run("start", "--head", "--port=0", "--dashboard-host=192.0.2.77")
+    assert done.returncode == 0 and "to talk to it over HTTP" not in done.stdout
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith("Warning: the dashboard and its HTTP interface are not started: ") and "192.0.2.77" in warning and "head.log" not in warning
 
 
 def test_force_stop_ends_what_hangs(shell):
@@ -240,6 +246,11 @@ def test_a_job_that_is_stopped_may_clean_up(running, seconds, ends):
     assert not any("cleans_up" in line for line in running.processes())
 
 
+@pytest.mark.parametrize("words", [[""], ["", "x"]])
+def test_a_job_of_nothing(running, words):
+    assert "the command to run is empty" in running.fails("job", "submit", "--", *words, code=2)
+
+
 def test_jobs_that_do_not_exist(running):
     for command in ("status", "logs", "stop", "delete"):
         assert "nobody" in running.fails("job", command, "nobody")
@@ -394,6 +405,38 @@ def test_following_a_job_ends_with_its_reader(shell):
     following.stderr.close()
     assert "RUNNING" in shell.ok("job", "status", "endless")
     shell.ok("job", "stop", "endless")
+
+
+@pytest.mark.parametrize("words", [["job", "logs", "-f", "silent"], ["logs", "--follow", "job-driver-*.log"]])
+def test_followers_of_what_is_silent_end_with_their_reader(shell, words):
+    shell.ok("start", "--head", "--port=0", "--num-cpus=1")
+    shell.ok("job", "submit", "--no-wait", "--submission-id=silent", "--", "sh", "-c", "echo first; exec sleep 3600")
+    assert eventually(lambda: "first" in shell.ok("job", "logs", "silent"), 30)
+    following = subprocess.Popen(shell.command(*words), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while b"first" not in following.stdout.readline():
+        assert following.poll() is None
+    following.stdout.close()
+    assert following.wait(timeout=30) == -signal.SIGPIPE and following.stderr.read() == b""
+    following.stderr.close()
+    shell.ok("job", "stop", "silent")
+
+
+@pytest.mark.parametrize("words", [["status"], ["timeline", "-o", "-"], ["nodes", "--format=json"]])
+def test_output_that_is_closed_goes_to_nobody(shell, words):
+    shell.ok("start", "--head", "--port=0", "--num-cpus=1")
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *shell.command(*words)], env=shell.env, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "Bad file descriptor" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *shell.command("no-such-command")], env=shell.env, timeout=60).returncode == 2
+    assert "Active" in shell.ok("status")
+
+
+def test_a_variable_that_goes_before_the_option_is_named(running):
+    other = "--address=http://127.0.0.1:1"
+    done = running.run("job", "list", other, RAY_ADDRESS=running.address)
+    assert done.returncode == 0 and done.stderr == f"Notice: RAY_ADDRESS is '{running.address}', which goes before {other} in job commands, as in Ray: unset it to reach the other.\n"
+    done = running.run("job", "list", other, RAY_ADDRESS="127.0.0.1:1", RAY_API_SERVER_ADDRESS=running.address)
+    assert done.returncode == 0 and "RAY_API_SERVER_ADDRESS is" in done.stderr
+    assert running.run("job", "list", f"--address={running.address}", RAY_ADDRESS=running.address).stderr == ""
 
 
 def test_a_trace_that_cannot_be_written_removes_no_device(shell):

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 from cluster import cluster, eventually, running_dashboard
 from conftest import BIN
+from http_api import Api
 
 import ray
 
@@ -158,6 +159,36 @@ def test_debug_says_what_waits_and_why(joined):
     assert ray.get(waiting[0], timeout=60) == 1
 
 
+def test_a_job_that_waits_is_among_what_waits(running):
+    shell, address = running, f"--address={running.address}"
+    shell.ok("job", "submit", address, "--no-wait", "--submission-id=wants", "--entrypoint-num-cpus=64", "--", "true")
+    shell.ok("job", "submit", address, "--no-wait", "--submission-id=picky", '--entrypoint-label-selector={"zone": "moon"}', "--", "true")
+    try:
+        assert eventually(lambda: "{'CPU': 64.0}: 1+ pending tasks/actors (infeasible: no node has that much; they wait until one joins) [job wants]" in shell.ok("status"), 30), shell.ok("status")
+        text = shell.ok("debug")
+        assert "job wants {'CPU': 64.0}" in text and "no node has 64.0 of CPU" in text and "job picky, only on" in text and "moon" in text
+        api = Api(running_dashboard(running), (shell.scratch / ".ray" / "auth_token").read_text().strip())
+        waiting = [line for line in api.request("GET", "/metrics")[2].decode().splitlines() if line.startswith("ray_cluster_waiting{")]
+        assert any('State="infeasible"' in line and line.endswith(" 1") for line in waiting), waiting
+    finally:
+        shell.ok("job", "stop", "wants")
+        shell.ok("job", "stop", "picky")
+    assert "job wants" not in shell.ok("status") + shell.ok("debug")
+
+
+def test_who_holds_what_a_job_has(running):
+    shell = running
+    shell.ok("job", "submit", "--no-wait", "--submission-id=holds", "--entrypoint-num-cpus=1", "--", "sleep", "3600")
+    try:
+        assert eventually(lambda: "RUNNING" in shell.ok("job", "status", "holds"), 30)
+        cpus = json.loads(shell.ok("cluster-resources", "--format=json"))["CPU"]
+        shell.ok("job", "submit", "--no-wait", "--submission-id=after", f"--entrypoint-num-cpus={cpus:g}", "--", "true")
+        assert eventually(lambda: "held by job holds (pid " in shell.ok("debug"), 30), shell.ok("debug")
+    finally:
+        shell.ok("job", "stop", "holds")
+    assert eventually(lambda: "succeeded" in shell.ok("job", "status", "after"), 30)
+
+
 # ---- leaving
 
 def drain(joined, *words, run=None, **options):
@@ -238,6 +269,13 @@ def test_components_are_checked(running):
     for absent in ("ray_client_server", "x"):
         assert "it takes head, nodes or dashboard" in running.fails("health-check", f"--component={absent}", code=2)
     assert "ray_client_server" not in running.ok("health-check", "--help")
+
+
+def test_the_benchmark_loads_no_cluster_that_runs(running):
+    jobs = running.ok("list", "jobs", "--format=json")
+    running.ok("microbenchmark", "--only=single client tasks sync", "--rounds=1", "--seconds=1", RAY_ADDRESS=running.address)
+    running.ok("microbenchmark", "--only=single client tasks sync", "--rounds=1", "--seconds=1")
+    assert running.ok("list", "jobs", "--format=json") == jobs
 
 
 def test_the_benchmark_runs_on_a_cluster_of_its_own(shell):

@@ -113,7 +113,7 @@ def test_the_environment_of_the_build_leads_to_the_man_pages():
 def completed(shell, line):
     """What bash offers behind `line`."""
     script = f"""source <({BIN}/rayctl completion bash)
-COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}; _rayctl_complete; printf '%s\\n' "${{COMPREPLY[@]}}" """
+COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}; [[ $(complete -p {line.split()[0]}) == *" -F _rayctl_complete "* ]] && _rayctl_complete; printf '%s\\n' "${{COMPREPLY[@]}}" """
     done = subprocess.run(["bash", "-c", script], env={**shell.env, "PATH": f"{BIN}:{shell.env['PATH']}"}, cwd=shell.scratch, capture_output=True, text=True)
     assert done.stderr == "", done.stderr
     return done.stdout.split()
@@ -128,6 +128,7 @@ def test_bash_completes_commands_options_and_values(shell):
     assert "--address" in completed(shell, "rayctl status --")
     assert completed(shell, "rayctl status --format ") == ["table", "json", "yaml"]
     assert completed(shell, "rayctl status --format=j") == ["json"]      # bash has split the word at '='
+    assert completed(shell, "ray job su") == ["submit"], "the second name"
     (shell.scratch / "trace.json").touch()
     assert completed(shell, "rayctl timeline -o tr") == ["trace.json"]
 

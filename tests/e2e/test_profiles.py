@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.parse
 import xml.etree.ElementTree
 
@@ -198,6 +199,54 @@ def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running
     assert program.returncode == 0
 
 
+def test_a_process_that_ends_meanwhile_is_named(running):
+    shell, address = running.shell, f"--address={running.address}"
+
+    @ray.remote
+    class Short:
+        def pid(self):
+            return os.getpid()
+
+    actor, other = Short.remote(), Short.remote()
+    pid, pid_alone = ray.get([actor.pid.remote(), other.pid.remote()])
+    alone = subprocess.Popen(shell.command("profile", address, str(pid_alone), "--duration=4"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    look = subprocess.Popen(shell.command("profile", address, "all", "--duration=4", "--format=folded"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    ray.kill(actor)
+    ray.kill(other)
+    out, said = look.communicate(timeout=60)
+    assert look.returncode == 0 and f"Warning: nothing of process {pid} on 127.0.0.1: it ended during the look" in said and "driver" in out
+    _, said = alone.communicate(timeout=60)
+    assert alone.returncode == 1 and said == f"Error: process {pid_alone} on 127.0.0.1: it ended during the look, and what was seen of it went with it\n"
+
+
+def test_names_do_not_paint_the_terminal(running):
+    shell, address = running.shell, f"--address={running.address}"
+    name = "\x1b[31mred\x1b]0;title\x07\n"
+
+    @ray.remote
+    class Painter:
+        def wait(self, seconds):
+            space = {"time": __import__("time")}
+            exec(compile(f"def paint(seconds): time.sleep(seconds)", name, "exec"), space)
+            thread = threading.Thread(target=space["paint"], args=(seconds,), name=name)
+            thread.start()
+            thread.join()
+
+        def ready(self):
+            return os.getpid()
+
+    painter = Painter.options(max_concurrency=2, name="of " + name).remote()
+    pid = str(ray.get(painter.ready.remote()))
+    waiting = painter.wait.remote(8)
+    assert eventually(lambda: "in paint" in shell.ok("stack", address, pid) or "paint (" in shell.ok("stack", address, pid), 8)
+    for words in (["stack", pid], ["profile", pid, "--duration=0.3"], ["profile", pid, "--duration=0.3", "--format=folded"]):
+        text = shell.ok(*words, address)
+        assert "\\x1b[31mred" in text and "\x1b" not in text and "\x07" not in text, text
+    ray.get(waiting)
+
+
 def test_wrong_words_are_one_clear_line(running):
     shell, address = running.shell, f"--address={running.address}"
     assert "no worker or driver" in shell.fails("stack", address, "4000000")
@@ -206,6 +255,8 @@ def test_wrong_words_are_one_clear_line(running):
     assert "does not run now" in shell.fails("profile", address, "f" * 48)
     assert "wall, cpu or offcpu" in shell.fails("profile", address, "--mode=both", "all", code=2)
     assert "flamegraph, speedscope, folded or text" in shell.fails("profile", address, "--format=pdf", "all", code=2)
+    for seconds in ("0", "0.001", "1e2", "x", "3601", "nan", "-1"):
+        assert f"--duration is '{seconds}': it takes seconds from 0.01 to 3600" in shell.fails("profile", address, f"--duration={seconds}", "all", code=2)
     assert "--rate" in shell.fails("profile", address, "--rate=0", "all", code=2)
 
 

@@ -38,6 +38,17 @@ def test_prefix_and_streams():
     assert re.search(r"\(f pid=\d+\)\x1b\[0m to stderr task", result.stderr) and ":task_name:" not in result.stdout + result.stderr
 
 
+def test_names_of_tasks_do_not_paint_the_terminal():
+    program = """
+import ray
+ray.init(num_cpus=1)
+ray.get(ray.remote(lambda: print("said")).options(name="\\x1b[31mred\\n").remote())
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_COLOR_PREFIX": "0"}
+    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert re.search(r"^\(\\x1b\[31mred *pid=\d+\) said$", result.stdout, re.M) and "\x1b" not in result.stdout, result.stdout
+
+
 def test_lines_left_open_by_other_writers_take_no_marker_in():
     program = """
 import ray, os, subprocess

@@ -216,6 +216,7 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
   proto::ClusterStatusReply reply;
   std::vector<proto::Demand> all;
   actors_.add_demands(&all);
+  submitted_.add_demands(&all);
   for (const auto& [id, node] : cluster_.nodes()) {
     *reply.add_nodes() = node.info;
     all.insert(all.end(), node.demands.begin(), node.demands.end());

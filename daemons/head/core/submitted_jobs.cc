@@ -339,6 +339,22 @@ void SubmittedJobs::remove_log(const proto::SubmittedJob& job) {
 
 void SubmittedJobs::persist(const proto::SubmittedJob& job) { env_.journal.put(table::kSubmittedJobs, job.submission_id(), job.SerializeAsString()); }
 
+void SubmittedJobs::add_demands(std::vector<proto::Demand>* out) const {
+  for (const auto& [id, job] : jobs_) {
+    if (terminal(job) || committing_.contains(id) || !job.node_id().empty()) continue;
+    proto::Demand demand;
+    *demand.mutable_resources() = job.entrypoint_resources();
+    demand.set_count(1);
+    demand.set_what("job " + id);
+    if (!job.entrypoint_labels().rules().empty()) {
+      proto::NodeConstraint constraint;
+      *constraint.mutable_hard() = job.entrypoint_labels();
+      demand.set_what(fmt::format("job {}, only on {}", id, describe(constraint)));
+    }
+    out->push_back(std::move(demand));
+  }
+}
+
 std::optional<std::string> SubmittedJobs::record(const std::string& submission_id) const {
   auto it = jobs_.find(submission_id);
   if (it == jobs_.end()) return std::nullopt;

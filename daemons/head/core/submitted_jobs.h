@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/rng.h"
 #include "daemons/head/core/cluster.h"
@@ -51,6 +52,8 @@ class SubmittedJobs {
   void nodes_settled(Now now);
   void end_event();
 
+  // Of those that wait for a node.
+  void add_demands(std::vector<proto::Demand>* out) const;
   std::optional<std::string> record(const std::string& submission_id) const;
   void check_invariants() const;
 

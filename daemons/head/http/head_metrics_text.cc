@@ -79,7 +79,7 @@ void add_nodes(const ClusterScrape& scrape, Exposition* out) {
   if (scrape.head.nodes_died() > 0) out->gauge("ray_cluster_failed_nodes", "nodes that died without a farewell and are remembered", real(scrape.head.nodes_died()), {{"node_type", "worker"}});
   std::map<std::string, int64_t> waiting{{"feasible", 0}, {"infeasible", 0}};
   for (const auto& demand : scrape.status.demands()) waiting[demand.infeasible() ? "infeasible" : "feasible"] += demand.count();
-  for (const auto& [state, count] : waiting) out->gauge("ray_cluster_waiting", "tasks and actors that wait for resources somewhere", real(count), {{"State", state}});
+  for (const auto& [state, count] : waiting) out->gauge("ray_cluster_waiting", "tasks, actors and submitted jobs that wait for resources somewhere", real(count), {{"State", state}});
 }
 
 void add_head(const ClusterScrape& scrape, Exposition* out) {

@@ -91,12 +91,17 @@ TEST(Debug, WhatNobodyHasAndWhatOthersHold) {
   actor.set_pid(9);
   actor.mutable_spec()->set_class_name("Holder");
   *actor.mutable_spec()->mutable_creation()->mutable_resources() = resources_of({{"CPU", 1}});
+  auto& job = look.jobs.emplace_back();
+  job.set_submission_id("nightly");
+  job.set_status("RUNNING");
+  job.set_pid(10);
+  *job.mutable_entrypoint_resources() = resources_of({{"CPU", 0.5}});
   auto all = explain(look);
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].why, "no node has 8.0 of CPU (the largest node has 4.0): it waits until one joins");
   EXPECT_EQ(all[1].what, "crowded {'CPU': 2.0}");
   EXPECT_EQ(all[1].why, "needs 2.0 of CPU (1.0 free)");
-  EXPECT_THAT(all[1].holders, ElementsAre("2 running train: {'CPU': 3.0}", "actor Holder (pid 9): {'CPU': 1.0}"));
+  EXPECT_THAT(all[1].holders, ElementsAre("2 running train: {'CPU': 3.0}", "actor Holder (pid 9): {'CPU': 1.0}", "job nightly (pid 10): {'CPU': 0.5}"));
   EXPECT_EQ(all[2].what, "join");
   EXPECT_THAT(debug_text(look), AllOf(HasSubstr("3x huge"), HasSubstr("    held by actor Holder"), Not(HasSubstr("Nothing waits"))));
   EXPECT_EQ(debug_json(look)["waiting"].size(), 3u);
