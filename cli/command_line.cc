@@ -209,7 +209,23 @@ std::optional<int> CommandLine::read(const Words& words) {
   return std::nullopt;
 }
 
+// What is sent, stored or listed is text; names of files are whatever the kernel takes.
+std::optional<int> CommandLine::check_texts() const {
+  auto is_text = [](const std::string& text) { return valid_utf8(text) == text; };
+  for (const auto& place : info_.positionals) {
+    if (!is_text(get(place.name))) return usage(fmt::format("{} is '{}': it is not valid UTF-8", place.name, valid_utf8(echoed(get(place.name)))));
+  }
+  for (const auto& option : info_.options) {
+    if (option.value_name == "FILE" || !has(option.name)) continue;
+    for (const std::string& value : all(option.name)) {
+      if (!is_text(value)) return usage(fmt::format("--{} is '{}': it is not valid UTF-8", option.name, valid_utf8(echoed(value))));
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<int> CommandLine::check_values() const {
+  if (auto code = check_texts()) return code;
   for (const auto& place : info_.positionals) {
     if (place.required && !has(place.name)) return usage(fmt::format("{} is missing", place.name));
     // Of an unset variable of a script.

@@ -54,6 +54,7 @@ class CommandLine {
   CommandLine& add(const std::string& name, OptionInfo option);
   int usage(const std::string& message) const;
   std::optional<int> read(const Words& words);
+  std::optional<int> check_texts() const;
   std::optional<int> check_values() const;
 
   CommandInfo info_;

@@ -8,6 +8,7 @@
 #include "cli/style.h"
 #include "common/base/ids.h"
 #include "common/base/readable.h"
+#include "common/base/utf8.h"
 #include "common/resources/resource_set.h"
 
 namespace rt::cli {
@@ -137,12 +138,12 @@ std::string debug_text(const WaitingLook& look) {
   std::string text = fmt::format("======== What waits, and why: {} ========\n", local_time(look.status.wall_time_ms()));
   auto all = explain(look);
   for (const Explanation& one : all) {
-    text += fmt::format("{} {}\n    {}\n", painted(fmt::format("{}x", one.count), Ink::kWarning), one.what, one.why);
-    for (const std::string& holder : one.holders) text += "    held by " + holder + "\n";
+    text += fmt::format("{} {}\n    {}\n", painted(fmt::format("{}x", one.count), Ink::kWarning), printable(one.what), printable(one.why));
+    for (const std::string& holder : one.holders) text += "    held by " + printable(holder) + "\n";
   }
   if (all.empty()) text += "Nothing waits.\n";
   for (const auto& point : look.breakpoints) {
-    text += fmt::format("Breakpoint: pid {} waits at {}; connect with: nc {}\n", point.value("pid", 0), text_of(point, "place"), text_of(point, "pdb_address"));
+    text += fmt::format("Breakpoint: pid {} waits at {}; connect with: nc {}\n", point.value("pid", 0), printable(text_of(point, "place")), printable(text_of(point, "pdb_address")));
   }
   return text;
 }

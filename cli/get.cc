@@ -9,7 +9,7 @@
 namespace rt::cli {
 namespace {
 
-constexpr char kResources[] = "actors, placement-groups, nodes, workers, tasks, objects or cluster-events";
+constexpr char kResources[] = "actors, placement-groups, nodes, workers, tasks or objects";
 
 Status show(const CommandLine& line, const state::Resource& resource, state::Query query) {
   const std::string id = line.get("ID");

@@ -33,7 +33,9 @@ auto ask_patiently(JobServer& server, HeadWait& wait, Question question) -> decl
 
 void declare_job_options(CommandLine& line) {
   line.option("address", "HOST:PORT|URL", "the cluster, or its HTTP interface ($RAY_API_SERVER_ADDRESS and $RAY_ADDRESS go before it; default: the one last started here)");
-  line.hidden_option("verify").hidden_option("headers").log_options().hidden_flag("verbose,v");
+  line.option("verify", "BOOL|FILE", "of https://: whether its certificate is checked, or against which authorities (default true)");
+  line.option("headers", "JSON", "of http://: more headers of each request, as {\"name\": \"text\"} (default: $RAY_JOB_HEADERS)");
+  line.log_options().hidden_flag("verbose,v");
 }
 
 bool is_terminal(const std::string& status) { return status == "SUCCEEDED" || status == "FAILED" || status == "STOPPED"; }

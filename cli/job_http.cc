@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "common/base/http_status.h"
 #include "common/base/readable.h"
+#include "common/base/utf8.h"
 #include "common/http/client_tls.h"
 #include "common/state/over_http.h"
 
@@ -109,6 +110,9 @@ class HttpJobServer final : public JobServer {
   std::string path(const std::string& id) const { return base_ + "/api/jobs/" + httplib::detail::encode_query_param(id); }
 
   Status check(const httplib::Result& answer) const {
+    if (!answer && (answer.error() == httplib::Error::SSLServerVerification || answer.error() == httplib::Error::SSLLoadingCerts)) {
+      return make_error(Code::kUnauthenticated, fmt::format("{} shows a certificate that is not trusted here: RAY_TLS_CA_CERT or --verify=FILE names the authorities' file (docs/tls.md)", address_));
+    }
     if (!answer) return make_error(Code::kUnavailable, fmt::format("no HTTP server answers at {} ({}): is the head running, and is this its dashboard's address?", address_, httplib::to_string(answer.error())));
     if (answer->status < 400) return {};
     if (answer->status == 401 || answer->status == 403) return state::token_refused(address_, answer->body);
@@ -143,7 +147,13 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
   if (!given_headers.empty()) {
     Json json = Json::parse(given_headers, nullptr, false);
     if (!json.is_object()) return make_error(Code::kInvalid, "--headers (or RAY_JOB_HEADERS) is no JSON object of headers");
-    for (const auto& [name, value] : json.items()) headers.emplace(name, value.is_string() ? value.get<std::string>() : value.dump());
+    for (const auto& [name, value] : json.items()) {
+      const std::string text = value.is_string() ? value.get<std::string>() : "";
+      if (!value.is_string() || name.empty() || printable(text) != text || printable(name) != name || name.find_first_of(" :") != std::string::npos) {
+        return make_error(Code::kInvalid, fmt::format("--headers (or RAY_JOB_HEADERS): '{}' is {}: it takes an object of names and texts of one line", echoed(name), echoed(value.dump(-1, ' ', false, Json::error_handler_t::replace))));
+      }
+      headers.emplace(name, text);
+    }
   }
   if (!headers.contains("Authorization")) {
     RT_ASSIGN(std::string token, client_token());

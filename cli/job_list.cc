@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/print.h"
 #include "common/base/readable.h"
+#include "common/base/utf8.h"
 
 namespace rt::cli {
 namespace {
@@ -13,14 +14,14 @@ namespace {
 std::string python_text(const std::string& text) {
   std::string out = "'";
   for (char c : text) {
-    if (c == '\n') {
-      out += "\\n";
+    if (c == '\n' || c == '\t' || c == '\r') {
+      out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
     } else {
       if (c == '\'' || c == '\\') out += '\\';
       out += c;
     }
   }
-  return out + "'";
+  return printable(out) + "'";
 }
 
 std::string python_value(const api_json::Json& value) {

@@ -156,20 +156,27 @@ class RpcJobServer final : public JobServer {
 }  // namespace
 
 Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
-  std::string address = environment("RAY_API_SERVER_ADDRESS");
-  if (address.empty()) address = environment("RAY_ADDRESS");
+  std::string variable = "RAY_API_SERVER_ADDRESS", address = environment(variable.c_str());
+  if (address.empty()) address = environment((variable = "RAY_ADDRESS").c_str());
   if (const std::string given = line.get("address"); address.empty()) {
     address = given;
+    variable.clear();
   } else if (!given.empty() && given != address) {
     print(stderr, "Notice: {} is '{}', which goes before --address={} in job commands, as in Ray: unset it to reach the other.\n",
-          environment("RAY_API_SERVER_ADDRESS").empty() ? "RAY_ADDRESS" : "RAY_API_SERVER_ADDRESS", echoed(address), echoed(given));
+          variable, echoed(address), echoed(given));
   }
   if (address.starts_with("http://") || address.starts_with("https://")) return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")), line.get("verify"));
   for (const char* name : {"verify", "headers"}) {
     if (line.has(name)) print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n", name, address.empty() ? "the address" : address);
   }
-  RT_ASSIGN(Head head, connect_head(address));
-  return std::unique_ptr<JobServer>(std::make_unique<RpcJobServer>(std::move(head)));
+  auto head = connect_head(address);
+  if (!head) {
+    constexpr std::string_view kOption = "--address";
+    std::string why = head.error().message;
+    if (!variable.empty() && why.starts_with(kOption)) why.replace(0, kOption.size(), variable);
+    return make_error(head.error().code, why);
+  }
+  return std::unique_ptr<JobServer>(std::make_unique<RpcJobServer>(std::move(*head)));
 }
 
 }  // namespace rt::cli

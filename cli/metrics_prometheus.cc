@@ -15,6 +15,7 @@
 #include "cli/head_client.h"
 #include "cli/output.h"
 #include "cli/print.h"
+#include "cli/state_common.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/launch/launch.h"
@@ -164,7 +165,7 @@ int run_launch_prometheus(const Words& words) {
       .option("port", "N", "port of its own pages on 127.0.0.1 (default 9090)")
       .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)");
   if (auto code = line.parse(words)) return *code;
-  return finish(launch_prometheus(line));
+  return state_finish("metrics launch-prometheus", launch_prometheus(line));
 }
 
 int run_shutdown_prometheus(const Words& words) {

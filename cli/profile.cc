@@ -47,7 +47,14 @@ Status write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
+// Before somebody waits for it. The file is there afterwards, empty where it is new.
+Status check_writable(const std::string& path) {
+  File file(std::fopen(path.c_str(), "a"));
+  return file ? Status() : errno_error("cannot write " + path, errno);
+}
+
 Status run(const CommandLine& line, const Request& request) {
+  if (line.has("output") && line.get("output") != "-") RT_TRY(check_writable(line.get("output")));
   state::ProfileQuery query;
   query.target = line.get("target");
   query.node = line.get("node");

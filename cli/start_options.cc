@@ -8,6 +8,8 @@
 #include <optional>
 #include <sstream>
 
+#include "common/base/utf8.h"
+
 namespace rt::cli {
 namespace {
 
@@ -136,6 +138,7 @@ Status read_labels_file(const CommandLine& line, std::map<std::string, std::stri
   const std::string path = line.get("labels-file");
   const auto text = file_text(path);
   if (!text) return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}'", echoed(path)));
+  if (valid_utf8(*text) != *text) return make_error(Code::kInvalid, fmt::format("--labels-file: {} is not valid UTF-8", echoed(path)));
   if (json parsed = json::parse(*text, nullptr, false); parsed.is_object()) {
     for (const auto& [name, value] : parsed.items()) {
       if (!value.is_string()) return make_error(Code::kInvalid, fmt::format("--labels-file: the label '{}' in {} is no text", echoed(name), echoed(path)));

@@ -59,7 +59,11 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::F
   Progress progress("Writing the trace:");
   int64_t bytes = 0;
   auto write = [&](const std::string& json) {
-    std::fwrite(json.data(), 1, json.size(), file);
+    if (file == stdout) {
+      write_output(json);
+    } else {
+      std::fwrite(json.data(), 1, json.size(), file);
+    }
     bytes += static_cast<int64_t>(json.size());
     progress.at(0, 0, fmt::format("{} tasks and calls, {}", trace.shown(), binary_bytes(static_cast<double>(bytes))));
   };
@@ -107,6 +111,7 @@ Status run(const CommandLine& line) {
   std::this_thread::sleep_for(kEventsTravel);
   int64_t dropped = 0;
   auto written = write_trace(head, options, file.get(), &dropped);
+  if (to_output) RT_TRY(flush_output());
   bool intact = std::fflush(file.get()) == 0 && std::ferror(file.get()) == 0;
   int error = errno;
   if (!written || !intact) {

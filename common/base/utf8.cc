@@ -23,6 +23,13 @@ int character(std::string_view text) {
   return size;
 }
 
+// Bytes of a character that changes the direction of what follows: U+202A to U+202E, U+2066 to U+2069. 0: it begins with none.
+size_t bidirectional(std::string_view text) {
+  if (text.size() < 3 || text[0] != '\xe2') return 0;
+  const auto second = static_cast<unsigned char>(text[1]), third = static_cast<unsigned char>(text[2]);
+  return (second == 0x80 && third >= 0xaa && third <= 0xae) || (second == 0x81 && third >= 0xa6 && third <= 0xa9) ? 3 : 0;
+}
+
 }  // namespace
 
 std::string valid_utf8(std::string_view text, size_t* tail) {
@@ -50,7 +57,12 @@ std::string printable(std::string_view text, bool lines) {
     // U+0080 to U+009F are control characters, too.
     const bool second = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
     const auto control = second ? static_cast<unsigned char>(text[++i]) : byte;
-    if (byte == '\n' || byte == '\t') {
+    if (const size_t size = bidirectional(text.substr(i)); size != 0) {
+      const auto code = static_cast<unsigned>(((byte & 0x0f) << 12) | ((static_cast<unsigned char>(text[i + 1]) & 0x3f) << 6) | (static_cast<unsigned char>(text[i + 2]) & 0x3f));
+      out += "\\u";
+      for (int shift = 12; shift >= 0; shift -= 4) out += kHex[(code >> shift) & 15];
+      i += size - 1;
+    } else if (byte == '\n' || byte == '\t') {
       out += lines ? text[i] : ' ';
     } else if (second || byte < 0x20 || byte == 0x7f) {
       out += "\\x";

@@ -1,5 +1,7 @@
 #include "common/http/head.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
@@ -32,6 +34,7 @@ Refusal check_request_line(std::string_view line) {
 
 Refusal check_head(std::string_view head) {
   Refusal refusal;
+  int hosts = 0;
   for (bool begins = true; !head.empty(); begins = false) {
     const size_t end = head.find(kLineEnd);
     const std::string_view line = head.substr(0, end);
@@ -45,6 +48,8 @@ Refusal check_head(std::string_view head) {
     } else if (!line.empty() && line.find(':') == std::string_view::npos) {
       return {400, "400: a header field without a colon"};
     }
+    constexpr std::string_view kHost = "host:";
+    if (!begins && line.size() >= kHost.size() && strncasecmp(line.data(), kHost.data(), kHost.size()) == 0 && ++hosts > 1) return {400, "400: a request has one Host"};
   }
   return refusal;
 }

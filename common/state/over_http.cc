@@ -22,6 +22,9 @@ std::string reason(const std::string& body) {
 }
 
 Error no_answer(const std::string& address, httplib::Error why) {
+  if (why == httplib::Error::SSLServerVerification || why == httplib::Error::SSLLoadingCerts) {
+    return make_error(Code::kUnauthenticated, fmt::format("{} shows a certificate that is not trusted here: RAY_TLS_CA_CERT names the authorities' file (docs/tls.md)", address));
+  }
   return make_error(Code::kUnavailable, fmt::format("{} does not answer ({}): is the cluster running, and is this the address of its HTTP interface?", address, httplib::to_string(why)));
 }
 
@@ -126,8 +129,24 @@ Result<Answer> query_result(const Cluster& cluster, const std::string& path, con
 
 }  // namespace
 
+// HTTP's objects are in the order of their names: rows are put into that of the columns.
 Result<Answer> list_over_http(const Cluster& cluster, const Query& query) {
-  return query_result(cluster, query.resource, query);
+  RT_ASSIGN(Answer answer, query_result(cluster, query.resource, query));
+  const Resource* resource = find_resource(query.resource);
+  auto rows = answer.json.find("result");
+  if (!resource || rows == answer.json.end() || !rows->is_array()) return answer;
+  for (Json& row : *rows) {
+    if (!row.is_object()) continue;
+    Json ordered = Json::object();
+    for (const Column& column : resource->columns) {
+      if (auto cell = row.find(column.name); cell != row.end()) ordered[column.name] = std::move(*cell);
+    }
+    for (auto& [name, cell] : row.items()) {
+      if (resource->column(name) < 0) ordered[name] = std::move(cell);
+    }
+    row = std::move(ordered);
+  }
+  return answer;
 }
 
 Result<Answer> summarize_over_http(const Cluster& cluster, const Query& query) {

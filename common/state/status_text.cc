@@ -11,6 +11,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/readable.h"
+#include "common/base/utf8.h"
 #include "common/resources/resource_set.h"
 
 namespace rt::state {
@@ -44,7 +45,7 @@ std::vector<std::string> usage_texts(const std::vector<const proto::Node*>& node
   for (const auto& [name, amounts] : usage_of(nodes)) {
     if (is_hidden(name, verbose)) continue;
     const auto& [used, total] = amounts;
-    texts.push_back(is_bytes(name) ? fmt::format("{}/{} {}", binary_bytes(used), binary_bytes(total), name) : fmt::format("{}/{} {}", amount(used), amount(total), name));
+    texts.push_back(is_bytes(name) ? fmt::format("{}/{} {}", binary_bytes(used), binary_bytes(total), name) : fmt::format("{}/{} {}", amount(used), amount(total), printable(name)));
   }
   return texts;
 }
@@ -77,10 +78,10 @@ std::vector<const proto::Node*> alive_nodes(const proto::ClusterStatusReply& sta
 std::string demand_lines(const proto::ClusterStatusReply& status) {
   std::string lines;
   for (const auto& demand : status.demands()) {
-    std::string resources = ResourceSet::from_proto(demand.resources()).to_string();
+    std::string resources = printable(ResourceSet::from_proto(demand.resources()).to_string());
     lines += fmt::format(" {}: {}+ pending tasks/actors", resources, demand.count());
     if (demand.infeasible()) lines += " (infeasible: no node has that much; they wait until one joins)";
-    if (!demand.what().empty()) lines += fmt::format(" [{}]", demand.what());
+    if (!demand.what().empty()) lines += fmt::format(" [{}]", printable(demand.what()));
     lines += "\n";
   }
   return lines.empty() ? " (no resource demands)\n" : lines;
@@ -88,14 +89,14 @@ std::string demand_lines(const proto::ClusterStatusReply& status) {
 
 std::string failure_lines(const proto::ClusterStatusReply& status) {
   std::string lines;
-  for (int i = std::max(0, status.recent_failures_size() - kMaxFailures); i < status.recent_failures_size(); ++i) lines += " " + status.recent_failures(i) + "\n";
+  for (int i = std::max(0, status.recent_failures_size() - kMaxFailures); i < status.recent_failures_size(); ++i) lines += " " + printable(status.recent_failures(i)) + "\n";
   return lines.empty() ? " (no failures)\n" : lines;
 }
 
 std::string per_node_lines(const std::vector<const proto::Node*>& nodes, bool verbose) {
   std::string lines;
   for (const auto* node : nodes) {
-    lines += fmt::format("\nNode: {} ({})\n Id: {}\n Usage:\n", node->name().empty() ? node->ip() : node->name(), node->ip(), to_hex(node->node_id()));
+    lines += fmt::format("\nNode: {} ({})\n Id: {}\n Usage:\n", node->name().empty() ? node->ip() : printable(node->name()), node->ip(), to_hex(node->node_id()));
     lines += usage_lines({node}, verbose, "  ");
     lines += fmt::format(" Activity:\n  {}\n", is_idle(*node) ? "(no activity)" : node->is_head() ? "head" : "Resources in use");
   }

@@ -73,17 +73,18 @@ def report(found, ours, ray, args):
         diff = [] if same else list(difflib.unified_diff(ray.get(program.name, "").splitlines(), ours.get(program.name, "").splitlines(), "ray", "ours", lineterm="", n=1))
         rows.append({"program": program.name, "behaviour": program.behaviour, "same": same, "explained": reasons.get(program.name),
                      "known": waiting.get(program.name), "diff": diff})
-    open_rows = [row for row in rows if not row["same"] and not row["explained"]]
+    open_rows = [row for row in rows if not row["same"] and not row["explained"] and not row["known"]]
+    waits = [row for row in rows if not row["same"] and not row["explained"] and row["known"]]
     if args.json:
-        print(json.dumps({"programs": len(rows), "agree": sum(row["same"] for row in rows), "unexplained": len(open_rows), "rows": rows}, indent=1))
+        print(json.dumps({"programs": len(rows), "agree": sum(row["same"] for row in rows), "wait": len(waits), "unexplained": len(open_rows), "rows": rows}, indent=1))
     else:
         for row in rows:
             if not row["same"]:
                 print(f"\n=== {row['program']}: {row['behaviour']}")
-                print(f"    {'explained: ' + row['explained'] if row['explained'] else 'NOT EXPLAINED' + (' (' + row['known'] + ')' if row['known'] else '')}")
+                print(f"    {'explained: ' + row['explained'] if row['explained'] else 'waits, and the page says so: ' + row['known'] if row['known'] else 'NOT EXPLAINED'}")
                 print(*row["diff"][2:], sep="\n")
         print(f"\n{len(rows)} programs, {sum(row['same'] for row in rows)} agree, {sum(not row['same'] and bool(row['explained']) for row in rows)} differ and are explained, "
-              f"{len(open_rows)} differ")
+              f"{len(waits)} wait for what is absent or not right yet, {len(open_rows)} differ unexplained")
         agree = [row["program"] for row in rows if row["same"] and (row["known"] or row["explained"])]
         if agree:
             print("listed as different, but agree now:", *agree)

@@ -46,4 +46,4 @@ def test_without_ray_its_stored_outputs_stand_for_it(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["run.py", "--only", "^tasks/return_none$"])
     assert run.main() == 0
     output, notes = capsys.readouterr()
-    assert output.strip().splitlines()[-1] == "1 programs, 1 agree, 0 differ and are explained, 0 differ" and "stored" in notes
+    assert output.strip().splitlines()[-1] == "1 programs, 1 agree, 0 differ and are explained, 0 wait for what is absent or not right yet, 0 differ unexplained" and "stored" in notes

@@ -266,7 +266,16 @@ def test_jobs_that_do_not_exist(running):
     (["job", "frobnicate"], 2, "no such command: job frobnicate"),
     (["job", "submit"], 2, "command to run is missing"),
     (["job", "submit", "--", "echo", "\udcff"], 1, "the command is not valid UTF-8"),
-    (["job", "submit", "--submission-id", "\udcff", "--", "true"], 1, "the submission id is not valid UTF-8"),
+    (["job", "submit", "--submission-id", "\udcff", "--", "true"], 2, "--submission-id is '\ufffd': it is not valid UTF-8"),
+    (["job", "status", "\udcff"], 2, "ID is '\ufffd': it is not valid UTF-8"),
+    (["logs", "\udcff"], 2, "is '\ufffd': it is not valid UTF-8"),
+    (["timeline", "--job", "\udcff"], 2, "--job is '\ufffd': it is not valid UTF-8"),
+    (["start", "--head", "--labels", "a=\udcff"], 2, "--labels is 'a=\ufffd': it is not valid UTF-8"),
+    (["start", "--address=127.0.0.1:1", "--node-name", "\udcff"], 2, "--node-name is '\ufffd': it is not valid UTF-8"),
+    (["start", "--head", "--temp-dir", "/tmp/\udcff"], 2, "--temp-dir is '/tmp/\ufffd': it is not valid UTF-8"),
+    (["metrics", "launch-prometheus", "--port=0"], 2, "--port is '0'"),
+    (["get", "cluster-events", "x"], 1, "list cluster-events"),
+    (["profile", "head", "-o", "/nonexistent/x.svg"], 1, "cannot write /nonexistent/x.svg"),
     (["job", "status"], 2, "ID is missing"),
     (["job", "stop", ""], 2, "ID is empty"),
     (["job", "delete", ""], 2, "ID is empty"),
@@ -430,6 +439,11 @@ def test_output_that_is_closed_goes_to_nobody(shell, words):
     assert "Active" in shell.ok("status")
 
 
+@pytest.mark.parametrize("variable", ["RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"])
+def test_a_wrong_variable_is_blamed_itself(shell, variable):
+    assert f"{variable} is 'ray://x:1'" in shell.fails("job", "list", **{variable: "ray://x:1"})
+
+
 def test_a_variable_that_goes_before_the_option_is_named(running):
     other = "--address=http://127.0.0.1:1"
     done = running.run("job", "list", other, RAY_ADDRESS=running.address)
@@ -437,6 +451,26 @@ def test_a_variable_that_goes_before_the_option_is_named(running):
     done = running.run("job", "list", other, RAY_ADDRESS="127.0.0.1:1", RAY_API_SERVER_ADDRESS=running.address)
     assert done.returncode == 0 and "RAY_API_SERVER_ADDRESS is" in done.stderr
     assert running.run("job", "list", f"--address={running.address}", RAY_ADDRESS=running.address).stderr == ""
+
+
+def test_labels_of_a_file_are_text(shell):
+    (shell.scratch / "labels").write_bytes(b"a: \xff\n")
+    assert "is not valid UTF-8" in shell.fails("start", "--head", "--port=0", "--labels-file", shell.scratch / "labels", code=2)
+    assert not shell.processes()
+
+
+@pytest.mark.parametrize("headers", ['{"X-A": "a\\r\\nEvil: 1"}', '{"X-N": 1}', '{"X B": "1"}', '{"": "1"}'])
+def test_one_header_is_one_header(running, headers):
+    for words in (["--headers", headers], []):
+        assert "it takes an object of names and texts of one line" in running.fails("job", "list", "--address=http://127.0.0.1:1", *words, RAY_JOB_HEADERS=headers, RAY_ADDRESS="")
+
+
+def test_a_trace_ends_with_its_reader(running):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as closed:
+        done = subprocess.run(running.command("timeline", "-o", "-", f"--address={running.address}"), env=running.env, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == -signal.SIGPIPE and "Error" not in done.stderr
 
 
 def test_a_trace_that_cannot_be_written_removes_no_device(shell):

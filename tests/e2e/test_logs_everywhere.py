@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
 from cluster import Cluster, alive, eventually, world
@@ -215,6 +216,42 @@ def test_a_dead_node_is_named(two):
     two.await_nodes(2)
     status, answer = two.api.get("/api/v0/logs", {"node_id": node})
     assert status == 500 and "dead" in answer["msg"]
+
+
+def test_where_a_task_was_is_known_when_its_node_is_not_there_any_more(two):
+    gone = two.join(resources='{"short": 1}')
+    two.await_nodes(3)
+    node = two.node_id(gone)
+
+    @ray.remote(num_cpus=0, resources={"short": 1}, max_retries=0)
+    def stays():
+        print("hello", flush=True)
+        time.sleep(3600)
+
+    ref = stays.remote()
+    rows = lambda **wanted: [row for row in two.api.rows("tasks", detail=1, filters=[("func_or_class_name", "=", "stays")])["result"]
+                             if all(row[name] == value for name, value in wanted.items())]
+    assert eventually(lambda: rows(state="RUNNING"), 30)
+    [before] = rows()
+    two.kill(gone, "ray-node-manager")
+    with pytest.raises(ray.exceptions.RayError):
+        ray.get(ref, timeout=60)
+    assert eventually(lambda: rows(state="FAILED"), 30)
+    [after] = rows()
+    assert [after[name] for name in ("node_id", "worker_id", "worker_pid")] == [node, before["worker_id"], before["worker_pid"]]
+    two.await_nodes(2)
+    assert "is dead" in two.shell.fails("logs", "task", f"--id={before['task_id']}", f"--address={two.address}")
+
+
+def test_http_rows_have_the_order_of_columns(two):
+    web = f"--address=http://{two.api.address}"
+    for words in (["list", "nodes"], ["list", "workers", "--detail"], ["list", "actors", "--format=json"]):
+        keys = []
+        for address in (f"--address={two.address}", web):
+            out = two.shell.ok(*words, address)
+            keys.append(list(json.loads(out)[0]) if "json" in words[-1] else [line.split(":")[0] for line in out.splitlines() if line[:2] in ("- ", "  ")] if "--detail" in words
+                        else next(line for line in out.splitlines() if "NODE_ID" in line).split())
+        assert keys[0] == keys[1] and len(keys[0]) > 3, words
 
 
 @pytest.mark.parametrize("path", ["/api/v0/logs", "/api/v0/logs/file", "/api/v0/logs/stream"])

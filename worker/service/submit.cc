@@ -273,7 +273,7 @@ void Worker::Impl::ask_exit(Lease& lease) {
 void Worker::Impl::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node, std::function<void(proto::ExitInfo)> done) {
   proto::WorkerExitRequest request;
   request.set_worker_id(worker.worker_id());
-  auto answer = [done = std::move(done), ip = worker.ip(), node](Result<proto::WorkerExitReply> reply) {
+  auto answer = [done = std::move(done), ip = worker.ip(), id = worker.worker_id(), node](Result<proto::WorkerExitReply> reply) {
     proto::ExitInfo info;
     if (reply) {
       info = reply->info();
@@ -284,6 +284,7 @@ void Worker::Impl::ask_exit(const proto::WorkerAddress& worker, const NodeKey& n
       info.set_message(reply.error().message);
     }
     if (info.ip().empty()) info.set_ip(ip);
+    if (info.worker_id().empty()) info.set_worker_id(id);
     done(std::move(info));
   };
   with_node(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {

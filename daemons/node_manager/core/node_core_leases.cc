@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/base/utf8.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/core/policy/hybrid_policy.h"
 #include "daemons/node_manager/core/policy/spread_policy.h"
@@ -331,7 +332,7 @@ void NodeCore::flag_infeasible(Now now) {
     notice.set_infeasible(true);
     std::string where = demand.constraint ? " on " + rt::describe(*demand.constraint) : "";
     notice.set_message(fmt::format("{} needs {}{}, which no node of the cluster has: it waits until such a node joins ({})",
-                                   demand.what.empty() ? "a task" : demand.what, demand.resources.to_string(), where, view_.describe(resources_.total())));
+                                   demand.what.empty() ? "a task" : printable(demand.what), printable(demand.resources.to_string()), where, printable(view_.describe(resources_.total()))));
     sink_.notice(demand.owner, notice);
   }
   if (changed) sink_.resources_changed();

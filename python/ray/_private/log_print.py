@@ -13,8 +13,13 @@ from ray._private.options import number_from_environment
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 _COLORS = ("\x1b[32m", "\x1b[33m", "\x1b[34m", "\x1b[35m", "\x1b[36m", "\x1b[91m", "\x1b[92m", "\x1b[93m")
 _SETTLE_S = 0.15      # three batches of log_batch_interval_ms
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
+
+
+def _shown(text: str) -> str:
+    """What a task, a node or a resource is called must not paint the terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
 def _flag(name: str, default: bool) -> bool:
@@ -106,7 +111,7 @@ class LogPrinter:
 
     def prefix(self, line) -> str:
         name, ip, _, pid, _, notice = line
-        name = name and _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", name)     # what a task is called must not paint the terminal
+        name = name and _shown(name)
         if notice:
             text, color = f"({name or 'raylet'})", _CYAN
         else:

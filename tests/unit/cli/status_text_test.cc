@@ -72,6 +72,21 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
   EXPECT_THAT(text, HasSubstr("Usage:\n  2.5/4.0 CPU\n"));
 }
 
+TEST(StatusText, NamesDoNotPaintTheTerminal) {
+  proto::ClusterStatusReply status;
+  proto::Node node = node_of('\x11', true, {{"CPU", 4}, {"we\x1b[31mird", 1}}, {{"CPU", 4}, {"we\x1b[31mird", 1}});
+  node.set_name("ev\x1b[31mil \u202e");
+  *status.add_nodes() = node;
+  auto* demand = status.add_demands();
+  *demand->mutable_resources() = resources_of({{"we\x1b[31mird", 8}});
+  demand->set_what("\x1b]0;x\x07");
+  status.add_recent_failures("\x1b");
+  const std::string text = state::status_text(status, true);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  EXPECT_THAT(text, HasSubstr("Node: ev\\x1b[31mil \\u202e ("));
+  EXPECT_THAT(text, HasSubstr("'we\\x1b[31mird': 8.0"));
+}
+
 TEST(StatusText, WithoutNodesItSaysSo) { EXPECT_TRUE(state::status_text({}, false).starts_with("No cluster status.")); }
 
 TEST(StatusText, StorageThatFailsIsSaidFirst) {
