@@ -1,7 +1,9 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -47,10 +49,12 @@ Status write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
-// Before somebody waits for it. The file is there afterwards, empty where it is new.
+// Before somebody waits for it.
 Status check_writable(const std::string& path) {
-  File file(std::fopen(path.c_str(), "a"));
-  return file ? Status() : errno_error("cannot write " + path, errno);
+  const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  const bool there = ::access(path.c_str(), F_OK) == 0;
+  const bool good = there ? ::access(path.c_str(), W_OK) == 0 : ::access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) == 0;
+  return good ? Status() : errno_error("cannot write " + path, errno);
 }
 
 Status run(const CommandLine& line, const Request& request) {
