@@ -2,12 +2,12 @@
 import http.client
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.parse
 import xml.etree.ElementTree
 
@@ -199,6 +199,11 @@ def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running
     assert program.returncode == 0
 
 
+def is_looked_at(pid):
+    """A profile of the process is under way."""
+    return any(path.read_text() == "ray-profile\n" for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm"))
+
+
 def test_a_process_that_ends_meanwhile_is_named(running):
     shell, address = running.shell, f"--address={running.address}"
 
@@ -209,10 +214,10 @@ def test_a_process_that_ends_meanwhile_is_named(running):
 
     actor, other = Short.remote(), Short.remote()
     pid, pid_alone = ray.get([actor.pid.remote(), other.pid.remote()])
-    alone = subprocess.Popen(shell.command("profile", address, str(pid_alone), "--duration=4"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(0.5)
-    look = subprocess.Popen(shell.command("profile", address, "all", "--duration=4", "--format=folded"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2)
+    alone = subprocess.Popen(shell.command("profile", address, str(pid_alone), "--duration=10"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert eventually(lambda: is_looked_at(pid_alone), 30)
+    look = subprocess.Popen(shell.command("profile", address, "all", "--duration=10", "--format=folded"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert eventually(lambda: is_looked_at(pid), 30)
     ray.kill(actor)
     ray.kill(other)
     out, said = look.communicate(timeout=60)
@@ -227,24 +232,30 @@ def test_names_do_not_paint_the_terminal(running):
 
     @ray.remote
     class Painter:
-        def wait(self, seconds):
-            space = {"time": __import__("time")}
-            exec(compile(f"def paint(seconds): time.sleep(seconds)", name, "exec"), space)
-            thread = threading.Thread(target=space["paint"], args=(seconds,), name=name)
+        def __init__(self):
+            self.over = threading.Event()
+
+        def wait(self):
+            space = {}
+            exec(compile("def paint(over): over.wait()", name, "exec"), space)
+            thread = threading.Thread(target=space["paint"], args=(self.over,), name=name)
             thread.start()
             thread.join()
 
         def ready(self):
             return os.getpid()
 
+        def end(self):
+            self.over.set()
+
     painter = Painter.options(max_concurrency=2, name="of " + name).remote()
     pid = str(ray.get(painter.ready.remote()))
-    waiting = painter.wait.remote(8)
-    assert eventually(lambda: "in paint" in shell.ok("stack", address, pid) or "paint (" in shell.ok("stack", address, pid), 8)
+    waiting = painter.wait.remote()
+    assert eventually(lambda: "paint (" in shell.ok("stack", address, pid), 30)
     for words in (["stack", pid], ["profile", pid, "--duration=0.3"], ["profile", pid, "--duration=0.3", "--format=folded"]):
         text = shell.ok(*words, address)
         assert "\\x1b[31mred" in text and "\x1b" not in text and "\x07" not in text, text
-    ray.get(waiting)
+    ray.get([painter.end.remote(), waiting])
 
 
 def test_wrong_words_are_one_clear_line(running):
