@@ -110,7 +110,7 @@ class HttpJobServer final : public JobServer {
   std::string path(const std::string& id) const { return base_ + "/api/jobs/" + httplib::detail::encode_query_param(id); }
 
   Status check(const httplib::Result& answer) const {
-    if (!answer && (answer.error() == httplib::Error::SSLServerVerification || answer.error() == httplib::Error::SSLLoadingCerts)) {
+    if (!answer && http::is_untrusted(answer.error())) {
       return make_error(Code::kUnauthenticated, fmt::format("{} shows a certificate that is not trusted here: RAY_TLS_CA_CERT or --verify=FILE names the authorities' file (docs/tls.md)", address_));
     }
     if (!answer) return make_error(Code::kUnavailable, fmt::format("no HTTP server answers at {} ({}): is the head running, and is this its dashboard's address?", address_, httplib::to_string(answer.error())));

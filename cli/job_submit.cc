@@ -74,7 +74,6 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
   nlohmann::json env = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text, nullptr, false);
   if (!env.is_object()) return make_error(Code::kInvalid, fmt::format("{} is no JSON object", source));
   if (line.has("working-dir")) {
-    RT_TRY(check_text("the name of the working directory", line.get("working-dir")));
     env["working_dir"] = line.get("working-dir");
   }
   return env.empty() ? std::string() : env.dump();
@@ -127,7 +126,6 @@ int run_job_submit(const Words& words) {
   if (!line.rest_words().empty() && line.rest_words()[0].empty()) return usage_error("job submit", "the command to run is empty");
   if (line.rest_words().empty()) return usage_error("job submit", "the command to run is missing: job submit -- python my_program.py");
   Status text = check_text("the command", shell_joined(line.rest_words()));
-  if (text) text = check_text("the submission id", line.get("submission-id", line.get("job-id")));
   if (!text) return failure(text.error());
   auto request = request_of(line);
   if (!request) return usage_error("job submit", request.error().message);

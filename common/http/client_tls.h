@@ -19,4 +19,7 @@ inline void trust(httplib::Client& client, const std::string& verify = "") {
   if (!file.empty()) client.set_ca_cert_path(file.c_str());
 }
 
+// The server has answered, with a certificate that is not trusted, or the file that says what is trusted cannot be used.
+inline bool is_untrusted(httplib::Error error) { return error == httplib::Error::SSLServerVerification || error == httplib::Error::SSLLoadingCerts; }
+
 }  // namespace rt::http

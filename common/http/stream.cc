@@ -36,10 +36,9 @@ SocketStream::Head SocketStream::read_head(int64_t idle_ms) {
 }
 
 void SocketStream::drop_field(std::string_view name) {
-  // cpp-httplib's lines end at a line feed.
   for (size_t line = buffer_.find('\n') + 1; line < head_bytes_;) {
     const size_t end = buffer_.find('\n', line) + 1;
-    if (end - line > name.size() && strncasecmp(buffer_.data() + line, name.data(), name.size()) == 0 && std::strchr(" \t:", buffer_[line + name.size()])) {
+    if (end - line > name.size() && strncasecmp(buffer_.data() + line, name.data(), name.size()) == 0 && buffer_[line + name.size()] == ':') {
       buffer_.erase(line, end - line);
       head_bytes_ -= end - line;
     } else {

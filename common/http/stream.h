@@ -20,7 +20,7 @@ class SocketStream final : public httplib::Stream {
   Head read_head(int64_t idle_ms);
   // Of the request that comes next, through its empty line.
   std::string_view head() const { return std::string_view(buffer_).substr(0, head_bytes_); }
-  // Takes all lines of this name out of the head that was read.
+  // Takes all lines of this name out of the head that was read, which check_head() has found good.
   void drop_field(std::string_view name);
   // What follows is no request: a body is left unread.
   void give_up() { given_up_ = true; }

@@ -22,7 +22,7 @@ std::string reason(const std::string& body) {
 }
 
 Error no_answer(const std::string& address, httplib::Error why) {
-  if (why == httplib::Error::SSLServerVerification || why == httplib::Error::SSLLoadingCerts) {
+  if (http::is_untrusted(why)) {
     return make_error(Code::kUnauthenticated, fmt::format("{} shows a certificate that is not trusted here: RAY_TLS_CA_CERT names the authorities' file (docs/tls.md)", address));
   }
   return make_error(Code::kUnavailable, fmt::format("{} does not answer ({}): is the cluster running, and is this the address of its HTTP interface?", address, httplib::to_string(why)));
@@ -106,9 +106,7 @@ Status knock(const std::string& address, const std::string& verify) {
   client.set_write_timeout(0, kKnockUs);
   auto answer = client.Get("/api/version");
   // One that is not trusted has answered: the question itself will say so.
-  bool answered = answer || answer.error() == httplib::Error::SSLServerVerification || answer.error() == httplib::Error::SSLLoadingCerts;
-  if (!answered) return no_answer(address, answer.error());
-  return {};
+  return answer || http::is_untrusted(answer.error()) ? Status() : no_answer(address, answer.error());
 }
 
 bool is_http(const std::string& address) { return address.starts_with("http://") || address.starts_with("https://"); }
