@@ -19,19 +19,39 @@ BENCH = ROOT / "bench"
 
 # Floors of the first issue, as multiples of Ray.
 FLOORS = {
-    "single client get calls (Plasma Store)": 20, "single client put calls (Plasma Store)": 50,
-    "multi client put calls (Plasma Store)": 50, "single client put gigabytes": 4, "multi client put gigabytes": 1.5,
-    "single client tasks and get batch": 20, "single client get object containing 10k refs": 5, "single client wait 1k refs": 20,
-    "single client tasks sync": 10, "single client tasks async": 20, "multi client tasks async": 20, "1:1 actor calls sync": 8,
-    "1:1 actor calls async": 15, "1:1 actor calls concurrent": 5, "1:n actor calls async": 15, "n:n actor calls async": 15,
-    "n:n actor calls with arg async": 15, "1:1 async-actor calls sync": 8, "1:1 async-actor calls async": 8,
-    "1:1 async-actor calls with args async": 8, "1:n async-actor calls async": 8, "n:n async-actor calls async": 8,
+    "single client get calls (Plasma Store)": 20,
+    "single client put calls (Plasma Store)": 50,
+    "multi client put calls (Plasma Store)": 50,
+    "single client put gigabytes": 4,
+    "multi client put gigabytes": 1.5,
+    "single client tasks and get batch": 20,
+    "single client get object containing 10k refs": 5,
+    "single client wait 1k refs": 20,
+    "single client tasks sync": 10,
+    "single client tasks async": 20,
+    "multi client tasks async": 20,
+    "1:1 actor calls sync": 8,
+    "1:1 actor calls async": 15,
+    "1:1 actor calls concurrent": 5,
+    "1:n actor calls async": 15,
+    "n:n actor calls async": 15,
+    "n:n actor calls with arg async": 15,
+    "1:1 async-actor calls sync": 8,
+    "1:1 async-actor calls async": 8,
+    "1:1 async-actor calls with args async": 8,
+    "1:n async-actor calls async": 8,
+    "n:n async-actor calls async": 8,
 }
 
 
 def environment(root, ours):
     env = {k: v for k, v in os.environ.items() if not k.startswith("RAY_") and k != "PYTHONPATH"}
-    env.update(RAY_TMPDIR=str(root), RAY_AUTH_TOKEN_PATH=str(root / "token"), RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="1")
+    env.update(
+        RAY_TMPDIR=str(root),
+        RAY_AUTH_TOKEN_PATH=str(root / "token"),
+        RAY_USAGE_STATS_ENABLED="0",
+        RAY_DEDUP_LOGS="1",
+    )
     (root / "token").write_text("0" * 64)
     os.chmod(root / "token", 0o600)
     if ours:
@@ -41,9 +61,18 @@ def environment(root, ours):
 
 def run(python, env, script, extra, cwd):
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        done = subprocess.run([python, str(BENCH / script), "--out", out.name, *extra], env=env, cwd=cwd, capture_output=True, text=True)
+        done = subprocess.run(
+            [python, str(BENCH / script), "--out", out.name, *extra],
+            env=env,
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+        )
         if done.returncode != 0:
-            print(f"failed: {script} {' '.join(extra)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}", file=sys.stderr)
+            print(
+                f"failed: {script} {' '.join(extra)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}",
+                file=sys.stderr,
+            )
             return {}
         return json.load(open(out.name))
 
@@ -52,7 +81,9 @@ def install_ray(version):
     python = VENV / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-    subprocess.run([str(python), "-m", "pip", "install", "--quiet", f"ray{version}", "numpy"], check=True)
+    subprocess.run(
+        [str(python), "-m", "pip", "install", "--quiet", f"ray{version}", "numpy"], check=True
+    )
     return str(python)
 
 
@@ -60,7 +91,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-ray", action="store_true")
     parser.add_argument("--only", default="", help="lines whose name contains this")
-    parser.add_argument("--quick", action="store_true", help="one warm second, two rounds of one second")
+    parser.add_argument(
+        "--quick", action="store_true", help="one warm second, two rounds of one second"
+    )
     parser.add_argument("--ray-version", default="", help="e.g. ==2.60.0")
     parser.add_argument("--programs", action="store_true", help="also the users' programs")
     parser.add_argument("--out", default=str(ROOT / "build" / "bench.json"))
@@ -69,7 +102,9 @@ def main():
     systems = {"ours": sys.executable}
     if not args.no_ray:
         systems["ray"] = install_ray(args.ray_version)
-    extra = ["--rounds", "2", "--seconds", "1", "--warm", "0.5", "--rest", "0.5"] if args.quick else []
+    extra = (
+        ["--rounds", "2", "--seconds", "1", "--warm", "0.5", "--rest", "0.5"] if args.quick else []
+    )
     roots = {name: pathlib.Path(tempfile.mkdtemp(prefix=f"bench-{name}-")) for name in systems}
     results = {}
     try:
@@ -78,18 +113,45 @@ def main():
                 continue
             row = results.setdefault(line, {})
             for name, python in systems.items():
-                found = run(python, environment(roots[name], name == "ours"), "lines.py", ["--only", line, "--exact", *extra], roots[name])
+                found = run(
+                    python,
+                    environment(roots[name], name == "ours"),
+                    "lines.py",
+                    ["--only", line, "--exact", *extra],
+                    roots[name],
+                )
                 row[name] = found.get(line)
             show(line, row)
         if args.programs:
             squares = ROOT.parent / "shared" / "seeds" / "programs" / "squares.py"
-            programs = {name: run(python, environment(roots[name], name == "ours"), "programs.py", ["--squares", str(squares)], roots[name])
-                        for name, python in systems.items()}
+            programs = {
+                name: run(
+                    python,
+                    environment(roots[name], name == "ours"),
+                    "programs.py",
+                    ["--squares", str(squares)],
+                    roots[name],
+                )
+                for name, python in systems.items()
+            }
             results["programs"] = programs
             for key, value in programs["ours"].items():
                 other = programs.get("ray", {}).get(key)
-                print(f"{key:50s} {value:10.3f}" + (f" {other:10.3f}   {other / value if value else 0:7.1f}x" if other is not None else ""))
-            recording = run(systems["ours"], environment(roots["ours"], True), "recording_cost.py", ["--turns", "10"] if args.quick else [], roots["ours"])
+                print(
+                    f"{key:50s} {value:10.3f}"
+                    + (
+                        f" {other:10.3f}   {other / value if value else 0:7.1f}x"
+                        if other is not None
+                        else ""
+                    )
+                )
+            recording = run(
+                systems["ours"],
+                environment(roots["ours"], True),
+                "recording_cost.py",
+                ["--turns", "10"] if args.quick else [],
+                roots["ours"],
+            )
             results["recording"] = recording
             for key, value in recording.items():
                 print(f"{key:50s} {value:10.1f} %")

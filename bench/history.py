@@ -4,6 +4,7 @@ trace takes. Prints; decides nothing.
 
     build/env; bench/history.py [TASKS] [TASKS_OF_A_BATCH]
 """
+
 import json
 import os
 import pathlib
@@ -21,7 +22,11 @@ BIN = REPO / "build" / "bin"
 
 def memory_mib(pid):
     """What this process alone holds, and the most it ever held."""
-    lines = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
+    lines = dict(
+        line.split(":", 1)
+        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+        if ":" in line
+    )
     return [int(lines[name].split()[0]) // 1024 for name in ("VmRSS", "VmHWM")]
 
 
@@ -34,11 +39,17 @@ def timed(what, ask, rounds=5):
         begin = time.perf_counter()
         found = ask()
         took_ms.append(1000 * (time.perf_counter() - begin))
-    print(f"{what:<44} {found:>9}: {statistics.median(took_ms):>8.1f} ms median of {rounds}, {max(took_ms):.1f} ms worst", flush=True)
+    print(
+        f"{what:<44} {found:>9}: {statistics.median(took_ms):>8.1f} ms median of {rounds}, {max(took_ms):.1f} ms worst",
+        flush=True,
+    )
 
 
 def over_http(address, path, token, query):
-    request = urllib.request.Request(f"http://{address}{path}?{urllib.parse.urlencode(query)}", headers={"Authorization": f"Bearer {token}"})
+    request = urllib.request.Request(
+        f"http://{address}{path}?{urllib.parse.urlencode(query)}",
+        headers={"Authorization": f"Bearer {token}"},
+    )
     return urllib.request.urlopen(request)
 
 
@@ -51,8 +62,15 @@ def lists(dashboard, token, env):
                 return json.load(answer)["data"]["result"]["num_filtered"]
 
         def rayctl():
-            done = subprocess.run([BIN / "rayctl", "list", "tasks", "--format=json", "--filter", f"{key}={value}"], env=env, check=True, capture_output=True, text=True)
+            done = subprocess.run(
+                [BIN / "rayctl", "list", "tasks", "--format=json", "--filter", f"{key}={value}"],
+                env=env,
+                check=True,
+                capture_output=True,
+                text=True,
+            )
             return len(json.loads(done.stdout))
+
         timed(f"HTTP: {key}={value[:12]}", http)
         timed(f"rayctl: {key}={value[:12]} (rows)", rayctl)
 
@@ -66,36 +84,79 @@ def traces(dashboard, token, env, scratch):
         return size
 
     def rayctl():
-        subprocess.run([BIN / "rayctl", "timeline", "--output", f"{scratch}/trace.json"], env=env, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [BIN / "rayctl", "timeline", "--output", f"{scratch}/trace.json"],
+            env=env,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         return os.path.getsize(f"{scratch}/trace.json")
+
     timed("the trace over HTTP (bytes)", http, 1)
     timed("rayctl timeline (bytes)", rayctl, 1)
 
 
 def main():
-    tasks, batch = (sys.argv[1:] + ["1000000", "2000"][len(sys.argv) - 1:])[:2]
+    tasks, batch = (sys.argv[1:] + ["1000000", "2000"][len(sys.argv) - 1 :])[:2]
     with tempfile.TemporaryDirectory(prefix="rt-history-") as scratch:
-        env = {**{name: value for name, value in os.environ.items() if not name.startswith("RAY_")}, "HOME": scratch, "RAY_TMPDIR": f"{scratch}/ray", "RAY_NODE_IP_ADDRESS": "127.0.0.1"}
+        env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
+            "HOME": scratch,
+            "RAY_TMPDIR": f"{scratch}/ray",
+            "RAY_NODE_IP_ADDRESS": "127.0.0.1",
+        }
         settings = json.dumps({"task_events_max_bytes": 1 << 30})
-        started = subprocess.run([BIN / "rayctl", "start", "--head", "--port=0", "--num-cpus=1", "--dashboard-port=0", "--object-store-memory=80000000", "--system-config", settings],
-                       env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
+        started = subprocess.run(
+            [
+                BIN / "rayctl",
+                "start",
+                "--head",
+                "--port=0",
+                "--num-cpus=1",
+                "--dashboard-port=0",
+                "--object-store-memory=80000000",
+                "--system-config",
+                settings,
+            ],
+            env=env,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout
         try:
             [record] = pathlib.Path(f"{scratch}/ray").glob("session_2*/node_*.json")
-            [head] = [process["pid"] for process in json.loads(record.read_text())["processes"] if process["name"] == "ray-head"]
+            [head] = [
+                process["pid"]
+                for process in json.loads(record.read_text())["processes"]
+                if process["name"] == "ray-head"
+            ]
             address = pathlib.Path(f"{scratch}/ray/ray_current_cluster").read_text().split()[0]
-            dashboard = next(word[7:].split("/")[0] for word in started.split() if word.startswith("http://"))
+            dashboard = next(
+                word[7:].split("/")[0] for word in started.split() if word.startswith("http://")
+            )
             token = pathlib.Path(f"{scratch}/.ray/auth_token").read_text().strip()
             print("ray-head: {} MiB (most {} MiB) before".format(*memory_mib(head)), flush=True)
             subprocess.run([BIN / "history_bench", address, tasks, batch], env=env, check=True)
             print("ray-head: {} MiB (most {} MiB) after".format(*memory_mib(head)), flush=True)
             lists(dashboard, token, env)
-            print("ray-head: {} MiB (most {} MiB) after lists over HTTP".format(*memory_mib(head)), flush=True)
+            print(
+                "ray-head: {} MiB (most {} MiB) after lists over HTTP".format(*memory_mib(head)),
+                flush=True,
+            )
             traces(dashboard, token, env, scratch)
-            print("ray-head: {} MiB (most {} MiB) after the traces".format(*memory_mib(head)), flush=True)
-            history = sum(path.stat().st_size for path in pathlib.Path(f"{scratch}/ray").glob("session_2*/history*"))
+            print(
+                "ray-head: {} MiB (most {} MiB) after the traces".format(*memory_mib(head)),
+                flush=True,
+            )
+            history = sum(
+                path.stat().st_size
+                for path in pathlib.Path(f"{scratch}/ray").glob("session_2*/history*")
+            )
             print(f"history on disk: {history >> 20} MiB")
         finally:
-            subprocess.run([BIN / "rayctl", "stop", "--force"], env=env, check=False, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [BIN / "rayctl", "stop", "--force"], env=env, check=False, stdout=subprocess.DEVNULL
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-// Fills a head's history with finished tasks and measures what filtered lists of them take. Started by bench/history.py.
+// Fills a head's history with finished tasks and measures what filtered lists of them take. Started
+// by bench/history.py.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +21,9 @@ constexpr int kFunctions = 20, kWorkers = 16, kRounds = 5;
 constexpr int64_t kFailedEach = 1000;
 
 // An owner counts its tasks up, and its workers take turns.
-TaskId task_of(int64_t i) { return make_task_id(0x9e3779b97f4a7c15ull + static_cast<uint64_t>(i), job_id_from_int(1)); }
+TaskId task_of(int64_t i) {
+  return make_task_id(0x9e3779b97f4a7c15ull + static_cast<uint64_t>(i), job_id_from_int(1));
+}
 
 TaskEventBatchData batch_of(int64_t first, int64_t count, int64_t start_us) {
   TaskEventBatchData batch;
@@ -69,7 +72,8 @@ Status fill(const state::Cluster& cluster, int64_t tasks, int64_t batch_size) {
   return {};
 }
 
-Status measure(const state::Cluster& cluster, const char* what, std::vector<state::Filter> filters) {
+Status measure(const state::Cluster& cluster, const char* what,
+               std::vector<state::Filter> filters) {
   state::Query query{"tasks"};
   query.filters = std::move(filters);
   std::vector<double> took_ms;
@@ -80,10 +84,12 @@ Status measure(const state::Cluster& cluster, const char* what, std::vector<stat
     took_ms.push_back(static_cast<double>(steady_now_us() - start_us) / 1000);
     total = answer.json["num_filtered"];
     shown = answer.json["num_after_truncation"];
-    if (!answer.json["warnings"].is_null()) fmt::print("  warnings: {}\n", answer.json["warnings"].dump());
+    if (!answer.json["warnings"].is_null())
+      fmt::print("  warnings: {}\n", answer.json["warnings"].dump());
   }
   std::sort(took_ms.begin(), took_ms.end());
-  fmt::print("{:<28} {:>9} match, {:>4} shown: {:>7.1f} ms median of {}, {:.1f} ms worst\n", what, total, shown, took_ms[kRounds / 2], kRounds, took_ms.back());
+  fmt::print("{:<28} {:>9} match, {:>4} shown: {:>7.1f} ms median of {}, {:.1f} ms worst\n", what,
+             total, shown, took_ms[kRounds / 2], kRounds, took_ms.back());
   return {};
 }
 
@@ -92,11 +98,13 @@ Status run(const std::string& address, int64_t tasks, int64_t batch_size) {
   RT_ASSIGN(cluster.token, launch::auth_token(false));
   int64_t start_us = steady_now_us();
   RT_TRY(fill(cluster, tasks, batch_size));
-  fmt::print("{} tasks in batches of {}: written in {:.1f} s\n", tasks, batch_size, static_cast<double>(steady_now_us() - start_us) / 1e6);
+  fmt::print("{} tasks in batches of {}: written in {:.1f} s\n", tasks, batch_size,
+             static_cast<double>(steady_now_us() - start_us) / 1e6);
   RT_TRY(measure(cluster, "no filter", {}));
   RT_TRY(measure(cluster, "state=FAILED", {{"state", true, "FAILED"}}));
   RT_TRY(measure(cluster, "name=function_7", {{"name", true, "function_7"}}));
-  RT_TRY(measure(cluster, "name=..., state=FAILED", {{"name", true, "function_0"}, {"state", true, "FAILED"}}));
+  RT_TRY(measure(cluster, "name=..., state=FAILED",
+                 {{"name", true, "function_0"}, {"state", true, "FAILED"}}));
   RT_TRY(measure(cluster, "worker_pid=1003", {{"worker_pid", true, "1003"}}));
   RT_TRY(measure(cluster, "nothing matches", {{"name", true, "none"}}));
   return measure(cluster, "task_id=...", {{"task_id", true, task_of(12345).hex()}});
@@ -107,7 +115,8 @@ Status run(const std::string& address, int64_t tasks, int64_t batch_size) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    fmt::print(stderr, "usage: history_bench HOST:PORT TASKS TASKS_OF_A_BATCH (see bench/history.py)\n");
+    fmt::print(stderr,
+               "usage: history_bench HOST:PORT TASKS TASKS_OF_A_BATCH (see bench/history.py)\n");
     return 2;
   }
   rt::Status done = rt::run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]));

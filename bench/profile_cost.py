@@ -46,12 +46,22 @@ class Program:
             for _ in range(count):
                 self.unit(20)
             ends.append(time.perf_counter())
-        took = [clock() - begin for clock, begin in ((time.perf_counter, wall), (time.thread_time, thread), (time.process_time, process))]
+        took = [
+            clock() - begin
+            for clock, begin in (
+                (time.perf_counter, wall),
+                (time.thread_time, thread),
+                (time.process_time, process),
+            )
+        ]
         return took, [end - begin for begin, end in zip(ends, ends[1:])]
 
 
 def sampled(pid):
-    return any((task / "comm").read_text() == "ray-profile\n" for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
+    return any(
+        (task / "comm").read_text() == "ray-profile\n"
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+    )
 
 
 def await_state(pid, wanted):
@@ -69,8 +79,20 @@ def measure(options):
     ratios, shares, walls = [], [], {True: [], False: []}
     for _ in range(options.turns):
         without, alone = ray.get(program.work.remote(pieces, count))
-        command = [RAYCTL, "profile", f"--address={address}", f"--duration={int(options.seconds * 3) + 2}", f"--rate={options.rate}", "--output=/dev/null", str(pid)]
-        with subprocess.Popen([*map(str, command), *(["--no-native"] if options.no_native else [])], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+        command = [
+            RAYCTL,
+            "profile",
+            f"--address={address}",
+            f"--duration={int(options.seconds * 3) + 2}",
+            f"--rate={options.rate}",
+            "--output=/dev/null",
+            str(pid),
+        ]
+        with subprocess.Popen(
+            [*map(str, command), *(["--no-native"] if options.no_native else [])],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ):
             await_state(pid, True)
             with_it, watched = ray.get(program.work.remote(pieces, count))
             if not sampled(pid):
@@ -82,8 +104,11 @@ def measure(options):
         shares.append((with_it[2] - with_it[1] - (without[2] - without[1])) / with_it[0])
     ray.shutdown()
     quartile = {on: statistics.quantiles(pieces, n=4)[0] for on, pieces in walls.items()}
-    return {"profile_cost_wall_percent": 100 * (quartile[True] / quartile[False] - 1), "profile_cost_thread_percent": 100 * (statistics.median(ratios) - 1),
-            "profile_sampler_cpu_percent": 100 * statistics.median(shares)}
+    return {
+        "profile_cost_wall_percent": 100 * (quartile[True] / quartile[False] - 1),
+        "profile_cost_thread_percent": 100 * (statistics.median(ratios) - 1),
+        "profile_sampler_cpu_percent": 100 * statistics.median(shares),
+    }
 
 
 def main():

@@ -113,7 +113,9 @@ def run(code):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default="")
-    parser.add_argument("--squares", default="", help="path of squares.py, timed as a whole process")
+    parser.add_argument(
+        "--squares", default="", help="path of squares.py, timed as a whole process"
+    )
     args = parser.parse_args()
     results = {}
     (imported, init, first), _ = run(INIT)
@@ -129,7 +131,12 @@ def main():
     results["100,000 tiny tasks s"] = run(TINY)[0]
     results["10,000 items of a generator s"] = run(STREAM)[0]
     cold, warm = run(SAME_ARRAY)[0]
-    results.update({"ten tasks with the same 200 MB array, cold s": cold, "ten tasks with the same 200 MB array, warm s": warm})
+    results.update(
+        {
+            "ten tasks with the same 200 MB array, cold s": cold,
+            "ten tasks with the same 200 MB array, warm s": warm,
+        }
+    )
     megabytes, count, names = run(MEMORY)[0]
     results.update({"idle cluster unshared MB": megabytes, "idle cluster processes": count})
     for name, value in results.items():

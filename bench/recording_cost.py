@@ -14,8 +14,11 @@ import statistics
 import time
 import uuid
 
-MARK = f"RT_RECORDING_COST={uuid.uuid4().hex}"      # in the environment of all that this starts
-KINDS = {True: {"env_vars": {"RT_RECORDS": "1"}}, False: {"env_vars": {"RAY_task_events_report_interval_ms": "0"}}}      # alike but for that
+MARK = f"RT_RECORDING_COST={uuid.uuid4().hex}"  # in the environment of all that this starts
+KINDS = {
+    True: {"env_vars": {"RT_RECORDS": "1"}},
+    False: {"env_vars": {"RAY_task_events_report_interval_ms": "0"}},
+}  # alike but for that
 LONG_TURNS = 5
 DAEMONS = ("ray-head", "ray-node-manager", "ray-object-store")
 
@@ -25,11 +28,17 @@ def processes():
     found = {True: [], False: []}
     for process in pathlib.Path("/proc").iterdir():
         try:
-            if process.name.isdigit() and int(process.name) != os.getpid() and MARK.encode() in (process / "environ").read_bytes().split(b"\0"):
-                program = pathlib.Path(os.fsdecode((process / "cmdline").read_bytes().split(b"\0")[0])).name
+            if (
+                process.name.isdigit()
+                and int(process.name) != os.getpid()
+                and MARK.encode() in (process / "environ").read_bytes().split(b"\0")
+            ):
+                program = pathlib.Path(
+                    os.fsdecode((process / "cmdline").read_bytes().split(b"\0")[0])
+                ).name
                 found[program in DAEMONS].append(process)
         except OSError:
-            pass        # it has ended, or is not ours
+            pass  # it has ended, or is not ours
     return found
 
 
@@ -37,15 +46,19 @@ def cpu_seconds(of):
     total = 0
     for process in of:
         try:
-            total += sum(int((thread / "schedstat").read_text().split()[0]) for thread in (process / "task").iterdir())
+            total += sum(
+                int((thread / "schedstat").read_text().split()[0])
+                for thread in (process / "task").iterdir()
+            )
         except OSError:
-            pass        # it has ended: this turn is an outlier
+            pass  # it has ended: this turn is an outlier
     return total / 1e9
 
 
 def lines(ray):
     """{name: {recording: what runs some tasks and returns how many}}"""
-    @ray.remote(num_cpus=2)      # of four: the pool has place for two workers of each kind
+
+    @ray.remote(num_cpus=2)  # of four: the pool has place for two workers of each kind
     def small():
         return b"ok"
 
@@ -64,15 +77,26 @@ def lines(ray):
         return 50
 
     tasks = {recording: small.options(runtime_env=kind).remote for recording, kind in KINDS.items()}
-    actors = {recording: Actor.options(runtime_env=kind).remote() for recording, kind in KINDS.items()}
-    return {"tasks async": {recording: lambda call=call: burst(call) for recording, call in tasks.items()},
-            "tasks sync": {recording: lambda call=call: single(call) for recording, call in tasks.items()},
-            "actor calls async": {recording: lambda actor=actor: burst(actor.small.remote) for recording, actor in actors.items()}}
+    actors = {
+        recording: Actor.options(runtime_env=kind).remote() for recording, kind in KINDS.items()
+    }
+    return {
+        "tasks async": {
+            recording: lambda call=call: burst(call) for recording, call in tasks.items()
+        },
+        "tasks sync": {
+            recording: lambda call=call: single(call) for recording, call in tasks.items()
+        },
+        "actor calls async": {
+            recording: lambda actor=actor: burst(actor.small.remote)
+            for recording, actor in actors.items()
+        },
+    }
 
 
 def turn(run, seconds):
     """(CPU seconds of the driver and the workers, tasks)"""
-    run()      # leases and caches are this kind's now
+    run()  # leases and caches are this kind's now
     workers = processes()[False]
     before = cpu_seconds(workers)
     own = time.process_time()
@@ -99,6 +123,7 @@ def daemons_cost(run):
 def measure(turns, seconds):
     """{name: (percent, how far it may be off)}."""
     import ray
+
     key, _, value = MARK.partition("=")
     os.environ[key] = value
     ray.init(num_cpus=4, log_to_driver=False)
@@ -116,9 +141,14 @@ def measure(turns, seconds):
         for recording in in_turns(LONG_TURNS):
             for kind in recording:
                 of_daemons[kind].append(daemons_cost(runs[kind]))
-        later = (statistics.median(of_daemons[True]) - statistics.median(of_daemons[False])) / statistics.median(costs)
+        later = (
+            statistics.median(of_daemons[True]) - statistics.median(of_daemons[False])
+        ) / statistics.median(costs)
         low, median, high = statistics.quantiles(extra, n=4)
-        found[f"recording_cost_percent: {name}"] = (100 * (median + later), 157 * (high - low) / turns**0.5)
+        found[f"recording_cost_percent: {name}"] = (
+            100 * (median + later),
+            157 * (high - low) / turns**0.5,
+        )
     ray.shutdown()
     return found
 

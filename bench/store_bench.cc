@@ -1,5 +1,6 @@
-// What a node's object store does per second: put bandwidth (cold, warm; one and two threads; data and untouched zeros) and rates of
-// small puts and gets. The store runs in a thread of this process, clients talk to it over its Unix socket as workers do.
+// What a node's object store does per second: put bandwidth (cold, warm; one and two threads; data
+// and untouched zeros) and rates of small puts and gets. The store runs in a thread of this
+// process, clients talk to it over its Unix socket as workers do.
 //   build/bin/store_bench [MiB of the large object, default 800]
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -25,7 +26,9 @@ namespace {
 using namespace rt;
 using namespace rt::store;
 
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 struct Bench {
   net::PollLoop loop;
@@ -34,7 +37,9 @@ struct Bench {
   std::unique_ptr<StoreClient> client;
   uint32_t next = 0;
 
-  ObjectId fresh_id() { return make_object_id(make_task_id(++next, job_id_from_int(1)), kPutIndexBase); }
+  ObjectId fresh_id() {
+    return make_object_id(make_task_id(++next, job_id_from_int(1)), kPutIndexBase);
+  }
   void run_until(const bool& done) {
     net::PollLoop::Ready ready;
     while (!done) {
@@ -70,9 +75,14 @@ struct Bench {
   }
 };
 
-uint8_t* anonymous(size_t n) { return static_cast<uint8_t*>(::mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)); }
+uint8_t* anonymous(size_t n) {
+  return static_cast<uint8_t*>(
+      ::mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
 
-void report(const char* what, double value, const char* unit) { std::printf("%-58s %12.2f %s\n", what, value, unit); }
+void report(const char* what, double value, const char* unit) {
+  std::printf("%-58s %12.2f %s\n", what, value, unit);
+}
 
 }  // namespace
 
@@ -121,19 +131,22 @@ int main(int argc, char** argv) {
     uint8_t* data = anonymous(n);
     std::memset(data, 7, n);
     double gb = static_cast<double>(n) / 1e9;
-    report("put, cold (pages reserved and touched first), 2 threads", gb / bench.put_seconds(data, n, 1), "GB/s");
+    report("put, cold (pages reserved and touched first), 2 threads",
+           gb / bench.put_seconds(data, n, 1), "GB/s");
     for (auto [name, from] : {std::pair{"data", data}, std::pair{"untouched zeros", zeros}}) {
       for (auto [threads, parallel_from] : {std::pair{1, SIZE_MAX}, std::pair{2, size_t{1}}}) {
         std::vector<double> seconds;
         for (int i = 0; i < 9; i++) seconds.push_back(bench.put_seconds(from, n, parallel_from));
         std::sort(seconds.begin(), seconds.end());
-        std::string what = std::string("put, warm, ") + name + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+        std::string what = std::string("put, warm, ") + name + ", " + std::to_string(threads) +
+                           (threads == 1 ? " thread" : " threads");
         report(what.c_str(), gb / seconds[seconds.size() / 2], "GB/s");
       }
     }
     ObjectId big = bench.fresh_id();
     Allocation warm = bench.create(big, static_cast<int64_t>(n));
-    for (auto [name, from] : {std::pair{"memcpy of data, warm", data}, std::pair{"memcpy of untouched zeros, warm", zeros}}) {
+    for (auto [name, from] : {std::pair{"memcpy of data, warm", data},
+                              std::pair{"memcpy of untouched zeros, warm", zeros}}) {
       double best = 1e9;
       for (int i = 0; i < 5; i++) {
         double begin = now_s();
@@ -151,7 +164,8 @@ int main(int argc, char** argv) {
       // The store has handled all of it when it answers.
       ObjectId last = bench.fresh_id();
       bench.client->abort(last, bench.create(last, 4 << 20));
-      report(("put and free of " + std::to_string(size) + " bytes").c_str(), count / (now_s() - begin), "/s");
+      report(("put and free of " + std::to_string(size) + " bytes").c_str(),
+             count / (now_s() - begin), "/s");
     }
     ObjectId id = bench.fresh_id();
     Allocation allocation = bench.create(id, 150'000);

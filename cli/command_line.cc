@@ -1,7 +1,7 @@
 #include "cli/command_line.h"
 
-#include <boost/program_options.hpp>
 #include <fmt/core.h>
+#include <boost/program_options.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -22,15 +22,18 @@ namespace {
 namespace po = boost::program_options;
 
 std::string g_program = "rayctl";
-CommandInfo* g_described = nullptr;      // set while describe() runs
+CommandInfo* g_described = nullptr;  // set while describe() runs
 
-// "--num-cpus -1": the parser would take -1 for an option; the user meant a value, and gets an answer about the value.
+// "--num-cpus -1": the parser would take -1 for an option; the user meant a value, and gets an
+// answer about the value.
 Words with_negative_values(const Words& words) {
   Words out;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    bool takes_next = word.starts_with("--") && word.find('=') == std::string::npos && i + 1 < words.size() && words[i + 1].size() > 1 &&
-                      words[i + 1][0] == '-' && (std::isdigit(static_cast<unsigned char>(words[i + 1][1])) || words[i + 1][1] == '.');
+    bool takes_next =
+        word.starts_with("--") && word.find('=') == std::string::npos && i + 1 < words.size() &&
+        words[i + 1].size() > 1 && words[i + 1][0] == '-' &&
+        (std::isdigit(static_cast<unsigned char>(words[i + 1][1])) || words[i + 1][1] == '.');
     out.push_back(takes_next ? word + "=" + words[++i] : word);
   }
   return out;
@@ -42,10 +45,12 @@ std::string parse_complaint(const po::error& error, const CommandInfo& info) {
     for (const auto& option : info.options) {
       if (!option.hidden) known.push_back("--" + option.name);
     }
-    const std::string name = unknown->get_option_name().substr(0, unknown->get_option_name().find('='));
+    const std::string name =
+        unknown->get_option_name().substr(0, unknown->get_option_name().find('='));
     return "no such option: " + echoed(name) + did_you_mean(name, known);
   }
-  if (auto* twice = dynamic_cast<const po::multiple_occurrences*>(&error)) return twice->get_option_name() + " is given more than once";
+  if (auto* twice = dynamic_cast<const po::multiple_occurrences*>(&error))
+    return twice->get_option_name() + " is given more than once";
   return echoed(error.what());
 }
 
@@ -57,7 +62,8 @@ Words given_words(const po::variable_value& value) {
 
 std::string alternatives(const Words& choices) {
   std::string text;
-  for (size_t i = 0; i < choices.size(); ++i) text += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
+  for (size_t i = 0; i < choices.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
   return text;
 }
 
@@ -89,7 +95,8 @@ int usage_error(const std::string& command, const std::string& message) {
   std::fflush(stdout);
   std::string line = command.empty() ? g_program : g_program + " " + command;
   const char* end = message.ends_with('?') || message.ends_with('.') ? "" : ".";
-  print(stderr, "{} {}{} Try '{} --help'.\n", painted("Error:", Ink::kBad, stderr), message, end, line);
+  print(stderr, "{} {}{} Try '{} --help'.\n", painted("Error:", Ink::kBad, stderr), message, end,
+        line);
   return kExitUsage;
 }
 
@@ -113,32 +120,49 @@ CommandLine& CommandLine::add(const std::string& name, OptionInfo option) {
   return *this;
 }
 
-CommandLine& CommandLine::option(const std::string& name, const std::string& value_name, const std::string& help) {
+CommandLine& CommandLine::option(const std::string& name, const std::string& value_name,
+                                 const std::string& help) {
   return add(name, {.value_name = value_name, .help = help});
 }
 
-CommandLine& CommandLine::option_list(const std::string& name, const std::string& value_name, const std::string& help) {
+CommandLine& CommandLine::option_list(const std::string& name, const std::string& value_name,
+                                      const std::string& help) {
   return add(name, {.value_name = value_name, .help = help, .repeated = true});
 }
 
-CommandLine& CommandLine::choice(const std::string& name, const std::string& values, const std::string& help) {
+CommandLine& CommandLine::choice(const std::string& name, const std::string& values,
+                                 const std::string& help) {
   return add(name, {.value_name = values, .help = help, .choices = words_of(values, '|')});
 }
 
-CommandLine& CommandLine::flag(const std::string& name, const std::string& help) { return add(name, {.help = help}); }
-CommandLine& CommandLine::hidden_option(const std::string& name) { return add(name, {.value_name = "VALUE", .hidden = true}); }
-CommandLine& CommandLine::hidden_flag(const std::string& name) { return add(name, {.hidden = true}); }
+CommandLine& CommandLine::flag(const std::string& name, const std::string& help) {
+  return add(name, {.help = help});
+}
+CommandLine& CommandLine::hidden_option(const std::string& name) {
+  return add(name, {.value_name = "VALUE", .hidden = true});
+}
+CommandLine& CommandLine::hidden_flag(const std::string& name) {
+  return add(name, {.hidden = true});
+}
 
-CommandLine& CommandLine::address_option() { return option("address", "HOST:PORT", "the cluster (default: $RAY_ADDRESS, else the one last started here)"); }
-CommandLine& CommandLine::format_option(const std::string& choices) { return choice("format", choices, "output for people (default) or programs"); }
+CommandLine& CommandLine::address_option() {
+  return option("address", "HOST:PORT",
+                "the cluster (default: $RAY_ADDRESS, else the one last started here)");
+}
+CommandLine& CommandLine::format_option(const std::string& choices) {
+  return choice("format", choices, "output for people (default) or programs");
+}
 
 CommandLine& CommandLine::log_options() {
-  choice("log-color", "auto|true|false", "colours (default auto: on a terminal, unless NO_COLOR is set)").choice("log-style", "auto|record|pretty", "");
-  info_.options.back().hidden = true;      // there is one style
+  choice("log-color", "auto|true|false",
+         "colours (default auto: on a terminal, unless NO_COLOR is set)")
+      .choice("log-style", "auto|record|pretty", "");
+  info_.options.back().hidden = true;  // there is one style
   return *this;
 }
 
-CommandLine& CommandLine::positional(const std::string& name, bool required, const std::string& values) {
+CommandLine& CommandLine::positional(const std::string& name, bool required,
+                                     const std::string& values) {
   info_.positionals.push_back({name, required, words_of(values, '|')});
   return *this;
 }
@@ -148,7 +172,9 @@ CommandLine& CommandLine::rest(const std::string& name) {
   return *this;
 }
 
-int CommandLine::usage(const std::string& message) const { return usage_error(info_.name, message); }
+int CommandLine::usage(const std::string& message) const {
+  return usage_error(info_.name, message);
+}
 
 std::optional<int> CommandLine::parse(const Words& words) {
   if (g_described) {
@@ -197,7 +223,12 @@ std::optional<int> CommandLine::read(const Words& words) {
     // No guessing: "--res" must not silently mean something that a later release calls differently.
     auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::variables_map given;
-    po::store(po::command_line_parser(with_negative_values(own)).options(all).positional(places).style(style).run(), given);
+    po::store(po::command_line_parser(with_negative_values(own))
+                  .options(all)
+                  .positional(places)
+                  .style(style)
+                  .run(),
+              given);
     po::notify(given);
     for (const auto& [name, value] : given) values_[name] = given_words(value);
   } catch (const po::too_many_positional_options_error&) {
@@ -213,12 +244,16 @@ std::optional<int> CommandLine::read(const Words& words) {
 std::optional<int> CommandLine::check_texts() const {
   auto is_text = [](const std::string& text) { return valid_utf8(text) == text; };
   for (const auto& place : info_.positionals) {
-    if (!is_text(get(place.name))) return usage(fmt::format("{} is '{}': it is not valid UTF-8", place.name, valid_utf8(echoed(get(place.name)))));
+    if (!is_text(get(place.name)))
+      return usage(fmt::format("{} is '{}': it is not valid UTF-8", place.name,
+                               valid_utf8(echoed(get(place.name)))));
   }
   for (const auto& option : info_.options) {
     if (option.value_name == "FILE" || !has(option.name)) continue;
     for (const std::string& value : all(option.name)) {
-      if (!is_text(value)) return usage(fmt::format("--{} is '{}': it is not valid UTF-8", option.name, valid_utf8(echoed(value))));
+      if (!is_text(value))
+        return usage(fmt::format("--{} is '{}': it is not valid UTF-8", option.name,
+                                 valid_utf8(echoed(value))));
     }
   }
   return std::nullopt;
@@ -229,13 +264,15 @@ std::optional<int> CommandLine::check_values() const {
   for (const auto& place : info_.positionals) {
     if (place.required && !has(place.name)) return usage(fmt::format("{} is missing", place.name));
     // Of an unset variable of a script.
-    if (place.required && get(place.name).empty()) return usage(fmt::format("{} is empty", place.name));
+    if (place.required && get(place.name).empty())
+      return usage(fmt::format("{} is empty", place.name));
   }
   for (const auto& option : info_.options) {
     if (option.choices.empty() || !has(option.name)) continue;
     const std::string value = get(option.name);
     if (std::find(option.choices.begin(), option.choices.end(), value) == option.choices.end()) {
-      return usage(fmt::format("--{} is '{}': it takes {}", option.name, echoed(value), alternatives(option.choices)));
+      return usage(fmt::format("--{} is '{}': it takes {}", option.name, echoed(value),
+                               alternatives(option.choices)));
     }
   }
   return std::nullopt;
@@ -252,7 +289,8 @@ std::string echoed(const std::string& text) {
 std::optional<std::string> file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text;
-  for (char piece[4096]; file.read(piece, sizeof piece) || file.gcount() > 0;) text.append(piece, static_cast<size_t>(file.gcount()));
+  for (char piece[4096]; file.read(piece, sizeof piece) || file.gcount() > 0;)
+    text.append(piece, static_cast<size_t>(file.gcount()));
   if (!file.eof()) return std::nullopt;
   return text;
 }
@@ -262,34 +300,46 @@ std::string CommandLine::get(const std::string& name, const std::string& fallbac
   return given == values_.end() || given->second.empty() ? fallback : given->second.back();
 }
 
-Words CommandLine::all(const std::string& name) const { return has(name) ? values_.at(name) : Words(); }
+Words CommandLine::all(const std::string& name) const {
+  return has(name) ? values_.at(name) : Words();
+}
 
-Result<std::optional<int64_t>> CommandLine::whole(const std::string& name, int64_t min, int64_t max) const {
+Result<std::optional<int64_t>> CommandLine::whole(const std::string& name, int64_t min,
+                                                  int64_t max) const {
   if (!has(name)) return std::optional<int64_t>();
   std::string text = get(name);
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
-    return make_error(Code::kInvalid, fmt::format("{}{} is '{}': it takes a whole number from {} to {}", info_.option(name) ? "--" : "", name, echoed(text), min, max));
+    return make_error(Code::kInvalid,
+                      fmt::format("{}{} is '{}': it takes a whole number from {} to {}",
+                                  info_.option(name) ? "--" : "", name, echoed(text), min, max));
   }
   return std::optional<int64_t>(value);
 }
 
-Result<std::optional<int64_t>> CommandLine::milliseconds(const std::string& name, int64_t min, int64_t max) const {
+Result<std::optional<int64_t>> CommandLine::milliseconds(const std::string& name, int64_t min,
+                                                         int64_t max) const {
   if (!has(name)) return std::optional<int64_t>();
   const std::string text = get(name);
   double seconds = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed);
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed);
   const double ms = seconds * 1000;
-  if (error != std::errc() || end != text.data() + text.size() || !(ms >= static_cast<double>(min) && ms <= static_cast<double>(max))) {
-    return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes seconds from {:g} to {:g}", name, echoed(text), static_cast<double>(min) / 1000, static_cast<double>(max) / 1000));
+  if (error != std::errc() || end != text.data() + text.size() ||
+      !(ms >= static_cast<double>(min) && ms <= static_cast<double>(max))) {
+    return make_error(
+        Code::kInvalid,
+        fmt::format("--{} is '{}': it takes seconds from {:g} to {:g}", name, echoed(text),
+                    static_cast<double>(min) / 1000, static_cast<double>(max) / 1000));
   }
   return std::optional<int64_t>(static_cast<int64_t>(ms + 0.5));
 }
 
 Result<std::optional<int64_t>> CommandLine::duration_us(const std::string& name) const {
   if (!has(name)) return std::optional<int64_t>();
-  static const std::map<std::string, int64_t, std::less<>> kUnits = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+  static const std::map<std::string, int64_t, std::less<>> kUnits = {
+      {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
   constexpr int64_t kMost = 1'000'000;
   std::string text = get(name);
   int64_t value = 0;
@@ -297,7 +347,9 @@ Result<std::optional<int64_t>> CommandLine::duration_us(const std::string& name)
   auto [end, error] = std::from_chars(text.data(), text_end, value);
   auto unit = kUnits.find(std::string_view(end, static_cast<size_t>(text_end - end)));
   if (error != std::errc() || unit == kUnits.end() || value < 1 || value > kMost) {
-    return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a duration, as 90s, 5m, 2h or 1d", name, echoed(text)));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("--{} is '{}': it takes a duration, as 90s, 5m, 2h or 1d", name, echoed(text)));
   }
   return std::optional<int64_t>(value * unit->second * 1'000'000);
 }

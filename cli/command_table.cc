@@ -10,8 +10,10 @@ const std::vector<Command>& commands() {
       {"status", run_status, "nodes, resource usage, and what waits for resources"},
       {"top", run_top, "nodes, tasks and the busiest workers, refreshed in place"},
       {"nodes", run_nodes, "the cluster's nodes, as ray.nodes()"},
-      {"cluster-resources", run_cluster_resources, "what the cluster has, as ray.cluster_resources()"},
-      {"available-resources", run_available_resources, "what is free, as ray.available_resources()"},
+      {"cluster-resources", run_cluster_resources,
+       "what the cluster has, as ray.cluster_resources()"},
+      {"available-resources", run_available_resources,
+       "what is free, as ray.available_resources()"},
       {"list", run_list, "actors, tasks, objects, workers, jobs, ...: one line each"},
       {"get", run_get, "everything known of one of them"},
       {"summary", run_summary, "tasks, actors or objects, counted"},
@@ -24,7 +26,8 @@ const std::vector<Command>& commands() {
       {"memory", run_memory, "what refers to objects, and what they take"},
       {"timeline", run_timeline, "write a Chrome trace of all tasks"},
       {"metrics", run_metrics, "what programs count, as Prometheus text"},
-      {"metrics launch-prometheus", run_metrics, "start a Prometheus for the cluster whose head is here"},
+      {"metrics launch-prometheus", run_metrics,
+       "start a Prometheus for the cluster whose head is here"},
       {"metrics shutdown-prometheus", run_metrics, "end it"},
       {"stack", run_stack, "what every thread of every worker does now"},
       {"profile", run_profile, "where the time of a process, actor, task, job or daemon goes"},
@@ -39,7 +42,8 @@ const std::vector<Command>& commands() {
       {"kill-actor", run_kill_actor, "end a named actor"},
       {"drain-node", run_drain_node, "let a node finish its work and leave"},
       {"health-check", run_health_check, "exit 0 when the cluster is healthy"},
-      {"microbenchmark", run_microbenchmark, "how many tasks, calls and puts a second this machine does"},
+      {"microbenchmark", run_microbenchmark,
+       "how many tasks, calls and puts a second this machine does"},
       {"get-auth-token", run_get_auth_token, "print the cluster token"},
       {"completion", run_completion, "a script that completes these words in bash, zsh or fish"},
       {"version", run_version, "print the version"},
@@ -53,7 +57,10 @@ std::vector<CommandInfo> command_infos() {
   for (const Command& command : commands()) {
     Words words = words_of(command.name);
     CommandInfo info;
-    if (!command.is_group) info = describe([&] { return command.run(Words(words.begin() + 1, words.end())); }).value_or(CommandInfo());
+    if (!command.is_group)
+      info = describe([&] {
+               return command.run(Words(words.begin() + 1, words.end()));
+             }).value_or(CommandInfo());
     info.name = command.name;
     info.brief = command.brief;
     info.is_group = command.is_group;
@@ -67,7 +74,8 @@ Words command_names(const std::string& group) {
   Words names;
   for (const Command& command : commands()) {
     Words words = words_of(command.name);
-    if (group.empty() ? words.size() == 1 : words.size() == 2 && words[0] == group) names.push_back(words.back());
+    if (group.empty() ? words.size() == 1 : words.size() == 2 && words[0] == group)
+      names.push_back(words.back());
   }
   return names;
 }

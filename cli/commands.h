@@ -20,7 +20,7 @@ int run_launch_prometheus(const Words& words);
 int run_shutdown_prometheus(const Words& words);
 int run_stack(const Words& words);
 int run_profile(const Words& words);
-int run_job(const Words& words);           // dispatches to the six below
+int run_job(const Words& words);  // dispatches to the six below
 int run_job_submit(const Words& words);
 int run_job_status(const Words& words);
 int run_job_logs(const Words& words);
@@ -47,10 +47,10 @@ int run_command_doc(const Words& words);   // hidden: `make docs`
 int run_settings_doc(const Words& words);  // hidden: `make docs`
 
 struct Command {
-  const char* name;                        // "job submit"
-  int (*run)(const Words&);                // of "job submit": of "job", which takes "submit" as its first word
+  const char* name;          // "job submit"
+  int (*run)(const Words&);  // of "job submit": of "job", which takes "submit" as its first word
   const char* brief;
-  bool is_group = false;                   // has no options of its own
+  bool is_group = false;  // has no options of its own
 };
 // Those to be listed, in that order; the commands of a group follow it.
 const std::vector<Command>& commands();

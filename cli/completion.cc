@@ -7,15 +7,18 @@ namespace rt::cli {
 namespace {
 
 const CommandInfo* find(const std::vector<CommandInfo>& all, const std::string& name) {
-  auto it = std::find_if(all.begin(), all.end(), [&](const CommandInfo& info) { return info.name == name; });
+  auto it = std::find_if(all.begin(), all.end(),
+                         [&](const CommandInfo& info) { return info.name == name; });
   return it == all.end() ? nullptr : &*it;
 }
 
-void offer(std::vector<Candidate>& out, const std::string& start, const std::string& word, const std::string& what) {
+void offer(std::vector<Candidate>& out, const std::string& start, const std::string& word,
+           const std::string& what) {
   if (word.starts_with(start)) out.push_back({word, what});
 }
 
-void offer_commands(std::vector<Candidate>& out, const std::vector<CommandInfo>& all, const std::string& group, const std::string& start) {
+void offer_commands(std::vector<Candidate>& out, const std::vector<CommandInfo>& all,
+                    const std::string& group, const std::string& start) {
   std::string prefix = group.empty() ? "" : group + " ";
   for (const auto& info : all) {
     if (!info.name.starts_with(prefix)) continue;
@@ -24,10 +27,14 @@ void offer_commands(std::vector<Candidate>& out, const std::vector<CommandInfo>&
   }
 }
 
-bool names_file(const std::string& value_name) { return value_name.find("FILE") != std::string::npos || value_name.find("DIR") != std::string::npos; }
+bool names_file(const std::string& value_name) {
+  return value_name.find("FILE") != std::string::npos ||
+         value_name.find("DIR") != std::string::npos;
+}
 
 // The values of `option`, each behind `prefix`.
-void offer_values(std::vector<Candidate>& out, const OptionInfo& option, const std::string& prefix, const std::string& start) {
+void offer_values(std::vector<Candidate>& out, const OptionInfo& option, const std::string& prefix,
+                  const std::string& start) {
   for (const auto& value : option.choices) {
     if (value.starts_with(start)) out.push_back({prefix + value, ""});
   }
@@ -38,7 +45,8 @@ void offer_values(std::vector<Candidate>& out, const OptionInfo& option, const s
 const OptionInfo* option_typed(const CommandInfo& info, const std::string& word) {
   if (word.starts_with("--")) return info.option(word.substr(2));
   if (word.size() != 2 || word[0] != '-') return nullptr;
-  auto it = std::find_if(info.options.begin(), info.options.end(), [&](const OptionInfo& option) { return option.letter == word.substr(1); });
+  auto it = std::find_if(info.options.begin(), info.options.end(),
+                         [&](const OptionInfo& option) { return option.letter == word.substr(1); });
   return it == info.options.end() ? nullptr : &*it;
 }
 
@@ -56,7 +64,8 @@ size_t positionals_given(const CommandInfo& info, const Words& words) {
   return count;
 }
 
-void offer_positional(std::vector<Candidate>& out, const CommandInfo& info, size_t at, const std::string& start) {
+void offer_positional(std::vector<Candidate>& out, const CommandInfo& info, size_t at,
+                      const std::string& start) {
   if (at >= info.positionals.size()) return;
   for (const std::string& word : info.positionals[at].choices) offer(out, start, word, "");
 }
@@ -67,7 +76,8 @@ std::vector<Candidate> files_beginning(const std::string& start) {
   namespace fs = std::filesystem;
   std::vector<Candidate> found;
   size_t slash = start.rfind('/');
-  std::string directory = slash == std::string::npos ? "" : start.substr(0, slash + 1), name = start.substr(directory.size());
+  std::string directory = slash == std::string::npos ? "" : start.substr(0, slash + 1),
+              name = start.substr(directory.size());
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory.empty() ? "." : directory, error)) {
     std::string file = entry.path().filename();
@@ -76,7 +86,8 @@ std::vector<Candidate> files_beginning(const std::string& start) {
     std::error_code ignored;
     found.push_back({directory + file + (entry.is_directory(ignored) ? "/" : ""), ""});
   }
-  std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) { return a.word < b.word; });
+  std::sort(found.begin(), found.end(),
+            [](const Candidate& a, const Candidate& b) { return a.word < b.word; });
   return found;
 }
 
@@ -105,7 +116,8 @@ std::vector<Candidate> complete(const std::vector<CommandInfo>& all, const Words
     return help || info->is_group ? out : files_beginning(start);
   }
   if (size_t equals = start.find('='); start.starts_with("--") && equals != std::string::npos) {
-    if (const OptionInfo* option = option_typed(*info, start.substr(0, equals))) offer_values(out, *option, start.substr(0, equals + 1), start.substr(equals + 1));
+    if (const OptionInfo* option = option_typed(*info, start.substr(0, equals)))
+      offer_values(out, *option, start.substr(0, equals + 1), start.substr(equals + 1));
     return out;
   }
   const OptionInfo* before = words.empty() ? nullptr : option_typed(*info, words.back());

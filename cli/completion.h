@@ -11,7 +11,7 @@ namespace rt::cli {
 
 struct Candidate {
   std::string word;
-  std::string what;             // for shells that show it
+  std::string what;  // for shells that show it
 };
 
 // `words`: those behind the program's name; the last one is being typed and may be empty.
@@ -19,7 +19,8 @@ std::vector<Candidate> complete(const std::vector<CommandInfo>& all, const Words
 // Files and directories whose names begin so; directories end in '/'.
 std::vector<Candidate> files_beginning(const std::string& start);
 
-// A script for "bash", "zsh" or "fish" that asks `PROGRAM __complete WORDS...` at each tab; nothing for another shell.
+// A script for "bash", "zsh" or "fish" that asks `PROGRAM __complete WORDS...` at each tab; nothing
+// for another shell.
 std::optional<std::string> completion_script(const std::string& shell, const std::string& program);
 
 }  // namespace rt::cli

@@ -4,7 +4,8 @@
 namespace rt::cli {
 namespace {
 
-// Words are split at '=' by bash itself (COMP_WORDBREAKS): they are put together again, and the part in front of '=' is not offered twice.
+// Words are split at '=' by bash itself (COMP_WORDBREAKS): they are put together again, and the
+// part in front of '=' is not offered twice.
 constexpr char kBash[] = R"sh(# bash completion for PROGRAM (made by `PROGRAM completion bash`)
 _PROGRAM_complete() {
   local line="${COMP_LINE:0:COMP_POINT}" words candidate
@@ -45,15 +46,20 @@ end
 )sh";
 
 void replace_all(std::string_view place, const std::string& with, std::string* text) {
-  for (size_t at = text->find(place); at != std::string::npos; at = text->find(place, at + with.size())) text->replace(at, place.size(), with);
+  for (size_t at = text->find(place); at != std::string::npos;
+       at = text->find(place, at + with.size()))
+    text->replace(at, place.size(), with);
 }
 
 }  // namespace
 
 std::optional<std::string> completion_script(const std::string& shell, const std::string& program) {
-  const char* form = shell == "bash" ? kBash : shell == "zsh" ? kZsh : shell == "fish" ? kFish : nullptr;
+  const char* form = shell == "bash"   ? kBash
+                     : shell == "zsh"  ? kZsh
+                     : shell == "fish" ? kFish
+                                       : nullptr;
   if (!form) return std::nullopt;
-  std::string names = "rayctl ray";             // one program
+  std::string names = "rayctl ray";  // one program
   if (program != "rayctl" && program != "ray") names += " " + program;
   std::string script = form;
   replace_all("PROGRAM", program, &script);

@@ -10,7 +10,8 @@
 namespace rt::cli {
 namespace {
 
-constexpr char kBreakpoints[] = "pdb", kBreakpointPrefix[] = "RAY_PDB_";     // as python/ray/util/rpdb.py has them
+constexpr char kBreakpoints[] = "pdb",
+               kBreakpointPrefix[] = "RAY_PDB_";  // as python/ray/util/rpdb.py has them
 
 Status find_breakpoints(Head& head, int64_t timeout_us, WaitingLook* look) {
   proto::KvListRequest list;
@@ -31,13 +32,16 @@ Status find_breakpoints(Head& head, int64_t timeout_us, WaitingLook* look) {
 Status show(const CommandLine& line, int64_t timeout_us) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   WaitingLook look;
-  RT_ASSIGN(look.status, head.client->call(&proto::HeadService::Stub::GetClusterStatus, proto::Empty(), timeout_us));
+  RT_ASSIGN(look.status, head.client->call(&proto::HeadService::Stub::GetClusterStatus,
+                                           proto::Empty(), timeout_us));
   proto::ListActorsRequest actors;
   actors.set_alive_only(true);
   actors.set_all_namespaces(true);
-  RT_ASSIGN(auto living, head.client->call(&proto::HeadService::Stub::ListActors, actors, timeout_us));
+  RT_ASSIGN(auto living,
+            head.client->call(&proto::HeadService::Stub::ListActors, actors, timeout_us));
   look.actors.assign(living.actors().begin(), living.actors().end());
-  RT_ASSIGN(auto jobs, head.client->call(&proto::HeadService::Stub::ListSubmittedJobs, proto::Empty(), timeout_us));
+  RT_ASSIGN(auto jobs, head.client->call(&proto::HeadService::Stub::ListSubmittedJobs,
+                                         proto::Empty(), timeout_us));
   look.jobs.assign(jobs.jobs().begin(), jobs.jobs().end());
   RT_TRY(find_breakpoints(head, timeout_us, &look));
   state::Query query{"tasks"};
@@ -61,8 +65,13 @@ Status show(const CommandLine& line, int64_t timeout_us) {
 }  // namespace
 
 int run_debug(const Words& words) {
-  CommandLine line("debug", "Says what waits and why: resources that no node has or that others hold, arguments that are not ready, actors that are started again, breakpoints.");
-  line.address_option().format_option().option("timeout", "SECONDS", "for the answer (default 30)").hidden_flag("verbose,v");
+  CommandLine line("debug",
+                   "Says what waits and why: resources that no node has or that others hold, "
+                   "arguments that are not ready, actors that are started again, breakpoints.");
+  line.address_option()
+      .format_option()
+      .option("timeout", "SECONDS", "for the answer (default 30)")
+      .hidden_flag("verbose,v");
   if (auto code = line.parse(words)) return *code;
   auto timeout = timeout_us(line);
   if (!timeout) return usage_error("debug", timeout.error().message);

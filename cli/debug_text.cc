@@ -57,42 +57,59 @@ std::vector<Holder> holders_of(const WaitingLook& look) {
     ++count;
     held.add(from_json(row.value("required_resources", api_json::Json::object())));
   }
-  for (const auto& [name, what] : tasks) all.push_back({fmt::format("{} running {}", what.first, name), what.second});
+  for (const auto& [name, what] : tasks)
+    all.push_back({fmt::format("{} running {}", what.first, name), what.second});
   for (const auto& actor : look.actors) {
     if (actor.state() != proto::ACTOR_ALIVE) continue;
     const auto& spec = actor.spec();
-    all.push_back({fmt::format("actor {}{} (pid {})", spec.class_name(), spec.name().empty() ? "" : " '" + spec.name() + "'", actor.pid()), ResourceSet::from_proto(spec.creation().resources())});
+    all.push_back({fmt::format("actor {}{} (pid {})", spec.class_name(),
+                               spec.name().empty() ? "" : " '" + spec.name() + "'", actor.pid()),
+                   ResourceSet::from_proto(spec.creation().resources())});
   }
   for (const auto& job : look.jobs) {
-    if (job.status() == "RUNNING") all.push_back({fmt::format("job {} (pid {})", job.submission_id(), job.pid()), ResourceSet::from_proto(job.entrypoint_resources())});
+    if (job.status() == "RUNNING")
+      all.push_back({fmt::format("job {} (pid {})", job.submission_id(), job.pid()),
+                     ResourceSet::from_proto(job.entrypoint_resources())});
   }
   return all;
 }
 
 bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wanted) {
-  return std::any_of(status.nodes().begin(), status.nodes().end(), [&](const proto::Node& node) { return node.alive() && !node.draining() && ResourceSet::from_proto(node.total()).contains(wanted); });
+  return std::any_of(status.nodes().begin(), status.nodes().end(), [&](const proto::Node& node) {
+    return node.alive() && !node.draining() &&
+           ResourceSet::from_proto(node.total()).contains(wanted);
+  });
 }
 
-Explanation explain_resources(const WaitingLook& look, const std::vector<Holder>& holders, const ResourceSet& wanted, int64_t count, const std::string& what) {
-  Explanation one{count, fmt::format("{} {}", what.empty() ? "task or actor" : what, wanted.to_string()), "", {}};
+Explanation explain_resources(const WaitingLook& look, const std::vector<Holder>& holders,
+                              const ResourceSet& wanted, int64_t count, const std::string& what) {
+  Explanation one{count,
+                  fmt::format("{} {}", what.empty() ? "task or actor" : what, wanted.to_string()),
+                  "",
+                  {}};
   bool possible = any_node_has(look.status, wanted);
   std::string short_of;
   std::vector<std::string> scarce;
   for (const auto& [name, units] : wanted.all()) {
     double need = static_cast<double>(units) / ResourceSet::kUnit;
     Supply supply = supply_of(look.status, name);
-    if (!possible && supply.most < need) short_of += fmt::format("{}{} of {} (the largest node has {})", short_of.empty() ? "" : ", ", amount(need), name, amount(supply.most));
+    if (!possible && supply.most < need)
+      short_of += fmt::format("{}{} of {} (the largest node has {})", short_of.empty() ? "" : ", ",
+                              amount(need), name, amount(supply.most));
     if (possible && supply.free < need) {
-      short_of += fmt::format("{}{} of {} ({} free)", short_of.empty() ? "" : ", ", amount(need), name, amount(supply.free));
+      short_of += fmt::format("{}{} of {} ({} free)", short_of.empty() ? "" : ", ", amount(need),
+                              name, amount(supply.free));
       scarce.push_back(name);
     }
   }
   if (!possible) {
-    one.why = short_of.empty() ? "no single node has all of it: it waits until one joins" : fmt::format("no node has {}: it waits until one joins", short_of);
+    one.why = short_of.empty() ? "no single node has all of it: it waits until one joins"
+                               : fmt::format("no node has {}: it waits until one joins", short_of);
     return one;
   }
   if (short_of.empty()) {
-    one.why = "each is free, though not on one node that may run it; or a worker is just being started";
+    one.why =
+        "each is free, though not on one node that may run it; or a worker is just being started";
     return one;
   }
   one.why = "needs " + short_of;
@@ -102,7 +119,8 @@ Explanation explain_resources(const WaitingLook& look, const std::vector<Holder>
     for (const std::string& name : scarce) sum += holder.holds.get(name);
     return sum;
   };
-  std::stable_sort(by_amount.begin(), by_amount.end(), [&](const Holder& a, const Holder& b) { return held(a) > held(b); });
+  std::stable_sort(by_amount.begin(), by_amount.end(),
+                   [&](const Holder& a, const Holder& b) { return held(a) > held(b); });
   for (const Holder& holder : by_amount) {
     if (held(holder) <= 0 || one.holders.size() == kMostHolders) break;
     one.holders.push_back(fmt::format("{}: {}", holder.name, holder.holds.to_string()));
@@ -116,7 +134,11 @@ void explain_arguments(const WaitingLook& look, std::vector<Explanation>* all) {
   for (const auto& row : look.tasks) {
     if (text_of(row, "state") == "PENDING_ARGS_AVAIL") ++counts[text_of(row, "func_or_class_name")];
   }
-  for (const auto& [name, count] : counts) all->push_back({count, name, "arguments are not ready: other tasks make them, or they are on their way", {}});
+  for (const auto& [name, count] : counts)
+    all->push_back({count,
+                    name,
+                    "arguments are not ready: other tasks make them, or they are on their way",
+                    {}});
 }
 
 }  // namespace
@@ -124,26 +146,39 @@ void explain_arguments(const WaitingLook& look, std::vector<Explanation>* all) {
 std::vector<Explanation> explain(const WaitingLook& look) {
   std::vector<Explanation> all;
   const std::vector<Holder> holders = holders_of(look);
-  for (const auto& demand : look.status.demands()) all.push_back(explain_resources(look, holders, ResourceSet::from_proto(demand.resources()), demand.count(), demand.what()));
+  for (const auto& demand : look.status.demands())
+    all.push_back(explain_resources(look, holders, ResourceSet::from_proto(demand.resources()),
+                                    demand.count(), demand.what()));
   for (const auto& actor : look.actors) {
     if (actor.state() != proto::ACTOR_RESTARTING) continue;
-    std::string name = actor.spec().name().empty() ? actor.spec().class_name() : fmt::format("{} '{}'", actor.spec().class_name(), actor.spec().name());
-    all.push_back({1, "actor " + name, fmt::format("it ended and is being started again, for the {}. time{}{}", actor.num_restarts(), actor.death().message().empty() ? "" : ": ", actor.death().message()), {}});
+    std::string name = actor.spec().name().empty()
+                           ? actor.spec().class_name()
+                           : fmt::format("{} '{}'", actor.spec().class_name(), actor.spec().name());
+    all.push_back({1,
+                   "actor " + name,
+                   fmt::format("it ended and is being started again, for the {}. time{}{}",
+                               actor.num_restarts(), actor.death().message().empty() ? "" : ": ",
+                               actor.death().message()),
+                   {}});
   }
   explain_arguments(look, &all);
   return all;
 }
 
 std::string debug_text(const WaitingLook& look) {
-  std::string text = fmt::format("======== What waits, and why: {} ========\n", local_time(look.status.wall_time_ms()));
+  std::string text = fmt::format("======== What waits, and why: {} ========\n",
+                                 local_time(look.status.wall_time_ms()));
   auto all = explain(look);
   for (const Explanation& one : all) {
-    text += fmt::format("{} {}\n    {}\n", painted(fmt::format("{}x", one.count), Ink::kWarning), printable(one.what), printable(one.why));
+    text += fmt::format("{} {}\n    {}\n", painted(fmt::format("{}x", one.count), Ink::kWarning),
+                        printable(one.what), printable(one.why));
     for (const std::string& holder : one.holders) text += "    held by " + printable(holder) + "\n";
   }
   if (all.empty()) text += "Nothing waits.\n";
   for (const auto& point : look.breakpoints) {
-    text += fmt::format("Breakpoint: pid {} waits at {}; connect with: nc {}\n", point.value("pid", 0), printable(text_of(point, "place")), printable(text_of(point, "pdb_address")));
+    text +=
+        fmt::format("Breakpoint: pid {} waits at {}; connect with: nc {}\n", point.value("pid", 0),
+                    printable(text_of(point, "place")), printable(text_of(point, "pdb_address")));
   }
   return text;
 }
@@ -151,9 +186,12 @@ std::string debug_text(const WaitingLook& look) {
 api_json::Json debug_json(const WaitingLook& look) {
   using api_json::Json;
   Json waiting = Json::array(), breakpoints = Json::array();
-  for (const Explanation& one : explain(look)) waiting.push_back({{"count", one.count}, {"what", one.what}, {"why", one.why}, {"held_by", one.holders}});
+  for (const Explanation& one : explain(look))
+    waiting.push_back(
+        {{"count", one.count}, {"what", one.what}, {"why", one.why}, {"held_by", one.holders}});
   for (const auto& point : look.breakpoints) breakpoints.push_back(point);
-  return {{"time_ms", look.status.wall_time_ms()}, {"waiting", waiting}, {"breakpoints", breakpoints}};
+  return {
+      {"time_ms", look.status.wall_time_ms()}, {"waiting", waiting}, {"breakpoints", breakpoints}};
 }
 
 }  // namespace rt::cli

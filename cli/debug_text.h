@@ -12,18 +12,18 @@ namespace rt::cli {
 
 struct WaitingLook {
   proto::ClusterStatusReply status;
-  std::vector<proto::ActorInfo> actors;         // but for dead ones
-  api_json::Json tasks = api_json::Json::array();   // rows with details of those that have not ended
+  std::vector<proto::ActorInfo> actors;            // but for dead ones
+  api_json::Json tasks = api_json::Json::array();  // rows with details of those that have not ended
   std::vector<proto::SubmittedJob> jobs;
-  std::vector<api_json::Json> breakpoints;      // as ray.util.pdb lists them
+  std::vector<api_json::Json> breakpoints;  // as ray.util.pdb lists them
 };
 
 // One thing that waits.
 struct Explanation {
   int64_t count = 0;
-  std::string what;                             // "train {'CPU': 8.0}"
+  std::string what;  // "train {'CPU': 8.0}"
   std::string why;
-  std::vector<std::string> holders;             // who has what it waits for, most first
+  std::vector<std::string> holders;  // who has what it waits for, most first
 };
 
 std::vector<Explanation> explain(const WaitingLook& look);

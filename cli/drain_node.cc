@@ -12,7 +12,8 @@
 namespace rt::cli {
 namespace {
 
-constexpr char kIdle[] = "DRAIN_NODE_REASON_IDLE_TERMINATION", kPreemption[] = "DRAIN_NODE_REASON_PREEMPTION";
+constexpr char kIdle[] = "DRAIN_NODE_REASON_IDLE_TERMINATION",
+               kPreemption[] = "DRAIN_NODE_REASON_PREEMPTION";
 constexpr int64_t kAnswerUs = 10'000'000, kMostSeconds = 10 * 365 * 24 * 3600;
 
 Result<proto::DrainRequest> request_of(const CommandLine& line) {
@@ -20,7 +21,11 @@ Result<proto::DrainRequest> request_of(const CommandLine& line) {
     if (!line.has(name)) return make_error(Code::kInvalid, fmt::format("--{} is missing", name));
   }
   if (line.has("node-id") && !NodeId::is_valid(from_hex(line.get("node-id")))) {
-    return make_error(Code::kInvalid, fmt::format("--node-id is '{}': it takes the {} hexadecimal digits that `{} list nodes` shows", echoed(line.get("node-id")), 2 * NodeId::kSize, program_name()));
+    return make_error(
+        Code::kInvalid,
+        fmt::format(
+            "--node-id is '{}': it takes the {} hexadecimal digits that `{} list nodes` shows",
+            echoed(line.get("node-id")), 2 * NodeId::kSize, program_name()));
   }
   RT_ASSIGN(auto seconds, line.whole("deadline-remaining-seconds", 0, kMostSeconds));
   proto::DrainRequest request;
@@ -39,19 +44,27 @@ Result<proto::Node> choose(const CommandLine& line, Head& head) {
   if (line.has("node-id")) {
     wanted = {line.get("node-id")};
   } else {
-    for (const auto& node : launch::recorded_nodes(launch::temp_root())) wanted.push_back(node.node_id_hex);
+    for (const auto& node : launch::recorded_nodes(launch::temp_root()))
+      wanted.push_back(node.node_id_hex);
   }
   std::vector<proto::Node> found;
   for (const auto& node : reply.nodes()) {
     if (std::find(wanted.begin(), wanted.end(), to_hex(node.node_id())) == wanted.end()) continue;
-    if (line.has("node-id") && !node.alive()) return make_error(Code::kNotFound, fmt::format("node {} is dead: {}", wanted[0], node.death_message()));
+    if (line.has("node-id") && !node.alive())
+      return make_error(Code::kNotFound,
+                        fmt::format("node {} is dead: {}", wanted[0], node.death_message()));
     if (node.alive()) found.push_back(node);
   }
   if (found.size() == 1) return found[0];
-  std::string why = line.has("node-id") ? fmt::format("the cluster at {} has no node {}", head.address, wanted[0])
-                    : found.empty()     ? fmt::format("no node of the cluster at {} was started on this machine", head.address)
-                                        : fmt::format("{} nodes of the cluster at {} were started on this machine", found.size(), head.address);
-  return make_error(Code::kNotFound, fmt::format("{}: choose with --node-id, `{} list nodes` shows the ids", why, program_name()));
+  std::string why =
+      line.has("node-id") ? fmt::format("the cluster at {} has no node {}", head.address, wanted[0])
+      : found.empty()
+          ? fmt::format("no node of the cluster at {} was started on this machine", head.address)
+          : fmt::format("{} nodes of the cluster at {} were started on this machine", found.size(),
+                        head.address);
+  return make_error(
+      Code::kNotFound,
+      fmt::format("{}: choose with --node-id, `{} list nodes` shows the ids", why, program_name()));
 }
 
 Status drain(const CommandLine& line, const proto::DrainRequest& request) {
@@ -60,21 +73,29 @@ Status drain(const CommandLine& line, const proto::DrainRequest& request) {
   RT_ASSIGN(auto client, connect_node(node));
   RT_ASSIGN(auto reply, client->call(&proto::NodeManagerService::Stub::Drain, request, kAnswerUs));
   const std::string id = to_hex(node.node_id());
-  if (!reply.accepted()) return make_error(Code::kUnavailable, fmt::format("node {} ({}) goes on: {}", id, node.ip(), reply.why_not()));
-  std::string until = request.deadline_ms() > 0 ? fmt::format(", or in {} s whatever runs", (request.deadline_ms() + 999) / 1000) : "";
-  print("Node {} ({}) takes nothing new and leaves the cluster once it is idle{}.\n", id, node.ip(), until);
+  if (!reply.accepted())
+    return make_error(Code::kUnavailable,
+                      fmt::format("node {} ({}) goes on: {}", id, node.ip(), reply.why_not()));
+  std::string until = request.deadline_ms() > 0 ? fmt::format(", or in {} s whatever runs",
+                                                              (request.deadline_ms() + 999) / 1000)
+                                                : "";
+  print("Node {} ({}) takes nothing new and leaves the cluster once it is idle{}.\n", id, node.ip(),
+        until);
   return {};
 }
 
 }  // namespace
 
 int run_drain_node(const Words& words) {
-  CommandLine line("drain-node", "Lets a node finish what it does and leave the cluster: nothing new comes to it. For idle termination only a node that does nothing is accepted.");
+  CommandLine line("drain-node",
+                   "Lets a node finish what it does and leave the cluster: nothing new comes to "
+                   "it. For idle termination only a node that does nothing is accepted.");
   line.address_option()
       .option("node-id", "ID", "the node (default: the one of this machine)")
       .choice("reason", fmt::format("{}|{}", kIdle, kPreemption), "why it goes")
       .option("reason-message", "TEXT", "for people: it is kept with the node")
-      .option("deadline-remaining-seconds", "N", "what still runs then is killed (default: the node waits)");
+      .option("deadline-remaining-seconds", "N",
+              "what still runs then is killed (default: the node waits)");
   if (auto code = line.parse(words)) return *code;
   auto request = request_of(line);
   if (!request) return usage_error("drain-node", request.error().message);

@@ -1,4 +1,5 @@
-// Examples of every command, for --help, man pages and docs/cli.md. A test runs them all through the parser.
+// Examples of every command, for --help, man pages and docs/cli.md. A test runs them all through
+// the parser.
 #pragma once
 
 #include <span>
@@ -8,9 +9,9 @@
 namespace rt::cli {
 
 struct Example {
-  const char* command;      // whose: "job submit"
-  const char* line;         // what is typed behind the program's name
-  const char* what;         // what it does
+  const char* command;  // whose: "job submit"
+  const char* line;     // what is typed behind the program's name
+  const char* what;     // what it does
 };
 
 std::span<const Example> examples();

@@ -39,15 +39,26 @@ Status show(const CommandLine& line, const state::Resource& resource, state::Que
 
 int run_get(const Words& words) {
   CommandLine line("get", fmt::format("Shows everything known of one of {}, as YAML.", kResources));
-  line.address_option().format_option("yaml|json").option("timeout", "SECONDS", "for the answer (default 30)").positional("RESOURCE", true, "actors|placement-groups|nodes|workers|tasks|objects").positional("ID", false);
+  line.address_option()
+      .format_option("yaml|json")
+      .option("timeout", "SECONDS", "for the answer (default 30)")
+      .positional("RESOURCE", true, "actors|placement-groups|nodes|workers|tasks|objects")
+      .positional("ID", false);
   if (auto code = line.parse(words)) return *code;
   const std::string word = line.get("RESOURCE");
   const state::Resource* resource = state_resource(word);
   if (!resource || resource->name == "jobs" || resource->name == "runtime_envs") {
-    return usage_error("get", fmt::format("RESOURCE is '{}': it takes {}", echoed(word), kResources));
+    return usage_error("get",
+                       fmt::format("RESOURCE is '{}': it takes {}", echoed(word), kResources));
   }
-  if (!line.has("ID")) return usage_error("get", fmt::format("ID is missing: `{} list {}` shows the ids there are", program_name(), word));
-  if (resource->name == "cluster_events") return failure(make_error(Code::kUnsupported, fmt::format("one cluster event cannot be asked for: `{} list cluster-events --detail` shows all there is of them", program_name())));
+  if (!line.has("ID"))
+    return usage_error("get", fmt::format("ID is missing: `{} list {}` shows the ids there are",
+                                          program_name(), word));
+  if (resource->name == "cluster_events")
+    return failure(make_error(Code::kUnsupported,
+                              fmt::format("one cluster event cannot be asked for: `{} list "
+                                          "cluster-events --detail` shows all there is of them",
+                                          program_name())));
   state::Query query{resource->name};
   auto timeout = timeout_us(line);
   if (!timeout) return usage_error("get", timeout.error().message);

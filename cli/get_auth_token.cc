@@ -8,13 +8,17 @@
 namespace rt::cli {
 
 int run_get_auth_token(const Words& words) {
-  CommandLine line("get-auth-token", "Prints the cluster token: give it to machines that join (RAY_AUTH_TOKEN or ~/.ray/auth_token).");
+  CommandLine line("get-auth-token",
+                   "Prints the cluster token: give it to machines that join (RAY_AUTH_TOKEN or "
+                   "~/.ray/auth_token).");
   line.flag("generate", "make the token when there is none");
   if (auto code = line.parse(words)) return *code;
   auto token = launch::auth_token(line.has("generate"));
   if (!token) return failure(token.error());
-  if (token->empty()) return failure(make_error(Code::kNotFound, "RAY_AUTH_MODE is disabled: there is no token"));
-  // No newline on stdout, so that $(...) and files hold the token alone; one on stderr, for the terminal.
+  if (token->empty())
+    return failure(make_error(Code::kNotFound, "RAY_AUTH_MODE is disabled: there is no token"));
+  // No newline on stdout, so that $(...) and files hold the token alone; one on stderr, for the
+  // terminal.
   print("{}", *token);
   if (auto written = flush_output(); !written) return failure(written.error());
   print(stderr, "\n");

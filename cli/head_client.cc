@@ -16,7 +16,9 @@ constexpr int64_t kConnectTimeoutUs = 2'500'000;
 Result<std::string> client_token() {
   auto token = launch::auth_token(false);
   if (!token && token.error().code == Code::kNotFound) return std::string();
-  if (!token) return make_error(Code::kUnauthenticated, token.error().message);    // no fault of the command line
+  if (!token)
+    return make_error(Code::kUnauthenticated,
+                      token.error().message);  // no fault of the command line
   return token;
 }
 
@@ -30,8 +32,11 @@ Result<Head> connect_head(const std::string& option) {
   RT_ASSIGN(head.client, rpc::SyncClient::connect({.address = address}, me, kConnectTimeoutUs));
   const rpc::Peer& peer = head.client->connection()->peer();
   if (peer.role != "head") {
-    return make_error(Code::kUnavailable, fmt::format("{} is not the head's address but a {}'s: give the one `{} start --head` printed (port 6379 by default)", head.address,
-                                                      peer.role == "node_manager" ? "node" : peer.role, program_name()));
+    return make_error(Code::kUnavailable,
+                      fmt::format("{} is not the head's address but a {}'s: give the one `{} start "
+                                  "--head` printed (port 6379 by default)",
+                                  head.address, peer.role == "node_manager" ? "node" : peer.role,
+                                  program_name()));
   }
   return head;
 }
@@ -40,7 +45,8 @@ Result<std::unique_ptr<rpc::SyncClient>> connect_node(const proto::Node& node) {
   rpc::Identity me;
   me.role = "client";
   RT_ASSIGN(me.token, client_token());
-  return rpc::SyncClient::connect({.address = net::Address::tcp(node.ip(), node.port())}, me, kConnectTimeoutUs);
+  return rpc::SyncClient::connect({.address = net::Address::tcp(node.ip(), node.port())}, me,
+                                  kConnectTimeoutUs);
 }
 
 }  // namespace rt::cli

@@ -16,11 +16,15 @@ Status HeadWait::lost(const Error& why) {
     limit_us_ = settings.head_reconnect_timeout_ms * 1000;
     deadline_us_ = now_us + limit_us_;
     RT_TRY(flush_output());
-    print(stderr, "Lost the head at {} ({}): waiting up to {:g} s for it to come back.\n", address_, why.message, static_cast<double>(limit_us_) / 1e6);
+    print(stderr, "Lost the head at {} ({}): waiting up to {:g} s for it to come back.\n", address_,
+          why.message, static_cast<double>(limit_us_) / 1e6);
     return {};
   }
   if (now_us < deadline_us_) return {};
-  return make_error(Code::kUnavailable, fmt::format("{:g} s after the head at {} was lost (setting head_reconnect_timeout_ms): {}", static_cast<double>(limit_us_) / 1e6, address_, why.message));
+  return make_error(
+      Code::kUnavailable,
+      fmt::format("{:g} s after the head at {} was lost (setting head_reconnect_timeout_ms): {}",
+                  static_cast<double>(limit_us_) / 1e6, address_, why.message));
 }
 
 }  // namespace rt::cli

@@ -13,16 +13,21 @@ constexpr int64_t kAnswerUs = 2'500'000;
 
 // A head that cannot keep what it promises to keep is not healthy, though it answers.
 Status check_storage(Head& head) {
-  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetHealth, proto::Empty(), kAnswerUs));
+  RT_ASSIGN(auto reply,
+            head.client->call(&proto::HeadService::Stub::GetHealth, proto::Empty(), kAnswerUs));
   if (reply.storage_failure().empty()) return {};
-  return make_error(Code::kIo, fmt::format("the head at {} answers, but its {}", head.address, reply.storage_failure()));
+  return make_error(Code::kIo, fmt::format("the head at {} answers, but its {}", head.address,
+                                           reply.storage_failure()));
 }
 
 Result<proto::GetNodesReply> living_nodes(Head& head) {
   proto::GetNodesRequest request;
   request.set_alive_only(true);
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, request, kAnswerUs));
-  if (reply.nodes().empty()) return make_error(Code::kUnavailable, fmt::format("the head at {} answers, but the cluster has no live node", head.address));
+  if (reply.nodes().empty())
+    return make_error(
+        Code::kUnavailable,
+        fmt::format("the head at {} answers, but the cluster has no live node", head.address));
   return reply;
 }
 
@@ -33,8 +38,13 @@ Status check_nodes(Head& head) {
   for (const auto& node : reply.nodes()) {
     auto client = connect_node(node);
     Result<proto::ProcessesReply> answer = make_error(Code::kUnavailable, "");
-    if (client) answer = (*client)->call(&proto::NodeManagerService::Stub::ListProcesses, proto::Empty(), kAnswerUs);
-    if (!client || !answer) silent += fmt::format("{}node {} ({})", silent.empty() ? "" : ", ", to_hex(node.node_id()).substr(0, 16), client ? answer.error().message : client.error().message);
+    if (client)
+      answer = (*client)->call(&proto::NodeManagerService::Stub::ListProcesses, proto::Empty(),
+                               kAnswerUs);
+    if (!client || !answer)
+      silent += fmt::format("{}node {} ({})", silent.empty() ? "" : ", ",
+                            to_hex(node.node_id()).substr(0, 16),
+                            client ? answer.error().message : client.error().message);
   }
   if (silent.empty()) return {};
   return make_error(Code::kUnavailable, "no answer of " + silent);
@@ -45,7 +55,11 @@ Status check_dashboard(Head& head) {
   request.set_ns("dashboard");
   request.set_key("dashboard");
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::KvGet, request, kAnswerUs));
-  if (!reply.found()) return make_error(Code::kUnavailable, fmt::format("the head at {} has no HTTP interface: it was started with --include-dashboard=false, or its port was taken", head.address));
+  if (!reply.found())
+    return make_error(Code::kUnavailable,
+                      fmt::format("the head at {} has no HTTP interface: it was started with "
+                                  "--include-dashboard=false, or its port was taken",
+                                  head.address));
   return state::knock("http://" + reply.value());
 }
 
@@ -62,9 +76,12 @@ Status check(const CommandLine& line) {
 }  // namespace
 
 int run_health_check(const Words& words) {
-  CommandLine line("health-check", "Exits 0 without output when the cluster is healthy, else 1 with the reason.");
+  CommandLine line("health-check",
+                   "Exits 0 without output when the cluster is healthy, else 1 with the reason.");
   line.address_option()
-      .choice("component", "head|nodes|dashboard", "the head, which knows a living node and can write its files (default); every node's own answer; the HTTP interface")
+      .choice("component", "head|nodes|dashboard",
+              "the head, which knows a living node and can write its files (default); every node's "
+              "own answer; the HTTP interface")
       .hidden_flag("skip-version-check");
   if (auto code = line.parse(words)) return *code;
   return finish(check(line));

@@ -10,17 +10,23 @@
 namespace rt::cli {
 
 int run_help(const Words& words) {
-  CommandLine line("help", "Shows what a command does, its options and examples; without a command, which commands there are.");
+  CommandLine line("help",
+                   "Shows what a command does, its options and examples; without a command, which "
+                   "commands there are.");
   line.positional("COMMAND", false).positional("SUBCOMMAND", false);
   if (auto code = line.parse(words)) return *code;
   std::string name = line.get("COMMAND");
   if (line.has("SUBCOMMAND")) name += " " + line.get("SUBCOMMAND");
   auto all = command_infos();
-  auto found = std::find_if(all.begin(), all.end(), [&](const CommandInfo& info) { return info.name == name; });
-  auto takes = [&](const CommandInfo& info) {       // `help list tasks`: of the command whose value that is
-    const auto& places = info.positionals;
-    return info.name == line.get("COMMAND") && !places.empty() && std::find(places[0].choices.begin(), places[0].choices.end(), line.get("SUBCOMMAND")) != places[0].choices.end();
-  };
+  auto found = std::find_if(all.begin(), all.end(),
+                            [&](const CommandInfo& info) { return info.name == name; });
+  auto takes =
+      [&](const CommandInfo& info) {  // `help list tasks`: of the command whose value that is
+        const auto& places = info.positionals;
+        return info.name == line.get("COMMAND") && !places.empty() &&
+               std::find(places[0].choices.begin(), places[0].choices.end(),
+                         line.get("SUBCOMMAND")) != places[0].choices.end();
+      };
   if (found == all.end()) found = std::find_if(all.begin(), all.end(), takes);
   if (name.empty() || (found != all.end() && found->is_group)) {
     print("{}", commands_text(name, all));

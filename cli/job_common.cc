@@ -10,9 +10,10 @@ namespace rt::cli {
 namespace {
 
 constexpr int64_t kChunkBytes = 256 * 1024;
-constexpr int64_t kFollowWaitMs = 1000;      // the head answers earlier when there is something new
+constexpr int64_t kFollowWaitMs = 1000;  // the head answers earlier when there is something new
 
-// Asks until the head has answered: one that was lost comes back with the job's record, and the node that has its output a moment later.
+// Asks until the head has answered: one that was lost comes back with the job's record, and the
+// node that has its output a moment later.
 template <class Question>
 auto ask_patiently(JobServer& server, HeadWait& wait, Question question) -> decltype(question()) {
   for (;;) {
@@ -32,28 +33,39 @@ auto ask_patiently(JobServer& server, HeadWait& wait, Question question) -> decl
 }  // namespace
 
 void declare_job_options(CommandLine& line) {
-  line.option("address", "HOST:PORT|URL", "the cluster, or its HTTP interface ($RAY_API_SERVER_ADDRESS and $RAY_ADDRESS go before it; default: the one last started here)");
-  line.option("verify", "BOOL|FILE", "of https://: whether its certificate is checked, or against which authorities (default true)");
-  line.option("headers", "JSON", "of http://: more headers of each request, as {\"name\": \"text\"} (default: $RAY_JOB_HEADERS)");
+  line.option("address", "HOST:PORT|URL",
+              "the cluster, or its HTTP interface ($RAY_API_SERVER_ADDRESS and $RAY_ADDRESS go "
+              "before it; default: the one last started here)");
+  line.option("verify", "BOOL|FILE",
+              "of https://: whether its certificate is checked, or against which authorities "
+              "(default true)");
+  line.option("headers", "JSON",
+              "of http://: more headers of each request, as {\"name\": \"text\"} (default: "
+              "$RAY_JOB_HEADERS)");
   line.log_options().hidden_flag("verbose,v");
 }
 
-bool is_terminal(const std::string& status) { return status == "SUCCEEDED" || status == "FAILED" || status == "STOPPED"; }
+bool is_terminal(const std::string& status) {
+  return status == "SUCCEEDED" || status == "FAILED" || status == "STOPPED";
+}
 
-Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submission_id, bool follow) {
+Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submission_id,
+                                     bool follow) {
   proto::JobLogsRequest request;
   request.set_submission_id(submission_id);
   request.set_max_bytes(kChunkBytes);
   request.set_wait_ms(follow ? kFollowWaitMs : 0);
   HeadWait wait(server.address());
   for (;;) {
-    auto reply = follow ? ask_patiently(server, wait, [&] { return server.logs(request); }) : server.logs(request);
+    auto reply = follow ? ask_patiently(server, wait, [&] { return server.logs(request); })
+                        : server.logs(request);
     if (!reply) return reply.error();
     write_output(reply->data());
     RT_TRY(flush_to_reader());
     bool progressed = !reply->data().empty();
     request.set_offset(reply->next_offset());
-    // The record in an answer is older than its data: only an empty answer of an ended job is the end.
+    // The record in an answer is older than its data: only an empty answer of an ended job is the
+    // end.
     if (!progressed && (!follow || is_terminal(reply->job().status()))) break;
   }
   auto record = [&] { return server.job(submission_id); };
@@ -78,7 +90,8 @@ std::string shell_joined(const Words& words) {
   std::string line;
   for (const auto& word : words) {
     if (!line.empty()) line += ' ';
-    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_";
+    constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_";
     if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
       line += word;
       continue;
@@ -92,7 +105,8 @@ std::string shell_joined(const Words& words) {
 
 int exit_code_of(const proto::SubmittedJob& job) {
   if (job.status() != "FAILED") return kExitOk;
-  if (job.error_type() == "RUNTIME_ENV_SETUP_FAILURE") return kExitFailure;    // the code is of what made the environment
+  if (job.error_type() == "RUNTIME_ENV_SETUP_FAILURE")
+    return kExitFailure;  // the code is of what made the environment
   int code = job.exit_code();
   if (code < 0) return 128 - code;
   return code > 0 && code < 256 ? code : kExitFailure;

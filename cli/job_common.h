@@ -11,12 +11,15 @@ namespace rt::cli {
 void declare_job_options(CommandLine& line);
 
 bool is_terminal(const std::string& status);
-// Writes the log to stdout; `follow`: until the job has ended. A head that restarts meanwhile is reconnected to. Returns the job's last record.
-Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submission_id, bool follow);
+// Writes the log to stdout; `follow`: until the job has ended. A head that restarts meanwhile is
+// reconnected to. Returns the job's last record.
+Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submission_id,
+                                     bool follow);
 void print_status(const proto::SubmittedJob& job);
 // Words as a shell would have to read them to get the same words.
 std::string shell_joined(const Words& words);
-// Of the command that followed the job: the entrypoint's own code, 128 + signal, 1 when it never ran; 0 for SUCCEEDED and STOPPED.
+// Of the command that followed the job: the entrypoint's own code, 128 + signal, 1 when it never
+// ran; 0 for SUCCEEDED and STOPPED.
 int exit_code_of(const proto::SubmittedJob& job);
 
 }  // namespace rt::cli

@@ -1,4 +1,5 @@
-// The job commands over HTTP: any server of the Jobs REST interface, but for following a log, which needs one of this project.
+// The job commands over HTTP: any server of the Jobs REST interface, but for following a log, which
+// needs one of this project.
 #include <fmt/core.h>
 #include <httplib.h>
 #include <poll.h>
@@ -23,7 +24,7 @@ namespace {
 using api_json::Json;
 
 constexpr int kConnectSeconds = 3, kReadSeconds = 60;
-constexpr size_t kPieceBytes = 1 << 20;        // of a package on its way
+constexpr size_t kPieceBytes = 1 << 20;  // of a package on its way
 constexpr char kNextOffset[] = "X-Ray-Next-Offset", kJobStatus[] = "X-Ray-Job-Status";
 
 proto::SubmittedJob job_of(const Json& details) {
@@ -38,7 +39,8 @@ proto::SubmittedJob job_of(const Json& details) {
 
 class HttpJobServer final : public JobServer {
  public:
-  HttpJobServer(std::string address, const std::string& host, std::string base, httplib::Headers headers)
+  HttpJobServer(std::string address, const std::string& host, std::string base,
+                httplib::Headers headers)
       : address_(std::move(address)), base_(std::move(base)), client_(host) {
     client_.set_default_headers(std::move(headers));
     client_.set_connection_timeout(kConnectSeconds);
@@ -50,14 +52,15 @@ class HttpJobServer final : public JobServer {
   void trust(const std::string& verify) { http::trust(client_, verify); }
 
   Result<std::string> submit(const std::string& body, const std::string&) override {
-    RT_ASSIGN(Json answer, json_of(client_.Post((base_ + "/api/jobs/").c_str(), body, "application/json")));
+    RT_ASSIGN(Json answer,
+              json_of(client_.Post((base_ + "/api/jobs/").c_str(), body, "application/json")));
     return text_of(answer, "submission_id");
   }
 
   Result<proto::SubmittedJob> job(const std::string& id) override {
     RT_ASSIGN(Json answer, json_of(client_.Get(path(id).c_str())));
     proto::SubmittedJob job = job_of(answer);
-    if (job.submission_id().empty()) job.set_submission_id(id);    // a driver that was not submitted
+    if (job.submission_id().empty()) job.set_submission_id(id);  // a driver that was not submitted
     return job;
   }
 
@@ -67,14 +70,22 @@ class HttpJobServer final : public JobServer {
     return std::vector<Json>(rows.begin(), rows.end());
   }
 
-  Status stop(const std::string& id) override { return done(client_.Post((path(id) + "/stop").c_str(), "", "application/json")); }
+  Status stop(const std::string& id) override {
+    return done(client_.Post((path(id) + "/stop").c_str(), "", "application/json"));
+  }
   Status remove(const std::string& id) override { return done(client_.Delete(path(id).c_str())); }
 
   Result<proto::JobLogsReply> logs(const proto::JobLogsRequest& request) override {
-    auto answer = client_.Get(fmt::format("{}/logs?offset={}&wait_ms={}", path(request.submission_id()), request.offset(), request.wait_ms()).c_str());
+    auto answer =
+        client_.Get(fmt::format("{}/logs?offset={}&wait_ms={}", path(request.submission_id()),
+                                request.offset(), request.wait_ms())
+                        .c_str());
     RT_TRY(check(answer));
     if (!answer->has_header(kNextOffset)) {
-      return make_error(Code::kUnsupported, fmt::format("{} does not hand out logs in pieces: it is no server of this version. Its own client follows jobs.", address_));
+      return make_error(Code::kUnsupported,
+                        fmt::format("{} does not hand out logs in pieces: it is no server of this "
+                                    "version. Its own client follows jobs.",
+                                    address_));
     }
     proto::JobLogsReply reply;
     reply.set_data(std::move(answer->body));
@@ -92,12 +103,16 @@ class HttpJobServer final : public JobServer {
     Progress progress("Uploading");
     std::string piece;
     auto next = [&](size_t offset, size_t length, httplib::DataSink& sink) {
-      progress.at(static_cast<int64_t>(offset), static_cast<int64_t>(size), binary_bytes(static_cast<double>(size)));
+      progress.at(static_cast<int64_t>(offset), static_cast<int64_t>(size),
+                  binary_bytes(static_cast<double>(size)));
       piece.resize(std::min(length, kPieceBytes));
       file.seekg(static_cast<std::streamoff>(offset));
-      return file.read(piece.data(), static_cast<std::streamsize>(piece.size())) && sink.write(piece.data(), piece.size());
+      return file.read(piece.data(), static_cast<std::streamsize>(piece.size())) &&
+             sink.write(piece.data(), piece.size());
     };
-    auto answer = client_.Put((base_ + "/api/packages/gcs/" + httplib::detail::encode_query_param(name)).c_str(), size, next, "application/octet-stream");
+    auto answer = client_.Put(
+        (base_ + "/api/packages/gcs/" + httplib::detail::encode_query_param(name)).c_str(), size,
+        next, "application/octet-stream");
     if (!file) return make_error(Code::kIo, "cannot read " + file_path);
     return done(answer);
   }
@@ -107,16 +122,29 @@ class HttpJobServer final : public JobServer {
   void pause(int64_t us) override { ::poll(nullptr, 0, static_cast<int>(us / 1000)); }
 
  private:
-  std::string path(const std::string& id) const { return base_ + "/api/jobs/" + httplib::detail::encode_query_param(id); }
+  std::string path(const std::string& id) const {
+    return base_ + "/api/jobs/" + httplib::detail::encode_query_param(id);
+  }
 
   Status check(const httplib::Result& answer) const {
     if (!answer && http::is_untrusted(answer.error())) {
-      return make_error(Code::kUnauthenticated, fmt::format("{} shows a certificate that is not trusted here: RAY_TLS_CA_CERT or --verify=FILE names the authorities' file (docs/tls.md)", address_));
+      return make_error(
+          Code::kUnauthenticated,
+          fmt::format("{} shows a certificate that is not trusted here: RAY_TLS_CA_CERT or "
+                      "--verify=FILE names the authorities' file (docs/tls.md)",
+                      address_));
     }
-    if (!answer) return make_error(Code::kUnavailable, fmt::format("no HTTP server answers at {} ({}): is the head running, and is this its dashboard's address?", address_, httplib::to_string(answer.error())));
+    if (!answer)
+      return make_error(Code::kUnavailable,
+                        fmt::format("no HTTP server answers at {} ({}): is the head running, and "
+                                    "is this its dashboard's address?",
+                                    address_, httplib::to_string(answer.error())));
     if (answer->status < 400) return {};
-    if (answer->status == 401 || answer->status == 403) return state::token_refused(address_, answer->body);
-    return make_error(code_of_http_status(answer->status), fmt::format("{} (HTTP status {} of {})", answer->body, answer->status, address_));
+    if (answer->status == 401 || answer->status == 403)
+      return state::token_refused(address_, answer->body);
+    return make_error(
+        code_of_http_status(answer->status),
+        fmt::format("{} (HTTP status {} of {})", answer->body, answer->status, address_));
   }
   Status done(const httplib::Result& answer) const { return check(answer); }
   // A type of its own: Json converts to and from too much to be in a Result by itself.
@@ -130,7 +158,10 @@ class HttpJobServer final : public JobServer {
     if (parsed.json.is_discarded()) return other_interface();
     return parsed;
   }
-  Error other_interface() const { return make_error(Code::kUnavailable, fmt::format("{} answers, but not as a Jobs interface", address_)); }
+  Error other_interface() const {
+    return make_error(Code::kUnavailable,
+                      fmt::format("{} answers, but not as a Jobs interface", address_));
+  }
 
   std::string address_, base_;
   httplib::Client client_;
@@ -138,19 +169,32 @@ class HttpJobServer final : public JobServer {
 
 }  // namespace
 
-Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& address, const std::string& given_headers, const std::string& verify) {
+Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& address,
+                                                           const std::string& given_headers,
+                                                           const std::string& verify) {
   size_t begin = address.find("://") + 3, slash = address.find('/', begin);
-  std::string host = address.substr(0, slash), base = slash == std::string::npos ? "" : address.substr(slash);
+  std::string host = address.substr(0, slash),
+              base = slash == std::string::npos ? "" : address.substr(slash);
   while (base.ends_with('/')) base.pop_back();
-  if (host.size() == begin) return make_error(Code::kInvalid, fmt::format("'{}' is no address: http://HOST:PORT is", address));
+  if (host.size() == begin)
+    return make_error(Code::kInvalid,
+                      fmt::format("'{}' is no address: http://HOST:PORT is", address));
   httplib::Headers headers;
   if (!given_headers.empty()) {
     Json json = Json::parse(given_headers, nullptr, false);
-    if (!json.is_object()) return make_error(Code::kInvalid, "--headers (or RAY_JOB_HEADERS) is no JSON object of headers");
+    if (!json.is_object())
+      return make_error(Code::kInvalid,
+                        "--headers (or RAY_JOB_HEADERS) is no JSON object of headers");
     for (const auto& [name, value] : json.items()) {
       const std::string text = value.is_string() ? value.get<std::string>() : "";
-      if (!value.is_string() || name.empty() || printable(text) != text || printable(name) != name || name.find_first_of(" :") != std::string::npos) {
-        return make_error(Code::kInvalid, fmt::format("--headers (or RAY_JOB_HEADERS): '{}' is {}: it takes an object of names and texts of one line", echoed(name), echoed(value.dump(-1, ' ', false, Json::error_handler_t::replace))));
+      if (!value.is_string() || name.empty() || printable(text) != text ||
+          printable(name) != name || name.find_first_of(" :") != std::string::npos) {
+        return make_error(
+            Code::kInvalid,
+            fmt::format("--headers (or RAY_JOB_HEADERS): '{}' is {}: it takes an object of names "
+                        "and texts of one line",
+                        echoed(name),
+                        echoed(value.dump(-1, ' ', false, Json::error_handler_t::replace))));
       }
       headers.emplace(name, text);
     }

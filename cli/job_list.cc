@@ -48,15 +48,18 @@ std::string python_member(const char* type, const api_json::Json& row, const cha
 std::string driver_info(const api_json::Json& info) {
   if (!info.is_object()) return "None";
   std::string fields;
-  for (const auto& [name, value] : info.items()) fields += (fields.empty() ? "" : ", ") + name + "=" + python_value(value);
+  for (const auto& [name, value] : info.items())
+    fields += (fields.empty() ? "" : ", ") + name + "=" + python_value(value);
   return "DriverInfo(" + fields + ")";
 }
 
 std::string details(const api_json::Json& row) {
   std::string fields;
   for (const auto& [name, value] : row.items()) {
-    std::string text = name == "type" ? python_member("JobType", row, "type") : name == "status" ? python_member("JobStatus", row, "status")
-                       : name == "driver_info" ? driver_info(value) : python_value(value);
+    std::string text = name == "type"          ? python_member("JobType", row, "type")
+                       : name == "status"      ? python_member("JobStatus", row, "status")
+                       : name == "driver_info" ? driver_info(value)
+                                               : python_value(value);
     fields += (fields.empty() ? "" : ", ") + name + "=" + text;
   }
   return "JobDetails(" + fields + ")";
@@ -64,8 +67,12 @@ std::string details(const api_json::Json& row) {
 
 Words table_row(const api_json::Json& row) {
   std::string submission_id = text_of(row, "submission_id");
-  return {submission_id.empty() ? text_of(row, "job_id") : submission_id, text_of(row, "type"), text_of(row, "status"),
-          local_time(number_of(row, "start_time")), local_time(number_of(row, "end_time")), text_of(row, "entrypoint")};
+  return {submission_id.empty() ? text_of(row, "job_id") : submission_id,
+          text_of(row, "type"),
+          text_of(row, "status"),
+          local_time(number_of(row, "start_time")),
+          local_time(number_of(row, "end_time")),
+          text_of(row, "entrypoint")};
 }
 
 Status show(const CommandLine& line) {
@@ -90,7 +97,9 @@ Status show(const CommandLine& line) {
 }  // namespace
 
 int run_job_list(const Words& words) {
-  CommandLine line("job list", "Lists jobs, submitted ones and then drivers: as Python's list of JobDetails, a table, JSON or YAML.");
+  CommandLine line("job list",
+                   "Lists jobs, submitted ones and then drivers: as Python's list of JobDetails, a "
+                   "table, JSON or YAML.");
   declare_job_options(line);
   line.format_option();
   if (auto code = line.parse(words)) return *code;

@@ -40,14 +40,18 @@ Result<Said> run(const std::vector<std::string>& words) {
   int failed = ::posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   written.reset();
-  if (failed) return errno_error(fmt::format("cannot start {}, which packages the runtime environment (RAY_PYTHON)", words[0]), failed);
+  if (failed)
+    return errno_error(
+        fmt::format("cannot start {}, which packages the runtime environment (RAY_PYTHON)",
+                    words[0]),
+        failed);
   Said said;
   char buffer[65536];
-  for (ssize_t n; (n = ::read(out.get(), buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);) {
+  for (ssize_t n;
+       (n = ::read(out.get(), buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);) {
     if (n > 0) said.out.append(buffer, static_cast<size_t>(n));
   }
-  while (::waitpid(pid, &said.status, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(pid, &said.status, 0) < 0 && errno == EINTR) {}
   ssize_t n = ::pread(errors.get(), buffer, sizeof buffer, 0);
   said.errors.assign(buffer, n > 0 ? static_cast<size_t>(n) : 0);
   while (said.errors.ends_with('\n')) said.errors.pop_back();
@@ -58,15 +62,22 @@ Result<Said> run(const std::vector<std::string>& words) {
 
 Result<std::string> upload_runtime_env(JobServer& server, const std::string& env) {
   std::error_code ignored;
-  std::string here = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
+  std::string here =
+      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
   std::string python = environment("RAY_PYTHON");
   // The package of a build, an installation, a wheel.
-  const char* program = "import sys; here = sys.argv.pop(1); sys.path[:0] = [here + '/../python', here + '/../lib/ray-runtime/python', here + '/../..']; "
-                        "from ray._private.runtime_env.pack import main; main()";
-  RT_ASSIGN(Said said, run({python.empty() ? "/usr/bin/python3" : python, "-c", program, here, env}));
-  if (said.status != 0) return make_error(Code::kInvalid, "the runtime environment is refused: " + said.errors);
+  const char* program =
+      "import sys; here = sys.argv.pop(1); sys.path[:0] = [here + '/../python', here + "
+      "'/../lib/ray-runtime/python', here + '/../..']; "
+      "from ray._private.runtime_env.pack import main; main()";
+  RT_ASSIGN(Said said,
+            run({python.empty() ? "/usr/bin/python3" : python, "-c", program, here, env}));
+  if (said.status != 0)
+    return make_error(Code::kInvalid, "the runtime environment is refused: " + said.errors);
   nlohmann::json packed = nlohmann::json::parse(said.out, nullptr, false);
-  if (!packed.is_object()) return make_error(Code::kInternal, "the runtime environment could not be packaged: " + said.errors);
+  if (!packed.is_object())
+    return make_error(Code::kInternal,
+                      "the runtime environment could not be packaged: " + said.errors);
   if (!said.errors.empty()) print(stderr, "{}\n", said.errors);
   Status sent;
   for (const auto& item : packed["uploads"]) {

@@ -33,7 +33,8 @@ class RpcJobServer final : public JobServer {
   Result<std::string> submit(const std::string& body, const std::string& cwd) override {
     proto::SubmitJobRequest request;
     api_json::JobRequestError wrong;
-    if (!api_json::parse_job_request(body, &request, &wrong)) return make_error(Code::kInvalid, wrong.text);
+    if (!api_json::parse_job_request(body, &request, &wrong))
+      return make_error(Code::kInvalid, wrong.text);
     request.set_cwd(cwd);
     RT_ASSIGN(auto reply, head_.client->call(&Stub::SubmitJob, request));
     return reply.submission_id();
@@ -77,28 +78,35 @@ class RpcJobServer final : public JobServer {
     auto reply = head_.client->call(&Stub::GetJobLogs, request);
     if (reply || reply.error().code != Code::kNotFound) return reply;
     proto::JobLogsRequest again = request;
-    RT_ASSIGN(*again.mutable_submission_id(), submission_of(request.submission_id(), "get logs of"));
+    RT_ASSIGN(*again.mutable_submission_id(),
+              submission_of(request.submission_id(), "get logs of"));
     return head_.client->call(&Stub::GetJobLogs, again);
   }
 
   Status upload(const std::string& name, const std::string& path) override {
     std::error_code unreadable;
     uint64_t size = std::filesystem::file_size(path, unreadable);
-    if (unreadable) return make_error(Code::kIo, fmt::format("cannot read {}: {}", path, unreadable.message()));
+    if (unreadable)
+      return make_error(Code::kIo, fmt::format("cannot read {}: {}", path, unreadable.message()));
     size_t chunks = (size + kChunkBytes - 1) / kChunkBytes;
     std::ifstream file(path, std::ios::binary);
     std::string chunk;
     Progress progress("Uploading");
     for (size_t i = 0; i < chunks; ++i) {
-      progress.at(static_cast<int64_t>(i), static_cast<int64_t>(chunks), binary_bytes(static_cast<double>(size)));
+      progress.at(static_cast<int64_t>(i), static_cast<int64_t>(chunks),
+                  binary_bytes(static_cast<double>(size)));
       chunk.resize(std::min<uint64_t>(kChunkBytes, size - i * kChunkBytes));
-      if (!file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()))) return make_error(Code::kIo, "cannot read " + path);
+      if (!file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())))
+        return make_error(Code::kIo, "cannot read " + path);
       RT_TRY(put(fmt::format("{}#{}", name, i), chunk));
     }
     return put(name, nlohmann::json{{"size", size}, {"chunks", chunks}}.dump());
   }
 
-  bool lost(const Error& error) const override { return error.code == Code::kUnavailable && !const_cast<Head&>(head_).client->connection()->is_open(); }
+  bool lost(const Error& error) const override {
+    return error.code == Code::kUnavailable &&
+           !const_cast<Head&>(head_).client->connection()->is_open();
+  }
 
   Status try_again() override {
     RT_ASSIGN(head_, connect_head(head_.address));
@@ -122,7 +130,9 @@ class RpcJobServer final : public JobServer {
     for (api_json::Json& row : rows) {
       if (text_of(row, "job_id") == id) return Row{std::move(row)};
     }
-    return make_error(Code::kNotFound, fmt::format("Job {} does not exist (`{} job list` shows all)", id, program_name()));
+    return make_error(
+        Code::kNotFound,
+        fmt::format("Job {} does not exist (`{} job list` shows all)", id, program_name()));
   }
   // Of a job that is called by its submission id, or by its driver's.
   Result<std::string> submission_of(const std::string& id, const char* what) {
@@ -131,7 +141,11 @@ class RpcJobServer final : public JobServer {
     if (!reply && reply.error().code != Code::kNotFound) return reply.error();
     RT_ASSIGN(api_json::Json row, driver(id));
     std::string submitted = text_of(row, "submission_id");
-    if (submitted.empty()) return make_error(Code::kUnsupported, fmt::format("Can only {} submission type jobs: {} is a driver that was not submitted", what, id));
+    if (submitted.empty())
+      return make_error(
+          Code::kUnsupported,
+          fmt::format("Can only {} submission type jobs: {} is a driver that was not submitted",
+                      what, id));
     return submitted;
   }
   static proto::SubmittedJobRequest named(const std::string& id) {
@@ -162,12 +176,18 @@ Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
     address = given;
     variable.clear();
   } else if (!given.empty() && given != address) {
-    print(stderr, "Notice: {} is '{}', which goes before --address={} in job commands, as in Ray: unset it to reach the other.\n",
+    print(stderr,
+          "Notice: {} is '{}', which goes before --address={} in job commands, as in Ray: unset it "
+          "to reach the other.\n",
           variable, echoed(address), echoed(given));
   }
-  if (address.starts_with("http://") || address.starts_with("https://")) return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")), line.get("verify"));
+  if (address.starts_with("http://") || address.starts_with("https://"))
+    return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")),
+                                   line.get("verify"));
   for (const char* name : {"verify", "headers"}) {
-    if (line.has(name)) print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n", name, address.empty() ? "the address" : address);
+    if (line.has(name))
+      print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n",
+            name, address.empty() ? "the address" : address);
   }
   auto head = connect_head(address);
   if (!head) {

@@ -1,5 +1,5 @@
-#include <filesystem>
 #include <fmt/core.h>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
@@ -15,23 +15,30 @@ namespace {
 using Json = nlohmann::json;
 
 // An option that is an object of `what`, under `field` of the request.
-Status take_object(const CommandLine& line, const char* option, const char* field, const char* what, Json* request) {
+Status take_object(const CommandLine& line, const char* option, const char* field, const char* what,
+                   Json* request) {
   if (!line.has(option)) return {};
   Json value = Json::parse(line.get(option), nullptr, false);
   bool good = value.is_object();
   if (good) {
-    for (const Json& item : value) good = good && (std::string_view(what) == "numbers" ? item.is_number() : item.is_string());
+    for (const Json& item : value)
+      good = good && (std::string_view(what) == "numbers" ? item.is_number() : item.is_string());
   }
-  if (!good) return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a JSON object of {}", option, echoed(line.get(option)), what));
+  if (!good)
+    return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a JSON object of {}",
+                                                  option, echoed(line.get(option)), what));
   (*request)[field] = std::move(value);
   return {};
 }
 
-Status take_number(const CommandLine& line, const char* option, const char* field, bool whole, Json* request) {
+Status take_number(const CommandLine& line, const char* option, const char* field, bool whole,
+                   Json* request) {
   if (!line.has(option)) return {};
   Json value = Json::parse(line.get(option), nullptr, false);
   if (!(whole ? value.is_number_unsigned() : value.is_number()) || value.get<double>() < 0) {
-    return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a {}number from 0", option, echoed(line.get(option)), whole ? "whole " : ""));
+    return make_error(Code::kInvalid,
+                      fmt::format("--{} is '{}': it takes a {}number from 0", option,
+                                  echoed(line.get(option)), whole ? "whole " : ""));
   }
   (*request)[field] = std::move(value);
   return {};
@@ -47,7 +54,8 @@ Result<std::string> request_of(const CommandLine& line) {
   RT_TRY(take_number(line, "entrypoint-num-gpus", "entrypoint_num_gpus", false, &request));
   RT_TRY(take_number(line, "entrypoint-memory", "entrypoint_memory", true, &request));
   RT_TRY(take_object(line, "entrypoint-resources", "entrypoint_resources", "numbers", &request));
-  RT_TRY(take_object(line, "entrypoint-label-selector", "entrypoint_label_selector", "strings", &request));
+  RT_TRY(take_object(line, "entrypoint-label-selector", "entrypoint_label_selector", "strings",
+                     &request));
   return request.dump();
 }
 
@@ -57,7 +65,9 @@ Status check_text(const char* what, const std::string& text) {
     (void)nlohmann::json(text).dump();
     return {};
   } catch (const nlohmann::json::type_error&) {
-    return make_error(Code::kUnsupported, fmt::format("{} is not valid UTF-8: jobs take text only; let the program read such bytes from a file", what));
+    return make_error(Code::kUnsupported, fmt::format("{} is not valid UTF-8: jobs take text only; "
+                                                      "let the program read such bytes from a file",
+                                                      what));
   }
 }
 
@@ -65,21 +75,26 @@ Status check_text(const char* what, const std::string& text) {
 Result<std::string> runtime_env_of(const CommandLine& line) {
   std::string text = line.get("runtime-env-json"), source = "--runtime-env-json";
   if (line.has("runtime-env")) {
-    if (line.has("runtime-env-json")) return make_error(Code::kInvalid, "Only one of --runtime-env and --runtime-env-json can be provided.");
+    if (line.has("runtime-env-json"))
+      return make_error(Code::kInvalid,
+                        "Only one of --runtime-env and --runtime-env-json can be provided.");
     source = fmt::format("--runtime-env (file {})", line.get("runtime-env"));
     auto given = file_text(line.get("runtime-env"));
     if (!given) return make_error(Code::kInvalid, fmt::format("{} cannot be read", source));
     text = std::move(*given);
   }
-  nlohmann::json env = text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text, nullptr, false);
-  if (!env.is_object()) return make_error(Code::kInvalid, fmt::format("{} is no JSON object", source));
+  nlohmann::json env =
+      text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text, nullptr, false);
+  if (!env.is_object())
+    return make_error(Code::kInvalid, fmt::format("{} is no JSON object", source));
   if (line.has("working-dir")) {
     env["working_dir"] = line.get("working-dir");
   }
   return env.empty() ? std::string() : env.dump();
 }
 
-Result<int> submit(const CommandLine& line, const std::string& request, const std::string& runtime_env) {
+Result<int> submit(const CommandLine& line, const std::string& request,
+                   const std::string& runtime_env) {
   std::error_code unreadable;
   std::string here = std::filesystem::current_path(unreadable).string();
   RT_TRY(check_text("the name of the current directory", here));
@@ -94,7 +109,10 @@ Result<int> submit(const CommandLine& line, const std::string& request, const st
   print("Job submission server address: {}\n", server->address());
   RT_ASSIGN(std::string id, server->submit(body, here));
   print("\n{}\n", boxed(fmt::format("Job '{}' submitted successfully", id)));
-  print("Next steps\n  Its output:\n    {0} job logs {1}\n  How it is doing:\n    {0} job status {1}\n  To end it:\n    {0} job stop {1}\n\n", program_name(), id);
+  print(
+      "Next steps\n  Its output:\n    {0} job logs {1}\n  How it is doing:\n    {0} job status "
+      "{1}\n  To end it:\n    {0} job stop {1}\n\n",
+      program_name(), id);
   if (line.has("no-wait")) return kExitOk;
   print("Tailing logs until the job exits (disable with --no-wait):\n");
   RT_TRY(flush_output());
@@ -107,14 +125,20 @@ Result<int> submit(const CommandLine& line, const std::string& request, const st
 }  // namespace
 
 int run_job_submit(const Words& words) {
-  CommandLine line("job submit", "Runs a program on the cluster, follows its output, and exits with its exit code.");
+  CommandLine line(
+      "job submit",
+      "Runs a program on the cluster, follows its output, and exits with its exit code.");
   declare_job_options(line);
   line.option("submission-id", "ID", "name of the job (default: a new one)")
       .option("metadata-json", "JSON", "strings to keep with the job")
-      .option("working-dir", "DIR", "folder (uploaded) or URI of an archive: the program's directory, on every node")
-      .option("runtime-env-json", "JSON", "runtime environment of the program and its workers (docs/runtime-environments.md)")
+      .option("working-dir", "DIR",
+              "folder (uploaded) or URI of an archive: the program's directory, on every node")
+      .option("runtime-env-json", "JSON",
+              "runtime environment of the program and its workers (docs/runtime-environments.md)")
       .option("runtime-env", "FILE", "the same, from a file")
-      .option("entrypoint-num-cpus", "N", "CPUs held for the command itself while it runs, on whichever node has them (default: none, on the head's node)")
+      .option("entrypoint-num-cpus", "N",
+              "CPUs held for the command itself while it runs, on whichever node has them "
+              "(default: none, on the head's node)")
       .option("entrypoint-num-gpus", "N", "GPUs, likewise")
       .option("entrypoint-memory", "BYTES", "memory, likewise")
       .option("entrypoint-resources", "JSON", "amounts of other resources, likewise")
@@ -123,14 +147,20 @@ int run_job_submit(const Words& words) {
       .hidden_option("job-id")
       .rest("COMMAND...");
   if (auto code = line.parse(words)) return *code;
-  if (!line.rest_words().empty() && line.rest_words()[0].empty()) return usage_error("job submit", "the command to run is empty");
-  if (line.rest_words().empty()) return usage_error("job submit", "the command to run is missing: job submit -- python my_program.py");
+  if (!line.rest_words().empty() && line.rest_words()[0].empty())
+    return usage_error("job submit", "the command to run is empty");
+  if (line.rest_words().empty())
+    return usage_error("job submit",
+                       "the command to run is missing: job submit -- python my_program.py");
   Status text = check_text("the command", shell_joined(line.rest_words()));
   if (!text) return failure(text.error());
   auto request = request_of(line);
   if (!request) return usage_error("job submit", request.error().message);
   auto runtime_env = runtime_env_of(line);
-  if (!runtime_env) return runtime_env.error().code == Code::kInvalid ? usage_error("job submit", runtime_env.error().message) : failure(runtime_env.error());
+  if (!runtime_env)
+    return runtime_env.error().code == Code::kInvalid
+               ? usage_error("job submit", runtime_env.error().message)
+               : failure(runtime_env.error());
   return finish(submit(line, *request, *runtime_env));
 }
 

@@ -9,7 +9,8 @@ namespace rt::cli {
 namespace {
 
 // Without --namespace the name alone must be enough: it is, unless two namespaces use it.
-Result<std::string> find_actor(Head& head, const std::string& name, const std::optional<std::string>& name_space) {
+Result<std::string> find_actor(Head& head, const std::string& name,
+                               const std::optional<std::string>& name_space) {
   proto::ListActorsRequest request;
   request.set_alive_only(true);
   request.set_all_namespaces(true);
@@ -17,21 +18,32 @@ Result<std::string> find_actor(Head& head, const std::string& name, const std::o
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::ListActors, request));
   std::vector<std::string> ids, spaces;
   for (const auto& actor : reply.actors()) {
-    if (actor.spec().name() != name || (name_space && actor.spec().ray_namespace() != *name_space)) continue;
+    if (actor.spec().name() != name || (name_space && actor.spec().ray_namespace() != *name_space))
+      continue;
     ids.push_back(actor.spec().actor_id());
     spaces.push_back(actor.spec().ray_namespace());
   }
-  if (ids.empty()) return make_error(Code::kNotFound, fmt::format("no live actor is named '{}'{}", name, name_space ? " in namespace '" + *name_space + "'" : ""));
-  if (ids.size() > 1) return make_error(Code::kInvalid, fmt::format("{} actors are named '{}': choose with --namespace {}", ids.size(), name, fmt::join(spaces, " or ")));
+  if (ids.empty())
+    return make_error(Code::kNotFound,
+                      fmt::format("no live actor is named '{}'{}", name,
+                                  name_space ? " in namespace '" + *name_space + "'" : ""));
+  if (ids.size() > 1)
+    return make_error(Code::kInvalid,
+                      fmt::format("{} actors are named '{}': choose with --namespace {}",
+                                  ids.size(), name, fmt::join(spaces, " or ")));
   return ids[0];
 }
 
 Status kill(const CommandLine& line) {
-  if (line.has("name") && line.has("actor")) return make_error(Code::kInvalid, "two names were given, one of them with --name: which actor?");
+  if (line.has("name") && line.has("actor"))
+    return make_error(Code::kInvalid,
+                      "two names were given, one of them with --name: which actor?");
   std::string name = line.get("name", line.get("actor"));
   if (name.empty()) return make_error(Code::kInvalid, "--name is missing: which actor?");
   RT_ASSIGN(Head head, connect_head(line.get("address")));
-  RT_ASSIGN(std::string id, find_actor(head, name, line.has("namespace") ? std::optional(line.get("namespace")) : std::nullopt));
+  RT_ASSIGN(std::string id, find_actor(head, name,
+                                       line.has("namespace") ? std::optional(line.get("namespace"))
+                                                             : std::nullopt));
   bool force = line.has("force");
   proto::KillActorRequest request;
   request.set_actor_id(id);

@@ -9,7 +9,9 @@
 namespace rt::cli {
 namespace {
 
-constexpr char kResources[] = "actors, jobs, placement-groups, nodes, workers, tasks, objects, runtime-envs or cluster-events";
+constexpr char kResources[] =
+    "actors, jobs, placement-groups, nodes, workers, tasks, objects, runtime-envs or "
+    "cluster-events";
 
 Result<state::Query> query_of(const CommandLine& line, const state::Resource& resource) {
   state::Query query{resource.name};
@@ -23,7 +25,8 @@ Result<state::Query> query_of(const CommandLine& line, const state::Resource& re
 Status show(const CommandLine& line, const state::Query& query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   RT_ASSIGN(auto answer, state_list(cluster, query));
-  write_output(list_text(std::move(answer.json["result"]), line.get("format", "default"), query.detail, now_text()));
+  write_output(list_text(std::move(answer.json["result"]), line.get("format", "default"),
+                         query.detail, now_text()));
   RT_TRY(flush_output());
   warn_of_missing(answer.json);
   return {};
@@ -33,12 +36,21 @@ Status show(const CommandLine& line, const state::Query& query) {
 
 int run_list(const Words& words) {
   CommandLine line("list", fmt::format("Lists {}.", kResources));
-  line.address_option().format_option("default|json|yaml|table").option_list("filter,f", "KEY=VALUE", "only these; also KEY!=VALUE. May be given several times: all must hold")
-      .option("limit", "N", "at most so many (default 100, at most 10000)").flag("detail", "with all columns; as YAML unless a format is given")
-      .option("timeout", "SECONDS", "for the answer (default 30)").positional("RESOURCE", true, "actors|jobs|placement-groups|nodes|workers|tasks|objects|runtime-envs|cluster-events");
+  line.address_option()
+      .format_option("default|json|yaml|table")
+      .option_list("filter,f", "KEY=VALUE",
+                   "only these; also KEY!=VALUE. May be given several times: all must hold")
+      .option("limit", "N", "at most so many (default 100, at most 10000)")
+      .flag("detail", "with all columns; as YAML unless a format is given")
+      .option("timeout", "SECONDS", "for the answer (default 30)")
+      .positional(
+          "RESOURCE", true,
+          "actors|jobs|placement-groups|nodes|workers|tasks|objects|runtime-envs|cluster-events");
   if (auto code = line.parse(words)) return *code;
   const state::Resource* resource = state_resource(line.get("RESOURCE"));
-  if (!resource) return usage_error("list", fmt::format("RESOURCE is '{}': it takes {}", echoed(line.get("RESOURCE")), kResources));
+  if (!resource)
+    return usage_error("list", fmt::format("RESOURCE is '{}': it takes {}",
+                                           echoed(line.get("RESOURCE")), kResources));
   auto query = query_of(line, *resource);
   if (!query) return usage_error("list", query.error().message);
   for (const std::string& text : line.all("filter")) {
@@ -46,8 +58,10 @@ int run_list(const Words& words) {
     if (!filter) return failure(filter.error());
     query->filters.push_back(std::move(*filter));
   }
-  if (auto bound = state::Filters::bind(*resource, query->filters); !bound) return usage_error("list", bound.error().message);
-  if (Status known = state::Filters::check_values(*resource, query->filters); !known) return usage_error("list", known.error().message);
+  if (auto bound = state::Filters::bind(*resource, query->filters); !bound)
+    return usage_error("list", bound.error().message);
+  if (Status known = state::Filters::check_values(*resource, query->filters); !known)
+    return usage_error("list", known.error().message);
   return finish(show(line, *query));
 }
 

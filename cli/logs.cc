@@ -20,16 +20,28 @@ constexpr int64_t kDefaultLines = 1000, kMostLines = 1'000'000'000, kMostPid = 1
 // Two letters behind one dash, as Ray has them.
 Words with_long_names(const Words& words) {
   Words out;
-  for (const std::string& word : words) out.push_back(word == "-id" ? "--node-id" : word == "-ip" ? "--node-ip" : word == "-pid" ? "--pid" : word);
+  for (const std::string& word : words)
+    out.push_back(word == "-id"    ? "--node-id"
+                  : word == "-ip"  ? "--node-ip"
+                  : word == "-pid" ? "--pid"
+                                   : word);
   return out;
 }
 
 void declare_common(CommandLine& line) {
-  line.address_option().flag("follow,f", "go on with what is written").option("tail", "N", "the last lines (default 1000; -1: all)")
-      .option("timeout", "SECONDS", "for each answer (default 30)").hidden_option("interval").flag("raw", "workers' files as they are, with the marker lines that say whose the next lines are");
+  line.address_option()
+      .flag("follow,f", "go on with what is written")
+      .option("tail", "N", "the last lines (default 1000; -1: all)")
+      .option("timeout", "SECONDS", "for each answer (default 30)")
+      .hidden_option("interval")
+      .flag("raw",
+            "workers' files as they are, with the marker lines that say whose the next lines are");
 }
 
-void declare_place(CommandLine& line) { line.option("node-id", "ID", "of this node (also -id; default: the head's)").option("node-ip", "IP", "of the node at this address (also -ip)"); }
+void declare_place(CommandLine& line) {
+  line.option("node-id", "ID", "of this node (also -id; default: the head's)")
+      .option("node-ip", "IP", "of the node at this address (also -ip)");
+}
 
 Result<state::LogQuery> query_of(const CommandLine& line) {
   state::LogQuery query;
@@ -43,19 +55,26 @@ Result<state::LogQuery> query_of(const CommandLine& line) {
   if (line.has("err")) query.suffix = "err";
   if (line.has("interval")) {
     double seconds = std::atof(line.get("interval").c_str());
-    if (!(seconds > 0) || seconds > 86'400) return make_error(Code::kInvalid, fmt::format("--interval is '{}': it takes seconds, more than 0", echoed(line.get("interval"))));
+    if (!(seconds > 0) || seconds > 86'400)
+      return make_error(Code::kInvalid,
+                        fmt::format("--interval is '{}': it takes seconds, more than 0",
+                                    echoed(line.get("interval"))));
     query.interval_us = static_cast<int64_t>(seconds * 1e6);
   }
   return query;
 }
 
 // Over HTTP, where the head hands out every piece itself.
-Status follow_log_over_http(const state::Cluster& cluster, const state::LogQuery& query, const state::TakeLog& take) {
+Status follow_log_over_http(const state::Cluster& cluster, const state::LogQuery& query,
+                            const state::TakeLog& take) {
   state::HttpLogFollowing log(cluster, query);
   HeadWait wait(cluster.head_address);
   for (bool begun = false;;) {
     auto piece = log.next();
-    if (!piece && !begun) return piece.error().code == Code::kUnsupported ? state::read_log_over_http(cluster, query, take) : Status(piece.error());
+    if (!piece && !begun)
+      return piece.error().code == Code::kUnsupported
+                 ? state::read_log_over_http(cluster, query, take)
+                 : Status(piece.error());
     if (!piece) {
       RT_TRY(wait.lost(piece.error()));
     } else {
@@ -66,7 +85,8 @@ Status follow_log_over_http(const state::Cluster& cluster, const state::LogQuery
         continue;
       }
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(wait.waiting() ? HeadWait::kPauseUs : query.interval_us));
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(wait.waiting() ? HeadWait::kPauseUs : query.interval_us));
   }
 }
 
@@ -98,7 +118,10 @@ Status choose_node(const state::Cluster& cluster, state::LogQuery* query) {
   question.timeout_us = query->timeout_us;
   question.filters = {{"is_head_node", true, "true"}, {"state", true, "ALIVE"}};
   RT_ASSIGN(auto answer, state_list(cluster, question));
-  if (answer.json["result"].empty()) return make_error(Code::kNotFound, "no node runs beside the head: name the one whose logs are wanted with --node-id or --node-ip");
+  if (answer.json["result"].empty())
+    return make_error(Code::kNotFound,
+                      "no node runs beside the head: name the one whose logs are wanted with "
+                      "--node-id or --node-ip");
   query->node_id = answer.json["result"][0]["node_id"];
   return {};
 }
@@ -107,20 +130,33 @@ Status show_cluster(const CommandLine& line, state::LogQuery query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   const std::string glob = line.get("GLOB", "*");
   const bool anywhere = query.node_id.empty() && query.node_ip.empty();
-  auto follow = [&] { return follow_logs(cluster, {query.node_id, query.node_ip, glob, query.lines, query.interval_us, query.timeout_us, !query.for_people}); };
+  auto follow = [&] {
+    return follow_logs(cluster, {query.node_id, query.node_ip, glob, query.lines, query.interval_us,
+                                 query.timeout_us, !query.for_people});
+  };
   if (query.follow && anywhere && !state::is_http(cluster.head_address)) return follow();
   RT_TRY(choose_node(cluster, &query));
-  RT_ASSIGN(auto found, state::is_http(cluster.head_address) ? state::list_logs_over_http(cluster, query.node_id, query.node_ip, glob, query.timeout_us)
-                                                             : state::list_logs(cluster, query.node_id, query.node_ip, glob, query.timeout_us));
+  RT_ASSIGN(auto found,
+            state::is_http(cluster.head_address)
+                ? state::list_logs_over_http(cluster, query.node_id, query.node_ip, glob,
+                                             query.timeout_us)
+                : state::list_logs(cluster, query.node_id, query.node_ip, glob, query.timeout_us));
   const auto& kinds = found.json;
   if (kinds.size() == 1 && kinds.begin()->size() == 1) {
     query.filename = (*kinds.begin())[0];
     return print_log(cluster, query);
   }
   if (query.follow) return follow();
-  const bool none = std::all_of(kinds.begin(), kinds.end(), [](const api_json::Json& files) { return files.empty(); });
-  if (none && line.has("GLOB")) return make_error(Code::kNotFound, fmt::format("no log file of node {} matches '{}' (`{} logs` lists them)", query.node_id.empty() ? query.node_ip : query.node_id, glob, program_name()));
-  print("{}", log_listing(query.node_id.empty() ? "Node IP: " + query.node_ip : "Node ID: " + query.node_id, kinds));
+  const bool none = std::all_of(kinds.begin(), kinds.end(),
+                                [](const api_json::Json& files) { return files.empty(); });
+  if (none && line.has("GLOB"))
+    return make_error(
+        Code::kNotFound,
+        fmt::format("no log file of node {} matches '{}' (`{} logs` lists them)",
+                    query.node_id.empty() ? query.node_ip : query.node_id, glob, program_name()));
+  print("{}", log_listing(
+                  query.node_id.empty() ? "Node IP: " + query.node_ip : "Node ID: " + query.node_id,
+                  kinds));
   return {};
 }
 
@@ -140,8 +176,12 @@ int print_chosen(CommandLine& line, const std::string& command, const Words& wor
 }
 
 // After its option, or alone.
-Result<std::string> chosen(const CommandLine& line, const std::string& option, const std::string& word) {
-  if (line.has(option) && !line.get(word).empty()) return make_error(Code::kInvalid, fmt::format("'{}' and --{} both say which one it is: give one of them", echoed(line.get(word)), option));
+Result<std::string> chosen(const CommandLine& line, const std::string& option,
+                           const std::string& word) {
+  if (line.has(option) && !line.get(word).empty())
+    return make_error(Code::kInvalid,
+                      fmt::format("'{}' and --{} both say which one it is: give one of them",
+                                  echoed(line.get(word)), option));
   return line.get(option, line.get(word));
 }
 
@@ -153,14 +193,17 @@ Status fill_pid(const CommandLine& line, state::LogQuery* query) {
 }
 
 int run_cluster(const Words& words) {
-  CommandLine line("logs", "Lists the log files of a node, or prints the one that matches; with --follow those of all nodes that match, as they grow.\n"
-                           "Also: logs actor|worker|job|task (their --help says more).");
+  CommandLine line("logs",
+                   "Lists the log files of a node, or prints the one that matches; with --follow "
+                   "those of all nodes that match, as they grow.\n"
+                   "Also: logs actor|worker|job|task (their --help says more).");
   declare_common(line);
   declare_place(line);
   line.hidden_option("encoding").hidden_option("encoding-errors").positional("GLOB", false);
   if (auto code = line.parse(with_long_names(words))) return *code;
   for (const char* name : {"encoding", "encoding-errors"}) {
-    if (line.has(name)) print(stderr, "Notice: --{} has no effect: logs are printed byte for byte.\n", name);
+    if (line.has(name))
+      print(stderr, "Notice: --{} has no effect: logs are printed byte for byte.\n", name);
   }
   auto query = query_of(line);
   if (!query) return usage_error("logs", query.error().message);
@@ -171,11 +214,15 @@ int run_actor(const Words& words) {
   CommandLine line("logs actor", "Prints what an actor's process has written.");
   declare_common(line);
   declare_place(line);
-  line.positional("ID", false).option("id,a", "ID", "the actor's id").option("pid", "PID", "of its process instead").flag("err", "its stderr, not its stdout");
+  line.positional("ID", false)
+      .option("id,a", "ID", "the actor's id")
+      .option("pid", "PID", "of its process instead")
+      .flag("err", "its stderr, not its stdout");
   return print_chosen(line, "logs actor", words, [&](state::LogQuery& query) -> Status {
     RT_ASSIGN(query.actor_id, chosen(line, "id", "ID"));
     RT_TRY(fill_pid(line, &query));
-    if (query.actor_id.empty() && query.pid == 0) return make_error(Code::kInvalid, "ID or --pid is missing: which actor's?");
+    if (query.actor_id.empty() && query.pid == 0)
+      return make_error(Code::kInvalid, "ID or --pid is missing: which actor's?");
     if (!query.actor_id.empty()) query.pid = 0;
     return {};
   });
@@ -185,10 +232,13 @@ int run_worker(const Words& words) {
   CommandLine line("logs worker", "Prints what a worker process has written.");
   declare_common(line);
   declare_place(line);
-  line.positional("PID", false).option("pid", "PID", "the process").flag("err", "its stderr, not its stdout");
+  line.positional("PID", false)
+      .option("pid", "PID", "the process")
+      .flag("err", "its stderr, not its stdout");
   return print_chosen(line, "logs worker", words, [&](state::LogQuery& query) -> Status {
     RT_TRY(fill_pid(line, &query));
-    return query.pid == 0 ? Status(make_error(Code::kInvalid, "PID is missing: which worker's?")) : Status();
+    return query.pid == 0 ? Status(make_error(Code::kInvalid, "PID is missing: which worker's?"))
+                          : Status();
   });
 }
 
@@ -198,26 +248,39 @@ int run_job_log(const Words& words) {
   line.positional("SUBMISSION_ID", false).option("id", "SUBMISSION_ID", "the job");
   return print_chosen(line, "logs job", words, [&](state::LogQuery& query) -> Status {
     RT_ASSIGN(query.submission_id, chosen(line, "id", "SUBMISSION_ID"));
-    return query.submission_id.empty() ? Status(make_error(Code::kInvalid, "SUBMISSION_ID is missing: which job's?")) : Status();
+    return query.submission_id.empty()
+               ? Status(make_error(Code::kInvalid, "SUBMISSION_ID is missing: which job's?"))
+               : Status();
   });
 }
 
 int run_task(const Words& words) {
-  CommandLine line("logs task", "Prints the lines that one task has written, and no others of its worker.");
+  CommandLine line("logs task",
+                   "Prints the lines that one task has written, and no others of its worker.");
   declare_common(line);
-  line.positional("ID", false).option("id", "ID", "the task's id").option("attempt-number,a", "N", "which attempt (default 0, the first)").flag("err", "its stderr, not its stdout");
+  line.positional("ID", false)
+      .option("id", "ID", "the task's id")
+      .option("attempt-number,a", "N", "which attempt (default 0, the first)")
+      .flag("err", "its stderr, not its stdout");
   return print_chosen(line, "logs task", words, [&](state::LogQuery& query) -> Status {
     RT_ASSIGN(query.task_id, chosen(line, "id", "ID"));
     RT_ASSIGN(auto attempt, line.whole("attempt-number", 0, 1 << 30));
     query.attempt = attempt.value_or(0);
-    return query.task_id.empty() ? Status(make_error(Code::kInvalid, "ID is missing: which task's?")) : Status();
+    return query.task_id.empty()
+               ? Status(make_error(Code::kInvalid, "ID is missing: which task's?"))
+               : Status();
   });
 }
 
 }  // namespace
 
 int run_logs(const Words& words) {
-  static constexpr std::pair<const char*, int (*)(const Words&)> kKinds[] = {{"cluster", run_cluster}, {"actor", run_actor}, {"worker", run_worker}, {"job", run_job_log}, {"task", run_task}};
+  static constexpr std::pair<const char*, int (*)(const Words&)> kKinds[] = {
+      {"cluster", run_cluster},
+      {"actor", run_actor},
+      {"worker", run_worker},
+      {"job", run_job_log},
+      {"task", run_task}};
   for (const auto& [name, run] : kKinds) {
     if (!words.empty() && words[0] == name) return run(Words(words.begin() + 1, words.end()));
   }

@@ -19,7 +19,8 @@ namespace {
 
 class Follower {
  public:
-  Follower(state::LogSource& source, const FollowLogs& what, const std::string& head_address) : source_(source), what_(what), wait_(head_address) {}
+  Follower(state::LogSource& source, const FollowLogs& what, const std::string& head_address)
+      : source_(source), what_(what), wait_(head_address) {}
 
   Status run() {
     for (bool first = true;; first = false) {
@@ -43,7 +44,11 @@ class Follower {
   };
 
   // The head's nodes come back one by one after it.
-  Status missed(const Error& why) { return wait_.lost(wait_.waiting() && why.code == Code::kNotFound ? make_error(Code::kUnavailable, why.message) : why); }
+  Status missed(const Error& why) {
+    return wait_.lost(wait_.waiting() && why.code == Code::kNotFound
+                          ? make_error(Code::kUnavailable, why.message)
+                          : why);
+  }
 
   Status find_files(bool first) {
     if (source_.head_is_lost()) RT_TRY(source_.connect_again());
@@ -51,7 +56,9 @@ class Follower {
     bool any = false;
     for (const proto::Node& node : nodes) {
       std::string id = to_hex(node.node_id());
-      if (!node.alive() || (!what_.node_id.empty() && id != what_.node_id) || (!what_.node_ip.empty() && node.ip() != what_.node_ip)) continue;
+      if (!node.alive() || (!what_.node_id.empty() && id != what_.node_id) ||
+          (!what_.node_ip.empty() && node.ip() != what_.node_ip))
+        continue;
       auto found = source_.files(node, what_.glob);
       if (!found) {
         complain(id, found.error());
@@ -67,7 +74,9 @@ class Follower {
         std::string_view before = rotated_from(file.name());
         if (names.contains(before) || files_.contains({id, std::string(before)})) continue;
         // What was there before shows its end, what comes later all of it.
-        files_.emplace(std::pair(id, file.name()), File{source_.tail(node, file.name(), first ? what_.lines : -1, what_.raw), file.name(), node.ip(), id, ""});
+        files_.emplace(std::pair(id, file.name()),
+                       File{source_.tail(node, file.name(), first ? what_.lines : -1, what_.raw),
+                            file.name(), node.ip(), id, ""});
       }
     }
     if (any) return {};
@@ -107,12 +116,13 @@ class Follower {
 
   // Once, until it answers again.
   void complain(const std::string& node_id, const Error& why) {
-    if (silent_.insert(node_id).second) cli::print(stderr, "Warning: logs of node {}: {}\n", node_id.substr(0, 8), why.message);
+    if (silent_.insert(node_id).second)
+      cli::print(stderr, "Warning: logs of node {}: {}\n", node_id.substr(0, 8), why.message);
   }
 
   state::LogSource& source_;
   const FollowLogs& what_;
-  std::map<std::pair<std::string, std::string>, File> files_;    // by node and name
+  std::map<std::pair<std::string, std::string>, File> files_;  // by node and name
   std::set<std::string> silent_;
   HeadWait wait_;
 };

@@ -16,32 +16,56 @@
 namespace rt::cli {
 namespace {
 
-constexpr Command kHidden[] = {
-    {"settings-doc", run_settings_doc, ""}, {"command-doc", run_command_doc, ""}, {"man-pages", run_man_pages, ""}, {"__complete", run_complete, ""}};
+constexpr Command kHidden[] = {{"settings-doc", run_settings_doc, ""},
+                               {"command-doc", run_command_doc, ""},
+                               {"man-pages", run_man_pages, ""},
+                               {"__complete", run_complete, ""}};
 
 // Commands of Ray's that this release has not; who types one learns so.
 constexpr std::pair<const char*, const char*> kAbsent[] = {
-    {"attach", "the cluster launcher"}, {"cluster-dump", "the cluster launcher"}, {"dashboard", "the cluster launcher"}, {"down", "the cluster launcher"}, {"exec", "the cluster launcher"},
-    {"get-head-ip", "the cluster launcher"}, {"get-worker-ips", "the cluster launcher"}, {"kill-random-node", "the cluster launcher"}, {"kuberay-autoscaler", "the cluster launcher"},
-    {"local-dump", "the cluster launcher"}, {"monitor", "the cluster launcher"}, {"rsync-down", "the cluster launcher"}, {"rsync-up", "the cluster launcher"}, {"submit", "the cluster launcher"},
-    {"up", "the cluster launcher"}, {"check-open-ports", "asking a service outside the cluster"}, {"cpp", "the C++ project generator"}, {"disable-usage-stats", "there is nothing to switch off: it"},
-    {"enable-usage-stats", "collecting usage statistics"}, {"global-gc", "collecting garbage everywhere"}, {"sanity-check", "the sanity check (`microbenchmark` runs tasks)"},
+    {"attach", "the cluster launcher"},
+    {"cluster-dump", "the cluster launcher"},
+    {"dashboard", "the cluster launcher"},
+    {"down", "the cluster launcher"},
+    {"exec", "the cluster launcher"},
+    {"get-head-ip", "the cluster launcher"},
+    {"get-worker-ips", "the cluster launcher"},
+    {"kill-random-node", "the cluster launcher"},
+    {"kuberay-autoscaler", "the cluster launcher"},
+    {"local-dump", "the cluster launcher"},
+    {"monitor", "the cluster launcher"},
+    {"rsync-down", "the cluster launcher"},
+    {"rsync-up", "the cluster launcher"},
+    {"submit", "the cluster launcher"},
+    {"up", "the cluster launcher"},
+    {"check-open-ports", "asking a service outside the cluster"},
+    {"cpp", "the C++ project generator"},
+    {"disable-usage-stats", "there is nothing to switch off: it"},
+    {"enable-usage-stats", "collecting usage statistics"},
+    {"global-gc", "collecting garbage everywhere"},
+    {"sanity-check", "the sanity check (`microbenchmark` runs tasks)"},
     {"symmetric-run", "running one command on every node"}};
 
 // What Ray's command line takes in front of a command. This program writes no log.
 Result<size_t> skip_global_options(const Words& words) {
   static const Words kLevels = {"debug", "info", "warning", "error", "critical"};
   size_t at = 0;
-  while (at < words.size() && (words[at].starts_with("--logging-level") || words[at].starts_with("--logging-format"))) {
+  while (at < words.size() &&
+         (words[at].starts_with("--logging-level") || words[at].starts_with("--logging-format"))) {
     size_t equals = words[at].find('=');
-    std::string name = words[at].substr(0, equals), value = equals == std::string::npos ? "" : words[at].substr(equals + 1);
+    std::string name = words[at].substr(0, equals),
+                value = equals == std::string::npos ? "" : words[at].substr(equals + 1);
     if (name != "--logging-level" && name != "--logging-format") break;
     if (equals == std::string::npos) {
       if (++at == words.size()) return make_error(Code::kInvalid, name + " needs a value");
       value = words[at];
     }
-    if (name == "--logging-level" && std::find(kLevels.begin(), kLevels.end(), value) == kLevels.end()) {
-      return make_error(Code::kInvalid, fmt::format("--logging-level is '{}': it takes debug, info, warning, error or critical", echoed(value)));
+    if (name == "--logging-level" &&
+        std::find(kLevels.begin(), kLevels.end(), value) == kLevels.end()) {
+      return make_error(
+          Code::kInvalid,
+          fmt::format("--logging-level is '{}': it takes debug, info, warning, error or critical",
+                      echoed(value)));
     }
     ++at;
   }
@@ -50,9 +74,14 @@ Result<size_t> skip_global_options(const Words& words) {
 
 int no_such(const std::string& word) {
   Words known = command_names();
-  if (word.starts_with("-")) return usage_error("", "no such option: " + echoed(word) + did_you_mean(word, {"--help", "--version", "--logging-level", "--logging-format"}));
+  if (word.starts_with("-"))
+    return usage_error(
+        "", "no such option: " + echoed(word) +
+                did_you_mean(word, {"--help", "--version", "--logging-level", "--logging-format"}));
   for (const auto& [name, what] : kAbsent) {
-    if (word == name) return usage_error("", fmt::format("no such command: {} ({} is not part of this release)", word, what));
+    if (word == name)
+      return usage_error(
+          "", fmt::format("no such command: {} ({} is not part of this release)", word, what));
   }
   return usage_error("", "no such command: " + echoed(word) + did_you_mean(word, known));
 }
@@ -79,10 +108,12 @@ int run(const Words& words) {
   return dispatch(Words(words.begin() + static_cast<std::ptrdiff_t>(*skipped), words.end()));
 }
 
-// A standard descriptor that is closed would be given to the next socket, and what is printed would go to the head. This one fails as the closed one did.
+// A standard descriptor that is closed would be given to the next socket, and what is printed would
+// go to the head. This one fails as the closed one did.
 void hold_standard_descriptors() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (::fcntl(fd, F_GETFD) < 0)
+      (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
 
@@ -91,7 +122,7 @@ void hold_standard_descriptors() {
 
 int main(int argc, char** argv) {
   rt::cli::hold_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);     // a lost head is an error to report, not a reason to vanish
+  std::signal(SIGPIPE, SIG_IGN);  // a lost head is an error to report, not a reason to vanish
   rt::cli::set_program_name(std::filesystem::path(argv[0]).filename());
   int code = rt::cli::run(rt::cli::Words(argv + 1, argv + argc));
   return code == rt::cli::kExitOk ? rt::cli::finish(rt::cli::flush_output()) : code;

@@ -15,7 +15,8 @@ namespace {
 Status write_pages(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
-  if (error) return make_error(Code::kIo, fmt::format("cannot make {}: {}", directory, error.message()));
+  if (error)
+    return make_error(Code::kIo, fmt::format("cannot make {}: {}", directory, error.message()));
   for (const auto& [name, text] : man_pages(command_infos(), RT_VERSION)) {
     const std::string path = directory + "/" + name;
     std::ofstream file(path);

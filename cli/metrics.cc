@@ -26,9 +26,14 @@ Status show(const CommandLine& line) {
 }  // namespace
 
 int run_metrics(const Words& words) {
-  if (!words.empty() && words[0] == "launch-prometheus") return run_launch_prometheus({words.begin() + 1, words.end()});
-  if (!words.empty() && words[0] == "shutdown-prometheus") return run_shutdown_prometheus({words.begin() + 1, words.end()});
-  CommandLine line("metrics", "Prints what programs count with ray.util.metrics, of all nodes, as Prometheus text.\nAlso: metrics launch-prometheus|shutdown-prometheus (their --help says more).");
+  if (!words.empty() && words[0] == "launch-prometheus")
+    return run_launch_prometheus({words.begin() + 1, words.end()});
+  if (!words.empty() && words[0] == "shutdown-prometheus")
+    return run_shutdown_prometheus({words.begin() + 1, words.end()});
+  CommandLine line(
+      "metrics",
+      "Prints what programs count with ray.util.metrics, of all nodes, as Prometheus text.\nAlso: "
+      "metrics launch-prometheus|shutdown-prometheus (their --help says more).");
   line.address_option();
   if (auto code = line.parse(words)) return *code;
   return finish(show(line));

@@ -16,12 +16,15 @@ namespace fs = std::filesystem;
 constexpr char kModule[] = "ray._private.ray_perf";
 constexpr char kDefaultPython[] = "/usr/bin/python3";
 
-// The directory with the `ray` package: of a build tree, an installation, or the one a wheel's programs are part of. Empty: none is near; Python may know one.
+// The directory with the `ray` package: of a build tree, an installation, or the one a wheel's
+// programs are part of. Empty: none is near; Python may know one.
 std::string package_directory() {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& candidate : {here / "../python", here / "../lib/ray-runtime/python", here / "../.."}) {
-    if (fs::exists(candidate / "ray/_private/ray_perf.py", error)) return candidate.lexically_normal().string();
+  for (const fs::path& candidate :
+       {here / "../python", here / "../lib/ray-runtime/python", here / "../.."}) {
+    if (fs::exists(candidate / "ray/_private/ray_perf.py", error))
+      return candidate.lexically_normal().string();
   }
   return "";
 }
@@ -39,14 +42,19 @@ Error run(Words words) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
-  return errno_error(fmt::format("cannot run {} (RAY_PYTHON names another interpreter)", python), errno);
+  return errno_error(fmt::format("cannot run {} (RAY_PYTHON names another interpreter)", python),
+                     errno);
 }
 
 }  // namespace
 
 int run_microbenchmark(const Words& words) {
-  CommandLine line("microbenchmark", "Measures tasks, actor calls, gets and puts a second, by the lines of the standard benchmark, on a cluster of its own that ends afterwards.");
-  line.option("only", "TEXT", "lines whose names contain this; also TESTS_TO_RUN and TESTS_TO_SKIP in the environment")
+  CommandLine line("microbenchmark",
+                   "Measures tasks, actor calls, gets and puts a second, by the lines of the "
+                   "standard benchmark, on a cluster of its own that ends afterwards.");
+  line.option(
+          "only", "TEXT",
+          "lines whose names contain this; also TESTS_TO_RUN and TESTS_TO_SKIP in the environment")
       .option("rounds", "N", "of each line (default 4)")
       .option("seconds", "N", "of each round (default 2)")
       .option("out", "FILE", "also as JSON: {name: [mean, standard deviation]}");
@@ -60,7 +68,8 @@ int run_microbenchmark(const Words& words) {
   for (const char* name : {"only", "out"}) {
     if (line.has(name)) given.push_back(fmt::format("--{}={}", name, line.get(name)));
   }
-  // It starts a cluster: what runs on this machine, or is named by RAY_ADDRESS, is not to be measured, nor loaded.
+  // It starts a cluster: what runs on this machine, or is named by RAY_ADDRESS, is not to be
+  // measured, nor loaded.
   setenv("RAY_ADDRESS", "local", 1);
   return failure(run(std::move(given)));
 }

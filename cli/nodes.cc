@@ -19,21 +19,28 @@ std::string resources_text(const proto::Node& node) {
     if (name.starts_with("node:")) continue;
     bool bytes = name == "memory" || name == "object_store_memory";
     double value = static_cast<double>(units) / ResourceSet::kUnit;
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, bytes ? binary_bytes(value) : amount(value));
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name,
+                        bytes ? binary_bytes(value) : amount(value));
   }
   return text;
 }
 
 Status show(const CommandLine& line) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
-  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest()));
+  RT_ASSIGN(auto reply,
+            head.client->call(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest()));
   if (line.for_programs()) {
     print_data(line, api_json::nodes_json(reply.nodes()));
     return {};
   }
   std::vector<Words> rows = {{"NODE ID", "STATE", "ADDRESS", "NAME", "ROLE", "RESOURCES"}};
   for (const auto& node : reply.nodes()) {
-    rows.push_back({to_hex(node.node_id()), node.draining() && node.alive() ? painted("draining", Ink::kWarning) : node.alive() ? painted("alive", Ink::kGood) : painted("dead", Ink::kBad), fmt::format("{}:{}", node.ip(), node.port()), node.name(), node.is_head() ? "head" : "node",
+    rows.push_back({to_hex(node.node_id()),
+                    node.draining() && node.alive() ? painted("draining", Ink::kWarning)
+                    : node.alive()                  ? painted("alive", Ink::kGood)
+                                                    : painted("dead", Ink::kBad),
+                    fmt::format("{}:{}", node.ip(), node.port()), node.name(),
+                    node.is_head() ? "head" : "node",
                     node.alive() ? resources_text(node) : node.death_message()});
   }
   write_output(table(rows));
@@ -43,7 +50,9 @@ Status show(const CommandLine& line) {
 }  // namespace
 
 int run_nodes(const Words& words) {
-  CommandLine line("nodes", "Lists the cluster's nodes, dead ones included. --format json and yaml print what ray.nodes() returns.");
+  CommandLine line("nodes",
+                   "Lists the cluster's nodes, dead ones included. --format json and yaml print "
+                   "what ray.nodes() returns.");
   line.address_option().format_option();
   if (auto code = line.parse(words)) return *code;
   return finish(show(line));

@@ -19,8 +19,13 @@ namespace {
 std::string shown_cell(const std::string& text) {
   const size_t begin = text.starts_with("\x1b[") ? text.find('m') : std::string::npos;
   constexpr std::string_view kEnd = "\x1b[0m";
-  if (begin == std::string::npos || begin > 6 || !text.ends_with(kEnd) || text.size() < begin + 1 + kEnd.size()) return printable(text);
-  return text.substr(0, begin + 1) + printable(std::string_view(text).substr(begin + 1, text.size() - begin - 1 - kEnd.size())) + std::string(kEnd);
+  if (begin == std::string::npos || begin > 6 || !text.ends_with(kEnd) ||
+      text.size() < begin + 1 + kEnd.size())
+    return printable(text);
+  return text.substr(0, begin + 1) +
+         printable(
+             std::string_view(text).substr(begin + 1, text.size() - begin - 1 - kEnd.size())) +
+         std::string(kEnd);
 }
 
 }  // namespace
@@ -53,19 +58,28 @@ std::string boxed(const std::string& line) {
   return rule + "\n" + line + "\n" + rule + "\n";
 }
 
-std::string file_time(int64_t wall_ms) { return wall_ms <= 0 ? "" : fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(static_cast<std::time_t>(wall_ms / 1000))); }
+std::string file_time(int64_t wall_ms) {
+  return wall_ms <= 0 ? ""
+                      : fmt::format("{:%Y-%m-%d_%H-%M-%S}",
+                                    fmt::localtime(static_cast<std::time_t>(wall_ms / 1000)));
+}
 
 std::string data_text(const CommandLine& line, const api_json::Json& data) {
-  return line.get("format") == "json" ? data.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n" : yaml_document(data);
+  return line.get("format") == "json"
+             ? data.dump(2, ' ', false, api_json::Json::error_handler_t::replace) + "\n"
+             : yaml_document(data);
 }
-void print_data(const CommandLine& line, const api_json::Json& data) { write_output(data_text(line, data)); }
+void print_data(const CommandLine& line, const api_json::Json& data) {
+  write_output(data_text(line, data));
+}
 
 void print_resources(const CommandLine& line, const api_json::Json& resources) {
   if (line.for_programs()) return print_data(line, resources);
   std::vector<Words> rows = {{"RESOURCE", "AMOUNT", ""}};
   for (const auto& [name, value] : resources.items()) {
     bool bytes = name == "memory" || name == "object_store_memory";
-    rows.push_back({name, amount(value.get<double>()), bytes ? "(" + binary_bytes(value.get<double>()) + ")" : ""});
+    rows.push_back({name, amount(value.get<double>()),
+                    bytes ? "(" + binary_bytes(value.get<double>()) + ")" : ""});
   }
   write_output(table(rows));
 }

@@ -16,7 +16,7 @@ std::string table(std::vector<Words> rows);
 // Ends the last row of a text, without the blanks it ends in.
 void end_row(std::string* text);
 std::string boxed(const std::string& line);
-std::string file_time(int64_t wall_ms);             // 2024-01-31_12-34-56
+std::string file_time(int64_t wall_ms);  // 2024-01-31_12-34-56
 // JSON where --format says so, else one YAML document.
 std::string data_text(const CommandLine& line, const api_json::Json& data);
 void print_data(const CommandLine& line, const api_json::Json& data);

@@ -37,7 +37,9 @@ Status flush_output() {
 
 Status flush_to_reader() {
   pollfd reader{STDOUT_FILENO, 0, 0};
-  if (::poll(&reader, 1, 0) == 1 && (reader.revents & (POLLERR | POLLHUP)) != 0 && g_write_error == 0) g_write_error = EPIPE;
+  if (::poll(&reader, 1, 0) == 1 && (reader.revents & (POLLERR | POLLHUP)) != 0 &&
+      g_write_error == 0)
+    g_write_error = EPIPE;
   return flush_output();
 }
 

@@ -1,5 +1,6 @@
-// Text for stdout and stderr. fmt::print throws where the reader has gone or the disk is full, in the middle of a command or in a destructor; print() remembers
-// it instead: a command that has begun something goes on with it, and flush_output() reports it.
+// Text for stdout and stderr. fmt::print throws where the reader has gone or the disk is full, in
+// the middle of a command or in a destructor; print() remembers it instead: a command that has
+// begun something goes on with it, and flush_output() reports it.
 #pragma once
 
 #include <fmt/core.h>
@@ -28,9 +29,11 @@ void print(std::FILE* file, fmt::format_string<Args...> format, Args&&... args) 
   (void)std::fwrite(text.data(), 1, text.size(), file);
 }
 
-// What was printed has left this process; kIo says why it could not. Where nobody reads any more this process ends, by SIGPIPE as others do.
+// What was printed has left this process; kIo says why it could not. Where nobody reads any more
+// this process ends, by SIGPIPE as others do.
 Status flush_output();
-// flush_output(), for what goes on without writing: also ends where nobody reads any more, though nothing was to be written.
+// flush_output(), for what goes on without writing: also ends where nobody reads any more, though
+// nothing was to be written.
 Status flush_to_reader();
 
 }  // namespace rt::cli

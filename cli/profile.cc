@@ -20,7 +20,7 @@ namespace {
 
 using Request = proto::ProfileRequest;
 
-constexpr int64_t kLeastMs = 10;       // one look at the usual rate
+constexpr int64_t kLeastMs = 10;  // one look at the usual rate
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -28,9 +28,12 @@ struct CloseFile {
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
 Result<Request> request_of(const CommandLine& line) {
-  static const std::map<std::string, Request::Mode> kModes = {{"wall", Request::WALL}, {"cpu", Request::CPU}, {"offcpu", Request::OFF_CPU}};
+  static const std::map<std::string, Request::Mode> kModes = {
+      {"wall", Request::WALL}, {"cpu", Request::CPU}, {"offcpu", Request::OFF_CPU}};
   auto mode = kModes.find(line.get("mode", "wall"));
-  if (mode == kModes.end()) return make_error(Code::kInvalid, fmt::format("--mode {}: it is wall, cpu or offcpu", echoed(line.get("mode"))));
+  if (mode == kModes.end())
+    return make_error(Code::kInvalid, fmt::format("--mode {}: it is wall, cpu or offcpu",
+                                                  echoed(line.get("mode"))));
   RT_ASSIGN(auto duration_ms, line.milliseconds("duration", kLeastMs, profile::kMaxDurationMs));
   RT_ASSIGN(auto rate, line.whole("rate", 1, profile::kMaxHz));
   Request request;
@@ -40,12 +43,16 @@ Result<Request> request_of(const CommandLine& line) {
   return request;
 }
 
-std::string default_format(const CommandLine& line) { return line.has("output") ? "flamegraph" : "text"; }
+std::string default_format(const CommandLine& line) {
+  return line.has("output") ? "flamegraph" : "text";
+}
 
 Status write_file(const std::string& path, const std::string& text) {
   File file(std::fopen(path.c_str(), "w"));
   if (!file) return errno_error("cannot write " + path, errno);
-  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() || std::fflush(file.get()) != 0) return errno_error("cannot write " + path, errno);
+  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
+      std::fflush(file.get()) != 0)
+    return errno_error("cannot write " + path, errno);
   return {};
 }
 
@@ -53,7 +60,8 @@ Status write_file(const std::string& path, const std::string& text) {
 Status check_writable(const std::string& path) {
   const std::filesystem::path directory = std::filesystem::path(path).parent_path();
   const bool there = ::access(path.c_str(), F_OK) == 0;
-  const bool good = there ? ::access(path.c_str(), W_OK) == 0 : ::access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) == 0;
+  const bool good = there ? ::access(path.c_str(), W_OK) == 0
+                          : ::access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) == 0;
   return good ? Status() : errno_error("cannot write " + path, errno);
 }
 
@@ -70,37 +78,56 @@ Status run(const CommandLine& line, const Request& request) {
   };
   RT_ASSIGN(state::ProfileAnswer answer, ask());
   for (const auto& of : answer.all) {
-    for (const std::string& note : of.samples.notes()) print(stderr, "Note: {}: {}\n", of.title, printable(note));
+    for (const std::string& note : of.samples.notes())
+      print(stderr, "Note: {}: {}\n", of.title, printable(note));
   }
   if (!line.has("all-threads")) profile::leave_out_idle_service(&answer.all);
   const std::string format = line.get("format", default_format(line));
-  const std::string title = fmt::format("{}: {:g} s, {}", query.target, static_cast<double>(request.duration_ms()) / 1000, line.get("mode", "wall"));
+  const std::string title =
+      fmt::format("{}: {:g} s, {}", query.target, static_cast<double>(request.duration_ms()) / 1000,
+                  line.get("mode", "wall"));
   RT_ASSIGN(std::string text, profile::render(answer.all, format, title));
   if (!line.has("output") || line.get("output") == "-") {
     print("{}", text);
     return {};
   }
   RT_TRY(write_file(line.get("output"), text));
-  print("Wrote {}.{}\n", line.get("output"), format == "flamegraph" ? " Open it in a browser." : format == "speedscope" ? " Open it in speedscope." : "");
+  print("Wrote {}.{}\n", line.get("output"),
+        format == "flamegraph"   ? " Open it in a browser."
+        : format == "speedscope" ? " Open it in speedscope."
+                                 : "");
   return {};
 }
 
 }  // namespace
 
 int run_profile(const Words& words) {
-  CommandLine line("profile", "Says where the time of a process goes: of an id of a process, an actor, a running task or a job, an actor's name or class, 'all', or of head, node-manager, object-store.");
-  line.address_option().option("duration,d", "SECONDS", "how long to look (default: 10), as 10 or 0.5").option("rate,r", "HZ", "looks a second (default: 100)");
-  line.choice("mode", "wall|cpu|offcpu", "all time (the default), time on a processor, time asleep");
+  CommandLine line(
+      "profile",
+      "Says where the time of a process goes: of an id of a process, an actor, a running task or a "
+      "job, an actor's name or class, 'all', or of head, node-manager, object-store.");
+  line.address_option()
+      .option("duration,d", "SECONDS", "how long to look (default: 10), as 10 or 0.5")
+      .option("rate,r", "HZ", "looks a second (default: 100)");
+  line.choice("mode", "wall|cpu|offcpu",
+              "all time (the default), time on a processor, time asleep");
   line.flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
-  line.flag("all-threads", "also what threads of the cluster software (ray-io, ray-flush, ...) spend asleep in workers and drivers");
-  line.choice("format,f", "flamegraph|speedscope|folded|text", "the default: flamegraph into a file, text on the terminal");
-  line.option("output,o", "FILE", "where to (default: standard output)").option("node", "ID|IP", "processes of this node only").positional("target", true, "all|head|node-manager|object-store");
+  line.flag("all-threads",
+            "also what threads of the cluster software (ray-io, ray-flush, ...) spend asleep in "
+            "workers and drivers");
+  line.choice("format,f", "flamegraph|speedscope|folded|text",
+              "the default: flamegraph into a file, text on the terminal");
+  line.option("output,o", "FILE", "where to (default: standard output)")
+      .option("node", "ID|IP", "processes of this node only")
+      .positional("target", true, "all|head|node-manager|object-store");
   if (auto code = line.parse(words)) return *code;
-  if (line.has("native") && line.has("no-native")) return usage_error("profile", "--native and --no-native exclude each other");
+  if (line.has("native") && line.has("no-native"))
+    return usage_error("profile", "--native and --no-native exclude each other");
   auto request = request_of(line);
   if (!request) return usage_error("profile", request.error().message);
   // Before somebody waits for it.
-  if (auto format = profile::render({}, line.get("format", default_format(line)), ""); !format) return usage_error("profile", format.error().message);
+  if (auto format = profile::render({}, line.get("format", default_format(line)), ""); !format)
+    return usage_error("profile", format.error().message);
   return finish(run(line, *request));
 }
 

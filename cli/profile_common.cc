@@ -9,12 +9,14 @@
 
 namespace rt::cli {
 
-Result<state::ProfileAnswer> ask_profile(const CommandLine& line, const state::ProfileQuery& query) {
+Result<state::ProfileAnswer> ask_profile(const CommandLine& line,
+                                         const state::ProfileQuery& query) {
   state::Cluster cluster;
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
   RT_ASSIGN(cluster.token, client_token());
   RT_ASSIGN(state::ProfileAnswer answer, state::profile_processes(cluster, query));
-  for (const std::string& missing : answer.missing) print(stderr, "Warning: nothing of {}\n", printable(missing));
+  for (const std::string& missing : answer.missing)
+    print(stderr, "Warning: nothing of {}\n", printable(missing));
   return answer;
 }
 
@@ -29,11 +31,23 @@ api_json::Json stacks_json(const profile::AllSamples& all) {
       Json frames = Json::array();
       for (int i = stack.frames_size(); i-- > 0;) {
         const auto& frame = samples.frames(static_cast<int>(stack.frames(i)));
-        frames.push_back({{"function", frame.function()}, {"file", frame.file()}, {"line", frame.line()}, {"module", frame.module()}, {"native", frame.native()}});
+        frames.push_back({{"function", frame.function()},
+                          {"file", frame.file()},
+                          {"line", frame.line()},
+                          {"module", frame.module()},
+                          {"native", frame.native()}});
       }
-      threads.push_back({{"tid", thread.tid()}, {"name", thread.name()}, {"active", stack.on_cpu() > 0}, {"frames", std::move(frames)}});
+      threads.push_back({{"tid", thread.tid()},
+                         {"name", thread.name()},
+                         {"active", stack.on_cpu() > 0},
+                         {"frames", std::move(frames)}});
     }
-    processes.push_back({{"process", of.title}, {"pid", samples.pid()}, {"runtime", samples.runtime()}, {"threads", std::move(threads)}, {"notes", Json(std::vector<std::string>(samples.notes().begin(), samples.notes().end()))}});
+    processes.push_back({{"process", of.title},
+                         {"pid", samples.pid()},
+                         {"runtime", samples.runtime()},
+                         {"threads", std::move(threads)},
+                         {"notes", Json(std::vector<std::string>(samples.notes().begin(),
+                                                                 samples.notes().end()))}});
   }
   return processes;
 }

@@ -18,11 +18,14 @@ bool on_terminal() { return isatty(STDERR_FILENO) != 0; }
 
 }  // namespace
 
-std::string progress_line(const std::string& what, int64_t done, int64_t whole, const std::string& note) {
+std::string progress_line(const std::string& what, int64_t done, int64_t whole,
+                          const std::string& note) {
   if (whole <= 0) return fmt::format("{} {}", what, note);
   double part = std::clamp(static_cast<double>(done) / static_cast<double>(whole), 0.0, 1.0);
   int filled = static_cast<int>(part * kBar);
-  return fmt::format("{} [{}{}] {:3.0f}%{}{}", what, std::string(static_cast<size_t>(filled), '#'), std::string(static_cast<size_t>(kBar - filled), '.'), 100 * part, note.empty() ? "" : " ", note);
+  return fmt::format("{} [{}{}] {:3.0f}%{}{}", what, std::string(static_cast<size_t>(filled), '#'),
+                     std::string(static_cast<size_t>(kBar - filled), '.'), 100 * part,
+                     note.empty() ? "" : " ", note);
 }
 
 Progress::Progress(std::string what) : what_(std::move(what)), shown_(on_terminal()) {}
@@ -48,7 +51,9 @@ TimedProgress::TimedProgress(std::string what, int64_t whole_us) {
     std::unique_lock lock(mutex_);
     while (!is_over_) {
       int64_t past_us = steady_now_us() - begin_us;
-      progress.at(past_us, whole_us, fmt::format("{} s of {}", std::min(past_us, whole_us) / 1'000'000, whole_us / 1'000'000));
+      progress.at(
+          past_us, whole_us,
+          fmt::format("{} s of {}", std::min(past_us, whole_us) / 1'000'000, whole_us / 1'000'000));
       over_.wait_for(lock, std::chrono::microseconds(kRedrawUs));
     }
   });

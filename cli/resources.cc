@@ -25,11 +25,16 @@ int run(const Words& words, const char* name, const char* summary, api_json::Amo
 }  // namespace
 
 int run_cluster_resources(const Words& words) {
-  return run(words, "cluster-resources", "What the live nodes have together; --format json prints what ray.cluster_resources() returns.", api_json::Amount::kTotal);
+  return run(words, "cluster-resources",
+             "What the live nodes have together; --format json prints what ray.cluster_resources() "
+             "returns.",
+             api_json::Amount::kTotal);
 }
 
 int run_available_resources(const Words& words) {
-  return run(words, "available-resources", "What is free; --format json prints what ray.available_resources() returns.", api_json::Amount::kAvailable);
+  return run(words, "available-resources",
+             "What is free; --format json prints what ray.available_resources() returns.",
+             api_json::Amount::kAvailable);
 }
 
 }  // namespace rt::cli

@@ -23,7 +23,8 @@ namespace {
 constexpr int64_t kShortestUs = 100'000, kLongestUs = 3600'000'000;
 constexpr char kEnter[] = "\x1b[?1049h\x1b[?25l", kLeave[] = "\x1b[?25h\x1b[?1049l";
 
-// The terminal while pages are shown: another screen, no cursor, keys at once. Signals that end the program end the showing first.
+// The terminal while pages are shown: another screen, no cursor, keys at once. Signals that end the
+// program end the showing first.
 class Screen {
  public:
   Screen() : terminal_(isatty(STDOUT_FILENO) != 0) {
@@ -58,7 +59,8 @@ class Screen {
     winsize size{};
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
     constexpr size_t kRows = 24, kColumns = 80;
-    std::string text = clipped(page, size.ws_row > 0 ? size.ws_row : kRows, size.ws_col > 0 ? size.ws_col : kColumns);
+    std::string text = clipped(page, size.ws_row > 0 ? size.ws_row : kRows,
+                               size.ws_col > 0 ? size.ws_col : kColumns);
     // Over the old page, not after clearing it: nothing flickers.
     std::string out = "\x1b[H";
     for (char c : text) out += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
@@ -75,11 +77,13 @@ class Screen {
       signalfd_siginfo info;
       while (read(signals_.get(), &info, sizeof info) == sizeof info) {
         if (info.ssi_signo != SIGWINCH) return false;
-        left_us = 0;     // another size: again, now
+        left_us = 0;  // another size: again, now
       }
       if (left_us == 0) return true;
       char key = 0;
-      if ((polled[1].revents & (POLLIN | POLLHUP)) != 0 && (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q')) return false;
+      if ((polled[1].revents & (POLLIN | POLLHUP)) != 0 &&
+          (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q'))
+        return false;
       if (key == ' ' || key == '\n') return true;
     }
     return true;
@@ -96,7 +100,8 @@ class Screen {
 }  // namespace
 
 void declare_refresh(CommandLine& line) {
-  line.option("interval", "SECONDS", "between two pages (default 2)").option("iterations,n", "N", "so many pages (default: until q or Ctrl-C)");
+  line.option("interval", "SECONDS", "between two pages (default 2)")
+      .option("iterations,n", "N", "so many pages (default: until q or Ctrl-C)");
 }
 
 Result<Refresh> refresh_of(const CommandLine& line) {
@@ -107,7 +112,9 @@ Result<Refresh> refresh_of(const CommandLine& line) {
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
     bool number = error == std::errc() && end == text.data() + text.size();
     if (!number || !(seconds * 1e6 >= kShortestUs && seconds * 1e6 <= kLongestUs)) {
-      return make_error(Code::kInvalid, fmt::format("--interval is '{}': it takes seconds, from 0.1 to 3600", echoed(text)));
+      return make_error(
+          Code::kInvalid,
+          fmt::format("--interval is '{}': it takes seconds, from 0.1 to 3600", echoed(text)));
     }
     how.interval_us = static_cast<int64_t>(seconds * 1e6);
   }
@@ -124,7 +131,9 @@ Status refresh(const Refresh& how, const std::function<Result<std::string>()>& p
     if (!screen.wait(how.interval_us)) return {};
     auto next = page();
     if (next) good = std::move(*next);
-    RT_TRY(screen.show(next ? good : painted("This is the last answer; trying on: ", Ink::kBad) + next.error().message + "\n" + good));
+    RT_TRY(screen.show(next ? good
+                            : painted("This is the last answer; trying on: ", Ink::kBad) +
+                                  next.error().message + "\n" + good));
   }
   return {};
 }
@@ -135,7 +144,8 @@ std::string clipped(const std::string& page, size_t rows, size_t columns) {
   for (size_t at = 0; at < page.size();) {
     size_t end = std::min(page.find('\n', at), page.size());
     if (++row == rows && end + 1 < page.size()) {
-      auto more = std::count(page.begin() + static_cast<std::ptrdiff_t>(at), page.end(), '\n') + (page.back() != '\n');
+      auto more = std::count(page.begin() + static_cast<std::ptrdiff_t>(at), page.end(), '\n') +
+                  (page.back() != '\n');
       return out + fmt::format("... {} more lines", more);
     }
     size_t column = 0;

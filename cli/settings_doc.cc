@@ -10,17 +10,27 @@ namespace rt::cli {
 int run_settings_doc(const Words& words) {
   CommandLine line("settings-doc", "Prints the table of settings as Markdown.");
   if (auto code = line.parse(words)) return *code;
-  print("| setting | default | range | unit | environment | meaning |\n|---|---|---|---|---|---|\n");
+  print(
+      "| setting | default | range | unit | environment | meaning |\n|---|---|---|---|---|---|\n");
   for (const auto& info : setting_table()) {
-    print("| `{}` | {} | {} | {} | `{}` | {} |\n", info.name, info.default_value, info.range, info.unit, info.environment, info.meaning);
+    print("| `{}` | {} | {} | {} | `{}` | {} |\n", info.name, info.default_value, info.range,
+          info.unit, info.environment, info.meaning);
   }
   std::string ignored;
-  print("\n## Names of Ray's\n\nPrograms written for Ray give these to `_system_config`. They set what is beside them:\n\n| Ray's name | setting |\n|---|---|\n");
+  print(
+      "\n## Names of Ray's\n\nPrograms written for Ray give these to `_system_config`. They set "
+      "what is beside them:\n\n| Ray's name | setting |\n|---|---|\n");
   for (const auto& known : ray_name_table()) {
-    if (!known.ours.empty()) print("| `{}` | `{}`{} |\n", known.name, known.ours, known.factor == 1 ? "" : fmt::format(", times {}", known.factor));
-    if (known.ours.empty()) ignored += fmt::format("{}`{}`", ignored.empty() ? "" : ", ", known.name);
+    if (!known.ours.empty())
+      print("| `{}` | `{}`{} |\n", known.name, known.ours,
+            known.factor == 1 ? "" : fmt::format(", times {}", known.factor));
+    if (known.ours.empty())
+      ignored += fmt::format("{}`{}`", ignored.empty() ? "" : ", ", known.name);
   }
-  print("\nAccepted with one warning and without effect, since what they tune is done in another way here: {}.\n", ignored);
+  print(
+      "\nAccepted with one warning and without effect, since what they tune is done in another way "
+      "here: {}.\n",
+      ignored);
   return kExitOk;
 }
 

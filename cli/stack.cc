@@ -27,11 +27,17 @@ Status show(const CommandLine& line) {
 }  // namespace
 
 int run_stack(const Words& words) {
-  CommandLine line("stack", "Prints what every thread of every worker and driver does now, on all nodes: Python and native frames. No rights are needed.");
-  line.address_option().format_option().flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
+  CommandLine line("stack",
+                   "Prints what every thread of every worker and driver does now, on all nodes: "
+                   "Python and native frames. No rights are needed.");
+  line.address_option()
+      .format_option()
+      .flag("native", "also native frames (the default)")
+      .flag("no-native", "Python frames only");
   line.option("node", "ID|IP", "processes of this node only").positional("target", false);
   if (auto code = line.parse(words)) return *code;
-  if (line.has("native") && line.has("no-native")) return usage_error("stack", "--native and --no-native exclude each other");
+  if (line.has("native") && line.has("no-native"))
+    return usage_error("stack", "--native and --no-native exclude each other");
   return finish(show(line));
 }
 

@@ -18,9 +18,12 @@ namespace {
 
 constexpr int64_t kTimeoutUs = 5'000'000;
 
-// What is started inherits this process's environment. An unusable file is told before anything is started.
+// What is started inherits this process's environment. An unusable file is told before anything is
+// started.
 Status apply_tls(const CommandLine& line) {
-  for (auto [option, variable] : {std::pair{"tls-cert", tls::kCertificate}, {"tls-key", tls::kKey}, {"tls-ca", tls::kAuthorities}}) {
+  for (auto [option, variable] : {std::pair{"tls-cert", tls::kCertificate},
+                                  {"tls-key", tls::kKey},
+                                  {"tls-ca", tls::kAuthorities}}) {
     if (!line.has(option)) continue;
     setenv(variable, std::filesystem::absolute(line.get(option)).c_str(), 1);
     setenv(tls::kUse, "1", 1);
@@ -56,45 +59,74 @@ std::string why_no_dashboard(const launch::StartedNode& node) {
   return log.substr(said + kSaid.size(), log.find('\n', said) - said - kSaid.size());
 }
 
-void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions& options, bool continues) {
+void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions& options,
+                      bool continues) {
   print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime started."));
-  if (continues) print("The cluster whose state is in {} goes on: its other nodes, named actors, jobs and functions.\n\n", options.state_dir);
+  if (continues)
+    print(
+        "The cluster whose state is in {} goes on: its other nodes, named actors, jobs and "
+        "functions.\n\n",
+        options.state_dir);
   print("Next steps\n");
   auto token = launch::auth_token(false);
   bool secured = token && !token->empty();
   if (options.head) {
-    print("  To add another node to this cluster, run\n    {} start --address='{}'\n", program_name(), node.head_address);
-    if (secured) print("  there, with this machine's token: copy ~/.ray/auth_token, or set RAY_AUTH_TOKEN to what `{} get-auth-token` prints here.\n", program_name());
-    print("\n  To connect to this cluster from Python, run\n    import ray\n    ray.init()  # on this machine; elsewhere ray.init(address='{}')\n", node.head_address);
-    print("\n  To submit a program as a job, run\n    RAY_ADDRESS='{}' {} job submit -- python my_program.py\n\n", node.head_address, program_name());
+    print("  To add another node to this cluster, run\n    {} start --address='{}'\n",
+          program_name(), node.head_address);
+    if (secured)
+      print(
+          "  there, with this machine's token: copy ~/.ray/auth_token, or set RAY_AUTH_TOKEN to "
+          "what `{} get-auth-token` prints here.\n",
+          program_name());
+    print(
+        "\n  To connect to this cluster from Python, run\n    import ray\n    ray.init()  # on "
+        "this machine; elsewhere ray.init(address='{}')\n",
+        node.head_address);
+    print(
+        "\n  To submit a program as a job, run\n    RAY_ADDRESS='{}' {} job submit -- python "
+        "my_program.py\n\n",
+        node.head_address, program_name());
   }
   if (options.head) {
     std::string dashboard = dashboard_address(node);
     if (dashboard.empty() && options.include_dashboard) {
-      print(stderr, "Warning: the dashboard and its HTTP interface are not started: {} (--dashboard-port and --dashboard-host choose another place).\n", printable(why_no_dashboard(node)));
+      print(stderr,
+            "Warning: the dashboard and its HTTP interface are not started: {} (--dashboard-port "
+            "and --dashboard-host choose another place).\n",
+            printable(why_no_dashboard(node)));
     }
-    if (!dashboard.empty()) print("  To watch the cluster, or to talk to it over HTTP, use\n    {}://{}\n\n", tls::of_environment() ? "https" : "http", dashboard);
+    if (!dashboard.empty())
+      print("  To watch the cluster, or to talk to it over HTTP, use\n    {}://{}\n\n",
+            tls::of_environment() ? "https" : "http", dashboard);
   }
-  print("  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    {} status\n", program_name(), program_name());
+  print(
+      "  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    "
+      "{} status\n",
+      program_name(), program_name());
   print("\nLogs: {}/logs\n", node.session_dir);
   if (!options.state_dir.empty()) print("State: {}\n", options.state_dir);
   std::fflush(stdout);
 }
 
-// `start --head` after the head alone was lost: what runs in the cluster waits for exactly this one, not for a new cluster.
+// `start --head` after the head alone was lost: what runs in the cluster waits for exactly this
+// one, not for a new cluster.
 Result<int> restart(const launch::StartedNode& without_head, bool block) {
   RT_ASSIGN(auto node, launch::restart_head(without_head));
-  print(stderr, "Notice: the node of {} had lost its head: the head is started again with the cluster's state; options of the node itself keep their values{}.\n",
-             node.session_name, block ? ", and --block has no effect" : "");
+  print(stderr,
+        "Notice: the node of {} had lost its head: the head is started again with the cluster's "
+        "state; options of the node itself keep their values{}.\n",
+        node.session_name, block ? ", and --block has no effect" : "");
   print("Local node IP: {}\n\n{}\n", node.node_ip, boxed("Ray runtime continues."));
   return kExitOk;
 }
 
 Result<int> start(launch::NodeOptions& options, bool block) {
   if (options.head) {
-    if (auto node = launch::node_without_head(launch::temp_root(options.temp_dir), options.port)) return restart(*node, block);
+    if (auto node = launch::node_without_head(launch::temp_root(options.temp_dir), options.port))
+      return restart(*node, block);
   }
-  bool continues = !options.state_dir.empty() && access((options.state_dir + "/head.sqlite").c_str(), F_OK) == 0;
+  bool continues =
+      !options.state_dir.empty() && access((options.state_dir + "/head.sqlite").c_str(), F_OK) == 0;
   RT_ASSIGN(auto node, launch::start_node(options));
   for (const auto& warning : node.warnings) print(stderr, "Warning: {}.\n", warning);
   print_next_steps(node, options, continues);
@@ -104,18 +136,23 @@ Result<int> start(launch::NodeOptions& options, bool block) {
 }  // namespace
 
 int run_start(const Words& words) {
-  CommandLine line("start", "Starts a head with a node (--head), or a node that joins a cluster (--address), in the background.");
+  CommandLine line("start",
+                   "Starts a head with a node (--head), or a node that joins a cluster "
+                   "(--address), in the background.");
   declare_start_options(line);
   if (auto code = line.parse(words)) return *code;
   if (Status tls = apply_tls(line); !tls) return usage_error("start", tls.error().message);
   auto options = start_options(line);
-  if (!options) return options.error().code == Code::kInvalid ? usage_error("start", options.error().message) : failure(options.error());
+  if (!options)
+    return options.error().code == Code::kInvalid ? usage_error("start", options.error().message)
+                                                  : failure(options.error());
   if (!options->head) {
     if (Status reachable = check_head(*options); !reachable) return failure(reachable.error());
   }
   if (line.has("block")) hold_signals();
   auto code = start(*options, line.has("block"));
-  if (!code && code.error().code == Code::kInvalid) return usage_error("start", code.error().message);
+  if (!code && code.error().code == Code::kInvalid)
+    return usage_error("start", code.error().message);
   return finish(code);
 }
 

@@ -16,13 +16,17 @@ namespace {
 using nlohmann::json;
 
 // Of Ray's command line; here every node has one port, and these have nothing to set.
-constexpr const char* kPointless[] = {"object-manager-port", "min-worker-port", "max-worker-port", "worker-port-list", "ray-client-server-port",
-                                      "dashboard-agent-listen-port", "dashboard-agent-grpc-port", "runtime-env-agent-port"};
+constexpr const char* kPointless[] = {"object-manager-port",       "min-worker-port",
+                                      "max-worker-port",           "worker-port-list",
+                                      "ray-client-server-port",    "dashboard-agent-listen-port",
+                                      "dashboard-agent-grpc-port", "runtime-env-agent-port"};
 constexpr const char* kRedis[] = {"redis-username", "redis-password", "redis-shard-ports"};
 constexpr const char* kSwitches[] = {"include-log-monitor", "proxy-server-url"};
-constexpr const char* kPointlessFlags[] = {"no-monitor", "disable-usage-stats", "enable-object-reconstruction", "ray-debugger-external"};
+constexpr const char* kPointlessFlags[] = {"no-monitor", "disable-usage-stats",
+                                           "enable-object-reconstruction", "ray-debugger-external"};
 // Ignoring these would quietly do something else than asked.
-constexpr const char* kAbsent[] = {"autoscaling-config", "object-spilling-directory", "tracing-startup-hook", "system-reserved-cpu",
+constexpr const char* kAbsent[] = {"autoscaling-config",     "object-spilling-directory",
+                                   "tracing-startup-hook",   "system-reserved-cpu",
                                    "system-reserved-memory", "cgroup-path"};
 constexpr const char* kAbsentFlags[] = {"enable-resource-isolation", "no-redirect-output"};
 constexpr int64_t kMaxBytes = int64_t{1} << 46;
@@ -39,18 +43,31 @@ void notices(const CommandLine& line) {
 
 Status check_supported(const CommandLine& line) {
   for (const char* name : kAbsent) {
-    if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is not available in this release", name));
+    if (line.has(name))
+      return make_error(Code::kUnsupported,
+                        fmt::format("--{} is not available in this release", name));
   }
   for (const char* name : kAbsentFlags) {
-    if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is not available in this release", name));
+    if (line.has(name))
+      return make_error(Code::kUnsupported,
+                        fmt::format("--{} is not available in this release", name));
   }
   if (line.has("head")) {
-    if (line.has("address")) return make_error(Code::kUnsupported, "--head starts a cluster, --address joins one: give one of them (external stores are not available)");
+    if (line.has("address"))
+      return make_error(Code::kUnsupported,
+                        "--head starts a cluster, --address joins one: give one of them (external "
+                        "stores are not available)");
     return {};
   }
-  if (!line.has("address")) return make_error(Code::kUnsupported, "give --head to start a cluster, or --address=HOST:PORT to join one");
-  for (const char* name : {"port", "redis-shard-ports", "include-dashboard", "dashboard-host", "dashboard-port", "system-config", "state-dir"}) {
-    if (line.has(name)) return make_error(Code::kUnsupported, fmt::format("--{} is for --head only: a node that joins takes it from the head", name));
+  if (!line.has("address"))
+    return make_error(Code::kUnsupported,
+                      "give --head to start a cluster, or --address=HOST:PORT to join one");
+  for (const char* name : {"port", "redis-shard-ports", "include-dashboard", "dashboard-host",
+                           "dashboard-port", "system-config", "state-dir"}) {
+    if (line.has(name))
+      return make_error(
+          Code::kUnsupported,
+          fmt::format("--{} is for --head only: a node that joins takes it from the head", name));
   }
   return {};
 }
@@ -64,16 +81,19 @@ Result<bool> boolean(const CommandLine& line, const char* name, bool otherwise) 
   for (const char* no : {"0", "false", "False", "no", "off"}) {
     if (text == no) return false;
   }
-  return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes true or false", name, echoed(text)));
+  return make_error(Code::kInvalid,
+                    fmt::format("--{} is '{}': it takes true or false", name, echoed(text)));
 }
 
 Error bad_json(const char* option, const std::string& text, const char* accepted) {
-  return make_error(Code::kUnsupported, fmt::format("--{} is '{}': it takes {}", option, echoed(text), accepted));
+  return make_error(Code::kUnsupported,
+                    fmt::format("--{} is '{}': it takes {}", option, echoed(text), accepted));
 }
 
 Status read_resources(const CommandLine& line, std::map<std::string, double>* out) {
   if (!line.has("resources")) return {};
-  constexpr const char* kAccepted = R"(a JSON object of numbers such as '{"name": 2, "other": 0.5}')";
+  constexpr const char* kAccepted =
+      R"(a JSON object of numbers such as '{"name": 2, "other": 0.5}')";
   json parsed = json::parse(line.get("resources"), nullptr, false);
   if (!parsed.is_object()) return bad_json("resources", line.get("resources"), kAccepted);
   for (const auto& [name, value] : parsed.items()) {
@@ -89,19 +109,26 @@ Status read_settings(const CommandLine& line, std::map<std::string, std::string>
   json parsed = json::parse(line.get("system-config"), nullptr, false);
   if (!parsed.is_object()) return bad_json("system-config", line.get("system-config"), kAccepted);
   for (const auto& [name, value] : parsed.items()) {
-    if (value.is_structured() || value.is_null()) return bad_json("system-config", line.get("system-config"), kAccepted);
+    if (value.is_structured() || value.is_null())
+      return bad_json("system-config", line.get("system-config"), kAccepted);
     (*out)[name] = value.is_string() ? value.get<std::string>() : value.dump();
   }
   return {};
 }
 
-Status add_label(const std::string& option, const std::string& name, const std::string& value, std::map<std::string, std::string>* out) {
-  if (name.starts_with("ray.io/")) return make_error(Code::kUnsupported, fmt::format("--{} names '{}': names that begin with ray.io/ are the cluster's own", option, echoed(name)));
+Status add_label(const std::string& option, const std::string& name, const std::string& value,
+                 std::map<std::string, std::string>* out) {
+  if (name.starts_with("ray.io/"))
+    return make_error(
+        Code::kUnsupported,
+        fmt::format("--{} names '{}': names that begin with ray.io/ are the cluster's own", option,
+                    echoed(name)));
   (*out)[name] = value;
   return {};
 }
 
-// Takes a scalar of YAML from the front of `text`, and the blanks and the comment behind it. Nothing: it is something else, or not in YAML.
+// Takes a scalar of YAML from the front of `text`, and the blanks and the comment behind it.
+// Nothing: it is something else, or not in YAML.
 std::optional<std::string> take_scalar(std::string_view* text, bool is_name) {
   std::string value;
   size_t at = 0;
@@ -122,7 +149,11 @@ std::optional<std::string> take_scalar(std::string_view* text, bool is_name) {
   } else {
     constexpr std::string_view kOther = "[]{},&*!|>%@`?-:";
     if (text->empty() || kOther.find((*text)[0]) != std::string_view::npos) return std::nullopt;
-    at = std::min({text->size(), is_name ? std::min(text->find(": "), text->ends_with(':') ? text->size() - 1 : text->size()) : text->size(), text->find(" #")});
+    at = std::min({text->size(),
+                   is_name ? std::min(text->find(": "),
+                                      text->ends_with(':') ? text->size() - 1 : text->size())
+                           : text->size(),
+                   text->find(" #")});
     value = text->substr(0, at);
     value.erase(value.find_last_not_of(" \t") + 1);
   }
@@ -137,11 +168,17 @@ Status read_labels_file(const CommandLine& line, std::map<std::string, std::stri
   if (!line.has("labels-file")) return {};
   const std::string path = line.get("labels-file");
   const auto text = file_text(path);
-  if (!text) return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}'", echoed(path)));
-  if (valid_utf8(*text) != *text) return make_error(Code::kInvalid, fmt::format("--labels-file: {} is not valid UTF-8", echoed(path)));
+  if (!text)
+    return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}'", echoed(path)));
+  if (valid_utf8(*text) != *text)
+    return make_error(Code::kInvalid,
+                      fmt::format("--labels-file: {} is not valid UTF-8", echoed(path)));
   if (json parsed = json::parse(*text, nullptr, false); parsed.is_object()) {
     for (const auto& [name, value] : parsed.items()) {
-      if (!value.is_string()) return make_error(Code::kInvalid, fmt::format("--labels-file: the label '{}' in {} is no text", echoed(name), echoed(path)));
+      if (!value.is_string())
+        return make_error(Code::kInvalid,
+                          fmt::format("--labels-file: the label '{}' in {} is no text",
+                                      echoed(name), echoed(path)));
       RT_TRY(add_label("labels-file", name, value.get<std::string>(), out));
     }
     return {};
@@ -152,13 +189,18 @@ Status read_labels_file(const CommandLine& line, std::map<std::string, std::stri
     ++number;
     std::string_view rest = one;
     if (rest.ends_with('\r')) rest.remove_suffix(1);
-    if (rest.find_first_not_of(" \t") == std::string_view::npos || rest[rest.find_first_not_of(" \t")] == '#' || rest == "---" || rest == "...") continue;
+    if (rest.find_first_not_of(" \t") == std::string_view::npos ||
+        rest[rest.find_first_not_of(" \t")] == '#' || rest == "---" || rest == "...")
+      continue;
     auto name = take_scalar(&rest, true);
     bool colon = name && (rest.starts_with(": ") || rest == ":");
     if (colon) rest.remove_prefix(std::min(rest.find_first_not_of(" \t", 1), rest.size()));
     auto value = colon ? take_scalar(&rest, false) : std::nullopt;
     if (!value || !rest.empty() || name->empty() || one[0] == ' ') {
-      return make_error(Code::kInvalid, fmt::format("--labels-file: line {} of {} is '{}': it takes lines NAME: VALUE, or a JSON object of texts", number, echoed(path), echoed(one)));
+      return make_error(Code::kInvalid,
+                        fmt::format("--labels-file: line {} of {} is '{}': it takes lines NAME: "
+                                    "VALUE, or a JSON object of texts",
+                                    number, echoed(path), echoed(one)));
     }
     RT_TRY(add_label("labels-file", *name, *value, out));
   }
@@ -193,20 +235,31 @@ Status read_labels(const CommandLine& line, std::map<std::string, std::string>* 
 
 void declare_start_options(CommandLine& line) {
   line.flag("head", "start a cluster here")
-      .option("address", "HOST:PORT", "join the cluster whose head is there (auto: the one last started on this machine)")
+      .option("address", "HOST:PORT",
+              "join the cluster whose head is there (auto: the one last started on this machine)")
       .option("port", "N", "the head's port (default 6379; 0: any free one)")
       .option("include-dashboard", "BOOL", "whether the head has an HTTP interface (default true)")
-      .option("dashboard-host", "IP", "address it listens on (default 127.0.0.1: this machine only)")
-      .option("dashboard-port", "N", "its port (default 8265, or the next free one; 0: any free one)")
-      .option("state-dir", "DIR", "keep the head's durable state there: --head with the same port and directory continues the cluster after the head's machine was lost (default: in the session directory)")
+      .option("dashboard-host", "IP",
+              "address it listens on (default 127.0.0.1: this machine only)")
+      .option("dashboard-port", "N",
+              "its port (default 8265, or the next free one; 0: any free one)")
+      .option(
+          "state-dir", "DIR",
+          "keep the head's durable state there: --head with the same port and directory continues "
+          "the cluster after the head's machine was lost (default: in the session directory)")
       .option("num-cpus", "N", "CPUs this node offers (default: those this process may use)")
       .option("num-gpus", "N", "GPUs this node offers (default 0)")
-      .option("memory", "BYTES", "memory for tasks and actors (default: what is available, less the object store)")
-      .option("object-store-memory", "BYTES", "shared memory for objects (default: 30% of what is available)")
+      .option("memory", "BYTES",
+              "memory for tasks and actors (default: what is available, less the object store)")
+      .option("object-store-memory", "BYTES",
+              "shared memory for objects (default: 30% of what is available)")
       .option("resources", "JSON", R"(custom resources: '{"name": 1}')")
       .option("labels", "K=V,...", "labels of this node")
-      .option("labels-file", "FILE", "labels as lines NAME: VALUE, or a JSON object; those of --labels win")
-      .option("node-ip-address", "IP", "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)")
+      .option("labels-file", "FILE",
+              "labels as lines NAME: VALUE, or a JSON object; those of --labels win")
+      .option(
+          "node-ip-address", "IP",
+          "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)")
       .option("node-name", "NAME", "name of this node (default: its address)")
       .option("node-manager-port", "N", "this node's one TCP port (default: any free one)")
       .option("metrics-export-port", "N", "this node's port for Prometheus (default: any free one)")
@@ -215,7 +268,9 @@ void declare_start_options(CommandLine& line) {
       .option("plasma-directory", "DIR", "where the object store's memory lives (default /dev/shm)")
       .option("system-config", "JSON", "settings by name, see docs/configuration.md")
       .option("config", "FILE", "JSON file of settings")
-      .option("tls-cert", "FILE", "speak TLS, with this certificate (sets RAY_USE_TLS and RAY_TLS_SERVER_CERT for what is started)")
+      .option("tls-cert", "FILE",
+              "speak TLS, with this certificate (sets RAY_USE_TLS and RAY_TLS_SERVER_CERT for what "
+              "is started)")
       .option("tls-key", "FILE", "its key (RAY_TLS_SERVER_KEY)")
       .option("tls-ca", "FILE", "the certificate of the cluster's authority (RAY_TLS_CA_CERT)");
   line.log_options().hidden_flag("verbose,v");
@@ -254,7 +309,8 @@ Result<launch::NodeOptions> start_options(const CommandLine& line) {
   RT_TRY(read_labels(line, &options.labels));
   RT_TRY(read_settings(line, &options.system_config));
   options.state_dir = line.get("state-dir");
-  if (line.has("state-dir") && options.state_dir.empty()) return make_error(Code::kUnsupported, "--state-dir is empty: it takes a directory");
+  if (line.has("state-dir") && options.state_dir.empty())
+    return make_error(Code::kUnsupported, "--state-dir is empty: it takes a directory");
   options.node_ip = line.get("node-ip-address");
   options.node_name = line.get("node-name");
   options.temp_dir = line.get("temp-dir");

@@ -25,11 +25,13 @@ Result<state::Cluster> state_cluster(const std::string& option) {
 }
 
 Result<state::Answer> state_list(const state::Cluster& cluster, const state::Query& query) {
-  return state::is_http(cluster.head_address) ? state::list_over_http(cluster, query) : state::list(cluster, query);
+  return state::is_http(cluster.head_address) ? state::list_over_http(cluster, query)
+                                              : state::list(cluster, query);
 }
 
 Result<state::Answer> state_summary(const state::Cluster& cluster, const state::Query& query) {
-  return state::is_http(cluster.head_address) ? state::summarize_over_http(cluster, query) : state::summarize(cluster, query);
+  return state::is_http(cluster.head_address) ? state::summarize_over_http(cluster, query)
+                                              : state::summarize(cluster, query);
 }
 
 const state::Resource* state_resource(const std::string& word) {
@@ -46,7 +48,8 @@ Result<int64_t> timeout_us(const CommandLine& line) {
 
 void warn_of_missing(const api_json::Json& answer) {
   auto warn = [](const std::string& text) { print(stderr, "Warning: {}\n", text); };
-  if (answer.contains("partial_failure_warning") && answer["partial_failure_warning"].is_string()) warn(answer["partial_failure_warning"]);
+  if (answer.contains("partial_failure_warning") && answer["partial_failure_warning"].is_string())
+    warn(answer["partial_failure_warning"]);
   if (answer.contains("warnings") && answer["warnings"].is_array()) {
     for (const auto& text : answer["warnings"]) warn(text);
   }
@@ -61,7 +64,9 @@ std::string now_text() {
 }
 
 int state_finish(const std::string& command, const Status& status) {
-  return !status && status.error().code == Code::kInvalid ? usage_error(command, status.error().message) : finish(status);
+  return !status && status.error().code == Code::kInvalid
+             ? usage_error(command, status.error().message)
+             : finish(status);
 }
 
 }  // namespace rt::cli

@@ -36,24 +36,29 @@ std::string with_units(double bytes) {
 void show_units(Json* resources) {
   if (!resources->is_object()) return;
   for (auto& [name, amount] : resources->get_ref<Json::object_t&>()) {
-    if ((name == "memory" || name == "object_store_memory") && amount.is_number()) amount = with_units(amount.get<double>());
+    if ((name == "memory" || name == "object_store_memory") && amount.is_number())
+      amount = with_units(amount.get<double>());
   }
 }
 
 std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
   return text;
 }
 
 std::string cell(const Json& value) {
   if (value.is_null()) return "";
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
-  std::string text = value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = value.is_string() ? value.get<std::string>()
+                                       : value.dump(-1, ' ', false, Json::error_handler_t::replace);
   return printable(text);
 }
 
 size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 // Columns four blanks apart, under an index.
@@ -74,9 +79,11 @@ std::string indexed_table(const std::vector<Words>& rows) {
   return out;
 }
 
-std::string framed(const std::string& title, const std::string& stamp, const std::string& stats, const std::string& table_title, const std::string& table) {
+std::string framed(const std::string& title, const std::string& stamp, const std::string& stats,
+                   const std::string& table_title, const std::string& table) {
   const std::string rule(30, '-');
-  return fmt::format("\n======== {}: {} ========\nStats:\n{}\n{}\n{}:\n{}\n{}\n", title, stamp, rule, stats, table_title, rule, table);
+  return fmt::format("\n======== {}: {} ========\nStats:\n{}\n{}\n{}:\n{}\n{}\n", title, stamp,
+                     rule, stats, table_title, rule, table);
 }
 
 std::string table_of(const Json& rows) {
@@ -94,7 +101,8 @@ std::string table_of(const Json& rows) {
 
 std::string counts_text(const Json& counts) {
   std::string text;
-  for (const auto& [name, count] : counts.items()) text += (text.empty() ? "" : ", ") + fmt::format("{}: {}", printable(name), cell(count));
+  for (const auto& [name, count] : counts.items())
+    text += (text.empty() ? "" : ", ") + fmt::format("{}: {}", printable(name), cell(count));
   return text;
 }
 
@@ -102,10 +110,14 @@ std::string counts_text(const Json& counts) {
 std::string stats_of(const Json& summary) {
   Json stats = Json::object();
   for (const auto& [name, value] : summary.items()) {
-    if (name.starts_with("total_") || name == "callsite_enabled") stats[name] = value.is_number_float() ? Json(fmt::format("{:.3f}", value.get<double>())) : value;
+    if (name.starts_with("total_") || name == "callsite_enabled")
+      stats[name] =
+          value.is_number_float() ? Json(fmt::format("{:.3f}", value.get<double>())) : value;
   }
   std::string text;
-  for (const auto& [name, value] : stats.items()) text += fmt::format("{}: {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& [name, value] : stats.items())
+    text +=
+        fmt::format("{}: {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
   return text;
 }
 
@@ -115,7 +127,9 @@ std::string objects_tables(const Json& groups) {
     std::vector<Words> cells = {{""}, {"0"}};
     for (const auto& [name, value] : group.items()) {
       cells[0].push_back(upper(name));
-      cells[1].push_back(value.is_object() ? counts_text(value) : value.is_number_float() ? fmt::format("{:.3f}", value.get<double>()) : cell(value));
+      cells[1].push_back(value.is_object()         ? counts_text(value)
+                         : value.is_number_float() ? fmt::format("{:.3f}", value.get<double>())
+                                                   : cell(value));
     }
     out += site + "\n" + indexed_table(cells) + "\n";
   }
@@ -136,7 +150,9 @@ Json humanized(Json row) {
       show_units(&value);
     } else if (name == "events" && value.is_array()) {
       for (Json& event : value) {
-        if (event.is_object() && event.contains("created_ms") && event["created_ms"].is_number_integer()) event["created_ms"] = with_times(event["created_ms"].get<int64_t>());
+        if (event.is_object() && event.contains("created_ms") &&
+            event["created_ms"].is_number_integer())
+          event["created_ms"] = with_times(event["created_ms"].get<int64_t>());
       }
     }
   }
@@ -153,11 +169,15 @@ std::string list_text(Json rows, const std::string& format, bool detail, const s
   return framed("List", stamp, fmt::format("Total: {}\n", shown.size()), "Table", table_of(shown));
 }
 
-std::string summary_text(const std::string& resource, const Json& summary, const std::string& stamp) {
+std::string summary_text(const std::string& resource, const Json& summary,
+                         const std::string& stamp) {
   std::string title = resource;
   title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
   const Json groups = summary.value("summary", Json::object());
-  std::string by = resource == "tasks" ? "func_name" : resource == "actors" ? "class" : "callsite", table;
+  std::string by = resource == "tasks"    ? "func_name"
+                   : resource == "actors" ? "class"
+                                          : "callsite",
+              table;
   if (groups.empty()) {
     table = "No resource in the cluster\n";
   } else if (resource == "objects") {
@@ -167,28 +187,39 @@ std::string summary_text(const std::string& resource, const Json& summary, const
     for (const auto& [name, group] : groups.items()) {
       // Columns in the order of the alphabet.
       nlohmann::json sorted;
-      for (const auto& [column, value] : group.items()) sorted[column] = column == "state_counts" ? counts_text(value) : cell(value);
+      for (const auto& [column, value] : group.items())
+        sorted[column] = column == "state_counts" ? counts_text(value) : cell(value);
       Json row = Json::object();
       for (const auto& [column, value] : sorted.items()) row[column] = value.get<std::string>();
       rows.push_back(row);
     }
     table = table_of(rows);
   }
-  return framed(title + " Summary", stamp, stats_of(summary), fmt::format("Table (group by {})", by), table);
+  return framed(title + " Summary", stamp, stats_of(summary),
+                fmt::format("Table (group by {})", by), table);
 }
 
-std::string log_listing(const std::string& place, const Json& files) { return place + "\n" + (files.empty() ? "No log file matches\n" : yaml_lines(files)); }
+std::string log_listing(const std::string& place, const Json& files) {
+  return place + "\n" + (files.empty() ? "No log file matches\n" : yaml_lines(files));
+}
 
 std::string truncation_text(int64_t shown, int64_t all) {
-  if (shown >= state::kMaxLimit) return fmt::format("{} of {} are shown, and no list has more: narrow it with --filter", shown, all);
-  return fmt::format("{} of {} are shown: more with --limit (at most {}), fewer with --filter", shown, all, state::kMaxLimit);
+  if (shown >= state::kMaxLimit)
+    return fmt::format("{} of {} are shown, and no list has more: narrow it with --filter", shown,
+                       all);
+  return fmt::format("{} of {} are shown: more with --limit (at most {}), fewer with --filter",
+                     shown, all, state::kMaxLimit);
 }
 
 Result<state::Filter> parse_filter(const std::string& text) {
   size_t equal = text.find('=');
   bool is = equal == std::string::npos || equal == 0 || text[equal - 1] != '!';
   std::string key = equal == std::string::npos ? "" : text.substr(0, is ? equal : equal - 1);
-  if (key.empty()) return make_error(Code::kInvalid, fmt::format("The filter '{}' has no predicate: it is \"key=value\" or \"key!=value\"", text.substr(0, 200)));
+  if (key.empty())
+    return make_error(
+        Code::kInvalid,
+        fmt::format("The filter '{}' has no predicate: it is \"key=value\" or \"key!=value\"",
+                    text.substr(0, 200)));
   return state::Filter{key, is, text.substr(equal + 1)};
 }
 

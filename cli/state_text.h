@@ -14,9 +14,11 @@ namespace rt::cli {
 api_json::Json humanized(api_json::Json row);
 
 // "default", "table", "json" or "yaml". `stamp`: when, for the header.
-std::string list_text(api_json::Json rows, const std::string& format, bool detail, const std::string& stamp);
+std::string list_text(api_json::Json rows, const std::string& format, bool detail,
+                      const std::string& stamp);
 // `resource`: "tasks", "actors" or "objects".
-std::string summary_text(const std::string& resource, const api_json::Json& summary, const std::string& stamp);
+std::string summary_text(const std::string& resource, const api_json::Json& summary,
+                         const std::string& stamp);
 // What list_logs() answers, below a line that names the node.
 std::string log_listing(const std::string& place, const api_json::Json& files);
 

@@ -22,8 +22,10 @@ class StatusPages {
       RT_ASSIGN(Head head, connect_head(line_.get("address")));
       head_ = std::move(head);
     }
-    RT_ASSIGN(auto status, head_->client->call(&proto::HeadService::Stub::GetClusterStatus, proto::Empty(), kAnswerUs));
-    return line_.for_programs() ? data_text(line_, state::status_json(status)) : state::status_text(status, line_.has("verbose"));
+    RT_ASSIGN(auto status, head_->client->call(&proto::HeadService::Stub::GetClusterStatus,
+                                               proto::Empty(), kAnswerUs));
+    return line_.for_programs() ? data_text(line_, state::status_json(status))
+                                : state::status_text(status, line_.has("verbose"));
   }
 
  private:
@@ -41,14 +43,19 @@ Status show(const CommandLine& line) {
 }  // namespace
 
 int run_status(const Words& words) {
-  CommandLine line("status", "Shows nodes, resource usage, what waits for resources, and recent failures.");
-  line.address_option().format_option().flag("verbose,v", "also usage per node").flag("watch,w", "again and again, in place, until q");
+  CommandLine line("status",
+                   "Shows nodes, resource usage, what waits for resources, and recent failures.");
+  line.address_option()
+      .format_option()
+      .flag("verbose,v", "also usage per node")
+      .flag("watch,w", "again and again, in place, until q");
   declare_refresh(line);
   if (auto code = line.parse(words)) return *code;
   auto how = refresh_of(line);
   if (!how) return usage_error("status", how.error().message);
   if (!line.has("watch")) {
-    if (line.has("interval") || line.has("iterations")) return usage_error("status", "--interval and --iterations are of --watch");
+    if (line.has("interval") || line.has("iterations"))
+      return usage_error("status", "--interval and --iterations are of --watch");
     return finish(show(line));
   }
   StatusPages pages(line);

@@ -14,7 +14,8 @@ Status stop(const CommandLine& line) {
   auto nodes = launch::recorded_nodes(root);
   // All nodes of this machine at once: stop_processes() takes node-managers first and heads last.
   std::vector<launch::StartedProcess> processes;
-  for (const auto& node : nodes) processes.insert(processes.end(), node.processes.begin(), node.processes.end());
+  for (const auto& node : nodes)
+    processes.insert(processes.end(), node.processes.begin(), node.processes.end());
   auto result = launch::stop_processes(processes, grace_us);
   for (const auto& node : nodes) launch::forget_node(node);
   launch::forget_dead_nodes(root);
@@ -23,8 +24,10 @@ Status stop(const CommandLine& line) {
     return {};
   }
   if (result.killed > 0 && !line.has("force")) {
-    print("Stopped only {} out of {} Ray processes within the grace period of {} s; the others were killed.\n", result.found - result.killed, result.found,
-               grace_us / 1'000'000);
+    print(
+        "Stopped only {} out of {} Ray processes within the grace period of {} s; the others were "
+        "killed.\n",
+        result.found - result.killed, result.found, grace_us / 1'000'000);
   } else {
     print("Stopped all {} Ray processes.\n", result.found);
   }
@@ -34,7 +37,9 @@ Status stop(const CommandLine& line) {
 }  // namespace
 
 int run_stop(const Words& words) {
-  CommandLine line("stop", "Ends the nodes that were started on this machine: what their sessions recorded, nothing found by name.");
+  CommandLine line("stop",
+                   "Ends the nodes that were started on this machine: what their sessions "
+                   "recorded, nothing found by name.");
   line.flag("force,f", "kill at once")
       .option("grace-period,g", "SECONDS", "time to end in an orderly way (default 16)")
       .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)")
@@ -42,7 +47,8 @@ int run_stop(const Words& words) {
       .hidden_flag("verbose,v");
   if (auto code = line.parse(words)) return *code;
   Status stopped = stop(line);
-  if (!stopped && stopped.error().code == Code::kInvalid) return usage_error("stop", stopped.error().message);
+  if (!stopped && stopped.error().code == Code::kInvalid)
+    return usage_error("stop", stopped.error().message);
   return finish(stopped);
 }
 

@@ -37,7 +37,9 @@ bool coloured(std::FILE* to) {
   return isatty(fileno(to)) != 0 && environment("TERM") != "dumb";
 }
 
-std::string painted(const std::string& text, Ink ink, std::FILE* to) { return coloured(to) ? fmt::format("\x1b[{}m{}\x1b[0m", escape_of(ink), text) : text; }
+std::string painted(const std::string& text, Ink ink, std::FILE* to) {
+  return coloured(to) ? fmt::format("\x1b[{}m{}\x1b[0m", escape_of(ink), text) : text;
+}
 
 size_t columns_of(const std::string& text) {
   size_t columns = 0;

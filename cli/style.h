@@ -10,8 +10,9 @@ enum class Ink { kBad, kGood, kWarning, kTitle, kFaint };
 
 // "auto", "true" or "false", as --log-color says.
 void set_colours(const std::string& choice);
-// Whether what is printed to `to` (stdout or stderr) has colours: --log-color, then NO_COLOR (any value: none), then FORCE_COLOR and
-// CLICOLOR_FORCE (but 0: always), then whether it is a terminal that is not dumb.
+// Whether what is printed to `to` (stdout or stderr) has colours: --log-color, then NO_COLOR (any
+// value: none), then FORCE_COLOR and CLICOLOR_FORCE (but 0: always), then whether it is a terminal
+// that is not dumb.
 bool coloured(std::FILE* to);
 // `text`, with the escapes around it when `to` is coloured.
 std::string painted(const std::string& text, Ink ink, std::FILE* to = stdout);

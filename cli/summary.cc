@@ -25,12 +25,19 @@ Status show(const CommandLine& line, const state::Query& query) {
 }  // namespace
 
 int run_summary(const Words& words) {
-  CommandLine line("summary", "Counts tasks by function, actors by class, or objects by the place in the program that made them.");
-  line.address_option().format_option().option("timeout", "SECONDS", "for the answer (default 30)").positional("tasks|actors|objects", true, "tasks|actors|objects");
+  CommandLine line("summary",
+                   "Counts tasks by function, actors by class, or objects by the place in the "
+                   "program that made them.");
+  line.address_option()
+      .format_option()
+      .option("timeout", "SECONDS", "for the answer (default 30)")
+      .positional("tasks|actors|objects", true, "tasks|actors|objects");
   if (auto code = line.parse(words)) return *code;
   const std::string resource = line.get("tasks|actors|objects");
   if (resource != "tasks" && resource != "actors" && resource != "objects") {
-    return usage_error("summary", fmt::format("'{}' cannot be summarized: there are tasks, actors and objects", echoed(resource)));
+    return usage_error("summary",
+                       fmt::format("'{}' cannot be summarized: there are tasks, actors and objects",
+                                   echoed(resource)));
   }
   state::Query query{resource};
   auto timeout = timeout_us(line);

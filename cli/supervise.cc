@@ -39,7 +39,9 @@ bool is_orderly(int status) {
 }
 
 std::string describe(int status) {
-  return WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status))) : fmt::format("exited with code {}", WEXITSTATUS(status));
+  return WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status),
+                                           strsignal(WTERMSIG(status)))
+                             : fmt::format("exited with code {}", WEXITSTATUS(status));
 }
 
 void end_node(const launch::StartedNode& node, int64_t grace_us) {
@@ -65,15 +67,20 @@ void hold_signals() {
 
 int supervise(const launch::StartedNode& node) {
   const std::string record = node.session_dir + "/logs/ray_process_exit.log";
-  print("\n--block: this command stays until the node ends; exits of its processes are recorded in {}.\n", record);
+  print(
+      "\n--block: this command stays until the node ends; exits of its processes are recorded in "
+      "{}.\n",
+      record);
   std::fflush(stdout);
-  daemon::Notifier notifier;   // when systemd (Type=notify) runs this command itself
+  daemon::Notifier notifier;  // when systemd (Type=notify) runs this command itself
   notifier.ready(fmt::format("Node of the cluster at {}", node.head_address));
-  const int keep_alive_ms = notifier.keep_alive_us() > 0 ? static_cast<int>(notifier.keep_alive_us() / 1000) : -1;
+  const int keep_alive_ms =
+      notifier.keep_alive_us() > 0 ? static_cast<int>(notifier.keep_alive_us() / 1000) : -1;
   sigset_t set = ending_signals();
   int signals = signalfd(-1, &set, SFD_CLOEXEC);
   std::vector<pollfd> polled = {{signals, POLLIN, 0}};
-  for (const auto& process : node.processes) polled.push_back({static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)), POLLIN, 0});
+  for (const auto& process : node.processes)
+    polled.push_back({static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)), POLLIN, 0});
   size_t running = node.processes.size();
   while (running > 0) {
     notifier.alive();
@@ -94,9 +101,12 @@ int supervise(const launch::StartedNode& node) {
       if (waitpid(process.pid, &status, WNOHANG) != process.pid) continue;
       close(std::exchange(polled[i].fd, -1));
       --running;
-      std::ofstream(record, std::ios::app) << local_time(wall_now_us() / 1000) << " " << process.name << " (pid " << process.pid << ") " << describe(status) << "\n";
+      std::ofstream(record, std::ios::app)
+          << local_time(wall_now_us() / 1000) << " " << process.name << " (pid " << process.pid
+          << ") " << describe(status) << "\n";
       if (is_orderly(status)) continue;
-      print(stderr, "Error: {} {}. {}\nThe rest of the node ends; logs: {}/logs\n", process.name, describe(status), launch::last_words(node, process.name), node.session_dir);
+      print(stderr, "Error: {} {}. {}\nThe rest of the node ends; logs: {}/logs\n", process.name,
+            describe(status), launch::last_words(node, process.name), node.session_dir);
       end_node(node, kRestGraceUs);
       return 1;
     }

@@ -20,7 +20,8 @@ namespace rt::cli {
 namespace {
 
 constexpr int64_t kPageBytes = 16 << 20;
-// Processes send what they recorded at least this often: a task that has just returned shall be in the trace.
+// Processes send what they recorded at least this often: a task that has just returned shall be in
+// the trace.
 constexpr std::chrono::milliseconds kEventsTravel{300};
 
 struct CloseFile {
@@ -36,9 +37,18 @@ Result<JobId> find_job(Head& head, const std::string& wanted) {
   proto::SubmittedJobRequest request;
   request.set_submission_id(wanted);
   auto found = head.client->call(&proto::HeadService::Stub::GetSubmittedJob, request);
-  if (!found && found.error().code == Code::kNotFound) return make_error(Code::kNotFound, fmt::format("--job {}: no job has this id (rayctl list jobs names those there are)", echoed(wanted)));
+  if (!found && found.error().code == Code::kNotFound)
+    return make_error(
+        Code::kNotFound,
+        fmt::format("--job {}: no job has this id (rayctl list jobs names those there are)",
+                    echoed(wanted)));
   if (!found) return found.error();
-  if (found->jobs().empty() || found->jobs(0).job_id().empty()) return make_error(Code::kNotFound, fmt::format("--job {}: its program has not called ray.init(), so that there are no tasks of it", echoed(wanted)));
+  if (found->jobs().empty() || found->jobs(0).job_id().empty())
+    return make_error(
+        Code::kNotFound,
+        fmt::format(
+            "--job {}: its program has not called ray.init(), so that there are no tasks of it",
+            echoed(wanted)));
   return JobId::from_binary(found->jobs(0).job_id());
 }
 
@@ -51,7 +61,8 @@ Result<Timeline::Options> options_of(const CommandLine& line) {
 }
 
 // Page by page: a long-running cluster's trace need not fit in memory.
-Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::FILE* file, int64_t* dropped) {
+Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::FILE* file,
+                            int64_t* dropped) {
   proto::GetTaskEventsRequest request;
   request.set_max_bytes(kPageBytes);
   if (options.job) request.set_job_id(options.job->binary());
@@ -65,7 +76,9 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::F
       std::fwrite(json.data(), 1, json.size(), file);
     }
     bytes += static_cast<int64_t>(json.size());
-    progress.at(0, 0, fmt::format("{} tasks and calls, {}", trace.shown(), binary_bytes(static_cast<double>(bytes))));
+    progress.at(0, 0,
+                fmt::format("{} tasks and calls, {}", trace.shown(),
+                            binary_bytes(static_cast<double>(bytes))));
   };
   for (bool more = true; more;) {
     RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetTaskEvents, request));
@@ -73,8 +86,11 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::F
       if (batch.max_time_us() < options.since_us) continue;
       auto data = unpack_task_events(batch.packed());
       std::string json;
-      if (data) trace.add(*data, &json);
-      else print(stderr, "Warning: skipped {} events that cannot be read: {}\n", batch.count(), data.error().message);
+      if (data)
+        trace.add(*data, &json);
+      else
+        print(stderr, "Warning: skipped {} events that cannot be read: {}\n", batch.count(),
+              data.error().message);
       write(json);
     }
     *dropped = std::max(*dropped, reply.dropped());
@@ -89,7 +105,8 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::F
 
 // A second trace of the same second gets a name of its own.
 File create_default(std::string* path) {
-  std::string stem = fmt::format("{}/ray-timeline-{}", launch::temp_root(), file_time(wall_now_us() / 1000));
+  std::string stem =
+      fmt::format("{}/ray-timeline-{}", launch::temp_root(), file_time(wall_now_us() / 1000));
   for (int n = 1;; ++n) {
     *path = n == 1 ? stem + ".json" : fmt::format("{}_{}.json", stem, n);
     File file(std::fopen(path->c_str(), "wx"));
@@ -105,7 +122,9 @@ Status run(const CommandLine& line) {
   }
   std::string path = line.get("output");
   const bool to_output = path == "-";
-  File file = path.empty() ? create_default(&path) : to_output ? File(stdout) : File(std::fopen(path.c_str(), "w"));
+  File file = path.empty() ? create_default(&path)
+              : to_output  ? File(stdout)
+                           : File(std::fopen(path.c_str(), "w"));
   if (to_output) path = "standard output";
   if (!file) return errno_error("cannot write " + path, errno);
   std::this_thread::sleep_for(kEventsTravel);
@@ -116,21 +135,38 @@ Status run(const CommandLine& line) {
   int error = errno;
   if (!written || !intact) {
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(path, ignored)) std::remove(path.c_str());     // half a trace; never a device
+    if (std::filesystem::is_regular_file(path, ignored))
+      std::remove(path.c_str());  // half a trace; never a device
     return written ? errno_error("cannot write " + path, error) : written.error();
   }
-  if (*written == 0) print(stderr, "Warning: no task {}; the trace is empty.\n", line.has("job") || line.has("last") ? "is of this job and this time" : "has been recorded yet");
-  if (dropped > 0) print(stderr, "Warning: {} events were dropped (see settings task_events_buffer and task_events_max_bytes).\n", dropped);
-  if (!to_output) print("Trace file written to {} ({} tasks and calls).\nOpen it in chrome://tracing or https://ui.perfetto.dev.\n", path, *written);
+  if (*written == 0)
+    print(stderr, "Warning: no task {}; the trace is empty.\n",
+          line.has("job") || line.has("last") ? "is of this job and this time"
+                                              : "has been recorded yet");
+  if (dropped > 0)
+    print(stderr,
+          "Warning: {} events were dropped (see settings task_events_buffer and "
+          "task_events_max_bytes).\n",
+          dropped);
+  if (!to_output)
+    print(
+        "Trace file written to {} ({} tasks and calls).\nOpen it in chrome://tracing or "
+        "https://ui.perfetto.dev.\n",
+        path, *written);
   return {};
 }
 
 }  // namespace
 
 int run_timeline(const Words& words) {
-  CommandLine line("timeline", "Writes a Chrome trace of every task and actor call: process, start, duration, phases.");
-  line.address_option().option("output,o", "FILE", "where to (default: <temp root>/ray-timeline-<date>.json; -: standard output)");
-  line.option("job", "ID", "of this job only: a job id, or a submitted job's").option("last", "DURATION", "only what ended in these last minutes, as 5m, 90s, 2h, 1d");
+  CommandLine line(
+      "timeline",
+      "Writes a Chrome trace of every task and actor call: process, start, duration, phases.");
+  line.address_option().option(
+      "output,o", "FILE",
+      "where to (default: <temp root>/ray-timeline-<date>.json; -: standard output)");
+  line.option("job", "ID", "of this job only: a job id, or a submitted job's")
+      .option("last", "DURATION", "only what ended in these last minutes, as 5m, 90s, 2h, 1d");
   line.flag("no-arrows", "without the arrows from where tasks were submitted to where they ran");
   if (auto code = line.parse(words)) return *code;
   return state_finish("timeline", run(line));

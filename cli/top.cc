@@ -16,13 +16,16 @@ using Head = proto::HeadService::Stub;
 using Node = proto::NodeManagerService::Stub;
 constexpr size_t kNodesAtOnce = 64, kMostNodeLines = 20;
 
-// Asks the same questions at each page, and remembers the last answers: what a CPU did is the difference.
+// Asks the same questions at each page, and remembers the last answers: what a CPU did is the
+// difference.
 class Looker {
  public:
-  Looker(state::Cluster cluster, int64_t timeout_us) : cluster_(std::move(cluster)), timeout_us_(timeout_us) {}
+  Looker(state::Cluster cluster, int64_t timeout_us)
+      : cluster_(std::move(cluster)), timeout_us_(timeout_us) {}
 
   Result<ClusterLook> look() {
-    RT_ASSIGN(auto sources, state::Sources::connect(cluster_.head_address, cluster_.token, timeout_us_));
+    RT_ASSIGN(auto sources,
+              state::Sources::connect(cluster_.head_address, cluster_.token, timeout_us_));
     ClusterLook look;
     look.address = cluster_.head_address;
     RT_ASSIGN(look.status, sources->ask_head(&Head::GetClusterStatus, proto::Empty()));
@@ -30,21 +33,28 @@ class Looker {
     for (const auto& node : look.status.nodes()) {
       if (!node.alive()) continue;
       look.nodes.push_back({node});
-      places.push_back({{net::Address::tcp(node.ip(), node.port()), "self", ""}, "node " + node.ip(), true});
+      places.push_back(
+          {{net::Address::tcp(node.ip(), node.port()), "self", ""}, "node " + node.ip(), true});
     }
-    sources->ask_each(places, &Node::GetHostStats, proto::Empty(), kNodesAtOnce, [&](size_t at, const proto::HostStats& reply) {
-      look.nodes[at].answered = true;
-      look.nodes[at].now = reply;
-      look.nodes[at].before = std::exchange(last_[look.nodes[at].node.node_id()], reply);
-    });
-    sources->ask_each(places, &Node::ListProcesses, proto::Empty(), kNodesAtOnce, [&](size_t at, const proto::ProcessesReply& reply) { look.nodes[at].processes = reply; });
+    sources->ask_each(places, &Node::GetHostStats, proto::Empty(), kNodesAtOnce,
+                      [&](size_t at, const proto::HostStats& reply) {
+                        look.nodes[at].answered = true;
+                        look.nodes[at].now = reply;
+                        look.nodes[at].before =
+                            std::exchange(last_[look.nodes[at].node.node_id()], reply);
+                      });
+    sources->ask_each(
+        places, &Node::ListProcesses, proto::Empty(), kNodesAtOnce,
+        [&](size_t at, const proto::ProcessesReply& reply) { look.nodes[at].processes = reply; });
     proto::ListActorsRequest living;
     living.set_alive_only(true);
     living.set_all_namespaces(true);
     RT_ASSIGN(auto actors, sources->ask_head(&Head::ListActors, living));
     for (const auto& actor : actors.actors()) {
       const auto& spec = actor.spec();
-      look.actors[actor.address().worker_id()] = spec.name().empty() ? spec.class_name() : fmt::format("{} '{}'", spec.class_name(), spec.name());
+      look.actors[actor.address().worker_id()] =
+          spec.name().empty() ? spec.class_name()
+                              : fmt::format("{} '{}'", spec.class_name(), spec.name());
     }
     RT_TRY(count_tasks(&look));
     return look;
@@ -58,14 +68,15 @@ class Looker {
     const api_json::Json groups = answer.json.value("summary", api_json::Json::object());
     for (const auto& group : groups) {
       if (!group.contains("state_counts")) continue;
-      for (const auto& [state, count] : group["state_counts"].items()) look->tasks[state] += count.get<int64_t>();
+      for (const auto& [state, count] : group["state_counts"].items())
+        look->tasks[state] += count.get<int64_t>();
     }
     return {};
   }
 
   const state::Cluster cluster_;
   const int64_t timeout_us_;
-  std::map<std::string, proto::HostStats> last_;     // by binary node id
+  std::map<std::string, proto::HostStats> last_;  // by binary node id
 };
 
 Status run(const CommandLine& line, const Refresh& how, int64_t timeout_us, size_t limit) {
@@ -83,8 +94,13 @@ Status run(const CommandLine& line, const Refresh& how, int64_t timeout_us, size
 }  // namespace
 
 int run_top(const Words& words) {
-  CommandLine line("top", "Shows nodes, processors, memory, tasks by state and the busiest workers, again and again, in place, until q. Without a terminal the pages follow each other.");
-  line.address_option().choice("sort", "cpu|memory", "what comes first (default cpu)").option("limit", "N", "workers shown (default 20)").option("timeout", "SECONDS", "for the answers of one page (default 30)");
+  CommandLine line("top",
+                   "Shows nodes, processors, memory, tasks by state and the busiest workers, again "
+                   "and again, in place, until q. Without a terminal the pages follow each other.");
+  line.address_option()
+      .choice("sort", "cpu|memory", "what comes first (default cpu)")
+      .option("limit", "N", "workers shown (default 20)")
+      .option("timeout", "SECONDS", "for the answers of one page (default 30)");
   declare_refresh(line);
   if (auto code = line.parse(words)) return *code;
   auto how = refresh_of(line);

@@ -18,30 +18,38 @@ struct WorkerLook {
   const NodeLook* node;
   const proto::ProcessUsage* usage;
   const proto::ProcessInfo* info;
-  double cpu;                           // of one CPU, since the last page; since its start on the first
+  double cpu;  // of one CPU, since the last page; since its start on the first
 };
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 double host_cpu(const NodeLook& look) {
-  return ratio(look.now.cpu_busy_seconds() - look.before.cpu_busy_seconds(), look.now.cpu_total_seconds() - look.before.cpu_total_seconds());
+  return ratio(look.now.cpu_busy_seconds() - look.before.cpu_busy_seconds(),
+               look.now.cpu_total_seconds() - look.before.cpu_total_seconds());
 }
 
 double process_cpu(const NodeLook& look, const proto::ProcessUsage& usage) {
   for (const auto& earlier : look.before.processes()) {
     if (earlier.pid() == usage.pid() && earlier.create_time_ms() == usage.create_time_ms())
-      return std::max(0.0, ratio(usage.cpu_seconds() - earlier.cpu_seconds(), static_cast<double>(look.now.wall_time_us() - look.before.wall_time_us()) / 1e6));
+      return std::max(
+          0.0,
+          ratio(usage.cpu_seconds() - earlier.cpu_seconds(),
+                static_cast<double>(look.now.wall_time_us() - look.before.wall_time_us()) / 1e6));
   }
-  return ratio(usage.cpu_seconds(), static_cast<double>(look.now.wall_time_us() / 1000 - usage.create_time_ms()) / 1e3);
+  return ratio(usage.cpu_seconds(),
+               static_cast<double>(look.now.wall_time_us() / 1000 - usage.create_time_ms()) / 1e3);
 }
 
 std::string percent(double part) { return fmt::format("{:.0f}%", 100 * part); }
 
-std::string node_name(const proto::Node& node) { return node.name().empty() ? node.ip() : node.name(); }
+std::string node_name(const proto::Node& node) {
+  return node.name().empty() ? node.ip() : node.name();
+}
 
 // What `node` has in use of what it offers.
 std::string in_use(const proto::Node& node, const char* resource) {
-  double total = ResourceSet::from_proto(node.total()).get(resource), free = ResourceSet::from_proto(node.available()).get(resource);
+  double total = ResourceSet::from_proto(node.total()).get(resource),
+         free = ResourceSet::from_proto(node.available()).get(resource);
   return fmt::format("{}/{}", amount(std::max(0.0, total - free)), amount(total));
 }
 
@@ -50,9 +58,11 @@ std::string node_table(const ClusterLook& look, TopOrder order, size_t most) {
   for (const auto& node : look.nodes) nodes.push_back(&node);
   std::stable_sort(nodes.begin(), nodes.end(), [&](const NodeLook* a, const NodeLook* b) {
     if (order == TopOrder::kCpu) return host_cpu(*a) > host_cpu(*b);
-    return a->now.memory_total() - a->now.memory_available() > b->now.memory_total() - b->now.memory_available();
+    return a->now.memory_total() - a->now.memory_available() >
+           b->now.memory_total() - b->now.memory_available();
   });
-  std::vector<Words> rows = {{"NODE", "ADDRESS", "HOST CPU", "HOST MEMORY", "LOAD", "SHM", "CPUS IN USE", "GPUS IN USE", "PROCESSES"}};
+  std::vector<Words> rows = {{"NODE", "ADDRESS", "HOST CPU", "HOST MEMORY", "LOAD", "SHM",
+                              "CPUS IN USE", "GPUS IN USE", "PROCESSES"}};
   for (size_t i = 0; i < std::min(most, nodes.size()); ++i) {
     const NodeLook& one = *nodes[i];
     const std::string address = fmt::format("{}:{}", one.node.ip(), one.node.port());
@@ -61,12 +71,18 @@ std::string node_table(const ClusterLook& look, TopOrder order, size_t most) {
       continue;
     }
     int64_t used = one.now.memory_total() - one.now.memory_available();
-    auto alive = std::count_if(one.processes.processes().begin(), one.processes.processes().end(), [](const proto::ProcessInfo& process) { return process.alive(); });
-    rows.push_back({node_name(one.node), address, percent(host_cpu(one)), fmt::format("{}/{}", binary_bytes(static_cast<double>(used)), binary_bytes(static_cast<double>(one.now.memory_total()))),
-                    one.now.load_size() > 0 ? fmt::format("{:.2f}", one.now.load(0)) : "", binary_bytes(static_cast<double>(one.now.shm_used())), in_use(one.node, "CPU"), in_use(one.node, "GPU"), std::to_string(alive)});
+    auto alive = std::count_if(one.processes.processes().begin(), one.processes.processes().end(),
+                               [](const proto::ProcessInfo& process) { return process.alive(); });
+    rows.push_back({node_name(one.node), address, percent(host_cpu(one)),
+                    fmt::format("{}/{}", binary_bytes(static_cast<double>(used)),
+                                binary_bytes(static_cast<double>(one.now.memory_total()))),
+                    one.now.load_size() > 0 ? fmt::format("{:.2f}", one.now.load(0)) : "",
+                    binary_bytes(static_cast<double>(one.now.shm_used())), in_use(one.node, "CPU"),
+                    in_use(one.node, "GPU"), std::to_string(alive)});
   }
   std::string text = table(rows);
-  return nodes.size() > most ? text + fmt::format("... {} more nodes\n", nodes.size() - most) : text;
+  return nodes.size() > most ? text + fmt::format("... {} more nodes\n", nodes.size() - most)
+                             : text;
 }
 
 std::string what_it_is(const ClusterLook& look, const proto::ProcessInfo& info) {
@@ -84,29 +100,42 @@ std::string worker_table(const ClusterLook& look, TopOrder order, size_t most) {
       if (info.alive()) known[info.pid()] = &info;
     }
     for (const auto& usage : node.now.processes()) {
-      if (auto it = known.find(usage.pid()); it != known.end()) workers.push_back({&node, &usage, it->second, process_cpu(node, usage)});
+      if (auto it = known.find(usage.pid()); it != known.end())
+        workers.push_back({&node, &usage, it->second, process_cpu(node, usage)});
     }
   }
-  std::stable_sort(workers.begin(), workers.end(), [&](const WorkerLook& a, const WorkerLook& b) { return order == TopOrder::kCpu ? a.cpu > b.cpu : a.usage->rss() > b.usage->rss(); });
+  std::stable_sort(workers.begin(), workers.end(), [&](const WorkerLook& a, const WorkerLook& b) {
+    return order == TopOrder::kCpu ? a.cpu > b.cpu : a.usage->rss() > b.usage->rss();
+  });
   std::vector<Words> rows = {{"PID", "NODE", "CPU", "MEMORY", "WHAT"}};
   for (size_t i = 0; i < std::min(most, workers.size()); ++i) {
     const WorkerLook& one = workers[i];
-    rows.push_back({std::to_string(one.usage->pid()), node_name(one.node->node), percent(one.cpu), binary_bytes(static_cast<double>(one.usage->rss())), what_it_is(look, *one.info)});
+    rows.push_back({std::to_string(one.usage->pid()), node_name(one.node->node), percent(one.cpu),
+                    binary_bytes(static_cast<double>(one.usage->rss())),
+                    what_it_is(look, *one.info)});
   }
   std::string text = table(rows);
-  return workers.size() > most ? text + fmt::format("... {} more processes\n", workers.size() - most) : text;
+  return workers.size() > most
+             ? text + fmt::format("... {} more processes\n", workers.size() - most)
+             : text;
 }
 
 }  // namespace
 
 std::string top_text(const ClusterLook& look, TopOrder order, size_t nodes, size_t workers) {
-  std::string text = fmt::format("{}  {}  {} node{}  session {}\n", painted("rayctl top", Ink::kTitle), local_time(look.status.wall_time_ms()), look.nodes.size(), look.nodes.size() == 1 ? "" : "s", look.status.session_name());
+  std::string text =
+      fmt::format("{}  {}  {} node{}  session {}\n", painted("rayctl top", Ink::kTitle),
+                  local_time(look.status.wall_time_ms()), look.nodes.size(),
+                  look.nodes.size() == 1 ? "" : "s", look.status.session_name());
   std::string tasks;
-  for (const auto& [state, count] : look.tasks) tasks += fmt::format("{}{} {}", tasks.empty() ? "" : ", ", count, state);
-  text += fmt::format("Resources in use: {}\nTasks: {}\n", state::usage_summary(look.status), tasks.empty() ? "none yet" : tasks);
+  for (const auto& [state, count] : look.tasks)
+    tasks += fmt::format("{}{} {}", tasks.empty() ? "" : ", ", count, state);
+  text += fmt::format("Resources in use: {}\nTasks: {}\n", state::usage_summary(look.status),
+                      tasks.empty() ? "none yet" : tasks);
   int64_t waiting = 0;
   for (const auto& demand : look.status.demands()) waiting += demand.count();
-  if (waiting > 0) text += fmt::format("Waiting for resources: {}+ (`rayctl debug` says for what)\n", waiting);
+  if (waiting > 0)
+    text += fmt::format("Waiting for resources: {}+ (`rayctl debug` says for what)\n", waiting);
   return text + "\n" + node_table(look, order, nodes) + "\n" + worker_table(look, order, workers);
 }
 

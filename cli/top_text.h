@@ -12,17 +12,18 @@ namespace rt::cli {
 
 struct NodeLook {
   proto::Node node;
-  bool answered = false;                // its node-manager, in time
-  proto::HostStats now, before;         // before: of the last page; without wall_time_us when there was none
+  bool answered = false;  // its node-manager, in time
+  proto::HostStats now,
+      before;  // before: of the last page; without wall_time_us when there was none
   proto::ProcessesReply processes;
 };
 
 struct ClusterLook {
   std::string address;
   proto::ClusterStatusReply status;
-  std::vector<NodeLook> nodes;          // living ones
-  std::map<std::string, int64_t> tasks; // by state
-  std::map<std::string, std::string> actors;   // by binary worker id: what it is called
+  std::vector<NodeLook> nodes;                // living ones
+  std::map<std::string, int64_t> tasks;       // by state
+  std::map<std::string, std::string> actors;  // by binary worker id: what it is called
 };
 
 enum class TopOrder { kCpu, kMemory };

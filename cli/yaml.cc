@@ -22,30 +22,46 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 // Number, date, "yes": what a reader of YAML would not take for text.
 bool looks_like_a_value(std::string_view text) {
-  static constexpr std::array<std::string_view, 16> kWords = {"null", "~", "true", "false", "yes", "no", "on", "off", "y", "n", ".nan", ".inf", "-.inf", "+.inf", "<<", "="};
+  static constexpr std::array<std::string_view, 16> kWords = {
+      "null", "~", "true", "false", "yes",   "no",    "on", "off",
+      "y",    "n", ".nan", ".inf",  "-.inf", "+.inf", "<<", "="};
   constexpr size_t kLongestWord = 5;
-  auto is_text = [&](std::string_view word) { return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char mine, char its) { return lower(mine) == its; }); };
-  if (text.size() <= kLongestWord && std::any_of(kWords.begin(), kWords.end(), is_text)) return true;
+  auto is_text = [&](std::string_view word) {
+    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
+                      [](char mine, char its) { return lower(mine) == its; });
+  };
+  if (text.size() <= kLongestWord && std::any_of(kWords.begin(), kWords.end(), is_text))
+    return true;
   char first = text[0] == '-' || text[0] == '+' ? (text.size() > 1 ? text[1] : '0') : text[0];
-  bool begins_so = std::isdigit(static_cast<unsigned char>(first)) || (first == '.' && text.size() > 1);
-  return begins_so && text.find_first_not_of("0123456789abcdefABCDEFxXoO.+-_:eE TtZz") == std::string_view::npos;
+  bool begins_so =
+      std::isdigit(static_cast<unsigned char>(first)) || (first == '.' && text.size() > 1);
+  return begins_so &&
+         text.find_first_not_of("0123456789abcdefABCDEFxXoO.+-_:eE TtZz") == std::string_view::npos;
 }
 
 bool is_plain(std::string_view text) {
-  if (text.empty() || looks_like_a_value(text) || text.front() == ' ' || text.back() == ' ' || text.back() == ':') return false;
+  if (text.empty() || looks_like_a_value(text) || text.front() == ' ' || text.back() == ' ' ||
+      text.back() == ':')
+    return false;
   constexpr std::string_view kIndicators = "-?:,[]{}#&*!|>'\"%@`";
-  if (kIndicators.find(text[0]) != std::string_view::npos && !((text[0] == '-' || text[0] == '?' || text[0] == ':') && text.size() > 1 && text[1] != ' ')) return false;
-  return text.find(": ") == std::string_view::npos && text.find(" #") == std::string_view::npos && !text.starts_with("---") && !text.starts_with("...");
+  if (kIndicators.find(text[0]) != std::string_view::npos &&
+      !((text[0] == '-' || text[0] == '?' || text[0] == ':') && text.size() > 1 && text[1] != ' '))
+    return false;
+  return text.find(": ") == std::string_view::npos && text.find(" #") == std::string_view::npos &&
+         !text.starts_with("---") && !text.starts_with("...");
 }
 
-void write_json(const Json& value, std::string* out) { *out += value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+void write_json(const Json& value, std::string* out) {
+  *out += value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 void write_text(const std::string& text, std::string* out) {
   // A JSON text is a double-quoted one of YAML.
   if (std::any_of(text.begin(), text.end(), is_control)) return write_json(text, out);
   if (!std::all_of(text.begin(), text.end(), is_ascii)) {
     std::string clean = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (clean.size() - 2 != text.size() && clean.find('\\') == std::string::npos) {      // bytes were replaced
+    if (clean.size() - 2 != text.size() &&
+        clean.find('\\') == std::string::npos) {  // bytes were replaced
       *out += clean;
       return;
     }
@@ -61,11 +77,12 @@ void write_text(const std::string& text, std::string* out) {
 
 // As Json writes them, which would make a buffer and more for each.
 void write_scalar(const Json& value, std::string* out) {
-  constexpr double kExact = 1e15;      // below it, Json writes a whole number without an exponent
+  constexpr double kExact = 1e15;  // below it, Json writes a whole number without an exponent
   if (value.is_string()) return write_text(value.get_ref<const std::string&>(), out);
   if (value.is_number_float()) {
     double number = value.get<double>();
-    if (number < 1 || number >= kExact || number != std::floor(number)) return write_json(value, out);
+    if (number < 1 || number >= kExact || number != std::floor(number))
+      return write_json(value, out);
     fmt::format_to(std::back_inserter(*out), "{}.0", static_cast<int64_t>(number));
   } else if (value.is_number_unsigned()) {
     fmt::format_to(std::back_inserter(*out), "{}", value.get<uint64_t>());

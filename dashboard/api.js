@@ -1,8 +1,10 @@
 // Questions to the head. Errors are Error objects with the server's words; 401 and 403 ask for the token once and try again.
 
-let signIn = null;      // set by app.js: () => Promise, resolves when the cookie is there
+let signIn = null; // set by app.js: () => Promise, resolves when the cookie is there
 
-export function onUnauthorized(handler) { signIn = handler; }
+export function onUnauthorized(handler) {
+  signIn = handler;
+}
 
 export async function ask(path, options = {}) {
   for (let attempt = 0; ; ++attempt) {
@@ -25,7 +27,9 @@ async function reason(answer) {
   }
 }
 
-export async function json(path) { return (await ask(path)).json(); }
+export async function json(path) {
+  return (await ask(path)).json();
+}
 
 // Rows of a resource of the state API, with what the server says about rows that are not there.
 export async function list(resource, { detail = true, limit = 10000, filters = [] } = {}) {
@@ -38,13 +42,21 @@ export async function list(resource, { detail = true, limit = 10000, filters = [
   const found = (await json(`api/v0/${resource}?${query}`)).data.result;
   const notes = [...(found.warnings || [])];
   if (found.partial_failure_warning) notes.push(found.partial_failure_warning);
-  if (found.num_filtered > found.result.length) notes.push(`The first ${found.result.length} of ${found.num_filtered} rows: filter to see others.`);
+  if (found.num_filtered > found.result.length)
+    notes.push(
+      `The first ${found.result.length} of ${found.num_filtered} rows: filter to see others.`,
+    );
   return { rows: found.result, notes };
 }
 
-export async function signOut() { await fetch("api/sign_out", { method: "POST" }); }
+export async function signOut() {
+  await fetch("api/sign_out", { method: "POST" });
+}
 
 export async function signInWith(token) {
-  const answer = await fetch("api/authenticate", { method: "POST", headers: { Authorization: `Bearer ${token}` } });
+  const answer = await fetch("api/authenticate", {
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}` },
+  });
   if (!answer.ok) throw new Error(await reason(answer));
 }

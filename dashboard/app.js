@@ -3,10 +3,21 @@ import { json, onUnauthorized, signInWith, signOut } from "./api.js";
 import { el } from "./dom.js";
 import * as views from "./views.js";
 
-const TABS = { overview: "Overview", nodes: "Nodes", jobs: "Jobs", actors: "Actors", tasks: "Tasks", workers: "Processes", objects: "Objects", logs: "Logs", timeline: "Timeline" };
+const TABS = {
+  overview: "Overview",
+  nodes: "Nodes",
+  jobs: "Jobs",
+  actors: "Actors",
+  tasks: "Tasks",
+  workers: "Processes",
+  objects: "Objects",
+  logs: "Logs",
+  timeline: "Timeline",
+};
 const REFRESH_MS = 2000;
-const place = document.getElementById("view"), status = document.getElementById("state");
-let shown = 0;      // number of the view that is open: answers for another one are dropped
+const place = document.getElementById("view"),
+  status = document.getElementById("state");
+let shown = 0; // number of the view that is open: answers for another one are dropped
 
 const waiting = [];
 function signIn() {
@@ -38,13 +49,20 @@ signOutButton.addEventListener("click", async () => {
   await signOut();
   location.reload();
 });
-json("api/authentication_mode").then((mode) => { signOutButton.hidden = mode.authentication_mode !== "token"; }, () => {});
+json("api/authentication_mode").then(
+  (mode) => {
+    signOutButton.hidden = mode.authentication_mode !== "token";
+  },
+  () => {},
+);
 
 function open() {
   const [name, query] = location.hash.slice(1).split("?");
   const view = Object.hasOwn(views, name) ? name : "overview";
-  const number = ++shown, built = views[view](Object.fromEntries(new URLSearchParams(query || "")));
-  for (const tab of document.querySelectorAll("nav a")) tab.setAttribute("aria-selected", tab.hash === `#${view}`);
+  const number = ++shown,
+    built = views[view](Object.fromEntries(new URLSearchParams(query || "")));
+  for (const tab of document.querySelectorAll("nav a"))
+    tab.setAttribute("aria-selected", tab.hash === `#${view}`);
   document.title = `${TABS[view] || view} · Ray cluster`;
   place.replaceChildren(built.element);
   const turn = async () => {
@@ -65,7 +83,16 @@ function say(text) {
   status.className = text ? "bad" : "";
 }
 
-document.getElementById("tabs").replaceChildren(...Object.entries(TABS).map(([name, text]) => el("a", { href: `#${name}`, role: "tab" }, text)));
+document
+  .getElementById("tabs")
+  .replaceChildren(
+    ...Object.entries(TABS).map(([name, text]) => el("a", { href: `#${name}`, role: "tab" }, text)),
+  );
 addEventListener("hashchange", open);
 open();
-json("api/version").then((answer) => { document.getElementById("cluster").textContent = answer.session_name; }, () => {});
+json("api/version").then(
+  (answer) => {
+    document.getElementById("cluster").textContent = answer.session_name;
+  },
+  () => {},
+);

@@ -8,7 +8,12 @@ export function el(name, attributes = {}, ...children) {
     else if (key === "class") node.className = value;
     else node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined).map((child) => child instanceof Node ? child : String(child)));
+  node.append(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined)
+      .map((child) => (child instanceof Node ? child : String(child))),
+  );
   return node;
 }
 
@@ -16,30 +21,55 @@ export function bytes(n) {
   if (n === null || n === undefined || n < 0) return "";
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let at = 0;
-  while (n >= 1024 && at < units.length - 1) { n /= 1024; ++at; }
+  while (n >= 1024 && at < units.length - 1) {
+    n /= 1024;
+    ++at;
+  }
   return `${at && n < 100 ? n.toFixed(1) : Math.round(n)} ${units[at]}`;
 }
 
-export function when(ms) { return ms > 0 ? new Date(ms).toLocaleString() : ""; }
+export function when(ms) {
+  return ms > 0 ? new Date(ms).toLocaleString() : "";
+}
 
 export function lasted(from, to) {
   if (!(from > 0)) return "";
   const s = ((to > 0 ? to : Date.now()) - from) / 1000;
   if (s < 60) return `${s.toFixed(s < 10 ? 2 : 0)} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s`;
-  return `${Math.floor(s / 3600)} h ${Math.floor(s / 60 % 60)} min`;
+  return `${Math.floor(s / 3600)} h ${Math.floor((s / 60) % 60)} min`;
 }
 
-const GOOD = new Set(["ALIVE", "RUNNING", "SUCCEEDED", "FINISHED"]), BAD = new Set(["DEAD", "FAILED", "STOPPED"]);
-export function state(text) { return el("span", { class: GOOD.has(text) ? "good" : BAD.has(text) ? "bad" : "warn" }, text || ""); }
+const GOOD = new Set(["ALIVE", "RUNNING", "SUCCEEDED", "FINISHED"]),
+  BAD = new Set(["DEAD", "FAILED", "STOPPED"]);
+export function state(text) {
+  return el(
+    "span",
+    { class: GOOD.has(text) ? "good" : BAD.has(text) ? "bad" : "warn" },
+    text || "",
+  );
+}
 
 // Ids that begin alike (objects that were put) differ at their end.
-export function id(text) { return el("code", { title: text }, /^f{12}/.test(text || "") ? `…${text.slice(-14)}` : (text || "").slice(0, 12)); }
+export function id(text) {
+  return el(
+    "code",
+    { title: text },
+    /^f{12}/.test(text || "") ? `…${text.slice(-14)}` : (text || "").slice(0, 12),
+  );
+}
 
 // ---- fields
 
 export function choice(name, options, chosen, label) {
-  return el("select", { name, "aria-label": label }, Object.entries(options).map(([value, text]) => el("option", { value, selected: value === chosen }, text)));
+  return el(
+    "select",
+    { name, "aria-label": label },
+    Object.entries(options).map(([value, text]) =>
+      el("option", { value, selected: value === chosen }, text),
+    ),
+  );
 }
 
-export const check = (name, text, chosen) => el("label", {}, el("input", { type: "checkbox", name, checked: chosen === "1" }), " ", text);
+export const check = (name, text, chosen) =>
+  el("label", {}, el("input", { type: "checkbox", name, checked: chosen === "1" }), " ", text);

@@ -15,19 +15,25 @@ export class Plot {
 
   draw(ceiling) {
     const { canvas, values } = this;
-    const scale = window.devicePixelRatio || 1, width = canvas.clientWidth * scale, height = canvas.clientHeight * scale;
+    const scale = window.devicePixelRatio || 1,
+      width = canvas.clientWidth * scale,
+      height = canvas.clientHeight * scale;
     if (!width || !height) return;
     canvas.width = width;
     canvas.height = height;
-    const top = Math.max(ceiling || 0, ...values, 1), step = width / (this.points - 1), pen = canvas.getContext("2d");
+    const top = Math.max(ceiling || 0, ...values, 1),
+      step = width / (this.points - 1),
+      pen = canvas.getContext("2d");
     const y = (value) => height - 1 - (value / top) * (height - 2);
     pen.strokeStyle = pen.fillStyle = getComputedStyle(canvas).getPropertyValue("--accent");
     pen.lineWidth = scale * 1.5;
     pen.beginPath();
     const first = width - step * (values.length - 1);
-    values.forEach((value, i) => i ? pen.lineTo(first + i * step, y(value)) : pen.moveTo(first, y(value)));
+    values.forEach((value, i) =>
+      i ? pen.lineTo(first + i * step, y(value)) : pen.moveTo(first, y(value)),
+    );
     pen.stroke();
-    pen.globalAlpha = .12;
+    pen.globalAlpha = 0.12;
     pen.lineTo(width, height);
     pen.lineTo(first, height);
     pen.fill();

@@ -3,12 +3,19 @@ import { ask, json } from "./api.js";
 import { check, choice, el } from "./dom.js";
 import { textView } from "./text.js";
 
-export const link = (view, parameters, text, title) => el("a", { class: "button", href: `#${view}?${new URLSearchParams(parameters)}`, title }, text);
+export const link = (view, parameters, text, title) =>
+  el("a", { class: "button", href: `#${view}?${new URLSearchParams(parameters)}`, title }, text);
 
 export function profileLinks(process) {
   if (!process.pid || !process.node_id) return "";
   const at = { pid: process.pid, node_id: process.node_id };
-  return el("span", { class: "links" }, link("stack", at, "Stack Trace"), " ", link("flame", { ...at, duration: 5 }, "CPU Flame Graph"));
+  return el(
+    "span",
+    { class: "links" },
+    link("stack", at, "Stack Trace"),
+    " ",
+    link("flame", { ...at, duration: 5 }, "CPU Flame Graph"),
+  );
 }
 
 const SAMPLERS = { auto: "py-spy, else built-in", "py-spy": "py-spy", builtin: "built-in" };
@@ -16,36 +23,63 @@ const RETRY_MS = 1000;
 const FORMATS = { flamegraph: "flame graph", speedscope: "speedscope" };
 
 // The URL says what is shown: it may be changed by hand, and kept.
-function remember(view, query) { history.replaceState(null, "", `#${view}?${query}`); }
+function remember(view, query) {
+  history.replaceState(null, "", `#${view}?${query}`);
+}
 
 function queryOf(parameters, tools) {
   const query = new URLSearchParams(parameters);
   for (const field of tools.querySelectorAll("input, select")) {
     const value = field.type === "checkbox" ? (field.checked ? "1" : "") : field.value;
-    if (value && value !== "auto") query.set(field.name, value); else query.delete(field.name);
+    if (value && value !== "auto") query.set(field.name, value);
+    else query.delete(field.name);
   }
   return query;
 }
 
 export function stack(parameters) {
-  const tools = el("span", { class: "tools" }, check("native", "native frames", parameters.native), choice("sampler", SAMPLERS, parameters.sampler || "auto", "Sampler"),
-    el("button", { onclick: () => view.refresh() }, "Look again"));
+  const tools = el(
+    "span",
+    { class: "tools" },
+    check("native", "native frames", parameters.native),
+    choice("sampler", SAMPLERS, parameters.sampler || "auto", "Sampler"),
+    el("button", { onclick: () => view.refresh() }, "Look again"),
+  );
   const path = () => `worker/traceback?${queryOf(parameters, tools)}`;
-  const view = textView(`Stack trace of process ${parameters.pid}`, path, { tools: [tools], follow: false, source: (answer) => `Taken by ${samplerOf(answer)}, ${new Date().toLocaleTimeString()}` });
+  const view = textView(`Stack trace of process ${parameters.pid}`, path, {
+    tools: [tools],
+    follow: false,
+    source: (answer) => `Taken by ${samplerOf(answer)}, ${new Date().toLocaleTimeString()}`,
+  });
   const refresh = view.refresh;
-  view.refresh = async () => { remember("stack", queryOf(parameters, tools)); await refresh(); };
+  view.refresh = async () => {
+    remember("stack", queryOf(parameters, tools));
+    await refresh();
+  };
   tools.addEventListener("change", () => view.refresh());
   view.once = true;
   return view;
 }
 
-const samplerOf = (answer) => answer.headers.get("X-Ray-Profiling-Sampler") === "builtin" ? "the built-in sampler" : "py-spy";
+const samplerOf = (answer) =>
+  answer.headers.get("X-Ray-Profiling-Sampler") === "builtin" ? "the built-in sampler" : "py-spy";
 
 // What py-spy would take; asked only when it did not answer.
 async function adviceFor(answer) {
-  if (answer.headers.get("X-Ray-Profiling-Sampler") !== "builtin" || !/installed|ermi|PTRACE|password/.test(answer.headers.get("X-Ray-Profiling-Note") || "")) return [];
+  if (
+    answer.headers.get("X-Ray-Profiling-Sampler") !== "builtin" ||
+    !/installed|ermi|PTRACE|password/.test(answer.headers.get("X-Ray-Profiling-Note") || "")
+  )
+    return [];
   const { pyspyAdvice } = (await json("api/profiling_enabled")).data;
-  return [el("details", { class: "warn" }, el("summary", {}, answer.headers.get("X-Ray-Profiling-Note")), el("pre", {}, pyspyAdvice))];
+  return [
+    el(
+      "details",
+      { class: "warn" },
+      el("summary", {}, answer.headers.get("X-Ray-Profiling-Note")),
+      el("pre", {}, pyspyAdvice),
+    ),
+  ];
 }
 
 // Shows a graph in a frame of another origin, which knows nothing of this page.
@@ -74,20 +108,43 @@ async function inTurn(question, note, wanted) {
 
 export function flame(parameters) {
   const format = choice("format", FORMATS, parameters.format || "flamegraph", "Shown as");
-  const tools = el("div", { class: "tools" },
-    el("label", {}, "Seconds ", el("input", { type: "number", name: "duration", min: 1, max: 60, value: parameters.duration || 5 })),
-    check("native", "native frames", parameters.native), check("idle", "also time asleep", parameters.idle), format,
-    choice("sampler", SAMPLERS, parameters.sampler || "auto", "Sampler"));
-  const again = el("button", { onclick: () => start() }, "Sample again"), save = el("a", { class: "button", hidden: true }, "Download");
+  const tools = el(
+    "div",
+    { class: "tools" },
+    el(
+      "label",
+      {},
+      "Seconds ",
+      el("input", {
+        type: "number",
+        name: "duration",
+        min: 1,
+        max: 60,
+        value: parameters.duration || 5,
+      }),
+    ),
+    check("native", "native frames", parameters.native),
+    check("idle", "also time asleep", parameters.idle),
+    format,
+    choice("sampler", SAMPLERS, parameters.sampler || "auto", "Sampler"),
+  );
+  const again = el("button", { onclick: () => start() }, "Sample again"),
+    save = el("a", { class: "button", hidden: true }, "Download");
   tools.append(again, save);
-  const place = el("div"), note = el("p", { class: "soft", role: "status" }), advice = el("div");
+  const place = el("div"),
+    note = el("p", { class: "soft", role: "status" }),
+    advice = el("div");
   const show = (answer, text) => {
-    const frame = el("iframe", { title: "Flame graph" }), speedscope = format.value === "speedscope";
+    const frame = el("iframe", { title: "Flame graph" }),
+      speedscope = format.value === "speedscope";
     URL.revokeObjectURL(save.href);
-    save.href = URL.createObjectURL(new Blob([text], { type: speedscope ? "application/json" : "image/svg+xml" }));
+    save.href = URL.createObjectURL(
+      new Blob([text], { type: speedscope ? "application/json" : "image/svg+xml" }),
+    );
     save.download = `process-${parameters.pid}.${speedscope ? "speedscope.json" : "svg"}`;
     save.hidden = false;
-    if (speedscope) frame.src = `speedscope/#profileURL=${encodeURIComponent(save.href)}&title=${encodeURIComponent(`process ${parameters.pid}`)}`;
+    if (speedscope)
+      frame.src = `speedscope/#profileURL=${encodeURIComponent(save.href)}&title=${encodeURIComponent(`process ${parameters.pid}`)}`;
     else showGraph(frame, text);
     place.replaceChildren(frame);
     note.textContent = `Sampled by ${samplerOf(answer)}, ${new Date().toLocaleTimeString()}.`;
@@ -99,10 +156,15 @@ export function flame(parameters) {
     note.className = "soft";
     again.disabled = true;
     try {
-      if (format.value === "speedscope") await ask("speedscope/", { method: "HEAD" }).catch(() => ask("speedscope/"));
-      const answer = await inTurn(() => ask(`worker/cpu_profile?${query}`), note, () => place.isConnected);
+      if (format.value === "speedscope")
+        await ask("speedscope/", { method: "HEAD" }).catch(() => ask("speedscope/"));
+      const answer = await inTurn(
+        () => ask(`worker/cpu_profile?${query}`),
+        note,
+        () => place.isConnected,
+      );
       show(answer, await answer.text());
-      advice.replaceChildren(...await adviceFor(answer));
+      advice.replaceChildren(...(await adviceFor(answer)));
     } catch (error) {
       note.textContent = error.message;
       note.className = "error";
@@ -110,5 +172,17 @@ export function flame(parameters) {
       again.disabled = false;
     }
   };
-  return { element: el("section", {}, el("h1", {}, `CPU flame graph of process ${parameters.pid}`), tools, note, advice, place), refresh: start, once: true };
+  return {
+    element: el(
+      "section",
+      {},
+      el("h1", {}, `CPU flame graph of process ${parameters.pid}`),
+      tools,
+      note,
+      advice,
+      place,
+    ),
+    refresh: start,
+    once: true,
+  };
 }

@@ -10,12 +10,23 @@ export class Table {
     this.sort = sort;
     this.descending = descending;
     this.rows = [];
-    this.filter = el("input", { type: "search", placeholder: "Filter", "aria-label": "Filter rows", oninput: () => this.draw() });
+    this.filter = el("input", {
+      type: "search",
+      placeholder: "Filter",
+      "aria-label": "Filter rows",
+      oninput: () => this.draw(),
+    });
     this.count = el("span", { class: "soft" });
     this.notes = el("div", { class: "warn" });
     this.head = el("tr");
     this.body = el("tbody");
-    this.element = el("div", {}, el("div", { class: "tools" }, this.filter, this.count), this.notes, el("div", { class: "scroll" }, el("table", {}, el("thead", {}, this.head), this.body)));
+    this.element = el(
+      "div",
+      {},
+      el("div", { class: "tools" }, this.filter, this.count),
+      this.notes,
+      el("div", { class: "scroll" }, el("table", {}, el("thead", {}, this.head), this.body)),
+    );
     this.draw();
   }
 
@@ -32,18 +43,58 @@ export class Table {
   }
 
   draw() {
-    this.head.replaceChildren(...this.columns.map((column, i) =>
-      el("th", { class: column.number ? "number" : null, "aria-sort": i === this.sort ? (this.descending ? "descending" : "ascending") : "none" },
-        el("button", { onclick: () => this.by(i) }, column.name, i === this.sort ? (this.descending ? " ▾" : " ▴") : ""))));
+    this.head.replaceChildren(
+      ...this.columns.map((column, i) =>
+        el(
+          "th",
+          {
+            class: column.number ? "number" : null,
+            "aria-sort": i === this.sort ? (this.descending ? "descending" : "ascending") : "none",
+          },
+          el(
+            "button",
+            { onclick: () => this.by(i) },
+            column.name,
+            i === this.sort ? (this.descending ? " ▾" : " ▴") : "",
+          ),
+        ),
+      ),
+    );
     const words = this.filter.value.toLowerCase();
     const value = this.columns[this.sort].value;
-    const found = this.rows.filter((row) => !words || this.columns.some((column) => String(column.value(row) ?? "").toLowerCase().includes(words)));
+    const found = this.rows.filter(
+      (row) =>
+        !words ||
+        this.columns.some((column) =>
+          String(column.value(row) ?? "")
+            .toLowerCase()
+            .includes(words),
+        ),
+    );
     found.sort((a, b) => compare(value(a), value(b), this.descending ? -1 : 1));
-    this.count.textContent = found.length > SHOWN ? `${found.length} rows, ${SHOWN} shown` : `${found.length} ${found.length === 1 ? "row" : "rows"}`;
-    this.body.replaceChildren(...found.slice(0, SHOWN).map((row) => el("tr", {}, this.columns.map((column) => {
-      const shown = column.show ? column.show(row) : column.value(row) ?? "";
-      return el("td", { class: ["number", "wrap", "short"].find((kind) => column[kind]) || null, title: shown instanceof Node ? null : String(shown) }, shown);
-    }))));
+    this.count.textContent =
+      found.length > SHOWN
+        ? `${found.length} rows, ${SHOWN} shown`
+        : `${found.length} ${found.length === 1 ? "row" : "rows"}`;
+    this.body.replaceChildren(
+      ...found.slice(0, SHOWN).map((row) =>
+        el(
+          "tr",
+          {},
+          this.columns.map((column) => {
+            const shown = column.show ? column.show(row) : (column.value(row) ?? "");
+            return el(
+              "td",
+              {
+                class: ["number", "wrap", "short"].find((kind) => column[kind]) || null,
+                title: shown instanceof Node ? null : String(shown),
+              },
+              shown,
+            );
+          }),
+        ),
+      ),
+    );
   }
 }
 

@@ -3,15 +3,26 @@ import { ask } from "./api.js";
 import { el } from "./dom.js";
 
 // path: where it is, or a function that says so. read: the answer's text; source: a line about where it comes from.
-export function textView(title, path, { tools = [], follow = true, read = (answer) => answer.text(), source = null } = {}) {
+export function textView(
+  title,
+  path,
+  { tools = [], follow = true, read = (answer) => answer.text(), source = null } = {},
+) {
   const where = typeof path === "function" ? path : () => path;
-  const search = el("input", { type: "search", placeholder: "Search", "aria-label": "Search the text" }), found = el("span", { class: "soft", role: "status" });
-  const following = el("input", { type: "checkbox", checked: follow }), said = el("p", { class: "soft" }), pre = el("pre", { class: "text", tabindex: 0 });
+  const search = el("input", {
+      type: "search",
+      placeholder: "Search",
+      "aria-label": "Search the text",
+    }),
+    found = el("span", { class: "soft", role: "status" });
+  const following = el("input", { type: "checkbox", checked: follow }),
+    said = el("p", { class: "soft" }),
+    pre = el("pre", { class: "text", tabindex: 0 });
   const download = el("a", { class: "button", download: "" }, "Download");
   let text = null;
   const draw = () => {
     const parts = search.value ? split(text, search.value) : [text];
-    pre.replaceChildren(...parts.map((part, i) => i % 2 ? el("mark", {}, part) : part));
+    pre.replaceChildren(...parts.map((part, i) => (i % 2 ? el("mark", {}, part) : part)));
     const count = (parts.length - 1) / 2;
     found.textContent = search.value ? `${count} found` : "";
     if (search.value && count) pre.querySelector("mark").scrollIntoView({ block: "nearest" });
@@ -19,9 +30,25 @@ export function textView(title, path, { tools = [], follow = true, read = (answe
   };
   search.addEventListener("input", draw);
   return {
-    element: el("section", {}, el("h1", {}, title), el("div", { class: "tools" }, search, found, follow ? el("label", {}, following, " follow") : null, ...tools, download), said, pre),
+    element: el(
+      "section",
+      {},
+      el("h1", {}, title),
+      el(
+        "div",
+        { class: "tools" },
+        search,
+        found,
+        follow ? el("label", {}, following, " follow") : null,
+        ...tools,
+        download,
+      ),
+      said,
+      pre,
+    ),
     async refresh() {
-      const answer = await ask(where()), fresh = await read(answer);
+      const answer = await ask(where()),
+        fresh = await read(answer);
       download.href = where();
       if (source) said.textContent = source(answer);
       if (fresh === text) return;

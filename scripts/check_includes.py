@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Include directions, as DESIGN 3 and docs/architecture.md draw them. Prints each violation as file:line; exit code 1 when there are any.
 
-    check_includes.py [ROOT]
+check_includes.py [ROOT]
 """
+
 import pathlib
 import re
 import sys
@@ -23,11 +24,39 @@ ALLOWED = [
     ("common/metrics/", ["common/base/", "common/proto/"]),
     ("common/rpc/", ["common/base/", "common/net/", "common/proto/", "common/tls/"]),
     ("common/daemon/", ["common/base/", "common/config/", "common/net/"]),
-    ("common/state/", ["common/base/", "common/http/client_tls.h", "common/profile/render.h", "common/proto/", "common/api_json/", "common/events/", "common/metrics/", "common/resources/", "common/net/address.h", "common/net/poll_loop.h", "common/rpc/"]),
+    (
+        "common/state/",
+        [
+            "common/base/",
+            "common/http/client_tls.h",
+            "common/profile/render.h",
+            "common/proto/",
+            "common/api_json/",
+            "common/events/",
+            "common/metrics/",
+            "common/resources/",
+            "common/net/address.h",
+            "common/net/poll_loop.h",
+            "common/rpc/",
+        ],
+    ),
     ("common/api_json/", ["common/base/", "common/proto/", "common/resources/"]),
     ("common/profile/", ["common/base/", "common/proto/"]),
-    ("common/profile_service/", ["common/base/", "common/proto/", "common/profile/", "common/net/", "common/rpc/"]),
-    ("common/launch/", ["common/base/", "common/config/", "common/resources/", "common/net/address.h", "common/net/listen.h", "common/net/probe.h"]),
+    (
+        "common/profile_service/",
+        ["common/base/", "common/proto/", "common/profile/", "common/net/", "common/rpc/"],
+    ),
+    (
+        "common/launch/",
+        [
+            "common/base/",
+            "common/config/",
+            "common/resources/",
+            "common/net/address.h",
+            "common/net/listen.h",
+            "common/net/probe.h",
+        ],
+    ),
     ("common/", ["common/"]),
     ("daemons/object_store/client/", ["common/", "daemons/object_store/"]),
     ("daemons/", ["common/"]),
@@ -38,11 +67,29 @@ ALLOWED = [
 # A core/ decides: no sockets, RPC, threads, files or clocks. Atomics are allowed: a reference is released in whatever thread drops it.
 CORE_FORBIDDEN_OURS = ("common/net/", "common/rpc/", "common/launch/")
 CORE_FORBIDDEN_SYSTEM = {
-    "thread", "mutex", "shared_mutex", "condition_variable", "future", "chrono", "fstream", "filesystem", "iostream", "ctime", "random",
-    "unistd.h", "fcntl.h", "poll.h", "pthread.h", "time.h", "signal.h", "sqlite3.h",
+    "thread",
+    "mutex",
+    "shared_mutex",
+    "condition_variable",
+    "future",
+    "chrono",
+    "fstream",
+    "filesystem",
+    "iostream",
+    "ctime",
+    "random",
+    "unistd.h",
+    "fcntl.h",
+    "poll.h",
+    "pthread.h",
+    "time.h",
+    "signal.h",
+    "sqlite3.h",
 }
 CORE_FORBIDDEN_PREFIXES = ("sys/", "boost/asio", "netinet/", "arpa/", "linux/")
-CORE_CALLS = re.compile(r"\b(?:steady_now_us|wall_now_us|system_now|from_system|std::this_thread|std::chrono)\b")
+CORE_CALLS = re.compile(
+    r"\b(?:steady_now_us|wall_now_us|system_now|from_system|std::this_thread|std::chrono)\b"
+)
 
 
 def component_of(path):
@@ -68,8 +115,12 @@ def check_include(path, kind, target, is_core):
     for prefix, allowed in ALLOWED:
         if not path.startswith(prefix):
             continue
-        own = prefix != "daemons/" and target.startswith(prefix)      # a sibling daemon is not its own
-        if own or any(target.startswith(a) for a in allowed) or not target.startswith(("common/", "daemons/", "worker/", "cli/", "python/")):
+        own = prefix != "daemons/" and target.startswith(prefix)  # a sibling daemon is not its own
+        if (
+            own
+            or any(target.startswith(a) for a in allowed)
+            or not target.startswith(("common/", "daemons/", "worker/", "cli/", "python/"))
+        ):
             return None
         return f"{prefix} may include {', '.join(allowed) or 'nothing of the project'}"
     return None

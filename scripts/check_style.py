@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What of STYLE a program can see: tabs, trailing blanks, a missing last newline, files that have grown beyond 600 lines, directories of
 sources without a README, and what rayctl prints past cli/print.h. Prints each finding; exit code 1 when there are any."""
+
 import pathlib
 import subprocess
 import sys
@@ -12,7 +13,9 @@ COMPONENTS = ("common", "daemons", "worker", "cli", "cpp", "python", "tests")
 
 
 def tracked():
-    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    names = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     return [ROOT / name for name in names if (ROOT / name).is_file()]
 
 
@@ -35,10 +38,21 @@ def findings(file):
 
 def main():
     files = tracked()
-    found = [finding for file in files if file.suffix in SUFFIXES or file.name == "CMakeLists.txt" for finding in findings(file)]
-    sources = {file.parent for file in files if file.suffix in (".cc", ".h") and file.relative_to(ROOT).parts[0] in COMPONENTS}
+    found = [
+        finding
+        for file in files
+        if file.suffix in SUFFIXES or file.name == "CMakeLists.txt"
+        for finding in findings(file)
+    ]
+    sources = {
+        file.parent
+        for file in files
+        if file.suffix in (".cc", ".h") and file.relative_to(ROOT).parts[0] in COMPONENTS
+    }
     for directory in sorted(sources):
-        if directory.relative_to(ROOT).parts[0] != "tests" and not any((parent / "README.md").exists() for parent in (directory, directory.parent)):
+        if directory.relative_to(ROOT).parts[0] != "tests" and not any(
+            (parent / "README.md").exists() for parent in (directory, directory.parent)
+        ):
             found.append(f"{directory.relative_to(ROOT)}: no README.md")
     print("\n".join(found) or "style is right")
     return 1 if found else 0

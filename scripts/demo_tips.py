@@ -1,4 +1,5 @@
 """Four habits that make programs on a cluster fast, each shown by the clock. Run by `make demo` as a job."""
+
 import time
 
 import ray
@@ -45,11 +46,15 @@ def timed(title, function):
 def main():
     cpus = int(ray.cluster_resources()["CPU"])
     print(f"{len(ray.nodes())} nodes, {cpus} CPUs")
-    ray.get([work.remote(i) for i in range(cpus)])      # workers are warm from here
+    ray.get([work.remote(i) for i in range(cpus)])  # workers are warm from here
 
     # 1. Ask for results late: get() in the loop makes a queue of one.
-    slow, slow_s = timed("1. get in the loop", lambda: [ray.get(work.remote(i)) for i in range(cpus)])
-    fast, fast_s = timed("   get at the end", lambda: ray.get([work.remote(i) for i in range(cpus)]))
+    slow, slow_s = timed(
+        "1. get in the loop", lambda: [ray.get(work.remote(i)) for i in range(cpus)]
+    )
+    fast, fast_s = timed(
+        "   get at the end", lambda: ray.get([work.remote(i) for i in range(cpus)])
+    )
     assert slow == fast == [i * i for i in range(cpus)]
     assert fast_s < slow_s / 1.5, "tasks did not run in parallel"
 
@@ -59,7 +64,7 @@ def main():
         while pending:
             done, pending = ray.wait(pending)
             order += ray.get(done)
-            time.sleep(PAUSE / 4)                       # stands for processing one result
+            time.sleep(PAUSE / 4)  # stands for processing one result
         return order
 
     order, _ = timed("2. results as they come", as_they_come)
@@ -72,13 +77,18 @@ def main():
         ref = ray.put(block)
         return ray.get([total.remote(ref, k) for k in range(8)])
 
-    copied, _ = timed("3. the same argument eight times", lambda: ray.get([total.remote(block, k) for k in range(8)]))
+    copied, _ = timed(
+        "3. the same argument eight times",
+        lambda: ray.get([total.remote(block, k) for k in range(8)]),
+    )
     once, _ = timed("   one put, eight reads", shared)
     assert copied == once == [sum(block) * k for k in range(8)]
 
     # 4. State lives in an actor; calls are ordered and cheap.
     counter = Counter.remote()
-    counts, _ = timed("4. 1,000 calls of one actor", lambda: ray.get([counter.add.remote(1) for _ in range(1000)]))
+    counts, _ = timed(
+        "4. 1,000 calls of one actor", lambda: ray.get([counter.add.remote(1) for _ in range(1000)])
+    )
     assert counts == list(range(1, 1001))
     print("all results are right")
 

@@ -12,8 +12,8 @@ namespace rt::worker {
 
 namespace {
 
-// Refs that outlive a worker still point to its table and its entries: those stay until the refs are gone, and are looked at when
-// the next worker of this process ends.
+// Refs that outlive a worker still point to its table and its entries: those stay until the refs
+// are gone, and are looked at when the next worker of this process ends.
 void retire(std::unique_ptr<RefTable> table) {
   static std::mutex mutex;
   static auto& retired = *new std::vector<std::unique_ptr<RefTable>>;
@@ -37,8 +37,10 @@ Result<std::unique_ptr<Worker>> Worker::start(Options options) {
 
 Worker::~Worker() {
   stop();
-  impl_->refs->end_values(copy_blob(as_bytes(encode_error(system_error(
-      Code::kInvalid, "this ObjectRef belongs to a session that was shut down, and its value ended with it: make the object again")))));
+  impl_->refs->end_values(copy_blob(
+      as_bytes(encode_error(system_error(Code::kInvalid,
+                                         "this ObjectRef belongs to a session that was shut down, "
+                                         "and its value ended with it: make the object again")))));
   retire(std::move(impl_->refs));
 }
 
@@ -48,7 +50,10 @@ const Context& Worker::context() const { return impl_->context; }
 bool Worker::is_connected() const { return impl_->connected; }
 bool Worker::profiles() const { return impl_->profiles; }
 
-void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_us, const std::string& extra) { impl_->record_span(type, start_us, end_us, extra); }
+void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_us,
+                         const std::string& extra) {
+  impl_->record_span(type, start_us, end_us, extra);
+}
 
 Result<Ref> Worker::put(const ValueParts& value) { return impl_->put(value, nullptr); }
 Result<Ref> Worker::put_once(const ValueParts& value) { return impl_->put_once(value); }
@@ -100,19 +105,23 @@ void Worker::errors_seen(std::span<const Ref> refs) {
   if (impl_->errors_stored.load(std::memory_order_relaxed) == 0) return;
   for (const Ref& ref : refs) {
     const auto& entry = *static_cast<const ObjectEntry*>(ref.entry());
-    if (entry.ready.load(std::memory_order_acquire)) entry.unseen_error.store(false, std::memory_order_relaxed);
+    if (entry.ready.load(std::memory_order_acquire))
+      entry.unseen_error.store(false, std::memory_order_relaxed);
   }
 }
 
 size_t Worker::first_failed(std::span<const Ref> refs) {
   for (size_t i = 0; i < refs.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
-    if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) return i;
+    if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory &&
+        is_error(entry.blob.bytes()))
+      return i;
   }
   return refs.size();
 }
 
-Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us, bool fetch_local, std::vector<bool>* ready) {
+Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us,
+                         bool fetch_local, std::vector<bool>* ready) {
   ready->assign(refs.size(), false);
   size_t found = 0;
   auto usable = [&](const Ref& ref) {
@@ -132,7 +141,8 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
   auto all_in_memory = [&] {
     for (const Ref& ref : refs) {
       auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-      if (entry.ready.load(std::memory_order_acquire) && entry.state != ObjectState::kInMemory) return false;
+      if (entry.ready.load(std::memory_order_acquire) && entry.state != ObjectState::kInMemory)
+        return false;
     }
     return true;
   };
@@ -176,9 +186,12 @@ std::string Worker::pack_ref(const Ref& ref) {
 
 Result<Ref> Worker::unpack_ref(std::string_view packed) {
   // Ids say nothing of the cluster: those of its first driver's objects are the same in every one.
-  if (packed.size() < ClusterId::kSize) return make_error(Code::kInvalid, "not a packed object reference");
+  if (packed.size() < ClusterId::kSize)
+    return make_error(Code::kInvalid, "not a packed object reference");
   if (!packed.starts_with(impl_->cluster_id))
-    return make_error(Code::kOwnerDied, "this ObjectRef was pickled in another cluster than the one this process is connected to: its owner is not here. Make the object again.");
+    return make_error(Code::kOwnerDied,
+                      "this ObjectRef was pickled in another cluster than the one this process is "
+                      "connected to: its owner is not here. Make the object again.");
   packed.remove_prefix(ClusterId::kSize);
   auto unpacked = unpack_refs(as_bytes(packed));
   if (!unpacked) return unpacked.error();
@@ -215,15 +228,20 @@ const Template* Worker::make_template(proto::TaskTemplate spec) {
   return slot;
 }
 
-Status Worker::submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns) {
+Status Worker::submit(const Template* function, std::span<const Arg> args,
+                      std::vector<Ref>* returns) {
   return impl_->submit(function, args, returns);
 }
 
-Status Worker::cancel(const Ref& ref, bool force, bool recursive) { return impl_->cancel(ref, force, recursive); }
+Status Worker::cancel(const Ref& ref, bool force, bool recursive) {
+  return impl_->cancel(ref, force, recursive);
+}
 
 void submit_for(const TaskId& parent) { t_submit_for = parent; }
 
-Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> args) { return impl_->create_actor(std::move(options), args); }
+Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> args) {
+  return impl_->create_actor(std::move(options), args);
+}
 
 Actor Worker::actor_from(const ActorId& id, Ref handle) {
   Impl::Lock lock(impl_->mutex);
@@ -232,7 +250,8 @@ Actor Worker::actor_from(const ActorId& id, Ref handle) {
   return Actor{id, std::move(handle)};
 }
 
-Status Worker::submit_method(const ActorId& actor, const Template* method, const MethodOptions& options, std::span<const Arg> args,
+Status Worker::submit_method(const ActorId& actor, const Template* method,
+                             const MethodOptions& options, std::span<const Arg> args,
                              std::vector<Ref>* returns) {
   return impl_->submit_method(actor, method, options, args, returns);
 }

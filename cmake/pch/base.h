@@ -1,4 +1,5 @@
-// Precompiled: the standard library as it is used here, and the third-party headers that most files need.
+// Precompiled: the standard library as it is used here, and the third-party headers that most files
+// need.
 #include <algorithm>
 #include <array>
 #include <atomic>

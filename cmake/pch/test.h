@@ -1,4 +1,4 @@
 // Precompiled: what unit tests use.
-#include "cmake/pch/proto.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "cmake/pch/proto.h"

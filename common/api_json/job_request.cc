@@ -15,7 +15,10 @@ namespace {
 using Json = nlohmann::json;
 
 Error wrong(const std::string& field, const char* expected, const Json& value) {
-  return make_error(Code::kInvalid, fmt::format("{} must be {}, got {}", field, expected, value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 200)));
+  return make_error(
+      Code::kInvalid,
+      fmt::format("{} must be {}, got {}", field, expected,
+                  value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 200)));
 }
 
 // "" for null.
@@ -37,38 +40,46 @@ Result<std::map<std::string, std::string>> texts_of(const std::string& field, co
 }
 
 // Adds the amount under `resource`; null adds none.
-Status add_amount(const std::string& field, const std::string& resource, const Json& value, std::map<std::string, double>* amounts) {
+Status add_amount(const std::string& field, const std::string& resource, const Json& value,
+                  std::map<std::string, double>* amounts) {
   if (value.is_null()) return {};
   if (!value.is_number()) return wrong(field, "a number", value);
-  if (amounts->contains(resource)) return make_error(Code::kInvalid, fmt::format("{}: {} is given twice", field, resource));
+  if (amounts->contains(resource))
+    return make_error(Code::kInvalid, fmt::format("{}: {} is given twice", field, resource));
   (*amounts)[resource] = value.get<double>();
   return {};
 }
 
-Status take_resources(const std::string& field, const Json& value, std::map<std::string, double>* amounts) {
+Status take_resources(const std::string& field, const Json& value,
+                      std::map<std::string, double>* amounts) {
   if (field == "entrypoint_num_cpus") return add_amount(field, "CPU", value, amounts);
   if (field == "entrypoint_num_gpus") return add_amount(field, "GPU", value, amounts);
   if (field == "entrypoint_memory") {
-    if (!value.is_null() && !value.is_number_integer()) return wrong(field, "a whole number of bytes", value);
+    if (!value.is_null() && !value.is_number_integer())
+      return wrong(field, "a whole number of bytes", value);
     return add_amount(field, "memory", value, amounts);
   }
   if (value.is_null()) return {};
   if (!value.is_object()) return wrong(field, "an object of numbers", value);
   for (const auto& [name, amount] : value.items()) {
-    if (name == "CPU" || name == "GPU") return make_error(Code::kInvalid, fmt::format("{}: use entrypoint_num_{}s for {}", field, name == "CPU" ? "cpu" : "gpu", name));
+    if (name == "CPU" || name == "GPU")
+      return make_error(Code::kInvalid, fmt::format("{}: use entrypoint_num_{}s for {}", field,
+                                                    name == "CPU" ? "cpu" : "gpu", name));
     RT_TRY(add_amount(field + "[" + name + "]", name, amount, amounts));
   }
   return {};
 }
 
-Status take(const std::string& field, const Json& value, proto::SubmitJobRequest* request, std::map<std::string, double>* amounts) {
+Status take(const std::string& field, const Json& value, proto::SubmitJobRequest* request,
+            std::map<std::string, double>* amounts) {
   if (field == "entrypoint") {
     if (!value.is_string()) return wrong(field, "a string", value);
     request->set_entrypoint(value.get<std::string>());
   } else if (field == "submission_id" || field == "job_id") {
     RT_ASSIGN(std::string id, text_of(field, value));
     // job_id is the old name of the other one.
-    if (!id.empty() && (field == "submission_id" || request->submission_id().empty())) request->set_submission_id(id);
+    if (!id.empty() && (field == "submission_id" || request->submission_id().empty()))
+      request->set_submission_id(id);
   } else if (field == "metadata") {
     RT_ASSIGN(auto metadata, texts_of(field, value));
     for (const auto& [name, text] : metadata) (*request->mutable_metadata())[name] = text;
@@ -78,7 +89,8 @@ Status take(const std::string& field, const Json& value, proto::SubmitJobRequest
   } else if (field == "entrypoint_label_selector") {
     RT_ASSIGN(auto selector, texts_of(field, value));
     RT_ASSIGN(*request->mutable_entrypoint_labels(), parse_label_selector(selector));
-  } else if (field == "entrypoint_num_cpus" || field == "entrypoint_num_gpus" || field == "entrypoint_memory" || field == "entrypoint_resources") {
+  } else if (field == "entrypoint_num_cpus" || field == "entrypoint_num_gpus" ||
+             field == "entrypoint_memory" || field == "entrypoint_resources") {
     return take_resources(field, value, amounts);
   } else {
     return make_error(Code::kInvalid, fmt::format("unexpected field '{}'", field.substr(0, 100)));
@@ -90,7 +102,8 @@ Status read(const Json& body, proto::SubmitJobRequest* request) {
   if (!body.is_object()) return wrong("the body", "an object", body);
   std::map<std::string, double> amounts;
   for (const auto& [field, value] : body.items()) RT_TRY(take(field, value, request, &amounts));
-  if (request->entrypoint().empty()) return make_error(Code::kInvalid, "entrypoint is missing: the command to run");
+  if (request->entrypoint().empty())
+    return make_error(Code::kInvalid, "entrypoint is missing: the command to run");
   RT_ASSIGN(ResourceSet resources, ResourceSet::from_map(amounts));
   if (!resources.empty()) resources.to_proto(request->mutable_entrypoint_resources());
   return {};
@@ -98,7 +111,8 @@ Status read(const Json& body, proto::SubmitJobRequest* request) {
 
 }  // namespace
 
-bool parse_job_request(const std::string& text, proto::SubmitJobRequest* request, JobRequestError* error) {
+bool parse_job_request(const std::string& text, proto::SubmitJobRequest* request,
+                       JobRequestError* error) {
   if (json_depth(text) > kMaxJsonDepth) {
     *error = {400, fmt::format("the body is nested more than {} deep", kMaxJsonDepth)};
     return false;

@@ -15,13 +15,19 @@ constexpr const char* kNodeIdLabel = "ray.io/node-id";
 
 Json amounts_json(const ResourceSet& resources) {
   Json::object_t json;
-  json.reserve(resources.all().size());      // and no look for equal names: a cluster has one of each node's own
-  for (const auto& [name, units] : resources.all()) json.emplace_back(name, static_cast<double>(units) / ResourceSet::kUnit);
+  json.reserve(
+      resources.all().size());  // and no look for equal names: a cluster has one of each node's own
+  for (const auto& [name, units] : resources.all())
+    json.emplace_back(name, static_cast<double>(units) / ResourceSet::kUnit);
   return json;
 }
-Json amounts_json(const proto::Resources& resources) { return amounts_json(ResourceSet::from_proto(resources)); }
+Json amounts_json(const proto::Resources& resources) {
+  return amounts_json(ResourceSet::from_proto(resources));
+}
 
-Json node_resources_json(const proto::Node& node) { return node.alive() ? amounts_json(node.total()) : Json::object(); }
+Json node_resources_json(const proto::Node& node) {
+  return node.alive() ? amounts_json(node.total()) : Json::object();
+}
 
 Json node_labels_json(const proto::Node& node, const std::string& node_id) {
   std::map<std::string_view, std::string_view> labels(node.labels().begin(), node.labels().end());
@@ -33,7 +39,9 @@ Json node_labels_json(const proto::Node& node, const std::string& node_id) {
   return json;
 }
 
-const std::string& node_name(const proto::Node& node) { return node.name().empty() ? node.ip() : node.name(); }
+const std::string& node_name(const proto::Node& node) {
+  return node.name().empty() ? node.ip() : node.name();
+}
 
 int metrics_port(const proto::Node& node) {
   auto label = node.labels().find(kMetricsPortLabel);
@@ -47,7 +55,8 @@ Json node_json(const proto::Node& node) {
                     {"NodeManagerAddress", node.ip()},
                     {"NodeManagerHostname", node.hostname()},
                     {"NodeManagerPort", node.port()},
-                    {"ObjectManagerPort", node.port()},       // one port is the front door of all of a node's processes
+                    {"ObjectManagerPort",
+                     node.port()},  // one port is the front door of all of a node's processes
                     {"ObjectStoreSocketName", node.object_store_socket()},
                     {"RayletSocketName", node.node_manager_socket()},
                     {"MetricsExportPort", metrics_port(node)},
@@ -62,12 +71,14 @@ Json node_json(const proto::Node& node) {
                     {"Labels", node_labels_json(node, node_id)}});
 }
 
-Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address, bool https) {
+Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address,
+                    bool https) {
   Json targets = Json::array();
   for (const auto& node : nodes) {
     if (!node.alive() || metrics_port(node) == 0) continue;
     bool bracketed = node.ip().find(':') != std::string::npos;
-    targets.push_back((bracketed ? "[" + node.ip() + "]:" : node.ip() + ":") + std::to_string(metrics_port(node)));
+    targets.push_back((bracketed ? "[" + node.ip() + "]:" : node.ip() + ":") +
+                      std::to_string(metrics_port(node)));
   }
   if (!head_http_address.empty()) targets.push_back(head_http_address);
   Json group = {{"labels", {{"job", "ray"}}}};

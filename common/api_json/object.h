@@ -1,5 +1,6 @@
-// Objects whose members are all known at once. Json's own initializer list makes an array of each pair, looks for each name among those before it, and copies what it has,
-// with all that hangs on it, whenever it grows: lists of thousands of rows would spend their time with that.
+// Objects whose members are all known at once. Json's own initializer list makes an array of each
+// pair, looks for each name among those before it, and copies what it has, with all that hangs on
+// it, whenever it grows: lists of thousands of rows would spend their time with that.
 #pragma once
 
 #include <cstddef>

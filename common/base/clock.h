@@ -1,4 +1,5 @@
-// Time as an argument. Steady time measures time-outs and durations; wall time stamps events for people.
+// Time as an argument. Steady time measures time-outs and durations; wall time stamps events for
+// people.
 #pragma once
 
 #include <cstdint>

@@ -105,7 +105,9 @@ uint32_t index_of(const ObjectId& id) {
   return index;
 }
 
-ObjectId handle_object_of(const ActorId& id) { return make_object_id(make_task_id(~uint64_t{0}, id), 1); }
+ObjectId handle_object_of(const ActorId& id) {
+  return make_object_id(make_task_id(~uint64_t{0}, id), 1);
+}
 
 WorkerId driver_worker_id(JobId job) {
   WorkerId id;

@@ -1,6 +1,6 @@
 // Identifiers: fixed-size byte strings with a type each, so that one is never passed for another.
-//   JobId 4 (little-endian counter) · ActorId 16 (12 unique + job) · TaskId 24 (8 unique + actor id;
-//   normal tasks: 12 x 0xff + job) · ObjectId 28 (task id + 4-byte little-endian index) ·
+//   JobId 4 (little-endian counter) · ActorId 16 (12 unique + job) · TaskId 24 (8 unique + actor
+//   id; normal tasks: 12 x 0xff + job) · ObjectId 28 (task id + 4-byte little-endian index) ·
 //   NodeId, WorkerId, ClusterId 28 (random; a driver's WorkerId is its job id + 24 x 0xff).
 // nil is all 0xff.
 #pragma once
@@ -51,7 +51,8 @@ class Id {
       return a.bytes_ == b.bytes_;
     } else {
       uint64_t difference = a.word(N - sizeof(uint64_t)) ^ b.word(N - sizeof(uint64_t));
-      for (size_t at = 0; at + sizeof(uint64_t) < N; at += sizeof(uint64_t)) difference |= a.word(at) ^ b.word(at);
+      for (size_t at = 0; at + sizeof(uint64_t) < N; at += sizeof(uint64_t))
+        difference |= a.word(at) ^ b.word(at);
       return difference == 0;
     }
   }
@@ -105,7 +106,8 @@ inline constexpr uint32_t kPutIndexBase = 100'000'000;
 ObjectId make_object_id(const TaskId& task, uint32_t index);
 TaskId task_of(const ObjectId& id);
 uint32_t index_of(const ObjectId& id);
-// The object that stands for an actor's handles in reference counting: 8 x 0xff + actor id + index 1.
+// The object that stands for an actor's handles in reference counting: 8 x 0xff + actor id +
+// index 1.
 ObjectId handle_object_of(const ActorId& id);
 WorkerId driver_worker_id(JobId job);
 

@@ -9,7 +9,8 @@ namespace rt {
 
 inline constexpr size_t kMaxJsonDepth = 100;
 
-// How many arrays and objects lie within each other at the deepest place; of what is no JSON at least as many as a parser would find.
+// How many arrays and objects lie within each other at the deepest place; of what is no JSON at
+// least as many as a parser would find.
 inline size_t json_depth(std::string_view text) {
   size_t depth = 0, deepest = 0;
   bool quoted = false;

@@ -51,17 +51,22 @@ std::string json_escaped(std::string_view text) {
 // The message as the value of a member.
 class EscapedMessage final : public spdlog::custom_flag_formatter {
  public:
-  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
     const std::string text = json_escaped({message.payload.data(), message.payload.size()});
     out.append(text.data(), text.data() + text.size());
   }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<EscapedMessage>(); }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<EscapedMessage>();
+  }
 };
 
 // One object a line.
 std::unique_ptr<spdlog::formatter> json_formatter(const std::string& component) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<EscapedMessage>('*').set_pattern(R"({"asctime":"%Y-%m-%d %H:%M:%S,%e","levelname":"%l","component":")" + json_escaped(component) + R"(","process":%P,"message":"%*"})");
+  formatter->add_flag<EscapedMessage>('*').set_pattern(
+      R"({"asctime":"%Y-%m-%d %H:%M:%S,%e","levelname":"%l","component":")" +
+      json_escaped(component) + R"(","process":%P,"message":"%*"})");
   return formatter;
 }
 
@@ -72,8 +77,8 @@ void init_log(const LogOptions& options) {
   std::string complaint;
   if (!options.file.empty()) {
     try {
-      sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(options.file, options.max_file_bytes,
-                                                                    options.max_files);
+      sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
+          options.file, options.max_file_bytes, options.max_files);
     } catch (const spdlog::spdlog_ex& e) {
       complaint = e.what();
     }
@@ -91,10 +96,13 @@ void init_log(const LogOptions& options) {
   made->set_error_handler([](const std::string&) {});
   logger() = std::move(made);
   g_level = static_cast<int>(options.level);
-  if (!complaint.empty()) RT_WARN("cannot log to {}: {}; logging to stderr", options.file, complaint);
+  if (!complaint.empty())
+    RT_WARN("cannot log to {}: {}; logging to stderr", options.file, complaint);
 }
 
-bool log_enabled(LogLevel level) { return static_cast<int>(level) >= g_level.load(std::memory_order_relaxed); }
+bool log_enabled(LogLevel level) {
+  return static_cast<int>(level) >= g_level.load(std::memory_order_relaxed);
+}
 
 void log_write(LogLevel level, std::string_view message) {
   logger()->log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));

@@ -12,14 +12,15 @@ namespace rt {
 enum class LogLevel : int { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
 
 struct LogOptions {
-  std::string component;                 // e.g. "head": shown in each line
-  std::string file;                      // empty: stderr
+  std::string component;  // e.g. "head": shown in each line
+  std::string file;       // empty: stderr
   LogLevel level = LogLevel::kInfo;
-  size_t max_file_bytes = 512u << 20;    // rotated beyond this
+  size_t max_file_bytes = 512u << 20;  // rotated beyond this
   int max_files = 5;
 };
 
-// Once, from main(). A log file that cannot be opened or written never ends the process: lines go to stderr instead.
+// Once, from main(). A log file that cannot be opened or written never ends the process: lines go
+// to stderr instead.
 void init_log(const LogOptions& options);
 bool log_enabled(LogLevel level);
 void log_write(LogLevel level, std::string_view message);

@@ -11,7 +11,8 @@
 namespace rt {
 
 // Of a worker's stdout or stderr. `pid`: its number, or what stands for it until it is known.
-inline std::string worker_log_name(std::string_view worker_hex, std::string_view pid, bool is_stderr) {
+inline std::string worker_log_name(std::string_view worker_hex, std::string_view pid,
+                                   bool is_stderr) {
   return fmt::format("worker-{}-ffffffff-{}.{}", worker_hex, pid, is_stderr ? "err" : "out");
 }
 
@@ -25,25 +26,34 @@ inline int64_t worker_log_pid(std::string_view name) {
 }
 
 // Of a submitted job's entrypoint.
-inline std::string job_log_name(std::string_view submission_id) { return fmt::format("job-driver-{}.log", submission_id); }
+inline std::string job_log_name(std::string_view submission_id) {
+  return fmt::format("job-driver-{}.log", submission_id);
+}
 
 // The submitted job whose log it is; empty: it is none.
 inline std::string_view job_of_log(std::string_view name) {
   constexpr std::string_view kPrefix = "job-driver-", kSuffix = ".log";
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) || name.size() < kPrefix.size() + kSuffix.size()) return {};
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) ||
+      name.size() < kPrefix.size() + kSuffix.size())
+    return {};
   return name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
 }
 
 // What NAME.1, NAME.2, ... were called before they were rotated; empty: it was not.
 inline std::string_view rotated_from(std::string_view name) {
   size_t digits = name.find_last_not_of("0123456789");
-  if (digits == std::string_view::npos || digits + 1 == name.size() || name[digits] != '.') return {};
+  if (digits == std::string_view::npos || digits + 1 == name.size() || name[digits] != '.')
+    return {};
   return name.substr(0, digits);
 }
 
-// In place of what rotation has removed. `inside`: something was read before it, which may have ended within a line.
+// In place of what rotation has removed. `inside`: something was read before it, which may have
+// ended within a line.
 inline std::string removed_note(int64_t bytes, bool inside) {
-  return fmt::format("{}[{} bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and RAY_ROTATION_BACKUP_COUNT say how much is kept]\n", inside ? "\n" : "", bytes);
+  return fmt::format(
+      "{}[{} bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and "
+      "RAY_ROTATION_BACKUP_COUNT say how much is kept]\n",
+      inside ? "\n" : "", bytes);
 }
 
 }  // namespace rt

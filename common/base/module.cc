@@ -12,7 +12,8 @@ namespace {
 std::filesystem::path own_directory() {
   Dl_info info{};
   std::filesystem::path own;
-  if (dladdr(reinterpret_cast<const void*>(&own_directory), &info) != 0 && info.dli_fname) own = info.dli_fname;
+  if (dladdr(reinterpret_cast<const void*>(&own_directory), &info) != 0 && info.dli_fname)
+    own = info.dli_fname;
   std::error_code ignored;
   if (!own.is_absolute()) own = std::filesystem::read_symlink("/proc/self/exe", ignored);
   if (auto real = std::filesystem::canonical(own, ignored); !ignored) own = real;

@@ -24,12 +24,17 @@ std::string amount(double value) {
   return text;
 }
 
-std::string local_time(int64_t wall_ms) { return wall_ms <= 0 ? "" : fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<std::time_t>(wall_ms / 1000))); }
+std::string local_time(int64_t wall_ms) {
+  return wall_ms <= 0 ? ""
+                      : fmt::format("{:%Y-%m-%d %H:%M:%S}",
+                                    fmt::localtime(static_cast<std::time_t>(wall_ms / 1000)));
+}
 
 std::string shortened(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   const size_t half = most / 2;
-  return fmt::format("{}\n[... {} bytes left out ...]\n{}", text.substr(0, half), text.size() - 2 * half, text.substr(text.size() - half));
+  return fmt::format("{}\n[... {} bytes left out ...]\n{}", text.substr(0, half),
+                     text.size() - 2 * half, text.substr(text.size() - half));
 }
 
 }  // namespace rt

@@ -13,7 +13,8 @@ std::string binary_bytes(double bytes);
 std::string amount(double value);
 // 2024-01-31 12:34:56; empty for 0.
 std::string local_time(int64_t wall_ms);
-// Of a text that is longer than `most` bytes its beginning and its end, with a line between them that says how much is left out.
+// Of a text that is longer than `most` bytes its beginning and its end, with a line between them
+// that says how much is left out.
 std::string shortened(std::string_view text, size_t most);
 
 }  // namespace rt

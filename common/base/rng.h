@@ -18,7 +18,9 @@ class Rng {
     return z ^ (z >> 31);
   }
   // Uniform in [0, bound); bound > 0.
-  uint64_t below(uint64_t bound) { return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64); }
+  uint64_t below(uint64_t bound) {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+  }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   bool chance(double probability) { return uniform() < probability; }
 

@@ -1,4 +1,5 @@
-// Counters that processes of this host keep for another one, which reads them when they are gone: how much a process had done when it was killed, nobody can ask it.
+// Counters that processes of this host keep for another one, which reads them when they are gone:
+// how much a process had done when it was killed, nobody can ask it.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,8 @@ class SharedCounter {
   std::shared_ptr<std::atomic<int64_t>> at_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
-// All of them: memory without a file, a cache line for each. What they say is the word of other processes.
+// All of them: memory without a file, a cache line for each. What they say is the word of other
+// processes.
 class SharedCounters {
  public:
   static constexpr int kCounters = 16384;
@@ -49,8 +51,8 @@ class SharedCounters {
 
   Fd fd_;
   std::atomic<int64_t>* memory_;
-  int begun_ = 0;                   // numbers from here on were never taken
-  std::vector<int> free_;           // below that; the last one given back goes first: its page is there
+  int begun_ = 0;          // numbers from here on were never taken
+  std::vector<int> free_;  // below that; the last one given back goes first: its page is there
 };
 
 }  // namespace rt

@@ -8,12 +8,34 @@
 namespace rt {
 
 std::string_view code_name(Code code) {
-  static constexpr std::string_view kNames[] = {
-      "ok", "invalid", "not found", "already exists", "timeout", "unavailable", "unauthenticated",
-      "wrong version", "wrong cluster", "protocol error", "object store full", "out of disk",
-      "object lost", "owner died", "worker crashed", "node died", "actor died", "actor unavailable",
-      "cancelled", "I/O error", "internal error", "unsupported", "limit reached", "out of memory",
-      "unschedulable", "local node died", "runtime environment failed", "reconstruction failed"};
+  static constexpr std::string_view kNames[] = {"ok",
+                                                "invalid",
+                                                "not found",
+                                                "already exists",
+                                                "timeout",
+                                                "unavailable",
+                                                "unauthenticated",
+                                                "wrong version",
+                                                "wrong cluster",
+                                                "protocol error",
+                                                "object store full",
+                                                "out of disk",
+                                                "object lost",
+                                                "owner died",
+                                                "worker crashed",
+                                                "node died",
+                                                "actor died",
+                                                "actor unavailable",
+                                                "cancelled",
+                                                "I/O error",
+                                                "internal error",
+                                                "unsupported",
+                                                "limit reached",
+                                                "out of memory",
+                                                "unschedulable",
+                                                "local node died",
+                                                "runtime environment failed",
+                                                "reconstruction failed"};
   auto index = static_cast<size_t>(code);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }

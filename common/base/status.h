@@ -1,4 +1,5 @@
-// Errors as values. Result<T> carries a T or an Error with a code and one message a user can act on.
+// Errors as values. Result<T> carries a T or an Error with a code and one message a user can act
+// on.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -11,15 +12,15 @@ namespace rt {
 // Codes travel on the wire (proto RpcError.code): append, never renumber.
 enum class Code : int {
   kOk = 0,
-  kInvalid = 1,            // the caller's input is wrong
+  kInvalid = 1,  // the caller's input is wrong
   kNotFound = 2,
   kAlreadyExists = 3,
   kTimeout = 4,
-  kUnavailable = 5,        // peer unreachable or connection lost: may work later
-  kUnauthenticated = 6,    // token missing or wrong
-  kWrongVersion = 7,       // other protocol version
+  kUnavailable = 5,      // peer unreachable or connection lost: may work later
+  kUnauthenticated = 6,  // token missing or wrong
+  kWrongVersion = 7,     // other protocol version
   kWrongCluster = 8,
-  kProtocol = 9,           // malformed or oversized frame
+  kProtocol = 9,  // malformed or oversized frame
   kObjectStoreFull = 10,
   kOutOfDisk = 11,
   kObjectLost = 12,
@@ -29,15 +30,15 @@ enum class Code : int {
   kActorDied = 16,
   kActorUnavailable = 17,
   kCancelled = 18,
-  kIo = 19,                // the operating system refused: message holds what and why
+  kIo = 19,  // the operating system refused: message holds what and why
   kInternal = 20,
   kUnsupported = 21,
-  kResourceExhausted = 22, // a named bound of ours was reached
+  kResourceExhausted = 22,  // a named bound of ours was reached
   kOutOfMemory = 23,
   kUnschedulable = 24,
-  kLocalNodeDied = 25,     // the node-manager of the process that asked is gone
-  kRuntimeEnvSetup = 26,   // a runtime environment could not be made
-  kReconstructionFailed = 27, // a lost object cannot be computed again
+  kLocalNodeDied = 25,         // the node-manager of the process that asked is gone
+  kRuntimeEnvSetup = 26,       // a runtime environment could not be made
+  kReconstructionFailed = 27,  // a lost object cannot be computed again
 };
 
 std::string_view code_name(Code code);
@@ -51,7 +52,8 @@ struct Error {
 };
 
 // boost::system::result<T, Error>::value() on an error ends here: a bug of ours, not of the world.
-[[noreturn]] void throw_exception_from_error(const Error& error, const boost::source_location& where);
+[[noreturn]] void throw_exception_from_error(const Error& error,
+                                             const boost::source_location& where);
 
 template <class T>
 using Result = boost::system::result<T, Error>;
@@ -64,24 +66,25 @@ Error errno_error(std::string_view what, int errnum);
 }  // namespace rt
 
 // Return the error of `expr` (a Result or Status) to the caller.
-#define RT_TRY(expr)                                     \
-  do {                                                   \
-    auto rt_try_result = (expr);                         \
+#define RT_TRY(expr)                                             \
+  do {                                                           \
+    auto rt_try_result = (expr);                                 \
     if (!rt_try_result) return std::move(rt_try_result).error(); \
   } while (0)
 #define RT_CONCAT_(a, b) a##b
 #define RT_CONCAT(a, b) RT_CONCAT_(a, b)
 // RT_ASSIGN(auto x, expr): x = *expr, or return its error.
 #define RT_ASSIGN(decl, expr) RT_ASSIGN_(decl, expr, RT_CONCAT(rt_res_, __LINE__))
-#define RT_ASSIGN_(decl, expr, tmp)               \
-  auto tmp = (expr);                              \
-  if (!tmp) return std::move(tmp).error();        \
+#define RT_ASSIGN_(decl, expr, tmp)        \
+  auto tmp = (expr);                       \
+  if (!tmp) return std::move(tmp).error(); \
   decl = std::move(*tmp)
 
 // Our own bugs: always on, prints and aborts. Never for input from peers, users or the system.
-#define RT_CHECK(cond)                                               \
-  do {                                                               \
-    if (!(cond)) [[unlikely]] ::rt::check_failed(#cond, __FILE__, __LINE__); \
+#define RT_CHECK(cond)                               \
+  do {                                               \
+    if (!(cond)) [[unlikely]]                        \
+      ::rt::check_failed(#cond, __FILE__, __LINE__); \
   } while (0)
 
 namespace rt {

@@ -7,9 +7,13 @@
 namespace rt {
 
 Status check_token_bytes(std::string_view token, const std::string& source) {
-  const bool control = std::any_of(token.begin(), token.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  const bool control = std::any_of(token.begin(), token.end(),
+                                   [](unsigned char c) { return c < 0x20 || c == 0x7f; });
   if (!control && valid_utf8(token) == token) return {};
-  return make_error(Code::kInvalid, source + " holds bytes that no token has (control characters, or what is not UTF-8): `rayctl get-auth-token` on the head's machine prints the token");
+  return make_error(Code::kInvalid,
+                    source +
+                        " holds bytes that no token has (control characters, or what is not "
+                        "UTF-8): `rayctl get-auth-token` on the head's machine prints the token");
 }
 
 }  // namespace rt

@@ -5,29 +5,38 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-// Bytes of the character at the front: 0 when there is none, negative when as many are the beginning of one that the text ends in.
+// Bytes of the character at the front: 0 when there is none, negative when as many are the
+// beginning of one that the text ends in.
 int character(std::string_view text) {
   auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned char first = at(0);
   if (first < 0x80) return 1;
-  int size = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  int size = first >= 0xc2 && first < 0xe0   ? 2
+             : first >= 0xe0 && first < 0xf0 ? 3
+             : first >= 0xf0 && first < 0xf5 ? 4
+                                             : 0;
   for (int i = 1; i < size; ++i) {
     if (static_cast<size_t>(i) == text.size()) return -i;
     unsigned char low = 0x80, high = 0xbf;
-    if (i == 1 && first == 0xe0) low = 0xa0;      // no longer forms than needed
-    if (i == 1 && first == 0xed) high = 0x9f;     // no surrogates
+    if (i == 1 && first == 0xe0) low = 0xa0;   // no longer forms than needed
+    if (i == 1 && first == 0xed) high = 0x9f;  // no surrogates
     if (i == 1 && first == 0xf0) low = 0x90;
-    if (i == 1 && first == 0xf4) high = 0x8f;     // nothing beyond U+10FFFF
+    if (i == 1 && first == 0xf4) high = 0x8f;  // nothing beyond U+10FFFF
     if (at(i) < low || at(i) > high) return 0;
   }
   return size;
 }
 
-// Bytes of a character that changes the direction of what follows: U+202A to U+202E, U+2066 to U+2069. 0: it begins with none.
+// Bytes of a character that changes the direction of what follows: U+202A to U+202E, U+2066 to
+// U+2069. 0: it begins with none.
 size_t bidirectional(std::string_view text) {
   if (text.size() < 3 || text[0] != '\xe2') return 0;
-  const auto second = static_cast<unsigned char>(text[1]), third = static_cast<unsigned char>(text[2]);
-  return (second == 0x80 && third >= 0xaa && third <= 0xae) || (second == 0x81 && third >= 0xa6 && third <= 0xa9) ? 3 : 0;
+  const auto second = static_cast<unsigned char>(text[1]),
+             third = static_cast<unsigned char>(text[2]);
+  return (second == 0x80 && third >= 0xaa && third <= 0xae) ||
+                 (second == 0x81 && third >= 0xa6 && third <= 0xa9)
+             ? 3
+             : 0;
 }
 
 }  // namespace
@@ -55,10 +64,13 @@ std::string printable(std::string_view text, bool lines) {
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     // U+0080 to U+009F are control characters, too.
-    const bool second = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    const bool second =
+        byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
     const auto control = second ? static_cast<unsigned char>(text[++i]) : byte;
     if (const size_t size = bidirectional(text.substr(i)); size != 0) {
-      const auto code = static_cast<unsigned>(((byte & 0x0f) << 12) | ((static_cast<unsigned char>(text[i + 1]) & 0x3f) << 6) | (static_cast<unsigned char>(text[i + 2]) & 0x3f));
+      const auto code = static_cast<unsigned>(
+          ((byte & 0x0f) << 12) | ((static_cast<unsigned char>(text[i + 1]) & 0x3f) << 6) |
+          (static_cast<unsigned char>(text[i + 2]) & 0x3f));
       out += "\\u";
       for (int shift = 12; shift >= 0; shift -= 4) out += kHex[(code >> shift) & 15];
       i += size - 1;

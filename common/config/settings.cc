@@ -12,8 +12,10 @@
 namespace rt {
 namespace {
 
-// Bounds of ranges in settings.def: small enough that milliseconds become microseconds, and counts an int, without overflow.
-constexpr int64_t kYearMs = 31'536'000'000, kHourUs = 3'600'000'000, kMaxBytes = 100'000'000'000'000, kMaxCount = 1'000'000'000;
+// Bounds of ranges in settings.def: small enough that milliseconds become microseconds, and counts
+// an int, without overflow.
+constexpr int64_t kYearMs = 31'536'000'000, kHourUs = 3'600'000'000,
+                  kMaxBytes = 100'000'000'000'000, kMaxCount = 1'000'000'000;
 
 // Smallest and largest value; none of booleans and texts.
 template <class T>
@@ -26,7 +28,8 @@ bool parse(const std::string& text, Range<int64_t> range, int64_t& out) {
   int64_t value = 0;
   const char* end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < range.smallest || value > range.largest) return false;
+  if (error != std::errc() || stop != end || value < range.smallest || value > range.largest)
+    return false;
   out = value;
   return true;
 }
@@ -35,7 +38,9 @@ bool parse(const std::string& text, Range<double> range, double& out) {
   double value = 0;
   const char* end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value) || value < range.smallest || value > range.largest) return false;
+  if (error != std::errc() || stop != end || !std::isfinite(value) || value < range.smallest ||
+      value > range.largest)
+    return false;
   out = value;
   return true;
 }
@@ -61,8 +66,12 @@ Range<T> range_of([[maybe_unused]] int64_t smallest, [[maybe_unused]] int64_t la
   }
 }
 
-std::string text_of(Range<int64_t> range) { return fmt::format("{} to {}", range.smallest, range.largest); }
-std::string text_of(Range<double> range) { return fmt::format("{} to {}", range.smallest, range.largest); }
+std::string text_of(Range<int64_t> range) {
+  return fmt::format("{} to {}", range.smallest, range.largest);
+}
+std::string text_of(Range<double> range) {
+  return fmt::format("{} to {}", range.smallest, range.largest);
+}
 std::string text_of(Range<bool>) { return ""; }
 std::string text_of(const Range<std::string>&) { return ""; }
 
@@ -76,7 +85,9 @@ std::string text_of(double value) { return fmt::format("{}", value); }
 std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(const std::string& value) { return value; }
 
-bool is_log_level(const std::string& text) { return text == "debug" || text == "info" || text == "warning" || text == "error"; }
+bool is_log_level(const std::string& text) {
+  return text == "debug" || text == "info" || text == "warning" || text == "error";
+}
 
 std::string with_underscores(std::string name) {
   for (char& c : name) {
@@ -90,17 +101,21 @@ Error rejected(const std::string& source, const std::string& text, const std::st
 }
 
 // `source` names where the text came from, in the words its author would look for.
-Status assign_own(Settings& settings, const std::string& name, const std::string& text, const std::string& source) {
-#define RT_SETTING(type, field, default_value, smallest, largest, unit, meaning)                                      \
-  if (name == #field) {                                                                                               \
-    auto range = range_of<decltype(settings.field)>(smallest, largest);                                               \
-    if (parse(text, range, settings.field)) return {};                                                                \
-    return rejected(source, text, accepts(range) + ((unit)[0] ? " (" unit ")" : ""));                                 \
+Status assign_own(Settings& settings, const std::string& name, const std::string& text,
+                  const std::string& source) {
+#define RT_SETTING(type, field, default_value, smallest, largest, unit, meaning)      \
+  if (name == #field) {                                                               \
+    auto range = range_of<decltype(settings.field)>(smallest, largest);               \
+    if (parse(text, range, settings.field)) return {};                                \
+    return rejected(source, text, accepts(range) + ((unit)[0] ? " (" unit ")" : "")); \
   }
-  if (name == "log_level" && !is_log_level(text)) return rejected(source, text, "debug, info, warning or error");
+  if (name == "log_level" && !is_log_level(text))
+    return rejected(source, text, "debug, info, warning or error");
 #include "common/config/settings.def"
 #undef RT_SETTING
-  return make_error(Code::kInvalid, fmt::format("{}: there is no setting '{}' (docs/configuration.md lists them)", source, name));
+  return make_error(
+      Code::kInvalid,
+      fmt::format("{}: there is no setting '{}' (docs/configuration.md lists them)", source, name));
 }
 
 const RayName* find_ray_name(const std::string& name) {
@@ -111,20 +126,24 @@ const RayName* find_ray_name(const std::string& name) {
 }
 
 // The value of one of Ray's names in our unit.
-Result<std::string> converted(const RayName& name, const std::string& text, const std::string& source) {
+Result<std::string> converted(const RayName& name, const std::string& text,
+                              const std::string& source) {
   double value = 0;
   const char* end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || !(std::abs(value) < static_cast<double>(kMaxBytes))) return rejected(source, text, "a number");
+  if (error != std::errc() || stop != end || !(std::abs(value) < static_cast<double>(kMaxBytes)))
+    return rejected(source, text, "a number");
   return std::to_string(std::llround(value * static_cast<double>(name.factor)));
 }
 
-Status assign(Settings& settings, const std::string& name, const std::string& text, const std::string& source) {
+Status assign(Settings& settings, const std::string& name, const std::string& text,
+              const std::string& source) {
   const RayName* theirs = find_ray_name(name);
   if (!theirs) return assign_own(settings, name, text, source);
   if (theirs->ours.empty()) return {};
   RT_ASSIGN(std::string value, converted(*theirs, text, source));
-  return assign_own(settings, theirs->ours, value, fmt::format("{} (here {})", source, theirs->ours));
+  return assign_own(settings, theirs->ours, value,
+                    fmt::format("{} (here {})", source, theirs->ours));
 }
 
 // Out parameter: a Result<json> is ambiguous, since json converts from everything.
@@ -132,10 +151,17 @@ Status read_json(const std::string& path, nlohmann::json& json) {
   std::ifstream file(path);
   std::stringstream content;
   content << file.rdbuf();
-  if (!file || content.bad()) return make_error(Code::kInvalid, fmt::format("cannot read the config file {}: it does not exist or is not readable", path));
-  json = nlohmann::json::parse(content.str(), nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
-  if (json.is_discarded()) return make_error(Code::kInvalid, fmt::format("config file {} is not valid JSON", path));
-  if (!json.is_object()) return make_error(Code::kInvalid, fmt::format("config file {} must hold one JSON object of settings", path));
+  if (!file || content.bad())
+    return make_error(
+        Code::kInvalid,
+        fmt::format("cannot read the config file {}: it does not exist or is not readable", path));
+  json = nlohmann::json::parse(content.str(), nullptr, /*allow_exceptions=*/false,
+                               /*ignore_comments=*/true);
+  if (json.is_discarded())
+    return make_error(Code::kInvalid, fmt::format("config file {} is not valid JSON", path));
+  if (!json.is_object())
+    return make_error(Code::kInvalid,
+                      fmt::format("config file {} must hold one JSON object of settings", path));
   return {};
 }
 
@@ -144,8 +170,11 @@ Status apply_file(Settings& settings, const std::string& path) {
   RT_TRY(read_json(path, json));
   for (const auto& [name, value] : json.items()) {
     std::string source = fmt::format("'{}' in config file {}", name, path);
-    if (value.is_structured() || value.is_null()) return make_error(Code::kInvalid, source + ": a setting is a number, true, false or a string");
-    RT_TRY(assign(settings, name, value.is_string() ? value.get<std::string>() : value.dump(), source));
+    if (value.is_structured() || value.is_null())
+      return make_error(Code::kInvalid,
+                        source + ": a setting is a number, true, false or a string");
+    RT_TRY(assign(settings, name, value.is_string() ? value.get<std::string>() : value.dump(),
+                  source));
   }
   return {};
 }
@@ -156,7 +185,13 @@ const std::vector<SettingInfo>& setting_table() {
   static const Settings defaults;
   static const std::vector<SettingInfo> table = {
 #define RT_SETTING(type, name, default_value, smallest, largest, unit, meaning) \
-  {#name, #type, text_of(defaults.name), text_of(range_of<decltype(defaults.name)>(smallest, largest)), unit, meaning, "RAY_" #name},
+  {#name,                                                                       \
+   #type,                                                                       \
+   text_of(defaults.name),                                                      \
+   text_of(range_of<decltype(defaults.name)>(smallest, largest)),               \
+   unit,                                                                        \
+   meaning,                                                                     \
+   "RAY_" #name},
 #include "common/config/settings.def"
 #undef RT_SETTING
   };
@@ -174,7 +209,8 @@ const std::vector<RayName>& ray_name_table() {
   return table;
 }
 
-Result<std::map<std::string, std::string>> translate_ray_names(const std::map<std::string, std::string>& given, std::vector<std::string>* ignored) {
+Result<std::map<std::string, std::string>> translate_ray_names(
+    const std::map<std::string, std::string>& given, std::vector<std::string>* ignored) {
   std::map<std::string, std::string> ours;
   for (const auto& [name, text] : given) {
     if (!find_ray_name(with_underscores(name))) ours[with_underscores(name)] = text;
@@ -196,15 +232,18 @@ Status assign_setting(Settings& settings, const std::string& name, const std::st
   return assign(settings, with_underscores(name), text, "setting " + name);
 }
 
-Result<Settings> load_settings(const std::string& json_path, const std::map<std::string, std::string>& flags) {
+Result<Settings> load_settings(const std::string& json_path,
+                               const std::map<std::string, std::string>& flags) {
   Settings settings;
   if (!json_path.empty()) RT_TRY(apply_file(settings, json_path));
   for (const RayName& theirs : ray_name_table()) {
     const std::string variable = "RAY_" + theirs.name;
-    if (const char* text = std::getenv(variable.c_str())) RT_TRY(assign(settings, theirs.name, text, "environment variable " + variable));
+    if (const char* text = std::getenv(variable.c_str()))
+      RT_TRY(assign(settings, theirs.name, text, "environment variable " + variable));
   }
   for (const SettingInfo& info : setting_table()) {
-    if (const char* text = std::getenv(info.environment.c_str())) RT_TRY(assign(settings, info.name, text, "environment variable " + info.environment));
+    if (const char* text = std::getenv(info.environment.c_str()))
+      RT_TRY(assign(settings, info.name, text, "environment variable " + info.environment));
   }
   for (const auto& [name, text] : flags) {
     std::string flag = "--" + name;

@@ -23,23 +23,27 @@ std::string flag_of(std::string setting) {
 
 Result<bool> parse_flags(int argc, char** argv, const po::options_description& own, Flags& flags) {
   po::options_description shared("of every daemon");
-  shared.add_options()("help,h", "this text")
-      ("config", po::value(&flags.config), "JSON file with settings")
-      ("session-dir", po::value(&flags.session_dir), "session directory; logs go to DIR/logs")
-      ("log-file", po::value(&flags.log_file), "log here instead")
-      ("lifeline-fd", po::value(&flags.lifeline_fd), "end when this descriptor reaches end of file")
-      ("token-file", po::value(&flags.token_file), "file with the cluster token (default: $RAY_AUTH_TOKEN)");
+  shared.add_options()("help,h", "this text")("config", po::value(&flags.config),
+                                              "JSON file with settings")(
+      "session-dir", po::value(&flags.session_dir), "session directory; logs go to DIR/logs")(
+      "log-file", po::value(&flags.log_file), "log here instead")(
+      "lifeline-fd", po::value(&flags.lifeline_fd), "end when this descriptor reaches end of file")(
+      "token-file", po::value(&flags.token_file),
+      "file with the cluster token (default: $RAY_AUTH_TOKEN)");
   po::options_description settings("settings");
   std::map<std::string, std::string> texts;
   for (const SettingInfo& info : setting_table()) {
-    settings.add_options()(flag_of(info.name).c_str(), po::value(&texts[info.name]), fmt::format("{} ({}, default {})", info.meaning, info.unit, info.default_value).c_str());
+    settings.add_options()(
+        flag_of(info.name).c_str(), po::value(&texts[info.name]),
+        fmt::format("{} ({}, default {})", info.meaning, info.unit, info.default_value).c_str());
   }
   po::options_description all;
   all.add(own).add(shared).add(settings);
   po::variables_map given;
   try {
     int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(argc, argv).options(all).positional({}).style(style).run(), given);
+    po::store(po::command_line_parser(argc, argv).options(all).positional({}).style(style).run(),
+              given);
     po::notify(given);
   } catch (const po::error& error) {
     return make_error(Code::kInvalid, fmt::format("{} (see --help)", error.what()));
@@ -62,17 +66,22 @@ Result<std::string> read_token(const Flags& flags) {
       RT_TRY(check_token_bytes(token, "RAY_AUTH_TOKEN"));
       return token;
     }
-    return make_error(Code::kInvalid, "there is no cluster token: give --token-file FILE or RAY_AUTH_TOKEN, or RAY_AUTH_MODE=disabled to let everyone in");
+    return make_error(Code::kInvalid,
+                      "there is no cluster token: give --token-file FILE or RAY_AUTH_TOKEN, or "
+                      "RAY_AUTH_MODE=disabled to let everyone in");
   }
   std::ifstream file(flags.token_file);
   std::string token;
-  if (!(file >> token)) return make_error(Code::kInvalid, fmt::format("--token-file {}: cannot be read or is empty", flags.token_file));
+  if (!(file >> token))
+    return make_error(Code::kInvalid,
+                      fmt::format("--token-file {}: cannot be read or is empty", flags.token_file));
   RT_TRY(check_token_bytes(token, "--token-file " + flags.token_file));
   return token;
 }
 
 Status check_port(int port) {
-  if (port < 0 || port > 65535) return make_error(Code::kInvalid, fmt::format("--port {}: 0 (any free port) to 65535", port));
+  if (port < 0 || port > 65535)
+    return make_error(Code::kInvalid, fmt::format("--port {}: 0 (any free port) to 65535", port));
   return {};
 }
 

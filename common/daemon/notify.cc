@@ -45,12 +45,15 @@ Notifier::Notifier() : socket_(environment("NOTIFY_SOCKET")), keep_alive_us_(wat
 }
 
 void Notifier::ready(const std::string& text) const {
-  if (!send(text.empty() ? "READY=1" : "READY=1\n" + status_line(text), 0)) RT_WARN("cannot tell {} that this is ready: {}", socket_, std::strerror(errno));
+  if (!send(text.empty() ? "READY=1" : "READY=1\n" + status_line(text), 0))
+    RT_WARN("cannot tell {} that this is ready: {}", socket_, std::strerror(errno));
 }
 
 void Notifier::status(const std::string& text) const { send(status_line(text), MSG_DONTWAIT); }
 
-void Notifier::stopping(const std::string& why) const { send("STOPPING=1\n" + status_line(why), MSG_DONTWAIT); }
+void Notifier::stopping(const std::string& why) const {
+  send("STOPPING=1\n" + status_line(why), MSG_DONTWAIT);
+}
 
 void Notifier::alive() const { send("WATCHDOG=1", MSG_DONTWAIT); }
 
@@ -63,10 +66,11 @@ bool Notifier::send(const std::string& message, int flags) const {
     return false;
   }
   std::memcpy(address.sun_path, socket_.data(), socket_.size());
-  if (address.sun_path[0] == '@') address.sun_path[0] = 0;   // an abstract name
+  if (address.sun_path[0] == '@') address.sun_path[0] = 0;  // an abstract name
   Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-  return ::sendto(fd.get(), message.data(), message.size(), flags | MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), size) >= 0;
+  return ::sendto(fd.get(), message.data(), message.size(), flags | MSG_NOSIGNAL,
+                  reinterpret_cast<sockaddr*>(&address), size) >= 0;
 }
 
 KeepAlive::KeepAlive(net::Loop& loop, const Notifier& notifier) : loop_(loop), notifier_(notifier) {

@@ -12,7 +12,7 @@
 namespace rt::daemon {
 namespace {
 
-bool g_logs_to_file = false;   // as process-wide as the log
+bool g_logs_to_file = false;  // as process-wide as the log
 
 }  // namespace
 
@@ -21,27 +21,30 @@ void start_log(const Flags& flags, const Settings& settings, const std::string& 
   log.component = component;
   log.level = parse_log_level(settings.log_level, LogLevel::kInfo);
   log.file = flags.log_file;
-  if (log.file.empty() && !flags.session_dir.empty()) log.file = fmt::format("{}/logs/{}.log", flags.session_dir, component);
+  if (log.file.empty() && !flags.session_dir.empty())
+    log.file = fmt::format("{}/logs/{}.log", flags.session_dir, component);
   log.max_file_bytes = static_cast<size_t>(settings.log_rotation_bytes);
   init_log(log);
   g_logs_to_file = !log.file.empty();
 }
 
-EndWatch::EndWatch(net::AsioLoop& loop, int lifeline_fd, std::function<void(const std::string& why)> end) {
-  loop.on_signals({SIGTERM, SIGINT}, [end](int signal) { end(fmt::format("received signal {}", signal)); });
+EndWatch::EndWatch(net::AsioLoop& loop, int lifeline_fd,
+                   std::function<void(const std::string& why)> end) {
+  loop.on_signals({SIGTERM, SIGINT},
+                  [end](int signal) { end(fmt::format("received signal {}", signal)); });
   if (lifeline_fd < 0) return;
   lifeline_ = loop.watch_readable(lifeline_fd, [this, &loop, lifeline_fd, end] {
     char ignored[256];
     ssize_t n = ::read(lifeline_fd, ignored, sizeof(ignored));
     if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
-    loop.post([this] { lifeline_.reset(); });   // not from inside its own callback
+    loop.post([this] { lifeline_.reset(); });  // not from inside its own callback
     end("the process this cluster belongs to ended");
   });
 }
 
 void ignore_signals() {
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);   // a file size limit is an error of the write, like a full disk
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, like a full disk
 }
 
 int exit_code_of(const Error& error) {

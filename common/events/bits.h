@@ -1,7 +1,8 @@
 // Columns of numbers that are near each other: each in as many bits as the span of its block needs.
 //
-// A column of a block: u8 width in bits (0 to 64), the smallest number as a varint, then what each is above it: one after the other from the lowest bit of u64 words on.
-// What is left of the last word is zero.
+// A column of a block: u8 width in bits (0 to 64), the smallest number as a varint, then what each
+// is above it: one after the other from the lowest bit of u64 words on. What is left of the last
+// word is zero.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +16,13 @@
 
 namespace rt::events {
 
-inline constexpr size_t kBlock = 128;      // numbers of a column, but in the last block
+inline constexpr size_t kBlock = 128;  // numbers of a column, but in the last block
 
 // At most kBlock, and not none.
 inline void put_column(std::string& out, std::span<const uint64_t> numbers) {
   uint64_t least = numbers[0], most = numbers[0], different = 0;
-  for (uint64_t number : numbers) different |= number ^ least;      // most columns of most blocks are one number, over and over
+  for (uint64_t number : numbers)
+    different |= number ^ least;  // most columns of most blocks are one number, over and over
   if (different) {
     for (uint64_t number : numbers) {
       least = std::min(least, number);

@@ -13,7 +13,8 @@ using events::put_string;
 using events::Reader;
 
 constexpr uint32_t kVersion = 2, kShortVersion = 1, kCppFlag = 2;
-// Tasks of one owner go to several workers: what lies between two of a batch is mostly with the others, at about the same time.
+// Tasks of one owner go to several workers: what lies between two of a batch is mostly with the
+// others, at about the same time.
 constexpr uint64_t kNear = 4096;
 constexpr size_t kMaxRanges = 256, kMostTried = 2 * kMaxRanges, kRangeBytes = 16;
 constexpr size_t kMaxGroups = 512;
@@ -31,7 +32,8 @@ void put_group(std::string& out, const TaskDigest::Group& group) {
 }
 
 bool alike(const TaskDigest::Group& a, const TaskDigest::Group& b) {
-  return a.name == b.name && a.function == b.function && a.error == b.error && a.kind == b.kind && a.attempt == b.attempt && a.actor == b.actor && a.job == b.job;
+  return a.name == b.name && a.function == b.function && a.error == b.error && a.kind == b.kind &&
+         a.attempt == b.attempt && a.actor == b.actor && a.job == b.job;
 }
 
 // Those of a batch's strings that a digest uses.
@@ -54,7 +56,9 @@ class UsedStrings {
 
 // Makes one of two that are near each other.
 bool extend(TaskDigest::Range* range, const TaskDigest::Range& by) {
-  if (by.first > range->last ? by.first - range->last > kNear : range->first > by.last && range->first - by.last > kNear) return false;
+  if (by.first > range->last ? by.first - range->last > kNear
+                             : range->first > by.last && range->first - by.last > kNear)
+    return false;
   range->first = std::min(range->first, by.first);
   range->last = std::max(range->last, by.last);
   return true;
@@ -71,7 +75,7 @@ void put_ranges(std::string& out, const std::vector<TaskDigest::Range>& ranges) 
 std::vector<TaskDigest::Range> get_ranges(Reader& in) {
   std::vector<TaskDigest::Range> ranges;
   uint32_t count = in.get<uint32_t>();
-  if (count > in.left() / kRangeBytes) in.take(in.left() + 1);      // not ok from now on
+  if (count > in.left() / kRangeBytes) in.take(in.left() + 1);  // not ok from now on
   for (uint32_t i = 0; i < count && in.ok(); ++i) {
     uint64_t first = in.get<uint64_t>();
     ranges.push_back({first, in.get<uint64_t>()});
@@ -79,7 +83,9 @@ std::vector<TaskDigest::Range> get_ranges(Reader& in) {
   return ranges;
 }
 
-Error not_a_digest(const char* why) { return make_error(Code::kInvalid, std::string("not a digest of task events: ") + why); }
+Error not_a_digest(const char* why) {
+  return make_error(Code::kInvalid, std::string("not a digest of task events: ") + why);
+}
 
 TaskDigest::Group get_group(Reader& in) {
   TaskDigest::Group group;
@@ -98,10 +104,15 @@ TaskDigest::Group get_group(Reader& in) {
 
 bool TaskDigest::may_have(const std::vector<Range>& ranges, const TaskId& id) {
   const uint64_t number = lead_of(id);
-  return ranges.empty() || std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) { return range.first <= number && number <= range.last; });
+  return ranges.empty() || std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
+           return range.first <= number && number <= range.last;
+         });
 }
 
-bool is_actors(uint8_t kind) { return kind == TaskEvent::kActorCreation || kind == TaskEvent::kActorMethod || kind == TaskEvent::kOwnerFailedMethod; }
+bool is_actors(uint8_t kind) {
+  return kind == TaskEvent::kActorCreation || kind == TaskEvent::kActorMethod ||
+         kind == TaskEvent::kOwnerFailedMethod;
+}
 
 void TaskDigestWriter::Ranges::add(std::span<const uint64_t> numbers) {
   if (numbers.empty()) return;
@@ -115,8 +126,10 @@ void TaskDigestWriter::Ranges::add(TaskDigest::Range numbers) {
   for (last_ = 0; last_ < ranges_.size(); ++last_) {
     if (extend(&ranges_[last_], numbers)) return;
   }
-  if (ranges_.size() < kMostTried) ranges_.push_back(numbers);
-  else many_ = true;
+  if (ranges_.size() < kMostTried)
+    ranges_.push_back(numbers);
+  else
+    many_ = true;
 }
 
 std::vector<TaskDigest::Range> TaskDigestWriter::Ranges::sorted() const {
@@ -131,7 +144,8 @@ std::vector<TaskDigest::Range> TaskDigestWriter::Ranges::sorted() const {
 
 void TaskDigestWriter::count(const TaskId& task, const TaskEventCommon& common, uint32_t events) {
   if (common.kind == TaskEvent::kSpan) return;
-  if (common.parent && (parents_.empty() || common.parent != parents_.back())) parents_.push_back(common.parent);
+  if (common.parent && (parents_.empty() || common.parent != parents_.back()))
+    parents_.push_back(common.parent);
   if (groups_.size() > kMaxGroups) return;
   TaskDigest::Group group;
   if (is_actors(common.kind)) group.actor = actor_of(task);
@@ -142,7 +156,10 @@ void TaskDigestWriter::count(const TaskId& task, const TaskEventCommon& common, 
   group.error = common.error;
   group.kind = common.kind;
   if (last_ >= groups_.size() || !alike(groups_[last_], group)) {
-    last_ = static_cast<size_t>(std::find_if(groups_.begin(), groups_.end(), [&](const auto& known) { return alike(known, group); }) - groups_.begin());
+    last_ =
+        static_cast<size_t>(std::find_if(groups_.begin(), groups_.end(),
+                                         [&](const auto& known) { return alike(known, group); }) -
+                            groups_.begin());
     if (last_ == groups_.size()) groups_.push_back(group);
   }
   groups_[last_].events += events;
@@ -150,7 +167,8 @@ void TaskDigestWriter::count(const TaskId& task, const TaskEventCommon& common, 
 
 void TaskDigestWriter::add_tasks(std::span<const uint64_t> leads) { tasks_.add(leads); }
 
-std::string TaskDigestWriter::pack(const TaskEventSource& source, const std::vector<std::string>& strings) const {
+std::string TaskDigestWriter::pack(const TaskEventSource& source,
+                                   const std::vector<std::string>& strings) const {
   if (groups_.size() > kMaxGroups) return {};
   std::vector<std::string> used(1);
   UsedStrings words(strings.size()), errors(strings.size());
@@ -159,7 +177,8 @@ std::string TaskDigestWriter::pack(const TaskEventSource& source, const std::vec
     group.name = words.number(used, group.name, strings[group.name]);
     group.function = words.number(used, group.function, strings[group.function]);
     std::string_view error = strings[group.error];
-    group.error = group.error ? errors.number(used, group.error, error.substr(0, error.find('\n'))) : 0;
+    group.error =
+        group.error ? errors.number(used, group.error, error.substr(0, error.find('\n'))) : 0;
   }
   std::string out;
   put(out, kVersion);
@@ -197,12 +216,15 @@ Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   digest.pid = in.get<uint32_t>();
   digest.is_cpp = in.get<uint32_t>() & kCppFlag;
   uint32_t groups = in.get<uint32_t>();
-  if (!in.ok() || in.left() < groups * kGroupBytes || (version == kShortVersion && in.left() != groups * kGroupBytes)) return not_a_digest("it is cut off");
+  if (!in.ok() || in.left() < groups * kGroupBytes ||
+      (version == kShortVersion && in.left() != groups * kGroupBytes))
+    return not_a_digest("it is cut off");
   digest.groups.reserve(groups);
   for (uint32_t i = 0; i < groups; ++i) {
     digest.groups.push_back(get_group(in));
     const auto& group = digest.groups.back();
-    if (std::max({group.name, group.function, group.error}) >= strings) return not_a_digest("a group names a string that is not there");
+    if (std::max({group.name, group.function, group.error}) >= strings)
+      return not_a_digest("a group names a string that is not there");
   }
   if (version == kShortVersion) return digest;
   digest.tasks = get_ranges(in);

@@ -1,8 +1,11 @@
-// What a batch of task events holds, counted: who filters or counts by anything but a task's id or its parent's need not read the batch itself,
-// and who looks for one id only the batches that may have it.
+// What a batch of task events holds, counted: who filters or counts by anything but a task's id or
+// its parent's need not read the batch itself, and who looks for one id only the batches that may
+// have it.
 //
-// Packed, little-endian: u32 version (2; 1 is read as well), u32 string count, the strings; node ip, worker and node id as strings, u32 pid, u32 flags (2: C++); u32 group count,
-// then each group (actor id, job id, u32 attempt, name, function, error, u8 kind, u32 events); version 2: then two lists of ranges, each u32 count and u64 first, last.
+// Packed, little-endian: u32 version (2; 1 is read as well), u32 string count, the strings; node
+// ip, worker and node id as strings, u32 pid, u32 flags (2: C++); u32 group count, then each group
+// (actor id, job id, u32 attempt, name, function, error, u8 kind, u32 events); version 2: then two
+// lists of ranges, each u32 count and u64 first, last.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +23,12 @@ namespace rt {
 struct TaskDigest {
   // Events that differ in their task and their times only. Spans are left out.
   struct Group {
-    ActorId actor;              // nil: of no actor
+    ActorId actor;  // nil: of no actor
     JobId job;
     uint32_t attempt = 0;
-    uint32_t name = 0, function = 0, error = 0;   // indexes of strings; error: the type alone, 0 for none
-    uint8_t kind = 0;           // TaskEvent::Kind
+    uint32_t name = 0, function = 0,
+             error = 0;  // indexes of strings; error: the type alone, 0 for none
+    uint8_t kind = 0;    // TaskEvent::Kind
     uint32_t events = 0;
   };
   std::string node_ip, worker_hex, node_hex;
@@ -75,7 +79,7 @@ class TaskDigestWriter {
   std::vector<TaskDigest::Group> groups_;
   size_t last_ = 0;
   Ranges tasks_;
-  std::vector<uint32_t> parents_;      // indexes of strings; neighbours differ
+  std::vector<uint32_t> parents_;  // indexes of strings; neighbours differ
 };
 
 // Whether an event of this kind belongs to an actor's task.

@@ -19,7 +19,9 @@ constexpr uint32_t kVersion = 4, kDriverFlag = 1, kCppFlag = 4;
 
 uint64_t mix(uint64_t hash, uint64_t number) { return (hash ^ number) * 0x9e3779b97f4a7c15ull; }
 
-uint8_t packed_kind(const TaskEventCommon& common) { return common.submission_recorded ? common.kind | kRecordedBit : common.kind; }
+uint8_t packed_kind(const TaskEventCommon& common) {
+  return common.submission_recorded ? common.kind | kRecordedBit : common.kind;
+}
 
 }  // namespace
 
@@ -31,7 +33,9 @@ size_t TaskEventWriter::TailHash::operator()(const TaskId& id) const {
 
 size_t TaskEventWriter::CommonHash::operator()(const TaskEventCommon& common) const {
   uint64_t hash = 0;
-  for (uint32_t number : {common.attempt, common.name, common.function, common.error, common.parent, common.resources, common.call_site, common.owner}) hash = mix(hash, number);
+  for (uint32_t number : {common.attempt, common.name, common.function, common.error, common.parent,
+                          common.resources, common.call_site, common.owner})
+    hash = mix(hash, number);
   return mix(hash, packed_kind(common)) >> 16;
 }
 
@@ -61,7 +65,8 @@ uint32_t TaskEventWriter::string(const std::string& text) {
 
 uint32_t TaskEventWriter::owner_of(const TaskId& task) {
   if (size_ > 0 && same_tail(task, owners_[owner_])) return owner_;
-  const auto number = owner_numbers_.try_emplace(task, static_cast<uint32_t>(owners_.size())).first->second;
+  const auto number =
+      owner_numbers_.try_emplace(task, static_cast<uint32_t>(owners_.size())).first->second;
   if (number == owners_.size()) {
     owners_.push_back(task);
     leads_.push_back(lead_of(task));
@@ -71,12 +76,16 @@ uint32_t TaskEventWriter::owner_of(const TaskId& task) {
 
 uint32_t TaskEventWriter::common_number(const TaskEventCommon& common) {
   if (size_ > 0 && common == commons_[common_]) return common_;
-  const auto number = common_numbers_.try_emplace(common, static_cast<uint32_t>(commons_.size())).first->second;
+  const auto number =
+      common_numbers_.try_emplace(common, static_cast<uint32_t>(commons_.size())).first->second;
   if (number == commons_.size()) commons_.push_back(common);
   return number;
 }
 
-void TaskEventWriter::add(const TaskId& task, const TaskEventCommon& common, const TaskEventTimes& times) { add(task, common_number(common), times); }
+void TaskEventWriter::add(const TaskId& task, const TaskEventCommon& common,
+                          const TaskEventTimes& times) {
+  add(task, common_number(common), times);
+}
 
 void TaskEventWriter::add(const TaskId& task, uint32_t common, const TaskEventTimes& times) {
   const uint32_t owner = owner_of(task);
@@ -90,14 +99,17 @@ void TaskEventWriter::add(const TaskId& task, uint32_t common, const TaskEventTi
   set(kOwnerColumn, zigzag(uint64_t{owner} - std::exchange(owner_, owner)));
   set(kLeadColumn, zigzag(lead - std::exchange(leads_[owner], lead)));
   set(kCommonColumn, zigzag(uint64_t{common} - std::exchange(common_, common)));
-  set(kStartColumn, zigzag(static_cast<uint64_t>(times.start_us) - static_cast<uint64_t>(std::exchange(start_us_, times.start_us))));
-  set(kCreatedColumn, zigzag(static_cast<uint64_t>(times.created_us) - static_cast<uint64_t>(std::exchange(created_us_, times.created_us))));
+  set(kStartColumn, zigzag(static_cast<uint64_t>(times.start_us) -
+                           static_cast<uint64_t>(std::exchange(start_us_, times.start_us))));
+  set(kCreatedColumn, zigzag(static_cast<uint64_t>(times.created_us) -
+                             static_cast<uint64_t>(std::exchange(created_us_, times.created_us))));
   set(kDeserializeColumn, static_cast<uint64_t>(times.deserialize_us));
   set(kExecuteColumn, static_cast<uint64_t>(times.execute_us));
   set(kStoreColumn, static_cast<uint64_t>(times.store_us));
   block_leads_[in_block_] = lead;
   min_us_ = std::min(min_us_, times.start_us);
-  max_us_ = std::max(max_us_, times.start_us + times.deserialize_us + times.execute_us + times.store_us);
+  max_us_ =
+      std::max(max_us_, times.start_us + times.deserialize_us + times.execute_us + times.store_us);
   ++run_;
   ++size_;
   if (++in_block_ == kBlock) end_block();
@@ -123,12 +135,15 @@ std::string TaskEventWriter::head_of(const TaskEventSource& source) const {
   put(head, (source.is_driver ? kDriverFlag : 0u) | (source.is_cpp ? kCppFlag : 0u));
   put_string(head, source.node_hex);
   put(head, source.pid);
-  for (size_t count : {size_, owners_.size(), commons_.size()}) put(head, static_cast<uint32_t>(count));
+  for (size_t count : {size_, owners_.size(), commons_.size()})
+    put(head, static_cast<uint32_t>(count));
   put(head, first_start_us_);
   put(head, first_created_us_);
   for (const TaskId& owner : owners_) head += owner.view();
   for (const TaskEventCommon& common : commons_) {
-    for (uint32_t number : {common.attempt, common.name, common.function, common.error, common.parent, common.resources, common.call_site, common.owner}) put(head, number);
+    for (uint32_t number : {common.attempt, common.name, common.function, common.error,
+                            common.parent, common.resources, common.call_site, common.owner})
+      put(head, number);
     put(head, packed_kind(common));
   }
   return head;
@@ -160,7 +175,11 @@ TaskEventWriter written(const TaskEventBatchData& batch) {
 
 }  // namespace
 
-std::string pack_task_events(const TaskEventBatchData& batch) { return written(batch).events(batch); }
-std::string pack_task_digest(const TaskEventBatchData& batch) { return written(batch).digest(batch); }
+std::string pack_task_events(const TaskEventBatchData& batch) {
+  return written(batch).events(batch);
+}
+std::string pack_task_digest(const TaskEventBatchData& batch) {
+  return written(batch).digest(batch);
+}
 
 }  // namespace rt

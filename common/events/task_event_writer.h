@@ -1,6 +1,8 @@
-// Records the events of one process: packed as they come, so that what waits for its way to the head is some bits each.
+// Records the events of one process: packed as they come, so that what waits for its way to the
+// head is some bits each.
 //
-// Adding is part of every task's time: it costs some nanoseconds, and touches nine kilobytes over and over. Not thread safe.
+// Adding is part of every task's time: it costs some nanoseconds, and touches nine kilobytes over
+// and over. Not thread safe.
 #pragma once
 
 #include <array>
@@ -16,13 +18,25 @@
 namespace rt {
 
 // The columns of a block, in their order.
-enum ColumnOf : size_t { kOwnerColumn, kLeadColumn, kCommonColumn, kStartColumn, kCreatedColumn, kDeserializeColumn, kExecuteColumn, kStoreColumn, kColumns };
+enum ColumnOf : size_t {
+  kOwnerColumn,
+  kLeadColumn,
+  kCommonColumn,
+  kStartColumn,
+  kCreatedColumn,
+  kDeserializeColumn,
+  kExecuteColumn,
+  kStoreColumn,
+  kColumns
+};
 
 class TaskEventWriter {
  public:
   TaskEventWriter() { clear(); }
   // With strings of the caller's own: [0] is "".
-  explicit TaskEventWriter(std::vector<std::string> strings) : TaskEventWriter() { strings_ = std::move(strings); }
+  explicit TaskEventWriter(std::vector<std::string> strings) : TaskEventWriter() {
+    strings_ = std::move(strings);
+  }
 
   // The index of a string in the batch that is being filled; 0 for "".
   uint32_t string(const std::string& text);
@@ -32,8 +46,12 @@ class TaskEventWriter {
   void add(const TaskId& task, const TaskEventTimes& times) { add(task, common_, times); }
 
   size_t size() const { return size_; }
-  size_t string_bytes() const { return string_bytes_; }   // of the strings that were added to this batch: tracebacks can be long
-  uint64_t batch() const { return batch_; }               // the number of this batch, from 1: with another one, indexes of strings are others
+  size_t string_bytes() const {
+    return string_bytes_;
+  }  // of the strings that were added to this batch: tracebacks can be long
+  uint64_t batch() const {
+    return batch_;
+  }  // the number of this batch, from 1: with another one, indexes of strings are others
   const TaskId& first_task() const { return owners_.front(); }
   int64_t min_time_us() const { return min_us_; }
   int64_t max_time_us() const { return max_us_; }
@@ -66,12 +84,12 @@ class TaskEventWriter {
   // The batch. Numbers of owners and commons are in the order of first sight.
   std::vector<std::string> strings_;
   std::unordered_map<std::string, uint32_t> string_numbers_;
-  std::vector<TaskId> owners_;                      // the first task of each
-  std::vector<uint64_t> leads_;                     // the last one of each owner
+  std::vector<TaskId> owners_;   // the first task of each
+  std::vector<uint64_t> leads_;  // the last one of each owner
   std::unordered_map<TaskId, uint32_t, TailHash, SameTail> owner_numbers_;
   std::vector<TaskEventCommon> commons_;
   std::unordered_map<TaskEventCommon, uint32_t, CommonHash> common_numbers_;
-  std::string columns_;                             // of the blocks that are full
+  std::string columns_;  // of the blocks that are full
   size_t size_ = 0, string_bytes_ = 0;
   int64_t first_start_us_ = 0, first_created_us_ = 0, min_us_ = 0, max_us_ = 0;
   TaskDigestWriter digest_;
@@ -80,11 +98,11 @@ class TaskEventWriter {
   // The event before.
   uint32_t owner_ = 0, common_ = 0;
   int64_t start_us_ = 0, created_us_ = 0;
-  uint32_t run_ = 0;                                // of events with its owner and common
+  uint32_t run_ = 0;  // of events with its owner and common
 
   size_t in_block_ = 0;
   std::array<std::array<uint64_t, events::kBlock>, kColumns> block_;
-  std::array<uint64_t, events::kBlock> block_leads_;     // themselves
+  std::array<uint64_t, events::kBlock> block_leads_;  // themselves
 };
 
 }  // namespace rt

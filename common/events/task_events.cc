@@ -21,18 +21,20 @@ using events::Reader;
 using events::unzigzag;
 
 constexpr uint32_t kVersion = 4, kDriverFlag = 1, kCppFlag = 4;
-constexpr size_t kLeastBlockBytes = 2 * kColumns;      // all numbers of each column are alike
+constexpr size_t kLeastBlockBytes = 2 * kColumns;  // all numbers of each column are alike
 
 // What the columns refer to.
 struct Head {
   uint32_t count = 0;
-  std::vector<TaskId> owners;              // the last task of each
+  std::vector<TaskId> owners;  // the last task of each
   std::vector<TaskEventCommon> commons;
   uint64_t start_us = 0, created_us = 0;
 };
 
 Status check_strings(const TaskEventCommon& event, size_t strings) {
-  if (std::max({event.name, event.function, event.error, event.parent, event.resources, event.call_site, event.owner}) < strings) return {};
+  if (std::max({event.name, event.function, event.error, event.parent, event.resources,
+                event.call_site, event.owner}) < strings)
+    return {};
   return not_a_batch("an event names a string that is not there");
 }
 
@@ -55,7 +57,8 @@ Result<Head> get_head(std::string_view raw, TaskEventBatchData* batch) {
   head.start_us = in.get<uint64_t>();
   head.created_us = in.get<uint64_t>();
   if (owners > in.left() / TaskId::kSize) return not_a_batch("more owners than bytes");
-  for (uint32_t i = 0; i < owners; ++i) head.owners.push_back(TaskId::from_binary(in.take(TaskId::kSize)));
+  for (uint32_t i = 0; i < owners; ++i)
+    head.owners.push_back(TaskId::from_binary(in.take(TaskId::kSize)));
   for (uint32_t i = 0; i < commons && in.ok(); ++i) head.commons.push_back(events::get_common(in));
   if (!in.ok() || in.left() != 0) return not_a_batch("its head is cut off");
   for (const TaskEventCommon& common : head.commons) RT_TRY(check_strings(common, strings));
@@ -63,7 +66,9 @@ Result<Head> get_head(std::string_view raw, TaskEventBatchData* batch) {
 }
 
 Status get_events(Reader& in, Head& head, std::vector<TaskEvent>* events) {
-  if (head.count > kMaxBatchEvents || (head.count + kBlock - 1) / kBlock > in.left() / kLeastBlockBytes) return not_a_batch("more events than bytes");
+  if (head.count > kMaxBatchEvents ||
+      (head.count + kBlock - 1) / kBlock > in.left() / kLeastBlockBytes)
+    return not_a_batch("more events than bytes");
   events->resize(head.count);
   uint64_t owner = 0, common = 0;
   std::array<std::array<uint64_t, kBlock>, kColumns> block;
@@ -75,7 +80,8 @@ Status get_events(Reader& in, Head& head, std::vector<TaskEvent>* events) {
     for (size_t i = 0; i < n; ++i) {
       owner += unzigzag(block[kOwnerColumn][i]);
       common += unzigzag(block[kCommonColumn][i]);
-      if (owner >= head.owners.size() || common >= head.commons.size()) return not_a_batch("an event is of a kind that is not there");
+      if (owner >= head.owners.size() || common >= head.commons.size())
+        return not_a_batch("an event is of a kind that is not there");
       TaskEvent& event = (*events)[from + i];
       static_cast<TaskEventCommon&>(event) = head.commons[common];
       TaskId& last = head.owners[owner];
@@ -83,7 +89,8 @@ Status get_events(Reader& in, Head& head, std::vector<TaskEvent>* events) {
       std::memcpy(last.data(), &lead, kTaskLeadBytes);
       event.task = last;
       event.start_us = static_cast<int64_t>(head.start_us += unzigzag(block[kStartColumn][i]));
-      event.created_us = static_cast<int64_t>(head.created_us += unzigzag(block[kCreatedColumn][i]));
+      event.created_us =
+          static_cast<int64_t>(head.created_us += unzigzag(block[kCreatedColumn][i]));
       event.deserialize_us = events::duration(block[kDeserializeColumn][i]);
       event.execute_us = events::duration(block[kExecuteColumn][i]);
       event.store_us = events::duration(block[kStoreColumn][i]);
@@ -103,7 +110,8 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
     return batch;
   }
   Reader in(packed);
-  if (const auto version = in.get<uint32_t>(); version != kVersion) return not_a_batch(fmt::format("version {} instead of {}", version, kVersion));
+  if (const auto version = in.get<uint32_t>(); version != kVersion)
+    return not_a_batch(fmt::format("version {} instead of {}", version, kVersion));
   const auto raw = events::decompress(in.string());
   if (!raw) return raw.error();
   RT_ASSIGN(Head head, get_head(*raw, &batch));
@@ -111,14 +119,18 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   return batch;
 }
 
-std::string pack_event_process(const EventProcess& process) { return fmt::format("{}{}{}", process.worker_id, process.node_id, process.pid); }
+std::string pack_event_process(const EventProcess& process) {
+  return fmt::format("{}{}{}", process.worker_id, process.node_id, process.pid);
+}
 
 std::optional<EventProcess> unpack_event_process(std::string_view packed) {
   constexpr size_t kIds = WorkerId::kSize + NodeId::kSize;
   EventProcess process;
   if (packed.size() <= kIds) return std::nullopt;
   const char *digits = packed.data() + kIds, *end = packed.data() + packed.size();
-  if (auto [last, error] = std::from_chars(digits, end, process.pid); error != std::errc() || last != end) return std::nullopt;
+  if (auto [last, error] = std::from_chars(digits, end, process.pid);
+      error != std::errc() || last != end)
+    return std::nullopt;
   process.worker_id = packed.substr(0, WorkerId::kSize);
   process.node_id = packed.substr(WorkerId::kSize, NodeId::kSize);
   return process;

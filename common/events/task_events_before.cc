@@ -8,7 +8,7 @@ namespace rt::events {
 namespace {
 
 constexpr uint32_t kLastVersion = 3, kLastVersionOfRows = 2;
-constexpr size_t kRowBytes = 81, kShortRowBytes = 61;      // of versions 2 and 1
+constexpr size_t kRowBytes = 81, kShortRowBytes = 61;  // of versions 2 and 1
 constexpr size_t kColumnsOf3 = 8;
 constexpr uint32_t kDriverFlag = 1, kNodeFlag = 2, kCppFlag = 4;
 
@@ -20,28 +20,42 @@ void get_column(Reader& in, std::vector<TaskEvent>* events, Set set) {
 template <class Set>
 void get_differences(Reader& in, std::vector<TaskEvent>* events, Set set) {
   uint64_t now = 0;
-  get_column(in, events, [&](TaskEvent& event, uint64_t difference) { set(event, now += unzigzag(difference)); });
+  get_column(in, events, [&](TaskEvent& event, uint64_t difference) {
+    set(event, now += unzigzag(difference));
+  });
 }
 
 Status get_columns(Reader& in, std::vector<TaskEvent>* events) {
-  const auto count = in.get<uint32_t>(), tail_count = in.get<uint32_t>(), common_count = in.get<uint32_t>();
-  if (count > kMaxBatchEvents || count > in.left() / kColumnsOf3) return not_a_batch("more events than bytes");
-  if (tail_count > count || common_count > count) return not_a_batch("more kinds of events than events");
+  const auto count = in.get<uint32_t>(), tail_count = in.get<uint32_t>(),
+             common_count = in.get<uint32_t>();
+  if (count > kMaxBatchEvents || count > in.left() / kColumnsOf3)
+    return not_a_batch("more events than bytes");
+  if (tail_count > count || common_count > count)
+    return not_a_batch("more kinds of events than events");
   std::string_view tails = in.take(tail_count * kTaskTailBytes);
   std::vector<TaskEventCommon> commons;
   for (uint32_t i = 0; i < common_count && in.ok(); ++i) commons.push_back(get_common(in));
   events->resize(count);
   bool known = in.ok();
   get_column(in, events, [&](TaskEvent& event, uint64_t tail) {
-    if (known = known && tail < tail_count; known) std::memcpy(event.task.data() + kTaskLeadBytes, tails.data() + tail * kTaskTailBytes, kTaskTailBytes);
+    if (known = known && tail < tail_count; known)
+      std::memcpy(event.task.data() + kTaskLeadBytes, tails.data() + tail * kTaskTailBytes,
+                  kTaskTailBytes);
   });
-  get_differences(in, events, [](TaskEvent& event, uint64_t lead) { std::memcpy(event.task.data(), &lead, kTaskLeadBytes); });
+  get_differences(in, events, [](TaskEvent& event, uint64_t lead) {
+    std::memcpy(event.task.data(), &lead, kTaskLeadBytes);
+  });
   get_column(in, events, [&](TaskEvent& event, uint64_t common) {
-    if (known = known && common < common_count; known) static_cast<TaskEventCommon&>(event) = commons[common];
+    if (known = known && common < common_count; known)
+      static_cast<TaskEventCommon&>(event) = commons[common];
   });
-  get_differences(in, events, [](TaskEvent& event, uint64_t us) { event.start_us = static_cast<int64_t>(us); });
-  get_differences(in, events, [](TaskEvent& event, uint64_t us) { event.created_us = static_cast<int64_t>(us); });
-  get_column(in, events, [](TaskEvent& event, uint64_t us) { event.deserialize_us = duration(us); });
+  get_differences(in, events,
+                  [](TaskEvent& event, uint64_t us) { event.start_us = static_cast<int64_t>(us); });
+  get_differences(in, events, [](TaskEvent& event, uint64_t us) {
+    event.created_us = static_cast<int64_t>(us);
+  });
+  get_column(in, events,
+             [](TaskEvent& event, uint64_t us) { event.deserialize_us = duration(us); });
   get_column(in, events, [](TaskEvent& event, uint64_t us) { event.execute_us = duration(us); });
   get_column(in, events, [](TaskEvent& event, uint64_t us) { event.store_us = duration(us); });
   if (!known) return not_a_batch("an event is of a kind that is not there");
@@ -82,11 +96,15 @@ Status get_rows(Reader& in, bool whole, std::vector<TaskEvent>* events) {
 
 }  // namespace
 
-Error not_a_batch(std::string_view why) { return make_error(Code::kInvalid, fmt::format("not a batch of task events: {}", why)); }
+Error not_a_batch(std::string_view why) {
+  return make_error(Code::kInvalid, fmt::format("not a batch of task events: {}", why));
+}
 
 TaskEventCommon get_common(Reader& in) {
   TaskEventCommon common;
-  for (uint32_t* field : {&common.attempt, &common.name, &common.function, &common.error, &common.parent, &common.resources, &common.call_site, &common.owner}) *field = in.get<uint32_t>();
+  for (uint32_t* field : {&common.attempt, &common.name, &common.function, &common.error,
+                          &common.parent, &common.resources, &common.call_site, &common.owner})
+    *field = in.get<uint32_t>();
   const auto kind = in.get<uint8_t>();
   common.kind = kind & ~kRecordedBit;
   common.submission_recorded = kind & kRecordedBit;
@@ -98,7 +116,9 @@ Result<TaskEventBatchData> unpack_before_4(std::string_view packed) {
   if (!raw) return raw.error();
   Reader in(*raw);
   const auto version = in.get<uint32_t>();
-  if (version == 0 || version > kLastVersion) return not_a_batch(fmt::format("version {} in a frame of versions up to {}", version, kLastVersion));
+  if (version == 0 || version > kLastVersion)
+    return not_a_batch(
+        fmt::format("version {} in a frame of versions up to {}", version, kLastVersion));
   const auto count = in.get<uint32_t>();
   if (count > in.left() / sizeof(uint32_t)) return not_a_batch("more strings than bytes");
   TaskEventBatchData batch;
@@ -114,7 +134,8 @@ Result<TaskEventBatchData> unpack_before_4(std::string_view packed) {
     batch.pid = in.get<uint32_t>();
   }
   if (!in.ok()) return not_a_batch("it is cut off");
-  RT_TRY(version <= kLastVersionOfRows ? get_rows(in, version == kLastVersionOfRows, &batch.events) : get_columns(in, &batch.events));
+  RT_TRY(version <= kLastVersionOfRows ? get_rows(in, version == kLastVersionOfRows, &batch.events)
+                                       : get_columns(in, &batch.events));
   return batch;
 }
 

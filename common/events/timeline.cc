@@ -30,7 +30,7 @@ std::string inside_literal(std::string_view text) {
 
 // Of a span, as its process gave it.
 struct Extra {
-  std::string members, name;          // of its args; a literal in place of its type, or ""
+  std::string members, name;  // of its args; a literal in place of its type, or ""
   std::optional<std::string> colour;
 };
 
@@ -38,13 +38,16 @@ struct Extra {
 Extra parse_extra(const std::string& text) {
   constexpr int64_t kMostBrackets = 1000;
   Extra extra;
-  if (std::count_if(text.begin(), text.end(), [](char c) { return c == '{' || c == '['; }) > kMostBrackets) return extra;
+  if (std::count_if(text.begin(), text.end(), [](char c) { return c == '{' || c == '['; }) >
+      kMostBrackets)
+    return extra;
   const auto object = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!object.is_object()) return extra;
   for (const auto& [key, value] : object.items()) {
     if (key == "name" && value.is_string()) extra.name = literal_of(value);
     if (key == "cname" && value.is_string()) extra.colour = value.get<std::string>();
-    extra.members += fmt::format("{}{}:{}", extra.members.empty() ? "" : ",", json_literal(key), literal_of(value));
+    extra.members += fmt::format("{}{}:{}", extra.members.empty() ? "" : ",", json_literal(key),
+                                 literal_of(value));
   }
   return extra;
 }
@@ -60,30 +63,49 @@ std::string_view take_line(std::string_view& text) {
 // Of "type\nvalue\ntraceback".
 std::string failure_members(std::string_view error) {
   const std::string_view type = take_line(error), value = take_line(error);
-  return fmt::format(R"("type":{},"value":{},"traceback":{})", json_literal(type), json_literal(value), json_literal(error));
+  return fmt::format(R"("type":{},"value":{},"traceback":{})", json_literal(type),
+                     json_literal(value), json_literal(error));
 }
 
-bool is_driver(const WorkerId& id) { return id == driver_worker_id(JobId::from_binary(id.view().substr(0, JobId::kSize))); }
+bool is_driver(const WorkerId& id) {
+  return id == driver_worker_id(JobId::from_binary(id.view().substr(0, JobId::kSize)));
+}
 
 // What a type of span is coloured as; its extra data may name another type.
 std::string_view colour_of(std::string_view type) {
   static constexpr std::pair<std::string_view, std::string_view> kColours[] = {
-      {"submit_task", "background_memory_dump"}, {"ray.get", "good"}, {"ray.put", "terrible"}, {"ray.wait", "vsync_highlight_color"},
-      {"wait_for_function", "detailed_memory_dump"}, {"fetch_and_run_function", "detailed_memory_dump"}, {"register_remote_function", "detailed_memory_dump"},
-      {"task", "rail_response"}, {"task:deserialize_arguments", "rail_load"}, {"task:execute", "rail_animation"}, {"task:store_outputs", "rail_idle"}, {"worker_idle", "cq_build_abandoned"}};
-  const auto* found = std::find_if(std::begin(kColours), std::end(kColours), [&](const auto& known) { return known.first == type; });
+      {"submit_task", "background_memory_dump"},
+      {"ray.get", "good"},
+      {"ray.put", "terrible"},
+      {"ray.wait", "vsync_highlight_color"},
+      {"wait_for_function", "detailed_memory_dump"},
+      {"fetch_and_run_function", "detailed_memory_dump"},
+      {"register_remote_function", "detailed_memory_dump"},
+      {"task", "rail_response"},
+      {"task:deserialize_arguments", "rail_load"},
+      {"task:execute", "rail_animation"},
+      {"task:store_outputs", "rail_idle"},
+      {"worker_idle", "cq_build_abandoned"}};
+  const auto* found = std::find_if(std::begin(kColours), std::end(kColours),
+                                   [&](const auto& known) { return known.first == type; });
   return found == std::end(kColours) ? "generic_work" : found->second;
 }
 
-bool never_ran(uint8_t kind) { return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod; }
+bool never_ran(uint8_t kind) {
+  return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod;
+}
 
 // A task carries its submission; told once, by the first attempt, or the first life of an actor.
 bool marks_submission(const TaskEvent& event) {
-  const bool first = event.attempt == 0 && (event.kind != TaskEvent::kActorCreation || lead_of(event.task) <= 1);
-  return first && event.created_us && !event.submission_recorded && event.kind != TaskEvent::kSpan && (event.owner || never_ran(event.kind));
+  const bool first =
+      event.attempt == 0 && (event.kind != TaskEvent::kActorCreation || lead_of(event.task) <= 1);
+  return first && event.created_us && !event.submission_recorded &&
+         event.kind != TaskEvent::kSpan && (event.owner || never_ran(event.kind));
 }
 
-int64_t end_of(const TaskEvent& event) { return event.start_us + event.deserialize_us + event.execute_us + event.store_us; }
+int64_t end_of(const TaskEvent& event) {
+  return event.start_us + event.deserialize_us + event.execute_us + event.store_us;
+}
 
 }  // namespace
 
@@ -91,19 +113,28 @@ int64_t end_of(const TaskEvent& event) { return event.start_us + event.deseriali
 class Timeline::Batch {
  public:
   Batch(Timeline& trace, const TaskEventBatchData& batch, std::string* json)
-      : trace_(trace), batch_(batch), json_(json), thread_(trace.thread_of(batch.node_ip, batch.worker_hex, batch.is_driver)), literals_(batch.strings.size()), categories_(literals_.size()), owners_(literals_.size()) {}
+      : trace_(trace),
+        batch_(batch),
+        json_(json),
+        thread_(trace.thread_of(batch.node_ip, batch.worker_hex, batch.is_driver)),
+        literals_(batch.strings.size()),
+        categories_(literals_.size()),
+        owners_(literals_.size()) {}
 
   void add(const TaskEvent& event) {
     common_ = trace_.options_.numbered ? common_members(event) : "";
     if (event.kind == TaskEvent::kSpan) return recorded_span(event);
     // Of one that never ran its owner tells: this process.
-    if (marks_submission(event)) span(never_ran(event.kind) ? thread_ : owner_of(event.owner), kSubmit, kSubmit, colour_of("submit_task"), event.created_us, 1, "");
+    if (marks_submission(event))
+      span(never_ran(event.kind) ? thread_ : owner_of(event.owner), kSubmit, kSubmit,
+           colour_of("submit_task"), event.created_us, 1, "");
     if (never_ran(event.kind)) return;
     const std::string failure = event.error ? failure_members(batch_.strings[event.error]) : "";
     const bool failed_constructor = event.kind == TaskEvent::kActorCreation && event.error;
     const std::string& category = category_of(event.function);
     const std::string& name = literal_of(event.name);
-    span(thread_, category, failed_constructor ? category : name, "generic_work", event.start_us, end_of(event) - event.start_us, failed_constructor ? failure : body_members(name, event));
+    span(thread_, category, failed_constructor ? category : name, "generic_work", event.start_us,
+         end_of(event) - event.start_us, failed_constructor ? failure : body_members(name, event));
     int64_t at_us = event.start_us;
     span(thread_, kDeserialize, kDeserialize, "rail_load", at_us, event.deserialize_us, "");
     at_us += event.deserialize_us;
@@ -114,18 +145,30 @@ class Timeline::Batch {
   }
 
  private:
-  static constexpr std::string_view kSubmit = R"("submit_task")", kDeserialize = R"("task:deserialize_arguments")", kExecute = R"("task:execute")", kStore = R"("task:store_outputs")";
+  static constexpr std::string_view kSubmit = R"("submit_task")",
+                                    kDeserialize = R"("task:deserialize_arguments")",
+                                    kExecute = R"("task:execute")",
+                                    kStore = R"("task:store_outputs")";
 
   void begin() { *json_ += std::exchange(trace_.first_, false) ? "[" : ",\n"; }
 
-  void span(const Thread& thread, std::string_view category, std::string_view name, std::string_view colour, int64_t ts_us, int64_t dur_us, std::string_view args) {
+  void span(const Thread& thread, std::string_view category, std::string_view name,
+            std::string_view colour, int64_t ts_us, int64_t dur_us, std::string_view args) {
     begin();
     auto out = std::back_inserter(*json_);
     if (trace_.options_.numbered) {
-      fmt::format_to(out, FMT_COMPILE(R"({{"cat":{},"name":{},{},"ts":{}.0,"dur":{}.0,"cname":"{}","args":{{{}{}{}}},"ph":"X"}})"), category, name, thread.members, ts_us, dur_us, colour, args,
-                     args.empty() ? "" : ",", common_);
+      fmt::format_to(
+          out,
+          FMT_COMPILE(
+              R"({{"cat":{},"name":{},{},"ts":{}.0,"dur":{}.0,"cname":"{}","args":{{{}{}{}}},"ph":"X"}})"),
+          category, name, thread.members, ts_us, dur_us, colour, args, args.empty() ? "" : ",",
+          common_);
     } else {
-      fmt::format_to(out, FMT_COMPILE(R"({{"cat":{},"name":{},{},"ts":{}.0,"dur":{}.0,"ph":"X","cname":"{}","args":{{{}}}}})"), category, name, thread.members, ts_us, dur_us, colour, args);
+      fmt::format_to(
+          out,
+          FMT_COMPILE(
+              R"({{"cat":{},"name":{},{},"ts":{}.0,"dur":{}.0,"ph":"X","cname":"{}","args":{{{}}}}})"),
+          category, name, thread.members, ts_us, dur_us, colour, args);
     }
   }
 
@@ -133,9 +176,12 @@ class Timeline::Batch {
     const std::string& type = batch_.strings[event.name];
     const Extra& extra = extra_of(event.call_site);
     std::string colour(colour_of(type));
-    if (extra.colour) colour = trace_.options_.numbered ? std::string(colour_of(*extra.colour)) : inside_literal(*extra.colour);   // shape A has it as it is
+    if (extra.colour)
+      colour = trace_.options_.numbered ? std::string(colour_of(*extra.colour))
+                                        : inside_literal(*extra.colour);  // shape A has it as it is
     const std::string& category = literal_of(event.name);
-    span(thread_, category, extra.name.empty() ? category : extra.name, colour, event.start_us, event.execute_us, extra.members);
+    span(thread_, category, extra.name.empty() ? category : extra.name, colour, event.start_us,
+         event.execute_us, extra.members);
   }
 
   void arrow(const TaskEvent& event) {
@@ -147,7 +193,10 @@ class Timeline::Batch {
 
   void end_of_arrow(const Thread& thread, std::string_view phase, int64_t id, int64_t ts_us) {
     begin();
-    fmt::format_to(std::back_inserter(*json_), FMT_COMPILE(R"({{"cat":"submission","name":"submission",{},"ts":{}.0,"ph":{},"id":{}}})"), thread.members, ts_us, phase, id);
+    fmt::format_to(
+        std::back_inserter(*json_),
+        FMT_COMPILE(R"({{"cat":"submission","name":"submission",{},"ts":{}.0,"ph":{},"id":{}}})"),
+        thread.members, ts_us, phase, id);
   }
 
   std::string body_members(const std::string& name, const TaskEvent& event) const {
@@ -156,10 +205,16 @@ class Timeline::Batch {
   }
 
   std::string common_members(const TaskEvent& event) {
-    const bool in_actor = event.kind == TaskEvent::kSpan && !same_tail(event.task, driver_task_id(job_of(event.task)));
-    const std::string actor = in_actor || is_actors(event.kind) ? fmt::format(R"("{}")", actor_of(event.task).hex()) : "null";
-    return fmt::format(FMT_COMPILE(R"("task_id":"{}","job_id":"{}","attempt_number":{},"func_or_class_name":{},"actor_id":{})"), event.task.hex(), job_of(event.task).hex(), event.attempt,
-                       literal_of(event.function), actor);
+    const bool in_actor = event.kind == TaskEvent::kSpan &&
+                          !same_tail(event.task, driver_task_id(job_of(event.task)));
+    const std::string actor = in_actor || is_actors(event.kind)
+                                  ? fmt::format(R"("{}")", actor_of(event.task).hex())
+                                  : "null";
+    return fmt::format(
+        FMT_COMPILE(
+            R"("task_id":"{}","job_id":"{}","attempt_number":{},"func_or_class_name":{},"actor_id":{})"),
+        event.task.hex(), job_of(event.task).hex(), event.attempt, literal_of(event.function),
+        actor);
   }
 
   const std::string& literal_of(uint32_t index) {
@@ -182,7 +237,9 @@ class Timeline::Batch {
     if (!owners_[index]) {
       std::string_view owner = batch_.strings[index];
       const WorkerId id = WorkerId::from_binary(owner.substr(0, WorkerId::kSize));
-      owners_[index] = &trace_.thread_of(std::string(owner.substr(std::min(owner.size(), WorkerId::kSize))), id.hex(), is_driver(id));
+      owners_[index] =
+          &trace_.thread_of(std::string(owner.substr(std::min(owner.size(), WorkerId::kSize))),
+                            id.hex(), is_driver(id));
     }
     return *owners_[index];
   }
@@ -192,30 +249,40 @@ class Timeline::Batch {
   std::string* const json_;
   const Thread& thread_;
   std::vector<std::optional<std::string>> literals_, categories_;
-  std::unordered_map<uint32_t, Extra> extras_;      // few strings are some
+  std::unordered_map<uint32_t, Extra> extras_;  // few strings are some
   std::vector<const Thread*> owners_;
-  std::string common_;          // members that all events of a task have in shape B
+  std::string common_;  // members that all events of a task have in shape B
 };
 
-const Timeline::Thread& Timeline::thread_of(const std::string& node_ip, const std::string& worker_hex, bool is_driver) {
+const Timeline::Thread& Timeline::thread_of(const std::string& node_ip,
+                                            const std::string& worker_hex, bool is_driver) {
   std::string name = (is_driver ? "driver:" : "worker:") + worker_hex;
   auto [it, added] = threads_.try_emplace(name);
   Thread& thread = it->second;
   if (!added) return thread;
-  thread.process = processes_.try_emplace(node_ip, static_cast<int>(processes_.size())).first->second;
+  thread.process =
+      processes_.try_emplace(node_ip, static_cast<int>(processes_.size())).first->second;
   thread.number = static_cast<int>(threads_.size()) - 1;
-  thread.members = options_.numbered ? fmt::format(R"("pid":{},"tid":{})", thread.process, thread.number) : fmt::format(R"("pid":{},"tid":{})", json_literal(node_ip), json_literal(name));
+  thread.members =
+      options_.numbered
+          ? fmt::format(R"("pid":{},"tid":{})", thread.process, thread.number)
+          : fmt::format(R"("pid":{},"tid":{})", json_literal(node_ip), json_literal(name));
   thread.name = std::move(name);
   return thread;
 }
 
 bool Timeline::wants(const TaskEvent& event) const {
-  return (!never_ran(event.kind) || marks_submission(event)) && (!options_.job || job_of(event.task) == *options_.job) && end_of(event) >= options_.since_us;
+  return (!never_ran(event.kind) || marks_submission(event)) &&
+         (!options_.job || job_of(event.task) == *options_.job) &&
+         end_of(event) >= options_.since_us;
 }
 
-void Timeline::add(const TaskEventBatchData& batch, std::string* json) { write(batch, json, [] { return true; }); }
+void Timeline::add(const TaskEventBatchData& batch, std::string* json) {
+  write(batch, json, [] { return true; });
+}
 
-bool Timeline::add(const TaskEventBatchData& batch, size_t piece_bytes, const std::function<bool(const std::string&)>& take) {
+bool Timeline::add(const TaskEventBatchData& batch, size_t piece_bytes,
+                   const std::function<bool(const std::string&)>& take) {
   std::string json;
   auto hand_over = [&](size_t least) {
     if (json.size() < least) return true;
@@ -228,7 +295,7 @@ bool Timeline::add(const TaskEventBatchData& batch, size_t piece_bytes, const st
 
 template <typename AfterEach>
 bool Timeline::write(const TaskEventBatchData& batch, std::string* json, AfterEach after_each) {
-  std::optional<Batch> writer;      // a process with no event that is wanted is not named
+  std::optional<Batch> writer;  // a process with no event that is wanted is not named
   for (const TaskEvent& event : batch.events) {
     if (!wants(event)) continue;
     if (!writer) writer.emplace(*this, batch, json);
@@ -240,12 +307,17 @@ bool Timeline::write(const TaskEventBatchData& batch, std::string* json, AfterEa
 }
 
 void Timeline::end(std::string* json) {
-  auto name = [&](const char* what, int process, const std::string& thread, const std::string& text) {
-    fmt::format_to(std::back_inserter(*json), R"({}{{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", std::exchange(first_, false) ? "[" : ",\n", what, process, thread, json_literal(text));
+  auto name = [&](const char* what, int process, const std::string& thread,
+                  const std::string& text) {
+    fmt::format_to(std::back_inserter(*json),
+                   R"({}{{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})",
+                   std::exchange(first_, false) ? "[" : ",\n", what, process, thread,
+                   json_literal(text));
   };
   if (options_.numbered) {
     for (const auto& [ip, number] : processes_) name("process_name", number, "null", "Node " + ip);
-    for (const auto& [ignored, thread] : threads_) name("thread_name", thread.process, std::to_string(thread.number), thread.name);
+    for (const auto& [ignored, thread] : threads_)
+      name("thread_name", thread.process, std::to_string(thread.number), thread.name);
   }
   *json += first_ ? "[]\n" : "]\n";
 }

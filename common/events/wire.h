@@ -26,7 +26,8 @@ inline void put_string(std::string& out, std::string_view text) {
 
 inline constexpr size_t kMaxVarintBytes = 10;
 
-// Seven bits a byte, the lowest first. Returns where the next one goes; there have to be kMaxVarintBytes.
+// Seven bits a byte, the lowest first. Returns where the next one goes; there have to be
+// kMaxVarintBytes.
 inline char* put_varint(char* to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
   *to++ = static_cast<char>(value);
@@ -34,11 +35,15 @@ inline char* put_varint(char* to, uint64_t value) {
 }
 
 // Differences modulo 2^64: those near zero, on either side, become small numbers.
-inline uint64_t zigzag(uint64_t difference) { return (difference << 1) ^ (difference >> 63 ? ~uint64_t{0} : 0); }
+inline uint64_t zigzag(uint64_t difference) {
+  return (difference << 1) ^ (difference >> 63 ? ~uint64_t{0} : 0);
+}
 inline uint64_t unzigzag(uint64_t value) { return (value >> 1) ^ (value & 1 ? ~uint64_t{0} : 0); }
 
 // Microseconds that somebody says passed: some years at most, so that sums of them are numbers.
-inline int64_t duration(uint64_t us) { return static_cast<int64_t>(std::min(us, uint64_t{1} << 48)); }
+inline int64_t duration(uint64_t us) {
+  return static_cast<int64_t>(std::min(us, uint64_t{1} << 48));
+}
 
 // Reads forward over untrusted bytes; after the first failure everything is zero and ok() is false.
 class Reader {

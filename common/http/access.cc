@@ -9,7 +9,8 @@ namespace {
 
 constexpr char kMissing[] = "Unauthorized: Missing authentication token";
 constexpr char kWrong[] = "Forbidden: Invalid authentication token";
-constexpr char kSessionReads[] = "Forbidden: the session of a browser may only read; this takes the token";
+constexpr char kSessionReads[] =
+    "Forbidden: the session of a browser may only read; this takes the token";
 constexpr std::string_view kBearer = "Bearer ";
 
 // The value of a cookie; empty without it.
@@ -20,7 +21,8 @@ std::string cookie(const Request& request, std::string_view name) {
       std::string_view one = rest.substr(0, rest.find(';'));
       rest.remove_prefix(std::min(rest.size(), one.size() + 1));
       one.remove_prefix(std::min(one.size(), one.find_first_not_of(' ')));
-      if (one.size() > name.size() && one.starts_with(name) && one[name.size()] == '=') return std::string(one.substr(name.size() + 1));
+      if (one.size() > name.size() && one.starts_with(name) && one[name.size()] == '=')
+        return std::string(one.substr(name.size() + 1));
     }
   }
   return "";
@@ -32,11 +34,15 @@ std::string_view without_usual_port(std::string_view host, std::string_view sche
   return host;
 }
 
-// "host:port" in lower case, without the scheme's usual port; empty for anything that is no origin of http, as "null".
+// "host:port" in lower case, without the scheme's usual port; empty for anything that is no origin
+// of http, as "null".
 std::string host_of_origin(std::string origin) {
-  std::transform(origin.begin(), origin.end(), origin.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(origin.begin(), origin.end(), origin.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   for (std::string_view scheme : {"http://", "https://"}) {
-    if (origin.starts_with(scheme)) return std::string(without_usual_port(std::string_view(origin).substr(scheme.size()), scheme));
+    if (origin.starts_with(scheme))
+      return std::string(
+          without_usual_port(std::string_view(origin).substr(scheme.size()), scheme));
   }
   return "";
 }
@@ -44,34 +50,44 @@ std::string host_of_origin(std::string origin) {
 // Schemes are not compared: TLS may end at a proxy in front of us.
 bool is_from_another_origin(const Request& request) {
   if (!request.has_header("Origin")) return false;
-  const std::string origin = request.get_header_value("Origin"), scheme = origin.substr(0, origin.find("//"));
+  const std::string origin = request.get_header_value("Origin"),
+                    scheme = origin.substr(0, origin.find("//"));
   const std::string from = host_of_origin(origin);
-  return from.empty() || request.get_header_value_count("Origin") > 1 || from != host_of_origin(scheme + "//" + request.get_header_value("Host"));
+  return from.empty() || request.get_header_value_count("Origin") > 1 ||
+         from != host_of_origin(scheme + "//" + request.get_header_value("Host"));
 }
 
 // The browser showed the token by itself.
 bool is_known_by_cookie(const Request& request) {
-  return !request.has_header("Authorization") && !request.has_header("X-Ray-Authorization") && !token_cookie(request).empty();
+  return !request.has_header("Authorization") && !request.has_header("X-Ray-Authorization") &&
+         !token_cookie(request).empty();
 }
 
 }  // namespace
 
 bool same_secret(const std::string& a, const std::string& b) {
   unsigned different = a.size() != b.size();
-  for (size_t i = 0; i < a.size(); ++i) different |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
+  for (size_t i = 0; i < a.size(); ++i)
+    different |= static_cast<unsigned char>(a[i]) ^
+                 static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
   return different == 0;
 }
 
 std::string token_cookie(const Request& request) { return cookie(request, kTokenCookie); }
 
-bool reads_only(const Request& request) { return request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS"; }
+bool reads_only(const Request& request) {
+  return request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS";
+}
 
-Refusal check_token(const Request& request, const std::string& token, const Sessions& sessions, int64_t now_s) {
+Refusal check_token(const Request& request, const std::string& token, const Sessions& sessions,
+                    int64_t now_s) {
   if (token.empty()) return {};
   for (const char* header : {"Authorization", "X-Ray-Authorization"}) {
     std::string given = request.get_header_value(header);
     if (given.empty()) continue;
-    return given.starts_with(kBearer) && same_secret(given.substr(kBearer.size()), token) ? Refusal{} : Refusal{403, kWrong};
+    return given.starts_with(kBearer) && same_secret(given.substr(kBearer.size()), token)
+               ? Refusal{}
+               : Refusal{403, kWrong};
   }
   const std::string given = token_cookie(request);
   if (given.empty()) return {401, kMissing};
@@ -84,20 +100,25 @@ bool is_browser(const Request& request) {
   if (request.get_header_value("User-Agent").starts_with("Mozilla")) return true;
   return std::any_of(request.headers.begin(), request.headers.end(), [](const auto& header) {
     std::string name = header.first;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    return name == "origin" || name == "referer" || name.starts_with("sec-fetch-") || name.starts_with("access-control-request-");
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    return name == "origin" || name == "referer" || name.starts_with("sec-fetch-") ||
+           name.starts_with("access-control-request-");
   });
 }
 
 Refusal check_browser(const Request& request, bool websocket) {
   if (!is_browser(request)) return {};
-  // "none": typed by a person. Pages of other sites may link to us, no more. Browsers say so to trustworthy addresses only, so Origin is asked, too.
+  // "none": typed by a person. Pages of other sites may link to us, no more. Browsers say so to
+  // trustworthy addresses only, so Origin is asked, too.
   std::string site = request.get_header_value("Sec-Fetch-Site");
-  const bool said = (site == "cross-site" || site == "same-site") && request.get_header_value("Sec-Fetch-Mode") != "navigate";
+  const bool said = (site == "cross-site" || site == "same-site") &&
+                    request.get_header_value("Sec-Fetch-Mode") != "navigate";
   if (said || (is_from_another_origin(request) && (websocket || is_known_by_cookie(request)))) {
     return {403, "Forbidden: this request comes from a page of another site"};
   }
-  const bool signs = request.method == "POST" && (request.path == "/api/authenticate" || request.path == "/api/sign_out");
+  const bool signs = request.method == "POST" &&
+                     (request.path == "/api/authenticate" || request.path == "/api/sign_out");
   if (reads_only(request) || signs) return {};
   return {405, fmt::format("'{}' method not allowed for browser traffic.", request.method)};
 }

@@ -21,10 +21,13 @@ std::optional<size_t> number_of_bytes(const std::string& text) {
 }
 
 Refusal check_framing(const Request& request, size_t most) {
-  const size_t lengths = request.get_header_value_count(kLength), transfers = request.get_header_value_count(kTransfer);
+  const size_t lengths = request.get_header_value_count(kLength),
+               transfers = request.get_header_value_count(kTransfer);
   if (lengths + transfers != 1) return {400, "400: a body has one Content-Length, or is chunked"};
-  if (transfers == 1 && strcasecmp(request.get_header_value(kTransfer).c_str(), "chunked") != 0) return {400, "400: the one Transfer-Encoding that is known here is chunked"};
-  if (request.is_multipart_form_data()) return {415, "415: forms of several parts are not known here"};
+  if (transfers == 1 && strcasecmp(request.get_header_value(kTransfer).c_str(), "chunked") != 0)
+    return {400, "400: the one Transfer-Encoding that is known here is chunked"};
+  if (request.is_multipart_form_data())
+    return {415, "415: forms of several parts are not known here"};
   if (transfers == 1) return {};
   auto length = number_of_bytes(request.get_header_value(kLength));
   if (!length) return {400, "400: Content-Length is no number"};
@@ -39,7 +42,8 @@ bool brings_body(const Request& request) {
   return request.has_header(kLength) && request.get_header_value(kLength) != "0";
 }
 
-Refusal read_body(const Request& request, const httplib::ContentReader& reader, size_t most, std::string* body) {
+Refusal read_body(const Request& request, const httplib::ContentReader& reader, size_t most,
+                  std::string* body) {
   if (!brings_body(request)) return {};
   if (Refusal refusal = check_framing(request, most); refusal.status != 0) return refusal;
   bool too_large = false;

@@ -1,4 +1,5 @@
-// The head of a request, looked at before cpp-httplib reads it: that one skips lines it cannot read, and a length that was skipped would make a body the next request.
+// The head of a request, looked at before cpp-httplib reads it: that one skips lines it cannot
+// read, and a length that was skipped would make a body the next request.
 #pragma once
 
 #include <string_view>
@@ -7,7 +8,8 @@
 
 namespace rt::http {
 
-// `head`: through the empty line. 400: not as RFC 9112 has it; 405: a method that no route has, whose body nobody would read.
+// `head`: through the empty line. 400: not as RFC 9112 has it; 405: a method that no route has,
+// whose body nobody would read.
 Refusal check_head(std::string_view head);
 
 }  // namespace rt::http

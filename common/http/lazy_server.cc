@@ -18,7 +18,10 @@ int answered(void* context, const char* path, void (*put)(void*, const char*, si
 }  // namespace
 
 LazyServer::LazyServer(std::string token, int max_connections, const tls::Tls* tls, Answer answer)
-    : token_(std::move(token)), max_connections_(max_connections), tls_(tls), answer_(new Answer(std::move(answer))) {}
+    : token_(std::move(token)),
+      max_connections_(max_connections),
+      tls_(tls),
+      answer_(new Answer(std::move(answer))) {}
 
 LazyServer::~LazyServer() {
   listener_.reset();
@@ -29,9 +32,14 @@ LazyServer::~LazyServer() {
   }
 }
 
-Result<std::unique_ptr<LazyServer>> LazyServer::listen_fd(net::Loop& loop, int fd, std::string token, int max_connections, const tls::Tls* tls, Answer answer) {
-  std::unique_ptr<LazyServer> server(new LazyServer(std::move(token), max_connections, tls, std::move(answer)));
-  RT_ASSIGN(server->listener_, loop.listen_fd(fd, [lazy = server.get()](int connected) { lazy->accepted(connected); }));
+Result<std::unique_ptr<LazyServer>> LazyServer::listen_fd(net::Loop& loop, int fd,
+                                                          std::string token, int max_connections,
+                                                          const tls::Tls* tls, Answer answer) {
+  std::unique_ptr<LazyServer> server(
+      new LazyServer(std::move(token), max_connections, tls, std::move(answer)));
+  RT_ASSIGN(server->listener_, loop.listen_fd(fd, [lazy = server.get()](int connected) {
+    lazy->accepted(connected);
+  }));
   return server;
 }
 
@@ -51,7 +59,8 @@ bool LazyServer::load() {
     return false;
   }
   api_ = reinterpret_cast<decltype(&ray_http)>(*entry)();
-  if (api_->version == RAY_HTTP_VERSION) server_ = api_->open(token_.c_str(), max_connections_, tls_, &answered, answer_);
+  if (api_->version == RAY_HTTP_VERSION)
+    server_ = api_->open(token_.c_str(), max_connections_, tls_, &answered, answer_);
   if (!server_) RT_WARN("nobody is answered over HTTP: libray_http.so is of another release");
   return server_ != nullptr;
 }

@@ -1,4 +1,5 @@
-// An HTTP endpoint of a daemon that is hardly ever asked: the server itself (module/endpoint.h) is loaded with the first connection. Answers to GET only.
+// An HTTP endpoint of a daemon that is hardly ever asked: the server itself (module/endpoint.h) is
+// loaded with the first connection. Answers to GET only.
 #pragma once
 
 #include <functional>
@@ -22,10 +23,15 @@ class LazyServer {
     int status = 200;
     std::string body;
   };
-  using Answer = std::function<Reply(const std::string& path)>;      // in the server's threads, several at once
+  using Answer =
+      std::function<Reply(const std::string& path)>;  // in the server's threads, several at once
 
-  // Takes the listening descriptor. `tls`: null for plain text; outlives the server and its threads, as that of the process does. Without the module connections are closed, and the log says why, once.
-  static Result<std::unique_ptr<LazyServer>> listen_fd(net::Loop& loop, int fd, std::string token, int max_connections, const tls::Tls* tls, Answer answer);
+  // Takes the listening descriptor. `tls`: null for plain text; outlives the server and its
+  // threads, as that of the process does. Without the module connections are closed, and the log
+  // says why, once.
+  static Result<std::unique_ptr<LazyServer>> listen_fd(net::Loop& loop, int fd, std::string token,
+                                                       int max_connections, const tls::Tls* tls,
+                                                       Answer answer);
   ~LazyServer();
   int port() const { return listener_->local_address().port; }
 
@@ -37,7 +43,7 @@ class LazyServer {
   const std::string token_;
   const int max_connections_;
   const tls::Tls* tls_;
-  Answer* answer_;                   // never freed: a thread may still answer when the server has ended
+  Answer* answer_;  // never freed: a thread may still answer when the server has ended
   std::unique_ptr<net::Listener> listener_;
   const ray_http_api* api_ = nullptr;
   void* server_ = nullptr;

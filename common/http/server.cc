@@ -57,10 +57,15 @@ const char* reason(int status) {
 
 // Of a connection that ends with it.
 std::string last_answer(int status, std::string_view body) {
-  return fmt::format("HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", status, reason(status), body.size(), body);
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: "
+      "close\r\nContent-Length: {}\r\n\r\n{}",
+      status, reason(status), body.size(), body);
 }
 
-Refusal check_path(const Request& request) { return request.path.size() <= kMaxPathBytes ? Refusal{} : Refusal{414, "414: URI Too Long"}; }
+Refusal check_path(const Request& request) {
+  return request.path.size() <= kMaxPathBytes ? Refusal{} : Refusal{414, "414: URI Too Long"};
+}
 
 // A body that is not read ends the connection.
 void leave_body(Response& response) {
@@ -98,19 +103,23 @@ struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
   std::condition_variable changed;
   struct Open {
     int fd;
-    bool leaving = false;               // guarded
-    std::atomic<bool> trusted{false};   // it has shown the token
+    bool leaving = false;              // guarded
+    std::atomic<bool> trusted{false};  // it has shown the token
   };
-  std::list<Open> open;               // sockets with a thread; closed after they have left it
-  std::list<Fd> waiting;              // accepted beyond max_connections; the newest is the next, and the oldest given up
+  std::list<Open> open;  // sockets with a thread; closed after they have left it
+  std::list<Fd>
+      waiting;  // accepted beyond max_connections; the newest is the next, and the oldest given up
 
   void set_up();
-  void accept(Fd fd);                 // the loop's thread
-  void run(Fd fd, std::list<Open>::iterator place);     // its thread: this connection, then those that wait
+  void accept(Fd fd);  // the loop's thread
+  void run(Fd fd,
+           std::list<Open>::iterator place);  // its thread: this connection, then those that wait
   void serve(Fd fd, std::list<Open>::iterator place);
-  std::unique_ptr<net::Channel> greet(Fd& fd) const;    // takes it; null: it is over, and `fd` still there
+  std::unique_ptr<net::Channel> greet(
+      Fd& fd) const;  // takes it; null: it is over, and `fd` still there
   // False: it was refused. Fills `parts` of the call and the route.
-  bool admit(const Request& request, Response& response, bool websocket, const Route** route, std::vector<std::string>* parts) const;
+  bool admit(const Request& request, Response& response, bool websocket, const Route** route,
+             std::vector<std::string>* parts) const;
   void answer(const Request& request, Response& response, const httplib::ContentReader* reader);
   bool converse(SocketStream& stream);
 };
@@ -118,9 +127,12 @@ struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
 void Server::Impl::set_up() {
   set_payload_max_length(options.max_body_bytes);
   set_keep_alive_max_count(1 << 20);
-  svr_sock_ = 0;      // not listening itself counts as ending: no answer would go on
-  auto bare = [this](const Request& request, Response& response) { answer(request, response, nullptr); };
-  auto whole = [this](const Request& request, Response& response, const httplib::ContentReader& reader) { answer(request, response, &reader); };
+  svr_sock_ = 0;  // not listening itself counts as ending: no answer would go on
+  auto bare = [this](const Request& request, Response& response) {
+    answer(request, response, nullptr);
+  };
+  auto whole = [this](const Request& request, Response& response,
+                      const httplib::ContentReader& reader) { answer(request, response, &reader); };
   Get(".*", bare);
   Options(".*", bare);
   Post(".*", whole);
@@ -143,19 +155,20 @@ void Server::Impl::set_up() {
       std::rethrow_exception(error);
     } catch (const std::exception& e) {
       why = e.what();
-    } catch (...) {
-    }
+    } catch (...) {}
     RT_WARN("{} {}: {}", request.method, request.path, why);
     text(response, 500, "Internal error: " + why);
   });
   // What never reached a handler: too long, malformed.
   set_error_handler([](const Request&, Response& response) {
     if (!response.body.empty() || response.status < 400) return;
-    text(response, response.status, fmt::format("{}: {}", response.status, reason(response.status)));
+    text(response, response.status,
+         fmt::format("{}: {}", response.status, reason(response.status)));
   });
 }
 
-bool Server::Impl::admit(const Request& request, Response& response, bool websocket, const Route** route, std::vector<std::string>* parts) const {
+bool Server::Impl::admit(const Request& request, Response& response, bool websocket,
+                         const Route** route, std::vector<std::string>* parts) const {
   *route = nullptr;
   bool other_method = false;
   std::string method = request.method == "HEAD" ? "GET" : request.method;
@@ -176,13 +189,16 @@ bool Server::Impl::admit(const Request& request, Response& response, bool websoc
     refusal = check_token(request, options.token, sessions, steady_now_us() / 1'000'000);
     if (refusal.status == 0) *t_trusted = true;
   }
-  if (refusal.status == 0 && !*route) refusal = other_method ? Refusal{405, "405: Method Not Allowed"} : Refusal{404, "404: Not Found"};
+  if (refusal.status == 0 && !*route)
+    refusal =
+        other_method ? Refusal{405, "405: Method Not Allowed"} : Refusal{404, "404: Not Found"};
   if (refusal.status == 0) return true;
   text(response, refusal.status, refusal.text);
   return false;
 }
 
-void Server::Impl::answer(const Request& request, Response& response, const httplib::ContentReader* reader) {
+void Server::Impl::answer(const Request& request, Response& response,
+                          const httplib::ContentReader* reader) {
   response.set_header("X-Content-Type-Options", "nosniff");
   response.set_header("X-Frame-Options", "DENY");
   response.set_header("Cache-Control", "no-store");
@@ -195,7 +211,8 @@ void Server::Impl::answer(const Request& request, Response& response, const http
     return;
   }
   if (reader) {
-    if (Refusal refusal = read_body(request, *reader, options.max_body_bytes, &call.body); refusal.status != 0) {
+    if (Refusal refusal = read_body(request, *reader, options.max_body_bytes, &call.body);
+        refusal.status != 0) {
       leave_body(response);
       return text(response, refusal.status, refusal.text);
     }
@@ -208,8 +225,10 @@ void Server::Impl::accept(Fd fd) {
   std::lock_guard lock(mutex);
   const size_t most = static_cast<size_t>(options.max_connections);
   if (open.size() >= most) {
-    // Whoever has not shown the token takes the place of others like it, and of nobody else. The oldest goes first: an honest one is the quickest to show it.
-    auto stranger = std::find_if(open.begin(), open.end(), [](const Open& one) { return !one.trusted && !one.leaving; });
+    // Whoever has not shown the token takes the place of others like it, and of nobody else. The
+    // oldest goes first: an honest one is the quickest to show it.
+    auto stranger = std::find_if(open.begin(), open.end(),
+                                 [](const Open& one) { return !one.trusted && !one.leaving; });
     if (stranger != open.end()) {
       stranger->leaving = true;
       ::shutdown(stranger->fd, SHUT_RDWR);
@@ -220,7 +239,9 @@ void Server::Impl::accept(Fd fd) {
     return;
   }
   auto place = open.emplace(open.end(), fd.get());
-  std::thread([self = shared_from_this(), fd = std::move(fd), place]() mutable { self->run(std::move(fd), place); }).detach();
+  std::thread([self = shared_from_this(), fd = std::move(fd), place]() mutable {
+    self->run(std::move(fd), place);
+  }).detach();
 }
 
 void Server::Impl::run(Fd fd, std::list<Open>::iterator place) {
@@ -240,12 +261,15 @@ std::unique_ptr<net::Channel> Server::Impl::greet(Fd& fd) const {
   if (!options.tls) return std::make_unique<net::Channel>(std::move(fd));
   auto channel = tls::accept_channel(fd, *options.tls, options.idle_timeout_ms);
   if (channel) return std::move(*channel);
-  RT_DEBUG("a connection from {}: {}", fd.valid() ? net::peer_name_of(fd.get()) : "a client", channel.error().message);
+  RT_DEBUG("a connection from {}: {}", fd.valid() ? net::peer_name_of(fd.get()) : "a client",
+           channel.error().message);
   if (channel.error().code == Code::kProtocol) {
-    SocketStream plain(std::make_unique<net::Channel>(Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))), options.io_timeout_ms);
+    SocketStream plain(std::make_unique<net::Channel>(Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))),
+                       options.io_timeout_ms);
     constexpr std::string_view body = "This port speaks HTTPS: use https:// instead of http://\n";
     const std::string answer = last_answer(400, body);
-    if (plain.read_head(options.idle_timeout_ms) == SocketStream::Head::kRead) plain.write(answer.data(), answer.size());
+    if (plain.read_head(options.idle_timeout_ms) == SocketStream::Head::kRead)
+      plain.write(answer.data(), answer.size());
   }
   return nullptr;
 }
@@ -271,7 +295,9 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
   while (!ending) {
     SocketStream::Head head = stream.read_head(options.idle_timeout_ms);
     if (head == SocketStream::Head::kTooLarge) {
-      constexpr std::string_view answer = "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+      constexpr std::string_view answer =
+          "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: "
+          "0\r\n\r\n";
       stream.write(answer.data(), answer.size());
     }
     if (head != SocketStream::Head::kRead) return;
@@ -281,7 +307,8 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
       return stream.drain(kDrainMs);
     }
     if (converse(stream)) return;
-    // Answers are whole, as RFC 9110 allows: cpp-httplib would match this by recursion, and repeat the answer once for each part.
+    // Answers are whole, as RFC 9110 allows: cpp-httplib would match this by recursion, and repeat
+    // the answer once for each part.
     stream.drop_field("range");
     bool closed = false;
     if (!process_request(stream, ending, closed, nullptr)) return;
@@ -293,14 +320,16 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
 // True: it was, or was meant to be, a WebSocket, and is over.
 bool Server::Impl::converse(SocketStream& stream) {
   Request request;
-  if (!net::WebSocket::is_upgrade(std::string(stream.head()), &request.method, &request.target, [&](std::string name, std::string value) {
-        request.headers.emplace(std::move(name), std::move(value));
-      })) {
+  if (!net::WebSocket::is_upgrade(std::string(stream.head()), &request.method, &request.target,
+                                  [&](std::string name, std::string value) {
+                                    request.headers.emplace(std::move(name), std::move(value));
+                                  })) {
     return false;
   }
   size_t question = request.target.find('?');
   request.path = decoded(request.target.substr(0, question));
-  if (question != std::string::npos) httplib::detail::parse_query_text(request.target.substr(question + 1), request.params);
+  if (question != std::string::npos)
+    httplib::detail::parse_query_text(request.target.substr(question + 1), request.params);
   Response response;
   const Route* route;
   Call call{request, response, {}, {}};
@@ -326,7 +355,10 @@ bool Server::Impl::converse(SocketStream& stream) {
   return true;
 }
 
-Server::Server(net::Loop& loop, ServerOptions options) : impl_(std::make_shared<Impl>(std::move(options))), loop_(loop) { impl_->set_up(); }
+Server::Server(net::Loop& loop, ServerOptions options)
+    : impl_(std::make_shared<Impl>(std::move(options))), loop_(loop) {
+  impl_->set_up();
+}
 
 Server::~Server() {
   listener_.reset();
@@ -338,16 +370,19 @@ Server::~Server() {
   impl_->changed.wait_for(lock, kEndPatience, [this] { return impl_->open.empty(); });
 }
 
-void Server::on(const std::string& method, const std::string& pattern, Handler handler, Access access) {
+void Server::on(const std::string& method, const std::string& pattern, Handler handler,
+                Access access) {
   impl_->routes.push_back({method, std::regex(pattern), std::move(handler), access, nullptr});
 }
 
 void Server::on_websocket(const std::string& pattern, Handler check, WebSocketHandler handler) {
-  impl_->routes.push_back({"GET", std::regex(pattern), std::move(check), Access::kToken, std::move(handler)});
+  impl_->routes.push_back(
+      {"GET", std::regex(pattern), std::move(check), Access::kToken, std::move(handler)});
 }
 
 Status Server::listen_fd(int fd) {
-  RT_ASSIGN(listener_, loop_.listen_fd(fd, [impl = impl_](int connected) { impl->accept(Fd(connected)); }));
+  RT_ASSIGN(listener_,
+            loop_.listen_fd(fd, [impl = impl_](int connected) { impl->accept(Fd(connected)); }));
   return {};
 }
 

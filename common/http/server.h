@@ -1,7 +1,9 @@
-// HTTP/1.1 for daemons. Connections are accepted in the loop; each that is open has a thread, so that an answer may wait for other processes, and no
-// thread exists while nobody asks. cpp-httplib reads requests and writes answers; routing, access and limits are here.
+// HTTP/1.1 for daemons. Connections are accepted in the loop; each that is open has a thread, so
+// that an answer may wait for other processes, and no thread exists while nobody asks. cpp-httplib
+// reads requests and writes answers; routing, access and limits are here.
 //
-// Handlers run in those threads, several at once: they share nothing with the loop but what says so, and what they capture stays alive until the last has returned.
+// Handlers run in those threads, several at once: they share nothing with the loop but what says
+// so, and what they capture stays alive until the last has returned.
 #pragma once
 
 #include <httplib.h>
@@ -26,13 +28,14 @@ struct ServerOptions {
   std::shared_ptr<const tls::Tls> tls;  // null: plain text
   int max_connections = 64;             // as many wait; strangers make room
   size_t max_body_bytes = 100u << 20;
-  int64_t idle_timeout_ms = 15'000;     // between two requests of a connection
-  int64_t io_timeout_ms = 30'000;       // for a peer that stops in the middle
+  int64_t idle_timeout_ms = 15'000;  // between two requests of a connection
+  int64_t io_timeout_ms = 30'000;    // for a peer that stops in the middle
 };
 
 enum class Access { kToken, kOpen };
 
-// `parts`: what the groups of the route's pattern matched, decoded. `body`: what came with the request, unpacked (its own `body` stays empty).
+// `parts`: what the groups of the route's pattern matched, decoded. `body`: what came with the
+// request, unpacked (its own `body` stays empty).
 struct Call {
   const Request& request;
   Response& response;
@@ -40,7 +43,9 @@ struct Call {
   std::string body;
 
   // A query parameter; `otherwise` when it is missing.
-  std::string query(const std::string& name, const std::string& otherwise = "") const { return request.has_param(name.c_str()) ? request.get_param_value(name.c_str()) : otherwise; }
+  std::string query(const std::string& name, const std::string& otherwise = "") const {
+    return request.has_param(name.c_str()) ? request.get_param_value(name.c_str()) : otherwise;
+  }
 };
 using Handler = std::function<void(Call&)>;
 // Returns when the conversation is over; the socket is closed then.
@@ -49,12 +54,14 @@ using WebSocketHandler = std::function<void(net::WebSocket&, const Call&)>;
 class Server {
  public:
   Server(net::Loop& loop, ServerOptions options);
-  ~Server();                            // breaks every connection; handlers that take longer than a moment are left behind
+  ~Server();  // breaks every connection; handlers that take longer than a moment are left behind
   Server(const Server&) = delete;
 
   // Before listen_fd(). `pattern` is a regular expression for the whole path.
-  void on(const std::string& method, const std::string& pattern, Handler handler, Access access = Access::kToken);
-  // `check` answers like a handler when the conversation is refused (status set), and leaves the response alone when it may begin.
+  void on(const std::string& method, const std::string& pattern, Handler handler,
+          Access access = Access::kToken);
+  // `check` answers like a handler when the conversation is refused (status set), and leaves the
+  // response alone when it may begin.
   void on_websocket(const std::string& pattern, Handler check, WebSocketHandler handler);
 
   // Takes the listening descriptor.
@@ -70,7 +77,7 @@ class Server {
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;          // shared with the threads
+  std::shared_ptr<Impl> impl_;  // shared with the threads
   net::Loop& loop_;
   std::unique_ptr<net::Listener> listener_;
 };

@@ -21,7 +21,9 @@ std::string Sessions::open(int64_t now_s) {
   const std::string secret = to_hex(bytes);
   std::lock_guard lock(mutex_);
   std::erase_if(ends_, [now_s](const auto& one) { return one.second <= now_s; });
-  if (ends_.size() >= kMost) ends_.erase(std::min_element(ends_.begin(), ends_.end(), [](const auto& a, const auto& b) { return a.second < b.second; }));
+  if (ends_.size() >= kMost)
+    ends_.erase(std::min_element(ends_.begin(), ends_.end(),
+                                 [](const auto& a, const auto& b) { return a.second < b.second; }));
   ends_[secret] = now_s + kSeconds;
   return secret;
 }
@@ -29,7 +31,8 @@ std::string Sessions::open(int64_t now_s) {
 bool Sessions::knows(const std::string& secret, int64_t now_s) const {
   bool known = false;
   std::lock_guard lock(mutex_);
-  for (const auto& [open, end] : ends_) known |= end > now_s && same_secret(secret, open);   // each, so that the time tells nothing
+  for (const auto& [open, end] : ends_)
+    known |= end > now_s && same_secret(secret, open);  // each, so that the time tells nothing
   return known;
 }
 

@@ -1,4 +1,5 @@
-// Signed-in browsers. Each has a secret of its own in its cookie, so that the cluster's token is in none: browsers send a host's cookies to every port of it.
+// Signed-in browsers. Each has a secret of its own in its cookie, so that the cluster's token is in
+// none: browsers send a host's cookies to every port of it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace rt::http {
 class Sessions {
  public:
   static constexpr int64_t kSeconds = 30 * 24 * 3600;
-  static constexpr size_t kMost = 1000;      // the one that ends first makes room
+  static constexpr size_t kMost = 1000;  // the one that ends first makes room
 
   // `now_s`: of a clock that only goes forward.
   std::string open(int64_t now_s);
@@ -20,7 +21,7 @@ class Sessions {
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, int64_t> ends_;      // by secret; threads of connections ask
+  std::map<std::string, int64_t> ends_;  // by secret; threads of connections ask
 };
 
 }  // namespace rt::http

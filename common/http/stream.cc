@@ -29,7 +29,8 @@ SocketStream::Head SocketStream::read_head(int64_t idle_ms) {
     int64_t left_ms = (deadline - steady_now_us()) / 1000;
     if (left_ms <= 0) return Head::kClosed;
     char data[8192];
-    ssize_t n = channel_->read_some(data, sizeof data, std::min(left_ms, buffer_.empty() ? idle_ms : io_timeout_ms_));
+    ssize_t n = channel_->read_some(data, sizeof data,
+                                    std::min(left_ms, buffer_.empty() ? idle_ms : io_timeout_ms_));
     if (n <= 0) return Head::kClosed;
     buffer_.append(data, static_cast<size_t>(n));
   }
@@ -38,7 +39,9 @@ SocketStream::Head SocketStream::read_head(int64_t idle_ms) {
 void SocketStream::drop_field(std::string_view name) {
   for (size_t line = buffer_.find('\n') + 1; line < head_bytes_;) {
     const size_t end = buffer_.find('\n', line) + 1;
-    if (end - line > name.size() && strncasecmp(buffer_.data() + line, name.data(), name.size()) == 0 && buffer_[line + name.size()] == ':') {
+    if (end - line > name.size() &&
+        strncasecmp(buffer_.data() + line, name.data(), name.size()) == 0 &&
+        buffer_[line + name.size()] == ':') {
       buffer_.erase(line, end - line);
       head_bytes_ -= end - line;
     } else {

@@ -1,4 +1,5 @@
-// A connected socket as cpp-httplib wants it, with the head of the next request at hand before it is parsed.
+// A connected socket as cpp-httplib wants it, with the head of the next request at hand before it
+// is parsed.
 #pragma once
 
 #include <httplib.h>
@@ -13,7 +14,8 @@ namespace rt::http {
 
 class SocketStream final : public httplib::Stream {
  public:
-  SocketStream(std::unique_ptr<net::Channel> channel, int64_t io_timeout_ms) : channel_(std::move(channel)), io_timeout_ms_(io_timeout_ms) {}
+  SocketStream(std::unique_ptr<net::Channel> channel, int64_t io_timeout_ms)
+      : channel_(std::move(channel)), io_timeout_ms_(io_timeout_ms) {}
 
   enum class Head { kRead, kClosed, kTooLarge };
   // Waits for a whole request head; its first byte may take `idle_ms`.
@@ -25,14 +27,17 @@ class SocketStream final : public httplib::Stream {
   // What follows is no request: a body is left unread.
   void give_up() { given_up_ = true; }
   bool given_up() const { return given_up_; }
-  // The answer is the last: says so, and reads what still comes, for so long, so that the peer gets to it.
+  // The answer is the last: says so, and reads what still comes, for so long, so that the peer gets
+  // to it.
   void drain(int64_t ms);
   // The peer has said that it sends no more; a client that asks does so when it goes.
   bool peer_closed() const { return channel_->peer_closed(); }
   // The channel and what was read from it. The stream is over.
   std::unique_ptr<net::Channel> release(std::string* rest);
 
-  bool is_readable() const override { return !buffer_.empty() || channel_->wait_readable(io_timeout_ms_); }
+  bool is_readable() const override {
+    return !buffer_.empty() || channel_->wait_readable(io_timeout_ms_);
+  }
   bool is_writable() const override { return channel_->wait_writable(io_timeout_ms_); }
   ssize_t read(char* data, size_t size) override;
   ssize_t write(const char* data, size_t size) override;

@@ -27,7 +27,10 @@ Result<std::string> home_directory() {
   if (home.empty()) {
     if (const passwd* entry = getpwuid(geteuid())) home = entry->pw_dir;
   }
-  if (home.empty()) return make_error(Code::kNotFound, "there is no home directory for the cluster token: set HOME, RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH");
+  if (home.empty())
+    return make_error(Code::kNotFound,
+                      "there is no home directory for the cluster token: set HOME, RAY_AUTH_TOKEN "
+                      "or RAY_AUTH_TOKEN_PATH");
   return home;
 }
 
@@ -43,25 +46,42 @@ bool first_time(const std::string& path) {
 Status check_token_file(const std::string& path, int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0) return errno_error("cannot read the token file " + path, errno);
-  if (!S_ISREG(info.st_mode)) return make_error(Code::kInvalid, fmt::format("the token file {} is no regular file: name one that holds the token with RAY_AUTH_TOKEN_PATH", path));
+  if (!S_ISREG(info.st_mode))
+    return make_error(Code::kInvalid, fmt::format("the token file {} is no regular file: name one "
+                                                  "that holds the token with RAY_AUTH_TOKEN_PATH",
+                                                  path));
   if (!trusted_owner(info.st_uid)) {
-    return make_error(Code::kInvalid, fmt::format("the token file {} belongs to another user (uid {}), who could replace it: `chown` it, or name a file of yours with RAY_AUTH_TOKEN_PATH", path, info.st_uid));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("the token file {} belongs to another user (uid {}), who could replace it: "
+                    "`chown` it, or name a file of yours with RAY_AUTH_TOKEN_PATH",
+                    path, info.st_uid));
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return make_error(Code::kInvalid, fmt::format("the token file {0} can be written by others (mode {1:04o}): `chmod 600 {0}`", path, info.st_mode & 07777));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("the token file {0} can be written by others (mode {1:04o}): `chmod 600 {0}`",
+                    path, info.st_mode & 07777));
   }
   return {};
 }
 
 void warn_of_readers(const std::string& path, int fd) {
   struct stat info;
-  if (fstat(fd, &info) != 0 || (info.st_mode & (S_IRGRP | S_IROTH)) == 0 || !first_time(path)) return;
-  fmt::print(stderr, "Warning: the token file {0} can be read by others (mode {1:04o}): `chmod 600 {0}`.\n", path, info.st_mode & 07777);
+  if (fstat(fd, &info) != 0 || (info.st_mode & (S_IRGRP | S_IROTH)) == 0 || !first_time(path))
+    return;
+  fmt::print(stderr,
+             "Warning: the token file {0} can be read by others (mode {1:04o}): `chmod 600 {0}`.\n",
+             path, info.st_mode & 07777);
 }
 
 Result<std::string> first_line_of(const std::string& path, const std::string& text) {
   std::string token(trimmed(std::string_view(text).substr(0, text.find('\n'))));
-  if (token.empty()) return make_error(Code::kInvalid, fmt::format("the token file {} is empty: remove it, and the next cluster makes a new one", path));
+  if (token.empty())
+    return make_error(
+        Code::kInvalid,
+        fmt::format("the token file {} is empty: remove it, and the next cluster makes a new one",
+                    path));
   RT_TRY(check_token_bytes(token, "the token file " + path));
   return token;
 }
@@ -70,7 +90,8 @@ Result<std::string> first_line_of(const std::string& path, const std::string& te
 std::string dangling_link(const std::string& path) {
   for (const std::string& part : {path, path.substr(0, path.rfind('/'))}) {
     struct stat info;
-    if (lstat(part.c_str(), &info) == 0 && S_ISLNK(info.st_mode) && stat(part.c_str(), &info) != 0) return part;
+    if (lstat(part.c_str(), &info) == 0 && S_ISLNK(info.st_mode) && stat(part.c_str(), &info) != 0)
+      return part;
   }
   return {};
 }
@@ -78,23 +99,28 @@ std::string dangling_link(const std::string& path) {
 // The system's generator, not Rng: a token must be unpredictable.
 Result<std::string> random_hex() {
   std::string bytes(kTokenBytes, '\0');
-  if (getentropy(bytes.data(), bytes.size()) != 0) return errno_error("cannot make a random token", errno);
+  if (getentropy(bytes.data(), bytes.size()) != 0)
+    return errno_error("cannot make a random token", errno);
   return to_hex(bytes);
 }
 
-// Written beside and linked into place: link() fails when the file exists, and whoever sees the file sees a whole token.
+// Written beside and linked into place: link() fails when the file exists, and whoever sees the
+// file sees a whole token.
 Result<std::string> create_token(const std::string& path) {
   std::string directory = path.substr(0, path.rfind('/'));
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return make_error(Code::kIo, fmt::format("cannot make {} for the cluster token: {}; set HOME to a directory of yours, or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH", directory,
-                                             strerror(errno)));
+    return make_error(
+        Code::kIo, fmt::format("cannot make {} for the cluster token: {}; set HOME to a directory "
+                               "of yours, or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH",
+                               directory, strerror(errno)));
   }
   RT_ASSIGN(std::string token, random_hex());
   std::string draft = fmt::format("{}.{}.{}", path, getpid(), token.substr(0, 8));
   Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return errno_error("cannot make the token file " + path, errno);
   std::string line = token + "\n";
-  bool written = write(fd.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(fd.get()) == 0;
+  bool written = write(fd.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+                 fsync(fd.get()) == 0;
   int write_error = errno;
   int linked = written ? link(draft.c_str(), path.c_str()) : -1;
   int link_error = errno;
@@ -102,7 +128,7 @@ Result<std::string> create_token(const std::string& path) {
   if (!written) return errno_error("cannot write the token file " + path, write_error);
   if (linked == 0) return token;
   if (link_error != EEXIST) return errno_error("cannot make the token file " + path, link_error);
-  auto text = read_file(path, 65536);       // another process was first
+  auto text = read_file(path, 65536);  // another process was first
   if (!text) return errno_error("cannot read the token file " + path, errno);
   return first_line_of(path, *text);
 }
@@ -112,7 +138,9 @@ Result<std::string> create_token(const std::string& path) {
 Result<std::string> auth_token(bool create) {
   std::string mode = environment("RAY_AUTH_MODE");
   if (mode == "disabled") return std::string();
-  if (!mode.empty() && mode != "token") return make_error(Code::kInvalid, fmt::format("RAY_AUTH_MODE is '{}': it takes token or disabled", mode));
+  if (!mode.empty() && mode != "token")
+    return make_error(Code::kInvalid,
+                      fmt::format("RAY_AUTH_MODE is '{}': it takes token or disabled", mode));
   std::string given = environment("RAY_AUTH_TOKEN");
   std::string token(trimmed(given));
   if (!token.empty()) {
@@ -129,7 +157,9 @@ Result<std::string> auth_token(bool create) {
   if (Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); fd.valid()) {
     RT_TRY(check_token_file(path, fd.get()));
     auto text = read_file(path, 65536);
-    if (!text) return make_error(Code::kInvalid, fmt::format("cannot read the token file {}: {}", path, strerror(errno)));
+    if (!text)
+      return make_error(Code::kInvalid,
+                        fmt::format("cannot read the token file {}: {}", path, strerror(errno)));
     auto token = first_line_of(path, *text);
     if (token) warn_of_readers(path, fd.get());
     return token;
@@ -140,12 +170,19 @@ Result<std::string> auth_token(bool create) {
     return error;
   }
   if (std::string link = dangling_link(path); !link.empty()) {
-    return make_error(Code::kInvalid, fmt::format("the token file {} cannot be had: {} is a link to what does not exist; remove it, or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH", path, link));
+    return make_error(Code::kInvalid,
+                      fmt::format("the token file {} cannot be had: {} is a link to what does not "
+                                  "exist; remove it, or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH",
+                                  path, link));
   }
-  if (named) return make_error(Code::kInvalid, fmt::format("RAY_AUTH_TOKEN_PATH names {}, which does not exist", path));
+  if (named)
+    return make_error(Code::kInvalid,
+                      fmt::format("RAY_AUTH_TOKEN_PATH names {}, which does not exist", path));
   if (create) return create_token(path);
   return make_error(Code::kNotFound,
-                    fmt::format("no cluster token: copy {} from the head's machine, or set RAY_AUTH_TOKEN (`rayctl get-auth-token` prints it there)", path));
+                    fmt::format("no cluster token: copy {} from the head's machine, or set "
+                                "RAY_AUTH_TOKEN (`rayctl get-auth-token` prints it there)",
+                                path));
 }
 
 Result<std::string> private_token() {

@@ -19,10 +19,10 @@ namespace rt::launch {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-constexpr double kMaxCpus = 1e6;                       // beyond any machine: a typing error
-constexpr int64_t kMaxMemory = int64_t{1} << 46;       // 64 TiB, likewise
+constexpr double kMaxCpus = 1e6;                  // beyond any machine: a typing error
+constexpr int64_t kMaxMemory = int64_t{1} << 46;  // 64 TiB, likewise
 constexpr double kObjectStoreShare = 0.3;
-constexpr double kSharedMemoryShare = 0.95;            // the rest of the file system is left to others
+constexpr double kSharedMemoryShare = 0.95;  // the rest of the file system is left to others
 
 int affinity_count() {
   for (int bits = 1024; bits <= 1 << 20; bits *= 2) {
@@ -43,11 +43,12 @@ std::optional<int64_t> read_number(const std::string& path) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range) return kNoLimit;
-  if (error != std::errc()) return std::nullopt;      // "max"
+  if (error != std::errc()) return std::nullopt;  // "max"
   return value;
 }
 
-// Directories of this process's group and its ancestors for one controller ("" = version 2): a limit may sit on any of them.
+// Directories of this process's group and its ancestors for one controller ("" = version 2): a
+// limit may sit on any of them.
 std::vector<std::string> group_directories(const std::string& root, const std::string& controller) {
   auto groups = read_file(root + "/proc/self/cgroup");
   if (!groups) return {};
@@ -57,15 +58,18 @@ std::vector<std::string> group_directories(const std::string& root, const std::s
   for (std::string line; std::getline(lines, line);) {
     size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    std::string names = "," + line.substr(first + 1, second - first - 1) + ",", path = line.substr(second + 1);
-    bool matches = controller.empty() ? names == ",," : names.find("," + controller + ",") != std::string::npos;
+    std::string names = "," + line.substr(first + 1, second - first - 1) + ",",
+                path = line.substr(second + 1);
+    bool matches = controller.empty() ? names == ",,"
+                                      : names.find("," + controller + ",") != std::string::npos;
     if (!matches) continue;
     while (path.size() > 1 && path.front() == '/') {
       directories.push_back(mount + path);
       path.resize(path.rfind('/'));
     }
   }
-  // In a container the group's own path is often not visible, but the mount shows the container's group.
+  // In a container the group's own path is often not visible, but the mount shows the container's
+  // group.
   directories.push_back(mount);
   return directories;
 }
@@ -80,8 +84,10 @@ double cpu_quota(const std::string& root) {
     if (in >> max >> period && max > 0 && period > 0) quota = std::min(quota, max / period);
   }
   for (const auto& directory : group_directories(root, "cpu")) {
-    auto max = read_number(directory + "/cpu.cfs_quota_us"), period = read_number(directory + "/cpu.cfs_period_us");
-    if (max && period && *max > 0 && *period > 0) quota = std::min(quota, static_cast<double>(*max) / static_cast<double>(*period));
+    auto max = read_number(directory + "/cpu.cfs_quota_us"),
+         period = read_number(directory + "/cpu.cfs_period_us");
+    if (max && period && *max > 0 && *period > 0)
+      quota = std::min(quota, static_cast<double>(*max) / static_cast<double>(*period));
   }
   return quota;
 }
@@ -101,11 +107,13 @@ int64_t statistic(const std::string& path, std::string_view key) {
   return 0;
 }
 
-int64_t left_in_group(const std::string& directory, const char* limit_file, const char* usage_file, const char* cache_key) {
+int64_t left_in_group(const std::string& directory, const char* limit_file, const char* usage_file,
+                      const char* cache_key) {
   auto limit = read_number(directory + limit_file), usage = read_number(directory + usage_file);
   if (!limit || *limit == kNoLimit) return kNoLimit;
   // Page cache is given back under pressure: it does not count as used.
-  int64_t used = std::max<int64_t>(0, usage.value_or(0) - statistic(directory + "/memory.stat", cache_key));
+  int64_t used =
+      std::max<int64_t>(0, usage.value_or(0) - statistic(directory + "/memory.stat", cache_key));
   return std::max<int64_t>(0, *limit - used);
 }
 
@@ -114,31 +122,47 @@ Error bad(std::string_view option, std::string value, std::string_view accepted)
 }
 
 Status check_count(std::string_view option, const std::optional<double>& count) {
-  if (count && (!std::isfinite(*count) || *count < 0 || *count > kMaxCpus)) return bad(option, fmt::format("{}", *count), "a number from 0 to 1000000");
+  if (count && (!std::isfinite(*count) || *count < 0 || *count > kMaxCpus))
+    return bad(option, fmt::format("{}", *count), "a number from 0 to 1000000");
   return {};
 }
 
 Status check_memory(std::string_view option, const std::optional<int64_t>& bytes, int64_t min) {
-  if (bytes && (*bytes < min || *bytes > kMaxMemory)) return bad(option, fmt::format("{}", *bytes), fmt::format("a number of bytes from {} to {}", min, kMaxMemory));
+  if (bytes && (*bytes < min || *bytes > kMaxMemory))
+    return bad(option, fmt::format("{}", *bytes),
+               fmt::format("a number of bytes from {} to {}", min, kMaxMemory));
   return {};
 }
 
-// Objects live in memory, unless their directory was chosen: then the store looks at what that holds.
+// Objects live in memory, unless their directory was chosen: then the store looks at what that
+// holds.
 Status check_fits_memory(const std::optional<int64_t>& bytes, const std::string& directory) {
   int64_t total = statistic("/proc/meminfo", "MemTotal:") * 1024;
   if (!bytes || !directory.empty() || total == 0 || *bytes <= total) return {};
-  return make_error(Code::kInvalid, fmt::format("--object-store-memory is {}: this machine has {} bytes of memory", *bytes, total));
+  return make_error(Code::kInvalid,
+                    fmt::format("--object-store-memory is {}: this machine has {} bytes of memory",
+                                *bytes, total));
 }
 
 Status check_custom(const std::map<std::string, double>& resources) {
   static const std::map<std::string, std::string> own_flags = {
-      {"CPU", "--num-cpus"}, {"GPU", "--num-gpus"}, {"memory", "--memory"}, {"object_store_memory", "--object-store-memory"}};
+      {"CPU", "--num-cpus"},
+      {"GPU", "--num-gpus"},
+      {"memory", "--memory"},
+      {"object_store_memory", "--object-store-memory"}};
   for (const auto& [name, amount] : resources) {
     auto own = own_flags.find(name);
-    if (own != own_flags.end()) return make_error(Code::kInvalid, fmt::format("--resources names '{}': use {} for it", name, own->second));
-    if (name.starts_with("node:")) return make_error(Code::kInvalid, fmt::format("--resources names '{}': names that begin with 'node:' are the cluster's own", name));
+    if (own != own_flags.end())
+      return make_error(Code::kInvalid,
+                        fmt::format("--resources names '{}': use {} for it", name, own->second));
+    if (name.starts_with("node:"))
+      return make_error(
+          Code::kInvalid,
+          fmt::format("--resources names '{}': names that begin with 'node:' are the cluster's own",
+                      name));
   }
-  if (auto set = ResourceSet::from_map(resources); !set) return make_error(Code::kInvalid, "--resources: " + set.error().message);
+  if (auto set = ResourceSet::from_map(resources); !set)
+    return make_error(Code::kInvalid, "--resources: " + set.error().message);
   return {};
 }
 
@@ -155,10 +179,12 @@ int64_t detect_memory(const std::string& root) {
   int64_t left = statistic(root + "/proc/meminfo", "MemAvailable:") * 1024;
   if (left == 0) left = kNoLimit;
   for (const auto& directory : group_directories(root, "")) {
-    left = std::min(left, left_in_group(directory, "/memory.max", "/memory.current", "inactive_file "));
+    left = std::min(left,
+                    left_in_group(directory, "/memory.max", "/memory.current", "inactive_file "));
   }
   for (const auto& directory : group_directories(root, "memory")) {
-    left = std::min(left, left_in_group(directory, "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file "));
+    left = std::min(left, left_in_group(directory, "/memory.limit_in_bytes",
+                                        "/memory.usage_in_bytes", "total_inactive_file "));
   }
   return left == kNoLimit ? 0 : left;
 }
@@ -166,19 +192,25 @@ int64_t detect_memory(const std::string& root) {
 int64_t detect_object_store_memory(const std::string& directory, int64_t min) {
   struct statvfs info;
   if (statvfs(directory.empty() ? "/dev/shm" : directory.c_str(), &info) != 0) return 0;
-  auto room = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) * kSharedMemoryShare;
-  auto bytes = static_cast<int64_t>(std::min(static_cast<double>(detect_memory()) * kObjectStoreShare, room));
+  auto room =
+      static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) * kSharedMemoryShare;
+  auto bytes = static_cast<int64_t>(
+      std::min(static_cast<double>(detect_memory()) * kObjectStoreShare, room));
   return bytes < min ? 0 : bytes;
 }
 
-std::map<std::string, double> detect_totals(const std::string& node_ip, int64_t object_store_memory) {
+std::map<std::string, double> detect_totals(const std::string& node_ip,
+                                            int64_t object_store_memory) {
   std::map<std::string, double> totals = {{"CPU", detect_cpus()}, {"node:" + node_ip, 1}};
-  if (int64_t left = detect_memory() - object_store_memory; left > 0) totals["memory"] = static_cast<double>(left);
-  if (object_store_memory > 0) totals["object_store_memory"] = static_cast<double>(object_store_memory);
+  if (int64_t left = detect_memory() - object_store_memory; left > 0)
+    totals["memory"] = static_cast<double>(left);
+  if (object_store_memory > 0)
+    totals["object_store_memory"] = static_cast<double>(object_store_memory);
   return totals;
 }
 
-Result<NodeResources> node_resources(const NodeOptions& options, const std::string& node_ip, int64_t min_store, int64_t configured_store) {
+Result<NodeResources> node_resources(const NodeOptions& options, const std::string& node_ip,
+                                     int64_t min_store, int64_t configured_store) {
   RT_TRY(check_count("--num-cpus", options.num_cpus));
   RT_TRY(check_count("--num-gpus", options.num_gpus));
   RT_TRY(check_memory("--memory", options.memory, 1));
@@ -187,7 +219,8 @@ Result<NodeResources> node_resources(const NodeOptions& options, const std::stri
   RT_TRY(check_custom(options.resources));
   NodeResources node;
   node.object_store_memory = options.object_store_memory.value_or(configured_store);
-  if (node.object_store_memory == 0) node.object_store_memory = detect_object_store_memory(options.plasma_directory, min_store);
+  if (node.object_store_memory == 0)
+    node.object_store_memory = detect_object_store_memory(options.plasma_directory, min_store);
   node.totals = detect_totals(node_ip, node.object_store_memory);
   node.totals.insert(options.resources.begin(), options.resources.end());
   if (options.num_cpus) node.totals["CPU"] = *options.num_cpus;

@@ -37,7 +37,7 @@ std::optional<std::string> read_own_file(const std::string& path, size_t max_byt
   // Without O_NONBLOCK a planted FIFO would hold us here.
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid()) {
-    if (errno == ELOOP) errno = EPERM;   // a link
+    if (errno == ELOOP) errno = EPERM;  // a link
     return std::nullopt;
   }
   struct stat info;
@@ -54,7 +54,8 @@ Status write_file_atomically(const std::string& path, std::string_view content, 
   std::string draft = fmt::format("{}.{}.{:016x}", path, getpid(), Rng::from_system().next());
   Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd.valid()) return errno_error("cannot write " + path, errno);
-  if (write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) || rename(draft.c_str(), path.c_str()) != 0) {
+  if (write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) ||
+      rename(draft.c_str(), path.c_str()) != 0) {
     int error = errno;
     unlink(draft.c_str());
     return errno_error("cannot write " + path, error);

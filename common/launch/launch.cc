@@ -1,11 +1,12 @@
-// start_node(): validate, bind, spawn, wait, publish - in this order, so that what can fail without a trace fails first.
+// start_node(): validate, bind, spawn, wait, publish - in this order, so that what can fail without
+// a trace fails first.
 #include "common/launch/launch.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <netinet/in.h>
-#include <arpa/inet.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,7 +33,10 @@ constexpr int kOwnAddressTimeoutMs = 1500;
 constexpr size_t kLogTailBytes = 2000;
 
 Status check_port(std::string_view option, int port) {
-  if (port < 0 || port > 65535) return make_error(Code::kInvalid, fmt::format("{} is {}: it takes a port from 0 (any free one) to 65535", option, port));
+  if (port < 0 || port > 65535)
+    return make_error(
+        Code::kInvalid,
+        fmt::format("{} is {}: it takes a port from 0 (any free one) to 65535", option, port));
   return {};
 }
 
@@ -48,22 +52,32 @@ Result<std::string> choose_node_ip(const NodeOptions& options) {
   }
   if (ip == "localhost") return std::string("127.0.0.1");
   in6_addr ignored;
-  if (inet_pton(AF_INET, ip.c_str(), &ignored) != 1 && inet_pton(AF_INET6, ip.c_str(), &ignored) != 1) {
-    return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes an IP address such as 10.0.0.5", source, ip));
+  if (inet_pton(AF_INET, ip.c_str(), &ignored) != 1 &&
+      inet_pton(AF_INET6, ip.c_str(), &ignored) != 1) {
+    return make_error(
+        Code::kInvalid,
+        fmt::format("{} is '{}': it takes an IP address such as 10.0.0.5", source, ip));
   }
   return ip;
 }
 
-// `port` is bound by us. Behind network address translation no interface has the address, but others get here by it.
+// `port` is bound by us. Behind network address translation no interface has the address, but
+// others get here by it.
 Status check_node_ip(const std::string& ip, int port, std::vector<std::string>* warnings) {
   if (net::is_of_this_machine(ip)) return {};
   net::Address here = net::Address::tcp(ip, port);
   if (net::is_listening(here, kOwnAddressTimeoutMs) != net::Listening::kYes) {
-    return make_error(Code::kInvalid, fmt::format("the node's address {0} is on no interface of this machine, and {1} cannot be reached from here: other nodes could not send this one anything. "
-                                                  "Correct --node-ip-address (or RAY_NODE_IP_ADDRESS); without it {2} is used",
-                                                  ip, here.to_string(), net::detect_node_ip()));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("the node's address {0} is on no interface of this machine, and {1} cannot be "
+                    "reached from here: other nodes could not send this one anything. "
+                    "Correct --node-ip-address (or RAY_NODE_IP_ADDRESS); without it {2} is used",
+                    ip, here.to_string(), net::detect_node_ip()));
   }
-  warnings->push_back(fmt::format("the node's address {} is on no interface of this machine; it is used because {} can be reached", ip, here.to_string()));
+  warnings->push_back(
+      fmt::format("the node's address {} is on no interface of this machine; it is used because {} "
+                  "can be reached",
+                  ip, here.to_string()));
   return {};
 }
 
@@ -84,11 +98,14 @@ std::string tail_of(const std::string& path) {
   return std::string(tail);
 }
 
-// What a daemon last said: on its stderr when it said anything there (its reason to end), else in its log.
+// What a daemon last said: on its stderr when it said anything there (its reason to end), else in
+// its log.
 std::string words_of(const std::string& session_dir, const std::string& name) {
   std::string said = tail_of(fmt::format("{}/logs/{}.err", session_dir, name));
   if (said.empty()) {
-    said = tail_of(fmt::format("{}/logs/{}.log", session_dir, name.substr(name.find('-') + 1)));   // ray-node-manager: node-manager.log
+    said = tail_of(
+        fmt::format("{}/logs/{}.log", session_dir,
+                    name.substr(name.find('-') + 1)));  // ray-node-manager: node-manager.log
   }
   return said.empty() ? said : "It said:\n" + said;
 }
@@ -100,7 +117,7 @@ class NodeStarter {
   ~NodeStarter() {
     if (published_) return;
     stop_processes(node_.processes, kCleanupGraceUs);
-    for (const auto& process : node_.processes) how_it_ended(process.pid);   // reaps
+    for (const auto& process : node_.processes) how_it_ended(process.pid);  // reaps
     if (!session_.directory.empty()) remove_session(session_);
   }
 
@@ -125,15 +142,24 @@ class NodeStarter {
     RT_TRY(check_port("--metrics-export-port", options_.metrics_export_port));
     std::vector<std::string> ignored;
     RT_ASSIGN(system_config_, translate_ray_names(options_.system_config, &ignored));
-    if (!ignored.empty()) node_.warnings.push_back(fmt::format("these settings of Ray's have no effect here: {} (docs/configuration.md lists those that have)", fmt::join(ignored, ", ")));
+    if (!ignored.empty())
+      node_.warnings.push_back(
+          fmt::format("these settings of Ray's have no effect here: {} (docs/configuration.md "
+                      "lists those that have)",
+                      fmt::join(ignored, ", ")));
     RT_ASSIGN(settings_, load_settings(options_.config_file, system_config_));
     RT_ASSIGN(node_.node_ip, choose_node_ip(options_));
-    RT_ASSIGN(resources_, node_resources(options_, node_.node_ip, settings_.min_object_store_memory, settings_.object_store_memory));
-    RT_ASSIGN(token_, options_.head && options_.private_to_parent ? private_token() : auth_token(/*create=*/options_.head));
+    RT_ASSIGN(resources_, node_resources(options_, node_.node_ip, settings_.min_object_store_memory,
+                                         settings_.object_store_memory));
+    RT_ASSIGN(token_, options_.head && options_.private_to_parent
+                          ? private_token()
+                          : auth_token(/*create=*/options_.head));
     if (!options_.head) {
       RT_ASSIGN(auto head, net::Address::parse(options_.address));
       if (head.kind != net::Address::Kind::kTcp || head.port == 0) {
-        return make_error(Code::kInvalid, fmt::format("--address is '{}': it takes HOST:PORT of the head", options_.address));
+        return make_error(
+            Code::kInvalid,
+            fmt::format("--address is '{}': it takes HOST:PORT of the head", options_.address));
       }
       node_.head_address = options_.address;
     }
@@ -157,7 +183,8 @@ class NodeStarter {
     RT_ASSIGN(int fd, net::listen_on_port(host, options_.node_manager_port, "--node-manager-port"));
     node_manager_listener_.reset(fd);
     RT_ASSIGN(node_.node_manager_port, net::bound_port(fd));
-    RT_ASSIGN(int metrics, net::listen_on_port(host, options_.metrics_export_port, "--metrics-export-port"));
+    RT_ASSIGN(int metrics,
+              net::listen_on_port(host, options_.metrics_export_port, "--metrics-export-port"));
     metrics_listener_.reset(metrics);
     RT_ASSIGN(node_.metrics_export_port, net::bound_port(metrics));
     return check_node_ip(node_.node_ip, node_.node_manager_port, &node_.warnings);
@@ -173,7 +200,8 @@ class NodeStarter {
     return {};
   }
 
-  // What every daemon gets; `listeners` come first among the inherited descriptors, then the lifeline.
+  // What every daemon gets; `listeners` come first among the inherited descriptors, then the
+  // lifeline.
   SpawnRequest request_for(const std::string& name, std::vector<int> listeners) {
     SpawnRequest request;
     request.name = name;
@@ -182,17 +210,23 @@ class NodeStarter {
     request.output_file = fmt::format("{}/logs/{}.err", session_.directory, name);
     request.arguments = {"--session-dir", session_.directory};
     if (lifeline_.valid()) {
-      request.arguments.insert(request.arguments.end(), {"--lifeline-fd", std::to_string(kFirstInheritedFd + request.inherit.size())});
+      request.arguments.insert(
+          request.arguments.end(),
+          {"--lifeline-fd", std::to_string(kFirstInheritedFd + request.inherit.size())});
       request.inherit.push_back(lifeline_.get());
     }
     if (!options_.config_file.empty()) {
       std::error_code error;
-      request.arguments.insert(request.arguments.end(), {"--config", std::filesystem::absolute(options_.config_file, error).string()});
+      request.arguments.insert(
+          request.arguments.end(),
+          {"--config", std::filesystem::absolute(options_.config_file, error).string()});
     }
-    for (const auto& [setting, value] : system_config_) request.arguments.push_back(flag_of(setting) + "=" + value);
+    for (const auto& [setting, value] : system_config_)
+      request.arguments.push_back(flag_of(setting) + "=" + value);
     // On a command line everyone on the machine could read the token.
     request.environment["RAY_AUTH_TOKEN"] = token_.empty() ? std::nullopt : std::optional(token_);
-    request.environment["RAY_AUTH_MODE"] = token_.empty() ? std::optional<std::string>("disabled") : std::nullopt;
+    request.environment["RAY_AUTH_MODE"] =
+        token_.empty() ? std::optional<std::string>("disabled") : std::nullopt;
     request.environment["NOTIFY_SOCKET"] = ready_ ? std::optional(ready_->name()) : std::nullopt;
     return request;
   }
@@ -206,31 +240,44 @@ class NodeStarter {
     add(request, {"--listen-fd", std::to_string(kFirstInheritedFd)});
     std::error_code error;
     if (!options_.include_dashboard) add(request, {"--include-dashboard=false"});
-    if (!options_.dashboard_host.empty()) add(request, {"--dashboard-host", options_.dashboard_host});
-    if (options_.dashboard_port) add(request, {"--dashboard-port", std::to_string(*options_.dashboard_port)});
-    if (!options_.state_dir.empty()) add(request, {"--state-dir", std::filesystem::absolute(options_.state_dir, error).string()});
+    if (!options_.dashboard_host.empty())
+      add(request, {"--dashboard-host", options_.dashboard_host});
+    if (options_.dashboard_port)
+      add(request, {"--dashboard-port", std::to_string(*options_.dashboard_port)});
+    if (!options_.state_dir.empty())
+      add(request, {"--state-dir", std::filesystem::absolute(options_.state_dir, error).string()});
     return request;
   }
 
   SpawnRequest store_request() {
     SpawnRequest request = request_for("ray-object-store", {store_listener_.get()});
-    add(request, {"--unix-listen-fd", std::to_string(kFirstInheritedFd), "--socket", node_.object_store_socket, "--node-id", node_.node_id_hex, "--node-ip",
-                  node_.node_ip});
-    if (resources_.object_store_memory > 0) add(request, {"--memory", std::to_string(resources_.object_store_memory)});
-    if (!options_.plasma_directory.empty()) add(request, {"--directory", options_.plasma_directory});
+    add(request,
+        {"--unix-listen-fd", std::to_string(kFirstInheritedFd), "--socket",
+         node_.object_store_socket, "--node-id", node_.node_id_hex, "--node-ip", node_.node_ip});
+    if (resources_.object_store_memory > 0)
+      add(request, {"--memory", std::to_string(resources_.object_store_memory)});
+    if (!options_.plasma_directory.empty())
+      add(request, {"--directory", options_.plasma_directory});
     return request;
   }
 
   SpawnRequest node_manager_request() {
-    SpawnRequest request = request_for("ray-node-manager", {node_manager_listener_.get(), raylet_listener_.get(), metrics_listener_.get()});
-    add(request, {"--listen-fd", std::to_string(kFirstInheritedFd), "--unix-listen-fd", std::to_string(kFirstInheritedFd + 1), "--metrics-listen-fd",
-                  std::to_string(kFirstInheritedFd + 2), "--socket",
-                  node_.node_manager_socket, "--head-address", node_.head_address, "--store-socket", node_.object_store_socket, "--node-ip", node_.node_ip,
-                  "--node-name", options_.node_name.empty() ? node_.node_ip : options_.node_name, "--node-id", node_.node_id_hex});
+    SpawnRequest request = request_for(
+        "ray-node-manager",
+        {node_manager_listener_.get(), raylet_listener_.get(), metrics_listener_.get()});
+    add(request, {"--listen-fd", std::to_string(kFirstInheritedFd), "--unix-listen-fd",
+                  std::to_string(kFirstInheritedFd + 1), "--metrics-listen-fd",
+                  std::to_string(kFirstInheritedFd + 2), "--socket", node_.node_manager_socket,
+                  "--head-address", node_.head_address, "--store-socket", node_.object_store_socket,
+                  "--node-ip", node_.node_ip, "--node-name",
+                  options_.node_name.empty() ? node_.node_ip : options_.node_name, "--node-id",
+                  node_.node_id_hex});
     if (options_.head) add(request, {"--is-head-node"});
     add(request, {"--resources", nlohmann::json(resources_.totals).dump()});
-    if (!options_.labels.empty()) add(request, {"--labels", nlohmann::json(options_.labels).dump()});
-    std::string python = !options_.python_executable.empty() ? options_.python_executable : environment("RAY_PYTHON");
+    if (!options_.labels.empty())
+      add(request, {"--labels", nlohmann::json(options_.labels).dump()});
+    std::string python = !options_.python_executable.empty() ? options_.python_executable
+                                                             : environment("RAY_PYTHON");
     add(request, {"--python", python.empty() ? "/usr/bin/python3" : python});
     return request;
   }
@@ -249,7 +296,9 @@ class NodeStarter {
     RT_TRY(spawn_one(node_manager_request()));
     RT_TRY(spawn_one(store_request()));
     // From here a daemon's end closes its socket, and clients that wait there learn of it.
-    for (Fd* listener : {&head_listener_, &node_manager_listener_, &metrics_listener_, &raylet_listener_, &store_listener_}) listener->reset();
+    for (Fd* listener : {&head_listener_, &node_manager_listener_, &metrics_listener_,
+                         &raylet_listener_, &store_listener_})
+      listener->reset();
     return {};
   }
 
@@ -283,7 +332,7 @@ class NodeStarter {
 
   const NodeOptions& options_;
   Settings settings_;
-  std::map<std::string, std::string> system_config_;   // by our names
+  std::map<std::string, std::string> system_config_;  // by our names
   NodeResources resources_;
   std::string token_;
   std::map<std::string, std::string> programs_;
@@ -297,7 +346,8 @@ class NodeStarter {
 
 }  // namespace
 
-// A node known by a loopback address is for this machine only; any other is reached by its address and, from here, by loopback.
+// A node known by a loopback address is for this machine only; any other is reached by its address
+// and, from here, by loopback.
 std::string listening_host(const std::string& node_ip) {
   if (node_ip.starts_with("127.") || node_ip == "::1") return node_ip;
   return node_ip.find(':') == std::string::npos ? "0.0.0.0" : "::";
@@ -305,7 +355,9 @@ std::string listening_host(const std::string& node_ip) {
 
 Result<StartedNode> start_node(const NodeOptions& options) { return NodeStarter(options).run(); }
 
-std::string last_words(const StartedNode& node, const std::string& process) { return words_of(node.session_dir, process); }
+std::string last_words(const StartedNode& node, const std::string& process) {
+  return words_of(node.session_dir, process);
+}
 
 std::string failure_report(const StartedNode& node) {
   std::string report;
@@ -313,7 +365,8 @@ std::string failure_report(const StartedNode& node) {
     std::string end = how_it_ended(process.pid);
     if (end.empty()) continue;
     std::string said = words_of(node.session_dir, process.name);
-    report += fmt::format("{}{} {}{}", report.empty() ? "" : "\n", process.name, end, said.empty() ? "" : ". " + said);
+    report += fmt::format("{}{} {}{}", report.empty() ? "" : "\n", process.name, end,
+                          said.empty() ? "" : ". " + said);
   }
   return report;
 }

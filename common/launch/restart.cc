@@ -1,5 +1,5 @@
-// A head that ended is started again beside its node: the same command line, address and state. The node-managers, drivers
-// and workers of the cluster have been trying to reach it since.
+// A head that ended is started again beside its node: the same command line, address and state. The
+// node-managers, drivers and workers of the cluster have been trying to reach it since.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,9 +23,13 @@ const StartedProcess* find(const StartedNode& node, std::string_view name) {
   return nullptr;
 }
 
-bool lives(const StartedProcess* process) { return process && process->start_time != 0 && process_start_time(process->pid) == process->start_time; }
+bool lives(const StartedProcess* process) {
+  return process && process->start_time != 0 &&
+         process_start_time(process->pid) == process->start_time;
+}
 
-Result<SpawnRequest> request_for(const StartedProcess& head, const StartedNode& node, const ReadySocket& ready) {
+Result<SpawnRequest> request_for(const StartedProcess& head, const StartedNode& node,
+                                 const ReadySocket& ready) {
   SpawnRequest request;
   request.name = head.name;
   request.executable = head.command.front();
@@ -33,7 +37,8 @@ Result<SpawnRequest> request_for(const StartedProcess& head, const StartedNode& 
   request.output_file = fmt::format("{}/logs/{}.err", node.session_dir, head.name);
   RT_ASSIGN(std::string token, auth_token(false));
   request.environment["RAY_AUTH_TOKEN"] = token.empty() ? std::nullopt : std::optional(token);
-  request.environment["RAY_AUTH_MODE"] = token.empty() ? std::optional<std::string>("disabled") : std::nullopt;
+  request.environment["RAY_AUTH_MODE"] =
+      token.empty() ? std::optional<std::string>("disabled") : std::nullopt;
   request.environment["NOTIFY_SOCKET"] = ready.name();
   return request;
 }
@@ -44,7 +49,8 @@ std::optional<StartedNode> node_without_head(const std::string& temp_root, int p
   for (const auto& node : recorded_nodes(temp_root)) {
     const StartedProcess* head = find(node, "ray-head");
     auto address = net::Address::parse(node.head_address);
-    bool waits = head && !lives(head) && !head->command.empty() && lives(find(node, "ray-node-manager"));
+    bool waits =
+        head && !lives(head) && !head->command.empty() && lives(find(node, "ray-node-manager"));
     if (waits && address && address->port == port) return node;
   }
   return std::nullopt;
@@ -52,7 +58,9 @@ std::optional<StartedNode> node_without_head(const std::string& temp_root, int p
 
 Result<StartedNode> restart_head(const StartedNode& node) {
   const StartedProcess* ended = find(node, "ray-head");
-  if (!ended || ended->command.empty()) return make_error(Code::kInvalid, fmt::format("{} does not tell how its head was started", node.session_dir));
+  if (!ended || ended->command.empty())
+    return make_error(Code::kInvalid,
+                      fmt::format("{} does not tell how its head was started", node.session_dir));
   RT_ASSIGN(auto address, net::Address::parse(node.head_address));
   // The command line says --listen-fd kFirstInheritedFd.
   RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(listening_host(node.node_ip), address.port)));
@@ -65,14 +73,16 @@ Result<StartedNode> restart_head(const StartedNode& node) {
   std::string culprit;
   if (Status said = ready.wait({head}, kReadyTimeoutUs, &culprit); !said) {
     stop_processes({head}, kCleanupGraceUs);
-    how_it_ended(head.pid);   // reaps
+    how_it_ended(head.pid);  // reaps
     Error error = said.error();
     std::string words = last_words(node, head.name);
     error.message += words.empty() ? " and left no message" : ". " + words;
     return error;
   }
   StartedNode again = node;
-  std::replace_if(again.processes.begin(), again.processes.end(), [](const StartedProcess& p) { return p.name == "ray-head"; }, head);
+  std::replace_if(
+      again.processes.begin(), again.processes.end(),
+      [](const StartedProcess& p) { return p.name == "ray-head"; }, head);
   RT_TRY(record_node(session_of(again), again));
   return again;
 }

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kAddressFile = "/ray_current_cluster";
-constexpr const char* kPrivateAddressFile = "/head_address";     // in the session's directory
+constexpr const char* kPrivateAddressFile = "/head_address";  // in the session's directory
 constexpr const char* kDefaultRoot = "/tmp/ray";
 constexpr const char* kLatestLink = "/session_latest";
 // Logs and SQLite's first pages need this much at once; a place without it is as good as full.
@@ -34,12 +34,15 @@ constexpr int kReachTimeoutMs = 2000;
 
 Error cannot_use(const std::string& path, int errnum) {
   bool full = errnum == ENOSPC || errnum == EDQUOT;
-  return make_error(full ? Code::kOutOfDisk : Code::kIo,
-                    fmt::format("cannot use {} for the session's files: {}; {} or choose another place with --temp-dir or RAY_TMPDIR", path,
-                                strerror(errnum), full ? "free some space there" : "make it writable"));
+  return make_error(
+      full ? Code::kOutOfDisk : Code::kIo,
+      fmt::format("cannot use {} for the session's files: {}; {} or choose another place with "
+                  "--temp-dir or RAY_TMPDIR",
+                  path, strerror(errnum), full ? "free some space there" : "make it writable"));
 }
 
-// Anyone may add a session, like in /tmp, only its owner may remove it. Whoever owns the root can do as he likes with the sessions below it.
+// Anyone may add a session, like in /tmp, only its owner may remove it. Whoever owns the root can
+// do as he likes with the sessions below it.
 Status make_root(const std::string& root) {
   std::error_code error;
   bool created = fs::create_directories(root, error);
@@ -48,13 +51,19 @@ Status make_root(const std::string& root) {
   struct stat info;
   if (stat(root.c_str(), &info) != 0) return cannot_use(root, errno);
   if (!trusted_owner(info.st_uid)) {
-    return make_error(Code::kIo, fmt::format("cannot use {} for the session's files: it belongs to another user (uid {}), who could replace them; choose another place with "
-                                             "--temp-dir or RAY_TMPDIR", root, info.st_uid));
+    return make_error(
+        Code::kIo, fmt::format("cannot use {} for the session's files: it belongs to another user "
+                               "(uid {}), who could replace them; choose another place with "
+                               "--temp-dir or RAY_TMPDIR",
+                               root, info.st_uid));
   }
   bool sticky = (info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0;
   if (!sticky && chmod(root.c_str(), (info.st_mode & 07777) | S_ISVTX) != 0) {
-    return make_error(Code::kIo, fmt::format("cannot use {} for the session's files: all users may remove files there; `chmod +t {}` or choose another place with --temp-dir or "
-                                             "RAY_TMPDIR", root, root));
+    return make_error(
+        Code::kIo, fmt::format("cannot use {} for the session's files: all users may remove files "
+                               "there; `chmod +t {}` or choose another place with --temp-dir or "
+                               "RAY_TMPDIR",
+                               root, root));
   }
   return {};
 }
@@ -72,14 +81,18 @@ Status probe(const std::string& directory) {
   if (!fd.valid()) return cannot_use(directory, errno);
   int error = posix_fallocate(fd.get(), 0, kProbeBytes);
   unlink(path.c_str());
-  if (error == EINVAL || error == EOPNOTSUPP) return {};    // a file system that cannot reserve
+  if (error == EINVAL || error == EOPNOTSUPP) return {};  // a file system that cannot reserve
   if (error != 0) return cannot_use(directory, error);
   return {};
 }
 
 json to_json(const StartedNode& node) {
   json processes = json::array();
-  for (const auto& process : node.processes) processes.push_back({{"name", process.name}, {"pid", process.pid}, {"start_time", process.start_time}, {"command", process.command}});
+  for (const auto& process : node.processes)
+    processes.push_back({{"name", process.name},
+                         {"pid", process.pid},
+                         {"start_time", process.start_time},
+                         {"command", process.command}});
   return {{"session_dir", node.session_dir},
           {"session_name", node.session_name},
           {"head_address", node.head_address},
@@ -106,7 +119,8 @@ std::optional<StartedNode> node_from(const std::string& text) {
     node.object_store_socket = record.at("object_store_socket");
     node.node_id_hex = record.at("node_id");
     for (const json& process : record.at("processes")) {
-      node.processes.push_back({process.at("name"), process.at("pid"), process.at("start_time"), process.value("command", std::vector<std::string>())});
+      node.processes.push_back({process.at("name"), process.at("pid"), process.at("start_time"),
+                                process.value("command", std::vector<std::string>())});
     }
     return node;
   } catch (const json::exception&) {
@@ -114,7 +128,9 @@ std::optional<StartedNode> node_from(const std::string& text) {
   }
 }
 
-std::string record_path(const StartedNode& node) { return node.session_dir + "/node_" + node.node_id_hex + ".json"; }
+std::string record_path(const StartedNode& node) {
+  return node.session_dir + "/node_" + node.node_id_hex + ".json";
+}
 
 bool is_head(const StartedNode& node) {
   for (const auto& process : node.processes) {
@@ -125,7 +141,9 @@ bool is_head(const StartedNode& node) {
 
 bool any_alive(const StartedNode& node) {
   for (const auto& process : node.processes) {
-    if (process.pid > 0 && process.start_time != 0 && process_start_time(process.pid) == process.start_time) return true;
+    if (process.pid > 0 && process.start_time != 0 &&
+        process_start_time(process.pid) == process.start_time)
+      return true;
   }
   return false;
 }
@@ -135,7 +153,8 @@ std::vector<fs::path> session_directories(const std::string& root) {
   std::vector<fs::path> sessions;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root, error)) {
-    if (entry.path().filename().string().starts_with("session_") && !entry.is_symlink(error)) sessions.push_back(entry.path());
+    if (entry.path().filename().string().starts_with("session_") && !entry.is_symlink(error))
+      sessions.push_back(entry.path());
   }
   return sessions;
 }
@@ -151,55 +170,74 @@ std::vector<StartedNode> all_records(const std::string& root) {
       auto text = read_own_file(entry.path());
       auto node = text ? node_from(*text) : std::nullopt;
       // A copied record must not make us touch another session's files.
-      if (node && fs::path(node->session_dir).filename() == session.filename()) nodes.push_back(std::move(*node));
+      if (node && fs::path(node->session_dir).filename() == session.filename())
+        nodes.push_back(std::move(*node));
     }
   }
   return nodes;
 }
 
-std::string root_of(const std::string& session_dir) { return session_dir.substr(0, session_dir.rfind('/')); }
+std::string root_of(const std::string& session_dir) {
+  return session_dir.substr(0, session_dir.rfind('/'));
+}
 
-const char* kHowToStart = "start one with `rayctl start --head`, or name one with --address=HOST:PORT or RAY_ADDRESS";
+const char* kHowToStart =
+    "start one with `rayctl start --head`, or name one with --address=HOST:PORT or RAY_ADDRESS";
 
 Result<std::string> address_from_file(const std::string& root) {
   std::string path = root + kAddressFile;
   auto text = read_own_file(path, 4096);
   if (!text && errno == EPERM) {
     // Our token goes to whatever address we believe.
-    return make_error(Code::kNotFound, fmt::format("{} is no file of this user: name the cluster with --address=HOST:PORT or RAY_ADDRESS", path));
+    return make_error(
+        Code::kNotFound,
+        fmt::format(
+            "{} is no file of this user: name the cluster with --address=HOST:PORT or RAY_ADDRESS",
+            path));
   }
-  if (!text) return make_error(Code::kNotFound, fmt::format("no cluster found on this machine ({} does not exist): {}", path, kHowToStart));
+  if (!text)
+    return make_error(
+        Code::kNotFound,
+        fmt::format("no cluster found on this machine ({} does not exist): {}", path, kHowToStart));
   std::string address(trimmed(*text));
   auto parsed = net::Address::parse(address);
   if (!parsed || parsed->kind != net::Address::Kind::kTcp || parsed->port == 0) {
-    return make_error(Code::kNotFound, fmt::format("{} does not name a cluster (it reads '{}'): remove it, then {}", path, address.substr(0, 80), kHowToStart));
+    return make_error(Code::kNotFound,
+                      fmt::format("{} does not name a cluster (it reads '{}'): remove it, then {}",
+                                  path, address.substr(0, 80), kHowToStart));
   }
   // Name or route trouble is the connecting client's to report.
   if (net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kNo) {
-    return make_error(Code::kNotFound, fmt::format("the cluster at {} that {} names has ended: {}", address, path, kHowToStart));
+    return make_error(Code::kNotFound, fmt::format("the cluster at {} that {} names has ended: {}",
+                                                   address, path, kHowToStart));
   }
   return address;
 }
 
 bool answers(const std::string& address) {
   auto parsed = net::Address::parse(address);
-  return parsed && parsed->kind == net::Address::Kind::kTcp && net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kYes;
+  return parsed && parsed->kind == net::Address::Kind::kTcp &&
+         net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kYes;
 }
 
-// The newest cluster with a recorded node here. The file names one only, and who wrote it last may have ended.
+// The newest cluster with a recorded node here. The file names one only, and who wrote it last may
+// have ended.
 std::optional<std::string> recorded_cluster(const std::string& root) {
   std::vector<StartedNode> nodes = recorded_nodes(root);
-  std::sort(nodes.begin(), nodes.end(), [](const StartedNode& a, const StartedNode& b) { return a.session_name > b.session_name; });   // named by their time
+  std::sort(nodes.begin(), nodes.end(), [](const StartedNode& a, const StartedNode& b) {
+    return a.session_name > b.session_name;
+  });  // named by their time
   for (const StartedNode& node : nodes) {
     if (answers(node.head_address)) return node.head_address;
   }
   return std::nullopt;
 }
 
-// The newest cluster that a program started for itself and that lives. What a killed one left is told by nobody listening.
+// The newest cluster that a program started for itself and that lives. What a killed one left is
+// told by nobody listening.
 std::optional<std::string> private_cluster(const std::string& root) {
   std::vector<fs::path> sessions = session_directories(root);
-  std::sort(sessions.rbegin(), sessions.rend());      // they are named by their time
+  std::sort(sessions.rbegin(), sessions.rend());  // they are named by their time
   for (const fs::path& session : sessions) {
     auto text = read_own_file(session.string() + kPrivateAddressFile, 4096);
     if (!text) continue;
@@ -222,14 +260,18 @@ Result<Session> make_session(const std::string& temp_dir) {
   Session session;
   session.root = temp_root(temp_dir);
   if (session.root.front() != '/') {
-    return make_error(Code::kInvalid, fmt::format("--temp-dir (or RAY_TMPDIR) is '{}': it takes an absolute path", session.root));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("--temp-dir (or RAY_TMPDIR) is '{}': it takes an absolute path", session.root));
   }
   RT_TRY(make_root(session.root));
   int64_t now_us = wall_now_us();
   std::time_t seconds = now_us / 1'000'000;
-  session.name = fmt::format("session_{:%Y-%m-%d_%H-%M-%S}_{:06}_{}", fmt::localtime(seconds), now_us % 1'000'000, getpid());
+  session.name = fmt::format("session_{:%Y-%m-%d_%H-%M-%S}_{:06}_{}", fmt::localtime(seconds),
+                             now_us % 1'000'000, getpid());
   session.directory = session.root + "/" + session.name;
-  for (const std::string& path : {session.directory, session.directory + "/logs", session.directory + "/sockets"}) {
+  for (const std::string& path :
+       {session.directory, session.directory + "/logs", session.directory + "/sockets"}) {
     if (mkdir(path.c_str(), 0700) != 0) {
       Error error = cannot_use(session.root, errno);
       remove_session(session);
@@ -248,7 +290,9 @@ void remove_session(const Session& session) {
   fs::remove_all(session.directory, ignored);
 }
 
-Session session_of(const StartedNode& node) { return {root_of(node.session_dir), node.session_dir, node.session_name}; }
+Session session_of(const StartedNode& node) {
+  return {root_of(node.session_dir), node.session_dir, node.session_name};
+}
 
 Status record_node(const Session& session, const StartedNode& node) {
   RT_TRY(write_file_atomically(record_path(node), to_json(node).dump(1) + "\n", 0600));
@@ -260,7 +304,8 @@ Status record_node(const Session& session, const StartedNode& node) {
 }
 
 void record_private_head(const Session& session, const StartedNode& node) {
-  (void)write_file_atomically(session.directory + kPrivateAddressFile, node.head_address + "\n", 0600);
+  (void)write_file_atomically(session.directory + kPrivateAddressFile, node.head_address + "\n",
+                              0600);
 }
 
 void point_latest(const Session& session) {
@@ -285,10 +330,12 @@ void forget_dead_nodes(const std::string& root) {
 void forget_node(const StartedNode& node) {
   std::error_code ignored;
   fs::remove(record_path(node), ignored);
-  for (const char* sub : {"/sockets", "/runtime_resources"}) fs::remove_all(node.session_dir + sub, ignored);
+  for (const char* sub : {"/sockets", "/runtime_resources"})
+    fs::remove_all(node.session_dir + sub, ignored);
   std::string path = root_of(node.session_dir) + kAddressFile;
   auto text = read_own_file(path, 4096);
-  // A joined node that leaves a cluster which goes on elsewhere still makes the file wrong for this machine.
+  // A joined node that leaves a cluster which goes on elsewhere still makes the file wrong for this
+  // machine.
   if (text && trimmed(*text) == node.head_address) {
     if (is_head(node)) {
       fs::remove(path, ignored);
@@ -317,12 +364,15 @@ Result<std::string> resolve_address(const std::string& option) {
   }
   if (address.empty() || address == "auto") return running_cluster(temp_root());
   if (address.find("://") != std::string::npos) {
-    return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes HOST:PORT or auto", source, address));
+    return make_error(Code::kInvalid,
+                      fmt::format("{} is '{}': it takes HOST:PORT or auto", source, address));
   }
   auto parsed = net::Address::parse(address);
   if (!parsed) return make_error(Code::kInvalid, source + ": " + parsed.error().message);
   if (parsed->kind != net::Address::Kind::kTcp || parsed->port == 0) {
-    return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes HOST:PORT with a port from 1 to 65535", source, address));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("{} is '{}': it takes HOST:PORT with a port from 1 to 65535", source, address));
   }
   return address;
 }

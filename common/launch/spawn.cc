@@ -23,11 +23,13 @@ extern char** environ;
 namespace rt::launch {
 namespace {
 
-// Copies of inherited descriptors go above every number used in the child, so that no dup2 overwrites a later one's source.
+// Copies of inherited descriptors go above every number used in the child, so that no dup2
+// overwrites a later one's source.
 constexpr int64_t kFollowedUs = 2'000'000;
 constexpr int kStagingFd = 64;
 
-std::vector<std::string> merged_environment(const std::map<std::string, std::optional<std::string>>& changes) {
+std::vector<std::string> merged_environment(
+    const std::map<std::string, std::optional<std::string>>& changes) {
   std::vector<std::string> merged;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string_view text(*entry);
@@ -69,7 +71,8 @@ void set_attributes(Actions& actions) {
   sigemptyset(&none);
   posix_spawnattr_setsigdefault(&actions.attributes, &all);
   posix_spawnattr_setsigmask(&actions.attributes, &none);
-  posix_spawnattr_setflags(&actions.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setflags(&actions.attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 }
 
 Fd open_pidfd(int pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
@@ -85,8 +88,11 @@ int receive_ready(int fd) {
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
   ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (n <= 0 || ("\n" + std::string(text, static_cast<size_t>(n)) + "\n").find("\nREADY=1\n") == std::string::npos) return 0;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+  if (n <= 0 || ("\n" + std::string(text, static_cast<size_t>(n)) + "\n").find("\nREADY=1\n") ==
+                    std::string::npos)
+    return 0;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
     ucred sender;
     std::memcpy(&sender, CMSG_DATA(header), sizeof(sender));
@@ -101,26 +107,35 @@ Result<StartedProcess> spawn(const SpawnRequest& request) {
   Actions actions;
   set_attributes(actions);
   posix_spawn_file_actions_addopen(&actions.files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions.files, 1, request.output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_addopen(&actions.files, 1, request.output_file.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&actions.files, 1, 2);
   std::vector<Fd> staged;
   int number = kFirstInheritedFd;
   for (int fd : request.inherit) {
     staged.emplace_back(fcntl(fd, F_DUPFD_CLOEXEC, kStagingFd));
     if (!staged.back().valid()) {
-      const char* remedy = errno == EINVAL || errno == EMFILE ? " (too few descriptors are allowed: raise the limit, see `ulimit -n`)" : "";
-      return errno_error(fmt::format("cannot pass a descriptor to {}{}", request.name, remedy), errno);
+      const char* remedy =
+          errno == EINVAL || errno == EMFILE
+              ? " (too few descriptors are allowed: raise the limit, see `ulimit -n`)"
+              : "";
+      return errno_error(fmt::format("cannot pass a descriptor to {}{}", request.name, remedy),
+                         errno);
     }
     posix_spawn_file_actions_adddup2(&actions.files, staged.back().get(), number++);
   }
-  // Whatever else is open here without close-on-exec (a test runner's pipes, say) would otherwise live as long as the daemon.
+  // Whatever else is open here without close-on-exec (a test runner's pipes, say) would otherwise
+  // live as long as the daemon.
   posix_spawn_file_actions_addclosefrom_np(&actions.files, number);
   std::vector<std::string> arguments = request.arguments;
   arguments.insert(arguments.begin(), request.executable);
   std::vector<std::string> variables = merged_environment(request.environment);
   pid_t pid = 0;
-  int error = posix_spawn(&pid, request.executable.c_str(), &actions.files, &actions.attributes, pointers(arguments).data(), pointers(variables).data());
-  if (error != 0) return errno_error(fmt::format("cannot start {} ({})", request.name, request.executable), error);
+  int error = posix_spawn(&pid, request.executable.c_str(), &actions.files, &actions.attributes,
+                          pointers(arguments).data(), pointers(variables).data());
+  if (error != 0)
+    return errno_error(fmt::format("cannot start {} ({})", request.name, request.executable),
+                       error);
   return StartedProcess{request.name, pid, unreaped_start_time(pid), std::move(arguments)};
 }
 
@@ -129,7 +144,8 @@ namespace {
 uint64_t start_time_and_state(int pid, char* state) {
   auto stat = read_file(fmt::format("/proc/{}/stat", pid), 4096);
   if (!stat) return 0;
-  // The name in parentheses may hold anything; fields count from behind it: state is the 3rd, start time the 22nd.
+  // The name in parentheses may hold anything; fields count from behind it: state is the 3rd, start
+  // time the 22nd.
   size_t close = stat->rfind(')');
   if (close == std::string::npos || close + 2 >= stat->size()) return 0;
   size_t at = close + 2;
@@ -139,7 +155,8 @@ uint64_t start_time_and_state(int pid, char* state) {
     if (at != std::string::npos) ++at;
   }
   uint64_t ticks = 0;
-  if (at != std::string::npos) std::from_chars(stat->data() + at, stat->data() + stat->size(), ticks);
+  if (at != std::string::npos)
+    std::from_chars(stat->data() + at, stat->data() + stat->size(), ticks);
   return ticks;
 }
 }  // namespace
@@ -160,7 +177,9 @@ std::string how_it_ended(int pid) {
   pid_t reaped = waitpid(pid, &status, WNOHANG);
   if (reaped == 0) return {};
   if (reaped < 0) return process_start_time(pid) == 0 ? "ended" : "";
-  if (WIFSIGNALED(status)) return fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return fmt::format("was killed by signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
   return fmt::format("exited with code {}", WEXITSTATUS(status));
 }
 
@@ -176,30 +195,39 @@ Result<ReadySocket> ReadySocket::create() {
   auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + ready.name_.size());
   int on = 1;
   setsockopt(ready.fd_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
-  if (bind(ready.fd_.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) return errno_error("cannot bind a notification socket", errno);
+  if (bind(ready.fd_.get(), reinterpret_cast<sockaddr*>(&address), size) != 0)
+    return errno_error("cannot bind a notification socket", errno);
   return ready;
 }
 
-Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t timeout_us, std::string* culprit) {
+Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t timeout_us,
+                         std::string* culprit) {
   int64_t deadline_us = steady_now_us() + timeout_us;
   std::vector<StartedProcess> pending = processes;
   std::vector<Fd> watches;
   std::vector<pollfd> polled = {{fd_.get(), POLLIN, 0}};
   for (const auto& process : processes) {
     watches.push_back(open_pidfd(process.pid));
-    polled.push_back({watches.back().get(), POLLIN, 0});   // -1 (already reaped by someone): poll ignores it, how_it_ended() does not
+    polled.push_back(
+        {watches.back().get(), POLLIN,
+         0});  // -1 (already reaped by someone): poll ignores it, how_it_ended() does not
   }
-  std::string followed;             // how a process ended that ended well: most likely because another one failed, which is about to end too
+  std::string followed;  // how a process ended that ended well: most likely because another one
+                         // failed, which is about to end too
   int64_t followed_until_us = 0;
   while (!pending.empty()) {
     int64_t left_us = deadline_us - steady_now_us();
-    if (!followed.empty() && steady_now_us() > followed_until_us) return make_error(Code::kUnavailable, fmt::format("{} {} while it started", *culprit, followed));
+    if (!followed.empty() && steady_now_us() > followed_until_us)
+      return make_error(Code::kUnavailable,
+                        fmt::format("{} {} while it started", *culprit, followed));
     if (left_us <= 0) {
       *culprit = pending.front().name;
-      return make_error(Code::kTimeout, fmt::format("{} was not ready after {} s", pending.front().name, timeout_us / 1'000'000));
+      return make_error(Code::kTimeout, fmt::format("{} was not ready after {} s",
+                                                    pending.front().name, timeout_us / 1'000'000));
     }
     // Bounded turns: a process whose pidfd could not be had is looked at now and then.
-    poll(polled.data(), polled.size(), static_cast<int>(std::min<int64_t>(left_us / 1000 + 1, 200)));
+    poll(polled.data(), polled.size(),
+         static_cast<int>(std::min<int64_t>(left_us / 1000 + 1, 200)));
     while (polled[0].revents != 0) {
       int sender = receive_ready(fd_.get());
       std::erase_if(pending, [&](const auto& process) { return process.pid == sender; });
@@ -215,10 +243,11 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
       if (end == "exited with code 0" && followed.empty()) {
         followed = end;
         followed_until_us = steady_now_us() + kFollowedUs;
-        polled[i + 1].fd = -1;      // readable for ever
+        polled[i + 1].fd = -1;  // readable for ever
         continue;
       }
-      return make_error(Code::kUnavailable, fmt::format("{} {} while it started", process.name, end));
+      return make_error(Code::kUnavailable,
+                        fmt::format("{} {} while it started", process.name, end));
     }
   }
   return {};

@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One process being ended. The pidfd is opened before the start time is compared, so a signal can only reach the process meant.
+// One process being ended. The pidfd is opened before the start time is compared, so a signal can
+// only reach the process meant.
 struct Target {
   const StartedProcess* process;
   Fd pidfd;
@@ -33,8 +34,10 @@ std::vector<Target> alive(const std::vector<const StartedProcess*>& processes) {
   for (const auto* process : processes) {
     if (process->pid <= 0) continue;
     Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process->pid, 0)));
-    if (!pidfd.valid() || process->start_time == 0 || unreaped_start_time(process->pid) != process->start_time) continue;
-    pollfd ended{pidfd.get(), POLLIN, 0};   // readable when the last thread has ended
+    if (!pidfd.valid() || process->start_time == 0 ||
+        unreaped_start_time(process->pid) != process->start_time)
+      continue;
+    pollfd ended{pidfd.get(), POLLIN, 0};  // readable when the last thread has ended
     if (poll(&ended, 1, 0) == 1) {
       waitpid(process->pid, nullptr, WNOHANG);
     } else {
@@ -45,7 +48,8 @@ std::vector<Target> alive(const std::vector<const StartedProcess*>& processes) {
 }
 
 void send(const std::vector<Target>& targets, int signal) {
-  for (const auto& target : targets) syscall(SYS_pidfd_send_signal, target.pidfd.get(), signal, nullptr, 0);
+  for (const auto& target : targets)
+    syscall(SYS_pidfd_send_signal, target.pidfd.get(), signal, nullptr, 0);
 }
 
 // Drops those that ended (and reaps those that were our children) until none is left or time is up.
@@ -66,7 +70,8 @@ void wait_for_end(std::vector<Target>& targets, int64_t timeout_us) {
   }
 }
 
-void stop_wave(const std::vector<const StartedProcess*>& processes, int64_t grace_us, StopResult& result) {
+void stop_wave(const std::vector<const StartedProcess*>& processes, int64_t grace_us,
+               StopResult& result) {
   auto targets = alive(processes);
   if (targets.empty()) return;
   if (grace_us > 0) {
@@ -79,10 +84,13 @@ void stop_wave(const std::vector<const StartedProcess*>& processes, int64_t grac
   if (!targets.empty()) wait_for_end(targets, kKillTakesUs);
 }
 
-// Of the binding or the C++ library this is part of. Of a program its name is argv[0], which is a path only when it begins with one.
+// Of the binding or the C++ library this is part of. Of a program its name is argv[0], which is a
+// path only when it begins with one.
 std::string directory_of_library() {
   Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(&directory_of_library), &info) == 0 || info.dli_fname == nullptr || info.dli_fname[0] != '/') return {};
+  if (dladdr(reinterpret_cast<void*>(&directory_of_library), &info) == 0 ||
+      info.dli_fname == nullptr || info.dli_fname[0] != '/')
+    return {};
   std::error_code error;
   return fs::weakly_canonical(info.dli_fname, error).parent_path();
 }
@@ -90,11 +98,13 @@ std::string directory_of_library() {
 }  // namespace
 
 StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t grace_us) {
-  // The node-manager first: it ends its workers and leaves the cluster while the store and the head still answer.
+  // The node-manager first: it ends its workers and leaves the cluster while the store and the head
+  // still answer.
   StopResult result;
   std::vector<const StartedProcess*> all;
   for (const auto& process : processes) all.push_back(&process);
-  result.found = static_cast<int>(alive(all).size());   // a store ends by itself with its node-manager: counted before
+  result.found = static_cast<int>(
+      alive(all).size());  // a store ends by itself with its node-manager: counted before
   for (std::string_view wave : {"ray-node-manager", "ray-object-store", ""}) {
     std::vector<const StartedProcess*> members;
     for (const auto& process : processes) {
@@ -108,23 +118,31 @@ StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t 
 
 Result<std::string> daemon_path(const std::string& name) {
   std::vector<std::string> candidates;
-  if (std::string given = environment("RAY_BIN"); !given.empty()) candidates.push_back(given + "/" + name);
+  if (std::string given = environment("RAY_BIN"); !given.empty())
+    candidates.push_back(given + "/" + name);
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
-  // A binding sits somewhere below the prefix (build/python/ray, PREFIX/lib/ray-runtime/python/ray) or above the programs (a wheel's ray/bin).
+  // A binding sits somewhere below the prefix (build/python/ray, PREFIX/lib/ray-runtime/python/ray)
+  // or above the programs (a wheel's ray/bin).
   constexpr int kLevels = 6;
   const fs::path library = directory_of_library();
   fs::path directory = library;
-  for (int level = 0; level < kLevels && directory.has_relative_path(); ++level, directory = directory.parent_path()) {
+  for (int level = 0; level < kLevels && directory.has_relative_path();
+       ++level, directory = directory.parent_path()) {
     candidates.push_back(directory / name);
     candidates.push_back(directory / "bin" / name);
   }
-  candidates.push_back(own / name);     // last: the interpreter's directory may hold the programs of another installation
+  candidates.push_back(
+      own /
+      name);  // last: the interpreter's directory may hold the programs of another installation
   for (const auto& candidate : candidates) {
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate, error)) return candidate;
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate, error))
+      return candidate;
   }
-  return make_error(Code::kNotFound, fmt::format("the program {} is not next to this one ({}): build it with `make`, or set RAY_BIN to its directory", name,
-                                                 (library.empty() ? own : library).string()));
+  return make_error(Code::kNotFound,
+                    fmt::format("the program {} is not next to this one ({}): build it with "
+                                "`make`, or set RAY_BIN to its directory",
+                                name, (library.empty() ? own : library).string()));
 }
 
 }  // namespace rt::launch

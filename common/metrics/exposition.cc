@@ -14,7 +14,8 @@ namespace {
 std::string name_of(std::string_view raw, bool label) {
   std::string name(raw);
   for (char& c : name) {
-    bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c == ':' && !label);
+    bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                c == '_' || (c == ':' && !label);
     if (!fits) c = '_';
   }
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name.insert(name.begin(), '_');
@@ -43,7 +44,9 @@ std::string number(double value) {
   return fmt::format("{}", value);
 }
 
-std::string_view type_name(Kind kind) { return kind == Kind::kCounter ? "counter" : kind == Kind::kGauge ? "gauge" : "histogram"; }
+std::string_view type_name(Kind kind) {
+  return kind == Kind::kCounter ? "counter" : kind == Kind::kGauge ? "gauge" : "histogram";
+}
 
 }  // namespace
 
@@ -52,37 +55,45 @@ std::string Exposition::label_name(std::string_view raw) { return name_of(raw, t
 
 std::string Exposition::text_of(const Labels& labels) {
   std::string text;
-  for (const auto& [name, value] : labels) text += fmt::format("{}{}=\"{}\"", text.empty() ? "" : ",", name, escaped(value, true));
+  for (const auto& [name, value] : labels)
+    text += fmt::format("{}{}=\"{}\"", text.empty() ? "" : ",", name, escaped(value, true));
   return text;
 }
 
 Exposition::Family* Exposition::family(std::string_view name, Kind kind, std::string_view help) {
   auto it = families_.find(name);
-  if (it == families_.end()) it = families_.emplace(std::string(name), Family{kind, std::string(help), ""}).first;
+  if (it == families_.end())
+    it = families_.emplace(std::string(name), Family{kind, std::string(help), ""}).first;
   return it->second.kind == kind ? &it->second : nullptr;
 }
 
-void Exposition::sample(std::string_view name, const std::string& labels, double value, std::string* out) const {
+void Exposition::sample(std::string_view name, const std::string& labels, double value,
+                        std::string* out) const {
   const char* comma = common_.empty() || labels.empty() ? "" : ",";
   if (common_.empty() && labels.empty()) {
     fmt::format_to(std::back_inserter(*out), "{} {}\n", name, number(value));
   } else {
-    fmt::format_to(std::back_inserter(*out), "{}{{{}{}{}}} {}\n", name, common_, comma, labels, number(value));
+    fmt::format_to(std::back_inserter(*out), "{}{{{}{}{}}} {}\n", name, common_, comma, labels,
+                   number(value));
   }
 }
 
-void Exposition::add(std::string_view name, Kind kind, std::string_view help, double value, const std::string& labels) {
+void Exposition::add(std::string_view name, Kind kind, std::string_view help, double value,
+                     const std::string& labels) {
   if (Family* in = family(name, kind, help)) sample(name, labels, value, &in->samples);
 }
 
-void Exposition::histogram(std::string_view name, std::string_view help, std::span<const double> bounds, std::span<const int64_t> counts, double sum, const std::string& labels) {
+void Exposition::histogram(std::string_view name, std::string_view help,
+                           std::span<const double> bounds, std::span<const int64_t> counts,
+                           double sum, const std::string& labels) {
   Family* in = family(name, Kind::kHistogram, help);
   if (!in) return;
   const std::string base(name);
   int64_t count = 0;
   for (size_t i = 0; i <= bounds.size(); ++i) {
     if (i < counts.size()) count += counts[i];
-    std::string bound = fmt::format("{}{}le=\"{}\"", labels, labels.empty() ? "" : ",", number(i < bounds.size() ? bounds[i] : INFINITY));
+    std::string bound = fmt::format("{}{}le=\"{}\"", labels, labels.empty() ? "" : ",",
+                                    number(i < bounds.size() ? bounds[i] : INFINITY));
     sample(base + "_bucket", bound, static_cast<double>(count), &in->samples);
   }
   sample(base + "_sum", labels, sum, &in->samples);
@@ -92,7 +103,8 @@ void Exposition::histogram(std::string_view name, std::string_view help, std::sp
 std::string Exposition::text() const {
   std::string text;
   for (const auto& [name, family] : families_) {
-    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{3}", name, escaped(family.help, false), type_name(family.kind), family.samples);
+    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{3}", name, escaped(family.help, false),
+                        type_name(family.kind), family.samples);
   }
   return text;
 }

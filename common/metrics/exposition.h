@@ -1,6 +1,8 @@
-// Prometheus text (exposition format 0.0.4), put together sample by sample: each name once, with its type, and its samples under it.
+// Prometheus text (exposition format 0.0.4), put together sample by sample: each name once, with
+// its type, and its samples under it.
 //
-// A name that comes with another type than at first is left out: a scrape with both would be refused as a whole.
+// A name that comes with another type than at first is left out: a scrape with both would be
+// refused as a whole.
 #pragma once
 
 #include <map>
@@ -20,13 +22,21 @@ class Exposition {
   // `common`: labels of every sample, in front of its own.
   explicit Exposition(const Labels& common = {}) : common_(text_of(common)) {}
 
-  void gauge(std::string_view name, std::string_view help, double value, const Labels& labels = {}) { add(name, Kind::kGauge, help, value, text_of(labels)); }
+  void gauge(std::string_view name, std::string_view help, double value,
+             const Labels& labels = {}) {
+    add(name, Kind::kGauge, help, value, text_of(labels));
+  }
   // `name` ends with _total.
-  void counter(std::string_view name, std::string_view help, double value, const Labels& labels = {}) { add(name, Kind::kCounter, help, value, text_of(labels)); }
+  void counter(std::string_view name, std::string_view help, double value,
+               const Labels& labels = {}) {
+    add(name, Kind::kCounter, help, value, text_of(labels));
+  }
   // `counts`: observations of each bucket, one more than bounds; what is missing is none.
-  void histogram(std::string_view name, std::string_view help, std::span<const double> bounds, std::span<const int64_t> counts, double sum, const std::string& labels);
+  void histogram(std::string_view name, std::string_view help, std::span<const double> bounds,
+                 std::span<const int64_t> counts, double sum, const std::string& labels);
   // `labels`: as text_of() makes them.
-  void add(std::string_view name, Kind kind, std::string_view help, double value, const std::string& labels);
+  void add(std::string_view name, Kind kind, std::string_view help, double value,
+           const std::string& labels);
 
   std::string text() const;
   // name="value",... with what the format wants escaped.
@@ -42,7 +52,8 @@ class Exposition {
   };
   // Null: the name has another kind already.
   Family* family(std::string_view name, Kind kind, std::string_view help);
-  void sample(std::string_view name, const std::string& labels, double value, std::string* out) const;
+  void sample(std::string_view name, const std::string& labels, double value,
+              std::string* out) const;
 
   std::string common_;
   std::map<std::string, Family, std::less<>> families_;

@@ -35,7 +35,7 @@ std::optional<ProcessFigures> process_figures(int pid) {
   if (!words) return std::nullopt;
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   ProcessFigures figures;
-  figures.cpu_seconds = (fields[10] + fields[11]) / ticks;        // utime, stime
+  figures.cpu_seconds = (fields[10] + fields[11]) / ticks;  // utime, stime
   figures.threads = static_cast<int>(fields[16]);
   figures.started_s = fields[18] / ticks;
   int64_t total = 0, resident = 0, shared = 0;
@@ -56,7 +56,9 @@ ProcessDetail process_detail(int pid) {
     if (name.starts_with("Private_")) detail.unique_bytes += kib * 1024;
   }
   std::error_code gone;
-  for (std::filesystem::directory_iterator it(fmt::format("/proc/{}/fd", pid), gone), end; !gone && it != end; it.increment(gone)) ++detail.open_files;
+  for (std::filesystem::directory_iterator it(fmt::format("/proc/{}/fd", pid), gone), end;
+       !gone && it != end; it.increment(gone))
+    ++detail.open_files;
   return detail;
 }
 

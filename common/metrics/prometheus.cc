@@ -9,12 +9,19 @@
 namespace rt::metrics {
 namespace {
 
-Kind kind_of(proto::Metric::Kind kind) { return kind == proto::Metric::COUNTER ? Kind::kCounter : kind == proto::Metric::HISTOGRAM ? Kind::kHistogram : Kind::kGauge; }
+Kind kind_of(proto::Metric::Kind kind) {
+  return kind == proto::Metric::COUNTER     ? Kind::kCounter
+         : kind == proto::Metric::HISTOGRAM ? Kind::kHistogram
+                                            : Kind::kGauge;
+}
 
-constexpr const char* kCommon[] = {"SessionName", "Version", "NodeAddress", "Component", "WorkerId"};
+constexpr const char* kCommon[] = {"SessionName", "Version", "NodeAddress", "Component",
+                                   "WorkerId"};
 
-// A tag that is called like another label, or becomes so, gets an underscore: a label twice would spoil the whole scrape.
-std::string labels_of(const std::string& common, const proto::Metric& metric, const proto::MetricSeries& series) {
+// A tag that is called like another label, or becomes so, gets an underscore: a label twice would
+// spoil the whole scrape.
+std::string labels_of(const std::string& common, const proto::Metric& metric,
+                      const proto::MetricSeries& series) {
   std::string labels = common;
   std::set<std::string> taken(std::begin(kCommon), std::end(kCommon));
   taken.insert("le");
@@ -30,16 +37,23 @@ std::string labels_of(const std::string& common, const proto::Metric& metric, co
 
 void add_user_metrics(const NodeMetrics& node, Exposition* out) {
   for (const proto::MetricsReport& report : node.metrics.reports()) {
-    std::string common = Exposition::text_of({{kCommon[0], node.session_name}, {kCommon[1], node.version}, {kCommon[2], node.node_address}, {kCommon[3], "core_worker"},
+    std::string common = Exposition::text_of({{kCommon[0], node.session_name},
+                                              {kCommon[1], node.version},
+                                              {kCommon[2], node.node_address},
+                                              {kCommon[3], "core_worker"},
                                               {kCommon[4], to_hex(report.worker_id())}});
     for (const proto::Metric& metric : report.metrics()) {
       Kind kind = kind_of(metric.kind());
-      std::string name = "ray_" + Exposition::metric_name(metric.name()) + (kind == Kind::kCounter ? "_total" : "");
+      std::string name = "ray_" + Exposition::metric_name(metric.name()) +
+                         (kind == Kind::kCounter ? "_total" : "");
       for (const proto::MetricSeries& series : metric.series()) {
         std::string labels = labels_of(common, metric, series);
         if (kind == Kind::kHistogram) {
-          out->histogram(name, metric.description(), std::span(metric.boundaries().data(), static_cast<size_t>(metric.boundaries_size())),
-                         std::span(series.buckets().data(), static_cast<size_t>(series.buckets_size())), series.value(), labels);
+          out->histogram(
+              name, metric.description(),
+              std::span(metric.boundaries().data(), static_cast<size_t>(metric.boundaries_size())),
+              std::span(series.buckets().data(), static_cast<size_t>(series.buckets_size())),
+              series.value(), labels);
         } else {
           out->add(name, kind, metric.description(), series.value(), labels);
         }

@@ -20,20 +20,24 @@ uint32_t Recorder::define(const Definition& definition) {
   proto::Metric key;
   fill_definition(definition, &key);
   std::lock_guard lock(mutex_);
-  auto [it, added] = by_definition_.try_emplace(key.SerializeAsString(), static_cast<uint32_t>(metrics_.size()));
+  auto [it, added] =
+      by_definition_.try_emplace(key.SerializeAsString(), static_cast<uint32_t>(metrics_.size()));
   if (added) metrics_.push_back({definition, {}});
   return it->second;
 }
 
-Recorder::Recorded Recorder::record(uint32_t id, const std::vector<std::string>& tag_values, double value) {
+Recorder::Recorded Recorder::record(uint32_t id, const std::vector<std::string>& tag_values,
+                                    double value) {
   std::lock_guard lock(mutex_);
   Metric& metric = metrics_.at(id);
   auto it = metric.series.find(tag_values);
   if (it == metric.series.end()) {
-    if (series_ >= kMaxSeries) return std::exchange(overflow_said_, true) ? Recorded::kDone : Recorded::kOverflow;
+    if (series_ >= kMaxSeries)
+      return std::exchange(overflow_said_, true) ? Recorded::kDone : Recorded::kOverflow;
     ++series_;
     it = metric.series.emplace(tag_values, Series{}).first;
-    if (metric.definition.kind == proto::Metric::HISTOGRAM) it->second.buckets.resize(metric.definition.boundaries.size() + 1);
+    if (metric.definition.kind == proto::Metric::HISTOGRAM)
+      it->second.buckets.resize(metric.definition.boundaries.size() + 1);
   }
   Series& series = it->second;
   if (metric.definition.kind == proto::Metric::GAUGE) {

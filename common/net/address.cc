@@ -16,14 +16,18 @@ namespace rt::net {
 namespace {
 
 Error bad_address(std::string_view text, std::string_view why) {
-  return make_error(Code::kInvalid, fmt::format("'{}' is not an address: {} (expected HOST:PORT, [IPV6]:PORT or unix:PATH)", text, why));
+  return make_error(
+      Code::kInvalid,
+      fmt::format("'{}' is not an address: {} (expected HOST:PORT, [IPV6]:PORT or unix:PATH)", text,
+                  why));
 }
 
 constexpr int kAnyPort = 53;
 
 bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1"; }
 
-// Connecting a datagram socket picks a route and thereby a source address; no packet leaves. Empty: there is no route.
+// Connecting a datagram socket picks a route and thereby a source address; no packet leaves. Empty:
+// there is no route.
 std::string source_address(const SockAddr& to) {
   Fd fd(::socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd.valid() || ::connect(fd.get(), to.get(), to.size) != 0) return {};
@@ -31,16 +35,20 @@ std::string source_address(const SockAddr& to) {
   return host == "0.0.0.0" || host == "::" ? std::string() : host;
 }
 
-// The first IPv4 address of an interface that is up: a network without a way out has no default route.
+// The first IPv4 address of an interface that is up: a network without a way out has no default
+// route.
 std::string interface_address() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
   std::string host;
   for (const ifaddrs* i = list; i != nullptr && host.empty(); i = i->ifa_next) {
     constexpr unsigned kUp = IFF_UP | IFF_RUNNING;
-    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & (kUp | IFF_LOOPBACK)) != kUp) continue;
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET ||
+        (i->ifa_flags & (kUp | IFF_LOOPBACK)) != kUp)
+      continue;
     char text[INET_ADDRSTRLEN] = {};
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text);
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr, text,
+              sizeof text);
     host = text;
   }
   ::freeifaddrs(list);
@@ -67,10 +75,12 @@ Result<Address> Address::parse(std::string_view text) {
     return bad_address(text, "an IPv6 address is written in brackets");
   }
   if (host.empty()) return bad_address(text, "the host is missing");
-  if (host.find_first_of(" \t\r\n/") != std::string_view::npos) return bad_address(text, "the host contains a character no host name has");
+  if (host.find_first_of(" \t\r\n/") != std::string_view::npos)
+    return bad_address(text, "the host contains a character no host name has");
   int port = -1;
   auto [end, error] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
-  if (error != std::errc() || end != port_text.data() + port_text.size() || port < 0 || port > 65535) {
+  if (error != std::errc() || end != port_text.data() + port_text.size() || port < 0 ||
+      port > 65535) {
     return bad_address(text, "the port is not a number from 0 to 65535");
   }
   return tcp(std::string(host), port);
@@ -78,7 +88,8 @@ Result<Address> Address::parse(std::string_view text) {
 
 std::string Address::to_string() const {
   if (kind == Kind::kUnix) return "unix:" + path;
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
 }
 
 std::string detect_node_ip(const std::string& peer) {
@@ -100,7 +111,8 @@ bool is_of_this_machine(const std::string& ip) {
   if (!literal_sockaddr(ip, 0, address)) return false;
   // The kernel knows more than the list of interfaces: all of 127.0.0.0/8, routes of type local.
   Fd fd(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  return fd.valid() && (::bind(fd.get(), address.get(), address.size) == 0 || errno != EADDRNOTAVAIL);
+  return fd.valid() &&
+         (::bind(fd.get(), address.get(), address.size) == 0 || errno != EADDRNOTAVAIL);
 }
 
 Result<int> bound_port(int fd) {

@@ -18,9 +18,10 @@ namespace {
 
 // One watched descriptor. Shared with the waits that are under way.
 struct Registration {
-  Registration(asio::io_context& io, std::shared_ptr<Watcher> w) : descriptor(io), watcher(std::move(w)) {}
-  asio::posix::stream_descriptor descriptor;   // borrows the number: released, never closed
-  std::shared_ptr<Watcher> watcher;            // null: unwatched
+  Registration(asio::io_context& io, std::shared_ptr<Watcher> w)
+      : descriptor(io), watcher(std::move(w)) {}
+  asio::posix::stream_descriptor descriptor;  // borrows the number: released, never closed
+  std::shared_ptr<Watcher> watcher;           // null: unwatched
   uint32_t interest = kNoInterest;
   bool waiting_read = false;
   bool waiting_write = false;
@@ -29,7 +30,11 @@ struct Registration {
 }  // namespace
 
 struct AsioLoop::Impl final : Reactor {
-  explicit Impl(AsioLoop& loop) : owner(loop), link_(std::make_shared<LoopLink>(&loop)), io(std::make_unique<asio::io_context>(1)), alarm(*io) {}
+  explicit Impl(AsioLoop& loop)
+      : owner(loop),
+        link_(std::make_shared<LoopLink>(&loop)),
+        io(std::make_unique<asio::io_context>(1)),
+        alarm(*io) {}
 
   ~Impl() override {
     link_->cut();
@@ -82,26 +87,29 @@ struct AsioLoop::Impl final : Reactor {
 
   static void detach(Registration& registration) {
     registration.interest = kNoInterest;
-    registration.descriptor.release();   // cancels the waits
+    registration.descriptor.release();  // cancels the waits
     registration.watcher.reset();
   }
 
   void arm(const std::shared_ptr<Registration>& registration) {
     wait(registration, kRead, asio::posix::descriptor_base::wait_read, registration->waiting_read);
-    wait(registration, kWrite, asio::posix::descriptor_base::wait_write, registration->waiting_write);
+    wait(registration, kWrite, asio::posix::descriptor_base::wait_write,
+         registration->waiting_write);
   }
 
   // A wait looks at the descriptor's state anew, so nothing that arrived before it is missed.
-  void wait(const std::shared_ptr<Registration>& registration, Interest what, asio::posix::descriptor_base::wait_type type, bool& waiting) {
+  void wait(const std::shared_ptr<Registration>& registration, Interest what,
+            asio::posix::descriptor_base::wait_type type, bool& waiting) {
     if ((registration->interest & what) == 0 || waiting) return;
     waiting = true;
-    registration->descriptor.async_wait(type, [this, registration, what](const boost::system::error_code&) {
-      (what == kRead ? registration->waiting_read : registration->waiting_write) = false;
-      if ((registration->interest & what) == 0) return;   // changed, or unwatched, meanwhile
-      auto watcher = registration->watcher;
-      watcher->on_ready(what);
-      arm(registration);
-    });
+    registration->descriptor.async_wait(
+        type, [this, registration, what](const boost::system::error_code&) {
+          (what == kRead ? registration->waiting_read : registration->waiting_write) = false;
+          if ((registration->interest & what) == 0) return;  // changed, or unwatched, meanwhile
+          auto watcher = registration->watcher;
+          watcher->on_ready(what);
+          arm(registration);
+        });
   }
 
   void flush_all() {
@@ -117,7 +125,7 @@ struct AsioLoop::Impl final : Reactor {
     alarm_us = next;
     alarm.expires_after(std::chrono::microseconds(std::max<int64_t>(0, next - steady_now_us())));
     alarm.async_wait([this, next](const boost::system::error_code& error) {
-      if (error || alarm_us != next) return;   // an earlier one took its place
+      if (error || alarm_us != next) return;  // an earlier one took its place
       alarm_us = TimerHeap::kNever;
       timers.fire_due(steady_now_us());
       set_alarm();
@@ -135,7 +143,7 @@ struct AsioLoop::Impl final : Reactor {
   AsioLoop& owner;
   std::shared_ptr<LoopLink> link_;
   TimerHeap timers;
-  int64_t alarm_us = TimerHeap::kNever;       // what `alarm` is set to
+  int64_t alarm_us = TimerHeap::kNever;  // what `alarm` is set to
   std::unordered_map<Key, std::shared_ptr<Registration>> registrations;
   Key next_key = 1;
   std::vector<std::shared_ptr<SocketStream>> dirty, flushing;
@@ -153,7 +161,7 @@ AsioLoop::~AsioLoop() = default;
 void AsioLoop::run() {
   auto work = asio::make_work_guard(*impl_->io);
   impl_->io->run();
-  impl_->io->restart();   // may be run again; a stop() before run() still counts
+  impl_->io->restart();  // may be run again; a stop() before run() still counts
 }
 
 void AsioLoop::stop() { impl_->io->stop(); }
@@ -176,20 +184,25 @@ Loop::TimerId AsioLoop::run_after(int64_t delay_us, Task task) {
 void AsioLoop::cancel(TimerId id) { impl_->timers.cancel(id); }
 void AsioLoop::post(Task task) { asio::post(*impl_->io, std::move(task)); }
 
-void AsioLoop::connect(const Address& address, int64_t timeout_us, std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+void AsioLoop::connect(const Address& address, int64_t timeout_us,
+                       std::function<void(Result<std::unique_ptr<Stream>>)> done) {
   start_connect(*impl_, address, timeout_us, std::move(done));
 }
 
-Result<std::unique_ptr<Listener>> AsioLoop::listen(const Address& address, std::function<void(int fd)> accept) {
+Result<std::unique_ptr<Listener>> AsioLoop::listen(const Address& address,
+                                                   std::function<void(int fd)> accept) {
   return make_listener(*impl_, address, std::move(accept));
 }
 
-Result<std::unique_ptr<Listener>> AsioLoop::listen_fd(int listening_fd, std::function<void(int fd)> accept) {
+Result<std::unique_ptr<Listener>> AsioLoop::listen_fd(int listening_fd,
+                                                      std::function<void(int fd)> accept) {
   return make_listener(*impl_, listening_fd, std::move(accept));
 }
 
 std::unique_ptr<Stream> AsioLoop::adopt(int fd) { return make_stream(*impl_, fd); }
 
-std::unique_ptr<FdWatch> AsioLoop::watch_readable(int fd, Task on_readable) { return make_fd_watch(*impl_, fd, std::move(on_readable)); }
+std::unique_ptr<FdWatch> AsioLoop::watch_readable(int fd, Task on_readable) {
+  return make_fd_watch(*impl_, fd, std::move(on_readable));
+}
 
 }  // namespace rt::net

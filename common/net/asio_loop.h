@@ -1,4 +1,5 @@
-// The daemons' loop: one thread, one boost::asio::io_context. Asio itself is seen only in asio_loop.cc.
+// The daemons' loop: one thread, one boost::asio::io_context. Asio itself is seen only in
+// asio_loop.cc.
 #pragma once
 
 #include <initializer_list>
@@ -13,8 +14,8 @@ class AsioLoop final : public Loop {
   AsioLoop();
   ~AsioLoop() override;
 
-  void run();            // until stop()
-  void stop();           // any thread
+  void run();   // until stop()
+  void stop();  // any thread
   // Calls `handler(signal)` in the loop's thread. May be called once per loop.
   void on_signals(std::initializer_list<int> signals, std::function<void(int)> handler);
 
@@ -22,9 +23,12 @@ class AsioLoop final : public Loop {
   TimerId run_after(int64_t delay_us, Task task) override;
   void cancel(TimerId id) override;
   void post(Task task) override;
-  void connect(const Address& address, int64_t timeout_us, std::function<void(Result<std::unique_ptr<Stream>>)> done) override;
-  Result<std::unique_ptr<Listener>> listen(const Address& address, std::function<void(int fd)> accept) override;
-  Result<std::unique_ptr<Listener>> listen_fd(int listening_fd, std::function<void(int fd)> accept) override;
+  void connect(const Address& address, int64_t timeout_us,
+               std::function<void(Result<std::unique_ptr<Stream>>)> done) override;
+  Result<std::unique_ptr<Listener>> listen(const Address& address,
+                                           std::function<void(int fd)> accept) override;
+  Result<std::unique_ptr<Listener>> listen_fd(int listening_fd,
+                                              std::function<void(int fd)> accept) override;
   std::unique_ptr<Stream> adopt(int fd) override;
   std::unique_ptr<FdWatch> watch_readable(int fd, Task on_readable) override;
 

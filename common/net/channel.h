@@ -11,7 +11,7 @@ namespace rt::net {
 
 class Channel {
  public:
-  explicit Channel(Fd fd) : fd_(std::move(fd)) {}      // non-blocking
+  explicit Channel(Fd fd) : fd_(std::move(fd)) {}  // non-blocking
   virtual ~Channel() = default;
 
   // Bytes; 0 at the end; -1 and errno, ETIMEDOUT when there was nothing for so long.
@@ -27,7 +27,7 @@ class Channel {
   Fd release() { return std::move(fd_); }
 
  protected:
-  bool wait(short events, int64_t timeout_ms) const;   // poll(2)
+  bool wait(short events, int64_t timeout_ms) const;  // poll(2)
 
  private:
   Fd fd_;

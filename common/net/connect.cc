@@ -13,20 +13,27 @@
 namespace rt::net {
 namespace {
 
-constexpr int64_t kBacklogRetryUs = 2'000;   // a Unix socket whose backlog is full refuses for the moment
+constexpr int64_t kBacklogRetryUs =
+    2'000;  // a Unix socket whose backlog is full refuses for the moment
 
 // Lives through the tasks, timers and watches that refer to it, until finish().
 class ConnectAttempt final : public Watcher, public std::enable_shared_from_this<ConnectAttempt> {
  public:
   ConnectAttempt(Reactor& reactor, Address address, int64_t timeout_us, ConnectHandler done)
-      : reactor_(reactor), address_(std::move(address)), timeout_us_(timeout_us), done_(std::move(done)) {}
+      : reactor_(reactor),
+        address_(std::move(address)),
+        timeout_us_(timeout_us),
+        done_(std::move(done)) {}
 
   void start() {
     if (timeout_us_ >= 0) {
       timer_ = reactor_.loop().run_after(timeout_us_, [self = shared_from_this()] {
         self->timer_ = 0;
-        self->finish(make_error(Code::kTimeout, fmt::format("no connection to {} within {} ms: is the machine up, and the address right?",
-                                                            self->address_.to_string(), self->timeout_us_ / 1000)));
+        self->finish(make_error(
+            Code::kTimeout,
+            fmt::format(
+                "no connection to {} within {} ms: is the machine up, and the address right?",
+                self->address_.to_string(), self->timeout_us_ / 1000)));
       });
     }
     reactor_.loop().post([self = shared_from_this()] { self->find_candidates(); });
@@ -64,7 +71,8 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      std::thread([self = shared_from_this(), link = reactor_.link(), host = address_.host, port = address_.port]() mutable {
+      std::thread([self = shared_from_this(), link = reactor_.link(), host = address_.host,
+                   port = address_.port]() mutable {
         auto found = std::make_shared<Result<std::vector<SockAddr>>>(resolve(host, port, false));
         link->post([self = std::move(self), found] {
           if (!self->done_) return;
@@ -74,7 +82,8 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
         });
       }).detach();
     } catch (const std::system_error& e) {
-      finish(make_error(Code::kResourceExhausted, std::string("cannot start a thread to look up a host name: ") + e.what()));
+      finish(make_error(Code::kResourceExhausted,
+                        std::string("cannot start a thread to look up a host name: ") + e.what()));
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -98,35 +107,41 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
   void try_next(int error) {
     fd_.reset();
     if (++next_ < candidates_.size()) return attempt();
-    finish(make_error(no_answer(error) ? Code::kTimeout : Code::kUnavailable, fmt::format("cannot connect to {}: {}", address_.to_string(), explain(error))));
+    finish(
+        make_error(no_answer(error) ? Code::kTimeout : Code::kUnavailable,
+                   fmt::format("cannot connect to {}: {}", address_.to_string(), explain(error))));
   }
 
   // The kernel gave up waiting for the other host, or knows no way to it.
   static bool no_answer(int error) {
-    return error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT || error == EHOSTDOWN || error == ENETDOWN;
+    return error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT ||
+           error == EHOSTDOWN || error == ENETDOWN;
   }
 
   std::string explain(int error) const {
-    if (error == ECONNREFUSED || error == ENOENT) return std::string(std::strerror(error)) + " (nothing listens there: is it started, and the address right?)";
+    if (error == ECONNREFUSED || error == ENOENT)
+      return std::string(std::strerror(error)) +
+             " (nothing listens there: is it started, and the address right?)";
     return std::strerror(error);
   }
 
   void succeed() {
     if (!with_itself()) return finish(make_stream(reactor_, fd_.release()));
-    linger at_once{1, 0};   // or the port stays taken for a minute
+    linger at_once{1, 0};  // or the port stays taken for a minute
     setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     try_next(ECONNREFUSED);
   }
 
-  // Where nobody listens and the kernel gives our end that very port, TCP connects a socket with itself. Trying to reach a lost head
-  // again and again gets there, and would keep the port from the head that comes.
+  // Where nobody listens and the kernel gives our end that very port, TCP connects a socket with
+  // itself. Trying to reach a lost head again and again gets there, and would keep the port from
+  // the head that comes.
   bool with_itself() const {
     if (address_.kind == Address::Kind::kUnix) return false;
     sockaddr_storage here{}, there{};
     socklen_t here_size = sizeof(here), there_size = sizeof(there);
     return ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&here), &here_size) == 0 &&
-           ::getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&there), &there_size) == 0 && here_size == there_size &&
-           std::memcmp(&here, &there, here_size) == 0;
+           ::getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&there), &there_size) == 0 &&
+           here_size == there_size && std::memcmp(&here, &there, here_size) == 0;
   }
 
   void finish(Result<std::unique_ptr<Stream>> result) {
@@ -142,7 +157,7 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
   Reactor& reactor_;
   const Address address_;
   const int64_t timeout_us_;
-  ConnectHandler done_;                   // null: finished
+  ConnectHandler done_;  // null: finished
   std::vector<SockAddr> candidates_;
   size_t next_ = 0;
   Fd fd_;
@@ -152,7 +167,8 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
 
 }  // namespace
 
-void start_connect(Reactor& reactor, const Address& address, int64_t timeout_us, ConnectHandler done) {
+void start_connect(Reactor& reactor, const Address& address, int64_t timeout_us,
+                   ConnectHandler done) {
   std::make_shared<ConnectAttempt>(reactor, address, timeout_us, std::move(done))->start();
 }
 

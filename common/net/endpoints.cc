@@ -14,11 +14,12 @@ namespace rt::net {
 namespace {
 
 constexpr int kAcceptsPerTurn = 64;
-constexpr int64_t kAcceptPauseUs = 100'000;   // after running out of descriptors or memory
+constexpr int64_t kAcceptPauseUs = 100'000;  // after running out of descriptors or memory
 
 class ListenerCore final : public Watcher, public std::enable_shared_from_this<ListenerCore> {
  public:
-  ListenerCore(Reactor& reactor, Fd fd, AcceptHandler accept) : reactor_(reactor), fd_(std::move(fd)), accept_(std::move(accept)) {}
+  ListenerCore(Reactor& reactor, Fd fd, AcceptHandler accept)
+      : reactor_(reactor), fd_(std::move(fd)), accept_(std::move(accept)) {}
 
   Status start() {
     key_ = reactor_.watch(fd_.get(), shared_from_this(), kRead, Reactor::Trigger::kLevel);
@@ -56,9 +57,10 @@ class ListenerCore final : public Watcher, public std::enable_shared_from_this<L
 
  private:
   void pause(int errnum) {
-    RT_WARN("cannot accept connections: {}; trying again in {} ms", std::strerror(errnum), kAcceptPauseUs / 1000);
+    RT_WARN("cannot accept connections: {}; trying again in {} ms", std::strerror(errnum),
+            kAcceptPauseUs / 1000);
     reactor_.update(key_, kNoInterest);
-    pause_ = reactor_.loop().run_after(kAcceptPauseUs, [this] {   // cancelled by stop()
+    pause_ = reactor_.loop().run_after(kAcceptPauseUs, [this] {  // cancelled by stop()
       pause_ = 0;
       reactor_.update(key_, kRead);
     });
@@ -73,27 +75,31 @@ class ListenerCore final : public Watcher, public std::enable_shared_from_this<L
 
 class ListenerHandle final : public Listener {
  public:
-  ListenerHandle(std::shared_ptr<ListenerCore> core, Address address, bool owns_path) : core_(std::move(core)), address_(std::move(address)) {
+  ListenerHandle(std::shared_ptr<ListenerCore> core, Address address, bool owns_path)
+      : core_(std::move(core)), address_(std::move(address)) {
     owns_path_ = owns_path && ::lstat(address_.path.c_str(), &bound_) == 0;
   }
   ~ListenerHandle() override {
     core_->stop();
     struct stat now;
     // Not if someone else has replaced it meanwhile.
-    if (owns_path_ && ::lstat(address_.path.c_str(), &now) == 0 && now.st_dev == bound_.st_dev && now.st_ino == bound_.st_ino) {
+    if (owns_path_ && ::lstat(address_.path.c_str(), &now) == 0 && now.st_dev == bound_.st_dev &&
+        now.st_ino == bound_.st_ino) {
       ::unlink(address_.path.c_str());
     }
   }
   Address local_address() const override { return address_; }
 
  private:
-  std::shared_ptr<ListenerCore> core_;   // shared with the reactor: an accept handler may destroy this
+  std::shared_ptr<ListenerCore>
+      core_;  // shared with the reactor: an accept handler may destroy this
   const Address address_;
   bool owns_path_;
   struct stat bound_{};
 };
 
-Result<std::shared_ptr<ListenerCore>> start_listener(Reactor& reactor, Fd fd, AcceptHandler accept) {
+Result<std::shared_ptr<ListenerCore>> start_listener(Reactor& reactor, Fd fd,
+                                                     AcceptHandler accept) {
   auto core = std::make_shared<ListenerCore>(reactor, std::move(fd), std::move(accept));
   RT_TRY(core->start());
   return core;
@@ -114,7 +120,8 @@ class WatchCore final : public Watcher {
 
 class WatchHandle final : public FdWatch {
  public:
-  WatchHandle(Reactor& reactor, int fd, Loop::Task task) : reactor_(reactor), core_(std::make_shared<WatchCore>(std::move(task))) {
+  WatchHandle(Reactor& reactor, int fd, Loop::Task task)
+      : reactor_(reactor), core_(std::make_shared<WatchCore>(std::move(task))) {
     key_ = reactor.watch(fd, core_, kRead, Reactor::Trigger::kLevel);
     if (key_ == 0) RT_ERROR("descriptor {} cannot be watched: {}", fd, std::strerror(errno));
   }
@@ -125,13 +132,14 @@ class WatchHandle final : public FdWatch {
 
  private:
   Reactor& reactor_;
-  std::shared_ptr<WatchCore> core_;   // shared with the reactor: the task may destroy this
+  std::shared_ptr<WatchCore> core_;  // shared with the reactor: the task may destroy this
   Reactor::Key key_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, const Address& address, AcceptHandler accept) {
+Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, const Address& address,
+                                                AcceptHandler accept) {
   RT_ASSIGN(int fd, listen_on(address));
   bool is_unix = address.kind == Address::Kind::kUnix;
   Address local = is_unix ? address : local_address_of(fd);
@@ -139,12 +147,14 @@ Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, const Address&
   return std::unique_ptr<Listener>(new ListenerHandle(std::move(core), std::move(local), is_unix));
 }
 
-Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, int listening_fd, AcceptHandler accept) {
+Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, int listening_fd,
+                                                AcceptHandler accept) {
   Fd fd(listening_fd);
   int listening = 0;
   socklen_t size = sizeof(listening);
   if (getsockopt(fd.get(), SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening == 0) {
-    return make_error(Code::kInvalid, fmt::format("descriptor {} is not a listening socket", listening_fd));
+    return make_error(Code::kInvalid,
+                      fmt::format("descriptor {} is not a listening socket", listening_fd));
   }
   fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
   fcntl(fd.get(), F_SETFD, FD_CLOEXEC);

@@ -30,9 +30,12 @@ class LoopLink {
 using AcceptHandler = std::function<void(int fd)>;
 using ConnectHandler = std::function<void(Result<std::unique_ptr<Stream>>)>;
 
-Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, const Address& address, AcceptHandler accept);
-Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, int listening_fd, AcceptHandler accept);
+Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, const Address& address,
+                                                AcceptHandler accept);
+Result<std::unique_ptr<Listener>> make_listener(Reactor& reactor, int listening_fd,
+                                                AcceptHandler accept);
 std::unique_ptr<FdWatch> make_fd_watch(Reactor& reactor, int fd, Loop::Task on_readable);
-void start_connect(Reactor& reactor, const Address& address, int64_t timeout_us, ConnectHandler done);
+void start_connect(Reactor& reactor, const Address& address, int64_t timeout_us,
+                   ConnectHandler done);
 
 }  // namespace rt::net

@@ -22,14 +22,16 @@ bool wait_for(int fd, short events, int64_t deadline_us) {
     pollfd p{fd, events, 0};
     int n = ::poll(&p, 1, static_cast<int>((left_us + 999) / 1000));
     if (n > 0) return true;
-    if (n < 0 && errno != EINTR) return true;   // the following call reports it
+    if (n < 0 && errno != EINTR) return true;  // the following call reports it
   }
 }
 
 }  // namespace
 
 Status send_with_fds(int socket, std::string_view data, const int* fds, int count) {
-  if (data.empty() || count < 0 || count > kMaxFds) return make_error(Code::kInvalid, "descriptors travel with at least one byte, and at most 8 at once");
+  if (data.empty() || count < 0 || count > kMaxFds)
+    return make_error(Code::kInvalid,
+                      "descriptors travel with at least one byte, and at most 8 at once");
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)] = {};
   int64_t deadline = steady_now_us() + kSendTimeoutUs;
   bool attach = count > 0;
@@ -52,7 +54,8 @@ Status send_with_fds(int socket, std::string_view data, const int* fds, int coun
       attach = false;
       data.remove_prefix(static_cast<size_t>(n));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!wait_for(socket, POLLOUT, deadline)) return make_error(Code::kTimeout, "the receiver of a descriptor does not read");
+      if (!wait_for(socket, POLLOUT, deadline))
+        return make_error(Code::kTimeout, "the receiver of a descriptor does not read");
     } else if (errno != EINTR) {
       return errno_error("cannot pass a descriptor", errno);
     }
@@ -66,7 +69,8 @@ Result<ReceivedFds> receive_with_fds(int socket, size_t max_bytes, int64_t timeo
   received.data.resize(max_bytes);
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)];
   while (true) {
-    if (!wait_for(socket, POLLIN, deadline)) return make_error(Code::kTimeout, "nobody sent the expected descriptor in time");
+    if (!wait_for(socket, POLLIN, deadline))
+      return make_error(Code::kTimeout, "nobody sent the expected descriptor in time");
     iovec part{received.data.data(), max_bytes};
     msghdr message{};
     message.msg_iov = &part;
@@ -85,7 +89,8 @@ Result<ReceivedFds> receive_with_fds(int socket, size_t max_bytes, int64_t timeo
         received.fds.push_back(fd);
       }
     }
-    if (n == 0) return make_error(Code::kUnavailable, "the sender of a descriptor closed the connection");
+    if (n == 0)
+      return make_error(Code::kUnavailable, "the sender of a descriptor closed the connection");
     received.data.resize(static_cast<size_t>(n));
     return received;
   }

@@ -9,8 +9,9 @@ namespace rt::net {
 namespace {
 
 constexpr size_t kMaxParts = 64;
-constexpr size_t kKeptCapacity = 64 << 10;    // an idle stream keeps at most this much of its tail's memory
-constexpr size_t kTurnBytes = 4 << 20;        // one stream's fair share of a turn
+constexpr size_t kKeptCapacity =
+    64 << 10;  // an idle stream keeps at most this much of its tail's memory
+constexpr size_t kTurnBytes = 4 << 20;  // one stream's fair share of a turn
 
 }  // namespace
 
@@ -67,15 +68,20 @@ void OutQueue::note_sent(size_t n) {
 }
 
 ssize_t OutQueue::send_once(int fd) {
-  if (segments_.empty()) return ::send(fd, tail_.data() + tail_sent_, tail_.size() - tail_sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (segments_.empty())
+    return ::send(fd, tail_.data() + tail_sent_, tail_.size() - tail_sent_,
+                  MSG_NOSIGNAL | MSG_DONTWAIT);
   iovec parts[kMaxParts];
   size_t count = 0;
   auto it = segments_.begin();
   for (; it != segments_.end() && count < kMaxParts - 1; ++it) {
     Bytes rest = it->rest();
-    if (!rest.empty()) parts[count++] = {const_cast<uint8_t*>(rest.data()), rest.size()};   // empty: it left in send_last()
+    if (!rest.empty())
+      parts[count++] = {const_cast<uint8_t*>(rest.data()),
+                        rest.size()};  // empty: it left in send_last()
   }
-  if (it == segments_.end() && tail_.size() > tail_sent_) parts[count++] = {tail_.data() + tail_sent_, tail_.size() - tail_sent_};
+  if (it == segments_.end() && tail_.size() > tail_sent_)
+    parts[count++] = {tail_.data() + tail_sent_, tail_.size() - tail_sent_};
   msghdr message{};
   message.msg_iov = parts;
   message.msg_iovlen = count;

@@ -1,5 +1,5 @@
-// Private to common/net: what a stream still has to send. Small writes collect in one string (the tail); large blocks
-// are referenced. Sent in order with as few system calls as the socket allows.
+// Private to common/net: what a stream still has to send. Small writes collect in one string (the
+// tail); large blocks are referenced. Sent in order with as few system calls as the socket allows.
 #pragma once
 
 #include <deque>
@@ -15,32 +15,37 @@ class OutQueue {
 
   // Append here; valid until the next send() or append_ref().
   std::string& tail() { return tail_; }
-  void append(Bytes copied) { tail_.append(reinterpret_cast<const char*>(copied.data()), copied.size()); }
+  void append(Bytes copied) {
+    tail_.append(reinterpret_cast<const char*>(copied.data()), copied.size());
+  }
   void append_ref(Bytes referenced, Keepalive keepalive);
   size_t size() const { return segment_bytes_ + tail_.size() - tail_sent_; }
   bool empty() const { return size() == 0; }
   void clear();
-  // Sends without blocking. kBlocked: the socket is full, or a fair share for one turn has been sent. kError leaves errno.
+  // Sends without blocking. kBlocked: the socket is full, or a fair share for one turn has been
+  // sent. kError leaves errno.
   Sent send(int fd);
   // The same inside a signal handler: allocates and frees nothing. What it sent is not sent again.
   Sent send_last(int fd);
 
  private:
   struct Segment {
-    std::string copied;       // or
+    std::string copied;  // or
     Bytes referenced;
     Keepalive keepalive;
     size_t sent = 0;
-    Bytes rest() const { return (keepalive || !referenced.empty() ? referenced : as_bytes(copied)).subspan(sent); }
+    Bytes rest() const {
+      return (keepalive || !referenced.empty() ? referenced : as_bytes(copied)).subspan(sent);
+    }
   };
   void advance(size_t n);
   void note_sent(size_t n);
   ssize_t send_once(int fd);
 
-  std::deque<Segment> segments_;   // before the tail
+  std::deque<Segment> segments_;  // before the tail
   size_t segment_bytes_ = 0;
   std::string tail_;
-  size_t tail_sent_ = 0;           // prefix of tail_ that is gone already
+  size_t tail_sent_ = 0;  // prefix of tail_ that is gone already
 };
 
 }  // namespace rt::net

@@ -21,13 +21,15 @@
 namespace rt::net {
 namespace {
 
-constexpr uint64_t kWakeToken = 0, kAlarmToken = 1;   // slots have generations from 1, so no token of theirs is below 2^32
+constexpr uint64_t kWakeToken = 0,
+                   kAlarmToken =
+                       1;  // slots have generations from 1, so no token of theirs is below 2^32
 
 struct Slot {
   uint32_t generation = 1;
   int fd = -1;
   uint32_t trigger = 0;
-  std::shared_ptr<Watcher> watcher;   // shared with its user's handle; null: free
+  std::shared_ptr<Watcher> watcher;  // shared with its user's handle; null: free
 };
 
 uint32_t epoll_events(uint32_t interest) {
@@ -44,20 +46,27 @@ int wait_events(int epoll_fd, epoll_event* events, int max, int64_t timeout_us) 
     if (n >= 0 || errno != ENOSYS) return n;
     has_pwait2 = false;
   }
-  return ::epoll_wait(epoll_fd, events, max, static_cast<int>(std::min<int64_t>((timeout_us + 999) / 1000, INT32_MAX)));
+  return ::epoll_wait(epoll_fd, events, max,
+                      static_cast<int>(std::min<int64_t>((timeout_us + 999) / 1000, INT32_MAX)));
 }
 
 }  // namespace
 
-// Read by wait() without the owner's mutex: the two descriptors and the atomics. All else is the owner's.
+// Read by wait() without the owner's mutex: the two descriptors and the atomics. All else is the
+// owner's.
 //
-// Streams are edge-triggered, so that of several waiting threads one is woken per arrival. The eventfd and the timerfd are, too, and
-// are therefore never read.
+// Streams are edge-triggered, so that of several waiting threads one is woken per arrival. The
+// eventfd and the timerfd are, too, and are therefore never read.
 struct PollLoop::Impl final : Reactor {
   Impl(PollLoop& loop, Waiters most)
-      : owner(loop), epoll_fd(::epoll_create1(EPOLL_CLOEXEC)), alarm_fd(most == Waiters::kOne ? ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK) : -1),
+      : owner(loop),
+        epoll_fd(::epoll_create1(EPOLL_CLOEXEC)),
+        alarm_fd(most == Waiters::kOne
+                     ? ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)
+                     : -1),
         link_(std::make_shared<LoopLink>(&loop)) {
-    RT_CHECK(epoll_fd.valid() && waker->event_fd.valid() && alarm_fd.valid() == (most == Waiters::kOne));
+    RT_CHECK(epoll_fd.valid() && waker->event_fd.valid() &&
+             alarm_fd.valid() == (most == Waiters::kOne));
     add_own(waker->event_fd, kWakeToken);
     if (alarm_fd.valid()) add_own(alarm_fd, kAlarmToken);
   }
@@ -71,7 +80,7 @@ struct PollLoop::Impl final : Reactor {
 
   ~Impl() override {
     link_->cut();
-    auto tasks = std::move(posted);   // what they hold may still unwatch
+    auto tasks = std::move(posted);  // what they hold may still unwatch
     posted.clear();
     tasks.clear();
     timers.clear();
@@ -106,20 +115,25 @@ struct PollLoop::Impl final : Reactor {
   void unwatch(Key key) override {
     Slot* slot = find(key);
     if (slot == nullptr) return;
-    // Explicitly: a descriptor that was passed to another process stays in the set when it is closed here.
+    // Explicitly: a descriptor that was passed to another process stays in the set when it is
+    // closed here.
     ::epoll_ctl(epoll_fd.get(), EPOLL_CTL_DEL, slot->fd, nullptr);
     if (++slot->generation == 0) slot->generation = 1;
     slot->fd = -1;
     free_slots.push_back(static_cast<uint32_t>(key));
     auto dropped = std::move(slot->watcher);
   }
-  void flush_later(std::shared_ptr<SocketStream> stream) override { dirty.push_back(std::move(stream)); }
+  void flush_later(std::shared_ptr<SocketStream> stream) override {
+    dirty.push_back(std::move(stream));
+  }
   Loop& loop() override { return owner; }
   std::shared_ptr<LoopLink> link() override { return link_; }
 
   Slot* find(Key key) {
     auto index = static_cast<uint32_t>(key);
-    if (index >= slots.size() || slots[index].generation != static_cast<uint32_t>(key >> 32) || !slots[index].watcher) return nullptr;
+    if (index >= slots.size() || slots[index].generation != static_cast<uint32_t>(key >> 32) ||
+        !slots[index].watcher)
+      return nullptr;
     return &slots[index];
   }
 
@@ -137,8 +151,9 @@ struct PollLoop::Impl final : Reactor {
     // Errors and hang-ups concern whoever waits, for whatever.
     if (events & (EPOLLERR | EPOLLHUP)) what |= kRead | kWrite | kHangup;
     if (events & EPOLLRDHUP) what |= kRead | kHangup;
-    auto watcher = slot->watcher;   // slots may move or be freed meanwhile
-    if (watcher->on_ready(what)) again.push_back({token, (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) | EPOLLIN});
+    auto watcher = slot->watcher;  // slots may move or be freed meanwhile
+    if (watcher->on_ready(what))
+      again.push_back({token, (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) | EPOLLIN});
   }
 
   void run_posted() {
@@ -154,10 +169,12 @@ struct PollLoop::Impl final : Reactor {
     for (Task& task : tasks) task();
   }
 
-  // Of the waiting thread. A limit of its own would be set up and taken down in the kernel by every wait: an alarm that rings too early costs one look at what is due.
+  // Of the waiting thread. A limit of its own would be set up and taken down in the kernel by every
+  // wait: an alarm that rings too early costs one look at what is due.
   int wait_until(epoll_event* events, int64_t until_us) {
     if (until_us < alarm_us) {
-      const itimerspec at{{}, {until_us / 1'000'000, static_cast<long>(until_us % 1'000'000) * 1000}};
+      const itimerspec at{{},
+                          {until_us / 1'000'000, static_cast<long>(until_us % 1'000'000) * 1000}};
       RT_CHECK(::timerfd_settime(alarm_fd.get(), TFD_TIMER_ABSTIME, &at, nullptr) == 0);
       alarm_us = until_us;
     }
@@ -185,13 +202,14 @@ struct PollLoop::Impl final : Reactor {
 
   PollLoop& owner;
   const Fd epoll_fd, alarm_fd;
-  int64_t alarm_us = TimerHeap::kNever;      // when it will ring; of the waiting thread
-  const std::shared_ptr<Waker> waker = std::make_shared<Waker>();   // shared with those who are waking it while it ends
+  int64_t alarm_us = TimerHeap::kNever;  // when it will ring; of the waiting thread
+  const std::shared_ptr<Waker> waker =
+      std::make_shared<Waker>();  // shared with those who are waking it while it ends
   std::atomic<int64_t> next_deadline_us{TimerHeap::kNever};
   std::atomic<int> waiters{0};
 
   std::mutex post_mutex;
-  std::vector<Task> posted;            // guarded by post_mutex
+  std::vector<Task> posted;  // guarded by post_mutex
 
   std::shared_ptr<LoopLink> link_;
   TimerHeap timers;
@@ -201,7 +219,8 @@ struct PollLoop::Impl final : Reactor {
     uint64_t token;
     uint32_t events;
   };
-  std::vector<Again> again, again_now;   // edge-triggered streams that were left with something to read
+  std::vector<Again> again,
+      again_now;  // edge-triggered streams that were left with something to read
   std::vector<std::shared_ptr<SocketStream>> dirty, flushing;
 };
 
@@ -284,7 +303,7 @@ Loop::TimerId PollLoop::run_after(int64_t delay_us, Task task) {
   TimerId id = impl.timers.add(steady_now_us() + std::max<int64_t>(0, delay_us), std::move(task));
   if (impl.timers.next_deadline_us() < before) {
     impl.publish_deadline();
-    if (impl.waiters.load() > 0) wake();   // someone sleeps towards a later deadline
+    if (impl.waiters.load() > 0) wake();  // someone sleeps towards a later deadline
   }
   return id;
 }
@@ -299,20 +318,25 @@ void PollLoop::post(Task task) {
   wake();
 }
 
-void PollLoop::connect(const Address& address, int64_t timeout_us, std::function<void(Result<std::unique_ptr<Stream>>)> done) {
+void PollLoop::connect(const Address& address, int64_t timeout_us,
+                       std::function<void(Result<std::unique_ptr<Stream>>)> done) {
   start_connect(*impl_, address, timeout_us, std::move(done));
 }
 
-Result<std::unique_ptr<Listener>> PollLoop::listen(const Address& address, std::function<void(int fd)> accept) {
+Result<std::unique_ptr<Listener>> PollLoop::listen(const Address& address,
+                                                   std::function<void(int fd)> accept) {
   return make_listener(*impl_, address, std::move(accept));
 }
 
-Result<std::unique_ptr<Listener>> PollLoop::listen_fd(int listening_fd, std::function<void(int fd)> accept) {
+Result<std::unique_ptr<Listener>> PollLoop::listen_fd(int listening_fd,
+                                                      std::function<void(int fd)> accept) {
   return make_listener(*impl_, listening_fd, std::move(accept));
 }
 
 std::unique_ptr<Stream> PollLoop::adopt(int fd) { return make_stream(*impl_, fd); }
 
-std::unique_ptr<FdWatch> PollLoop::watch_readable(int fd, Task on_readable) { return make_fd_watch(*impl_, fd, std::move(on_readable)); }
+std::unique_ptr<FdWatch> PollLoop::watch_readable(int fd, Task on_readable) {
+  return make_fd_watch(*impl_, fd, std::move(on_readable));
+}
 
 }  // namespace rt::net

@@ -10,7 +10,8 @@ namespace rt::net {
 namespace {
 
 Listening meaning_of(int error) {
-  if (error == 0 || error == EAGAIN) return Listening::kYes;   // EAGAIN: a Unix socket whose backlog is full
+  if (error == 0 || error == EAGAIN)
+    return Listening::kYes;  // EAGAIN: a Unix socket whose backlog is full
   return error == ECONNREFUSED || error == ENOENT ? Listening::kNo : Listening::kUnclear;
 }
 
@@ -33,7 +34,8 @@ Listening is_listening(const Address& address, int timeout_ms) {
   if (address.kind == Address::Kind::kUnix) {
     auto socket = unix_sockaddr(address.path);
     // A long path in a directory that is gone.
-    return socket ? try_one(*socket, timeout_ms) : meaning_of(socket.error().code == Code::kInvalid ? EINVAL : ENOENT);
+    return socket ? try_one(*socket, timeout_ms)
+                  : meaning_of(socket.error().code == Code::kInvalid ? EINVAL : ENOENT);
   }
   auto found = resolve(address.host, address.port, false);
   return found ? try_one(found->front(), timeout_ms) : Listening::kUnclear;

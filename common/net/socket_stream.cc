@@ -10,9 +10,9 @@
 namespace rt::net {
 namespace {
 
-constexpr int kMaxReads = 16;                // per turn and stream: others get their share
+constexpr int kMaxReads = 16;  // per turn and stream: others get their share
 constexpr size_t kMaxReadBytes = 4 << 20;
-constexpr int kMaxFinalReads = 256;          // of a stream that broke while sending
+constexpr int kMaxFinalReads = 256;  // of a stream that broke while sending
 
 class StreamHandle final : public Stream {
  public:
@@ -21,7 +21,9 @@ class StreamHandle final : public Stream {
 
   void start(StreamHandler* handler) override { stream_->start(handler); }
   void write(Bytes copied) override { stream_->write(copied); }
-  void write_ref(Bytes referenced, Keepalive keepalive) override { stream_->write_ref(referenced, std::move(keepalive)); }
+  void write_ref(Bytes referenced, Keepalive keepalive) override {
+    stream_->write_ref(referenced, std::move(keepalive));
+  }
   std::string& out() override { return stream_->out(); }
   void flush() override { stream_->flush(); }
   size_t queued_bytes() const override { return stream_->queued_bytes(); }
@@ -31,7 +33,7 @@ class StreamHandle final : public Stream {
   int native_handle() const override { return stream_->native_handle(); }
 
  private:
-  std::shared_ptr<SocketStream> stream_;   // shared with the reactor, see SocketStream
+  std::shared_ptr<SocketStream> stream_;  // shared with the reactor, see SocketStream
 };
 
 }  // namespace
@@ -46,7 +48,7 @@ SocketStream::SocketStream(Reactor& reactor, int fd)
 }
 
 SocketStream::~SocketStream() {
-  if (fd_ >= 0) ::close(fd_);   // the reactor let go of it first: it shares ownership while watching
+  if (fd_ >= 0) ::close(fd_);  // the reactor let go of it first: it shares ownership while watching
 }
 
 void SocketStream::start(StreamHandler* handler) {
@@ -85,13 +87,12 @@ void SocketStream::send_queued() {
       if (interest_ & kWrite) set_interest(interest_ & ~kWrite);
       break;
     case OutQueue::Sent::kBlocked:
-      // Repeated even if it is set: with edge triggering a stream that stopped at its share of a turn must be armed again.
+      // Repeated even if it is set: with edge triggering a stream that stopped at its share of a
+      // turn must be armed again.
       interest_ &= ~kWrite;
       set_interest(interest_ | kWrite);
       break;
-    case OutQueue::Sent::kError:
-      break_off(errno);
-      return;
+    case OutQueue::Sent::kError: break_off(errno); return;
   }
   note_drained();
 }
@@ -117,12 +118,15 @@ void SocketStream::finish_broken() {
   for (int i = 0; i < kMaxFinalReads && is_open() && handler_ != nullptr; ++i) {
     if (!read_some(true)) break;
   }
-  if (is_open()) fail(make_error(Code::kUnavailable, std::string("connection lost: ") + std::strerror(broken_errno_)));
+  if (is_open())
+    fail(make_error(Code::kUnavailable,
+                    std::string("connection lost: ") + std::strerror(broken_errno_)));
 }
 
 bool SocketStream::on_ready(uint32_t what) {
   if (is_open() && (what & kWrite) && broken_errno_ == 0 && (interest_ & kWrite)) send_queued();
-  if (is_open() && (what & (kRead | kHangup)) && handler_ != nullptr) return read_some((what & kHangup) != 0);
+  if (is_open() && (what & (kRead | kHangup)) && handler_ != nullptr)
+    return read_some((what & kHangup) != 0);
   return false;
 }
 

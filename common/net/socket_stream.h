@@ -1,7 +1,7 @@
 // Private to common/net: the one implementation of Stream.
 //
-// SocketStream is shared between the handle its user owns (make_stream) and the reactor, so that a handler may destroy
-// its stream in the middle of a callback. Threads: those of the loop.
+// SocketStream is shared between the handle its user owns (make_stream) and the reactor, so that a
+// handler may destroy its stream in the middle of a callback. Threads: those of the loop.
 #pragma once
 
 #include <string>
@@ -21,7 +21,9 @@ class SocketStream final : public Watcher, public std::enable_shared_from_this<S
     mark_dirty();
     return queue_.tail();
   }
-  void write(Bytes copied) { out().append(reinterpret_cast<const char*>(copied.data()), copied.size()); }
+  void write(Bytes copied) {
+    out().append(reinterpret_cast<const char*>(copied.data()), copied.size());
+  }
   void write_ref(Bytes referenced, Keepalive keepalive);
   void flush();
   size_t queued_bytes() const { return queue_.size(); }
@@ -32,7 +34,9 @@ class SocketStream final : public Watcher, public std::enable_shared_from_this<S
 
   // The loop's side.
   bool on_ready(uint32_t what) override;
-  bool send_last() override { return !is_open() || broken_errno_ != 0 || queue_.send_last(fd_) != OutQueue::Sent::kBlocked; }
+  bool send_last() override {
+    return !is_open() || broken_errno_ != 0 || queue_.send_last(fd_) != OutQueue::Sent::kBlocked;
+  }
   void turn_flush() {
     dirty_ = false;
     flush();
@@ -58,13 +62,13 @@ class SocketStream final : public Watcher, public std::enable_shared_from_this<S
   int fd_;
   const bool is_unix_;
   const std::string peer_name_;
-  StreamHandler* handler_ = nullptr;   // outlives the stream's handle
+  StreamHandler* handler_ = nullptr;  // outlives the stream's handle
   Reactor::Key key_ = 0;
   uint32_t interest_ = kNoInterest;
   OutQueue queue_;
-  bool dirty_ = false;           // in the reactor's list for the end of the turn
-  bool congested_ = false;       // was above the high-water mark
-  int broken_errno_ = 0;         // a write failed; what can still be read is delivered first
+  bool dirty_ = false;      // in the reactor's list for the end of the turn
+  bool congested_ = false;  // was above the high-water mark
+  int broken_errno_ = 0;    // a write failed; what can still be read is delivered first
 };
 
 // The user's handle: closes the stream with its destruction. Takes the descriptor.

@@ -31,13 +31,17 @@ Result<SockAddr> unix_sockaddr(const std::string& path) {
   }
   if (path.size() >= sizeof(un->sun_path)) {
     size_t slash = path.rfind('/');
-    std::string directory = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    std::string directory = slash == std::string::npos ? "."
+                            : slash == 0               ? "/"
+                                                       : path.substr(0, slash);
     std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
     address.directory.reset(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!address.directory.valid()) return errno_error("cannot open the directory of socket " + path, errno);
+    if (!address.directory.valid())
+      return errno_error("cannot open the directory of socket " + path, errno);
     reachable = "/proc/self/fd/" + std::to_string(address.directory.get()) + "/" + name;
     if (reachable.size() >= sizeof(un->sun_path)) {
-      return make_error(Code::kInvalid, "the file name of socket " + path + " is too long: use one of at most 80 characters");
+      return make_error(Code::kInvalid, "the file name of socket " + path +
+                                            " is too long: use one of at most 80 characters");
     }
   }
   std::memcpy(un->sun_path, reachable.c_str(), reachable.size() + 1);
@@ -76,9 +80,12 @@ Result<std::vector<SockAddr>> resolve(const std::string& host, int port, bool pa
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = passive ? AI_PASSIVE : 0;
   addrinfo* list = nullptr;
-  int rc = getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  int rc = getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints,
+                       &list);
   if (rc != 0) {
-    return make_error(Code::kUnavailable, "cannot find host '" + host + "': " + (rc == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(rc)));
+    return make_error(Code::kUnavailable,
+                      "cannot find host '" + host +
+                          "': " + (rc == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(rc)));
   }
   for (addrinfo* a = list; a != nullptr; a = a->ai_next) {
     if (a->ai_family != AF_INET && a->ai_family != AF_INET6) continue;
@@ -112,7 +119,8 @@ Address to_address(const sockaddr_storage& storage, socklen_t size) {
   }
   if (storage.ss_family == AF_UNIX && size > offsetof(sockaddr_un, sun_path)) {
     const auto& un = reinterpret_cast<const sockaddr_un&>(storage);
-    return Address::unix_socket(std::string(un.sun_path, strnlen(un.sun_path, size - offsetof(sockaddr_un, sun_path))));
+    return Address::unix_socket(
+        std::string(un.sun_path, strnlen(un.sun_path, size - offsetof(sockaddr_un, sun_path))));
   }
   return Address::unix_socket("");
 }
@@ -128,7 +136,8 @@ bool is_unix_socket(int fd) {
 Address local_address_of(int fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof(storage);
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return Address::tcp("", 0);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0)
+    return Address::tcp("", 0);
   return to_address(storage, size);
 }
 

@@ -1,4 +1,5 @@
-// sockaddr handling and socket options: what both loops stand on, and start-up code that has a bare descriptor.
+// sockaddr handling and socket options: what both loops stand on, and start-up code that has a bare
+// descriptor.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,7 +16,8 @@ namespace rt::net {
 struct SockAddr {
   sockaddr_storage storage{};
   socklen_t size = 0;
-  // Long Unix paths are reached through this directory; it stays open until bind() or connect() is done.
+  // Long Unix paths are reached through this directory; it stays open until bind() or connect() is
+  // done.
   Fd directory;
 
   int family() const { return storage.ss_family; }

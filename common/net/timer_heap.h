@@ -1,5 +1,6 @@
-// Private to common/net: the timers of one loop. A binary heap of deadlines over reused slots, so that thousands of
-// call timeouts that are nearly all cancelled cost no allocation and no system call each.
+// Private to common/net: the timers of one loop. A binary heap of deadlines over reused slots, so
+// that thousands of call timeouts that are nearly all cancelled cost no allocation and no system
+// call each.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ class TimerHeap {
   Id add(int64_t deadline_us, Task task);
   void cancel(Id id);
   int64_t next_deadline_us() const { return heap_.empty() ? kNever : heap_.front().deadline_us; }
-  // Runs what is due at `now_us`, in order of deadlines, then of addition. Tasks may add and cancel timers.
+  // Runs what is due at `now_us`, in order of deadlines, then of addition. Tasks may add and cancel
+  // timers.
   void fire_due(int64_t now_us);
   void clear();
 
@@ -34,13 +36,15 @@ class TimerHeap {
   static bool later(const Entry& a, const Entry& b) {
     return a.deadline_us != b.deadline_us ? a.deadline_us > b.deadline_us : a.sequence > b.sequence;
   }
-  bool is_live(Id id) const { return slots_[static_cast<uint32_t>(id)].generation == static_cast<uint32_t>(id >> 32); }
+  bool is_live(Id id) const {
+    return slots_[static_cast<uint32_t>(id)].generation == static_cast<uint32_t>(id >> 32);
+  }
   Task take(Id id);
   void drop_cancelled();
 
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
-  std::vector<Entry> heap_;    // may hold entries of cancelled timers, never at the front
+  std::vector<Entry> heap_;  // may hold entries of cancelled timers, never at the front
   size_t live_ = 0;
   uint64_t next_sequence_ = 0;
 };

@@ -25,7 +25,8 @@ namespace beast = boost::beast;
 class TimedSocket {
  public:
   using executor_type = asio::io_context::executor_type;
-  TimedSocket(executor_type executor, std::unique_ptr<Channel> channel, int64_t timeout_ms) : executor_(executor), channel_(std::move(channel)), timeout_ms_(timeout_ms) {}
+  TimedSocket(executor_type executor, std::unique_ptr<Channel> channel, int64_t timeout_ms)
+      : executor_(executor), channel_(std::move(channel)), timeout_ms_(timeout_ms) {}
   executor_type get_executor() const noexcept { return executor_; }
   Channel& channel() { return *channel_; }
 
@@ -38,21 +39,28 @@ class TimedSocket {
   }
   template <class Buffers>
   size_t write_some(const Buffers& buffers, boost::system::error_code& error) {
-    for (auto it = asio::buffer_sequence_begin(buffers); it != asio::buffer_sequence_end(buffers); ++it) {
+    for (auto it = asio::buffer_sequence_begin(buffers); it != asio::buffer_sequence_end(buffers);
+         ++it) {
       asio::const_buffer one = *it;
-      if (one.size() > 0) return count(channel_->write_some(one.data(), one.size(), timeout_ms_), error);
+      if (one.size() > 0)
+        return count(channel_->write_some(one.data(), one.size(), timeout_ms_), error);
     }
     error = {};
     return 0;
   }
   template <class Buffers>
-  size_t read_some(const Buffers& buffers) { return checked([&](auto& error) { return read_some(buffers, error); }); }
+  size_t read_some(const Buffers& buffers) {
+    return checked([&](auto& error) { return read_some(buffers, error); });
+  }
   template <class Buffers>
-  size_t write_some(const Buffers& buffers) { return checked([&](auto& error) { return write_some(buffers, error); }); }
+  size_t write_some(const Buffers& buffers) {
+    return checked([&](auto& error) { return write_some(buffers, error); });
+  }
 
  private:
   static size_t count(ssize_t n, boost::system::error_code& error) {
-    error = n >= 0 ? boost::system::error_code() : boost::system::error_code(errno, boost::system::system_category());
+    error = n >= 0 ? boost::system::error_code()
+                   : boost::system::error_code(errno, boost::system::system_category());
     return n >= 0 ? static_cast<size_t>(n) : 0;
   }
   template <class Operation>
@@ -87,7 +95,8 @@ bool parse(Parser& parser, std::string_view head) {
 }  // namespace
 
 struct WebSocket::Impl {
-  Impl(std::unique_ptr<Channel> channel, int64_t timeout_ms) : stream(context.get_executor(), std::move(channel), timeout_ms) {}
+  Impl(std::unique_ptr<Channel> channel, int64_t timeout_ms)
+      : stream(context.get_executor(), std::move(channel), timeout_ms) {}
 
   asio::io_context context;
   beast::websocket::stream<TimedSocket, false> stream;
@@ -95,7 +104,8 @@ struct WebSocket::Impl {
   bool open = true;
 };
 
-bool WebSocket::is_upgrade(const std::string& head, std::string* method, std::string* target, const std::function<void(std::string name, std::string value)>& field) {
+bool WebSocket::is_upgrade(const std::string& head, std::string* method, std::string* target,
+                           const std::function<void(std::string name, std::string value)>& field) {
   Parser parser;
   if (!parse(parser, head) || !beast::websocket::is_upgrade(parser.get())) return false;
   *method = parser.get().method_string();
@@ -104,13 +114,16 @@ bool WebSocket::is_upgrade(const std::string& head, std::string* method, std::st
   return true;
 }
 
-Result<std::unique_ptr<WebSocket>> WebSocket::accept(std::unique_ptr<Channel> channel, const std::string& received, int64_t timeout_ms) {
+Result<std::unique_ptr<WebSocket>> WebSocket::accept(std::unique_ptr<Channel> channel,
+                                                     const std::string& received,
+                                                     int64_t timeout_ms) {
   auto impl = std::make_unique<Impl>(std::move(channel), timeout_ms);
   boost::system::error_code error;
   impl->stream.auto_fragment(false);
   impl->stream.read_message_max(64 << 10);
   impl->stream.accept(asio::buffer(received), error);
-  if (error) return make_error(Code::kProtocol, "the WebSocket handshake failed: " + error.message());
+  if (error)
+    return make_error(Code::kProtocol, "the WebSocket handshake failed: " + error.message());
   impl->stream.text(true);
   return std::unique_ptr<WebSocket>(new WebSocket(std::move(impl)));
 }

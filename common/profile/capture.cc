@@ -21,18 +21,22 @@ namespace {
 // Written before the handler exists, never changed after.
 Capture* g_slots = nullptr;
 int g_signal = 0;
-std::atomic<uint32_t> g_filled{0};      // a futex
-uint32_t g_seen = 0;                    // of the sampler
+std::atomic<uint32_t> g_filled{0};  // a futex
+uint32_t g_seen = 0;                // of the sampler
 
 const Language* g_language = nullptr;
 
-void futex(int operation, uint32_t value, const timespec* timeout) { syscall(SYS_futex, &g_filled, operation, value, timeout, nullptr, 0); }
+void futex(int operation, uint32_t value, const timespec* timeout) {
+  syscall(SYS_futex, &g_filled, operation, value, timeout, nullptr, 0);
+}
 
 #if defined(__x86_64__)
 void copy_registers(const ucontext_t& context, Capture* out) {
-  constexpr int kOrder[kRegisters] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
-                                      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
-  for (size_t i = 0; i < kRegisters; ++i) out->registers[i] = static_cast<uint64_t>(context.uc_mcontext.gregs[kOrder[i]]);
+  constexpr int kOrder[kRegisters] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                      REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                      REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+  for (size_t i = 0; i < kRegisters; ++i)
+    out->registers[i] = static_cast<uint64_t>(context.uc_mcontext.gregs[kOrder[i]]);
   out->sp = out->registers[7];
   out->pc = out->registers[16];
 }
@@ -58,8 +62,11 @@ void on_signal(int, siginfo_t* info, void* context) {
   uint32_t armed = Capture::kArmed;
   if (slot && slot->state.compare_exchange_strong(armed, Capture::kBusy)) {
     copy_registers(*static_cast<ucontext_t*>(context), slot);
-    slot->language_frames = g_language ? static_cast<uint32_t>(g_language->capture(slot->language, kMaxLanguageFrames)) : 0;
-    slot->stack_bytes = slot->want_stack ? read_memory_up_to(slot->sp, slot->stack, kStackBytes) : 0;
+    slot->language_frames =
+        g_language ? static_cast<uint32_t>(g_language->capture(slot->language, kMaxLanguageFrames))
+                   : 0;
+    slot->stack_bytes =
+        slot->want_stack ? read_memory_up_to(slot->sp, slot->stack, kStackBytes) : 0;
     slot->state.store(Capture::kFull);
     g_filled.fetch_add(1);
     futex(FUTEX_WAKE_PRIVATE, 1, nullptr);
@@ -78,18 +85,25 @@ int free_signal() {
 
 Status install() {
 #if !defined(__x86_64__) && !defined(__aarch64__)
-  return make_error(Code::kUnsupported, "stacks are taken on x86-64 and aarch64 only; py-spy or gdb may do on this processor");
+  return make_error(
+      Code::kUnsupported,
+      "stacks are taken on x86-64 and aarch64 only; py-spy or gdb may do on this processor");
 #endif
-  void* memory = mmap(nullptr, sizeof(Capture) * kSlots, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, sizeof(Capture) * kSlots, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return errno_error("no memory for stacks", errno);
   g_slots = static_cast<Capture*>(memory);
   g_signal = free_signal();
-  if (g_signal == 0) return make_error(Code::kUnsupported, "this program has handlers for all real-time signals: none is left to take stacks with");
+  if (g_signal == 0)
+    return make_error(
+        Code::kUnsupported,
+        "this program has handlers for all real-time signals: none is left to take stacks with");
   struct sigaction action{};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigfillset(&action.sa_mask);
-  if (sigaction(g_signal, &action, nullptr) != 0) return errno_error("cannot take stacks by a signal", errno);
+  if (sigaction(g_signal, &action, nullptr) != 0)
+    return errno_error("cannot take stacks by a signal", errno);
   return {};
 }
 
@@ -155,14 +169,16 @@ void Captures::fill_from_outside(Capture* capture, uint64_t sp, uint64_t pc) {
   capture->only_sp_and_pc = true;
   capture->sp = sp;
   capture->pc = pc;
-  capture->stack_bytes = capture->want_stack ? read_memory_up_to(sp, capture->stack, kStackBytes) : 0;
+  capture->stack_bytes =
+      capture->want_stack ? read_memory_up_to(sp, capture->stack, kStackBytes) : 0;
   capture->state.store(Capture::kFull);
 }
 
 void Captures::release(Capture* capture) {
   uint32_t armed = Capture::kArmed;
   if (capture->state.compare_exchange_strong(armed, Capture::kIdle)) return;
-  while (capture->state.load() == Capture::kBusy) sched_yield();      // its handler is at work: microseconds
+  while (capture->state.load() == Capture::kBusy)
+    sched_yield();  // its handler is at work: microseconds
   capture->state.store(Capture::kIdle);
 }
 
@@ -177,7 +193,8 @@ void Captures::wait_for_any(int64_t timeout_us) {
 void Captures::trim() {
   for (size_t i = 0; i < kSlots; ++i) {
     // Late handlers see zeroes: an idle slot.
-    if (g_slots[i].state.load() == Capture::kIdle) madvise(g_slots[i].stack, kStackBytes, MADV_DONTNEED);
+    if (g_slots[i].state.load() == Capture::kIdle)
+      madvise(g_slots[i].stack, kStackBytes, MADV_DONTNEED);
   }
 }
 

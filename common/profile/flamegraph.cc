@@ -1,5 +1,6 @@
-// One SVG: boxes as wide as their share, callers below callees' names hanging from them (icicle: the outermost on top). Its script zooms on a click, searches with
-// Ctrl-F or the field, and tells what is under the pointer.
+// One SVG: boxes as wide as their share, callers below callees' names hanging from them (icicle:
+// the outermost on top). Its script zooms on a click, searches with Ctrl-F or the field, and tells
+// what is under the pointer.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -36,7 +37,8 @@ std::string escaped(std::string_view text) {
 std::string colour(const std::string& name, bool native) {
   uint32_t hash = 2166136261u;
   for (unsigned char c : name) hash = (hash ^ c) * 16777619u;
-  return native ? fmt::format("hsl({},45%,{}%)", 190 + hash % 40, 66 + hash / 64 % 12) : fmt::format("hsl({},75%,{}%)", 18 + hash % 36, 60 + hash / 64 % 12);
+  return native ? fmt::format("hsl({},45%,{}%)", 190 + hash % 40, 66 + hash / 64 % 12)
+                : fmt::format("hsl({},75%,{}%)", 18 + hash % 36, 60 + hash / 64 % 12);
 }
 
 struct Drawing {
@@ -51,16 +53,20 @@ void draw(const std::string& name, const Box& box, double x, int row, Drawing* o
   out->depth = std::max(out->depth, row);
   const double percent = 100.0 * static_cast<double>(box.looks) / static_cast<double>(out->all);
   std::string text = escaped(name);
-  out->body += fmt::format("<g data-x=\"{:.3f}\" data-w=\"{:.3f}\" data-r=\"{}\"><title>{} ({} samples, {:.2f}%)</title>"
-                           "<rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"{:.0f}\" fill=\"{}\"/><text x=\"{:.2f}\" y=\"{:.0f}\"></text></g>\n",
-                           x, width, row, text, box.looks, percent, x, kTop + row * kRow, width, kRow - 1, colour(name, box.native), x + 3, kTop + row * kRow + 12);
+  out->body += fmt::format(
+      "<g data-x=\"{:.3f}\" data-w=\"{:.3f}\" data-r=\"{}\"><title>{} ({} samples, {:.2f}%)</title>"
+      "<rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"{:.0f}\" fill=\"{}\"/><text "
+      "x=\"{:.2f}\" y=\"{:.0f}\"></text></g>\n",
+      x, width, row, text, box.looks, percent, x, kTop + row * kRow, width, kRow - 1,
+      colour(name, box.native), x + 3, kTop + row * kRow + 12);
   for (const auto& [callee, inner] : box.callees) {
     draw(callee, inner, x, row + 1, out);
     x += kWidth * static_cast<double>(inner.looks) / static_cast<double>(out->all);
   }
 }
 
-constexpr const char* kStyle = R"(<style>text{font:12px sans-serif;pointer-events:none}g:hover rect{stroke:#000;stroke-width:.7;cursor:pointer}rect.found{fill:#c3f!important}input{width:100%;box-sizing:border-box;font:12px sans-serif}.link{pointer-events:all;cursor:pointer;fill:#06c}</style>)";
+constexpr const char* kStyle =
+    R"(<style>text{font:12px sans-serif;pointer-events:none}g:hover rect{stroke:#000;stroke-width:.7;cursor:pointer}rect.found{fill:#c3f!important}input{width:100%;box-sizing:border-box;font:12px sans-serif}.link{pointer-events:all;cursor:pointer;fill:#06c}</style>)";
 
 constexpr const char* kScript = R"JS(<script><![CDATA[
 (function () {
@@ -152,12 +158,21 @@ std::string flamegraph(const AllSamples& all, const std::string& title) {
   drawing.all = std::max<int64_t>(1, root.looks);
   draw("all", root, 0, 0, &drawing);
   const double height = kTop + (drawing.depth + 2) * kRow + 20;
-  return fmt::format("<?xml version=\"1.0\" standalone=\"no\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"100%\" viewBox=\"0 0 {:.0f} {:.0f}\">\n{}\n"
-                     "<rect id=\"ground\" x=\"0\" y=\"0\" width=\"{:.0f}\" height=\"{:.0f}\" fill=\"#fcfcf8\"/>\n<text id=\"title\" x=\"600\" y=\"18\" text-anchor=\"middle\" style=\"font-size:14px\">{}</text>\n"
-                     "<text id=\"reset\" class=\"link\" x=\"8\" y=\"42\">Reset zoom</text><foreignObject id=\"searching\" x=\"1032\" y=\"26\" width=\"160\" height=\"24\">"
-                     "<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" placeholder=\"Search (regular expression)\"/></foreignObject>"
-                     "<text id=\"found\" x=\"1192\" y=\"64\" text-anchor=\"end\"></text><text id=\"under\" x=\"8\" y=\"64\">{}</text>\n",
-                     kWidth, height, kStyle, kWidth, height, escaped(title), root.looks == 0 ? "nothing was seen: no thread was in the state that was asked for" : "") +
+  return fmt::format(
+             "<?xml version=\"1.0\" standalone=\"no\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
+             "version=\"1.1\" width=\"100%\" viewBox=\"0 0 {:.0f} {:.0f}\">\n{}\n"
+             "<rect id=\"ground\" x=\"0\" y=\"0\" width=\"{:.0f}\" height=\"{:.0f}\" "
+             "fill=\"#fcfcf8\"/>\n<text id=\"title\" x=\"600\" y=\"18\" text-anchor=\"middle\" "
+             "style=\"font-size:14px\">{}</text>\n"
+             "<text id=\"reset\" class=\"link\" x=\"8\" y=\"42\">Reset zoom</text><foreignObject "
+             "id=\"searching\" x=\"1032\" y=\"26\" width=\"160\" height=\"24\">"
+             "<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" "
+             "placeholder=\"Search (regular expression)\"/></foreignObject>"
+             "<text id=\"found\" x=\"1192\" y=\"64\" text-anchor=\"end\"></text><text id=\"under\" "
+             "x=\"8\" y=\"64\">{}</text>\n",
+             kWidth, height, kStyle, kWidth, height, escaped(title),
+             root.looks == 0 ? "nothing was seen: no thread was in the state that was asked for"
+                             : "") +
          drawing.body + kScript + "\n</svg>\n";
 }
 

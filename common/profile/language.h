@@ -14,7 +14,7 @@ namespace rt::profile {
 struct LanguageFrame {
   uint64_t code = 0;
   uint64_t instruction = 0;
-  bool entry = false;          // the outermost one of its evaluator's native frame
+  bool entry = false;  // the outermost one of its evaluator's native frame
 };
 
 struct FrameName {
@@ -31,9 +31,10 @@ class LanguageSymbols {
 };
 
 struct Language {
-  const char* name;            // "Python 3.11.2"
-  const char* evaluator;       // the native function that language frames stand for
-  // In a signal handler, on the thread whose frames it stores, innermost first: no locks, no memory, no faults.
+  const char* name;       // "Python 3.11.2"
+  const char* evaluator;  // the native function that language frames stand for
+  // In a signal handler, on the thread whose frames it stores, innermost first: no locks, no
+  // memory, no faults.
   size_t (*capture)(LanguageFrame* out, size_t capacity) noexcept;
   std::unique_ptr<LanguageSymbols> (*symbols)();
 };

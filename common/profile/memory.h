@@ -1,4 +1,5 @@
-// Reads this process's memory at addresses that may be wrong: fails where a plain read would fault. Async-signal-safe.
+// Reads this process's memory at addresses that may be wrong: fails where a plain read would fault.
+// Async-signal-safe.
 #pragma once
 
 #include <sys/uio.h>

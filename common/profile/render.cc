@@ -26,25 +26,34 @@ std::string one_word(std::string text) {
 }
 
 void append_notes(const NamedSamples& of, const char* prefix, std::string* out) {
-  for (const std::string& note : of.samples.notes()) *out += fmt::format("{}{}: {}\n", prefix, of.title, printable(note));
+  for (const std::string& note : of.samples.notes())
+    *out += fmt::format("{}{}: {}\n", prefix, of.title, printable(note));
 }
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 bool is_service(const proto::StackSamples& samples, const proto::SampledThread& thread) {
   // A daemon's threads have its name, which begins so as well.
-  auto is_named_after_process = [&](const auto& other) { return other.tid() == samples.pid() && other.name() == thread.name(); };
-  return thread.name().starts_with("ray-") && std::ranges::none_of(samples.threads(), is_named_after_process);
+  auto is_named_after_process = [&](const auto& other) {
+    return other.tid() == samples.pid() && other.name() == thread.name();
+  };
+  return thread.name().starts_with("ray-") &&
+         std::ranges::none_of(samples.threads(), is_named_after_process);
 }
 
 std::string raw_frame_text(const proto::SampledFrame& frame) {
   if (!frame.file().empty()) {
     if (frame.line() <= 0) return fmt::format("{} ({})", frame.function(), frame.file());
     // Of native code the last part of a long path is enough.
-    std::string file = frame.native() ? frame.file().substr(frame.file().rfind('/') + 1) : frame.file();
+    std::string file =
+        frame.native() ? frame.file().substr(frame.file().rfind('/') + 1) : frame.file();
     return fmt::format("{} ({}:{})", frame.function(), file, frame.line());
   }
-  return frame.module().empty() || frame.function() == "[" + frame.module() + "]" ? frame.function() : fmt::format("{} ({})", frame.function(), frame.module());
+  return frame.module().empty() || frame.function() == "[" + frame.module() + "]"
+             ? frame.function()
+             : fmt::format("{} ({})", frame.function(), frame.module());
 }
 
 // ---- text: who costs most, and the tree
@@ -55,30 +64,42 @@ struct Node {
 };
 
 constexpr size_t kTopFunctions = 30;
-constexpr double kLeastShare = 0.005;         // of the tree that is shown
+constexpr double kLeastShare = 0.005;  // of the tree that is shown
 
-void append_tree(const std::string& name, const Node& node, int64_t all, int depth, std::string* out) {
+void append_tree(const std::string& name, const Node& node, int64_t all, int depth,
+                 std::string* out) {
   if (static_cast<double>(node.total) < kLeastShare * static_cast<double>(all)) return;
-  *out += fmt::format("{:6.1f}% {}{}\n", 100.0 * static_cast<double>(node.total) / static_cast<double>(all), std::string(static_cast<size_t>(depth), ' '), name);
+  *out += fmt::format("{:6.1f}% {}{}\n",
+                      100.0 * static_cast<double>(node.total) / static_cast<double>(all),
+                      std::string(static_cast<size_t>(depth), ' '), name);
   std::vector<const std::pair<const std::string, Node>*> sorted;
   for (const auto& callee : node.callees) sorted.push_back(&callee);
-  std::stable_sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->second.total > b->second.total; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](auto* a, auto* b) { return a->second.total > b->second.total; });
   for (const auto* callee : sorted) append_tree(callee->first, callee->second, all, depth + 1, out);
 }
 
 }  // namespace
 
-std::string thread_text(const proto::SampledThread& thread) { return fmt::format("{} ({})", thread.name().empty() ? "thread" : printable(thread.name()), thread.tid()); }
+std::string thread_text(const proto::SampledThread& thread) {
+  return fmt::format("{} ({})", thread.name().empty() ? "thread" : printable(thread.name()),
+                     thread.tid());
+}
 
-std::string frame_text(const proto::SampledFrame& frame) { return printable(raw_frame_text(frame)); }
+std::string frame_text(const proto::SampledFrame& frame) {
+  return printable(raw_frame_text(frame));
+}
 
 void leave_out_idle_service(AllSamples* all) {
   for (auto& of : *all) {
     auto& stacks = *of.samples.mutable_stacks();
     for (auto& stack : stacks) {
-      if (is_service(of.samples, of.samples.threads(static_cast<int>(stack.thread())))) stack.set_off_cpu(0);
+      if (is_service(of.samples, of.samples.threads(static_cast<int>(stack.thread()))))
+        stack.set_off_cpu(0);
     }
-    stacks.erase(std::remove_if(stacks.begin(), stacks.end(), [](const auto& stack) { return looks(stack) == 0; }), stacks.end());
+    stacks.erase(std::remove_if(stacks.begin(), stacks.end(),
+                                [](const auto& stack) { return looks(stack) == 0; }),
+                 stacks.end());
   }
 }
 
@@ -87,11 +108,16 @@ std::string stacks_text(const AllSamples& all) {
   for (const auto& of : all) {
     const auto& samples = of.samples;
     if (!out.empty()) out += '\n';
-    out += fmt::format("Process {}: {}{}{}\n", samples.pid(), of.title, samples.runtime().empty() ? "" : ", ", printable(samples.runtime()));
+    out += fmt::format("Process {}: {}{}{}\n", samples.pid(), of.title,
+                       samples.runtime().empty() ? "" : ", ", printable(samples.runtime()));
     for (const auto& stack : samples.stacks()) {
       const auto& thread = samples.threads(static_cast<int>(stack.thread()));
-      out += fmt::format("Thread {} ({}){}\n", thread.tid(), stack.on_cpu() > 0 ? "active" : "idle", thread.name().empty() ? "" : fmt::format(": \"{}\"", printable(thread.name())));
-      for (int i = stack.frames_size(); i-- > 0;) out += fmt::format("    {}\n", frame_text(samples.frames(static_cast<int>(stack.frames(i)))));
+      out += fmt::format(
+          "Thread {} ({}){}\n", thread.tid(), stack.on_cpu() > 0 ? "active" : "idle",
+          thread.name().empty() ? "" : fmt::format(": \"{}\"", printable(thread.name())));
+      for (int i = stack.frames_size(); i-- > 0;)
+        out +=
+            fmt::format("    {}\n", frame_text(samples.frames(static_cast<int>(stack.frames(i)))));
     }
     append_notes(of, "Note: ", &out);
   }
@@ -102,8 +128,10 @@ std::string folded(const AllSamples& all) {
   std::string out;
   for (const auto& of : all) {
     for (const auto& stack : of.samples.stacks()) {
-      out += one_word(of.title) + ";" + one_word(thread_text(of.samples.threads(static_cast<int>(stack.thread()))));
-      for (uint32_t id : stack.frames()) out += ";" + one_word(frame_text(of.samples.frames(static_cast<int>(id))));
+      out += one_word(of.title) + ";" +
+             one_word(thread_text(of.samples.threads(static_cast<int>(stack.thread()))));
+      for (uint32_t id : stack.frames())
+        out += ";" + one_word(frame_text(of.samples.frames(static_cast<int>(id))));
       out += fmt::format(" {}\n", looks(stack));
     }
   }
@@ -116,7 +144,9 @@ std::string speedscope(const AllSamples& all) {
     const auto base = frames.size();
     const double seconds = static_cast<double>(of.samples.period_us()) / 1e6;
     for (const auto& frame : of.samples.frames()) {
-      Json entry = {{"name", frame.native() && !frame.module().empty() && frame.file().empty() ? frame_text(frame) : frame.function()}};
+      Json entry = {{"name", frame.native() && !frame.module().empty() && frame.file().empty()
+                                 ? frame_text(frame)
+                                 : frame.function()}};
       if (!frame.file().empty()) entry["file"] = frame.file();
       if (frame.line() > 0) entry["line"] = frame.line();
       frames.push_back(std::move(entry));
@@ -133,11 +163,19 @@ std::string speedscope(const AllSamples& all) {
         total += static_cast<double>(looks(stack)) * seconds;
       }
       if (stacks.empty()) continue;
-      profiles.push_back({{"type", "sampled"}, {"name", of.title + ", " + thread_text(of.samples.threads(thread))}, {"unit", "seconds"}, {"startValue", 0}, {"endValue", total},
-                          {"samples", std::move(stacks)}, {"weights", std::move(weights)}});
+      profiles.push_back({{"type", "sampled"},
+                          {"name", of.title + ", " + thread_text(of.samples.threads(thread))},
+                          {"unit", "seconds"},
+                          {"startValue", 0},
+                          {"endValue", total},
+                          {"samples", std::move(stacks)},
+                          {"weights", std::move(weights)}});
     }
   }
-  return dumped({{"$schema", "https://www.speedscope.app/file-format-schema.json"}, {"shared", {{"frames", std::move(frames)}}}, {"profiles", std::move(profiles)}, {"activeProfileIndex", 0}});
+  return dumped({{"$schema", "https://www.speedscope.app/file-format-schema.json"},
+                 {"shared", {{"frames", std::move(frames)}}},
+                 {"profiles", std::move(profiles)},
+                 {"activeProfileIndex", 0}});
 }
 
 std::string profile_text(const AllSamples& all) {
@@ -153,9 +191,11 @@ std::string profile_text(const AllSamples& all) {
       const int64_t n = looks(stack);
       Node* node = &root;
       root.total += n;
-      std::set<std::string> seen;               // a recursive function is counted once
-      std::vector<std::string> path = {of.title, thread_text(of.samples.threads(static_cast<int>(stack.thread())))};
-      for (uint32_t id : stack.frames()) path.push_back(frame_text(of.samples.frames(static_cast<int>(id))));
+      std::set<std::string> seen;  // a recursive function is counted once
+      std::vector<std::string> path = {
+          of.title, thread_text(of.samples.threads(static_cast<int>(stack.thread())))};
+      for (uint32_t id : stack.frames())
+        path.push_back(frame_text(of.samples.frames(static_cast<int>(id))));
       for (size_t i = 0; i < path.size(); ++i) {
         node = &node->callees[path[i]];
         node->total += n;
@@ -165,23 +205,31 @@ std::string profile_text(const AllSamples& all) {
       if (path.size() > 2) functions[path.back()].self += n;
     }
   }
-  if (root.total == 0) return out + "nothing was seen: no thread was in the state that was asked for\n";
+  if (root.total == 0)
+    return out + "nothing was seen: no thread was in the state that was asked for\n";
   std::vector<std::pair<std::string, Cost>> sorted(functions.begin(), functions.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.self > b.second.self; });
-  auto share = [&](int64_t n) { return 100.0 * static_cast<double>(n) / static_cast<double>(root.total); };
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.self > b.second.self; });
+  auto share = [&](int64_t n) {
+    return 100.0 * static_cast<double>(n) / static_cast<double>(root.total);
+  };
   out += fmt::format("{} samples\n\n   self   total  function\n", root.total);
-  for (size_t i = 0; i < sorted.size() && i < kTopFunctions; ++i) out += fmt::format("{:6.1f}% {:6.1f}%  {}\n", share(sorted[i].second.self), share(sorted[i].second.total), sorted[i].first);
+  for (size_t i = 0; i < sorted.size() && i < kTopFunctions; ++i)
+    out += fmt::format("{:6.1f}% {:6.1f}%  {}\n", share(sorted[i].second.self),
+                       share(sorted[i].second.total), sorted[i].first);
   out += "\n  total  calls\n";
   for (const auto& [name, node] : root.callees) append_tree(name, node, root.total, 0, &out);
   return out;
 }
 
-Result<std::string> render(const AllSamples& all, const std::string& format, const std::string& title) {
+Result<std::string> render(const AllSamples& all, const std::string& format,
+                           const std::string& title) {
   if (format == "flamegraph") return flamegraph(all, title);
   if (format == "speedscope") return speedscope(all);
   if (format == "folded" || format == "raw") return folded(all);
   if (format == "text") return profile_text(all);
-  return make_error(Code::kInvalid, "there is no format '" + format + "': flamegraph, speedscope, folded and text are there");
+  return make_error(Code::kInvalid, "there is no format '" + format +
+                                        "': flamegraph, speedscope, folded and text are there");
 }
 
 }  // namespace rt::profile

@@ -19,7 +19,8 @@ namespace rt::profile {
 namespace {
 
 constexpr int64_t kListThreadsEveryUs = 100'000;
-constexpr int64_t kAnswerWithinUs = 1'000'000;     // after the only look or the last one: a busy machine lets threads wait
+constexpr int64_t kAnswerWithinUs =
+    1'000'000;  // after the only look or the last one: a busy machine lets threads wait
 constexpr int64_t kStopCheckUs = 100'000;
 using Request = proto::ProfileRequest;
 
@@ -30,15 +31,16 @@ struct Thread {
   uint32_t index = 0;
   bool takes_no_signals = false;
   Whereabouts last;
-  bool just_asked = false;              // what it ran since then may have been our signal
+  bool just_asked = false;  // what it ran since then may have been our signal
   Capture* pending = nullptr;
-  int64_t owed_on = 0, owed_off = 0;    // looks to be counted with the pending stack
+  int64_t owed_on = 0, owed_off = 0;  // looks to be counted with the pending stack
   int64_t stack = -1;
 };
 
 class Sampler {
  public:
-  Sampler(Captures& captures, const Request& request, bool native) : captures_(captures), request_(request) {
+  Sampler(Captures& captures, const Request& request, bool native)
+      : captures_(captures), request_(request) {
     if (const Language* known = language()) symbols_ = known->symbols();
     if (native || !symbols_) open_unwinder();
     table_ = std::make_unique<StackTable>(symbols_.get(), unwinder_.get());
@@ -72,9 +74,14 @@ class Sampler {
     proto::StackSamples out;
     size_t silent = 0;
     for (auto& thread : threads_) silent += thread->pending != nullptr;
-    if (silent > 0) out.add_notes(fmt::format("{} did not answer: waiting in the kernel for a device, stopped, or without a processor", silent == 1 ? "1 thread" : fmt::format("{} threads", silent)));
+    if (silent > 0)
+      out.add_notes(fmt::format(
+          "{} did not answer: waiting in the kernel for a device, stopped, or without a processor",
+          silent == 1 ? "1 thread" : fmt::format("{} threads", silent)));
     if (!note_.empty()) out.add_notes(note_);
-    if (table_->full()) out.add_notes(fmt::format("more than {} different stacks: the later ones are counted as one", kMaxStacks));
+    if (table_->full())
+      out.add_notes(fmt::format("more than {} different stacks: the later ones are counted as one",
+                                kMaxStacks));
     out.set_pid(getpid());
     out.set_looks(looks_);
     out.set_missed(missed_);
@@ -98,7 +105,9 @@ class Sampler {
   void list() {
     const auto self = static_cast<pid_t>(syscall(SYS_gettid));
     for (pid_t tid : list_threads(self)) {
-      if (std::any_of(threads_.begin(), threads_.end(), [&](const auto& thread) { return thread->tid == tid; })) continue;
+      if (std::any_of(threads_.begin(), threads_.end(),
+                      [&](const auto& thread) { return thread->tid == tid; }))
+        continue;
       auto thread = std::make_unique<Thread>(tid);
       thread->index = static_cast<uint32_t>(names_.size());
       thread->takes_no_signals = thread->files.blocks(Captures::signal_number());
@@ -115,7 +124,9 @@ class Sampler {
     return thread.tid == getpid() ? "MainThread" : "";
   }
 
-  bool wanted(bool on_cpu) const { return request_.mode() == Request::WALL || on_cpu == (request_.mode() == Request::CPU); }
+  bool wanted(bool on_cpu) const {
+    return request_.mode() == Request::WALL || on_cpu == (request_.mode() == Request::CPU);
+  }
 
   void drop(Thread& thread) {
     if (thread.pending) captures_.release(std::exchange(thread.pending, nullptr));
@@ -128,13 +139,11 @@ class Sampler {
       return;
     }
     switch (thread.files.ran()) {
-      case ThreadFiles::Ran::kGone:
-        return drop(thread);
+      case ThreadFiles::Ran::kGone: return drop(thread);
       case ThreadFiles::Ran::kNo:
         if (thread.stack >= 0) return count_asleep(thread);
         break;
-      case ThreadFiles::Ran::kYes:
-        break;
+      case ThreadFiles::Ran::kYes: break;
     }
     Whereabouts now;
     if (!thread.files.where(&now)) return drop(thread);
@@ -151,7 +160,7 @@ class Sampler {
   }
 
   void ask(Thread& thread, int64_t collect_until_us) {
-    if (thread.takes_no_signals && thread.last.running) return;     // nothing can be known
+    if (thread.takes_no_signals && thread.last.running) return;  // nothing can be known
     Capture* slot = captures_.acquire(unwinder_ != nullptr);
     if (!slot) {
       collect(collect_until_us);
@@ -209,7 +218,11 @@ std::mutex g_one_at_a_time;
 
 Result<std::unique_lock<std::mutex>> begin() {
   std::unique_lock lock(g_one_at_a_time, std::try_to_lock);
-  if (!lock.owns_lock()) return make_error(Code::kResourceExhausted, fmt::format("another profile of process {} is under way: ask again when it has ended", getpid()));
+  if (!lock.owns_lock())
+    return make_error(
+        Code::kResourceExhausted,
+        fmt::format("another profile of process {} is under way: ask again when it has ended",
+                    getpid()));
   return lock;
 }
 
@@ -234,13 +247,18 @@ Result<proto::StackSamples> take_stacks(bool native) {
 }
 
 Result<proto::StackSamples> take_profile(const Request& request, const std::atomic<bool>& stop) {
-  if (request.duration_ms() < 1 || request.duration_ms() > kMaxDurationMs) return make_error(Code::kInvalid, fmt::format("a profile takes 1 ms to {} s", kMaxDurationMs / 1000));
-  if (request.hz() < 1 || request.hz() > kMaxHz) return make_error(Code::kInvalid, fmt::format("a profile looks 1 to {} times a second, not {}", kMaxHz, request.hz()));
+  if (request.duration_ms() < 1 || request.duration_ms() > kMaxDurationMs)
+    return make_error(Code::kInvalid,
+                      fmt::format("a profile takes 1 ms to {} s", kMaxDurationMs / 1000));
+  if (request.hz() < 1 || request.hz() > kMaxHz)
+    return make_error(Code::kInvalid, fmt::format("a profile looks 1 to {} times a second, not {}",
+                                                  kMaxHz, request.hz()));
   RT_ASSIGN(auto lock, begin());
   RT_ASSIGN(Captures * captures, Captures::get());
   Sampler sampler(*captures, request, request.native());
   if (!sampler.sees_anything()) return make_error(Code::kUnsupported, sampler.note());
-  const int64_t period = 1'000'000 / request.hz(), end = steady_now_us() + request.duration_ms() * 1000;
+  const int64_t period = 1'000'000 / request.hz(),
+                end = steady_now_us() + request.duration_ms() * 1000;
   for (int64_t next = steady_now_us(); next < end && !stop;) {
     sampler.look(next + period / 2);
     next += period;

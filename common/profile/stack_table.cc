@@ -10,7 +10,7 @@
 namespace rt::profile {
 namespace {
 
-constexpr uint32_t kEvaluator = UINT32_MAX;       // language frames stand here
+constexpr uint32_t kEvaluator = UINT32_MAX;  // language frames stand here
 constexpr const char* kOther = "[further stacks: more different ones than are kept]";
 
 template <class T>
@@ -23,7 +23,8 @@ void append(std::string* key, const T& value) {
 bool StackTable::full() const { return stacks_.size() >= kMaxStacks; }
 
 uint32_t StackTable::frame(const proto::SampledFrame& frame) {
-  std::string key = fmt::format("{}\n{}\n{}\n{}", frame.function(), frame.file(), frame.line(), frame.module());
+  std::string key =
+      fmt::format("{}\n{}\n{}\n{}", frame.function(), frame.file(), frame.line(), frame.module());
   auto [it, is_new] = frame_ids_.try_emplace(std::move(key), static_cast<uint32_t>(frames_.size()));
   if (is_new) frames_.push_back(frame);
   return it->second;
@@ -67,14 +68,17 @@ size_t StackTable::add(uint32_t thread, const Capture& capture) {
   return stacks_.size() - 1;
 }
 
-void StackTable::count(size_t stack, bool on_cpu, int64_t looks) { (on_cpu ? stacks_[stack].on_cpu : stacks_[stack].off_cpu) += looks; }
+void StackTable::count(size_t stack, bool on_cpu, int64_t looks) {
+  (on_cpu ? stacks_[stack].on_cpu : stacks_[stack].off_cpu) += looks;
+}
 
 uint32_t StackTable::native_frame(uint64_t pc, std::string_view evaluator) {
   auto [it, is_new] = native_ids_.try_emplace(pc, 0);
   if (!is_new) return it->second;
   NativeName name = unwinder_->name(pc);
   // A compiler may have moved a part of it away: NAME.cold
-  bool evaluates = !evaluator.empty() && (name.function == evaluator || name.function.starts_with(std::string(evaluator) + "."));
+  bool evaluates = !evaluator.empty() && (name.function == evaluator ||
+                                          name.function.starts_with(std::string(evaluator) + "."));
   if (evaluates) return it->second = kEvaluator;
   proto::SampledFrame named;
   named.set_function(std::move(name.function));

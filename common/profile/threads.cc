@@ -12,8 +12,12 @@
 namespace rt::profile {
 namespace {
 
-std::string path_of(pid_t tid, const char* file) { return fmt::format("/proc/self/task/{}/{}", tid, file); }
-int open_file(pid_t tid, const char* file) { return open(path_of(tid, file).c_str(), O_RDONLY | O_CLOEXEC); }
+std::string path_of(pid_t tid, const char* file) {
+  return fmt::format("/proc/self/task/{}/{}", tid, file);
+}
+int open_file(pid_t tid, const char* file) {
+  return open(path_of(tid, file).c_str(), O_RDONLY | O_CLOEXEC);
+}
 
 ssize_t read_start(int fd, char* buffer, size_t size) {
   ssize_t n = pread(fd, buffer, size - 1, 0);
@@ -27,7 +31,8 @@ struct CloseDir {
 
 }  // namespace
 
-ThreadFiles::ThreadFiles(pid_t tid) : tid_(tid), schedstat_(open_file(tid, "schedstat")), syscall_(open_file(tid, "syscall")) {}
+ThreadFiles::ThreadFiles(pid_t tid)
+    : tid_(tid), schedstat_(open_file(tid, "schedstat")), syscall_(open_file(tid, "syscall")) {}
 
 ThreadFiles::Ran ThreadFiles::ran() {
   char text[128];
@@ -41,7 +46,7 @@ ThreadFiles::Ran ThreadFiles::ran() {
 
 bool ThreadFiles::where(Whereabouts* out) const {
   *out = {};
-  out->running = true;                  // a kernel without this file: ask by signal every time
+  out->running = true;  // a kernel without this file: ask by signal every time
   if (!syscall_.valid()) return true;
   char text[256];
   if (read_start(syscall_.get(), text, sizeof(text)) < 0) return false;

@@ -1,4 +1,5 @@
-// Private to common/profile: the threads of this process, and which of them moved since the last look. Files of /proc stay open during a profile.
+// Private to common/profile: the threads of this process, and which of them moved since the last
+// look. Files of /proc stay open during a profile.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +14,8 @@ namespace rt::profile {
 
 // Where a thread is, as the kernel tells.
 struct Whereabouts {
-  bool running = false;                 // on a processor, or ready for one
-  uint64_t call = 0, sp = 0, pc = 0;    // of a sleeping one
+  bool running = false;               // on a processor, or ready for one
+  uint64_t call = 0, sp = 0, pc = 0;  // of a sleeping one
   bool operator==(const Whereabouts&) const = default;
 };
 

@@ -20,7 +20,10 @@ Result<const ray_unwind_api*> load() {
     if (api && api->version == RAY_UNWIND_VERSION) return api;
     reason = fmt::format("{} is of another release", kModule);
   }
-  return make_error(Code::kUnsupported, fmt::format("no native frames: {} (it comes with this software and needs elfutils' libdw: apt install libdw1)", reason));
+  return make_error(Code::kUnsupported,
+                    fmt::format("no native frames: {} (it comes with this software and needs "
+                                "elfutils' libdw: apt install libdw1)",
+                                reason));
 }
 
 }  // namespace
@@ -30,7 +33,10 @@ Result<std::unique_ptr<Unwinder>> Unwinder::open() {
   if (!api) return api.error();
   char error[256] = "";
   void* self = (*api)->open(error, sizeof(error));
-  if (!self) return make_error(Code::kUnsupported, fmt::format("no native frames: elfutils cannot read this process ({})", error));
+  if (!self)
+    return make_error(
+        Code::kUnsupported,
+        fmt::format("no native frames: elfutils cannot read this process ({})", error));
   return std::unique_ptr<Unwinder>(new Unwinder(**api, self));
 }
 
@@ -38,7 +44,10 @@ Unwinder::~Unwinder() { api_.close(self_); }
 
 void Unwinder::unwind(const Capture& capture, std::vector<uint64_t>* pcs) {
   pcs->resize(kMaxFrames);
-  ray_unwind_input input{capture.registers, kRegisters, capture.only_sp_and_pc, capture.sp, capture.pc, reinterpret_cast<const unsigned char*>(capture.stack), capture.stack_bytes};
+  ray_unwind_input input{
+      capture.registers,  kRegisters, capture.only_sp_and_pc,
+      capture.sp,         capture.pc, reinterpret_cast<const unsigned char*>(capture.stack),
+      capture.stack_bytes};
   pcs->resize(api_.unwind(self_, &input, pcs->data(), pcs->size()));
 }
 
@@ -48,7 +57,8 @@ NativeName Unwinder::name(uint64_t pc) {
   NativeName name;
   if (found.module) name.module = std::filesystem::path(found.module).filename();
   name.known = found.function != nullptr;
-  name.function = name.known ? found.function : fmt::format("[{}]", found.module ? name.module : "generated code");
+  name.function = name.known ? found.function
+                             : fmt::format("[{}]", found.module ? name.module : "generated code");
   if (found.file) name.file = found.file;
   name.line = found.line;
   return name;

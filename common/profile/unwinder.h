@@ -12,14 +12,15 @@
 namespace rt::profile {
 
 struct NativeName {
-  std::string function, module, file;     // without a symbol the function is "[MODULE]"
+  std::string function, module, file;  // without a symbol the function is "[MODULE]"
   bool known = false;
   int line = 0;
 };
 
 class Unwinder {
  public:
-  // kUnsupported: the module or elfutils is missing, and where it was looked for. Loads the module into this process, for good.
+  // kUnsupported: the module or elfutils is missing, and where it was looked for. Loads the module
+  // into this process, for good.
   static Result<std::unique_ptr<Unwinder>> open();
   ~Unwinder();
   Unwinder(const Unwinder&) = delete;

@@ -20,9 +20,11 @@ ProfileServer::~ProfileServer() {
   state_->threads.clear();
 }
 
-void ProfileServer::answer_later(google::protobuf::RpcController* call, proto::StackSamples* reply, google::protobuf::Closure* done, Work work) {
+void ProfileServer::answer_later(google::protobuf::RpcController* call, proto::StackSamples* reply,
+                                 google::protobuf::Closure* done, Work work) {
   if (state_->threads.size() >= kMaxThreads) {
-    rpc::server_call(call).fail(make_error(Code::kResourceExhausted, "too many ask for stacks of this process: ask again"));
+    rpc::server_call(call).fail(
+        make_error(Code::kResourceExhausted, "too many ask for stacks of this process: ask again"));
     return done->Run();
   }
   auto thread = state_->threads.emplace(state_->threads.end());
@@ -30,7 +32,8 @@ void ProfileServer::answer_later(google::protobuf::RpcController* call, proto::S
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  *thread = std::thread([this, weak = std::weak_ptr<State>(state_), thread, call, reply, done, work = std::move(work), stop = state_] {
+  *thread = std::thread([this, weak = std::weak_ptr<State>(state_), thread, call, reply, done,
+                         work = std::move(work), stop = state_] {
     pthread_setname_np(pthread_self(), "ray-profile");
     auto samples = std::make_shared<Result<proto::StackSamples>>(work(stop->stop));
     if (stop->stop) return;
@@ -50,12 +53,20 @@ void ProfileServer::answer_later(google::protobuf::RpcController* call, proto::S
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void ProfileServer::GetStacks(google::protobuf::RpcController* call, const proto::StacksRequest* request, proto::StackSamples* reply, google::protobuf::Closure* done) {
-  answer_later(call, reply, done, [native = request->native()](const std::atomic<bool>&) { return take_stacks(native); });
+void ProfileServer::GetStacks(google::protobuf::RpcController* call,
+                              const proto::StacksRequest* request, proto::StackSamples* reply,
+                              google::protobuf::Closure* done) {
+  answer_later(call, reply, done, [native = request->native()](const std::atomic<bool>&) {
+    return take_stacks(native);
+  });
 }
 
-void ProfileServer::Profile(google::protobuf::RpcController* call, const proto::ProfileRequest* request, proto::StackSamples* reply, google::protobuf::Closure* done) {
-  answer_later(call, reply, done, [wanted = *request](const std::atomic<bool>& stop) { return take_profile(wanted, stop); });
+void ProfileServer::Profile(google::protobuf::RpcController* call,
+                            const proto::ProfileRequest* request, proto::StackSamples* reply,
+                            google::protobuf::Closure* done) {
+  answer_later(call, reply, done, [wanted = *request](const std::atomic<bool>& stop) {
+    return take_profile(wanted, stop);
+  });
 }
 
 }  // namespace rt::profile

@@ -13,13 +13,18 @@ std::string trimmed(const std::string& text) {
 }
 
 Result<proto::LabelRule> rule_of(const std::string& key, const std::string& expression) {
-  static const std::regex word("[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"), prefix("[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?");
-  constexpr size_t kMaxBytes = 4096;    // std::regex recurses
+  static const std::regex word("[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"),
+      prefix("[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?");
+  constexpr size_t kMaxBytes = 4096;  // std::regex recurses
   size_t slash = key.rfind('/');
   std::string name = slash == std::string::npos ? key : key.substr(slash + 1);
-  if (key.size() > kMaxBytes || !std::regex_match(name, word) || (slash != std::string::npos && !std::regex_match(key.substr(0, slash), prefix))) {
-    return make_error(Code::kInvalid, fmt::format("label selector: '{}' is no label: at most 63 letters, digits, '-', '_' and '.', first and last alphanumeric, after an optional prefix and '/'",
-                                                  key.substr(0, 100)));
+  if (key.size() > kMaxBytes || !std::regex_match(name, word) ||
+      (slash != std::string::npos && !std::regex_match(key.substr(0, slash), prefix))) {
+    return make_error(
+        Code::kInvalid,
+        fmt::format("label selector: '{}' is no label: at most 63 letters, digits, '-', '_' and "
+                    "'.', first and last alphanumeric, after an optional prefix and '/'",
+                    key.substr(0, 100)));
   }
   std::string text = trimmed(expression);
   bool negative = text.starts_with("!");
@@ -31,11 +36,16 @@ Result<proto::LabelRule> rule_of(const std::string& key, const std::string& expr
   rule.set_op(negative ? proto::LabelRule::NOT_IN : proto::LabelRule::IN);
   for (size_t from = 0; from <= values.size();) {
     size_t comma = several ? values.find(',', from) : std::string::npos;
-    std::string value = trimmed(values.substr(from, comma == std::string::npos ? std::string::npos : comma - from));
-    bool empty = value.empty() && !several;      // a label may be empty
+    std::string value =
+        trimmed(values.substr(from, comma == std::string::npos ? std::string::npos : comma - from));
+    bool empty = value.empty() && !several;  // a label may be empty
     if (value.size() > kMaxBytes || (!empty && !std::regex_match(value, word))) {
-      return make_error(Code::kInvalid, fmt::format("label selector: '{}' of '{}': expected v, !v, in(a, b) or !in(a, b) with values of at most 63 letters, digits, '-', '_' and '.', "
-                                                    "first and last alphanumeric", expression.substr(0, 100), key));
+      return make_error(
+          Code::kInvalid,
+          fmt::format("label selector: '{}' of '{}': expected v, !v, in(a, b) or !in(a, b) with "
+                      "values of at most 63 letters, digits, '-', '_' and '.', "
+                      "first and last alphanumeric",
+                      expression.substr(0, 100), key));
     }
     rule.add_values(value);
     if (comma == std::string::npos) break;
@@ -46,7 +56,8 @@ Result<proto::LabelRule> rule_of(const std::string& key, const std::string& expr
 
 }  // namespace
 
-Result<proto::LabelSelector> parse_label_selector(const std::map<std::string, std::string>& selector) {
+Result<proto::LabelSelector> parse_label_selector(
+    const std::map<std::string, std::string>& selector) {
   proto::LabelSelector out;
   for (const auto& [key, expression] : selector) {
     RT_ASSIGN(*out.add_rules(), rule_of(key, expression));

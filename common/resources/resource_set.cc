@@ -13,13 +13,18 @@ Result<ResourceSet> ResourceSet::from_map(const std::map<std::string, double>& a
   for (const auto& [name, amount] : amounts) {
     if (name.empty()) return make_error(Code::kInvalid, "a resource has an empty name");
     if (!std::isfinite(amount) || amount < 0)
-      return make_error(Code::kInvalid, fmt::format("resource '{}' must be a number >= 0, not {}", name, amount));
+      return make_error(Code::kInvalid,
+                        fmt::format("resource '{}' must be a number >= 0, not {}", name, amount));
     if (amount > kMaxAmount)
-      return make_error(Code::kInvalid, fmt::format("resource '{}' is {}, more than the maximum of 1e14", name, amount));
+      return make_error(
+          Code::kInvalid,
+          fmt::format("resource '{}' is {}, more than the maximum of 1e14", name, amount));
     double scaled = amount * kUnit;
     double rounded = std::round(scaled);
     if (std::abs(scaled - rounded) > 1e-3)
-      return make_error(Code::kInvalid, fmt::format("resource '{}' is {}: amounts are multiples of 0.0001", name, amount));
+      return make_error(
+          Code::kInvalid,
+          fmt::format("resource '{}' is {}: amounts are multiples of 0.0001", name, amount));
     set.set_units(name, static_cast<int64_t>(rounded));
   }
   return set;
@@ -38,7 +43,9 @@ void ResourceSet::to_proto(proto::Resources* out) const {
   for (const auto& [name, units] : units_) (*out->mutable_units())[name] = units;
 }
 
-double ResourceSet::get(std::string_view name) const { return static_cast<double>(units(name)) / kUnit; }
+double ResourceSet::get(std::string_view name) const {
+  return static_cast<double>(units(name)) / kUnit;
+}
 
 int64_t ResourceSet::units(std::string_view name) const {
   auto it = units_.find(name);
@@ -86,7 +93,8 @@ std::string ResourceSet::to_string() const {
   for (const auto& [name, units] : units_) {
     if (out.size() > 1) out += ", ";
     double amount = static_cast<double>(units) / kUnit;
-    out += amount == std::floor(amount) ? fmt::format("'{}': {:.1f}", name, amount) : fmt::format("'{}': {}", name, amount);
+    out += amount == std::floor(amount) ? fmt::format("'{}': {:.1f}", name, amount)
+                                        : fmt::format("'{}': {}", name, amount);
   }
   return out + "}";
 }

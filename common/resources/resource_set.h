@@ -1,4 +1,5 @@
-// Amounts of named resources ("CPU", "memory", "GPU", custom), in units of 1/10000 so that sums are exact.
+// Amounts of named resources ("CPU", "memory", "GPU", custom), in units of 1/10000 so that sums are
+// exact.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +21,26 @@ class ResourceSet {
   static constexpr double kMaxAmount = 1e14;
 
   ResourceSet() = default;
-  // kInvalid for negative, non-finite, finer than 1/10000 or absurd (> 1e14) amounts; zero is dropped.
+  // kInvalid for negative, non-finite, finer than 1/10000 or absurd (> 1e14) amounts; zero is
+  // dropped.
   static Result<ResourceSet> from_map(const std::map<std::string, double>& amounts);
-  static ResourceSet from_proto(const proto::Resources& resources);   // drops what is not positive
+  static ResourceSet from_proto(const proto::Resources& resources);  // drops what is not positive
   void to_proto(proto::Resources* out) const;
 
   double get(std::string_view name) const;
   int64_t units(std::string_view name) const;
-  void set_units(const std::string& name, int64_t units);             // <= 0 removes
+  void set_units(const std::string& name, int64_t units);  // <= 0 removes
   bool empty() const { return units_.empty(); }
   const std::map<std::string, int64_t, std::less<>>& all() const { return units_; }
 
-  bool contains(const ResourceSet& request) const;                    // request <= this in every resource
+  bool contains(const ResourceSet& request) const;  // request <= this in every resource
   void add(const ResourceSet& other);
-  void subtract(const ResourceSet& other);                            // RT_CHECKs contains(other)
-  // subtract() that may go below zero (a task that resumes after blocking takes its CPU back at once).
+  void subtract(const ResourceSet& other);  // RT_CHECKs contains(other)
+  // subtract() that may go below zero (a task that resumes after blocking takes its CPU back at
+  // once).
   void subtract_allowing_debt(const ResourceSet& other);
 
-  std::string to_string() const;                                      // {'CPU': 1.0, 'a': 0.5}
+  std::string to_string() const;  // {'CPU': 1.0, 'a': 0.5}
   friend bool operator==(const ResourceSet&, const ResourceSet&) = default;
   friend auto operator<=>(const ResourceSet&, const ResourceSet&) = default;
 

@@ -10,7 +10,10 @@
 namespace rt::rpc {
 
 Arrival::Arrival(net::Loop& loop, int fd, Done done)
-    : fd_(fd), is_unix_(net::is_unix_socket(fd)), peer_name_(net::peer_name_of(fd)), done_(std::move(done)) {
+    : fd_(fd),
+      is_unix_(net::is_unix_socket(fd)),
+      peer_name_(net::peer_name_of(fd)),
+      done_(std::move(done)) {
   watch_ = loop.watch_readable(fd, [this] { on_readable(); });
 }
 
@@ -47,12 +50,14 @@ void Arrival::on_readable() {
     return finish(make_error(Code::kUnavailable, std::strerror(errno)));
   }
   take_descriptors(message);
-  if (n == 0) return finish(make_error(Code::kUnavailable, "it closed the connection within its preamble"));
+  if (n == 0)
+    return finish(make_error(Code::kUnavailable, "it closed the connection within its preamble"));
   received_.append(bytes, static_cast<size_t>(n));
   // Foreign protocols are recognised by their first bytes: they need not wait for the time limit.
   constexpr std::string_view kMagic = "RAY1 ";
   size_t known = std::min(received_.size(), kMagic.size());
-  if (received_.size() < kPreambleBytes && received_.compare(0, known, kMagic, 0, known) == 0) return;
+  if (received_.size() < kPreambleBytes && received_.compare(0, known, kMagic, 0, known) == 0)
+    return;
   finish(decode_preamble(received_));
 }
 
@@ -75,7 +80,7 @@ void Arrival::take_descriptors(msghdr& message) {
 
 void Arrival::finish(Result<Preamble> result) {
   watch_.reset();
-  Done done = std::move(done_);   // it may destroy this
+  Done done = std::move(done_);  // it may destroy this
   done(std::move(result));
 }
 

@@ -13,16 +13,17 @@
 
 namespace rt::rpc {
 
-// Reads exactly 80 bytes, with the descriptors that may ride along on a Unix socket, and calls `done` once, from the loop. It may be
-// destroyed at any time, also by `done`; closes what it still holds.
+// Reads exactly 80 bytes, with the descriptors that may ride along on a Unix socket, and calls
+// `done` once, from the loop. It may be destroyed at any time, also by `done`; closes what it still
+// holds.
 class Arrival {
  public:
   using Done = std::function<void(Result<Preamble>)>;
   Arrival(net::Loop& loop, int fd, Done done);
   ~Arrival();
 
-  int release_fd();                // the caller's from here on
-  int release_passed_fd();         // -1: none came
+  int release_fd();         // the caller's from here on
+  int release_passed_fd();  // -1: none came
   bool is_unix() const { return is_unix_; }
   const std::string& peer_name() const { return peer_name_; }
 

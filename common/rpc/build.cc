@@ -14,7 +14,9 @@ std::string& build() {
   return text;
 }
 
-struct Parts { std::string_view release, language, version; };
+struct Parts {
+  std::string_view release, language, version;
+};
 
 std::string_view take_word(std::string_view* text) {
   size_t end = text->find(' ');
@@ -37,10 +39,12 @@ std::string_view minor_of(std::string_view version) {
   return dot == std::string_view::npos ? version : version.substr(0, version.find('.', dot + 1));
 }
 
-std::string compare(std::string_view what, std::string_view mine, std::string_view theirs, std::string_view harm) {
+std::string compare(std::string_view what, std::string_view mine, std::string_view theirs,
+                    std::string_view harm) {
   if (mine == theirs || mine.empty() || theirs.empty()) return {};
   // A peer may be anything: what it says is shown in part.
-  std::string text = fmt::format("{} {} runs here, {} {} there", what, mine.substr(0, 32), what, theirs.substr(0, 32));
+  std::string text = fmt::format("{} {} runs here, {} {} there", what, mine.substr(0, 32), what,
+                                 theirs.substr(0, 32));
   if (minor_of(mine) != minor_of(theirs)) text += fmt::format(": {}", harm);
   return text;
 }
@@ -53,10 +57,12 @@ void set_runtime(std::string_view runtime) { build() = fmt::format("{} {}", RT_B
 
 std::string build_difference(std::string_view mine, std::string_view theirs) {
   Parts a = parse(mine), b = parse(theirs);
-  std::string text = compare("release", a.release, b.release, "install the same one on every machine");
+  std::string text =
+      compare("release", a.release, b.release, "install the same one on every machine");
   if (a.language != b.language) return text;
   std::string language = compare(a.language, a.version, b.version,
-                                 "functions and classes pickled by one may not load in the other; use the same minor version on every machine");
+                                 "functions and classes pickled by one may not load in the other; "
+                                 "use the same minor version on every machine");
   if (!text.empty() && !language.empty()) text += "; ";
   return text + language;
 }

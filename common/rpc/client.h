@@ -28,21 +28,25 @@ class ClientCall final : public google::protobuf::RpcController {
 template <class T>
 struct StubMethod;
 template <class S, class Request, class Reply>
-struct StubMethod<void (S::*)(google::protobuf::RpcController*, const Request*, Reply*, google::protobuf::Closure*)> {
+struct StubMethod<void (S::*)(google::protobuf::RpcController*, const Request*, Reply*,
+                              google::protobuf::Closure*)> {
   using Stub = S;
   using RequestType = Request;
   using ReplyType = Reply;
 };
 
-// `done(Result<Reply>)` or `done(Result<Reply>, Bytes attachment)`, called once from the loop, never from inside call().
+// `done(Result<Reply>)` or `done(Result<Reply>, Bytes attachment)`, called once from the loop,
+// never from inside call().
 template <class Method, class Done>
-void call(Connection& connection, Method method, const typename StubMethod<Method>::RequestType& request, CallOptions options, Done done) {
+void call(Connection& connection, Method method,
+          const typename StubMethod<Method>::RequestType& request, CallOptions options, Done done) {
   using Reply = typename StubMethod<Method>::ReplyType;
   typename StubMethod<Method>::Stub stub(&connection);
   ClientCall call;
   call.options = std::move(options);
   call.response_prototype = &Reply::default_instance();
-  call.done = [done = std::move(done)](Result<std::unique_ptr<google::protobuf::Message>> message, Bytes attachment) mutable {
+  call.done = [done = std::move(done)](Result<std::unique_ptr<google::protobuf::Message>> message,
+                                       Bytes attachment) mutable {
     Result<Reply> reply = Error{};
     if (message) {
       reply = std::move(static_cast<Reply&>(**message));
@@ -59,14 +63,16 @@ void call(Connection& connection, Method method, const typename StubMethod<Metho
 }
 
 template <class Method, class Done>
-void call(Connection& connection, Method method, const typename StubMethod<Method>::RequestType& request, int64_t timeout_us, Done done) {
+void call(Connection& connection, Method method,
+          const typename StubMethod<Method>::RequestType& request, int64_t timeout_us, Done done) {
   CallOptions options;
   options.timeout_us = timeout_us;
   call(connection, method, request, std::move(options), std::move(done));
 }
 
 template <class Method>
-void notify(Connection& connection, Method method, const typename StubMethod<Method>::RequestType& request, OwnedBytes attachment = {}) {
+void notify(Connection& connection, Method method,
+            const typename StubMethod<Method>::RequestType& request, OwnedBytes attachment = {}) {
   typename StubMethod<Method>::Stub stub(&connection);
   ClientCall call;
   call.options.one_way = true;
@@ -77,12 +83,14 @@ void notify(Connection& connection, Method method, const typename StubMethod<Met
 // One connection used from one thread that waits for each answer: rayctl, tests, start-up code.
 class SyncClient {
  public:
-  static Result<std::unique_ptr<SyncClient>> connect(const Target& target, const Identity& me, int64_t timeout_us);
+  static Result<std::unique_ptr<SyncClient>> connect(const Target& target, const Identity& me,
+                                                     int64_t timeout_us);
   ~SyncClient();
 
   template <class Method>
-  Result<typename StubMethod<Method>::ReplyType> call(Method method, const typename StubMethod<Method>::RequestType& request,
-                                                      int64_t timeout_us = 30'000'000) {
+  Result<typename StubMethod<Method>::ReplyType> call(
+      Method method, const typename StubMethod<Method>::RequestType& request,
+      int64_t timeout_us = 30'000'000) {
     using Reply = typename StubMethod<Method>::ReplyType;
     Result<Reply> answer = make_error(Code::kUnavailable, "no answer");
     bool answered = false;
@@ -94,7 +102,8 @@ class SyncClient {
     return answer;
   }
   const std::shared_ptr<Connection>& connection();
-  // Runs the loop until `flag` is true or `timeout_us` passed (-1: no limit); returns the flag. For pushed messages.
+  // Runs the loop until `flag` is true or `timeout_us` passed (-1: no limit); returns the flag. For
+  // pushed messages.
   bool run_until(const bool& flag, int64_t timeout_us = -1);
 
  private:

@@ -17,7 +17,8 @@ using google::protobuf::MethodDescriptor;
 
 namespace {
 
-constexpr size_t kReferenceBytes = 16 << 10;      // attachments from here on are sent from where they are
+constexpr size_t kReferenceBytes = 16
+                                   << 10;  // attachments from here on are sent from where they are
 constexpr int64_t kLingerUs = 1'000'000;
 
 void append_header(std::string& out, const FrameHeader& header) {
@@ -30,7 +31,8 @@ void append_header(std::string& out, const FrameHeader& header) {
 
 // ---- lifecycle
 
-Connection::Impl::Impl(net::Loop& l, std::unique_ptr<net::Stream> s) : loop(l), stream(std::move(s)), reader(*this, kMaxHelloBytes) {
+Connection::Impl::Impl(net::Loop& l, std::unique_ptr<net::Stream> s)
+    : loop(l), stream(std::move(s)), reader(*this, kMaxHelloBytes) {
   peer.is_unix = stream->is_unix();
   peer.name = stream->peer_name();
 }
@@ -41,7 +43,8 @@ Connection::Impl::~Impl() {
   }
 }
 
-std::shared_ptr<Connection> Connection::Impl::make(net::Loop& loop, std::unique_ptr<net::Stream> stream) {
+std::shared_ptr<Connection> Connection::Impl::make(net::Loop& loop,
+                                                   std::unique_ptr<net::Stream> stream) {
   auto impl = std::make_unique<Impl>(loop, std::move(stream));
   Impl* raw = impl.get();
   std::shared_ptr<Connection> connection(new Connection(std::move(impl)));
@@ -76,10 +79,13 @@ void Connection::Impl::finish(const Error& why, bool linger) {
   std::vector<PendingCall> ended;
   for (auto& [id, call] : calls) ended.push_back(std::move(call));
   calls.clear();
-  std::sort(ended.begin(), ended.end(), [](const PendingCall& a, const PendingCall& b) { return a.sequence < b.sequence; });
+  std::sort(ended.begin(), ended.end(),
+            [](const PendingCall& a, const PendingCall& b) { return a.sequence < b.sequence; });
   for (PendingCall& call : ended) {
     if (call.timer != 0) loop.cancel(call.timer);
-    call.done(make_error(Code::kUnavailable, fmt::format("{} to {}: {}", call.method->name(), peer.name, why.message)), {});
+    call.done(make_error(Code::kUnavailable,
+                         fmt::format("{} to {}: {}", call.method->name(), peer.name, why.message)),
+              {});
   }
   on_greeting = nullptr;
   if (auto gone = std::exchange(on_gone, nullptr)) gone(why);
@@ -108,8 +114,12 @@ void Connection::add_service(google::protobuf::Service* service) {
 }
 
 void Connection::set_flat_handler(FlatHandler handler) { impl_->flat_handler = std::move(handler); }
-void Connection::set_closed_handler(std::function<void(const Error&)> handler) { impl_->closed_handler = std::move(handler); }
-void Connection::set_drained_handler(std::function<void()> handler) { impl_->drained_handler = std::move(handler); }
+void Connection::set_closed_handler(std::function<void(const Error&)> handler) {
+  impl_->closed_handler = std::move(handler);
+}
+void Connection::set_drained_handler(std::function<void()> handler) {
+  impl_->drained_handler = std::move(handler);
+}
 void Connection::close(const Error& why) { impl_->finish(why, false); }
 
 // ---- net::StreamHandler
@@ -120,11 +130,15 @@ void Connection::on_read(size_t n) {
   auto alive = shared_from_this();
   Status status = impl_->reader.commit(n);
   if (status && impl_->reader.kept_bytes() > kMaxKeptBytes) {
-    status = make_error(Code::kResourceExhausted, fmt::format("it sends requests and does not read: {} bytes are queued for it", queued_bytes()));
+    status =
+        make_error(Code::kResourceExhausted,
+                   fmt::format("it sends requests and does not read: {} bytes are queued for it",
+                               queued_bytes()));
   }
   if (status) {
     // Drained while it was read: a handler pumped the loop.
-    if (impl_->reader.kept_bytes() > 0 && !impl_->can_wait()) impl_->loop.post([alive] { alive->impl_->resume(); });
+    if (impl_->reader.kept_bytes() > 0 && !impl_->can_wait())
+      impl_->loop.post([alive] { alive->impl_->resume(); });
     return;
   }
   impl_->fail_reading(status.error());
@@ -137,7 +151,9 @@ void Connection::Impl::resume() {
 }
 
 void Connection::Impl::fail_reading(const Error& why) {
-  if (!caller_reports) RT_WARN("closing the connection with {} {}: {}", peer.role.empty() ? "an unknown peer" : peer.role, peer.name, why.message);
+  if (!caller_reports)
+    RT_WARN("closing the connection with {} {}: {}",
+            peer.role.empty() ? "an unknown peer" : peer.role, peer.name, why.message);
   refuse(why);
 }
 
@@ -158,14 +174,20 @@ void Connection::on_drained() {
 
 // ---- outgoing
 
-Status Connection::Impl::write_frame(FrameHeader header, const google::protobuf::MessageLite& message, const OwnedBytes& attachment) {
+Status Connection::Impl::write_frame(FrameHeader header,
+                                     const google::protobuf::MessageLite& message,
+                                     const OwnedBytes& attachment) {
   size_t message_bytes = message.ByteSizeLong();
   size_t body_bytes = message_bytes + attachment.bytes.size();
   if (body_bytes > kMaxFrameBytes) {
-    return make_error(Code::kResourceExhausted, fmt::format("a message of {} bytes exceeds the limit of {}", body_bytes, kMaxFrameBytes));
+    return make_error(
+        Code::kResourceExhausted,
+        fmt::format("a message of {} bytes exceeds the limit of {}", body_bytes, kMaxFrameBytes));
   }
   if (stream->queued_bytes() > kMaxQueuedBytes) {
-    return make_error(Code::kResourceExhausted, fmt::format("{} bytes are queued already: the other side does not read", stream->queued_bytes()));
+    return make_error(Code::kResourceExhausted,
+                      fmt::format("{} bytes are queued already: the other side does not read",
+                                  stream->queued_bytes()));
   }
   header.body_bytes = static_cast<uint32_t>(body_bytes);
   header.message_bytes = static_cast<uint32_t>(message_bytes);
@@ -187,13 +209,16 @@ void Connection::Impl::write_error(uint32_t call, const Error& error) {
   (void)write_frame({.call = call, .kind = FrameKind::kError}, message, {});
 }
 
-void Connection::Impl::answer(uint32_t call, const Message& response, const OwnedBytes& attachment) {
+void Connection::Impl::answer(uint32_t call, const Message& response,
+                              const OwnedBytes& attachment) {
   Status written = write_frame({.call = call, .kind = FrameKind::kResponse}, response, attachment);
   if (!written) answer_error(call, written.error());
 }
 
 void Connection::Impl::answer_error(uint32_t call, const Error& error) {
-  if (stream->queued_bytes() > kMaxQueuedBytes) return finish(make_error(Code::kResourceExhausted, "the other side does not read its answers"), false);
+  if (stream->queued_bytes() > kMaxQueuedBytes)
+    return finish(make_error(Code::kResourceExhausted, "the other side does not read its answers"),
+                  false);
   write_error(call, error);
 }
 
@@ -222,31 +247,39 @@ size_t Connection::queued_bytes() const { return impl_->stream->queued_bytes(); 
 
 // ---- calls
 
-void Connection::CallMethod(const MethodDescriptor* method, google::protobuf::RpcController* controller, const Message* request, Message*,
-                            google::protobuf::Closure*) {
+void Connection::CallMethod(const MethodDescriptor* method,
+                            google::protobuf::RpcController* controller, const Message* request,
+                            Message*, google::protobuf::Closure*) {
   auto* call = static_cast<ClientCall*>(controller);
   if (call == nullptr) {
     CallOptions options;
     options.one_way = true;
     call_raw(method, *request, nullptr, std::move(options), nullptr);
   } else {
-    call_raw(method, *request, call->response_prototype, std::move(call->options), std::move(call->done));
+    call_raw(method, *request, call->response_prototype, std::move(call->options),
+             std::move(call->done));
   }
 }
 
-void Connection::call_raw(const MethodDescriptor* method, const Message& request, const Message* response_prototype, CallOptions options, RawDone done) {
+void Connection::call_raw(const MethodDescriptor* method, const Message& request,
+                          const Message* response_prototype, CallOptions options, RawDone done) {
   Impl& impl = *impl_;
-  FrameHeader header{.method = method_hash(method->full_name()), .kind = options.one_way ? FrameKind::kOneWay : FrameKind::kRequest};
+  FrameHeader header{.method = method_hash(method->full_name()),
+                     .kind = options.one_way ? FrameKind::kOneWay : FrameKind::kRequest};
   Error failure;
   if (!is_open()) {
-    failure = make_error(Code::kUnavailable, fmt::format("{} to {}: the connection is closed", method->name(), impl.peer.name));
+    failure = make_error(Code::kUnavailable, fmt::format("{} to {}: the connection is closed",
+                                                         method->name(), impl.peer.name));
   } else {
-    if (!options.one_way) header.call = impl.add_call({std::move(done), response_prototype, method, options.response_target, 0, 0});
+    if (!options.one_way)
+      header.call = impl.add_call(
+          {std::move(done), response_prototype, method, options.response_target, 0, 0});
     Status written = impl.write_frame(header, request, options.attachment);
     if (written) {
       if (options.one_way || options.timeout_us < 0) return;
-      impl.calls[header.call].timer =
-          impl.loop.run_after(options.timeout_us, [&impl, id = header.call, limit = options.timeout_us] { impl.time_out(id, limit); });
+      impl.calls[header.call].timer = impl.loop.run_after(
+          options.timeout_us,
+          [&impl, id = header.call, limit = options.timeout_us] { impl.time_out(id, limit); });
       return;
     }
     failure = written.error();
@@ -270,9 +303,10 @@ uint32_t Connection::Impl::add_call(PendingCall call) {
   return id;
 }
 
-void Connection::Impl::end_call(uint32_t id, Result<std::unique_ptr<Message>> result, Bytes attachment) {
+void Connection::Impl::end_call(uint32_t id, Result<std::unique_ptr<Message>> result,
+                                Bytes attachment) {
   auto it = calls.find(id);
-  if (it == calls.end()) return;   // timed out
+  if (it == calls.end()) return;  // timed out
   PendingCall call = std::move(it->second);
   calls.erase(it);
   if (call.timer != 0) loop.cancel(call.timer);
@@ -290,15 +324,20 @@ void Connection::Impl::time_out(uint32_t id, int64_t timeout_us) {
     direct_call = 0;
     direct_message.reset();
   }
-  end_call(id, make_error(Code::kTimeout, fmt::format("{} to {}: no answer within {} ms", it->second.method->name(), peer.name, timeout_us / 1000)), {});
+  end_call(id,
+           make_error(Code::kTimeout,
+                      fmt::format("{} to {}: no answer within {} ms", it->second.method->name(),
+                                  peer.name, timeout_us / 1000)),
+           {});
 }
 
 // ---- incoming
 
 FrameReader::Route Connection::Impl::route(const FrameHeader& header) {
-  if (header.kind != FrameKind::kResponse || state != State::kOpen) return FrameReader::Route::kWhole;
+  if (header.kind != FrameKind::kResponse || state != State::kOpen)
+    return FrameReader::Route::kWhole;
   auto it = calls.find(header.call);
-  if (it == calls.end()) return FrameReader::Route::kSkip;   // of a call that timed out
+  if (it == calls.end()) return FrameReader::Route::kSkip;  // of a call that timed out
   bool direct = !it->second.target.empty() && header.body_bytes > header.message_bytes;
   return direct ? FrameReader::Route::kDirect : FrameReader::Route::kWhole;
 }
@@ -313,12 +352,9 @@ void Connection::Impl::on_frame(const FrameHeader& header, Bytes message, Bytes 
       if (flat_handler) return flat_handler(header.method, message.empty() ? attachment : message);
       return refuse(make_error(Code::kProtocol, "flat frames are not expected here"));
     case FrameKind::kRequest:
-    case FrameKind::kOneWay:
-      return on_request(header, message, attachment);
-    case FrameKind::kResponse:
-      return on_response(header, message, attachment);
-    case FrameKind::kError:
-      return on_error(header, message);
+    case FrameKind::kOneWay: return on_request(header, message, attachment);
+    case FrameKind::kResponse: return on_response(header, message, attachment);
+    case FrameKind::kError: return on_error(header, message);
     case FrameKind::kHello:
     case FrameKind::kHelloReply:
       RT_WARN("closing the connection with {} {}: a second hello", peer.role, peer.name);
@@ -332,27 +368,39 @@ void Connection::Impl::on_request(const FrameHeader& header, Bytes message, Byte
     const MethodDescriptor* method = service.table->find(header.method);
     if (method == nullptr) continue;
     if (served_calls >= kMaxServedCalls) {
-      if (!one_way) answer_error(header.call, make_error(Code::kResourceExhausted, fmt::format("{} calls of this connection wait for answers already", served_calls)));
+      if (!one_way)
+        answer_error(header.call,
+                     make_error(Code::kResourceExhausted,
+                                fmt::format("{} calls of this connection wait for answers already",
+                                            served_calls)));
       return;
     }
     ++served_calls;
-    auto* call = new ServedCall(self->shared_from_this(), *this, header.call, one_way, attachment);   // deletes itself in Run()
+    auto* call = new ServedCall(self->shared_from_this(), *this, header.call, one_way,
+                                attachment);  // deletes itself in Run()
     call->serve(*service.service, *method, message);
     return;
   }
-  if (!one_way) answer_error(header.call, make_error(Code::kUnsupported, fmt::format("method {:08x} is not served here", header.method)));
+  if (!one_way)
+    answer_error(header.call,
+                 make_error(Code::kUnsupported,
+                            fmt::format("method {:08x} is not served here", header.method)));
 }
 
 namespace {
 
-Result<std::unique_ptr<Message>> parse_response(const Message* prototype, const MethodDescriptor* method, Bytes bytes) {
+Result<std::unique_ptr<Message>> parse_response(const Message* prototype,
+                                                const MethodDescriptor* method, Bytes bytes) {
   std::unique_ptr<Message> message(prototype->New());
   if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return message;
-  return make_error(Code::kProtocol, fmt::format("the answer to {} cannot be parsed", method->full_name()));
+  return make_error(Code::kProtocol,
+                    fmt::format("the answer to {} cannot be parsed", method->full_name()));
 }
 
 Error wrong_size(const MethodDescriptor* method, size_t expected, size_t got) {
-  return make_error(Code::kProtocol, fmt::format("the answer to {} brings {} bytes where {} are expected", method->full_name(), got, expected));
+  return make_error(Code::kProtocol,
+                    fmt::format("the answer to {} brings {} bytes where {} are expected",
+                                method->full_name(), got, expected));
 }
 
 }  // namespace
@@ -361,21 +409,27 @@ void Connection::Impl::on_response(const FrameHeader& header, Bytes message, Byt
   auto it = calls.find(header.call);
   if (it == calls.end()) return;
   const PendingCall& call = it->second;
-  if (!call.target.empty()) return end_call(header.call, wrong_size(call.method, call.target.size(), attachment.size()), {});
+  if (!call.target.empty())
+    return end_call(header.call, wrong_size(call.method, call.target.size(), attachment.size()),
+                    {});
   end_call(header.call, parse_response(call.prototype, call.method, message), attachment);
 }
 
 void Connection::Impl::on_error(const FrameHeader& header, Bytes message) {
   proto::RpcError parsed;
-  if (!parsed.ParseFromArray(message.data(), static_cast<int>(message.size()))) return refuse(make_error(Code::kProtocol, "an error frame that cannot be parsed"));
+  if (!parsed.ParseFromArray(message.data(), static_cast<int>(message.size())))
+    return refuse(make_error(Code::kProtocol, "an error frame that cannot be parsed"));
   auto code = static_cast<Code>(parsed.code());
   Error error = make_error(code == Code::kOk ? Code::kInternal : code, parsed.message());
   if (header.call != 0) {
     auto it = calls.find(header.call);
-    if (it != calls.end() && error.code == Code::kUnsupported) error.message = fmt::format("{}: {}", it->second.method->full_name(), error.message);
+    if (it != calls.end() && error.code == Code::kUnsupported)
+      error.message = fmt::format("{}: {}", it->second.method->full_name(), error.message);
     return end_call(header.call, std::move(error), {});
   }
-  finish(make_error(error.code, fmt::format("{} ended the connection: {}", peer.name, error.message)), false);
+  finish(
+      make_error(error.code, fmt::format("{} ended the connection: {}", peer.name, error.message)),
+      false);
 }
 
 MutableBytes Connection::Impl::on_direct_begin(const FrameHeader& header, Bytes message) {

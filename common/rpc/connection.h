@@ -1,13 +1,16 @@
-// One RPC connection: frames over a net::Stream, requests and responses matched, both sides may call.
+// One RPC connection: frames over a net::Stream, requests and responses matched, both sides may
+// call.
 //
-// Methods and messages come from the .proto files alone: an RPC is called through its generated stub and served by a
-// subclass of its generated service.
+// Methods and messages come from the .proto files alone: an RPC is called through its generated
+// stub and served by a subclass of its generated service.
 //
-//   rpc::call(*conn, &proto::HeadService::Stub::KvGet, request, timeout_us, [](Result<proto::KvGetReply> reply) {...});
-//   rpc::notify(*conn, &proto::HeadService::Stub::ReportResources, report);      // one-way; both in client.h
+//   rpc::call(*conn, &proto::HeadService::Stub::KvGet, request, timeout_us,
+//   [](Result<proto::KvGetReply> reply) {...}); rpc::notify(*conn,
+//   &proto::HeadService::Stub::ReportResources, report);      // one-way; both in client.h
 //
-// Threads: those of the loop (see net/loop.h). Lifecycle: made by Server or connect(), shared because callbacks and server
-// contexts outlive a broken connection; when it breaks every pending call ends with kUnavailable, in order, then on_closed.
+// Threads: those of the loop (see net/loop.h). Lifecycle: made by Server or connect(), shared
+// because callbacks and server contexts outlive a broken connection; when it breaks every pending
+// call ends with kUnavailable, in order, then on_closed.
 #pragma once
 
 #include <google/protobuf/service.h>
@@ -26,7 +29,7 @@
 namespace rt::proto {
 class Hello;
 class HelloReply;
-}
+}  // namespace rt::proto
 
 namespace rt::rpc {
 
@@ -34,43 +37,49 @@ class Connection;
 
 // Who is at the other end, as its hello said.
 struct Peer {
-  std::string role;         // head node_manager object_store worker driver client
-  std::string id;           // binary node or worker id, may be empty
+  std::string role;  // head node_manager object_store worker driver client
+  std::string id;    // binary node or worker id, may be empty
   std::string cluster_id;
-  std::string job_config;   // serialised JobConfig of an owner, or empty
+  std::string job_config;  // serialised JobConfig of an owner, or empty
   std::string build;
   bool is_unix = false;
-  std::string name;         // for messages: "10.0.0.2:4242", "unix"
+  std::string name;  // for messages: "10.0.0.2:4242", "unix"
 };
 
 // What this process says of itself in hellos, and demands of others.
 struct Identity {
   std::string role;
   std::string id;
-  std::string cluster_id;   // empty: accept and adopt the server's
-  std::string token;        // empty: no authentication demanded
+  std::string cluster_id;  // empty: accept and adopt the server's
+  std::string token;       // empty: no authentication demanded
   std::string job_config;
 };
 
-// The controller of a call being served. Valid until done->Run(); the connection may be gone by then (nothing is sent).
+// The controller of a call being served. Valid until done->Run(); the connection may be gone by
+// then (nothing is sent).
 class ServerCall : public google::protobuf::RpcController {
  public:
   virtual const std::shared_ptr<Connection>& connection() = 0;
-  virtual Bytes attachment() = 0;                           // valid during the service method only
+  virtual Bytes attachment() = 0;  // valid during the service method only
   virtual void set_reply_attachment(OwnedBytes bytes) = 0;
-  virtual void fail(Error error) = 0;                       // the caller's Result holds it; then run `done`
+  virtual void fail(Error error) = 0;  // the caller's Result holds it; then run `done`
 };
-inline ServerCall& server_call(google::protobuf::RpcController* controller) { return *static_cast<ServerCall*>(controller); }
+inline ServerCall& server_call(google::protobuf::RpcController* controller) {
+  return *static_cast<ServerCall*>(controller);
+}
 
 struct CallOptions {
   int64_t timeout_us = -1;
   OwnedBytes attachment;
-  // Where the response's attachment shall be written directly (shared memory); must have exactly its size, else the call fails.
+  // Where the response's attachment shall be written directly (shared memory); must have exactly
+  // its size, else the call fails.
   MutableBytes response_target;
   bool one_way = false;
 };
 
-class Connection final : public google::protobuf::RpcChannel, public net::StreamHandler, public std::enable_shared_from_this<Connection> {
+class Connection final : public google::protobuf::RpcChannel,
+                         public net::StreamHandler,
+                         public std::enable_shared_from_this<Connection> {
  public:
   using FlatHandler = std::function<void(uint32_t type, Bytes body)>;
 
@@ -93,13 +102,20 @@ class Connection final : public google::protobuf::RpcChannel, public net::Stream
   void flush();
   size_t queued_bytes() const;
 
-  // Used by call() and notify(); google::protobuf::RpcChannel. `controller` is null or a ClientCall.
-  void CallMethod(const google::protobuf::MethodDescriptor* method, google::protobuf::RpcController* controller,
-                  const google::protobuf::Message* request, google::protobuf::Message* response, google::protobuf::Closure* done) override;
-  // `done` gets ownership of the parsed response; the Bytes are its attachment, valid during the callback.
-  using RawDone = std::function<void(Result<std::unique_ptr<google::protobuf::Message>>, Bytes attachment)>;
-  void call_raw(const google::protobuf::MethodDescriptor* method, const google::protobuf::Message& request,
-                const google::protobuf::Message* response_prototype, CallOptions options, RawDone done);
+  // Used by call() and notify(); google::protobuf::RpcChannel. `controller` is null or a
+  // ClientCall.
+  void CallMethod(const google::protobuf::MethodDescriptor* method,
+                  google::protobuf::RpcController* controller,
+                  const google::protobuf::Message* request, google::protobuf::Message* response,
+                  google::protobuf::Closure* done) override;
+  // `done` gets ownership of the parsed response; the Bytes are its attachment, valid during the
+  // callback.
+  using RawDone =
+      std::function<void(Result<std::unique_ptr<google::protobuf::Message>>, Bytes attachment)>;
+  void call_raw(const google::protobuf::MethodDescriptor* method,
+                const google::protobuf::Message& request,
+                const google::protobuf::Message* response_prototype, CallOptions options,
+                RawDone done);
 
   // net::StreamHandler
   MutableBytes read_buffer() override;
@@ -115,12 +131,13 @@ class Connection final : public google::protobuf::RpcChannel, public net::Stream
   std::unique_ptr<Impl> impl_;
 };
 
-// Connects, sends preamble and hello, and hands out the connection once the peer's hello reply was accepted.
-// Errors: kUnavailable, kTimeout, kUnauthenticated, kWrongVersion, kWrongCluster - each names the address and the remedy.
+// Connects, sends preamble and hello, and hands out the connection once the peer's hello reply was
+// accepted. Errors: kUnavailable, kTimeout, kUnauthenticated, kWrongVersion, kWrongCluster - each
+// names the address and the remedy.
 struct Target {
   net::Address address;
-  std::string name = "self";   // preamble target
-  std::string id;              // hex id for "worker"
+  std::string name = "self";  // preamble target
+  std::string id;             // hex id for "worker"
 };
 void connect(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us,
              std::function<void(Result<std::shared_ptr<Connection>>)> done);

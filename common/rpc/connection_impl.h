@@ -1,4 +1,5 @@
-// Private to common/rpc: the state of a Connection, shared by connection.cc, the connector and the server.
+// Private to common/rpc: the state of a Connection, shared by connection.cc, the connector and the
+// server.
 #pragma once
 
 #include <string>
@@ -14,18 +15,20 @@ namespace rt::rpc {
 
 // What a connection may have queued for a peer that does not read, and unanswered calls of a peer.
 inline constexpr size_t kMaxQueuedBytes = size_t{1} << 30;
-// From here on an accepted connection keeps what its peer sends unhandled, until the peer has read what it was sent; the peer may send
-// kMaxKeptBytes more, room for the largest frame. Only the accepting side waits: who connected goes on reading, so the two never wait for each other. Not where flat
-// frames are served: workers send and answer them without a call to count, and much of both at once.
+// From here on an accepted connection keeps what its peer sends unhandled, until the peer has read
+// what it was sent; the peer may send kMaxKeptBytes more, room for the largest frame. Only the
+// accepting side waits: who connected goes on reading, so the two never wait for each other. Not
+// where flat frames are served: workers send and answer them without a call to count, and much of
+// both at once.
 inline constexpr size_t kMaxUnreadBytes = size_t{32} << 20;
 inline constexpr size_t kMaxKeptBytes = kMaxFrameBytes + (size_t{64} << 20);
 inline constexpr size_t kMaxServedCalls = 100'000;
 
 struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   enum class State {
-    kGreeting,   // the hellos are under way: on_greeting gets the first frame
+    kGreeting,  // the hellos are under way: on_greeting gets the first frame
     kOpen,
-    kClosed,     // for its users; a socket may linger for a moment so that the peer can read why
+    kClosed,  // for its users; a socket may linger for a moment so that the peer can read why
   };
   struct Service {
     google::protobuf::Service* service;
@@ -47,25 +50,28 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
 
   // Outgoing.
   // Queues a frame. kResourceExhausted when it or the queue is too large.
-  Status write_frame(FrameHeader header, const google::protobuf::MessageLite& message, const OwnedBytes& attachment);
+  Status write_frame(FrameHeader header, const google::protobuf::MessageLite& message,
+                     const OwnedBytes& attachment);
   void write_error(uint32_t call, const Error& error);
   void become_open();
-  // Closes for the users: ends pending calls, then on_gone and the closed handler. With `linger` the peer gets a moment to
-  // read what was written last.
+  // Closes for the users: ends pending calls, then on_gone and the closed handler. With `linger`
+  // the peer gets a moment to read what was written last.
   void finish(const Error& why, bool linger);
-  void refuse(const Error& why);     // tells the peer, then finish()
+  void refuse(const Error& why);  // tells the peer, then finish()
   void end_linger();
 
   // Calls.
   uint32_t add_call(PendingCall call);
-  void end_call(uint32_t id, Result<std::unique_ptr<google::protobuf::Message>> result, Bytes attachment);
+  void end_call(uint32_t id, Result<std::unique_ptr<google::protobuf::Message>> result,
+                Bytes attachment);
   void time_out(uint32_t id, int64_t timeout_us);
   void on_response(const FrameHeader& header, Bytes message, Bytes attachment);
   void on_error(const FrameHeader& header, Bytes message);
   void on_request(const FrameHeader& header, Bytes message, Bytes attachment);
 
   // AnswerSink
-  void answer(uint32_t call, const google::protobuf::Message& response, const OwnedBytes& attachment) override;
+  void answer(uint32_t call, const google::protobuf::Message& response,
+              const OwnedBytes& attachment) override;
   void answer_error(uint32_t call, const Error& error) override;
   void served() override { --served_calls; }
 
@@ -75,8 +81,11 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   MutableBytes on_direct_begin(const FrameHeader& header, Bytes message) override;
   void on_direct_end(const FrameHeader& header) override;
   bool wants_more() const override { return state != State::kClosed; }
-  bool can_wait() const override { return accepted && state == State::kOpen && !flat_handler && stream->queued_bytes() > kMaxUnreadBytes; }
-  void resume();                     // with what was kept
+  bool can_wait() const override {
+    return accepted && state == State::kOpen && !flat_handler &&
+           stream->queued_bytes() > kMaxUnreadBytes;
+  }
+  void resume();  // with what was kept
   void fail_reading(const Error& why);
 
   net::Loop& loop;
@@ -94,21 +103,22 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   std::unordered_map<uint32_t, PendingCall> calls;
   uint32_t next_call = 1;
   uint64_t next_sequence = 0;
-  size_t served_calls = 0;           // requests of the peer that have no answer yet
-  uint32_t direct_call = 0;          // whose attachment is being received
+  size_t served_calls = 0;   // requests of the peer that have no answer yet
+  uint32_t direct_call = 0;  // whose attachment is being received
   std::unique_ptr<google::protobuf::Message> direct_message;
 
   size_t flat_start = 0;
-  std::string discarded;             // flat frames for a closed connection are built here
+  std::string discarded;  // flat frames for a closed connection are built here
   net::Loop::TimerId linger_timer = 0;
 
-  bool accepted = false;             // by a server
-  bool caller_reports = false;       // of a connector: whoever asked for the connection tells why it failed
+  bool accepted = false;  // by a server
+  bool caller_reports =
+      false;  // of a connector: whoever asked for the connection tells why it failed
 
   // Of the connector or the server.
   std::function<void(const FrameHeader&, Bytes message)> on_greeting;
   std::function<void(const Error&)> on_gone;
-  std::function<void()> on_lingered;   // the socket that stayed open behind on_gone is closed
+  std::function<void()> on_lingered;  // the socket that stayed open behind on_gone is closed
 };
 
 }  // namespace rt::rpc

@@ -9,21 +9,25 @@
 
 namespace rt::rpc {
 
-// One attempt. Lives through what the loop keeps for it, until finish(): the attempt to connect, then the timer. The
-// connection, which it owns, does not own it: a loop that ends in the middle lets go of both, and of the socket.
+// One attempt. Lives through what the loop keeps for it, until finish(): the attempt to connect,
+// then the timer. The connection, which it owns, does not own it: a loop that ends in the middle
+// lets go of both, and of the socket.
 class Connector : public std::enable_shared_from_this<Connector> {
  public:
   using Done = std::function<void(Result<std::shared_ptr<Connection>>)>;
 
-  Connector(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us, Done done)
+  Connector(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us,
+            Done done)
       : loop_(loop), target_(target), me_(me), timeout_us_(timeout_us), done_(std::move(done)) {}
 
   void start() {
     int64_t started_us = loop_.now_us();
-    loop_.connect(target_.address, timeout_us_, [self = shared_from_this(), started_us](Result<std::unique_ptr<net::Stream>> stream) {
-      if (!stream) return self->finish(std::move(stream).error());
-      self->greet(std::move(*stream), started_us);
-    });
+    loop_.connect(
+        target_.address, timeout_us_,
+        [self = shared_from_this(), started_us](Result<std::unique_ptr<net::Stream>> stream) {
+          if (!stream) return self->finish(std::move(stream).error());
+          self->greet(std::move(*stream), started_us);
+        });
   }
 
  private:
@@ -33,7 +37,9 @@ class Connector : public std::enable_shared_from_this<Connector> {
     if (!stream->is_unix()) {
       const auto& tls = tls::Tls::of_process();
       if (!tls) return finish(tls.error());
-      if (*tls) stream = tls::make_stream(loop_, std::move(stream), (*tls)->begin(RAY_TLS_CLIENT), {.answered = answered_plain_});
+      if (*tls)
+        stream = tls::make_stream(loop_, std::move(stream), (*tls)->begin(RAY_TLS_CLIENT),
+                                  {.answered = answered_plain_});
     }
     connection_ = Connection::Impl::make(loop_, std::move(stream));
     Connection::Impl& impl = *connection_->impl_;
@@ -46,15 +52,21 @@ class Connector : public std::enable_shared_from_this<Connector> {
       if (auto self = weak.lock()) self->on_lost(why);
     };
     constexpr int64_t kForeverUs = int64_t{1} << 60;
-    int64_t left_us = timeout_us_ < 0 ? kForeverUs : std::max<int64_t>(0, started_us + timeout_us_ - loop_.now_us());
+    int64_t left_us = timeout_us_ < 0
+                          ? kForeverUs
+                          : std::max<int64_t>(0, started_us + timeout_us_ - loop_.now_us());
     timer_ = loop_.run_after(left_us, [self] {
       self->timer_ = 0;
-      self->fail(Code::kTimeout, fmt::format("no answer to the hello within {} ms: the process is stuck, or something else listens there", self->timeout_us_ / 1000));
+      self->fail(Code::kTimeout, fmt::format("no answer to the hello within {} ms: the process is "
+                                             "stuck, or something else listens there",
+                                             self->timeout_us_ / 1000));
     });
     proto::Hello hello = make_hello(me_);
     if (hello.ByteSizeLong() > kMaxHelloBytes) {
-      return fail(Code::kInvalid, fmt::format("the hello has {} bytes, {} are allowed: the job's configuration (environment variables, paths) is too large",
-                                              hello.ByteSizeLong(), kMaxHelloBytes));
+      return fail(Code::kInvalid,
+                  fmt::format("the hello has {} bytes, {} are allowed: the job's configuration "
+                              "(environment variables, paths) is too large",
+                              hello.ByteSizeLong(), kMaxHelloBytes));
     }
     (void)impl.write_frame({.kind = FrameKind::kHello}, hello, {});
     impl.stream->flush();
@@ -63,14 +75,18 @@ class Connector : public std::enable_shared_from_this<Connector> {
   void on_answer(const FrameHeader& header, Bytes message) {
     if (header.kind == FrameKind::kError) {
       proto::RpcError error;
-      if (!error.ParseFromArray(message.data(), static_cast<int>(message.size()))) return fail(Code::kProtocol, "it answered with an error that cannot be parsed");
-      // Who accepts a connection may refuse it before there is TLS. What is no TLS at all finds our records malformed.
-      if (*answered_plain_ && static_cast<Code>(error.code()) == Code::kProtocol) return fail(Code::kUnauthenticated, kNoTlsThere);
+      if (!error.ParseFromArray(message.data(), static_cast<int>(message.size())))
+        return fail(Code::kProtocol, "it answered with an error that cannot be parsed");
+      // Who accepts a connection may refuse it before there is TLS. What is no TLS at all finds our
+      // records malformed.
+      if (*answered_plain_ && static_cast<Code>(error.code()) == Code::kProtocol)
+        return fail(Code::kUnauthenticated, kNoTlsThere);
       return fail(static_cast<Code>(error.code()), error.message());
     }
     if (*answered_plain_) return fail(Code::kUnauthenticated, kNoTlsThere);
     proto::HelloReply reply;
-    if (header.kind != FrameKind::kHelloReply || !reply.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+    if (header.kind != FrameKind::kHelloReply ||
+        !reply.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
       return fail(Code::kProtocol, "its answer is no hello");
     }
     Status status = check_hello_reply(me_, reply);
@@ -82,18 +98,22 @@ class Connector : public std::enable_shared_from_this<Connector> {
     impl.peer.build = reply.build();
     impl.on_gone = nullptr;
     impl.caller_reports = false;
-    auto self = shared_from_this();   // becoming open drops the callback that runs
+    auto self = shared_from_this();  // becoming open drops the callback that runs
     impl.become_open();
     finish(std::exchange(connection_, nullptr));
   }
 
   void on_lost(const Error& why) {
     if (why.code == Code::kUnauthenticated) return fail(why.code, why.message);
-    if (why.code == Code::kProtocol) return fail(Code::kProtocol, "it does not speak this protocol: is that the right port? (" + why.message + ")");
+    if (why.code == Code::kProtocol)
+      return fail(Code::kProtocol,
+                  "it does not speak this protocol: is that the right port? (" + why.message + ")");
     fail(Code::kUnavailable, why.message + " during the hello: is that the right port?");
   }
 
-  void fail(Code code, const std::string& what) { finish(make_error(code, target_.address.to_string() + ": " + what)); }
+  void fail(Code code, const std::string& what) {
+    finish(make_error(code, target_.address.to_string() + ": " + what));
+  }
 
   void finish(Result<std::shared_ptr<Connection>> result) {
     auto self = shared_from_this();
@@ -105,19 +125,23 @@ class Connector : public std::enable_shared_from_this<Connector> {
     if (auto done = std::exchange(done_, nullptr)) done(std::move(result));
   }
 
-  static constexpr const char* kNoTlsThere = "it does not speak TLS, and this process does (RAY_USE_TLS is set here): give both the same RAY_TLS_... variables";
+  static constexpr const char* kNoTlsThere =
+      "it does not speak TLS, and this process does (RAY_USE_TLS is set here): give both the same "
+      "RAY_TLS_... variables";
 
   net::Loop& loop_;
   const Target target_;
   const Identity me_;
   const int64_t timeout_us_;
-  Done done_;                                  // null: finished
-  std::shared_ptr<Connection> connection_;     // until it is handed out
+  Done done_;                               // null: finished
+  std::shared_ptr<Connection> connection_;  // until it is handed out
   net::Loop::TimerId timer_ = 0;
-  const std::shared_ptr<bool> answered_plain_ = std::make_shared<bool>(false);   // shared with the stream
+  const std::shared_ptr<bool> answered_plain_ =
+      std::make_shared<bool>(false);  // shared with the stream
 };
 
-void connect(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us, std::function<void(Result<std::shared_ptr<Connection>>)> done) {
+void connect(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us,
+             std::function<void(Result<std::shared_ptr<Connection>>)> done) {
   std::make_shared<Connector>(loop, target, me, timeout_us, std::move(done))->start();
 }
 

@@ -29,15 +29,22 @@ void encode_header(const FrameHeader& header, uint8_t out[kHeaderBytes]) {
 }
 
 Result<FrameHeader> decode_header(const uint8_t in[kHeaderBytes], uint32_t max_body) {
-  FrameHeader header{get(in), get(in + 4), get(in + 8), get(in + 12), static_cast<FrameKind>(in[16])};
-  // The padding first: foreign protocols stumble over it, and their "lengths" would mislead the reader of the message.
-  if ((get(in + 16) >> 8) != 0 || get(in + 20) != 0) return make_error(Code::kProtocol, "malformed frame: its padding is not zero");
-  if (in[16] > static_cast<uint8_t>(FrameKind::kHelloReply)) return make_error(Code::kProtocol, fmt::format("malformed frame: unknown kind {}", in[16]));
+  FrameHeader header{get(in), get(in + 4), get(in + 8), get(in + 12),
+                     static_cast<FrameKind>(in[16])};
+  // The padding first: foreign protocols stumble over it, and their "lengths" would mislead the
+  // reader of the message.
+  if ((get(in + 16) >> 8) != 0 || get(in + 20) != 0)
+    return make_error(Code::kProtocol, "malformed frame: its padding is not zero");
+  if (in[16] > static_cast<uint8_t>(FrameKind::kHelloReply))
+    return make_error(Code::kProtocol, fmt::format("malformed frame: unknown kind {}", in[16]));
   if (header.body_bytes > max_body) {
-    return make_error(Code::kProtocol, fmt::format("oversized frame: {} bytes, the limit is {}", header.body_bytes, max_body));
+    return make_error(Code::kProtocol, fmt::format("oversized frame: {} bytes, the limit is {}",
+                                                   header.body_bytes, max_body));
   }
   if (header.message_bytes > header.body_bytes) {
-    return make_error(Code::kProtocol, fmt::format("malformed frame: a message of {} bytes in a body of {}", header.message_bytes, header.body_bytes));
+    return make_error(Code::kProtocol,
+                      fmt::format("malformed frame: a message of {} bytes in a body of {}",
+                                  header.message_bytes, header.body_bytes));
   }
   return header;
 }

@@ -3,13 +3,13 @@
 //   offset size  field (little-endian)
 //   0      4     body_bytes     all that follows the header
 //   4      4     message_bytes  Protobuf part of the body; the rest is the attachment
-//   8      4     method         FNV-1a of the method's full name ("rt.proto.HeadService.KvPut"), or the type of a flat frame
-//   12     4     call           chosen by the caller of a request, echoed in its response; 0 for one-way and flat frames
-//   16     1     kind           FrameKind
-//   17     7     zero
+//   8      4     method         FNV-1a of the method's full name ("rt.proto.HeadService.KvPut"), or
+//   the type of a flat frame 12     4     call           chosen by the caller of a request, echoed
+//   in its response; 0 for one-way and flat frames 16     1     kind           FrameKind 17     7
+//   zero
 //
-// A peer that sends a body over the negotiated bound, an unknown kind, message_bytes > body_bytes or non-zero padding is
-// answered with an error frame (kProtocol) and disconnected.
+// A peer that sends a body over the negotiated bound, an unknown kind, message_bytes > body_bytes
+// or non-zero padding is answered with an error frame (kProtocol) and disconnected.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,19 @@ namespace rt::rpc {
 
 inline constexpr size_t kHeaderBytes = 24;
 inline constexpr uint32_t kProtocolVersion = 3;
-inline constexpr uint32_t kMaxHelloBytes = 64 * 1024;       // before the hello has been accepted
-inline constexpr uint32_t kMaxFrameBytes = 256u << 20;      // afterwards; bulk data is chunked far below
+inline constexpr uint32_t kMaxHelloBytes = 64 * 1024;  // before the hello has been accepted
+inline constexpr uint32_t kMaxFrameBytes = 256u
+                                           << 20;  // afterwards; bulk data is chunked far below
 
-enum class FrameKind : uint8_t { kRequest = 0, kResponse = 1, kError = 2, kOneWay = 3, kFlat = 4, kHello = 5, kHelloReply = 6 };
+enum class FrameKind : uint8_t {
+  kRequest = 0,
+  kResponse = 1,
+  kError = 2,
+  kOneWay = 3,
+  kFlat = 4,
+  kHello = 5,
+  kHelloReply = 6
+};
 
 struct FrameHeader {
   uint32_t body_bytes = 0;

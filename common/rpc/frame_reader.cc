@@ -11,7 +11,8 @@ constexpr size_t kSharedBytes = 64 << 10;
 constexpr size_t kMinOwnBytes = 16 << 10;
 constexpr size_t kGrowthBytes = 256 << 10;
 
-// Busy while frames in it are handled: a handler that pumps other connections of the thread uses their own buffers.
+// Busy while frames in it are handled: a handler that pumps other connections of the thread uses
+// their own buffers.
 struct SharedBuffer {
   std::unique_ptr<uint8_t[]> data = std::make_unique_for_overwrite<uint8_t[]>(kSharedBytes);
   bool busy = false;
@@ -24,7 +25,7 @@ SharedBuffer& shared_buffer() {
 }  // namespace
 
 MutableBytes FrameReader::buffer() {
-  RT_CHECK(!parsing_);   // a handler must not pump the connection it was called from
+  RT_CHECK(!parsing_);  // a handler must not pump the connection it was called from
   shared_ = false;
   if (!direct_.empty()) return direct_;
   if (own_.pending() == 0) {
@@ -35,7 +36,8 @@ MutableBytes FrameReader::buffer() {
       return {shared_buffer().data.get(), kSharedBytes};
     }
   }
-  // Out of memory: commit() reports it; until then one byte at a time goes to where it does no harm.
+  // Out of memory: commit() reports it; until then one byte at a time goes to where it does no
+  // harm.
   static thread_local uint8_t nowhere;
   if (!make_room()) return {&nowhere, 1};
   return {own_.data.get() + own_.end, own_.capacity - own_.end};
@@ -106,7 +108,7 @@ Result<size_t> FrameReader::parse(Bytes data) {
     if (rest.size() < need_) return at;
     if (sink_.can_wait()) {
       kept_ = true;
-      need_ = rest.size() * 2;   // room grows in few steps
+      need_ = rest.size() * 2;  // room grows in few steps
       return at;
     }
     if (route == Route::kDirect) {
@@ -114,7 +116,8 @@ Result<size_t> FrameReader::parse(Bytes data) {
       if (!direct_.empty()) return at;
     } else {
       sink_.on_frame(header, rest.subspan(kHeaderBytes, header.message_bytes),
-                     rest.subspan(kHeaderBytes + header.message_bytes, header.body_bytes - header.message_bytes));
+                     rest.subspan(kHeaderBytes + header.message_bytes,
+                                  header.body_bytes - header.message_bytes));
       at += need_;
     }
     need_ = kHeaderBytes;
@@ -126,7 +129,8 @@ Result<size_t> FrameReader::parse(Bytes data) {
 size_t FrameReader::begin_direct(const FrameHeader& header, Bytes rest) {
   size_t front = kHeaderBytes + header.message_bytes;
   size_t attachment = header.body_bytes - header.message_bytes;
-  MutableBytes target = sink_.on_direct_begin(header, rest.subspan(kHeaderBytes, header.message_bytes));
+  MutableBytes target =
+      sink_.on_direct_begin(header, rest.subspan(kHeaderBytes, header.message_bytes));
   if (target.empty()) {
     skip_ = attachment;
     return front;
@@ -146,14 +150,15 @@ void FrameReader::abandon_direct() {
 
 Status FrameReader::keep(Bytes rest) {
   if (rest.empty()) return {};
-  if (!grow(std::clamp(need_, kMinOwnBytes, kGrowthBytes))) return make_error(Code::kOutOfMemory, "no memory for a frame that is being received");
+  if (!grow(std::clamp(need_, kMinOwnBytes, kGrowthBytes)))
+    return make_error(Code::kOutOfMemory, "no memory for a frame that is being received");
   std::memcpy(own_.data.get(), rest.data(), rest.size());
   own_.end = rest.size();
   return {};
 }
 
-// Room for what the incomplete frame needs, but not much ahead of what has arrived: a peer that merely announces large
-// frames gets no memory for them.
+// Room for what the incomplete frame needs, but not much ahead of what has arrived: a peer that
+// merely announces large frames gets no memory for them.
 bool FrameReader::make_room() {
   if (own_.begin > 0 && (own_.end == own_.capacity || own_.capacity - own_.begin < need_)) {
     std::memmove(own_.data.get(), own_.data.get() + own_.begin, own_.pending());

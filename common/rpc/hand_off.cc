@@ -22,7 +22,9 @@ void refuse_socket(int fd, const Error& why) {
   message.set_code(static_cast<int>(why.code));
   message.set_message(why.message);
   std::string body = message.SerializeAsString();
-  FrameHeader header{.body_bytes = static_cast<uint32_t>(body.size()), .message_bytes = static_cast<uint32_t>(body.size()), .kind = FrameKind::kError};
+  FrameHeader header{.body_bytes = static_cast<uint32_t>(body.size()),
+                     .message_bytes = static_cast<uint32_t>(body.size()),
+                     .kind = FrameKind::kError};
   std::string frame(kHeaderBytes, '\0');
   encode_header(header, reinterpret_cast<uint8_t*>(frame.data()));
   frame += body;
@@ -30,13 +32,13 @@ void refuse_socket(int fd, const Error& why) {
   ::shutdown(fd, SHUT_WR);
   // Unread input would turn the close into a reset that overtakes the message.
   char drop[4096];
-  for (int i = 0; i < 16 && ::recv(fd, drop, sizeof(drop), MSG_DONTWAIT) > 0; ++i) {
-  }
+  for (int i = 0; i < 16 && ::recv(fd, drop, sizeof(drop), MSG_DONTWAIT) > 0; ++i) {}
   ::close(fd);
 }
 
-void hand_off(net::Loop& loop, const std::string& unix_path, int fd, std::function<void(Status)> done) {
-  auto passed = std::make_shared<Fd>(fd);   // shared: std::function copies
+void hand_off(net::Loop& loop, const std::string& unix_path, int fd,
+              std::function<void(Status)> done) {
+  auto passed = std::make_shared<Fd>(fd);  // shared: std::function copies
   loop.connect(net::Address::unix_socket(unix_path), kConnectTimeoutUs,
                [passed, done = std::move(done)](Result<std::unique_ptr<net::Stream>> stream) {
                  Status status;
@@ -45,10 +47,14 @@ void hand_off(net::Loop& loop, const std::string& unix_path, int fd, std::functi
                  } else {
                    // A fresh socket's buffer has room for 80 bytes: this does not wait.
                    int descriptor = passed->get();
-                   status = net::send_with_fds((*stream)->native_handle(), encode_preamble({"handoff", {}}), &descriptor, 1);
+                   status = net::send_with_fds((*stream)->native_handle(),
+                                               encode_preamble({"handoff", {}}), &descriptor, 1);
                  }
                  if (!status) {
-                   refuse_socket(passed->release(), make_error(Code::kUnavailable, "the process behind this address does not answer: " + status.error().message));
+                   refuse_socket(passed->release(),
+                                 make_error(Code::kUnavailable,
+                                            "the process behind this address does not answer: " +
+                                                status.error().message));
                  }
                  passed->reset();
                  if (done) done(std::move(status));

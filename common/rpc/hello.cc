@@ -10,15 +10,21 @@ namespace rt::rpc {
 namespace {
 
 Error wrong_version(uint32_t theirs) {
-  return make_error(Code::kWrongVersion, fmt::format("protocol version {} was offered, version {} is spoken here: install the same release on every machine",
-                                                     theirs, kProtocolVersion));
+  return make_error(Code::kWrongVersion,
+                    fmt::format("protocol version {} was offered, version {} is spoken here: "
+                                "install the same release on every machine",
+                                theirs, kProtocolVersion));
 }
 
-bool other_cluster(const std::string& mine, const std::string& theirs) { return !mine.empty() && !theirs.empty() && mine != theirs; }
+bool other_cluster(const std::string& mine, const std::string& theirs) {
+  return !mine.empty() && !theirs.empty() && mine != theirs;
+}
 
 Error wrong_cluster(const std::string& wanted, const std::string& found) {
-  return make_error(Code::kWrongCluster, fmt::format("this is cluster {}, not {}: the address belongs to another cluster, or the head was started anew; connect again",
-                                                     to_hex(found).substr(0, 16), to_hex(wanted).substr(0, 16)));
+  return make_error(Code::kWrongCluster,
+                    fmt::format("this is cluster {}, not {}: the address belongs to another "
+                                "cluster, or the head was started anew; connect again",
+                                to_hex(found).substr(0, 16), to_hex(wanted).substr(0, 16)));
 }
 
 }  // namespace
@@ -49,22 +55,28 @@ Status check_hello(const Identity& me, const proto::Hello& hello, bool is_unix) 
   if (hello.protocol_version() != kProtocolVersion) return wrong_version(hello.protocol_version());
   if (!is_unix && !me.token.empty() && !same_secret(me.token, hello.token())) {
     const char* how = "set RAY_AUTH_TOKEN or put it into ~/.ray/auth_token";
-    if (hello.token().empty()) return make_error(Code::kUnauthenticated, fmt::format("this cluster demands a token: {}", how));
-    return make_error(Code::kUnauthenticated, fmt::format("the token is not the one of this cluster: {}", how));
+    if (hello.token().empty())
+      return make_error(Code::kUnauthenticated,
+                        fmt::format("this cluster demands a token: {}", how));
+    return make_error(Code::kUnauthenticated,
+                      fmt::format("the token is not the one of this cluster: {}", how));
   }
-  if (other_cluster(me.cluster_id, hello.cluster_id())) return wrong_cluster(hello.cluster_id(), me.cluster_id);
+  if (other_cluster(me.cluster_id, hello.cluster_id()))
+    return wrong_cluster(hello.cluster_id(), me.cluster_id);
   return {};
 }
 
 Status check_hello_reply(const Identity& me, const proto::HelloReply& reply) {
   if (reply.protocol_version() != kProtocolVersion) return wrong_version(reply.protocol_version());
-  if (other_cluster(me.cluster_id, reply.cluster_id())) return wrong_cluster(me.cluster_id, reply.cluster_id());
+  if (other_cluster(me.cluster_id, reply.cluster_id()))
+    return wrong_cluster(me.cluster_id, reply.cluster_id());
   return {};
 }
 
 bool same_secret(std::string_view a, std::string_view b) {
   unsigned char difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
+  for (size_t i = 0; i < a.size(); ++i)
+    difference |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
   return difference == 0;
 }
 

@@ -8,7 +8,8 @@ namespace rt::rpc {
 
 proto::Hello make_hello(const Identity& me);
 proto::HelloReply make_hello_reply(const Identity& me);
-// The server's decision. Messages name cause and remedy and reveal nothing of the cluster before the token was right.
+// The server's decision. Messages name cause and remedy and reveal nothing of the cluster before
+// the token was right.
 Status check_hello(const Identity& me, const proto::Hello& hello, bool is_unix);
 // The client's.
 Status check_hello_reply(const Identity& me, const proto::HelloReply& reply);

@@ -16,17 +16,21 @@ MethodTable::MethodTable(const google::protobuf::ServiceDescriptor* service) {
 }
 
 const google::protobuf::MethodDescriptor* MethodTable::find(uint32_t hash) const {
-  auto it = std::lower_bound(methods_.begin(), methods_.end(), hash, [](const auto& entry, uint32_t h) { return entry.first < h; });
+  auto it = std::lower_bound(methods_.begin(), methods_.end(), hash,
+                             [](const auto& entry, uint32_t h) { return entry.first < h; });
   return it != methods_.end() && it->first == hash ? it->second : nullptr;
 }
 
 bool MethodTable::collides_with(const MethodTable& other) const {
-  return std::any_of(methods_.begin(), methods_.end(), [&](const auto& entry) { return other.find(entry.first) != nullptr; });
+  return std::any_of(methods_.begin(), methods_.end(),
+                     [&](const auto& entry) { return other.find(entry.first) != nullptr; });
 }
 
 const MethodTable& MethodTable::of(const google::protobuf::ServiceDescriptor* service) {
   static std::mutex mutex;
-  static auto* tables = new std::map<const google::protobuf::ServiceDescriptor*, std::unique_ptr<MethodTable>>;   // never destroyed: connections may outlive main()
+  static auto* tables = new std::map<const google::protobuf::ServiceDescriptor*,
+                                     std::unique_ptr<MethodTable>>;  // never destroyed: connections
+                                                                     // may outlive main()
   std::lock_guard lock(mutex);
   auto& table = (*tables)[service];
   if (!table) table = std::make_unique<MethodTable>(service);

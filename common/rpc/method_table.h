@@ -1,4 +1,5 @@
-// Private to common/rpc: the methods of a generated service by hash. Made once per service and process.
+// Private to common/rpc: the methods of a generated service by hash. Made once per service and
+// process.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -19,7 +20,7 @@ class MethodTable {
   bool collides_with(const MethodTable& other) const;
 
  private:
-  std::vector<std::pair<uint32_t, const google::protobuf::MethodDescriptor*>> methods_;   // sorted
+  std::vector<std::pair<uint32_t, const google::protobuf::MethodDescriptor*>> methods_;  // sorted
 };
 
 }  // namespace rt::rpc

@@ -33,18 +33,23 @@ std::string encode_preamble(const Preamble& preamble) {
 }
 
 Result<Preamble> decode_preamble(std::string_view bytes) {
-  auto malformed = [](const char* why) { return make_error(Code::kProtocol, std::string("malformed preamble: ") + why); };
+  auto malformed = [](const char* why) {
+    return make_error(Code::kProtocol, std::string("malformed preamble: ") + why);
+  };
   if (bytes.size() != kPreambleBytes) return malformed("not 80 bytes");
   if (!bytes.starts_with(kMagic)) return malformed("it does not begin with 'RAY1 '");
   if (bytes.back() != '\n') return malformed("it does not end with a line feed");
   Preamble preamble;
   preamble.target = trim(bytes.substr(kMagic.size(), kTargetBytes));
   preamble.id = trim(bytes.substr(kIdAt, kIdBytes));
-  if (preamble.target.empty() || !std::all_of(preamble.target.begin(), preamble.target.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
+  if (preamble.target.empty() || !std::all_of(preamble.target.begin(), preamble.target.end(),
+                                              [](char c) { return c >= 'a' && c <= 'z'; })) {
     return malformed("its target is not a word");
   }
-  if (!std::all_of(preamble.id.begin(), preamble.id.end(), is_hex)) return malformed("its id is not hexadecimal");
-  if (bytes[kIdAt - 1] != ' ' || trim(bytes.substr(kIdAt + kIdBytes, kPreambleBytes - 1 - kIdAt - kIdBytes)) != "") {
+  if (!std::all_of(preamble.id.begin(), preamble.id.end(), is_hex))
+    return malformed("its id is not hexadecimal");
+  if (bytes[kIdAt - 1] != ' ' ||
+      trim(bytes.substr(kIdAt + kIdBytes, kPreambleBytes - 1 - kIdAt - kIdBytes)) != "") {
     return malformed("there is text between its fields");
   }
   return preamble;

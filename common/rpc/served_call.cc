@@ -6,11 +6,13 @@
 
 namespace rt::rpc {
 
-void ServedCall::serve(google::protobuf::Service& service, const google::protobuf::MethodDescriptor& method, Bytes message) {
+void ServedCall::serve(google::protobuf::Service& service,
+                       const google::protobuf::MethodDescriptor& method, Bytes message) {
   request_.reset(service.GetRequestPrototype(&method).New());
   response_.reset(service.GetResponsePrototype(&method).New());
   if (!request_->ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-    fail(make_error(Code::kProtocol, fmt::format("the request of {} cannot be parsed", method.full_name())));
+    fail(make_error(Code::kProtocol,
+                    fmt::format("the request of {} cannot be parsed", method.full_name())));
     Run();
     return;
   }

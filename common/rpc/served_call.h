@@ -1,4 +1,5 @@
-// Private to common/rpc: one request of the peer, from its arrival to done->Run(), which answers and deletes it.
+// Private to common/rpc: one request of the peer, from its arrival to done->Run(), which answers
+// and deletes it.
 #pragma once
 
 #include <memory>
@@ -11,9 +12,10 @@ namespace rt::rpc {
 // Where answers go: the connection's Impl, which lives as long as its Connection.
 class AnswerSink {
  public:
-  virtual void answer(uint32_t call, const google::protobuf::Message& response, const OwnedBytes& attachment) = 0;
+  virtual void answer(uint32_t call, const google::protobuf::Message& response,
+                      const OwnedBytes& attachment) = 0;
   virtual void answer_error(uint32_t call, const Error& error) = 0;
-  virtual void served() = 0;   // one request less without an answer
+  virtual void served() = 0;  // one request less without an answer
 
  protected:
   ~AnswerSink() = default;
@@ -21,10 +23,17 @@ class AnswerSink {
 
 class ServedCall final : public ServerCall, public google::protobuf::Closure {
  public:
-  // Answers when the method is done, unless it is one-way or the connection is gone. `sink` lives as long as `connection`.
-  ServedCall(std::shared_ptr<Connection> connection, AnswerSink& sink, uint32_t call, bool one_way, Bytes attachment)
-      : connection_(std::move(connection)), sink_(sink), call_(call), one_way_(one_way), attachment_(attachment) {}
-  void serve(google::protobuf::Service& service, const google::protobuf::MethodDescriptor& method, Bytes message);
+  // Answers when the method is done, unless it is one-way or the connection is gone. `sink` lives
+  // as long as `connection`.
+  ServedCall(std::shared_ptr<Connection> connection, AnswerSink& sink, uint32_t call, bool one_way,
+             Bytes attachment)
+      : connection_(std::move(connection)),
+        sink_(sink),
+        call_(call),
+        one_way_(one_way),
+        attachment_(attachment) {}
+  void serve(google::protobuf::Service& service, const google::protobuf::MethodDescriptor& method,
+             Bytes message);
 
   // ServerCall
   const std::shared_ptr<Connection>& connection() override { return connection_; }
@@ -48,7 +57,8 @@ class ServedCall final : public ServerCall, public google::protobuf::Closure {
   void NotifyOnCancel(google::protobuf::Closure*) override {}
 
  private:
-  const std::shared_ptr<Connection> connection_;   // the answer's way back outlives a break, see Connection
+  const std::shared_ptr<Connection>
+      connection_;  // the answer's way back outlives a break, see Connection
   AnswerSink& sink_;
   const uint32_t call_;
   const bool one_way_;

@@ -24,9 +24,11 @@ namespace rt::rpc {
 
 namespace {
 
-// A newcomer's hello follows its connection within a round trip, so this many at once are a whole cluster that reconnects, or strangers.
+// A newcomer's hello follows its connection within a round trip, so this many at once are a whole
+// cluster that reconnects, or strangers.
 constexpr size_t kMaxNewcomers = 1024;
-// Of the descriptors, so that strangers never have more than a quarter (TCP and Unix) and this process keeps some for its own ends.
+// Of the descriptors, so that strangers never have more than a quarter (TCP and Unix) and this
+// process keeps some for its own ends.
 constexpr size_t kNewcomerShare = 8;
 constexpr size_t kReserveShare = 8;
 constexpr size_t kMaxReserve = 1024;
@@ -34,45 +36,52 @@ constexpr int64_t kDropLogIntervalUs = 1'000'000;
 
 size_t descriptor_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<int32_t>::max();
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return std::numeric_limits<int32_t>::max();
   return static_cast<size_t>(limit.rlim_cur);
 }
 
 // A stranger's name for itself: nothing that makes lines of its own in our log, or fills it.
 std::string shown_role(const std::string& role) {
   constexpr size_t kMostBytes = 32;
-  const bool word = !role.empty() && role.size() <= kMostBytes && std::all_of(role.begin(), role.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-' || c == '_'; });
+  const bool word = !role.empty() && role.size() <= kMostBytes &&
+                    std::all_of(role.begin(), role.end(), [](char c) {
+                      return (c >= 'a' && c <= 'z') || c == '-' || c == '_';
+                    });
   return word ? role : "a peer";
 }
 
 }  // namespace
 
-// A peer is a newcomer - its preamble is being read, then its hello is expected - and then a connection. One time limit covers both
-// first stages. Newcomers have bounds of their own, TCP and Unix apart: who never introduces itself takes the place of others like it
-// and of nobody else. The oldest goes first: an honest one is the quickest to leave.
+// A peer is a newcomer - its preamble is being read, then its hello is expected - and then a
+// connection. One time limit covers both first stages. Newcomers have bounds of their own, TCP and
+// Unix apart: who never introduces itself takes the place of others like it and of nobody else. The
+// oldest goes first: an honest one is the quickest to leave.
 struct Server::Impl {
-  Impl(net::Loop& l, ServerOptions o) : loop(l), options(std::move(o)), descriptors(descriptor_limit()) {
+  Impl(net::Loop& l, ServerOptions o)
+      : loop(l), options(std::move(o)), descriptors(descriptor_limit()) {
     max_newcomers = std::clamp<size_t>(descriptors / kNewcomerShare, 1, kMaxNewcomers);
     size_t others = 2 * max_newcomers + std::min(descriptors / kReserveShare, kMaxReserve);
-    max_admitted = std::min(static_cast<size_t>(std::max(options.max_connections, 1)), descriptors > others ? descriptors - others : 1);
+    max_admitted = std::min(static_cast<size_t>(std::max(options.max_connections, 1)),
+                            descriptors > others ? descriptors - others : 1);
   }
   ~Impl();
 
   struct Newcomer {
-    std::unique_ptr<Arrival> arrival;         // while its preamble is read; then
-    std::shared_ptr<Connection> connection;   // shared with the connection's own callbacks
+    std::unique_ptr<Arrival> arrival;        // while its preamble is read; then
+    std::shared_ptr<Connection> connection;  // shared with the connection's own callbacks
     net::Loop::TimerId timer;
     int64_t deadline_us;
   };
-  using Newcomers = std::map<uint64_t, Newcomer>;   // the oldest first
+  using Newcomers = std::map<uint64_t, Newcomer>;  // the oldest first
 
   // Makes room for one more.
   Newcomers::iterator add_newcomer(Newcomers& newcomers, int64_t deadline_us);
   void drop(Newcomer& newcomer, const char* why);
   Newcomers& newcomers_like(int fd) { return net::is_unix_socket(fd) ? locals : strangers; }
-  Status prepare();                           // for listening
+  Status prepare();  // for listening
   void accept(int fd);
-  void adopt(int fd);                         // its preamble was read elsewhere
+  void adopt(int fd);  // its preamble was read elsewhere
   void on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble);
   void on_handoff(Newcomer from);
   void greet(Newcomers& newcomers, Newcomers::iterator it, int fd);
@@ -85,16 +94,16 @@ struct Server::Impl {
 
   net::Loop& loop;
   ServerOptions options;
-  std::shared_ptr<const tls::Tls> tls;   // null: plain text
+  std::shared_ptr<const tls::Tls> tls;  // null: plain text
   const size_t descriptors;
   size_t max_newcomers, max_admitted;
   std::vector<std::unique_ptr<net::Listener>> listeners;
-  Newcomers strangers, locals;         // over TCP; over Unix sockets: this user's
+  Newcomers strangers, locals;  // over TCP; over Unix sockets: this user's
   uint64_t next_newcomer = 1;
-  size_t dropped = 0;                  // newcomers, since the last line about it
+  size_t dropped = 0;  // newcomers, since the last line about it
   int64_t drop_log_due_us = 0;
-  std::vector<std::shared_ptr<Connection>> connections;   // shared with whoever calls over them
-  std::unordered_map<Connection*, size_t> positions;      // in `connections`
+  std::vector<std::shared_ptr<Connection>> connections;  // shared with whoever calls over them
+  std::unordered_map<Connection*, size_t> positions;     // in `connections`
 };
 
 Server::Impl::~Impl() {
@@ -106,7 +115,8 @@ Server::Impl::~Impl() {
   connections.clear();
   positions.clear();
   for (auto& connection : open) connection->impl_->on_gone = nullptr;
-  for (auto& connection : open) connection->close(make_error(Code::kUnavailable, "the server stops"));
+  for (auto& connection : open)
+    connection->close(make_error(Code::kUnavailable, "the server stops"));
 }
 
 void Server::Impl::drop(Newcomer& newcomer, const char* why) {
@@ -120,18 +130,21 @@ void Server::Impl::drop(Newcomer& newcomer, const char* why) {
   impl.end_linger();
 }
 
-Server::Impl::Newcomers::iterator Server::Impl::add_newcomer(Newcomers& newcomers, int64_t deadline_us) {
+Server::Impl::Newcomers::iterator Server::Impl::add_newcomer(Newcomers& newcomers,
+                                                             int64_t deadline_us) {
   if (newcomers.size() >= max_newcomers) {
     ++dropped;
     if (loop.now_us() >= drop_log_due_us) {
-      RT_WARN("dropped {} connections that had not introduced themselves yet: {} are the limit", dropped, max_newcomers);
+      RT_WARN("dropped {} connections that had not introduced themselves yet: {} are the limit",
+              dropped, max_newcomers);
       dropped = 0;
       drop_log_due_us = loop.now_us() + kDropLogIntervalUs;
     }
     auto oldest = newcomers.extract(newcomers.begin());
     drop(oldest.mapped(), "too many others arrive");
   }
-  return newcomers.emplace_hint(newcomers.end(), next_newcomer++, Newcomer{nullptr, nullptr, 0, deadline_us});
+  return newcomers.emplace_hint(newcomers.end(), next_newcomer++,
+                                Newcomer{nullptr, nullptr, 0, deadline_us});
 }
 
 void Server::Impl::accept(int fd) {
@@ -139,23 +152,28 @@ void Server::Impl::accept(int fd) {
   auto it = add_newcomer(newcomers, loop.now_us() + options.hello_timeout_us);
   uint64_t id = it->first;
   it->second.timer = loop.run_after(options.hello_timeout_us, [this, &newcomers, id] {
-    RT_WARN("closed a connection from {}: it did not introduce itself within {} ms", newcomers.at(id).arrival->peer_name(), options.hello_timeout_us / 1000);
+    RT_WARN("closed a connection from {}: it did not introduce itself within {} ms",
+            newcomers.at(id).arrival->peer_name(), options.hello_timeout_us / 1000);
     newcomers.erase(id);
   });
-  it->second.arrival = std::make_unique<Arrival>(loop, fd, [this, &newcomers, id](Result<Preamble> preamble) { on_preamble(newcomers, id, std::move(preamble)); });
+  it->second.arrival =
+      std::make_unique<Arrival>(loop, fd, [this, &newcomers, id](Result<Preamble> preamble) {
+        on_preamble(newcomers, id, std::move(preamble));
+      });
 }
 
 void Server::Impl::on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble) {
   auto it = newcomers.find(id);
   loop.cancel(it->second.timer);
-  auto arrived = std::move(it->second.arrival);   // runs this
+  auto arrived = std::move(it->second.arrival);  // runs this
   Arrival& arrival = *arrived;
   if (preamble && preamble->target == "self") return greet(newcomers, it, arrival.release_fd());
   Newcomer newcomer = std::move(it->second);
   newcomers.erase(it);
   newcomer.arrival = std::move(arrived);
   if (!preamble) {
-    // Whoever only looks whether somebody listens (rayctl, ray.init(), port scanners) leaves without a word.
+    // Whoever only looks whether somebody listens (rayctl, ray.init(), port scanners) leaves
+    // without a word.
     if (preamble.error().code == Code::kUnavailable) {
       RT_DEBUG("closed a connection from {}: {}", arrival.peer_name(), preamble.error().message);
       return;
@@ -165,16 +183,23 @@ void Server::Impl::on_preamble(Newcomers& newcomers, uint64_t id, Result<Preambl
   }
   bool local_only = preamble->target == "handoff" || preamble->target == "arena";
   if (local_only && !arrival.is_unix()) {
-    RT_WARN("closed a connection from {}: preamble '{}' is for Unix sockets only", arrival.peer_name(), preamble->target);
-    return refuse_socket(arrival.release_fd(), make_error(Code::kProtocol, "preamble '" + preamble->target + "' is for Unix sockets only"));
+    RT_WARN("closed a connection from {}: preamble '{}' is for Unix sockets only",
+            arrival.peer_name(), preamble->target);
+    return refuse_socket(arrival.release_fd(),
+                         make_error(Code::kProtocol, "preamble '" + preamble->target +
+                                                         "' is for Unix sockets only"));
   }
   if (preamble->target == "handoff") return on_handoff(std::move(newcomer));
   bool is_unix = arrival.is_unix();
   int fd = arrival.release_fd();
   if (options.on_foreign && options.on_foreign(*preamble, fd, is_unix)) return;
-  RT_WARN("closed a connection from {}: nobody here is '{} {}'", net::peer_name_of(fd), preamble->target, preamble->id);
-  refuse_socket(fd, make_error(Code::kNotFound, fmt::format("no '{}{}{}' behind this address: it ended, or lives on another node", preamble->target,
-                                                            preamble->id.empty() ? "" : " ", preamble->id)));
+  RT_WARN("closed a connection from {}: nobody here is '{} {}'", net::peer_name_of(fd),
+          preamble->target, preamble->id);
+  refuse_socket(
+      fd,
+      make_error(Code::kNotFound,
+                 fmt::format("no '{}{}{}' behind this address: it ended, or lives on another node",
+                             preamble->target, preamble->id.empty() ? "" : " ", preamble->id)));
 }
 
 void Server::Impl::on_handoff(Newcomer from) {
@@ -183,7 +208,8 @@ void Server::Impl::on_handoff(Newcomer from) {
   int type = 0;
   socklen_t size = sizeof(type);
   bool is_stream = fd.valid() && ::fstat(fd.get(), &info) == 0 && S_ISSOCK(info.st_mode) &&
-                   ::getsockopt(fd.get(), SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+                   ::getsockopt(fd.get(), SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+                   type == SOCK_STREAM;
   if (!is_stream) {
     RT_WARN("a hand-over brought no connected socket");
     return;
@@ -199,10 +225,13 @@ void Server::Impl::adopt(int fd) {
 std::unique_ptr<net::Stream> Server::Impl::adopt_stream(int fd) {
   auto stream = loop.adopt(fd);
   if (stream->is_unix() || !tls) return stream;
-  return tls::make_stream(loop, std::move(stream), tls->begin(RAY_TLS_SERVER), {.refuse = [](int refused) {
-    RT_WARN("closed a connection from {}: it does not speak TLS", net::peer_name_of(refused));
-    refuse_socket(refused, make_error(Code::kUnauthenticated, "this cluster speaks TLS: set RAY_USE_TLS=1 and the RAY_TLS_... variables as its nodes have them"));
-  }});
+  return tls::make_stream(
+      loop, std::move(stream), tls->begin(RAY_TLS_SERVER), {.refuse = [](int refused) {
+        RT_WARN("closed a connection from {}: it does not speak TLS", net::peer_name_of(refused));
+        refuse_socket(refused, make_error(Code::kUnauthenticated,
+                                          "this cluster speaks TLS: set RAY_USE_TLS=1 and the "
+                                          "RAY_TLS_... variables as its nodes have them"));
+      }});
 }
 
 void Server::Impl::greet(Newcomers& newcomers, Newcomers::iterator it, int fd) {
@@ -210,13 +239,18 @@ void Server::Impl::greet(Newcomers& newcomers, Newcomers::iterator it, int fd) {
   Newcomer& newcomer = it->second;
   newcomer.connection = Connection::Impl::make(loop, adopt_stream(fd));
   Connection::Impl& impl = *newcomer.connection->impl_;
-  impl.on_greeting = [this, &newcomers, id](const FrameHeader& header, Bytes message) { on_hello(newcomers, id, header, message); };
+  impl.on_greeting = [this, &newcomers, id](const FrameHeader& header, Bytes message) {
+    on_hello(newcomers, id, header, message);
+  };
   impl.on_gone = [this, &newcomers, id](const Error& why) { on_newcomer_gone(newcomers, id, why); };
-  newcomer.timer = loop.run_after(std::max<int64_t>(0, newcomer.deadline_us - loop.now_us()), [this, &newcomers, id] {
-    auto keep = newcomers.at(id).connection;
-    RT_WARN("closed a connection from {}: no hello within {} ms", keep->impl_->peer.name, options.hello_timeout_us / 1000);
-    keep->impl_->refuse(make_error(Code::kTimeout, fmt::format("no hello within {} ms", options.hello_timeout_us / 1000)));
-  });
+  newcomer.timer = loop.run_after(
+      std::max<int64_t>(0, newcomer.deadline_us - loop.now_us()), [this, &newcomers, id] {
+        auto keep = newcomers.at(id).connection;
+        RT_WARN("closed a connection from {}: no hello within {} ms", keep->impl_->peer.name,
+                options.hello_timeout_us / 1000);
+        keep->impl_->refuse(make_error(
+            Code::kTimeout, fmt::format("no hello within {} ms", options.hello_timeout_us / 1000)));
+      });
 }
 
 // One that was refused counts until its socket is closed: it has a moment to read why.
@@ -236,11 +270,14 @@ void Server::Impl::on_newcomer_gone(Newcomers& newcomers, uint64_t id, const Err
 Status Server::Impl::may_enter(const proto::Hello& hello, bool is_unix) const {
   RT_TRY(check_hello(options.identity, hello, is_unix));
   if (connections.size() < max_admitted) return {};
-  return make_error(Code::kResourceExhausted, fmt::format("{} connections are open here, which is the limit (max_connections = {}, descriptors = {})",
-                                                          connections.size(), options.max_connections, descriptors));
+  return make_error(Code::kResourceExhausted,
+                    fmt::format("{} connections are open here, which is the limit (max_connections "
+                                "= {}, descriptors = {})",
+                                connections.size(), options.max_connections, descriptors));
 }
 
-void Server::Impl::on_hello(Newcomers& newcomers, uint64_t id, const FrameHeader& header, Bytes message) {
+void Server::Impl::on_hello(Newcomers& newcomers, uint64_t id, const FrameHeader& header,
+                            Bytes message) {
   auto it = newcomers.find(id);
   auto keep = it->second.connection;
   Connection::Impl& impl = *keep->impl_;
@@ -295,7 +332,8 @@ void Server::Impl::forget(Connection* connection) {
   connections.pop_back();
 }
 
-Server::Server(net::Loop& loop, ServerOptions options) : impl_(std::make_unique<Impl>(loop, std::move(options))) {}
+Server::Server(net::Loop& loop, ServerOptions options)
+    : impl_(std::make_unique<Impl>(loop, std::move(options))) {}
 Server::~Server() = default;
 
 Status Server::Impl::prepare() {
@@ -305,14 +343,16 @@ Status Server::Impl::prepare() {
 
 Status Server::listen(const net::Address& address) {
   RT_TRY(impl_->prepare());
-  RT_ASSIGN(auto listener, impl_->loop.listen(address, [impl = impl_.get()](int fd) { impl->accept(fd); }));
+  RT_ASSIGN(auto listener,
+            impl_->loop.listen(address, [impl = impl_.get()](int fd) { impl->accept(fd); }));
   impl_->listeners.push_back(std::move(listener));
   return {};
 }
 
 Status Server::listen_fd(int fd) {
   RT_TRY(impl_->prepare());
-  RT_ASSIGN(auto listener, impl_->loop.listen_fd(fd, [impl = impl_.get()](int accepted) { impl->accept(accepted); }));
+  RT_ASSIGN(auto listener, impl_->loop.listen_fd(
+                               fd, [impl = impl_.get()](int accepted) { impl->accept(accepted); }));
   impl_->listeners.push_back(std::move(listener));
   return {};
 }
@@ -329,6 +369,8 @@ int Server::port() const {
   return 0;
 }
 
-const std::vector<std::shared_ptr<Connection>>& Server::connections() const { return impl_->connections; }
+const std::vector<std::shared_ptr<Connection>>& Server::connections() const {
+  return impl_->connections;
+}
 
 }  // namespace rt::rpc

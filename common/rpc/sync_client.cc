@@ -6,7 +6,8 @@ namespace rt::rpc {
 // A PollLoop: the calling thread itself waits and reads.
 struct SyncClient::Impl {
   net::PollLoop loop;
-  std::shared_ptr<Connection> connection;   // shared as every Connection is; this is the only lasting reference
+  std::shared_ptr<Connection>
+      connection;  // shared as every Connection is; this is the only lasting reference
 
   bool run_until(const bool& flag, int64_t timeout_us) {
     int64_t deadline = timeout_us < 0 ? -1 : loop.now_us() + timeout_us;
@@ -25,11 +26,13 @@ struct SyncClient::Impl {
 SyncClient::SyncClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 SyncClient::~SyncClient() {
-  if (impl_->connection) impl_->connection->close(make_error(Code::kUnavailable, "the client was closed"));
+  if (impl_->connection)
+    impl_->connection->close(make_error(Code::kUnavailable, "the client was closed"));
   impl_->connection.reset();
 }
 
-Result<std::unique_ptr<SyncClient>> SyncClient::connect(const Target& target, const Identity& me, int64_t timeout_us) {
+Result<std::unique_ptr<SyncClient>> SyncClient::connect(const Target& target, const Identity& me,
+                                                        int64_t timeout_us) {
   auto impl = std::make_unique<Impl>();
   Result<std::shared_ptr<Connection>> outcome = make_error(Code::kInternal, "no outcome");
   bool finished = false;
@@ -44,6 +47,8 @@ Result<std::unique_ptr<SyncClient>> SyncClient::connect(const Target& target, co
 }
 
 const std::shared_ptr<Connection>& SyncClient::connection() { return impl_->connection; }
-bool SyncClient::run_until(const bool& flag, int64_t timeout_us) { return impl_->run_until(flag, timeout_us); }
+bool SyncClient::run_until(const bool& flag, int64_t timeout_us) {
+  return impl_->run_until(flag, timeout_us);
+}
 
 }  // namespace rt::rpc

@@ -20,7 +20,8 @@ std::string event_id(const std::string& what, const std::string& whom) {
   return fmt::format("{:016x}{:016x}{:04x}", first, second, static_cast<uint16_t>(first ^ second));
 }
 
-ClusterEvent event(const char* severity, const char* source, const char* label, const std::string& whom, int64_t time_ms, std::string message) {
+ClusterEvent event(const char* severity, const char* source, const char* label,
+                   const std::string& whom, int64_t time_ms, std::string message) {
   ClusterEvent out;
   out.severity = severity;
   out.source_type = source;
@@ -39,10 +40,12 @@ void add_node(const proto::Node& node, std::vector<ClusterEvent>* out) {
     one.custom_fields = {{"node_id", id}, {"ip", node.ip()}};
     out->push_back(std::move(one));
   };
-  add(event("INFO", "GCS", "NODE_ADDED", id, node.start_time_ms(), fmt::format("node {} ({}) has joined", id, node.ip())));
+  add(event("INFO", "GCS", "NODE_ADDED", id, node.start_time_ms(),
+            fmt::format("node {} ({}) has joined", id, node.ip())));
   if (node.alive()) return;
   bool expected = node.death_reason() == 1 || node.death_reason() >= 3;
-  add(event(expected ? "INFO" : "ERROR", "GCS", "NODE_REMOVED", id, node.end_time_ms(), fmt::format("node {} ({}) has gone: {}", id, node.ip(), node.death_message())));
+  add(event(expected ? "INFO" : "ERROR", "GCS", "NODE_REMOVED", id, node.end_time_ms(),
+            fmt::format("node {} ({}) has gone: {}", id, node.ip(), node.death_message())));
 }
 
 void add_job(const proto::JobInfo& job, std::vector<ClusterEvent>* out) {
@@ -51,45 +54,66 @@ void add_job(const proto::JobInfo& job, std::vector<ClusterEvent>* out) {
     one.job_id = id;
     one.pid = job.driver_pid();
     one.custom_fields = {{"job_id", id}, {"driver_ip", job.driver_ip()}};
-    if (!job.config().submission_id().empty()) one.custom_fields["submission_id"] = job.config().submission_id();
+    if (!job.config().submission_id().empty())
+      one.custom_fields["submission_id"] = job.config().submission_id();
     out->push_back(std::move(one));
   };
-  add(event("INFO", "JOBS", "JOB_STARTED", id, job.start_time_ms(), fmt::format("job {} has started: {}", id, job.config().entrypoint())));
-  if (job.finished()) add(event("INFO", "JOBS", "JOB_FINISHED", id, job.end_time_ms(), fmt::format("job {} has ended", id)));
+  add(event("INFO", "JOBS", "JOB_STARTED", id, job.start_time_ms(),
+            fmt::format("job {} has started: {}", id, job.config().entrypoint())));
+  if (job.finished())
+    add(event("INFO", "JOBS", "JOB_FINISHED", id, job.end_time_ms(),
+              fmt::format("job {} has ended", id)));
 }
 
 void add_actor(const proto::ActorInfo& actor, std::vector<ClusterEvent>* out) {
   if (actor.state() != proto::ACTOR_DEAD) return;
   using proto::ExitInfo;
   auto kind = actor.death().kind();
-  bool expected = kind == ExitInfo::OUT_OF_SCOPE || kind == ExitInfo::INTENTIONAL || kind == ExitInfo::JOB_FINISHED || kind == ExitInfo::KILLED_BY_USER;
+  bool expected = kind == ExitInfo::OUT_OF_SCOPE || kind == ExitInfo::INTENTIONAL ||
+                  kind == ExitInfo::JOB_FINISHED || kind == ExitInfo::KILLED_BY_USER;
   const std::string id = to_hex(actor.spec().actor_id());
-  ClusterEvent one = event(expected ? "INFO" : "ERROR", "GCS", "ACTOR_DIED", id, actor.end_time_ms(), fmt::format("actor {} ({}) has died: {}", actor.spec().class_name(), id, actor.death().message()));
+  ClusterEvent one =
+      event(expected ? "INFO" : "ERROR", "GCS", "ACTOR_DIED", id, actor.end_time_ms(),
+            fmt::format("actor {} ({}) has died: {}", actor.spec().class_name(), id,
+                        actor.death().message()));
   one.job_id = to_hex(actor.spec().job_id());
   one.pid = actor.death().pid();
-  one.custom_fields = {{"actor_id", id}, {"job_id", one.job_id}, {"class_name", actor.spec().class_name()}};
+  one.custom_fields = {
+      {"actor_id", id}, {"job_id", one.job_id}, {"class_name", actor.spec().class_name()}};
   out->push_back(std::move(one));
 }
 
 }  // namespace
 
-std::vector<ClusterEvent> cluster_events(const std::vector<proto::Node>& nodes, const std::vector<proto::ActorInfo>& actors, const proto::GetJobsReply& jobs) {
+std::vector<ClusterEvent> cluster_events(const std::vector<proto::Node>& nodes,
+                                         const std::vector<proto::ActorInfo>& actors,
+                                         const proto::GetJobsReply& jobs) {
   std::vector<ClusterEvent> events;
   for (const auto& node : nodes) add_node(node, &events);
   for (const auto& job : jobs.jobs()) add_job(job, &events);
   for (const auto& actor : actors) add_actor(actor, &events);
-  std::stable_sort(events.begin(), events.end(), [](const ClusterEvent& a, const ClusterEvent& b) { return a.time_ms < b.time_ms; });
+  std::stable_sort(events.begin(), events.end(), [](const ClusterEvent& a, const ClusterEvent& b) {
+    return a.time_ms < b.time_ms;
+  });
   return events;
 }
 
 Json cluster_event_row(const ClusterEvent& event) {
-  return {{"severity", event.severity}, {"time", local_time(event.time_ms)}, {"source_type", event.source_type}, {"message", event.message}, {"event_id", event.event_id},
-          {"custom_fields", event.custom_fields}};
+  return {{"severity", event.severity},       {"time", local_time(event.time_ms)},
+          {"source_type", event.source_type}, {"message", event.message},
+          {"event_id", event.event_id},       {"custom_fields", event.custom_fields}};
 }
 
 Json event_json(const ClusterEvent& event) {
-  return {{"event_id", event.event_id}, {"source_type", event.source_type}, {"source_hostname", event.hostname}, {"source_pid", event.pid}, {"severity", event.severity}, {"label", event.label},
-          {"message", event.message}, {"timestamp", event.time_ms / 1000}, {"custom_fields", event.custom_fields}};
+  return {{"event_id", event.event_id},
+          {"source_type", event.source_type},
+          {"source_hostname", event.hostname},
+          {"source_pid", event.pid},
+          {"severity", event.severity},
+          {"label", event.label},
+          {"message", event.message},
+          {"timestamp", event.time_ms / 1000},
+          {"custom_fields", event.custom_fields}};
 }
 
 }  // namespace rt::state

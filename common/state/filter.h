@@ -13,8 +13,8 @@ namespace rt::state {
 
 struct Filter {
   std::string key;
-  bool equal = true;         // else: not equal
-  std::string value;         // text; converted to the column's type
+  bool equal = true;  // else: not equal
+  std::string value;  // text; converted to the column's type
 };
 
 // A row's value as filters compare it. Texts without regard to case; what is absent equals nothing.
@@ -22,14 +22,17 @@ using Field = std::variant<std::monostate, std::string, int64_t, bool>;
 
 class Filters {
  public:
-  // kInvalid names a column that cannot be filtered by, or a value that is not of the column's type.
+  // kInvalid names a column that cannot be filtered by, or a value that is not of the column's
+  // type.
   static Result<Filters> bind(const Resource& resource, const std::vector<Filter>& filters);
 
-  // For people, who mistype: kInvalid names a value that the column never has, and those it may have. (Programs get no rows.)
+  // For people, who mistype: kInvalid names a value that the column never has, and those it may
+  // have. (Programs get no rows.)
   static Status check_values(const Resource& resource, const std::vector<Filter>& filters);
 
   bool empty() const { return terms_.empty(); }
-  // `field(column)` is the row's value of the resource's column of that number; called for filtered columns only.
+  // `field(column)` is the row's value of the resource's column of that number; called for filtered
+  // columns only.
   template <class F>
   bool match(F&& field) const {
     for (const Term& term : terms_) {

@@ -12,20 +12,24 @@ namespace {
 using Head = proto::HeadService::Stub;
 
 constexpr int64_t kPageBytes = 16 << 20;
-// What a process said to live may have been in a batch already, sent before its owner heard; clocks differ as well.
+// What a process said to live may have been in a batch already, sent before its owner heard; clocks
+// differ as well.
 constexpr int64_t kOverlapUs = 5'000'000;
 // Batches asked for at once: more each time, as a batch mostly has all rows there is place for.
 constexpr size_t kFirstBatches = 2, kMostBatches = 64;
 
 class Reading {
  public:
-  Reading(Sources& sources, TaskQuery& query, HistoryNotes& notes) : sources_(sources), query_(query), notes_(notes) {}
+  Reading(Sources& sources, TaskQuery& query, HistoryNotes& notes)
+      : sources_(sources), query_(query), notes_(notes) {}
 
   Status run(const std::string& job_id, int64_t live_asked_us) {
     // Whoever lives may be in the youngest batches, and is to be counted once.
-    whole_from_us_ = query_.live_matters() ? live_asked_us - kOverlapUs : std::numeric_limits<int64_t>::max();
+    whole_from_us_ =
+        query_.live_matters() ? live_asked_us - kOverlapUs : std::numeric_limits<int64_t>::max();
     RT_TRY(scan(job_id));
-    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) { return a.max_us > b.max_us; });
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.max_us > b.max_us; });
     return fetch();
   }
 
@@ -55,7 +59,8 @@ class Reading {
     if (batch.max_time_us() >= whole_from_us_) return fetch_whole(batch.row());
     auto digest = unpack_task_digest(batch.digest());
     if (!digest) return fetch_whole(batch.row());
-    if (query_.needs_events()) return query_.may_match(*digest) ? fetch_whole(batch.row()) : Status();
+    if (query_.needs_events())
+      return query_.may_match(*digest) ? fetch_whole(batch.row()) : Status();
     if (!query_.can_count(*digest)) return fetch_whole(batch.row());
     if (query_.count(*digest) > 0) candidates_.push_back({batch.row(), batch.max_time_us()});
     return {};
@@ -78,7 +83,8 @@ class Reading {
   // The rows to show, from the youngest batch on.
   Status fetch() {
     size_t at_once = kFirstBatches;
-    for (size_t next = 0; next < candidates_.size() && query_.wants_rows_from(candidates_[next].max_us);) {
+    for (size_t next = 0;
+         next < candidates_.size() && query_.wants_rows_from(candidates_[next].max_us);) {
       proto::GetTaskEventsRequest request;
       request.set_max_bytes(kPageBytes);
       size_t end = std::min(candidates_.size(), next + at_once);
@@ -88,7 +94,8 @@ class Reading {
         auto data = unpack_task_events(batch.packed());
         data ? query_.take_rows(*data) : void(notes_.unreadable += batch.count());
       }
-      // Those that had no place in the answer are asked for again; those that are gone are not there.
+      // Those that had no place in the answer are asked for again; those that are gone are not
+      // there.
       if (reply.more()) {
         while (next < end && candidates_[next].row != reply.next_row()) ++next;
         next = std::min(end, next + 1);
@@ -109,7 +116,8 @@ class Reading {
 
 }  // namespace
 
-Status read_history(Sources& sources, const std::string& job_id, int64_t live_asked_us, TaskQuery* query, HistoryNotes* notes) {
+Status read_history(Sources& sources, const std::string& job_id, int64_t live_asked_us,
+                    TaskQuery* query, HistoryNotes* notes) {
   return Reading(sources, *query, *notes).run(job_id, live_asked_us);
 }
 

@@ -12,14 +12,16 @@ namespace {
 
 struct Node {
   std::string name, key, type;
-  int64_t at_ms = 0;                          // 0: not known
-  std::map<std::string, int64_t> states;      // its own
+  int64_t at_ms = 0;                      // 0: not known
+  std::map<std::string, int64_t> states;  // its own
   Json link;
   Node* parent = nullptr;
   std::vector<Node*> children;
 };
 
-std::string text_of(const Json& row, const char* column) { return row.contains(column) && row[column].is_string() ? row[column].get<std::string>() : ""; }
+std::string text_of(const Json& row, const char* column) {
+  return row.contains(column) && row[column].is_string() ? row[column].get<std::string>() : "";
+}
 
 int64_t time_of(const Json& row) {
   for (const char* column : {"creation_time_ms", "start_time_ms"}) {
@@ -47,7 +49,7 @@ class Tree {
   void add(const Json& row) {
     std::string id = text_of(row, "task_id");
     auto known = tasks_.find(id);
-    if (known != tasks_.end()) {              // another attempt
+    if (known != tasks_.end()) {  // another attempt
       ++known->second->states[text_of(row, "state")];
       return;
     }
@@ -63,7 +65,8 @@ class Tree {
     std::string actor = text_of(row, "actor_id");
     if (actor.empty()) return;
     node.parent = actor_of(actor, text_of(row, "func_or_class_name"), node.at_ms);
-    if (node.type == "ACTOR_CREATION_TASK") parents_[node.parent] = parents_[&node];    // who created it
+    if (node.type == "ACTOR_CREATION_TASK")
+      parents_[node.parent] = parents_[&node];  // who created it
   }
 
   Node* actor_of(const std::string& id, const std::string& function, int64_t at_ms) {
@@ -88,17 +91,24 @@ class Tree {
   }
 
   static Json json_of(const Node& node, std::map<std::string, int64_t> states, Json children) {
-    return {{"name", node.name}, {"key", node.key}, {"type", node.type}, {"timestamp", node.at_ms ? Json(node.at_ms) : Json()}, {"state_counts", std::move(states)},
-            {"link", node.link}, {"children", std::move(children)}};
+    return {{"name", node.name},
+            {"key", node.key},
+            {"type", node.type},
+            {"timestamp", node.at_ms ? Json(node.at_ms) : Json()},
+            {"state_counts", std::move(states)},
+            {"link", node.link},
+            {"children", std::move(children)}};
   }
 
   // Siblings, oldest first; adds what they count to `sum`.
   Json grouped(std::vector<Node*>& siblings, std::map<std::string, int64_t>* sum) {
-    std::stable_sort(siblings.begin(), siblings.end(), [](const Node* a, const Node* b) { return std::tie(a->at_ms, a->key) < std::tie(b->at_ms, b->key); });
+    std::stable_sort(siblings.begin(), siblings.end(), [](const Node* a, const Node* b) {
+      return std::tie(a->at_ms, a->key) < std::tie(b->at_ms, b->key);
+    });
     std::map<std::string, size_t> alike;
     for (const Node* node : siblings) ++alike[node->name];
     std::map<std::string, std::pair<Node, Json>> groups;
-    std::vector<std::string> order;           // of names; each stands where its first is
+    std::vector<std::string> order;  // of names; each stands where its first is
     for (Node* node : siblings) {
       std::map<std::string, int64_t> states = node->states;
       Json children = grouped(node->children, &states);
@@ -130,8 +140,8 @@ class Tree {
   }
 
   std::deque<Node> nodes_;
-  std::map<std::string, Node*> tasks_, actors_;          // by id
-  std::map<const Node*, std::string> parents_;           // ids of tasks
+  std::map<std::string, Node*> tasks_, actors_;  // by id
+  std::map<const Node*, std::string> parents_;   // ids of tasks
   std::vector<Node*> top_;
 };
 

@@ -12,10 +12,11 @@ namespace rt::state {
 inline constexpr char kLogPositionHeader[] = "X-Ray-Log-Position";
 
 struct LogPosition {
-  std::string node_id, name;      // hex; of the file
+  std::string node_id, name;  // hex; of the file
   uint64_t inode = 0;
   int64_t offset = 0;
-  bool inside = false;            // of a task: its lines come next; else: the next byte is in the middle of a line
+  bool inside =
+      false;  // of a task: its lines come next; else: the next byte is in the middle of a line
 
   // For nobody to take apart: "NODE INODE OFFSET INSIDE NAME-IN-HEX".
   std::string text() const;

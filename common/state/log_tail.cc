@@ -13,12 +13,14 @@ namespace rt::state {
 namespace {
 
 constexpr int64_t kBackwardBytes = 256 << 10, kMostForWriter = 4 << 20;
-constexpr size_t kMarkerBytes = 1024;       // of a line that begins at the end of a piece, as much as a marker has
+constexpr size_t kMarkerBytes =
+    1024;  // of a line that begins at the end of a piece, as much as a marker has
 
 }  // namespace
 
 bool is_marker(std::string_view line) {
-  return line.starts_with(":job_id:") || line.starts_with(":task_name:") || line.starts_with(":actor_name:") || line.starts_with(":task_id:");
+  return line.starts_with(":job_id:") || line.starts_with(":task_name:") ||
+         line.starts_with(":actor_name:") || line.starts_with(":task_id:");
 }
 
 std::optional<std::string> marked_writer(std::string_view line) {
@@ -27,10 +29,11 @@ std::optional<std::string> marked_writer(std::string_view line) {
   return std::string(line.substr(0, line.find('\n')));
 }
 
-// Backwards from the end, until enough lines have begun, and, where the writer is wanted, to the last name before them.
+// Backwards from the end, until enough lines have begun, and, where the writer is wanted, to the
+// last name before them.
 Status LogTail::begin() {
   if (begun_) return {};
-  RT_ASSIGN(auto first, read_(name_, std::numeric_limits<int64_t>::max(), 1));    // its size alone
+  RT_ASSIGN(auto first, read_(name_, std::numeric_limits<int64_t>::max(), 1));  // its size alone
   inode_ = first.inode();
   begun_ = true;
   if (lines_ < 0) return {};
@@ -38,13 +41,13 @@ Status LogTail::begin() {
   int64_t begins = first.begins();
   int64_t wanted = lines_;
   std::optional<std::string> writer;
-  std::string after;                      // the beginning of the piece behind this one
+  std::string after;  // the beginning of the piece behind this one
   for (int64_t from = end; from > begins;) {
     if (cut_ && (!find_writer_ || writer || end - from > kMostForWriter)) break;
     int64_t until = from;
     from = std::max<int64_t>(begins, until - kBackwardBytes);
     RT_ASSIGN(auto piece, read_(name_, from, until - from));
-    if (piece.begins() > begins) {        // rotation goes on meanwhile
+    if (piece.begins() > begins) {  // rotation goes on meanwhile
       begins = piece.begins();
       from = std::max(from, begins);
       if (from >= until) break;
@@ -94,7 +97,7 @@ Result<std::string> LogTail::next() {
     offset_ = 0;
     RT_ASSIGN(piece, read_(name_, 0, 0));
   } else if (piece.size() < offset_) {
-    offset_ = piece.size();               // it was cut
+    offset_ = piece.size();  // it was cut
   }
   std::string text;
   if (piece.begins() > offset_) {
@@ -106,11 +109,12 @@ Result<std::string> LogTail::next() {
   return text + piece.data();
 }
 
-TaskLines::TaskLines(const std::string& task_hex, int64_t attempt, bool inside) : marker_(fmt::format(":task_id:{} {}", task_hex, attempt)), inside_(inside) {}
+TaskLines::TaskLines(const std::string& task_hex, int64_t attempt, bool inside)
+    : marker_(fmt::format(":task_id:{} {}", task_hex, attempt)), inside_(inside) {}
 
 void TaskLines::line(std::string_view text, std::string* out) {
   if (is_marker(text)) {
-    inside_ = text == marker_;              // another function's name is another task's as well
+    inside_ = text == marker_;  // another function's name is another task's as well
   } else if (inside_) {
     out->append(text).push_back('\n');
   }
@@ -166,8 +170,10 @@ std::string WithoutColours::feed(std::string_view data) {
   out.reserve(data.size());
   for (char c : data) {
     if (at_ == At::kText) {
-      if (c == '\x1b') at_ = At::kEscape;
-      else out += c;
+      if (c == '\x1b')
+        at_ = At::kEscape;
+      else
+        out += c;
     } else if (at_ == At::kEscape) {
       at_ = c == '[' ? At::kCode : At::kText;
     } else if (c >= '@' && c <= '~') {
@@ -190,10 +196,19 @@ std::string last_lines(std::string text, int64_t lines) {
 }
 
 std::string log_category(const std::string& name) {
-  if (name.starts_with("worker-")) return name.find(".err") != std::string::npos ? "worker_err" : "worker_out";
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kPrefixes = {{{"job-driver-", "driver"}, {"ray-head", "gcs_server"}, {"head", "gcs_server"},
-      {"gcs_server", "gcs_server"}, {"ray-node-manager", "raylet"}, {"node-manager", "raylet"}, {"raylet", "raylet"}, {"dashboard", "dashboard"},
-      {"ray-object-store", "object_store"}, {"object-store", "object_store"}}};
+  if (name.starts_with("worker-"))
+    return name.find(".err") != std::string::npos ? "worker_err" : "worker_out";
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kPrefixes = {
+      {{"job-driver-", "driver"},
+       {"ray-head", "gcs_server"},
+       {"head", "gcs_server"},
+       {"gcs_server", "gcs_server"},
+       {"ray-node-manager", "raylet"},
+       {"node-manager", "raylet"},
+       {"raylet", "raylet"},
+       {"dashboard", "dashboard"},
+       {"ray-object-store", "object_store"},
+       {"object-store", "object_store"}}};
   for (const auto& [prefix, category] : kPrefixes) {
     if (name.starts_with(prefix)) return std::string(category);
   }

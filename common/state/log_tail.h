@@ -1,4 +1,5 @@
-// A log file of some node, read piece by piece, and what is taken out of the pieces. Free of I/O: where the bytes come from is the caller's.
+// A log file of some node, read piece by piece, and what is taken out of the pieces. Free of I/O:
+// where the bytes come from is the caller's.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,23 @@
 namespace rt::state {
 
 // Of a file by this name, from this byte on; max_bytes: 0 for as many as one answer takes.
-using ReadPiece = std::function<Result<proto::ReadLogFileReply>(const std::string& name, int64_t offset, int64_t max_bytes)>;
+using ReadPiece = std::function<Result<proto::ReadLogFileReply>(const std::string& name,
+                                                                int64_t offset, int64_t max_bytes)>;
 
-// Reads a file from one of its last lines on, and goes on with what is appended. A file that is renamed NAME.1 and begun anew is followed.
-// Where the source reads across the pieces of a log, a line says how much rotation has removed of what was to come.
+// Reads a file from one of its last lines on, and goes on with what is appended. A file that is
+// renamed NAME.1 and begun anew is followed. Where the source reads across the pieces of a log, a
+// line says how much rotation has removed of what was to come.
 class LogTail {
  public:
-  // `lines`: -1 for all. `count_markers`: whether markers are lines as well. `find_writer`: where they are not, to look for writer(), some MB back if need be.
-  LogTail(std::string name, int64_t lines, ReadPiece read, bool count_markers = true, bool find_writer = true)
-      : name_(std::move(name)), lines_(lines), count_markers_(count_markers), find_writer_(find_writer && !count_markers), read_(std::move(read)) {}
+  // `lines`: -1 for all. `count_markers`: whether markers are lines as well. `find_writer`: where
+  // they are not, to look for writer(), some MB back if need be.
+  LogTail(std::string name, int64_t lines, ReadPiece read, bool count_markers = true,
+          bool find_writer = true)
+      : name_(std::move(name)),
+        lines_(lines),
+        count_markers_(count_markers),
+        find_writer_(find_writer && !count_markers),
+        read_(std::move(read)) {}
 
   // Finds the first byte, if that was not done. kNotFound: there is no such file.
   Status begin();
@@ -37,7 +46,8 @@ class LogTail {
   // Once it has begun: the file that is read, and its next byte.
   uint64_t inode() const { return inode_; }
   int64_t offset() const { return offset_; }
-  // Once it has begun: whether there are lines before the first byte; the function or actor class that wrote last before it, as far as its marker is near.
+  // Once it has begun: whether there are lines before the first byte; the function or actor class
+  // that wrote last before it, as far as its marker is near.
   bool cut() const { return cut_; }
   const std::string& writer() const { return writer_; }
 
@@ -55,7 +65,8 @@ class LogTail {
   uint64_t inode_ = 0;
 };
 
-// Takes out of a worker's log the lines of one attempt of a task: those between its ":task_id:" marker and the next one. Markers are left out.
+// Takes out of a worker's log the lines of one attempt of a task: those between its ":task_id:"
+// marker and the next one. Markers are left out.
 class TaskLines {
  public:
   // `inside`: of the one that another reading goes on for.
@@ -74,7 +85,8 @@ class TaskLines {
   bool inside_;
 };
 
-// A line of a worker's log that says whose the next ones are: the job's, the function's, the actor's, the task's.
+// A line of a worker's log that says whose the next ones are: the job's, the function's, the
+// actor's, the task's.
 bool is_marker(std::string_view line);
 // The function or actor class that a marker names; empty for none. Nothing: it names no such.
 std::optional<std::string> marked_writer(std::string_view line);
@@ -92,7 +104,7 @@ class WithoutMarkers {
 
  private:
   std::string held_;
-  bool inside_;                 // a line that is none
+  bool inside_;  // a line that is none
 };
 
 // Leaves out the colour codes of terminals; one may come in two pieces.

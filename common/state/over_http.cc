@@ -11,21 +11,28 @@ namespace rt::state {
 namespace {
 
 constexpr int64_t kConnectS = 5;
-constexpr time_t kKnockUs = 1'400'000;      // to connect, and again to answer: less than 3 s together
+constexpr time_t kKnockUs = 1'400'000;  // to connect, and again to answer: less than 3 s together
 constexpr size_t kMostErrorBytes = 10'000;
 
 // The message of an envelope, or the text that there is.
 std::string reason(const std::string& body) {
   Json answer = Json::parse(body, nullptr, false);
-  if (answer.is_object() && answer.contains("msg") && answer["msg"].is_string()) return answer["msg"];
+  if (answer.is_object() && answer.contains("msg") && answer["msg"].is_string())
+    return answer["msg"];
   return body.substr(0, kMostErrorBytes);
 }
 
 Error no_answer(const std::string& address, httplib::Error why) {
   if (http::is_untrusted(why)) {
-    return make_error(Code::kUnauthenticated, fmt::format("{} shows a certificate that is not trusted here: RAY_TLS_CA_CERT names the authorities' file (docs/tls.md)", address));
+    return make_error(Code::kUnauthenticated,
+                      fmt::format("{} shows a certificate that is not trusted here: "
+                                  "RAY_TLS_CA_CERT names the authorities' file (docs/tls.md)",
+                                  address));
   }
-  return make_error(Code::kUnavailable, fmt::format("{} does not answer ({}): is the cluster running, and is this the address of its HTTP interface?", address, httplib::to_string(why)));
+  return make_error(Code::kUnavailable,
+                    fmt::format("{} does not answer ({}): is the cluster running, and is this the "
+                                "address of its HTTP interface?",
+                                address, httplib::to_string(why)));
 }
 
 class Asking {
@@ -34,7 +41,10 @@ class Asking {
     std::string address = cluster.head_address;
     while (address.ends_with('/')) address.pop_back();
     Asking asking{cluster, std::make_unique<httplib::Client>(address)};
-    if (!asking.client_->is_valid()) return make_error(Code::kInvalid, fmt::format("'{}' is no address of an HTTP interface: it takes http://HOST:PORT or https://HOST:PORT", cluster.head_address));
+    if (!asking.client_->is_valid())
+      return make_error(Code::kInvalid, fmt::format("'{}' is no address of an HTTP interface: it "
+                                                    "takes http://HOST:PORT or https://HOST:PORT",
+                                                    cluster.head_address));
     http::trust(*asking.client_);
     RT_TRY(knock(address));
     asking.client_->set_connection_timeout(kConnectS);
@@ -43,7 +53,8 @@ class Asking {
   }
 
   // `position`: of a log, as the answer's header has it; unchanged without one.
-  Status get(const std::string& path, const httplib::Params& params, const TakeLog& take, std::string* position = nullptr) {
+  Status get(const std::string& path, const httplib::Params& params, const TakeLog& take,
+             std::string* position = nullptr) {
     httplib::Headers headers;
     if (!cluster_.token.empty()) headers.emplace("Authorization", "Bearer " + cluster_.token);
     std::string error;
@@ -53,7 +64,8 @@ class Asking {
         path, params, headers,
         [&](const httplib::Response& response) {
           status = response.status;
-          if (position && response.has_header(kLogPositionHeader)) *position = response.get_header_value(kLogPositionHeader);
+          if (position && response.has_header(kLogPositionHeader))
+            *position = response.get_header_value(kLogPositionHeader);
           return true;
         },
         [&](const char* data, size_t size) {
@@ -75,12 +87,16 @@ class Asking {
       return true;
     }));
     Json answer = Json::parse(body, nullptr, false);
-    if (!answer.is_object() || !answer.contains("data") || !answer["data"].contains("result")) return make_error(Code::kProtocol, fmt::format("{} answered something else than a cluster's state", cluster_.head_address));
+    if (!answer.is_object() || !answer.contains("data") || !answer["data"].contains("result"))
+      return make_error(
+          Code::kProtocol,
+          fmt::format("{} answered something else than a cluster's state", cluster_.head_address));
     return Answer{std::move(answer["data"]["result"])};
   }
 
  private:
-  Asking(const Cluster& cluster, std::unique_ptr<httplib::Client> client) : cluster_(cluster), client_(std::move(client)) {}
+  Asking(const Cluster& cluster, std::unique_ptr<httplib::Client> client)
+      : cluster_(cluster), client_(std::move(client)) {}
   Cluster cluster_;
   std::unique_ptr<httplib::Client> client_;
 };
@@ -94,7 +110,10 @@ void add(httplib::Params* params, const char* name, const std::string& value) {
 }  // namespace
 
 Error token_refused(const std::string& address, const std::string& said) {
-  return make_error(Code::kUnauthenticated, fmt::format("{} refuses the token ({}): set RAY_AUTH_TOKEN or put the cluster's into ~/.ray/auth_token", address, said));
+  return make_error(Code::kUnauthenticated,
+                    fmt::format("{} refuses the token ({}): set RAY_AUTH_TOKEN or put the "
+                                "cluster's into ~/.ray/auth_token",
+                                address, said));
 }
 
 Status knock(const std::string& address, const std::string& verify) {
@@ -106,16 +125,21 @@ Status knock(const std::string& address, const std::string& verify) {
   client.set_write_timeout(0, kKnockUs);
   auto answer = client.Get("/api/version");
   // One that is not trusted has answered: the question itself will say so.
-  return answer || http::is_untrusted(answer.error()) ? Status() : no_answer(address, answer.error());
+  return answer || http::is_untrusted(answer.error()) ? Status()
+                                                      : no_answer(address, answer.error());
 }
 
-bool is_http(const std::string& address) { return address.starts_with("http://") || address.starts_with("https://"); }
+bool is_http(const std::string& address) {
+  return address.starts_with("http://") || address.starts_with("https://");
+}
 
 namespace {
 
 Result<Answer> query_result(const Cluster& cluster, const std::string& path, const Query& query) {
   RT_ASSIGN(Asking asking, Asking::at(cluster, query.timeout_us));
-  httplib::Params params{{"limit", std::to_string(query.limit)}, {"timeout", seconds(query.timeout_us)}, {"detail", query.detail ? "1" : "0"},
+  httplib::Params params{{"limit", std::to_string(query.limit)},
+                         {"timeout", seconds(query.timeout_us)},
+                         {"detail", query.detail ? "1" : "0"},
                          {"exclude_driver", query.exclude_driver ? "true" : "false"}};
   for (const Filter& filter : query.filters) {
     params.emplace("filter_keys", filter.key);
@@ -137,7 +161,8 @@ Result<Answer> list_over_http(const Cluster& cluster, const Query& query) {
     if (!row.is_object()) continue;
     Json ordered = Json::object();
     for (const Column& column : resource->columns) {
-      if (auto cell = row.find(column.name); cell != row.end()) ordered[column.name] = std::move(*cell);
+      if (auto cell = row.find(column.name); cell != row.end())
+        ordered[column.name] = std::move(*cell);
     }
     for (auto& [name, cell] : row.items()) {
       if (resource->column(name) < 0) ordered[name] = std::move(cell);
@@ -154,7 +179,9 @@ Result<Answer> summarize_over_http(const Cluster& cluster, const Query& query) {
   return Answer{std::move(summary)};
 }
 
-Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& node_id, const std::string& node_ip, const std::string& glob, int64_t timeout_us) {
+Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& node_id,
+                                   const std::string& node_ip, const std::string& glob,
+                                   int64_t timeout_us) {
   RT_ASSIGN(Asking asking, Asking::at(cluster, timeout_us));
   httplib::Params params{{"timeout", seconds(timeout_us)}};
   add(&params, "node_id", node_id);
@@ -166,8 +193,12 @@ Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& no
 namespace {
 
 httplib::Params params_of(const LogQuery& query) {
-  httplib::Params params{{"lines", std::to_string(query.lines)}, {"suffix", query.suffix}, {"timeout", seconds(query.timeout_us)}, {"attempt_number", std::to_string(query.attempt)},
-                         {"filter_ansi_code", query.without_colours ? "true" : "false"}, {"for_people", query.for_people ? "true" : "false"}};
+  httplib::Params params{{"lines", std::to_string(query.lines)},
+                         {"suffix", query.suffix},
+                         {"timeout", seconds(query.timeout_us)},
+                         {"attempt_number", std::to_string(query.attempt)},
+                         {"filter_ansi_code", query.without_colours ? "true" : "false"},
+                         {"for_people", query.for_people ? "true" : "false"}};
   add(&params, "node_id", query.node_id);
   add(&params, "node_ip", query.node_ip);
   add(&params, "filename", query.filename);
@@ -176,7 +207,8 @@ httplib::Params params_of(const LogQuery& query) {
   add(&params, "submission_id", query.submission_id);
   add(&params, "position", query.position);
   if (query.pid > 0) add(&params, "pid", std::to_string(query.pid));
-  if (query.follow) add(&params, "interval", fmt::format("{:.3f}", static_cast<double>(query.interval_us) / 1e6));
+  if (query.follow)
+    add(&params, "interval", fmt::format("{:.3f}", static_cast<double>(query.interval_us) / 1e6));
   return params;
 }
 
@@ -184,36 +216,44 @@ httplib::Params params_of(const LogQuery& query) {
 
 Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take) {
   // A log that is followed may be silent for long.
-  RT_ASSIGN(Asking asking, Asking::at(cluster, query.follow ? int64_t{365} * 24 * 3600 * 1'000'000 : query.timeout_us));
-  return asking.get(query.follow ? "/api/v0/logs/stream" : "/api/v0/logs/file", params_of(query), take);
+  RT_ASSIGN(Asking asking, Asking::at(cluster, query.follow ? int64_t{365} * 24 * 3600 * 1'000'000
+                                                            : query.timeout_us));
+  return asking.get(query.follow ? "/api/v0/logs/stream" : "/api/v0/logs/file", params_of(query),
+                    take);
 }
 
 struct HttpLogFollowing::Impl {
   Cluster cluster;
   LogQuery query;
-  std::optional<Asking> asking;     // once the server has answered
+  std::optional<Asking> asking;  // once the server has answered
 
   Result<std::string> next() {
     if (!asking) {
       RT_ASSIGN(asking, Asking::at(cluster, query.timeout_us));
     }
     std::string data, position;
-    Status got = asking->get("/api/v0/logs/piece", params_of(query), [&](std::string_view some) {
-      data += some;
-      return true;
-    }, &position);
+    Status got = asking->get(
+        "/api/v0/logs/piece", params_of(query),
+        [&](std::string_view some) {
+          data += some;
+          return true;
+        },
+        &position);
     // A piece that was cut off has no position, and comes again.
     if (got && !position.empty()) {
       query.position = position;
       return data;
     }
     asking.reset();
-    if (got || got.error().code == Code::kNotFound) return make_error(Code::kUnsupported, fmt::format("{} does not hand out logs in pieces", cluster.head_address));
+    if (got || got.error().code == Code::kNotFound)
+      return make_error(Code::kUnsupported,
+                        fmt::format("{} does not hand out logs in pieces", cluster.head_address));
     return got.error();
   }
 };
 
-HttpLogFollowing::HttpLogFollowing(const Cluster& cluster, const LogQuery& query) : impl_(std::make_unique<Impl>(Impl{cluster, query, std::nullopt})) {}
+HttpLogFollowing::HttpLogFollowing(const Cluster& cluster, const LogQuery& query)
+    : impl_(std::make_unique<Impl>(Impl{cluster, query, std::nullopt})) {}
 HttpLogFollowing::~HttpLogFollowing() = default;
 Result<std::string> HttpLogFollowing::next() { return impl_->next(); }
 

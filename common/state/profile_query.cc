@@ -15,7 +15,7 @@ namespace {
 
 using Head = proto::HeadService::Stub;
 using Node = proto::NodeManagerService::Stub;
-constexpr size_t kProfilesAtOnce = 1024;      // all shall see the same time
+constexpr size_t kProfilesAtOnce = 1024;  // all shall see the same time
 
 struct Process {
   proto::ProcessInfo info;
@@ -27,12 +27,16 @@ struct Chosen {
   std::string title;
 };
 
-bool all_digits(const std::string& text) { return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; }); }
+bool all_digits(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](unsigned char c) { return c >= '0' && c <= '9'; });
+}
 
 // Finds what a word means.
 class Finder {
  public:
-  Finder(Sources& sources, const std::string& only_node) : sources_(sources), only_node_(only_node) {}
+  Finder(Sources& sources, const std::string& only_node)
+      : sources_(sources), only_node_(only_node) {}
 
   Result<std::vector<Chosen>> find(const std::string& target) {
     if (target == "head") return head();
@@ -46,9 +50,12 @@ class Finder {
     RT_ASSIGN(auto by_job, of_job(target));
     if (!by_job.empty()) return by_job;
     if (all_digits(target)) {
-      auto found = choose([&](const Process& process) { return std::to_string(process.info.pid()) == target; });
+      auto found = choose(
+          [&](const Process& process) { return std::to_string(process.info.pid()) == target; });
       if (!found.empty()) return found;
-      return make_error(Code::kNotFound, fmt::format("no worker or driver of this cluster has the process id {}{}: `rayctl stack` lists all", target, on_node()));
+      return make_error(Code::kNotFound, fmt::format("no worker or driver of this cluster has the "
+                                                     "process id {}{}: `rayctl stack` lists all",
+                                                     target, on_node()));
     }
     std::string bytes = from_hex(target);
     if (TaskId::is_valid(bytes)) return of_task(target);
@@ -56,11 +63,16 @@ class Finder {
       const std::string& id = process.info.actor_id();
       if (!bytes.empty() && (id == bytes || process.info.worker_id() == bytes)) return true;
       auto actor = actors_.find(process.info.worker_id());
-      return actor != actors_.end() && (actor->second.spec().name() == target || actor->second.spec().class_name() == target);
+      return actor != actors_.end() &&
+             (actor->second.spec().name() == target || actor->second.spec().class_name() == target);
     });
     if (!found.empty()) return found;
-    return make_error(Code::kNotFound, fmt::format("nothing that runs{} is called '{}': give a process id, an id of a worker, an actor, a running task or a job, an actor's name or class, "
-                                                   "a submission id, or head, node-manager, object-store", on_node(), target));
+    return make_error(
+        Code::kNotFound,
+        fmt::format("nothing that runs{} is called '{}': give a process id, an id of a worker, an "
+                    "actor, a running task or a job, an actor's name or class, "
+                    "a submission id, or head, node-manager, object-store",
+                    on_node(), target));
   }
 
   Status learn_nodes() {
@@ -68,20 +80,26 @@ class Finder {
     request.set_alive_only(true);
     RT_ASSIGN(auto reply, sources_.ask_head(&Head::GetNodes, request));
     for (const auto& node : reply.nodes()) {
-      if (only_node_.empty() || to_hex(node.node_id()) == only_node_ || node.ip() == only_node_) nodes_.push_back(node);
+      if (only_node_.empty() || to_hex(node.node_id()) == only_node_ || node.ip() == only_node_)
+        nodes_.push_back(node);
     }
-    if (nodes_.empty()) return make_error(Code::kNotFound, only_node_.empty() ? "the cluster has no living node" : fmt::format("there is no living node {}", only_node_));
+    if (nodes_.empty())
+      return make_error(Code::kNotFound,
+                        only_node_.empty() ? "the cluster has no living node"
+                                           : fmt::format("there is no living node {}", only_node_));
     return {};
   }
 
   Status learn_processes() {
     std::vector<Sources::Place> places;
     for (const auto& node : nodes_) places.push_back(place_of(node, "self", "node"));
-    sources_.ask_each(places, &Node::ListProcesses, [&](size_t at, const proto::ProcessesReply& reply) {
-      for (const auto& process : reply.processes()) {
-        if (process.pid() > 0 && process.alive() && !process.socket_path().empty()) processes_.push_back({process, nodes_[at]});
-      }
-    });
+    sources_.ask_each(
+        places, &Node::ListProcesses, [&](size_t at, const proto::ProcessesReply& reply) {
+          for (const auto& process : reply.processes()) {
+            if (process.pid() > 0 && process.alive() && !process.socket_path().empty())
+              processes_.push_back({process, nodes_[at]});
+          }
+        });
     return {};
   }
 
@@ -94,27 +112,35 @@ class Finder {
     std::vector<Sources::Place> places;
     for (const auto& process : processes_) places.push_back(place_of(process));
     std::vector<Running> found;
-    sources_.ask_each(places, &proto::WorkerService::Stub::ListTasks, [&](size_t at, const proto::TaskRecords& reply) {
-      int count = 0;
-      bool here = false;
-      for (const auto& task : reply.tasks()) {
-        if (task.state() != proto::TaskRecord::RUNNING) continue;
-        ++count;
-        here |= to_hex(task.task_id()) == task_id && (attempt < 0 || task.attempt() == attempt);
-      }
-      if (here) found.push_back({processes_[at], count});
-    });
+    sources_.ask_each(places, &proto::WorkerService::Stub::ListTasks,
+                      [&](size_t at, const proto::TaskRecords& reply) {
+                        int count = 0;
+                        bool here = false;
+                        for (const auto& task : reply.tasks()) {
+                          if (task.state() != proto::TaskRecord::RUNNING) continue;
+                          ++count;
+                          here |= to_hex(task.task_id()) == task_id &&
+                                  (attempt < 0 || task.attempt() == attempt);
+                        }
+                        if (here) found.push_back({processes_[at], count});
+                      });
     return found;
   }
 
  private:
   std::string on_node() const { return only_node_.empty() ? "" : " on node " + only_node_; }
 
-  static Sources::Place place_of(const proto::Node& node, const std::string& target, const std::string& what) {
-    return {{net::Address::tcp(node.ip(), node.port()), target, ""}, fmt::format("{} {} ({})", what, to_hex(node.node_id()).substr(0, 8), node.ip()), false};
+  static Sources::Place place_of(const proto::Node& node, const std::string& target,
+                                 const std::string& what) {
+    return {{net::Address::tcp(node.ip(), node.port()), target, ""},
+            fmt::format("{} {} ({})", what, to_hex(node.node_id()).substr(0, 8), node.ip()),
+            false};
   }
   static Sources::Place place_of(const Process& process) {
-    return {{net::Address::tcp(process.node.ip(), process.node.port()), "worker", to_hex(process.info.worker_id())}, fmt::format("process {} on {}", process.info.pid(), process.node.ip()), true};
+    return {{net::Address::tcp(process.node.ip(), process.node.port()), "worker",
+             to_hex(process.info.worker_id())},
+            fmt::format("process {} on {}", process.info.pid(), process.node.ip()),
+            true};
   }
 
   Result<std::vector<Chosen>> head() {
@@ -145,10 +171,13 @@ class Finder {
     std::vector<Chosen> chosen;
     for (const auto& process : processes_) {
       if (!wanted(process)) continue;
-      std::string title = fmt::format("{} {}", process.info.is_driver() ? "driver" : "worker", process.info.pid());
+      std::string title =
+          fmt::format("{} {}", process.info.is_driver() ? "driver" : "worker", process.info.pid());
       if (auto actor = actors_.find(process.info.worker_id()); actor != actors_.end()) {
         const auto& spec = actor->second.spec();
-        title += printable(spec.name().empty() ? fmt::format(" (actor {})", spec.class_name()) : fmt::format(" (actor {} '{}')", spec.class_name(), spec.name()));
+        title += printable(spec.name().empty()
+                               ? fmt::format(" (actor {})", spec.class_name())
+                               : fmt::format(" (actor {} '{}')", spec.class_name(), spec.name()));
       }
       if (nodes_.size() > 1) title += " on " + process.node.ip();
       chosen.push_back({place_of(process), title});
@@ -173,30 +202,38 @@ class Finder {
 
   Result<std::vector<Chosen>> of_task(const std::string& task_id) {
     auto found = running(task_id, -1);
-    if (found.empty()) return make_error(Code::kNotFound, fmt::format("task {} does not run now: `rayctl list tasks` says what became of it", task_id));
-    return choose([&](const Process& process) { return process.info.worker_id() == found[0].process.info.worker_id(); });
+    if (found.empty())
+      return make_error(
+          Code::kNotFound,
+          fmt::format("task {} does not run now: `rayctl list tasks` says what became of it",
+                      task_id));
+    return choose([&](const Process& process) {
+      return process.info.worker_id() == found[0].process.info.worker_id();
+    });
   }
 
   Sources& sources_;
   const std::string only_node_;
   std::vector<proto::Node> nodes_;
   std::vector<Process> processes_;
-  std::map<std::string, proto::ActorInfo> actors_;      // by worker
+  std::map<std::string, proto::ActorInfo> actors_;  // by worker
 };
 
 }  // namespace
 
 Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQuery& query) {
   const int64_t duration_us = query.profile ? query.profile->duration_ms() * 1000 : 0;
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, query.timeout_us + duration_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, query.timeout_us + duration_us));
   Finder finder(*sources, query.node);
   RT_ASSIGN(auto chosen, finder.find(query.target));
   std::vector<Sources::Place> places;
   for (const auto& one : chosen) {
     places.push_back(one.place);
-    if (query.profile) places.back().gone = "it ended during the look, and what was seen of it went with it";
+    if (query.profile)
+      places.back().gone = "it ended during the look, and what was seen of it went with it";
   }
-  std::map<size_t, proto::StackSamples> answers;        // in the order of the question
+  std::map<size_t, proto::StackSamples> answers;  // in the order of the question
   auto keep = [&](size_t at, const proto::StackSamples& samples) { answers[at] = samples; };
   using Asked = proto::ProfileService::Stub;
   if (query.profile) {
@@ -212,19 +249,26 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
   answer.missing = sources->missing();
   for (auto& [at, samples] : answers) answer.all.push_back({chosen[at].title, std::move(samples)});
   if (answer.all.empty() && !chosen.empty()) {
-    return make_error(Code::kUnavailable, answer.missing.empty() ? "what was to be profiled has just ended" : answer.missing[0]);
+    return make_error(Code::kUnavailable, answer.missing.empty()
+                                              ? "what was to be profiled has just ended"
+                                              : answer.missing[0]);
   }
   return answer;
 }
 
-Result<TaskPlace> find_running_task(const Cluster& cluster, const std::string& task_id, int64_t attempt, int64_t timeout_us) {
+Result<TaskPlace> find_running_task(const Cluster& cluster, const std::string& task_id,
+                                    int64_t attempt, int64_t timeout_us) {
   RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
   Finder finder(*sources, "");
   RT_TRY(finder.learn_nodes());
   RT_TRY(finder.learn_processes());
   auto found = finder.running(task_id, attempt);
-  if (found.empty()) return make_error(Code::kNotFound, fmt::format("task {} does not run now, or its attempt {} has ended", task_id, attempt));
-  return TaskPlace{found[0].process.info.pid(), to_hex(found[0].process.node.node_id()), found[0].running_there};
+  if (found.empty())
+    return make_error(
+        Code::kNotFound,
+        fmt::format("task {} does not run now, or its attempt {} has ended", task_id, attempt));
+  return TaskPlace{found[0].process.info.pid(), to_hex(found[0].process.node.node_id()),
+                   found[0].running_there};
 }
 
 }  // namespace rt::state

@@ -9,24 +9,32 @@
 
 namespace rt::state {
 
-Result<proto::PySpyReply> run_py_spy(const Cluster& cluster, const std::string& node, const proto::PySpyRequest& request, int64_t timeout_us) {
+Result<proto::PySpyReply> run_py_spy(const Cluster& cluster, const std::string& node,
+                                     const proto::PySpyRequest& request, int64_t timeout_us) {
   RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
   proto::GetNodesRequest alive;
   alive.set_alive_only(true);
   RT_ASSIGN(auto nodes, sources->ask_head(&proto::HeadService::Stub::GetNodes, alive));
-  std::vector<Sources::Place> places;               // several nodes may share an address
+  std::vector<Sources::Place> places;  // several nodes may share an address
   for (const auto& one : nodes.nodes()) {
     std::string id = to_hex(one.node_id());
-    if (id == node || one.ip() == node) places.push_back({{net::Address::tcp(one.ip(), one.port()), "self", ""}, fmt::format("node {} ({})", id.substr(0, 8), one.ip()), false});
+    if (id == node || one.ip() == node)
+      places.push_back({{net::Address::tcp(one.ip(), one.port()), "self", ""},
+                        fmt::format("node {} ({})", id.substr(0, 8), one.ip()),
+                        false});
   }
-  if (places.empty()) return make_error(Code::kNotFound, fmt::format("there is no living node {}", node));
+  if (places.empty())
+    return make_error(Code::kNotFound, fmt::format("there is no living node {}", node));
   std::optional<proto::PySpyReply> found;
-  sources->ask_each(places, &proto::PySpyService::Stub::Run, request, places.size(), [&](size_t, const proto::PySpyReply& reply) {
-    if (reply.outcome() != proto::PySpyReply::NO_SUCH_PROCESS) found = reply;
-  });
+  sources->ask_each(places, &proto::PySpyService::Stub::Run, request, places.size(),
+                    [&](size_t, const proto::PySpyReply& reply) {
+                      if (reply.outcome() != proto::PySpyReply::NO_SUCH_PROCESS) found = reply;
+                    });
   if (found) return *found;
   if (!sources->missing().empty()) return make_error(Code::kUnavailable, sources->missing()[0]);
-  return make_error(Code::kNotFound, fmt::format("no worker or driver of node {} has the process id {}", node, request.pid()));
+  return make_error(
+      Code::kNotFound,
+      fmt::format("no worker or driver of node {} has the process id {}", node, request.pid()));
 }
 
 }  // namespace rt::state

@@ -8,7 +8,9 @@
 
 namespace rt::state {
 
-// `node`: id or address. kNotFound: no living node is called that, or no worker or driver there has the process id.
-Result<proto::PySpyReply> run_py_spy(const Cluster& cluster, const std::string& node, const proto::PySpyRequest& request, int64_t timeout_us);
+// `node`: id or address. kNotFound: no living node is called that, or no worker or driver there has
+// the process id.
+Result<proto::PySpyReply> run_py_spy(const Cluster& cluster, const std::string& node,
+                                     const proto::PySpyRequest& request, int64_t timeout_us);
 
 }  // namespace rt::state

@@ -25,24 +25,29 @@ using Process = proto::WorkerService::Stub;
 // A question under way.
 class Asking {
  public:
-  Asking(std::unique_ptr<Sources> sources, const Query& query) : sources_(std::move(sources)), query_(query), resource_(*find_resource(query.resource)) {}
+  Asking(std::unique_ptr<Sources> sources, const Query& query)
+      : sources_(std::move(sources)), query_(query), resource_(*find_resource(query.resource)) {}
 
   Result<std::vector<proto::Node>> nodes(bool alive_only) {
     proto::GetNodesRequest request;
     request.set_alive_only(alive_only);
     RT_ASSIGN(auto reply, sources_->ask_head(&Head::GetNodes, request));
-    return std::vector<proto::Node>(std::make_move_iterator(reply.mutable_nodes()->begin()), std::make_move_iterator(reply.mutable_nodes()->end()));
+    return std::vector<proto::Node>(std::make_move_iterator(reply.mutable_nodes()->begin()),
+                                    std::make_move_iterator(reply.mutable_nodes()->end()));
   }
 
   Result<std::vector<proto::ActorInfo>> actors() {
     proto::ListActorsRequest request;
     request.set_all_namespaces(true);
     RT_ASSIGN(auto reply, sources_->ask_head(&Head::ListActors, request));
-    return std::vector<proto::ActorInfo>(std::make_move_iterator(reply.mutable_actors()->begin()), std::make_move_iterator(reply.mutable_actors()->end()));
+    return std::vector<proto::ActorInfo>(std::make_move_iterator(reply.mutable_actors()->begin()),
+                                         std::make_move_iterator(reply.mutable_actors()->end()));
   }
 
   static Sources::Place place_of(const proto::Node& node) {
-    return {{net::Address::tcp(node.ip(), node.port()), "self", ""}, fmt::format("node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip()), false};
+    return {{net::Address::tcp(node.ip(), node.port()), "self", ""},
+            fmt::format("node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip()),
+            false};
   }
 
   static std::vector<Sources::Place> places_of(const std::vector<proto::Node>& nodes) {
@@ -58,11 +63,12 @@ class Asking {
   Result<std::vector<Found>> processes() {
     RT_ASSIGN(auto alive, nodes(true));
     std::vector<Found> found;
-    sources_->ask_each(places_of(alive), &Node::ListProcesses, [&](size_t at, const proto::ProcessesReply& reply) {
-      for (const auto& process : reply.processes()) {
-        if (process.pid() > 0) found.push_back({process, alive[at]});
-      }
-    });
+    sources_->ask_each(places_of(alive), &Node::ListProcesses,
+                       [&](size_t at, const proto::ProcessesReply& reply) {
+                         for (const auto& process : reply.processes()) {
+                           if (process.pid() > 0) found.push_back({process, alive[at]});
+                         }
+                       });
     return found;
   }
 
@@ -73,7 +79,10 @@ class Asking {
     std::vector<Sources::Place> places;
     for (const auto& [process, node] : found) {
       if (!process.alive() || process.socket_path().empty()) continue;
-      places.push_back({{net::Address::tcp(node.ip(), node.port()), "worker", to_hex(process.worker_id())}, fmt::format("process {} on {}", process.pid(), node.ip()), true});
+      places.push_back(
+          {{net::Address::tcp(node.ip(), node.port()), "worker", to_hex(process.worker_id())},
+           fmt::format("process {} on {}", process.pid(), node.ip()),
+           true});
     }
     sources_->ask_each(places, method, [&](size_t, const auto& reply) { on_reply(reply); });
     return {};
@@ -90,18 +99,27 @@ class Asking {
 
   Json warning() const {
     if (sources_->missing().empty()) return nullptr;
-    std::string text = fmt::format("{} of the sources of {} did not answer, the answer lacks what they have: ", sources_->missing().size(), resource_.name);
-    for (size_t i = 0; i < sources_->missing().size() && i < 10; ++i) text += (i ? "; " : "") + sources_->missing()[i];
+    std::string text =
+        fmt::format("{} of the sources of {} did not answer, the answer lacks what they have: ",
+                    sources_->missing().size(), resource_.name);
+    for (size_t i = 0; i < sources_->missing().size() && i < 10; ++i)
+      text += (i ? "; " : "") + sources_->missing()[i];
     return text;
   }
   // What an answer about tasks cannot have, and why.
   Json notes() const {
     Json all = Json::array();
     if (notes_.dropped > 0) {
-      all.push_back(fmt::format("{} events of tasks are not in the history: the oldest make room for new ones (setting task_events_max_bytes, or a full disk of the head), and some may have had no way there "
-                                "(a process was killed before it sent them, task_events_buffer, or the head's log says why)", notes_.dropped));
+      all.push_back(fmt::format(
+          "{} events of tasks are not in the history: the oldest make room for new ones (setting "
+          "task_events_max_bytes, or a full disk of the head), and some may have had no way there "
+          "(a process was killed before it sent them, task_events_buffer, or the head's log says "
+          "why)",
+          notes_.dropped));
     }
-    if (notes_.unreadable > 0) all.push_back(fmt::format("{} events of tasks in the history cannot be read", notes_.unreadable));
+    if (notes_.unreadable > 0)
+      all.push_back(
+          fmt::format("{} events of tasks in the history cannot be read", notes_.unreadable));
     return all.empty() ? Json() : all;
   }
   Sources& sources() { return *sources_; }
@@ -137,14 +155,18 @@ Result<std::vector<Json>> Asking::rows() {
     RT_ASSIGN(auto all_nodes, nodes(false));
     RT_ASSIGN(auto all_actors, actors());
     RT_ASSIGN(auto jobs, sources_->ask_head(&Head::GetJobs, proto::Empty()));
-    for (const auto& event : cluster_events(all_nodes, all_actors, jobs)) rows.push_back(cluster_event_row(event));
+    for (const auto& event : cluster_events(all_nodes, all_actors, jobs))
+      rows.push_back(cluster_event_row(event));
   } else if (name == "runtime_envs") {
     RT_ASSIGN(auto alive, nodes(true));
-    sources_->ask_each(places_of(alive), &Node::ListRuntimeEnvs, [&](size_t at, const proto::RuntimeEnvsReply& reply) {
-      for (const auto& env : reply.runtime_envs()) rows.push_back(runtime_env_row(env, alive[at]));
-    });
-  }   // placement groups: none can exist yet
-  std::stable_sort(rows.begin(), rows.end(), [&](const Json& a, const Json& b) { return a[resource_.id] < b[resource_.id]; });
+    sources_->ask_each(places_of(alive), &Node::ListRuntimeEnvs,
+                       [&](size_t at, const proto::RuntimeEnvsReply& reply) {
+                         for (const auto& env : reply.runtime_envs())
+                           rows.push_back(runtime_env_row(env, alive[at]));
+                       });
+  }  // placement groups: none can exist yet
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Json& a, const Json& b) { return a[resource_.id] < b[resource_.id]; });
   return rows;
 }
 
@@ -156,14 +178,20 @@ Result<Answer> Asking::list_rows() {
     RT_ASSIGN(Filters filters, Filters::bind(resource_, query_.filters));
     for (Json& row : all) {
       if (!filters.match([&](int column) { return field_of(row, resource_, column); })) continue;
-      if (++filtered <= query_.limit) result.push_back(shown(std::move(row), resource_, query_.detail));
+      if (++filtered <= query_.limit)
+        result.push_back(shown(std::move(row), resource_, query_.detail));
     }
   }
   return listed(static_cast<int64_t>(all.size()), filtered, std::move(result));
 }
 
 Answer Asking::listed(int64_t total, int64_t filtered, Json rows) const {
-  Answer answer{{{"total", total}, {"num_filtered", filtered}, {"num_after_truncation", rows.size()}, {"result", nullptr}, {"partial_failure_warning", warning()}, {"warnings", notes()}}};
+  Answer answer{{{"total", total},
+                 {"num_filtered", filtered},
+                 {"num_after_truncation", rows.size()},
+                 {"result", nullptr},
+                 {"partial_failure_warning", warning()},
+                 {"warnings", notes()}}};
   answer.json["result"] = std::move(rows);
   return answer;
 }
@@ -174,10 +202,12 @@ Result<TaskQuery> Asking::tasks(int64_t limit, Census* census) {
   selection.limit = limit;
   auto bound = Filters::bind(resource_, query_.filters);
   if (bound) selection.filters = *bound;
-  std::string job = selection.filters.required("job_id") ? from_hex(*selection.filters.required("job_id")) : "";
+  std::string job =
+      selection.filters.required("job_id") ? from_hex(*selection.filters.required("job_id")) : "";
   RT_ASSIGN(auto all_actors, actors());
   for (const auto& actor : all_actors) {
-    if (!actor.spec().name().empty()) selection.actor_names[ActorId::from_binary(actor.spec().actor_id())] = actor.spec().name();
+    if (!actor.spec().name().empty())
+      selection.actor_names[ActorId::from_binary(actor.spec().actor_id())] = actor.spec().name();
   }
   TaskQuery query(std::move(selection));
   bool any = false;
@@ -185,7 +215,9 @@ Result<TaskQuery> Asking::tasks(int64_t limit, Census* census) {
   for (const auto& actor : all_actors) {
     if (actor.state() != proto::ACTOR_PENDING && actor.state() != proto::ACTOR_RESTARTING) continue;
     proto::TaskRecord record;
-    record.set_task_id(make_task_id(static_cast<uint64_t>(actor.epoch()), ActorId::from_binary(actor.spec().actor_id())).binary());
+    record.set_task_id(make_task_id(static_cast<uint64_t>(actor.epoch()),
+                                    ActorId::from_binary(actor.spec().actor_id()))
+                           .binary());
     record.set_kind(TaskEvent::kActorCreation);
     record.set_name(actor.spec().creation().name());
     record.set_function(actor.spec().class_name() + ".__init__");
@@ -232,7 +264,8 @@ Result<Answer> Asking::summarize_actors() {
     ++classes[row["class_name"]][row["state"]];
   }
   Json summary = Json::object();
-  for (const auto& [name, states] : classes) summary[name] = {{"class_name", name}, {"state_counts", states}};
+  for (const auto& [name, states] : classes)
+    summary[name] = {{"class_name", name}, {"state_counts", states}};
   return Answer{{{"summary", summary}, {"total_actors", all.size()}, {"summary_by", "class"}}};
 }
 
@@ -255,7 +288,8 @@ Result<Answer> Asking::summarize_objects() {
     ++site.objects;
     site.bytes += size;
     bytes += size;
-    site.workers.insert(fmt::format("{} {}", row["ip"].get<std::string>(), row["pid"].get<int64_t>()));
+    site.workers.insert(
+        fmt::format("{} {}", row["ip"].get<std::string>(), row["pid"].get<int64_t>()));
     site.nodes.insert(row["ip"]);
     ++site.states[row["task_status"]];
     ++site.attempts[std::to_string(row["attempt_number"].get<int64_t>())];
@@ -263,19 +297,34 @@ Result<Answer> Asking::summarize_objects() {
   }
   Json summary = Json::object();
   for (const auto& [name, site] : sites) {
-    summary[name] = {{"total_objects", site.objects}, {"total_size_mb", static_cast<double>(site.bytes) / kMegabyte}, {"total_num_workers", site.workers.size()},
-                     {"total_num_nodes", site.nodes.size()}, {"task_state_counts", site.states}, {"task_attempt_number_counts", site.attempts},
+    summary[name] = {{"total_objects", site.objects},
+                     {"total_size_mb", static_cast<double>(site.bytes) / kMegabyte},
+                     {"total_num_workers", site.workers.size()},
+                     {"total_num_nodes", site.nodes.size()},
+                     {"task_state_counts", site.states},
+                     {"task_attempt_number_counts", site.attempts},
                      {"ref_type_counts", site.references}};
   }
-  return Answer{{{"summary", summary}, {"total_objects", all.size()}, {"total_size_mb", static_cast<double>(bytes) / kMegabyte}, {"callsite_enabled", recorded}, {"summary_by", "callsite"}}};
+  return Answer{{{"summary", summary},
+                 {"total_objects", all.size()},
+                 {"total_size_mb", static_cast<double>(bytes) / kMegabyte},
+                 {"callsite_enabled", recorded},
+                 {"summary_by", "callsite"}}};
 }
 
 Result<Asking> ask(const Cluster& cluster, const Query& query) {
-  if (!find_resource(query.resource)) return make_error(Code::kInvalid, fmt::format("there is no resource '{}' in the state API", query.resource));
+  if (!find_resource(query.resource))
+    return make_error(Code::kInvalid,
+                      fmt::format("there is no resource '{}' in the state API", query.resource));
   if (query.limit < 0 || query.limit > kMaxLimit) {
-    return make_error(Code::kInvalid, fmt::format("Given limit {} exceeds the supported limit {}. Use a lower limit, of 0 at least", query.limit, kMaxLimit));
+    return make_error(
+        Code::kInvalid,
+        fmt::format(
+            "Given limit {} exceeds the supported limit {}. Use a lower limit, of 0 at least",
+            query.limit, kMaxLimit));
   }
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, std::max<int64_t>(query.timeout_us, 1'000'000)));
+  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token,
+                                           std::max<int64_t>(query.timeout_us, 1'000'000)));
   return Asking(std::move(sources), query);
 }
 
@@ -300,7 +349,10 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query) {
     RT_ASSIGN(auto answer, asking.summarize_objects());
     summary = std::move(answer.json);
   } else {
-    return make_error(Code::kInvalid, fmt::format("there is no summary of {}: there are those of tasks, actors and objects", query.resource));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("there is no summary of {}: there are those of tasks, actors and objects",
+                    query.resource));
   }
   summary["partial_failure_warning"] = asking.warning();
   return Answer{std::move(summary)};
@@ -312,7 +364,8 @@ Result<Census> census(const Cluster& cluster, int64_t timeout_us) {
   RT_ASSIGN(Asking asking, ask(cluster, query));
   Census census;
   RT_ASSIGN(TaskQuery tasks, asking.tasks(0, &census));
-  for (auto& [kind, count] : tasks.kinds()) census.tasks.push_back({kind.name, kind.state, kind.job_hex, kind.is_retry, count});
+  for (auto& [kind, count] : tasks.kinds())
+    census.tasks.push_back({kind.name, kind.state, kind.job_hex, kind.is_retry, count});
   return census;
 }
 
@@ -331,22 +384,30 @@ Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us) {
   std::vector<Sources::Place> places = Asking::places_of(nodes);
   for (auto& place : places) place.target.name = "store";
   Json stores = Json::array();
-  asking.sources().ask_each(places, &proto::ObjectStoreService::Stub::GetStats, [&](size_t at, const proto::StoreStats& stats) {
-    stores.push_back({{"node_id", to_hex(nodes[at].node_id())}, {"node_ip", nodes[at].ip()}, {"used", stats.used()}, {"capacity", stats.capacity()}, {"objects", stats.num_objects()}});
-  });
+  asking.sources().ask_each(places, &proto::ObjectStoreService::Stub::GetStats,
+                            [&](size_t at, const proto::StoreStats& stats) {
+                              stores.push_back({{"node_id", to_hex(nodes[at].node_id())},
+                                                {"node_ip", nodes[at].ip()},
+                                                {"used", stats.used()},
+                                                {"capacity", stats.capacity()},
+                                                {"objects", stats.num_objects()}});
+                            });
   return Answer{std::move(stores)};
 }
 
-Result<std::string> metrics_text(const Cluster& cluster, const std::string& version, int64_t timeout_us, std::vector<std::string>* missing) {
+Result<std::string> metrics_text(const Cluster& cluster, const std::string& version,
+                                 int64_t timeout_us, std::vector<std::string>* missing) {
   Query query{"nodes"};
   query.timeout_us = timeout_us;
   RT_ASSIGN(Asking asking, ask(cluster, query));
   RT_ASSIGN(auto nodes, asking.nodes(true));
   std::vector<metrics::NodeMetrics> found;
-  asking.sources().ask_each(Asking::places_of(nodes), &Node::GetMetrics, [&](size_t at, const proto::MetricsReply& reply) {
-    const std::string& session = nodes[at].session_dir();
-    found.push_back({session.substr(session.rfind('/') + 1), version, nodes[at].ip(), reply});
-  });
+  asking.sources().ask_each(
+      Asking::places_of(nodes), &Node::GetMetrics,
+      [&](size_t at, const proto::MetricsReply& reply) {
+        const std::string& session = nodes[at].session_dir();
+        found.push_back({session.substr(session.rfind('/') + 1), version, nodes[at].ip(), reply});
+      });
   *missing = asking.sources().missing();
   return metrics::prometheus_text(found);
 }

@@ -1,5 +1,5 @@
-// Rows of the state API, made of what the head, the node-managers and the processes say. Every column of columns.h is there; what is not
-// known is null.
+// Rows of the state API, made of what the head, the node-managers and the processes say. Every
+// column of columns.h is there; what is not known is null.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,7 +22,8 @@ Json worker_row(const proto::ProcessInfo& process, const proto::Node& node);
 Json runtime_env_row(const proto::RuntimeEnvInfo& env, const proto::Node& node);
 Json object_row(const proto::ObjectRecord& object, const proto::ObjectRecords& process);
 // Jobs of drivers, and those submitted; a submitted job and its driver are one row.
-std::vector<Json> job_rows(const proto::GetJobsReply& drivers, const proto::SubmittedJobsReply& submitted);
+std::vector<Json> job_rows(const proto::GetJobsReply& drivers,
+                           const proto::SubmittedJobsReply& submitted);
 
 // The state API's name of TaskRecord::State.
 const char* task_state_name(proto::TaskRecord::State state);

@@ -14,25 +14,33 @@ Sources::Sources(const std::string& token, int64_t deadline_us) : deadline_us_(d
 }
 
 Sources::~Sources() {
-  for (const auto& [place, connection] : kept_) connection->close(make_error(Code::kUnavailable, "the question is answered"));
+  for (const auto& [place, connection] : kept_)
+    connection->close(make_error(Code::kUnavailable, "the question is answered"));
   if (head_) head_->close(make_error(Code::kUnavailable, "the question is answered"));
 }
 
-Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_address, const std::string& token, int64_t timeout_us) {
+Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_address,
+                                                  const std::string& token, int64_t timeout_us) {
   std::unique_ptr<Sources> sources(new Sources(token, steady_now_us() + timeout_us));
   Place head;
   RT_ASSIGN(head.target.address, net::Address::parse(head_address));
-  Result<std::shared_ptr<rpc::Connection>> outcome = make_error(Code::kTimeout, fmt::format("no answer from {} within {} s", head_address, timeout_us / 1'000'000));
+  Result<std::shared_ptr<rpc::Connection>> outcome = make_error(
+      Code::kTimeout,
+      fmt::format("no answer from {} within {} s", head_address, timeout_us / 1'000'000));
   sources->head_target_ = head.target;
   bool finished = false;
-  sources->connect_to(head, std::min(timeout_us, kConnectUs), [&](Result<std::shared_ptr<rpc::Connection>> result) {
-    outcome = std::move(result);
-    finished = true;
-  });
+  sources->connect_to(head, std::min(timeout_us, kConnectUs),
+                      [&](Result<std::shared_ptr<rpc::Connection>> result) {
+                        outcome = std::move(result);
+                        finished = true;
+                      });
   sources->run_until([&] { return finished; });
   if (!outcome) return outcome.error();
   if ((*outcome)->peer().role != "head") {
-    return make_error(Code::kUnavailable, fmt::format("{} is not the head's address but that of another process of a cluster: give the one `rayctl start --head` printed", head_address));
+    return make_error(Code::kUnavailable,
+                      fmt::format("{} is not the head's address but that of another process of a "
+                                  "cluster: give the one `rayctl start --head` printed",
+                                  head_address));
   }
   sources->head_ = std::move(*outcome);
   return sources;
@@ -52,22 +60,26 @@ void Sources::run_until(const std::function<bool()>& done) {
 void Sources::allow(int64_t timeout_us) { deadline_us_ = steady_now_us() + timeout_us; }
 
 Result<std::shared_ptr<rpc::Connection>> Sources::kept_connection(const Place& place) {
-  std::string key = fmt::format("{} {} {}", place.target.address.to_string(), place.target.name, place.target.id);
+  std::string key =
+      fmt::format("{} {} {}", place.target.address.to_string(), place.target.name, place.target.id);
   auto known = kept_.find(key);
   if (known != kept_.end() && known->second->is_open()) return known->second;
-  Result<std::shared_ptr<rpc::Connection>> outcome = make_error(Code::kTimeout, place.name + " cannot be reached in time");
+  Result<std::shared_ptr<rpc::Connection>> outcome =
+      make_error(Code::kTimeout, place.name + " cannot be reached in time");
   bool finished = false;
   connect_to(place, left_us(), [&](Result<std::shared_ptr<rpc::Connection>> result) {
     outcome = std::move(result);
     finished = true;
   });
   run_until([&] { return finished; });
-  if (!outcome) return make_error(outcome.error().code, place.name + ": " + outcome.error().message);
+  if (!outcome)
+    return make_error(outcome.error().code, place.name + ": " + outcome.error().message);
   kept_[key] = *outcome;
   return *outcome;
 }
 
-void Sources::connect_to(const Place& place, int64_t timeout_us, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done) {
+void Sources::connect_to(const Place& place, int64_t timeout_us,
+                         std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done) {
   rpc::connect(loop_, place.target, me_, timeout_us, std::move(done));
 }
 

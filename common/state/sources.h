@@ -1,4 +1,5 @@
-// Who is asked: the head, node-managers, processes. Blocks; one thread. What does not answer in time is named, not waited for.
+// Who is asked: the head, node-managers, processes. Blocks; one thread. What does not answer in
+// time is named, not waited for.
 #pragma once
 
 #include <functional>
@@ -18,13 +19,15 @@ class Sources {
   // With the hello. A head that is gone or does not answer keeps nobody for three seconds.
   static constexpr int64_t kConnectUs = 2'500'000;
 
-  // kUnavailable, kTimeout, kUnauthenticated: the head at `head_address` (HOST:PORT) cannot be asked, which is known within kConnectUs. The whole
-  // question may take `timeout_us`.
-  static Result<std::unique_ptr<Sources>> connect(const std::string& head_address, const std::string& token, int64_t timeout_us);
+  // kUnavailable, kTimeout, kUnauthenticated: the head at `head_address` (HOST:PORT) cannot be
+  // asked, which is known within kConnectUs. The whole question may take `timeout_us`.
+  static Result<std::unique_ptr<Sources>> connect(const std::string& head_address,
+                                                  const std::string& token, int64_t timeout_us);
   ~Sources();
 
   template <class Method>
-  Result<typename rpc::StubMethod<Method>::ReplyType> ask_head(Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
+  Result<typename rpc::StubMethod<Method>::ReplyType> ask_head(
+      Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
     using Reply = typename rpc::StubMethod<Method>::ReplyType;
     Result<Reply> answer = make_error(Code::kTimeout, "the head did not answer in time");
     bool answered = false;
@@ -39,51 +42,60 @@ class Sources {
   // A process somewhere: its node-manager ("self"), or a worker or driver of that node.
   struct Place {
     rpc::Target target;
-    std::string name;            // for messages
-    bool may_be_gone = false;    // no answer but a refusal means that it has ended: nothing is missing
+    std::string name;  // for messages
+    bool may_be_gone =
+        false;  // no answer but a refusal means that it has ended: nothing is missing
     const char* gone = nullptr;  // unless this is said of it then
   };
-  // Asks all, some at a time. on_reply(index, reply) for those that answer; the others are added to missing().
+  // Asks all, some at a time. on_reply(index, reply) for those that answer; the others are added to
+  // missing().
   template <class Method, class OnReply>
   void ask_each(const std::vector<Place>& places, Method method, OnReply on_reply) {
     ask_each(places, method, proto::Empty(), kAtOnce, on_reply);
   }
   template <class Method, class OnReply>
-  void ask_each(const std::vector<Place>& places, Method method, const typename rpc::StubMethod<Method>::RequestType& request, size_t at_once, OnReply on_reply) {
+  void ask_each(const std::vector<Place>& places, Method method,
+                const typename rpc::StubMethod<Method>::RequestType& request, size_t at_once,
+                OnReply on_reply) {
     using Reply = typename rpc::StubMethod<Method>::ReplyType;
     size_t next = 0, busy = 0;
     std::vector<std::shared_ptr<rpc::Connection>> connections;
     std::function<void()> more = [&] {
       for (; next < places.size() && busy < at_once; ++next) {
         ++busy;
-        connect_to(places[next], left_us(), [&, at = next](Result<std::shared_ptr<rpc::Connection>> connection) {
-          if (!connection) {
-            note_missing(places[at], connection.error());
-            --busy;
-            return;
-          }
-          connections.push_back(*connection);
-          rpc::call(**connection, method, request, left_us(), [&, at](Result<Reply> reply) {
-            if (reply) {
-              on_reply(at, *reply);
-            } else {
-              note_missing(places[at], reply.error());
-            }
-            --busy;
-          });
-        });
+        connect_to(places[next], left_us(),
+                   [&, at = next](Result<std::shared_ptr<rpc::Connection>> connection) {
+                     if (!connection) {
+                       note_missing(places[at], connection.error());
+                       --busy;
+                       return;
+                     }
+                     connections.push_back(*connection);
+                     rpc::call(**connection, method, request, left_us(),
+                               [&, at](Result<Reply> reply) {
+                                 if (reply) {
+                                   on_reply(at, *reply);
+                                 } else {
+                                   note_missing(places[at], reply.error());
+                                 }
+                                 --busy;
+                               });
+                   });
       }
     };
     run_until([&] {
       more();
       return next == places.size() && busy == 0;
     });
-    for (const auto& connection : connections) connection->close(make_error(Code::kUnavailable, "the question is answered"));
+    for (const auto& connection : connections)
+      connection->close(make_error(Code::kUnavailable, "the question is answered"));
   }
 
   // Asks one process. The connection is kept for the next question to the same place.
   template <class Method>
-  Result<typename rpc::StubMethod<Method>::ReplyType> ask_one(const Place& place, Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
+  Result<typename rpc::StubMethod<Method>::ReplyType> ask_one(
+      const Place& place, Method method,
+      const typename rpc::StubMethod<Method>::RequestType& request) {
     using Reply = typename rpc::StubMethod<Method>::ReplyType;
     RT_ASSIGN(auto connection, kept_connection(place));
     Result<Reply> answer = make_error(Code::kTimeout, place.name + " did not answer in time");
@@ -99,7 +111,9 @@ class Sources {
   // The next question has this time from now on.
   void allow(int64_t timeout_us);
 
-  const rpc::Target& head_target() const { return head_target_; }     // for what else the head's process serves
+  const rpc::Target& head_target() const {
+    return head_target_;
+  }  // for what else the head's process serves
   const std::vector<std::string>& missing() const { return missing_; }
 
  private:
@@ -109,15 +123,16 @@ class Sources {
   // Every call ends by itself when the time is over, and so does this.
   void run_until(const std::function<bool()>& done);
   Result<std::shared_ptr<rpc::Connection>> kept_connection(const Place& place);
-  void connect_to(const Place& place, int64_t timeout_us, std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done);
+  void connect_to(const Place& place, int64_t timeout_us,
+                  std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done);
   void note_missing(const Place& place, const Error& why);
 
   net::PollLoop loop_;
   rpc::Identity me_;
   int64_t deadline_us_;
   rpc::Target head_target_;
-  std::shared_ptr<rpc::Connection> head_;     // shared as every Connection is
-  std::map<std::string, std::shared_ptr<rpc::Connection>> kept_;   // by address and service
+  std::shared_ptr<rpc::Connection> head_;                         // shared as every Connection is
+  std::map<std::string, std::shared_ptr<rpc::Connection>> kept_;  // by address and service
   std::vector<std::string> missing_;
 };
 

@@ -26,13 +26,16 @@ bool is_hidden(const std::string& name, bool verbose) {
 }
 
 // Used and total by name, from units so that differences are exact.
-std::map<std::string, std::pair<double, double>> usage_of(const std::vector<const proto::Node*>& nodes) {
+std::map<std::string, std::pair<double, double>> usage_of(
+    const std::vector<const proto::Node*>& nodes) {
   std::map<std::string, std::pair<double, double>> usage;
   for (const auto* node : nodes) {
-    ResourceSet total = ResourceSet::from_proto(node->total()), available = ResourceSet::from_proto(node->available());
+    ResourceSet total = ResourceSet::from_proto(node->total()),
+                available = ResourceSet::from_proto(node->available());
     for (const auto& [name, units] : total.all()) {
       auto& [used, all] = usage[name];
-      used += static_cast<double>(units - std::min(units, available.units(name))) / ResourceSet::kUnit;
+      used +=
+          static_cast<double>(units - std::min(units, available.units(name))) / ResourceSet::kUnit;
       all += static_cast<double>(units) / ResourceSet::kUnit;
     }
   }
@@ -45,25 +48,32 @@ std::vector<std::string> usage_texts(const std::vector<const proto::Node*>& node
   for (const auto& [name, amounts] : usage_of(nodes)) {
     if (is_hidden(name, verbose)) continue;
     const auto& [used, total] = amounts;
-    texts.push_back(is_bytes(name) ? fmt::format("{}/{} {}", binary_bytes(used), binary_bytes(total), name) : fmt::format("{}/{} {}", amount(used), amount(total), printable(name)));
+    texts.push_back(is_bytes(name)
+                        ? fmt::format("{}/{} {}", binary_bytes(used), binary_bytes(total), name)
+                        : fmt::format("{}/{} {}", amount(used), amount(total), printable(name)));
   }
   return texts;
 }
 
-std::string usage_lines(const std::vector<const proto::Node*>& nodes, bool verbose, std::string_view indent) {
+std::string usage_lines(const std::vector<const proto::Node*>& nodes, bool verbose,
+                        std::string_view indent) {
   std::string lines;
-  for (const std::string& text : usage_texts(nodes, verbose)) lines += fmt::format("{}{}\n", indent, text);
+  for (const std::string& text : usage_texts(nodes, verbose))
+    lines += fmt::format("{}{}\n", indent, text);
   return lines;
 }
 
 bool is_idle(const proto::Node& node) {
-  return !node.is_head() && ResourceSet::from_proto(node.total()) == ResourceSet::from_proto(node.available());
+  return !node.is_head() &&
+         ResourceSet::from_proto(node.total()) == ResourceSet::from_proto(node.available());
 }
 
 std::string node_lines(const std::vector<const proto::Node*>& nodes, const char* none) {
   if (nodes.empty()) return fmt::format(" ({})\n", none);
   std::string lines;
-  for (const auto* node : nodes) lines += fmt::format(" 1 node_{}{}\n", to_hex(node->node_id()), node->draining() ? " (draining: takes nothing new)" : "");
+  for (const auto* node : nodes)
+    lines += fmt::format(" 1 node_{}{}\n", to_hex(node->node_id()),
+                         node->draining() ? " (draining: takes nothing new)" : "");
   return lines;
 }
 
@@ -80,7 +90,8 @@ std::string demand_lines(const proto::ClusterStatusReply& status) {
   for (const auto& demand : status.demands()) {
     std::string resources = printable(ResourceSet::from_proto(demand.resources()).to_string());
     lines += fmt::format(" {}: {}+ pending tasks/actors", resources, demand.count());
-    if (demand.infeasible()) lines += " (infeasible: no node has that much; they wait until one joins)";
+    if (demand.infeasible())
+      lines += " (infeasible: no node has that much; they wait until one joins)";
     if (!demand.what().empty()) lines += fmt::format(" [{}]", printable(demand.what()));
     lines += "\n";
   }
@@ -89,16 +100,22 @@ std::string demand_lines(const proto::ClusterStatusReply& status) {
 
 std::string failure_lines(const proto::ClusterStatusReply& status) {
   std::string lines;
-  for (int i = std::max(0, status.recent_failures_size() - kMaxFailures); i < status.recent_failures_size(); ++i) lines += " " + printable(status.recent_failures(i)) + "\n";
+  for (int i = std::max(0, status.recent_failures_size() - kMaxFailures);
+       i < status.recent_failures_size(); ++i)
+    lines += " " + printable(status.recent_failures(i)) + "\n";
   return lines.empty() ? " (no failures)\n" : lines;
 }
 
 std::string per_node_lines(const std::vector<const proto::Node*>& nodes, bool verbose) {
   std::string lines;
   for (const auto* node : nodes) {
-    lines += fmt::format("\nNode: {} ({})\n Id: {}\n Usage:\n", node->name().empty() ? node->ip() : printable(node->name()), node->ip(), to_hex(node->node_id()));
+    lines += fmt::format("\nNode: {} ({})\n Id: {}\n Usage:\n",
+                         node->name().empty() ? node->ip() : printable(node->name()), node->ip(),
+                         to_hex(node->node_id()));
     lines += usage_lines({node}, verbose, "  ");
-    lines += fmt::format(" Activity:\n  {}\n", is_idle(*node) ? "(no activity)" : node->is_head() ? "head" : "Resources in use");
+    lines += fmt::format(" Activity:\n  {}\n", is_idle(*node)    ? "(no activity)"
+                                               : node->is_head() ? "head"
+                                                                 : "Resources in use");
   }
   return lines;
 }
@@ -106,17 +123,21 @@ std::string per_node_lines(const std::vector<const proto::Node*>& nodes, bool ve
 }  // namespace
 
 std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
-  const std::string storage = status.storage_failure().empty() ? "" : fmt::format("The head's {}\n", status.storage_failure());
+  const std::string storage = status.storage_failure().empty()
+                                  ? ""
+                                  : fmt::format("The head's {}\n", status.storage_failure());
   if (status.nodes().empty()) return storage + "No cluster status. No node has reported yet.\n";
   std::vector<const proto::Node*> alive = alive_nodes(status), active, idle;
   for (const auto* node : alive) (is_idle(*node) ? idle : active).push_back(node);
   const std::string rule(63, '-');
-  std::string text = fmt::format("======== Autoscaler status: {} ========\n{}Node status\n{}\n", local_time(status.wall_time_ms()), storage, rule);
+  std::string text = fmt::format("======== Autoscaler status: {} ========\n{}Node status\n{}\n",
+                                 local_time(status.wall_time_ms()), storage, rule);
   text += "Active:\n" + node_lines(active, "no active nodes");
   text += "Idle:\n" + node_lines(idle, "no idle nodes");
   text += "Pending:\n (no pending nodes)\n";
   text += "Recent failures:\n" + failure_lines(status);
-  text += fmt::format("\nResources\n{}\nTotal Usage:\n{}\n", rule, usage_lines(alive, verbose, " "));
+  text +=
+      fmt::format("\nResources\n{}\nTotal Usage:\n{}\n", rule, usage_lines(alive, verbose, " "));
   text += "From request_resources:\n (none)\nPending Demands:\n" + demand_lines(status);
   if (verbose) text += per_node_lines(alive, verbose);
   return text;
@@ -131,18 +152,24 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
   using api_json::Json;
   Json demands = Json::array();
   for (const auto& demand : status.demands()) {
-    demands.push_back({{"resources", api_json::amounts_json(demand.resources())}, {"count", demand.count()}, {"infeasible", demand.infeasible()}, {"what", demand.what()}});
+    demands.push_back({{"resources", api_json::amounts_json(demand.resources())},
+                       {"count", demand.count()},
+                       {"infeasible", demand.infeasible()},
+                       {"what", demand.what()}});
   }
   Json failures = Json::array();
   for (const auto& failure : status.recent_failures()) failures.push_back(failure);
-  return api_json::object_of({{"time_ms", status.wall_time_ms()},
-                              {"session_name", status.session_name()},
-                              {"nodes", api_json::nodes_json(status.nodes())},
-                              {"cluster_resources", api_json::resources_json(status.nodes(), api_json::Amount::kTotal)},
-                              {"available_resources", api_json::resources_json(status.nodes(), api_json::Amount::kAvailable)},
-                              {"pending_demands", std::move(demands)},
-                              {"recent_failures", std::move(failures)},
-                              {"storage_failure", status.storage_failure().empty() ? Json() : Json(status.storage_failure())}});
+  return api_json::object_of(
+      {{"time_ms", status.wall_time_ms()},
+       {"session_name", status.session_name()},
+       {"nodes", api_json::nodes_json(status.nodes())},
+       {"cluster_resources", api_json::resources_json(status.nodes(), api_json::Amount::kTotal)},
+       {"available_resources",
+        api_json::resources_json(status.nodes(), api_json::Amount::kAvailable)},
+       {"pending_demands", std::move(demands)},
+       {"recent_failures", std::move(failures)},
+       {"storage_failure",
+        status.storage_failure().empty() ? Json() : Json(status.storage_failure())}});
 }
 
 }  // namespace rt::state

@@ -14,9 +14,20 @@
 namespace rt::state {
 namespace {
 
-constexpr std::array kSystemErrors = {"TASK_EXECUTION_EXCEPTION", "TASK_CANCELLED", "ACTOR_DIED", "ACTOR_UNAVAILABLE", "NODE_DIED", "LOCAL_RAYLET_DIED",
-                                      "OUT_OF_MEMORY", "OUT_OF_DISK_ERROR", "OBJECT_LOST", "OWNER_DIED", "OBJECT_UNRECONSTRUCTABLE_MAX_ATTEMPTS_EXCEEDED",
-                                      "TASK_UNSCHEDULABLE_ERROR", "RUNTIME_ENV_SETUP_FAILED", "WORKER_DIED"};
+constexpr std::array kSystemErrors = {"TASK_EXECUTION_EXCEPTION",
+                                      "TASK_CANCELLED",
+                                      "ACTOR_DIED",
+                                      "ACTOR_UNAVAILABLE",
+                                      "NODE_DIED",
+                                      "LOCAL_RAYLET_DIED",
+                                      "OUT_OF_MEMORY",
+                                      "OUT_OF_DISK_ERROR",
+                                      "OBJECT_LOST",
+                                      "OWNER_DIED",
+                                      "OBJECT_UNRECONSTRUCTABLE_MAX_ATTEMPTS_EXCEEDED",
+                                      "TASK_UNSCHEDULABLE_ERROR",
+                                      "RUNTIME_ENV_SETUP_FAILED",
+                                      "WORKER_DIED"};
 
 // Of a row: its beginning says what was raised, its end where.
 constexpr size_t kMaxErrorBytes = 500;
@@ -27,19 +38,25 @@ constexpr uint8_t kDriver = 255;
 const char* type_of(uint8_t kind) {
   if (kind == kDriver) return "DRIVER_TASK";
   if (kind == TaskEvent::kActorCreation) return "ACTOR_CREATION_TASK";
-  return kind == TaskEvent::kActorMethod || kind == TaskEvent::kOwnerFailedMethod ? "ACTOR_TASK" : "NORMAL_TASK";
+  return kind == TaskEvent::kActorMethod || kind == TaskEvent::kOwnerFailedMethod ? "ACTOR_TASK"
+                                                                                  : "NORMAL_TASK";
 }
 
 // The name of an error's type: what user code raises is one kind.
 std::string_view error_type(std::string_view error) {
   std::string_view type = error.substr(0, error.find('\n'));
-  return std::find(kSystemErrors.begin(), kSystemErrors.end(), type) == kSystemErrors.end() ? kSystemErrors.front() : type;
+  return std::find(kSystemErrors.begin(), kSystemErrors.end(), type) == kSystemErrors.end()
+             ? kSystemErrors.front()
+             : type;
 }
 
-bool is_owners(uint8_t kind) { return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod; }
+bool is_owners(uint8_t kind) {
+  return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod;
+}
 
 bool ends_in_member(std::string_view name, std::string_view member) {
-  return name.size() > member.size() + 1 && name.ends_with(member) && name[name.size() - member.size() - 1] == '.';
+  return name.size() > member.size() + 1 && name.ends_with(member) &&
+         name[name.size() - member.size() - 1] == '.';
 }
 
 }  // namespace
@@ -47,26 +64,30 @@ bool ends_in_member(std::string_view name, std::string_view member) {
 // One attempt, without copies of what its batch or record holds.
 struct TaskQuery::View {
   TaskId task;
-  ActorId actor;                                 // nil: of no actor
+  ActorId actor;  // nil: of no actor
   JobId job;
   uint32_t attempt = 0;
   uint8_t kind = TaskEvent::kTask;
   std::string_view name, function;
   const char* state = "NIL";
-  std::string_view node_hex, worker_hex;         // "": not known
-  std::string_view parent;                       // binary
-  std::string_view resources;                    // serialized, of what has ended
+  std::string_view node_hex, worker_hex;  // "": not known
+  std::string_view parent;                // binary
+  std::string_view resources;             // serialized, of what has ended
   std::string_view call_site;
   int64_t pid = 0;
-  std::string_view error_type, error_message;    // "": none
+  std::string_view error_type, error_message;  // "": none
   int64_t created_ms = 0, start_ms = 0, end_ms = 0, at_us = 0;
   bool is_cpp = false, owner_failed = false;
   const proto::TaskRecord* record = nullptr;
 };
 
-TaskQuery::TaskQuery(TaskSelection selection) : selection_(std::move(selection)), resource_(*find_resource("tasks")) {
-  needs_events_ = selection_.filters.looks_at("task_id") || selection_.filters.looks_at("parent_task_id");
-  looks_at_place_ = selection_.filters.looks_at("node_id") || selection_.filters.looks_at("worker_id") || selection_.filters.looks_at("worker_pid");
+TaskQuery::TaskQuery(TaskSelection selection)
+    : selection_(std::move(selection)), resource_(*find_resource("tasks")) {
+  needs_events_ =
+      selection_.filters.looks_at("task_id") || selection_.filters.looks_at("parent_task_id");
+  looks_at_place_ = selection_.filters.looks_at("node_id") ||
+                    selection_.filters.looks_at("worker_id") ||
+                    selection_.filters.looks_at("worker_pid");
   auto wanted = [this](const char* column) -> std::optional<TaskId> {
     const std::string* text = selection_.filters.required(column);
     if (!text || !TaskId::is_valid(from_hex(*text))) return std::nullopt;
@@ -77,11 +98,14 @@ TaskQuery::TaskQuery(TaskSelection selection) : selection_(std::move(selection))
 }
 
 bool TaskQuery::may_match(const TaskDigest& digest) const {
-  return (!wanted_task_ || digest.may_have_task(*wanted_task_)) && (!wanted_parent_ || digest.may_have_child_of(*wanted_parent_));
+  return (!wanted_task_ || digest.may_have_task(*wanted_task_)) &&
+         (!wanted_parent_ || digest.may_have_child_of(*wanted_parent_));
 }
 
 bool TaskQuery::can_count(const TaskDigest& digest) const {
-  return !looks_at_place_ || std::none_of(digest.groups.begin(), digest.groups.end(), [](const TaskDigest::Group& group) { return is_owners(group.kind); });
+  return !looks_at_place_ ||
+         std::none_of(digest.groups.begin(), digest.groups.end(),
+                      [](const TaskDigest::Group& group) { return is_owners(group.kind); });
 }
 
 void TaskQuery::add_live(const proto::TaskRecord& record) {
@@ -91,7 +115,8 @@ void TaskQuery::add_live(const proto::TaskRecord& record) {
   if (added) return;
   // The process that has it knows what it does; where it came from, one of the two may not know.
   proto::TaskRecord& known = it->second;
-  std::string parent = known.parent_task_id().empty() ? record.parent_task_id() : known.parent_task_id();
+  std::string parent =
+      known.parent_task_id().empty() ? record.parent_task_id() : known.parent_task_id();
   int64_t created_us = known.created_us() ? known.created_us() : record.created_us();
   if (record.state() > known.state()) known = record;
   known.set_parent_task_id(parent);
@@ -100,8 +125,12 @@ void TaskQuery::add_live(const proto::TaskRecord& record) {
 
 void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
   for (const TaskEvent& event : batch.events) {
-    if (event.kind == TaskEvent::kSpan || event.name >= batch.strings.size() || event.function >= batch.strings.size() || event.error >= batch.strings.size()) continue;
-    if (event.parent >= batch.strings.size() || event.resources >= batch.strings.size() || event.call_site >= batch.strings.size()) continue;
+    if (event.kind == TaskEvent::kSpan || event.name >= batch.strings.size() ||
+        event.function >= batch.strings.size() || event.error >= batch.strings.size())
+      continue;
+    if (event.parent >= batch.strings.size() || event.resources >= batch.strings.size() ||
+        event.call_site >= batch.strings.size())
+      continue;
     View view;
     view.task = event.task;
     view.job = job_of(event.task);
@@ -117,7 +146,8 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
     view.owner_failed = is_owners(event.kind);
     view.is_cpp = batch.is_cpp;
     view.at_us = event.start_us;
-    view.end_ms = (event.start_us + event.deserialize_us + event.execute_us + event.store_us) / 1000;
+    view.end_ms =
+        (event.start_us + event.deserialize_us + event.execute_us + event.store_us) / 1000;
     Texts texts;
     if (view.owner_failed) {
       if (const auto process = unpack_event_process(batch.strings[event.owner])) {
@@ -197,7 +227,9 @@ TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& reco
 
 bool TaskQuery::live_matters() const {
   Texts texts;
-  return std::any_of(live_.begin(), live_.end(), [&](const auto& live) { return matches(view_of(live.first, live.second, &texts)); });
+  return std::any_of(live_.begin(), live_.end(), [&](const auto& live) {
+    return matches(view_of(live.first, live.second, &texts));
+  });
 }
 
 void TaskQuery::take_live() {
@@ -227,18 +259,21 @@ void TaskQuery::add_driver(const proto::JobInfo& job) {
 std::string TaskQuery::name_of(const View& view) const {
   std::string_view name = view.name;
   if (std::string_view type = type_of(view.kind); type == "NORMAL_TASK") {
-    if (ends_in_member(name, view.function)) name = view.function;               // without its module
+    if (ends_in_member(name, view.function)) name = view.function;  // without its module
   } else if (ends_in_member(view.function, name)) {
-    name = view.function;                                                        // with its class
+    name = view.function;  // with its class
   }
   if (view.kind != TaskEvent::kActorCreation) return std::string(name);
   auto actor = selection_.actor_names.find(view.actor);
-  return actor == selection_.actor_names.end() ? std::string(name) : actor->second + ":" + std::string(name);
+  return actor == selection_.actor_names.end() ? std::string(name)
+                                               : actor->second + ":" + std::string(name);
 }
 
 Field TaskQuery::field(const View& view, int column) const {
   const std::string& key = resource_.columns[column].name;
-  auto text = [](std::string_view value) { return value.empty() ? Field() : Field(std::string(value)); };
+  auto text = [](std::string_view value) {
+    return value.empty() ? Field() : Field(std::string(value));
+  };
   if (key == "task_id") return view.task.hex();
   if (key == "attempt_number") return int64_t{view.attempt};
   if (key == "name") return name_of(view);
@@ -253,7 +288,7 @@ Field TaskQuery::field(const View& view, int column) const {
   if (key == "worker_pid") return view.pid ? Field(view.pid) : Field();
   if (key == "error_type") return text(view.error_type);
   if (key == "language") return std::string(view.is_cpp ? "CPP" : "PYTHON");
-  return {};                                                                     // what no task of this release has
+  return {};  // what no task of this release has
 }
 
 Json TaskQuery::row_of(const View& view) const {
@@ -265,13 +300,16 @@ Json TaskQuery::row_of(const View& view) const {
     if (const auto* number = std::get_if<int64_t>(&value)) cell = *number;
   }
   Json events = Json::array();
-  if (view.created_ms) events.push_back({{"state", "PENDING_ARGS_AVAIL"}, {"created_ms", view.created_ms}});
+  if (view.created_ms)
+    events.push_back({{"state", "PENDING_ARGS_AVAIL"}, {"created_ms", view.created_ms}});
   if (view.start_ms) events.push_back({{"state", "RUNNING"}, {"created_ms", view.start_ms}});
   if (view.end_ms) events.push_back({{"state", view.state}, {"created_ms", view.end_ms}});
   row["events"] = events;
   if (view.created_ms) row["creation_time_ms"] = view.created_ms;
   if (!view.call_site.empty()) row["call_site"] = view.call_site;
-  if (proto::Resources asked; !view.resources.empty() && asked.ParseFromArray(view.resources.data(), static_cast<int>(view.resources.size()))) {
+  if (proto::Resources asked;
+      !view.resources.empty() &&
+      asked.ParseFromArray(view.resources.data(), static_cast<int>(view.resources.size()))) {
     row["required_resources"] = api_json::amounts_json(asked);
   }
   if (view.start_ms) row["start_time_ms"] = view.start_ms;
@@ -279,9 +317,11 @@ Json TaskQuery::row_of(const View& view) const {
   if ((view.start_ms || view.owner_failed) && view.pid && !view.worker_hex.empty()) {
     // Which lines are the task's, markers between them say (log_tail.h).
     const std::string pid = std::to_string(view.pid);
-    row["task_log_info"] = {{"stdout_file", worker_log_name(view.worker_hex, pid, false)}, {"stderr_file", worker_log_name(view.worker_hex, pid, true)}};
+    row["task_log_info"] = {{"stdout_file", worker_log_name(view.worker_hex, pid, false)},
+                            {"stderr_file", worker_log_name(view.worker_hex, pid, true)}};
   }
-  if (!view.error_type.empty()) row["error_message"] = shortened(view.error_message, kMaxErrorBytes);
+  if (!view.error_type.empty())
+    row["error_message"] = shortened(view.error_message, kMaxErrorBytes);
   if (view.record) {
     row["required_resources"] = api_json::amounts_json(view.record->resources());
     const std::string& env = view.record->runtime_env();
@@ -300,7 +340,8 @@ void TaskQuery::count(const View& view, int64_t tasks) {
   count.type = type_of(view.kind);
   count.states[view.state] += tasks;
   total_ += tasks;
-  if (selection_.by_kind) kinds_[{name_of(view), view.state, view.job.hex(), view.attempt > 0}] += tasks;
+  if (selection_.by_kind)
+    kinds_[{name_of(view), view.state, view.job.hex(), view.attempt > 0}] += tasks;
 }
 
 void TaskQuery::consider(const Key& key, const View& view, bool counted) {
@@ -310,19 +351,22 @@ void TaskQuery::consider(const Key& key, const View& view, bool counted) {
 }
 
 bool TaskQuery::wants_rows_from(int64_t before_us) const {
-  return selection_.limit > 0 && (static_cast<int64_t>(kept_.size()) < selection_.limit || by_time_.begin()->first <= before_us);
+  return selection_.limit > 0 && (static_cast<int64_t>(kept_.size()) < selection_.limit ||
+                                  by_time_.begin()->first <= before_us);
 }
 
 void TaskQuery::keep(const Key& key, const View& view) {
   if (selection_.limit <= 0) return;
   auto known = kept_.find(key);
   if (known != kept_.end()) {
-    // Told twice: by the process that ran it, and by its owner, who did not hear of it. The owner's word counts; where it ran, the other knows.
+    // Told twice: by the process that ran it, and by its owner, who did not hear of it. The owner's
+    // word counts; where it ran, the other knows.
     --total_;
     Kept& kept = known->second;
     Json other = row_of(view);
     if (view.owner_failed) std::swap(kept.row, other);
-    for (const char* column : {"node_id", "worker_id", "worker_pid", "start_time_ms", "parent_task_id", "creation_time_ms", "required_resources"}) {
+    for (const char* column : {"node_id", "worker_id", "worker_pid", "start_time_ms",
+                               "parent_task_id", "creation_time_ms", "required_resources"}) {
       if (kept.row[column].is_null()) kept.row[column] = other[column];
     }
     return;
@@ -353,7 +397,8 @@ std::map<TaskQuery::Kind, int64_t> TaskQuery::kinds() {
 std::set<ActorId> TaskQuery::busy_actors() const {
   std::set<ActorId> busy;
   for (const auto& [key, record] : live_) {
-    if (record.state() == proto::TaskRecord::RUNNING && record.kind() == TaskEvent::kActorMethod) busy.insert(actor_of(key.first));
+    if (record.state() == proto::TaskRecord::RUNNING && record.kind() == TaskEvent::kActorMethod)
+      busy.insert(actor_of(key.first));
   }
   return busy;
 }
@@ -361,7 +406,9 @@ std::set<ActorId> TaskQuery::busy_actors() const {
 Json TaskQuery::summary() {
   take_live();
   Json summary = Json::object();
-  for (const auto& [name, count] : counts_) summary[name] = {{"func_or_class_name", name}, {"type", count.type}, {"state_counts", count.states}};
+  for (const auto& [name, count] : counts_)
+    summary[name] = {
+        {"func_or_class_name", name}, {"type", count.type}, {"state_counts", count.states}};
   return totals(std::move(summary), "func_name");
 }
 
@@ -369,14 +416,19 @@ Json TaskQuery::lineage() {
   Result found = rows();
   Json summary = totals(lineage_of(found.rows), "lineage");
   if (const auto shown = static_cast<int64_t>(found.rows.size()); shown < found.total) {
-    summary["warnings"] = {fmt::format("the newest {} of {} tasks are shown by lineage; the totals count all", shown, found.total)};
+    summary["warnings"] = {
+        fmt::format("the newest {} of {} tasks are shown by lineage; the totals count all", shown,
+                    found.total)};
   }
   return summary;
 }
 
 Json TaskQuery::totals(Json summary, const char* by) {
-  return {{"summary", std::move(summary)}, {"total_tasks", types_["NORMAL_TASK"]}, {"total_actor_tasks", types_["ACTOR_TASK"]},
-          {"total_actor_scheduled", types_["ACTOR_CREATION_TASK"]}, {"summary_by", by}};
+  return {{"summary", std::move(summary)},
+          {"total_tasks", types_["NORMAL_TASK"]},
+          {"total_actor_tasks", types_["ACTOR_TASK"]},
+          {"total_actor_scheduled", types_["ACTOR_CREATION_TASK"]},
+          {"summary_by", by}};
 }
 
 }  // namespace rt::state

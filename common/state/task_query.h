@@ -1,9 +1,12 @@
-// Chooses tasks: one pass over what processes have to do and the history of what has ended, with filters and limit applied while reading.
+// Chooses tasks: one pass over what processes have to do and the history of what has ended, with
+// filters and limit applied while reading.
 //
-// Feed it all add_live() first, then the history batch by batch: what ended meanwhile replaces the live task. Of the tasks that match, the newest
-// `limit` are kept (attempts count apiece), so memory is bounded by the limit and by what lives. Rows are sorted by task id.
+// Feed it all add_live() first, then the history batch by batch: what ended meanwhile replaces the
+// live task. Of the tasks that match, the newest `limit` are kept (attempts count apiece), so
+// memory is bounded by the limit and by what lives. Rows are sorted by task id.
 //
-// A batch is given whole (add_history), or counted by its digest first (count) and read for rows later, if at all (take_rows).
+// A batch is given whole (add_history), or counted by its digest first (count) and read for rows
+// later, if at all (take_rows).
 #pragma once
 
 #include <map>
@@ -24,8 +27,9 @@ namespace rt::state {
 struct TaskSelection {
   Filters filters;
   int64_t limit = 100;
-  bool by_kind = false;                                   // kinds() is wanted
-  std::unordered_map<ActorId, std::string> actor_names;   // of named actors: their creation is listed as "name:Class.__init__"
+  bool by_kind = false;  // kinds() is wanted
+  std::unordered_map<ActorId, std::string>
+      actor_names;  // of named actors: their creation is listed as "name:Class.__init__"
 };
 
 class TaskQuery {
@@ -43,7 +47,8 @@ class TaskQuery {
   // They name one task, or one parent: few batches can have what is looked for.
   bool is_narrow() const { return wanted_task_ || wanted_parent_; }
   bool may_match(const TaskDigest& digest) const;
-  // False: they look at where a task was, and of those that only their owner saw fail the digest does not know.
+  // False: they look at where a task was, and of those that only their owner saw fail the digest
+  // does not know.
   bool can_count(const TaskDigest& digest) const;
   // A live task is among what is chosen: one that has ended meanwhile must be found in the history.
   bool live_matters() const;
@@ -55,7 +60,7 @@ class TaskQuery {
 
   struct Result {
     std::vector<Json> rows;
-    int64_t total = 0;               // tasks that match, also those beyond the limit
+    int64_t total = 0;  // tasks that match, also those beyond the limit
   };
   Result rows();
   // Of what is chosen, the newest `limit`: {"summary": [...] (lineage.h), "total_tasks", ...}.
@@ -69,18 +74,19 @@ class TaskQuery {
   std::map<Kind, int64_t> kinds();
   // Actors that run a method, as far as add_live() told. Before anything that takes what lives.
   std::set<ActorId> busy_actors() const;
-  // {"summary": {name: {func_or_class_name, type, state_counts}}, "total_tasks", ...} over all that match.
+  // {"summary": {name: {func_or_class_name, type, state_counts}}, "total_tasks", ...} over all that
+  // match.
   Json summary();
 
  private:
-  using Key = std::pair<TaskId, uint32_t>;     // an attempt
+  using Key = std::pair<TaskId, uint32_t>;  // an attempt
   struct View;
   struct Kept {
     Json row;
     int64_t at_us = 0;
   };
   struct Texts {
-    std::string node, worker;                  // what a View of a live task points into
+    std::string node, worker;  // what a View of a live task points into
   };
   static View view_of(const Key& key, const proto::TaskRecord& record, Texts* texts);
   void read(const TaskEventBatchData& batch, bool counted);

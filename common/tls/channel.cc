@@ -14,7 +14,8 @@ namespace {
 
 class TlsChannel final : public net::Channel {
  public:
-  TlsChannel(Fd fd, std::unique_ptr<Session> session) : net::Channel(std::move(fd)), session_(std::move(session)) {}
+  TlsChannel(Fd fd, std::unique_ptr<Session> session)
+      : net::Channel(std::move(fd)), session_(std::move(session)) {}
   ~TlsChannel() override {
     session_->say_end();
     (void)send_records(0);
@@ -26,10 +27,12 @@ class TlsChannel final : public net::Channel {
       Result<bool> done = session_->shake_hands();
       bool sent = send_records(timeout_ms);
       if (!done) return done.error();
-      if (!sent) return make_error(Code::kUnavailable, "the other side left during the TLS handshake");
+      if (!sent)
+        return make_error(Code::kUnavailable, "the other side left during the TLS handshake");
       if (*done) return {};
       int64_t left_ms = (deadline_us - steady_now_us()) / 1000;
-      if (left_ms <= 0 || receive(left_ms) <= 0) return make_error(Code::kTimeout, "the TLS handshake was not finished in time");
+      if (left_ms <= 0 || receive(left_ms) <= 0)
+        return make_error(Code::kTimeout, "the TLS handshake was not finished in time");
     }
   }
 
@@ -79,7 +82,8 @@ class TlsChannel final : public net::Channel {
     std::string records;
     session_->take_all(&records);
     for (size_t sent = 0; sent < records.size();) {
-      ssize_t n = net::Channel::write_some(records.data() + sent, records.size() - sent, timeout_ms);
+      ssize_t n =
+          net::Channel::write_some(records.data() + sent, records.size() - sent, timeout_ms);
       if (n < 0) return false;
       sent += static_cast<size_t>(n);
     }
@@ -87,7 +91,7 @@ class TlsChannel final : public net::Channel {
   }
 
   std::unique_ptr<Session> session_;
-  std::string ahead_;        // read already, by who only wanted to know
+  std::string ahead_;  // read already, by who only wanted to know
 };
 
 }  // namespace
@@ -95,8 +99,10 @@ class TlsChannel final : public net::Channel {
 Result<std::unique_ptr<net::Channel>> accept_channel(Fd& fd, const Tls& tls, int64_t timeout_ms) {
   uint8_t first = 0;
   net::Channel look(Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)));
-  if (!look.wait_readable(timeout_ms) || ::recv(fd.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1) return make_error(Code::kUnavailable, "the other side said nothing");
-  if (!Session::is_record(first)) return make_error(Code::kProtocol, "the other side does not speak TLS");
+  if (!look.wait_readable(timeout_ms) || ::recv(fd.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+    return make_error(Code::kUnavailable, "the other side said nothing");
+  if (!Session::is_record(first))
+    return make_error(Code::kProtocol, "the other side does not speak TLS");
   auto channel = std::make_unique<TlsChannel>(std::move(fd), tls.begin(RAY_TLS_OPEN_SERVER));
   if (Status shaken = channel->shake_hands(timeout_ms); !shaken) {
     fd = channel->release();

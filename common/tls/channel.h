@@ -10,7 +10,8 @@
 
 namespace rt::tls {
 
-// Does the handshake. `fd` is non-blocking and stays the caller's when it returns an error; kProtocol: the other side speaks plain text, and none of it was read.
+// Does the handshake. `fd` is non-blocking and stays the caller's when it returns an error;
+// kProtocol: the other side speaks plain text, and none of it was read.
 Result<std::unique_ptr<net::Channel>> accept_channel(Fd& fd, const Tls& tls, int64_t timeout_ms);
 
 }  // namespace rt::tls

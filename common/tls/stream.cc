@@ -8,18 +8,25 @@ namespace rt::tls {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr size_t kPieceBytes = 256 << 10;      // encrypted at a time; large pieces are handed on without another copy
+constexpr size_t kPieceBytes =
+    256 << 10;  // encrypted at a time; large pieces are handed on without another copy
 
-// Shared between the handle its user owns and callbacks under way, so that a handler may destroy its stream in the middle of one.
+// Shared between the handle its user owns and callbacks under way, so that a handler may destroy
+// its stream in the middle of one.
 class Core final : public net::StreamHandler, public std::enable_shared_from_this<Core> {
  public:
-  Core(net::Loop& loop, std::unique_ptr<net::Stream> socket, std::unique_ptr<Session> session, PlainText plain)
-      : loop_(loop), socket_(std::move(socket)), session_(std::move(session)), plain_(std::move(plain)), received_(kReadBytes, '\0') {}
+  Core(net::Loop& loop, std::unique_ptr<net::Stream> socket, std::unique_ptr<Session> session,
+       PlainText plain)
+      : loop_(loop),
+        socket_(std::move(socket)),
+        session_(std::move(session)),
+        plain_(std::move(plain)),
+        received_(kReadBytes, '\0') {}
 
   void start(net::StreamHandler* handler) {
     handler_ = handler;
     socket_->start(this);
-    shake_hands();                 // a client speaks first
+    shake_hands();  // a client speaks first
   }
 
   std::string& out() {
@@ -68,7 +75,9 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
   net::Stream& socket() { return *socket_; }
 
   // net::StreamHandler, of the socket
-  MutableBytes read_buffer() override { return {reinterpret_cast<uint8_t*>(received_.data()), received_.size()}; }
+  MutableBytes read_buffer() override {
+    return {reinterpret_cast<uint8_t*>(received_.data()), received_.size()};
+  }
 
   void on_read(size_t n) override {
     auto self = shared_from_this();
@@ -85,14 +94,15 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
 
   void on_closed(const Error& why) override {
     auto self = shared_from_this();
-    fail(ready_ || passes_plain_ ? why : make_error(why.code, why.message + " during the TLS handshake"));
+    fail(ready_ || passes_plain_ ? why
+                                 : make_error(why.code, why.message + " during the TLS handshake"));
   }
 
   void on_drained() override { note_drained(); }
 
  private:
   struct Piece {
-    std::string copied;       // or
+    std::string copied;  // or
     Bytes referenced;
     Keepalive keepalive;
     Bytes bytes() const { return copied.empty() ? referenced : as_bytes(copied); }
@@ -101,7 +111,7 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
   // False: not done, or failed.
   bool shake_hands() {
     Result<bool> done = session_->shake_hands();
-    send_records();            // of a failure too: the alert tells the other side
+    send_records();  // of a failure too: the alert tells the other side
     socket_->flush();
     if (!done) {
       fail(done.error());
@@ -193,12 +203,12 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
   std::unique_ptr<Session> session_;
   const PlainText plain_;
   net::StreamHandler* handler_ = nullptr;
-  std::string received_;             // ciphertext
-  std::deque<Piece> waiting_;        // before the tail: plain text
-  size_t waiting_bytes_ = 0;         // of waiting_
+  std::string received_;       // ciphertext
+  std::deque<Piece> waiting_;  // before the tail: plain text
+  size_t waiting_bytes_ = 0;   // of waiting_
   std::string tail_;
   bool open_ = true, begun_ = false, ready_ = false, passes_plain_ = false;
-  bool dirty_ = false;               // a flush is on its way
+  bool dirty_ = false;  // a flush is on its way
   bool congested_ = false;
 };
 
@@ -209,7 +219,9 @@ class Handle final : public net::Stream {
 
   void start(net::StreamHandler* handler) override { core_->start(handler); }
   void write(Bytes copied) override { core_->out().append(as_view(copied)); }
-  void write_ref(Bytes referenced, Keepalive keepalive) override { core_->write_ref(referenced, std::move(keepalive)); }
+  void write_ref(Bytes referenced, Keepalive keepalive) override {
+    core_->write_ref(referenced, std::move(keepalive));
+  }
   std::string& out() override { return core_->out(); }
   void flush() override { core_->flush(); }
   size_t queued_bytes() const override { return core_->queued_bytes(); }
@@ -224,8 +236,10 @@ class Handle final : public net::Stream {
 
 }  // namespace
 
-std::unique_ptr<net::Stream> make_stream(net::Loop& loop, std::unique_ptr<net::Stream> socket, std::unique_ptr<Session> session, PlainText plain) {
-  return std::make_unique<Handle>(std::make_shared<Core>(loop, std::move(socket), std::move(session), std::move(plain)));
+std::unique_ptr<net::Stream> make_stream(net::Loop& loop, std::unique_ptr<net::Stream> socket,
+                                         std::unique_ptr<Session> session, PlainText plain) {
+  return std::make_unique<Handle>(
+      std::make_shared<Core>(loop, std::move(socket), std::move(session), std::move(plain)));
 }
 
 }  // namespace rt::tls

@@ -18,7 +18,12 @@ constexpr size_t kErrorBytes = 512;
 
 Result<const ray_tls_api*> load() {
   Result<void*> entry = load_module("libray_tls.so", "ray_tls");
-  if (!entry) return make_error(Code::kUnsupported, fmt::format("no TLS: {} (it comes with this software and needs OpenSSL: apt install libssl3)", entry.error().message));
+  if (!entry)
+    return make_error(
+        Code::kUnsupported,
+        fmt::format(
+            "no TLS: {} (it comes with this software and needs OpenSSL: apt install libssl3)",
+            entry.error().message));
   const ray_tls_api* api = reinterpret_cast<decltype(&ray_tls)>(*entry)();
   if (api && api->version == RAY_TLS_VERSION) return api;
   return make_error(Code::kUnsupported, "no TLS: libray_tls.so is of another release");
@@ -26,12 +31,19 @@ Result<const ray_tls_api*> load() {
 
 Result<std::shared_ptr<const Tls>> from_environment() {
   std::string use = environment(kUse);
-  if (use.empty() || use == "0" || use == "false" || use == "False") return std::shared_ptr<const Tls>();
-  if (!of_environment()) return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes 1 or 0", kUse, use));
+  if (use.empty() || use == "0" || use == "false" || use == "False")
+    return std::shared_ptr<const Tls>();
+  if (!of_environment())
+    return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes 1 or 0", kUse, use));
   Files files;
-  for (auto [name, file] : {std::pair{kCertificate, &files.certificate}, {kKey, &files.key}, {kAuthorities, &files.authorities}}) {
+  for (auto [name, file] : {std::pair{kCertificate, &files.certificate},
+                            {kKey, &files.key},
+                            {kAuthorities, &files.authorities}}) {
     *file = environment(name);
-    if (file->empty()) return make_error(Code::kInvalid, fmt::format("{} is set but {} is not: it names a PEM file (docs/tls.md)", kUse, name));
+    if (file->empty())
+      return make_error(
+          Code::kInvalid,
+          fmt::format("{} is set but {} is not: it names a PEM file (docs/tls.md)", kUse, name));
   }
   return Tls::open(files);
 }
@@ -46,7 +58,8 @@ Status Session::received(Bytes ciphertext) {
 Result<bool> Session::shake_hands() {
   char error[kErrorBytes] = "";
   int done = api_.shake_hands(self_, error, sizeof error);
-  if (done == RAY_TLS_FAILED) return make_error(Code::kUnauthenticated, std::string("the TLS handshake failed: ") + error);
+  if (done == RAY_TLS_FAILED)
+    return make_error(Code::kUnauthenticated, std::string("the TLS handshake failed: ") + error);
   return done == 1;
 }
 
@@ -54,7 +67,8 @@ Result<size_t> Session::read(MutableBytes plain) {
   char error[kErrorBytes] = "";
   long n = api_.read(self_, plain.data(), plain.size(), error, sizeof error);
   if (n >= 0) return static_cast<size_t>(n);
-  if (n == RAY_TLS_ENDED) return make_error(Code::kUnavailable, "the other side closed the connection");
+  if (n == RAY_TLS_ENDED)
+    return make_error(Code::kUnavailable, "the other side closed the connection");
   return make_error(Code::kUnauthenticated, std::string("TLS: ") + error);
 }
 
@@ -75,7 +89,8 @@ Result<std::shared_ptr<const Tls>> Tls::open(const Files& files) {
   static const Result<const ray_tls_api*> api = load();
   if (!api) return api.error();
   char error[kErrorBytes] = "";
-  void* self = (*api)->open(files.certificate.c_str(), files.key.c_str(), files.authorities.c_str(), error, sizeof error);
+  void* self = (*api)->open(files.certificate.c_str(), files.key.c_str(), files.authorities.c_str(),
+                            error, sizeof error);
   if (!self) return make_error(Code::kInvalid, fmt::format("TLS: {}", error));
   return std::shared_ptr<const Tls>(new Tls(**api, self));
 }
@@ -83,7 +98,8 @@ Result<std::shared_ptr<const Tls>> Tls::open(const Files& files) {
 Tls::~Tls() { api_.close(self_); }
 
 const Result<std::shared_ptr<const Tls>>& Tls::of_process() {
-  static const auto& tls = *new Result<std::shared_ptr<const Tls>>(from_environment());   // never destroyed: threads that end late use it
+  static const auto& tls = *new Result<std::shared_ptr<const Tls>>(
+      from_environment());  // never destroyed: threads that end late use it
   return tls;
 }
 

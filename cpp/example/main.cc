@@ -1,4 +1,5 @@
-// A tour of the C++ API. `example` starts a cluster of its own, or joins the one of RAY_ADDRESS or --ray_address=HOST:PORT.
+// A tour of the C++ API. `example` starts a cluster of its own, or joins the one of RAY_ADDRESS or
+// --ray_address=HOST:PORT.
 #include <ray/api.h>
 
 #include <iostream>
@@ -11,13 +12,14 @@ void Tasks() {
   std::vector<ray::ObjectRef<int>> refs;
   for (int i = 1; i <= 5; ++i) refs.push_back(ray::Task(Square).Remote(i));
   std::cout << "squares:";
-  for (const auto &value : ray::Get(refs)) std::cout << ' ' << *value;
+  for (const auto& value : ray::Get(refs)) std::cout << ' ' << *value;
   std::cout << std::endl;
 
   // A reference stands for its value, wherever that is.
   auto order = ray::Put(Order{7, "Ada", {19.5, 0.5, 22}});
   std::cout << "total of order 7: " << *ray::Task(Total).Remote(order).Get() << std::endl;
-  std::cout << "sum of squares to 10: " << *ray::Task(SumOfSquares).SetName("sum").Remote(10).Get() << std::endl;
+  std::cout << "sum of squares to 10: " << *ray::Task(SumOfSquares).SetName("sum").Remote(10).Get()
+            << std::endl;
   std::cout << *ray::Task(Greet).SetResource("CPU", 1).Remote("cluster").Get() << std::endl;
 }
 
@@ -25,7 +27,8 @@ void Waiting() {
   std::vector<ray::ObjectRef<int>> refs;
   for (int i = 0; i < 8; ++i) refs.push_back(ray::Task(Square).Remote(i));
   auto result = ray::Wait(refs, 8, 30000);
-  std::cout << "ready: " << result.ready.size() << ", not ready: " << result.unready.size() << std::endl;
+  std::cout << "ready: " << result.ready.size() << ", not ready: " << result.unready.size()
+            << std::endl;
 }
 
 void Actors() {
@@ -38,7 +41,7 @@ void Actors() {
   ledger.Kill();
   try {
     ledger.Task(&Ledger::Balance).Remote("Ada").Get();
-  } catch (const ray::internal::RayActorException &) {
+  } catch (const ray::internal::RayActorException&) {
     std::cout << "the ledger is closed" << std::endl;
   }
 }
@@ -46,14 +49,14 @@ void Actors() {
 void Errors() {
   try {
     ray::Task(Divide).Remote(1, 0).Get();
-  } catch (const ray::internal::RayTaskException &error) {
+  } catch (const ray::internal::RayTaskException& error) {
     std::cout << "error: " << error.what() << std::endl;
   }
 }
 
 }  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   ray::RayConfig config;
   ray::Init(config, argc, argv);
   Tasks();

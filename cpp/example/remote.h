@@ -15,19 +15,19 @@ struct Order {
 };
 
 int Square(int x);
-double Total(const Order &order);
+double Total(const Order& order);
 // Calls tasks itself.
 int64_t SumOfSquares(int n);
 int Divide(int a, int b);
-std::string Greet(const std::string &name);
+std::string Greet(const std::string& name);
 
 // Sums per customer.
 class Ledger {
  public:
-  static Ledger *Create(double start);
+  static Ledger* Create(double start);
 
-  double Book(const std::string &customer, double amount);
-  double Balance(const std::string &customer) const;
+  double Book(const std::string& customer, double amount);
+  double Balance(const std::string& customer) const;
 
  private:
   explicit Ledger(double start) : start_(start) {}
@@ -37,4 +37,4 @@ class Ledger {
 };
 
 // Uses an actor by its handle.
-double BookOrder(ray::ActorHandle<Ledger> ledger, const Order &order);
+double BookOrder(ray::ActorHandle<Ledger> ledger, const Order& order);

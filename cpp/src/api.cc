@@ -20,7 +20,8 @@ void init(const RayConfig& config, int argc, char** argv) {
   std::lock_guard lock(g_init_mutex);
   if (g_runtime.load()) return;
   InitOptions options = init_options(config, argc, argv);
-  g_runtime = (options.local_mode ? make_local_runtime(options) : make_cluster_runtime(options)).release();
+  g_runtime =
+      (options.local_mode ? make_local_runtime(options) : make_cluster_runtime(options)).release();
   static bool registered = std::atexit([] { clear_runtime(); }) == 0;
   (void)registered;
 }
@@ -61,7 +62,8 @@ std::string GetNamespace() { return internal::CurrentRuntime().Namespace(); }
 bool WasCurrentActorRestarted() { return internal::CurrentRuntime().WasCurrentActorRestarted(); }
 
 void ExitActor() {
-  if (!internal::CurrentRuntime().InActor()) throw std::logic_error("ray::ExitActor() was called outside of an actor.");
+  if (!internal::CurrentRuntime().InActor())
+    throw std::logic_error("ray::ExitActor() was called outside of an actor.");
   throw internal::RayIntentionalSystemExitException("the actor called ray::ExitActor()");
 }
 

@@ -17,19 +17,21 @@ using rt::as_bytes;
 namespace w = rt::worker;
 namespace proto = rt::proto;
 
-constexpr int kTaskRetries = 1;                   // when the worker dies
+constexpr int kTaskRetries = 1;  // when the worker dies
 constexpr int64_t kStopGraceUs = 5'000'000;
 
 class ClusterObject final : public ObjectRecord {
  public:
-  ClusterObject(w::Ref ref, const Runtime* runtime) : ObjectRecord(ref.id().binary()), ref(std::move(ref)), runtime(runtime) {}
+  ClusterObject(w::Ref ref, const Runtime* runtime)
+      : ObjectRecord(ref.id().binary()), ref(std::move(ref)), runtime(runtime) {}
   const w::Ref ref;
-  const Runtime* const runtime;                   // compared only: it may be gone
+  const Runtime* const runtime;  // compared only: it may be gone
 };
 
 class ClusterActor final : public ActorRecord {
  public:
-  ClusterActor(w::Actor actor, const Runtime* runtime) : ActorRecord(actor.id.binary()), actor(std::move(actor)), runtime(runtime) {}
+  ClusterActor(w::Actor actor, const Runtime* runtime)
+      : ActorRecord(actor.id.binary()), actor(std::move(actor)), runtime(runtime) {}
   const w::Actor actor;
   const Runtime* const runtime;
 };
@@ -37,7 +39,10 @@ class ClusterActor final : public ActorRecord {
 // A call of this process in the timeline, where it profiles (RAY_PROFILING).
 class Span {
  public:
-  Span(w::Worker& worker, const char* type) : worker_(worker.profiles() ? &worker : nullptr), type_(type), start_us_(worker_ ? rt::wall_now_us() : 0) {}
+  Span(w::Worker& worker, const char* type)
+      : worker_(worker.profiles() ? &worker : nullptr),
+        type_(type),
+        start_us_(worker_ ? rt::wall_now_us() : 0) {}
   Span(const Span&) = delete;
   ~Span() {
     if (worker_) worker_->record_span(type_, start_us_, rt::wall_now_us(), "");
@@ -49,9 +54,13 @@ class Span {
   const int64_t start_us_;
 };
 
-[[noreturn]] void throw_stale() { throw RayException("A reference from before ray::Shutdown() was used."); }
+[[noreturn]] void throw_stale() {
+  throw RayException("A reference from before ray::Shutdown() was used.");
+}
 
-int64_t deadline_of(int timeout_ms) { return timeout_ms < 0 ? -1 : rt::steady_now_us() + int64_t{timeout_ms} * 1000; }
+int64_t deadline_of(int timeout_ms) {
+  return timeout_ms < 0 ? -1 : rt::steady_now_us() + int64_t{timeout_ms} * 1000;
+}
 
 w::ValueParts parts_of(const EncodedValue& value, const std::vector<w::Ref>& contained) {
   w::ValueParts parts;
@@ -68,7 +77,8 @@ void fill_resources(const std::unordered_map<std::string, double>& amounts, prot
 }
 
 // Neither definition nor key: its worker imports the module.
-void name_python_function(const std::string& text, const CallOptions& options, proto::FunctionDescriptor& function) {
+void name_python_function(const std::string& text, const CallOptions& options,
+                          proto::FunctionDescriptor& function) {
   function.set_language(proto::LANGUAGE_PYTHON);
   function.set_module(options.module);
   function.set_name(text);
@@ -87,7 +97,8 @@ void name_function(const std::string& text, bool method, proto::FunctionDescript
   function.set_key(key.digest, sizeof key.digest);
 }
 
-void fill_template(const std::string& text, bool method, const CallOptions& options, proto::TaskTemplate* out) {
+void fill_template(const std::string& text, bool method, const CallOptions& options,
+                   proto::TaskTemplate* out) {
   proto::FunctionDescriptor& function = *out->mutable_function();
   if (options.python) {
     name_python_function(text, options, function);
@@ -114,8 +125,12 @@ StoredValue stored_value(const w::Value& value, std::shared_ptr<const void> keep
     case w::ValueKind::kRaw: out.format = ValueFormat::kRaw; break;
     case w::ValueKind::kMsgpack: out.format = ValueFormat::kMsgpack; break;
     case w::ValueKind::kPickle: {
-      if (!value.buffers.empty()) throw RayException("The value was stored by Python and holds arrays or other buffers, which C++ cannot read: pass bytes.");
-      auto packed = std::make_shared<const std::string>(msgpack_of_pickle(rt::as_view(value.inband)));
+      if (!value.buffers.empty())
+        throw RayException(
+            "The value was stored by Python and holds arrays or other buffers, which C++ cannot "
+            "read: pass bytes.");
+      auto packed =
+          std::make_shared<const std::string>(msgpack_of_pickle(rt::as_view(value.inband)));
       out.data = packed->data();
       out.size = packed->size();
       out.keepalive = std::move(packed);
@@ -133,7 +148,7 @@ class ClusterRuntime::PackedArgs {
     contained_.reserve(args.size());
     values_.reserve(args.size() + 1);
     args_.reserve(args.size() + 1);
-    if (python) {   // the first argument says so (python/binding/call.h)
+    if (python) {  // the first argument says so (python/binding/call.h)
       values_.emplace_back().kind = w::ValueKind::kMsgpack;
       args_.push_back({.value = &values_.back(), .ref = nullptr});
     }
@@ -157,7 +172,8 @@ class ClusterRuntime::PackedArgs {
   std::vector<w::Arg> args_;
 };
 
-ClusterRuntime::ClusterRuntime(std::unique_ptr<w::Worker> worker, Options options) : worker_(std::move(worker)), options_(std::move(options)) {}
+ClusterRuntime::ClusterRuntime(std::unique_ptr<w::Worker> worker, Options options)
+    : worker_(std::move(worker)), options_(std::move(options)) {}
 
 ClusterRuntime::~ClusterRuntime() {
   if (options_.prints_output) settle_worker_output(*worker_);
@@ -184,7 +200,9 @@ const w::Actor& ClusterRuntime::actor_of(const ActorPtr& actor) const {
   return known->actor;
 }
 
-ObjectPtr ClusterRuntime::object_of(w::Ref ref) const { return std::make_shared<const ClusterObject>(std::move(ref), this); }
+ObjectPtr ClusterRuntime::object_of(w::Ref ref) const {
+  return std::make_shared<const ClusterObject>(std::move(ref), this);
+}
 
 std::vector<w::Ref> ClusterRuntime::refs_of(const std::vector<ObjectPtr>& objects) const {
   std::vector<w::Ref> refs;
@@ -209,7 +227,8 @@ ObjectPtr ClusterRuntime::Put(EncodedValue value) {
   return object_of(std::move(*ref));
 }
 
-std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objects, int timeout_ms) {
+std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objects,
+                                             int timeout_ms) {
   const Span span(*worker_, "ray.get");
   std::vector<w::Ref> refs = refs_of(objects);
   int64_t deadline = deadline_of(timeout_ms);
@@ -218,9 +237,12 @@ std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objec
     waited = worker_->wait_all(refs, deadline);
   } while (waited == w::Waited::kInterrupted);
   if (waited == w::Waited::kTimeout)
-    throw RayTimeoutException(fmt::format("Get timed out: not all of the {} objects are ready after {} ms.", refs.size(), timeout_ms));
+    throw RayTimeoutException(
+        fmt::format("Get timed out: not all of the {} objects are ready after {} ms.", refs.size(),
+                    timeout_ms));
   worker_->errors_seen(refs);
-  if (waited == w::Waited::kFailed) refs = {refs[w::Worker::first_failed(refs)]};   // its error is thrown below
+  if (waited == w::Waited::kFailed)
+    refs = {refs[w::Worker::first_failed(refs)]};  // its error is thrown below
   std::vector<StoredValue> values;
   values.reserve(refs.size());
   for (const w::Ref& ref : refs) {
@@ -232,26 +254,32 @@ std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objec
   return values;
 }
 
-std::vector<bool> ClusterRuntime::Wait(const std::vector<ObjectPtr>& objects, int num_objects, int timeout_ms) {
+std::vector<bool> ClusterRuntime::Wait(const std::vector<ObjectPtr>& objects, int num_objects,
+                                       int timeout_ms) {
   if (num_objects < 0 || num_objects > static_cast<int>(objects.size()))
-    throw RayException(fmt::format("Wait: num_objects is {}, but there are {} objects.", num_objects, objects.size()));
+    throw RayException(fmt::format("Wait: num_objects is {}, but there are {} objects.",
+                                   num_objects, objects.size()));
   const Span span(*worker_, "ray.wait");
   std::vector<w::Ref> refs = refs_of(objects);
   std::vector<bool> ready;
   int64_t deadline = deadline_of(timeout_ms);
-  while (worker_->wait_some(refs, static_cast<size_t>(num_objects), deadline, true, &ready) == w::Waited::kInterrupted) {
-  }
+  while (worker_->wait_some(refs, static_cast<size_t>(num_objects), deadline, true, &ready) ==
+         w::Waited::kInterrupted) {}
   worker_->errors_seen(refs);
   return ready;
 }
 
 ObjectPtr ClusterRuntime::FindObject(const std::string& id) {
   w::Ref ref = rt::ObjectId::is_valid(id) ? worker_->find(rt::ObjectId::from_binary(id)) : w::Ref();
-  if (!ref) throw RayException(fmt::format("Object {} is not known to this process: pass the ObjectRef itself from where it is.", rt::to_hex(id)));
+  if (!ref)
+    throw RayException(fmt::format(
+        "Object {} is not known to this process: pass the ObjectRef itself from where it is.",
+        rt::to_hex(id)));
   return object_of(std::move(ref));
 }
 
-const w::Template* ClusterRuntime::template_for(const std::string& text, bool method, const CallOptions& options) {
+const w::Template* ClusterRuntime::template_for(const std::string& text, bool method,
+                                                const CallOptions& options) {
   std::string key = text;
   key += method ? '&' : ' ';
   if (options.python) key += options.module + '\n';
@@ -259,7 +287,9 @@ const w::Template* ClusterRuntime::template_for(const std::string& text, bool me
   key += std::to_string(options.line);
   key += options.name;
   if (!options.resources.empty()) {
-    for (const auto& [name, amount] : std::map<std::string, double>(options.resources.begin(), options.resources.end())) key += fmt::format("|{}={}", name, amount);
+    for (const auto& [name, amount] :
+         std::map<std::string, double>(options.resources.begin(), options.resources.end()))
+      key += fmt::format("|{}={}", name, amount);
   }
   std::lock_guard lock(mutex_);
   const w::Template*& known = templates_[key];
@@ -271,17 +301,22 @@ const w::Template* ClusterRuntime::template_for(const std::string& text, bool me
   return known;
 }
 
-ObjectPtr ClusterRuntime::CallFunction(const std::string& function, const CallOptions& options, std::vector<CallArg> args) {
+ObjectPtr ClusterRuntime::CallFunction(const std::string& function, const CallOptions& options,
+                                       std::vector<CallArg> args) {
   const Span span(*worker_, "submit_task");
   PackedArgs packed(*this, args, options.python);
   std::vector<w::Ref> returns;
-  if (auto done = worker_->submit(template_for(function, false, options), packed.get(), &returns); !done) throw_error(done.error());
+  if (auto done = worker_->submit(template_for(function, false, options), packed.get(), &returns);
+      !done)
+    throw_error(done.error());
   return object_of(std::move(returns.at(0)));
 }
 
-ActorPtr ClusterRuntime::CreateActor(const std::string& factory, const ActorOptions& options, std::vector<CallArg> args) {
+ActorPtr ClusterRuntime::CreateActor(const std::string& factory, const ActorOptions& options,
+                                     std::vector<CallArg> args) {
   if (options.max_concurrency < 1) throw RayException("SetMaxConcurrency needs 1 or more.");
-  if (options.max_restarts < -1) throw RayException("SetMaxRestarts needs 0 or more, or -1 for no limit.");
+  if (options.max_restarts < -1)
+    throw RayException("SetMaxRestarts needs 0 or more, or -1 for no limit.");
   w::ActorOptions actor;
   proto::ActorSpec& spec = actor.spec;
   CallOptions creation = options.call;
@@ -306,17 +341,20 @@ ActorPtr ClusterRuntime::CreateActor(const std::string& factory, const ActorOpti
   return std::make_shared<const ClusterActor>(std::move(*made), this);
 }
 
-ObjectPtr ClusterRuntime::CallMethod(const ActorPtr& actor, const std::string& method, const CallOptions& options, std::vector<CallArg> args) {
+ObjectPtr ClusterRuntime::CallMethod(const ActorPtr& actor, const std::string& method,
+                                     const CallOptions& options, std::vector<CallArg> args) {
   const Span span(*worker_, "submit_task");
   PackedArgs packed(*this, args, options.python);
   std::vector<w::Ref> returns;
-  auto done = worker_->submit_method(actor_of(actor).id, template_for(method, true, options), {}, packed.get(), &returns);
+  auto done = worker_->submit_method(actor_of(actor).id, template_for(method, true, options), {},
+                                     packed.get(), &returns);
   if (!done) throw_error(done.error());
   return object_of(std::move(returns.at(0)));
 }
 
 void ClusterRuntime::KillActor(const ActorPtr& actor, bool no_restart) {
-  if (auto done = worker_->kill_actor(actor_of(actor).id, no_restart); !done) throw_error(done.error());
+  if (auto done = worker_->kill_actor(actor_of(actor).id, no_restart); !done)
+    throw_error(done.error());
 }
 
 ActorPtr ClusterRuntime::GetActor(const std::string& name, const std::string& ray_namespace) {
@@ -331,10 +369,13 @@ ActorPtr ClusterRuntime::FindActor(const std::string& id) {
   if (!rt::ActorId::is_valid(id)) throw RayException("These bytes are no actor handle.");
   rt::ActorId actor = rt::ActorId::from_binary(id);
   // Counted when its counted handle came along, else weak like a looked-up one.
-  return std::make_shared<const ClusterActor>(worker_->actor_from(actor, worker_->find(rt::handle_object_of(actor))), this);
+  return std::make_shared<const ClusterActor>(
+      worker_->actor_from(actor, worker_->find(rt::handle_object_of(actor))), this);
 }
 
 bool ClusterRuntime::InActor() const { return current_call() && current_call()->in_actor; }
-bool ClusterRuntime::WasCurrentActorRestarted() const { return current_call() && current_call()->restarted; }
+bool ClusterRuntime::WasCurrentActorRestarted() const {
+  return current_call() && current_call()->restarted;
+}
 
 }  // namespace ray::internal

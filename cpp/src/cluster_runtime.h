@@ -1,6 +1,8 @@
-// The API on a cluster: arguments and options become what worker/worker.h takes, its errors become exceptions.
+// The API on a cluster: arguments and options become what worker/worker.h takes, its errors become
+// exceptions.
 //
-// Lifecycle: made by Init() for drivers and by WorkerMain() for workers; references may outlive it and do nothing then. Threads: any.
+// Lifecycle: made by Init() for drivers and by WorkerMain() for workers; references may outlive it
+// and do nothing then. Threads: any.
 #pragma once
 
 #include <mutex>
@@ -21,8 +23,8 @@ class ClusterRuntime final : public Runtime {
   struct Options {
     bool detached_actors = false;
     std::string ray_namespace;
-    bool prints_output = false;                     // a driver that shows its workers' output
-    std::optional<rt::launch::StartedNode> node;    // the private cluster, ended with this
+    bool prints_output = false;                   // a driver that shows its workers' output
+    std::optional<rt::launch::StartedNode> node;  // the private cluster, ended with this
   };
   ClusterRuntime(std::unique_ptr<rt::worker::Worker> worker, Options options);
   ~ClusterRuntime() override;
@@ -31,11 +33,15 @@ class ClusterRuntime final : public Runtime {
   std::string Namespace() const override;
   ObjectPtr Put(EncodedValue value) override;
   std::vector<StoredValue> Get(const std::vector<ObjectPtr>& objects, int timeout_ms) override;
-  std::vector<bool> Wait(const std::vector<ObjectPtr>& objects, int num_objects, int timeout_ms) override;
+  std::vector<bool> Wait(const std::vector<ObjectPtr>& objects, int num_objects,
+                         int timeout_ms) override;
   ObjectPtr FindObject(const std::string& id) override;
-  ObjectPtr CallFunction(const std::string& function, const CallOptions& options, std::vector<CallArg> args) override;
-  ActorPtr CreateActor(const std::string& factory, const ActorOptions& options, std::vector<CallArg> args) override;
-  ObjectPtr CallMethod(const ActorPtr& actor, const std::string& method, const CallOptions& options, std::vector<CallArg> args) override;
+  ObjectPtr CallFunction(const std::string& function, const CallOptions& options,
+                         std::vector<CallArg> args) override;
+  ActorPtr CreateActor(const std::string& factory, const ActorOptions& options,
+                       std::vector<CallArg> args) override;
+  ObjectPtr CallMethod(const ActorPtr& actor, const std::string& method, const CallOptions& options,
+                       std::vector<CallArg> args) override;
   void KillActor(const ActorPtr& actor, bool no_restart) override;
   ActorPtr GetActor(const std::string& name, const std::string& ray_namespace) override;
   ActorPtr FindActor(const std::string& id) override;
@@ -53,15 +59,17 @@ class ClusterRuntime final : public Runtime {
   const rt::worker::Actor& actor_of(const ActorPtr& actor) const;
   ObjectPtr object_of(rt::worker::Ref ref) const;
   std::vector<rt::worker::Ref> refs_of(const std::vector<ObjectPtr>& objects) const;
-  const rt::worker::Template* template_for(const std::string& text, bool method, const CallOptions& options);
+  const rt::worker::Template* template_for(const std::string& text, bool method,
+                                           const CallOptions& options);
 
   std::unique_ptr<rt::worker::Worker> worker_;
   Options options_;
-  std::mutex mutex_;                     // guards templates_
+  std::mutex mutex_;  // guards templates_
   std::unordered_map<std::string, const rt::worker::Template*> templates_;
 };
 
-// How a value looks to Decode(); `keepalive` pins it. Throws for kinds C++ cannot read, and stored errors.
+// How a value looks to Decode(); `keepalive` pins it. Throws for kinds C++ cannot read, and stored
+// errors.
 StoredValue stored_value(const rt::worker::Value& value, std::shared_ptr<const void> keepalive);
 
 }  // namespace ray::internal

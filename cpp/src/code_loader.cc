@@ -47,7 +47,8 @@ void CodeLoader::load(const std::vector<std::string>& search_path) {
     if (fs::is_directory(place, error)) {
       for (const auto& entry : fs::directory_iterator(place, error)) {
         std::error_code ignored;
-        if (is_user_library(entry.path()) && entry.is_regular_file(ignored)) libraries.push_back(entry.path().string());
+        if (is_user_library(entry.path()) && entry.is_regular_file(ignored))
+          libraries.push_back(entry.path().string());
       }
     } else if (fs::exists(place, error)) {
       libraries.push_back(place);
@@ -63,8 +64,10 @@ void CodeLoader::load(const std::vector<std::string>& search_path) {
 
 std::string CodeLoader::describe() const {
   std::lock_guard lock(mutex_);
-  std::string text = fmt::format("Code search path: {}. Libraries loaded: {}.", searched_.empty() ? "(empty)" : fmt::format("{}", fmt::join(searched_, ":")),
-                                 loaded_.empty() ? "none" : fmt::format("{}", fmt::join(loaded_, ", ")));
+  std::string text =
+      fmt::format("Code search path: {}. Libraries loaded: {}.",
+                  searched_.empty() ? "(empty)" : fmt::format("{}", fmt::join(searched_, ":")),
+                  loaded_.empty() ? "none" : fmt::format("{}", fmt::join(loaded_, ", ")));
   if (!problems_.empty()) text += fmt::format(" Problems: {}.", fmt::join(problems_, "; "));
   return text;
 }

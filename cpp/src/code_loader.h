@@ -1,4 +1,5 @@
-// Loads the shared libraries of a job's code search path; their RAY_REMOTE functions register themselves.
+// Loads the shared libraries of a job's code search path; their RAY_REMOTE functions register
+// themselves.
 #pragma once
 
 #include <mutex>
@@ -11,7 +12,8 @@ namespace ray::internal {
 // Libraries stay loaded as long as the process lives. Threads: any.
 class CodeLoader {
  public:
-  // Every library at the top level of each directory (or the file itself), once. What goes wrong is kept for describe().
+  // Every library at the top level of each directory (or the file itself), once. What goes wrong is
+  // kept for describe().
   void load(const std::vector<std::string>& search_path);
   // For "function not found": where was looked, what was loaded, what failed.
   std::string describe() const;

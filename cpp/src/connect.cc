@@ -30,17 +30,22 @@ T value_or_throw(rt::Result<T> result) {
 double number_of(const std::string& flag, const std::string& text) {
   char* end = nullptr;
   double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end || value < 0) throw RayException(fmt::format("head_args: {} is '{}': a number, 0 or more, is needed.", flag, text));
+  if (text.empty() || *end || value < 0)
+    throw RayException(
+        fmt::format("head_args: {} is '{}': a number, 0 or more, is needed.", flag, text));
   return value;
 }
 
 nlohmann::json object_of(const std::string& flag, const std::string& text) {
   auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) throw RayException(fmt::format("head_args: {} is '{}': a JSON object is needed, such as {{\"name\": 1}}.", flag, text));
+  if (!json.is_object())
+    throw RayException(fmt::format(
+        "head_args: {} is '{}': a JSON object is needed, such as {{\"name\": 1}}.", flag, text));
   return json;
 }
 
-void apply_head_arg(const std::string& flag, const std::string& value, rt::launch::NodeOptions* node) {
+void apply_head_arg(const std::string& flag, const std::string& value,
+                    rt::launch::NodeOptions* node) {
   if (flag == "--num-cpus") {
     node->num_cpus = number_of(flag, value);
   } else if (flag == "--num-gpus") {
@@ -63,13 +68,19 @@ void apply_head_arg(const std::string& flag, const std::string& value, rt::launc
     node->plasma_directory = value;
   } else if (flag == "--resources") {
     const auto resources = object_of(flag, value);
-    for (const auto& [name, amount] : resources.items()) node->resources[name] = number_of(flag, amount.dump());
+    for (const auto& [name, amount] : resources.items())
+      node->resources[name] = number_of(flag, amount.dump());
   } else if (flag == "--labels") {
     const auto labels = object_of(flag, value);
-    for (const auto& [name, label] : labels.items()) node->labels[name] = label.is_string() ? label.get<std::string>() : label.dump();
+    for (const auto& [name, label] : labels.items())
+      node->labels[name] = label.is_string() ? label.get<std::string>() : label.dump();
   } else {
-    throw RayException(fmt::format("head_args: {} is not known. Known are --num-cpus, --num-gpus, --memory, --object-store-memory, --resources, --labels, "
-                                   "--port, --node-manager-port, --node-ip-address, --node-name, --temp-dir and --plasma-directory.", flag));
+    throw RayException(
+        fmt::format("head_args: {} is not known. Known are --num-cpus, --num-gpus, --memory, "
+                    "--object-store-memory, --resources, --labels, "
+                    "--port, --node-manager-port, --node-ip-address, --node-name, --temp-dir and "
+                    "--plasma-directory.",
+                    flag));
   }
 }
 
@@ -120,9 +131,10 @@ rt::proto::JobConfig job_config(const InitOptions& options) {
   std::string log = rt::environment("RAY_LOG_TO_DRIVER");
   job.set_log_to_driver(log != "0" && log != "false");
   auto submission = options.metadata.find("job_submission_id");
-  job.set_submission_id(!rt::environment("RAY_JOB_SUBMISSION_ID").empty() ? rt::environment("RAY_JOB_SUBMISSION_ID")
-                        : submission != options.metadata.end()        ? submission->second
-                                                                      : "");
+  job.set_submission_id(!rt::environment("RAY_JOB_SUBMISSION_ID").empty()
+                            ? rt::environment("RAY_JOB_SUBMISSION_ID")
+                        : submission != options.metadata.end() ? submission->second
+                                                               : "");
   return job;
 }
 
@@ -130,7 +142,8 @@ rt::proto::JobConfig job_config(const InitOptions& options) {
 
 std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
   std::string address = options.address.empty() ? rt::environment("RAY_ADDRESS") : options.address;
-  ClusterRuntime::Options runtime{options.detached_actors, options.ray_namespace, false, std::nullopt};
+  ClusterRuntime::Options runtime{options.detached_actors, options.ray_namespace, false,
+                                  std::nullopt};
   rt::worker::Options worker;
   if (address.empty() || address == "local") {
     runtime.node = start_private_cluster(options);
@@ -138,8 +151,11 @@ std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
   } else {
     if (address == "auto") address = value_or_throw(rt::launch::resolve_address(""));
     const auto token = rt::launch::auth_token(false);
-    auto node = token ? rt::worker::find_local_node(address, *token, kFindTimeoutUs) : token.error();
-    if (!node) throw RayException(fmt::format("Could not connect to the cluster at {}: {}", address, node.error().message));
+    auto node =
+        token ? rt::worker::find_local_node(address, *token, kFindTimeoutUs) : token.error();
+    if (!node)
+      throw RayException(
+          fmt::format("Could not connect to the cluster at {}: {}", address, node.error().message));
     worker.node_manager_socket = node->node_manager_socket();
   }
   worker.is_driver = true;
@@ -158,7 +174,8 @@ std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
   const rt::worker::Context& context = (*started)->context();
   rt::LogOptions log;
   log.component = "driver";
-  log.file = fmt::format("{}/logs/cpp-core-driver-{}_{}.log", context.session_dir, context.job_id.hex(), getpid());
+  log.file = fmt::format("{}/logs/cpp-core-driver-{}_{}.log", context.session_dir,
+                         context.job_id.hex(), getpid());
   log.level = rt::parse_log_level(rt::environment("RAY_BACKEND_LOG_LEVEL"), rt::LogLevel::kInfo);
   rt::init_log(log);
   runtime.ray_namespace = context.ray_namespace;

@@ -14,7 +14,7 @@ namespace {
 
 using rt::worker::Worker;
 using std::chrono::milliseconds;
-constexpr milliseconds kSettle{150};          // three batches of log_batch_interval_ms
+constexpr milliseconds kSettle{150};  // three batches of log_batch_interval_ms
 constexpr milliseconds kSettleAtMost{1000};
 
 bool flag_set(const char* name) {
@@ -28,7 +28,8 @@ std::string prefix_of(const Worker::DriverLine& line, const std::string& node_ip
     text = fmt::format("({})", line.name.empty() ? "raylet" : line.name);
   } else {
     std::string ip = line.ip.empty() || line.ip == node_ip ? "" : ", ip=" + line.ip;
-    text = line.name.empty() ? fmt::format("(pid={}{})", line.pid, ip) : fmt::format("({} pid={}{})", line.name, line.pid, ip);
+    text = line.name.empty() ? fmt::format("(pid={}{})", line.pid, ip)
+                             : fmt::format("({} pid={}{})", line.name, line.pid, ip);
   }
   const char* colour = std::getenv("RAY_COLOR_PREFIX");
   return colour && std::strcmp(colour, "0") == 0 ? text + " " : "\x1b[36m" + text + "\x1b[0m ";
@@ -40,9 +41,11 @@ std::filesystem::file_time_type last_output(const std::string& session_dir) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(session_dir + "/logs", error)) {
     std::string name = entry.path().filename().string();
-    if (!name.starts_with("worker-") || (!name.ends_with(".out") && !name.ends_with(".err"))) continue;
+    if (!name.starts_with("worker-") || (!name.ends_with(".out") && !name.ends_with(".err")))
+      continue;
     std::error_code ignored;
-    if (entry.file_size(ignored) > 0 && !ignored) latest = std::max(latest, entry.last_write_time(ignored));
+    if (entry.file_size(ignored) > 0 && !ignored)
+      latest = std::max(latest, entry.last_write_time(ignored));
   }
   return latest;
 }
@@ -51,20 +54,24 @@ std::filesystem::file_time_type last_output(const std::string& session_dir) {
 
 void print_worker_output(Worker& worker) {
   const bool prefixed = !flag_set("RAY_DISABLE_WORKER_LOG_PREFIX");
-  worker.set_log_sink([prefixed, node_ip = worker.context().node_ip](const std::vector<Worker::DriverLine>& lines) {
-    for (const auto& line : lines) {
-      std::FILE* out = line.is_stderr ? stderr : stdout;
-      std::string text = ((prefixed && !line.is_error) || line.is_notice ? prefix_of(line, node_ip) : "") + line.text + "\n";
-      std::fwrite(text.data(), 1, text.size(), out);
-    }
-    std::fflush(stdout);
-  });
+  worker.set_log_sink(
+      [prefixed, node_ip = worker.context().node_ip](const std::vector<Worker::DriverLine>& lines) {
+        for (const auto& line : lines) {
+          std::FILE* out = line.is_stderr ? stderr : stdout;
+          std::string text =
+              ((prefixed && !line.is_error) || line.is_notice ? prefix_of(line, node_ip) : "") +
+              line.text + "\n";
+          std::fwrite(text.data(), 1, text.size(), out);
+        }
+        std::fflush(stdout);
+      });
 }
 
 void settle_worker_output(const Worker& worker) {
   auto end = std::chrono::steady_clock::now() + kSettleAtMost;
   while (std::chrono::steady_clock::now() < end &&
-         std::filesystem::file_time_type::clock::now() - last_output(worker.context().session_dir) < kSettle) {
+         std::filesystem::file_time_type::clock::now() - last_output(worker.context().session_dir) <
+             kSettle) {
     std::this_thread::sleep_for(milliseconds(10));
   }
 }

@@ -7,7 +7,8 @@ namespace ray::internal {
 
 // From now on, until the worker ends. Lines come from its background thread.
 void print_worker_output(rt::worker::Worker& worker);
-// At the end of a program: waits shortly for what workers wrote a moment ago. Programs whose workers print nothing do not wait.
+// At the end of a program: waits shortly for what workers wrote a moment ago. Programs whose
+// workers print nothing do not wait.
 void settle_worker_output(const rt::worker::Worker& worker);
 
 }  // namespace ray::internal

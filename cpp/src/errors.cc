@@ -6,18 +6,24 @@
 namespace ray::internal {
 namespace {
 
-constexpr int kTaskRaised = 100;   // proto::ErrorValue.code: user code threw
+constexpr int kTaskRaised = 100;  // proto::ErrorValue.code: user code threw
 
-std::string own_traceback(const rt::proto::ErrorValue& error) { return fmt::format("C++ exception in {}: {}", error.function_name(), error.message()); }
+std::string own_traceback(const rt::proto::ErrorValue& error) {
+  return fmt::format("C++ exception in {}: {}", error.function_name(), error.message());
+}
 
 std::string task_text(const rt::proto::ErrorValue& error) {
   std::string where = error.pid() ? fmt::format(" (pid={}, ip={})", error.pid(), error.ip()) : "";
   if (error.language() == rt::proto::LANGUAGE_CPP) {
     // Of a task whose argument failed, the traceback names the tasks on the way.
-    std::string way = error.traceback().empty() || error.traceback() == own_traceback(error) ? "" : "\n" + error.traceback();
-    return fmt::format("C++ exception in {}{}: {}{}", error.function_name(), where, error.message(), way);
+    std::string way = error.traceback().empty() || error.traceback() == own_traceback(error)
+                          ? ""
+                          : "\n" + error.traceback();
+    return fmt::format("C++ exception in {}{}: {}{}", error.function_name(), where, error.message(),
+                       way);
   }
-  return fmt::format("{}{}: {}", error.function_name(), where, error.traceback().empty() ? error.message() : error.traceback());
+  return fmt::format("{}{}: {}", error.function_name(), where,
+                     error.traceback().empty() ? error.message() : error.traceback());
 }
 
 }  // namespace
@@ -26,10 +32,11 @@ void throw_error(const rt::Error& error) { throw RayException(error.message); }
 
 void throw_stored_error(rt::Bytes inband) {
   rt::proto::ErrorValue error;
-  if (!error.ParseFromArray(inband.data(), static_cast<int>(inband.size()))) throw RayException("The stored error cannot be read.");
+  if (!error.ParseFromArray(inband.data(), static_cast<int>(inband.size())))
+    throw RayException("The stored error cannot be read.");
   if (error.code() == kTaskRaised) throw RayTaskException(task_text(error));
   switch (static_cast<rt::Code>(error.code())) {
-    case rt::Code::kActorUnavailable:   // its process died under this call; it may be restarted
+    case rt::Code::kActorUnavailable:  // its process died under this call; it may be restarted
     case rt::Code::kActorDied: throw RayActorException(error.message());
     case rt::Code::kWorkerCrashed:
     case rt::Code::kNodeDied: throw RayWorkerException(error.message());
@@ -40,10 +47,13 @@ void throw_stored_error(rt::Bytes inband) {
 }
 
 std::string display_name(const rt::proto::FunctionDescriptor& function) {
-  return function.class_name().empty() || function.name().starts_with("RAY_FUNC") ? function.name() : function.class_name() + "::" + function.name();
+  return function.class_name().empty() || function.name().starts_with("RAY_FUNC")
+             ? function.name()
+             : function.class_name() + "::" + function.name();
 }
 
-rt::proto::ErrorValue call_error(const rt::worker::ExecutingTask& task, const rt::worker::Context& context, const CallFailure& failure) {
+rt::proto::ErrorValue call_error(const rt::worker::ExecutingTask& task,
+                                 const rt::worker::Context& context, const CallFailure& failure) {
   rt::proto::ErrorValue error;
   error.set_function_name(display_name(task.spec().function()));
   error.set_task_id(task.id().binary());

@@ -14,7 +14,8 @@ namespace ray::internal {
 [[noreturn]] void throw_stored_error(rt::Bytes inband);
 
 // What a failed call stores.
-rt::proto::ErrorValue call_error(const rt::worker::ExecutingTask& task, const rt::worker::Context& context, const CallFailure& failure);
+rt::proto::ErrorValue call_error(const rt::worker::ExecutingTask& task,
+                                 const rt::worker::Context& context, const CallFailure& failure);
 // The name people know a function by: "Plus", "Counter::Add".
 std::string display_name(const rt::proto::FunctionDescriptor& function);
 

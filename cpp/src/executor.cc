@@ -15,7 +15,7 @@ namespace w = rt::worker;
 // The encoded elements of a msgpack array; nothing when it is none.
 std::vector<std::string_view> array_items(std::string_view bytes) {
   std::vector<std::string_view> items;
-  if (bytes.empty()) return items;   // void
+  if (bytes.empty()) return items;  // void
   msgpack::object_handle whole = msgpack::unpack(bytes.data(), bytes.size());
   if (whole->type != msgpack::type::ARRAY) return items;
   // After the head of 1, 3 or 5 bytes the elements follow, each an encoding of its own.
@@ -65,7 +65,7 @@ void CppExecutor::run_thread() {
     ++busy_;
     lock.unlock();
     run(*task);
-    task.reset();                          // sends the reply
+    task.reset();  // sends the reply
     lock.lock();
     --busy_;
   }
@@ -94,15 +94,18 @@ void CppExecutor::run(w::ExecutingTask& task) {
   try {
     adopt_job(task.job_config());
     if (task.num_returns() < 0) {
-      throw RayException("num_returns=\"streaming\" and \"dynamic\" need a generator, which C++ functions are not: call " + task.spec().name() + " without num_returns");
+      throw RayException(
+          "num_returns=\"streaming\" and \"dynamic\" need a generator, which C++ functions are "
+          "not: call " +
+          task.spec().name() + " without num_returns");
     }
     Function& function = function_of(task);
     set_output_marker(&function.marker, task.id(), task.attempt());
     Arguments args = arguments_of(task);
     CallContext context{task.actor_spec() != nullptr, task.actor_restarts() > 0, &ray_namespace_};
-    if (!task.started()) return;             // cancelled, and answered
+    if (!task.started()) return;  // cancelled, and answered
     result = run_call(*function.entry, instance_.get(), args, context, &failure, &failed);
-  } catch (const RayException& e) {        // before user code ran
+  } catch (const RayException& e) {  // before user code ran
     failure.type = DemangledName(typeid(e).name());
     failure.message = e.what();
   }
@@ -129,14 +132,17 @@ void CppExecutor::finish(w::ExecutingTask& task, CallResult result) {
   finish_split(task, parts);
 }
 
-// num_returns of a Python caller: the elements of one array. Each holds all the references among them.
+// num_returns of a Python caller: the elements of one array. Each holds all the references among
+// them.
 void CppExecutor::finish_split(w::ExecutingTask& task, const w::ValueParts& whole) {
   auto count = static_cast<size_t>(task.num_returns());
   std::vector<std::string_view> items = array_items(rt::as_view(whole.inband));
   if (count > 0 && items.size() != count) {
     CallFailure failure;
     failure.type = "ray::internal::RayException";
-    failure.message = fmt::format("The task has num_returns={}, and the function returned no array of {} elements.", count, count);
+    failure.message = fmt::format(
+        "The task has num_returns={}, and the function returned no array of {} elements.", count,
+        count);
     return fail(task, failure);
   }
   std::vector<w::ValueParts> parts(count, whole);
@@ -172,7 +178,8 @@ CppExecutor::Function& CppExecutor::function_of(w::ExecutingTask& task) {
     function->entry = &find(task);
     const auto* actor = task.actor_spec();
     function->marker = fmt::format(":job_id:{}\n{}\n", rt::to_hex(job_id_),
-                                   actor ? ":actor_name:" + actor->class_name() : ":task_name:" + display_name(task.spec().function()));
+                                   actor ? ":actor_name:" + actor->class_name()
+                                         : ":task_name:" + display_name(task.spec().function()));
     slot = function.release();
   }
   return *static_cast<Function*>(slot);
@@ -181,19 +188,29 @@ CppExecutor::Function& CppExecutor::function_of(w::ExecutingTask& task) {
 const FunctionEntry& CppExecutor::find(const w::ExecutingTask& task) {
   const auto& function = task.spec().function();
   const bool method = task.actor_spec() && !task.is_actor_creation();
-  const FunctionEntry* entry = method ? Registry::Instance().Find(join_method(function.class_name(), function.name())) : nullptr;
+  const FunctionEntry* entry =
+      method ? Registry::Instance().Find(join_method(function.class_name(), function.name()))
+             : nullptr;
   if (!entry) entry = Registry::Instance().Find(function.name());
   // A caller of another language may not know the class, or know a derived one.
   if (!entry && method) entry = Registry::Instance().FindMethod(function.name());
   if (!entry) {
-    throw RayFunctionNotFound(fmt::format("The function {} is not registered in any library this worker loaded. Functions that run in the cluster must be "
-                                          "registered with RAY_REMOTE in a shared library of the code search path; those of the program itself are not "
-                                          "found by workers. {}", display_name(function), code_.describe()));
+    throw RayFunctionNotFound(
+        fmt::format("The function {} is not registered in any library this worker loaded. "
+                    "Functions that run in the cluster must be "
+                    "registered with RAY_REMOTE in a shared library of the code search path; those "
+                    "of the program itself are not "
+                    "found by workers. {}",
+                    display_name(function), code_.describe()));
   }
   if (entry->is_method != method || (task.is_actor_creation() && !entry->is_factory)) {
     throw RayException(fmt::format("{} is registered as a {}, and was called as a {}.", entry->text,
-                                   entry->is_method ? "method" : entry->is_factory ? "factory" : "function",
-                                   method ? "method" : task.is_actor_creation() ? "factory" : "function"));
+                                   entry->is_method    ? "method"
+                                   : entry->is_factory ? "factory"
+                                                       : "function",
+                                   method                     ? "method"
+                                   : task.is_actor_creation() ? "factory"
+                                                              : "function"));
   }
   return *entry;
 }

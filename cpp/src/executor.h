@@ -1,6 +1,8 @@
-// Runs calls in a C++ worker: finds the function in the job's libraries, decodes arguments, calls, hands back the result.
+// Runs calls in a C++ worker: finds the function in the job's libraries, decodes arguments, calls,
+// hands back the result.
 //
-// Threads: execute() is called by the worker's main thread; actors with a concurrency above 1 run their methods in threads of ours.
+// Threads: execute() is called by the worker's main thread; actors with a concurrency above 1 run
+// their methods in threads of ours.
 #pragma once
 
 #include <condition_variable>
@@ -31,10 +33,11 @@ class CppExecutor final : public rt::worker::Executor {
   bool stop();
 
  private:
-  // A function as tasks of one template see it. Kept in their language slot, never freed: there is one per function.
+  // A function as tasks of one template see it. Kept in their language slot, never freed: there is
+  // one per function.
   struct Function {
     const FunctionEntry* entry = nullptr;
-    std::string marker;                    // worker_output.h
+    std::string marker;  // worker_output.h
   };
 
   void run(rt::worker::ExecutingTask& task);
@@ -51,13 +54,14 @@ class CppExecutor final : public rt::worker::Executor {
   CodeLoader code_;
   std::mutex job_mutex_;
   std::string job_id_;
-  std::string ray_namespace_;              // set with the job, before its first call runs
+  std::string ray_namespace_;  // set with the job, before its first call runs
   std::shared_ptr<ActorInstance> instance_;
-  std::atomic<bool> exited_{false};        // ExitActor() was called
+  std::atomic<bool> exited_{false};  // ExitActor() was called
 
-  std::mutex mutex_;                       // guards what follows
+  std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::deque<std::unique_ptr<rt::worker::ExecutingTask>> queue_;   // bounded by the callers' actor_max_in_flight
+  std::deque<std::unique_ptr<rt::worker::ExecutingTask>>
+      queue_;  // bounded by the callers' actor_max_in_flight
   std::vector<std::thread> threads_;
   int busy_ = 0;
   bool stopping_ = false;

@@ -23,8 +23,8 @@ CallScope::CallScope(const CallContext& context) : outer_(t_call) { t_call = &co
 CallScope::~CallScope() { t_call = outer_; }
 const CallContext* current_call() { return t_call; }
 
-CallResult run_call(const FunctionEntry& entry, ActorInstance* self, const Arguments& args, const CallContext& context, CallFailure* failure,
-                    bool* failed) {
+CallResult run_call(const FunctionEntry& entry, ActorInstance* self, const Arguments& args,
+                    const CallContext& context, CallFailure* failure, bool* failed) {
   *failed = true;
   try {
     CallScope scope(context);
@@ -50,11 +50,15 @@ std::string describe_failure(const std::string& function, const CallFailure& fai
 
 MethodName split_method(const std::string& text) {
   size_t colons = text.rfind("::");
-  if (text.size() < 2 || text[0] != '&' || colons == std::string::npos || !is_plain_name(text.substr(1))) return {"", text};
+  if (text.size() < 2 || text[0] != '&' || colons == std::string::npos ||
+      !is_plain_name(text.substr(1)))
+    return {"", text};
   return {text.substr(1, colons - 1), text.substr(colons + 2)};
 }
 
-std::string join_method(const std::string& class_name, const std::string& name) { return "&" + class_name + "::" + name; }
+std::string join_method(const std::string& class_name, const std::string& name) {
+  return "&" + class_name + "::" + name;
+}
 
 std::string class_of_factory(const std::string& text) {
   size_t colons = text.rfind("::");

@@ -13,14 +13,14 @@ struct LocalExecutor::Core {
   std::condition_variable changed;
   std::deque<std::function<void()>> jobs;
   int limit = 1;
-  int running = 0;        // without those that wait
+  int running = 0;  // without those that wait
   int idle = 0;
   bool gives_way = false;
   bool closed = false;
 };
 
 namespace {
-thread_local std::shared_ptr<void> t_core;   // of the executor that gives way whose thread this is
+thread_local std::shared_ptr<void> t_core;  // of the executor that gives way whose thread this is
 }
 
 LocalExecutor::LocalExecutor(int limit, bool gives_way) : core_(std::make_shared<Core>()) {
@@ -51,7 +51,7 @@ void LocalExecutor::start_threads(const std::shared_ptr<Core>& core) {
   int room = core->limit - core->running;
   int wanted = std::min(room, static_cast<int>(core->jobs.size()));
   for (int i = core->idle; i < wanted; ++i) {
-    ++core->idle;   // until it has its first job
+    ++core->idle;  // until it has its first job
     std::thread([core] { run(core); }).detach();
   }
   if (wanted > 0) core->changed.notify_all();
@@ -61,7 +61,10 @@ void LocalExecutor::run(std::shared_ptr<Core> core) {
   if (core->gives_way) t_core = core;
   std::unique_lock lock(core->mutex);
   for (;;) {
-    core->changed.wait(lock, [&] { return (!core->jobs.empty() && core->running < core->limit) || (core->closed && core->jobs.empty()); });
+    core->changed.wait(lock, [&] {
+      return (!core->jobs.empty() && core->running < core->limit) ||
+             (core->closed && core->jobs.empty());
+    });
     if (core->jobs.empty()) break;
     auto job = std::move(core->jobs.front());
     core->jobs.pop_front();
@@ -89,7 +92,7 @@ LocalExecutor::Waiting::~Waiting() {
   auto core = std::static_pointer_cast<Core>(t_core);
   if (!core) return;
   std::lock_guard lock(core->mutex);
-  ++core->running;   // perhaps above the limit for a moment
+  ++core->running;  // perhaps above the limit for a moment
 }
 
 }  // namespace ray::internal

@@ -1,5 +1,6 @@
-// Threads that run calls in local mode: in order of submission, at most `limit` at a time. Threads start when needed and are never
-// joined (user code may not return); they share what they use, so the executor may go first.
+// Threads that run calls in local mode: in order of submission, at most `limit` at a time. Threads
+// start when needed and are never joined (user code may not return); they share what they use, so
+// the executor may go first.
 #pragma once
 
 #include <functional>
@@ -9,7 +10,8 @@ namespace ray::internal {
 
 class LocalExecutor {
  public:
-  // gives_way: a thread that waits in Get or Wait lets another one run meanwhile (tasks, not actors).
+  // gives_way: a thread that waits in Get or Wait lets another one run meanwhile (tasks, not
+  // actors).
   LocalExecutor(int limit, bool gives_way);
   // Threads end when the queue is empty.
   ~LocalExecutor();

@@ -13,13 +13,16 @@ namespace ray::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kShutdownWait = std::chrono::seconds(5);   // for calls that run at Shutdown()
+constexpr auto kShutdownWait = std::chrono::seconds(5);  // for calls that run at Shutdown()
 constexpr int kMinThreads = 4;
 const char kShutDown[] = "ray::Shutdown() was called";
 
-const LocalObject& local(const ObjectPtr& object) { return static_cast<const LocalObject&>(*object); }
+const LocalObject& local(const ObjectPtr& object) {
+  return static_cast<const LocalObject&>(*object);
+}
 
-// Waits on the state's condition until `done` or the deadline (none when timeout_ms is negative); false: timed out.
+// Waits on the state's condition until `done` or the deadline (none when timeout_ms is negative);
+// false: timed out.
 template <class Done>
 bool wait_until(LocalState& state, std::unique_lock<std::mutex>& lock, int timeout_ms, Done done) {
   auto finished = [&] { return done() || state.stopping; };
@@ -29,7 +32,8 @@ bool wait_until(LocalState& state, std::unique_lock<std::mutex>& lock, int timeo
     lock.lock();
     if (timeout_ms < 0) {
       state.changed.wait(lock, finished);
-    } else if (!state.changed.wait_until(lock, Clock::now() + std::chrono::milliseconds(timeout_ms), finished)) {
+    } else if (!state.changed.wait_until(lock, Clock::now() + std::chrono::milliseconds(timeout_ms),
+                                         finished)) {
       return false;
     }
   }
@@ -38,7 +42,8 @@ bool wait_until(LocalState& state, std::unique_lock<std::mutex>& lock, int timeo
 }
 
 void refuse_python(const CallOptions& options) {
-  if (options.python) throw RayException("Local mode runs C++ only: Python functions and actors need a cluster.");
+  if (options.python)
+    throw RayException("Local mode runs C++ only: Python functions and actors need a cluster.");
 }
 
 // While one lives, Shutdown() waits: user code, destructors included, is running.
@@ -67,7 +72,8 @@ std::exception_ptr resolve(const std::vector<CallArg>& args, LocalState& state, 
   std::lock_guard lock(state.mutex);
   for (const CallArg& arg : args) {
     if (!arg.ref) {
-      values->push_back({arg.value.is_void ? ValueFormat::kNone : ValueFormat::kMsgpack, arg.value.bytes.data(), arg.value.bytes.size(), nullptr});
+      values->push_back({arg.value.is_void ? ValueFormat::kNone : ValueFormat::kMsgpack,
+                         arg.value.bytes.data(), arg.value.bytes.size(), nullptr});
       continue;
     }
     const LocalObject& object = local(arg.ref);
@@ -78,9 +84,10 @@ std::exception_ptr resolve(const std::vector<CallArg>& args, LocalState& state, 
 }
 
 // Runs one call and stores its result. Returns the instance a factory made.
-std::shared_ptr<ActorInstance> run(const std::shared_ptr<LocalState>& state, const std::string& function, ActorInstance* self,
-                                   const std::vector<CallArg>& args, const CallContext& context, const LocalObject* result, CallFailure* failure,
-                                   bool* failed) {
+std::shared_ptr<ActorInstance> run(const std::shared_ptr<LocalState>& state,
+                                   const std::string& function, ActorInstance* self,
+                                   const std::vector<CallArg>& args, const CallContext& context,
+                                   const LocalObject* result, CallFailure* failure, bool* failed) {
   *failed = true;
   Arguments values;
   if (std::exception_ptr error = resolve(args, *state, &values)) {
@@ -89,14 +96,18 @@ std::shared_ptr<ActorInstance> run(const std::shared_ptr<LocalState>& state, con
     if (result) result->set_error(error);
     return nullptr;
   }
-  CallResult out = run_call(*Registry::Instance().Find(function), self, values, context, failure, failed);
+  CallResult out =
+      run_call(*Registry::Instance().Find(function), self, values, context, failure, failed);
   if (result && !*failed) result->set_value(std::move(out.value));
-  if (result && *failed && !failure->exit_actor) result->set_error(std::make_exception_ptr(RayTaskException(describe_failure(function, *failure))));
+  if (result && *failed && !failure->exit_actor)
+    result->set_error(
+        std::make_exception_ptr(RayTaskException(describe_failure(function, *failure))));
   return out.instance;
 }
 
 std::exception_ptr actor_error(const LocalActor& actor) {
-  return std::make_exception_ptr(RayActorException(fmt::format("The actor of {} died: {}.", class_of_factory(actor.factory), actor.death)));
+  return std::make_exception_ptr(RayActorException(
+      fmt::format("The actor of {} died: {}.", class_of_factory(actor.factory), actor.death)));
 }
 
 // With the state's mutex held. The object goes when its last running call ends.
@@ -109,11 +120,15 @@ void end_actor(LocalActor& actor, const std::string& why, std::shared_ptr<ActorI
 }
 
 // The first job of an actor's thread, and of each restart.
-void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor, int64_t epoch) {
+void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor,
+               int64_t epoch) {
   Active active(state);
   std::shared_ptr<ActorInstance> instance, drop;
   std::unique_lock lock(state->mutex);
-  auto ready = [&] { return std::all_of(actor->args.begin(), actor->args.end(), [](const CallArg& a) { return !a.ref || local(a.ref).ready(); }); };
+  auto ready = [&] {
+    return std::all_of(actor->args.begin(), actor->args.end(),
+                       [](const CallArg& a) { return !a.ref || local(a.ref).ready(); });
+  };
   state->changed.wait(lock, [&] { return ready() || state->stopping || actor->epoch != epoch; });
   if (state->stopping || actor->epoch != epoch) return;
   CallContext context{true, actor->restarts > 0};
@@ -122,7 +137,7 @@ void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<L
   bool failed = false;
   instance = run(state, actor->factory, nullptr, actor->args, context, nullptr, &failure, &failed);
   lock.lock();
-  if (actor->epoch != epoch) return;   // killed meanwhile
+  if (actor->epoch != epoch) return;  // killed meanwhile
   if (failed) {
     end_actor(*actor, "its factory failed: " + describe_failure(actor->factory, failure), &drop);
   } else {
@@ -132,19 +147,26 @@ void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<L
 }
 
 // A method's turn.
-void run_method(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor, int64_t epoch, const std::string& method,
-                const std::vector<CallArg>& args, const LocalObject& result) {
+void run_method(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor,
+                int64_t epoch, const std::string& method, const std::vector<CallArg>& args,
+                const LocalObject& result) {
   Active active(state);
   std::shared_ptr<ActorInstance> instance, drop;
   std::unique_lock lock(state->mutex);
-  auto ready = [&] { return std::all_of(args.begin(), args.end(), [](const CallArg& a) { return !a.ref || local(a.ref).ready(); }); };
+  auto ready = [&] {
+    return std::all_of(args.begin(), args.end(),
+                       [](const CallArg& a) { return !a.ref || local(a.ref).ready(); });
+  };
   state->changed.wait(lock, [&] { return ready() || state->stopping || actor->epoch != epoch; });
   if (state->stopping) {
     lock.unlock();
     return result.set_error(std::make_exception_ptr(RayException(kShutDown)));
   }
   if (actor->epoch != epoch) {
-    std::exception_ptr error = actor->dead ? actor_error(*actor) : std::make_exception_ptr(RayActorException("The actor was killed and is restarted."));
+    std::exception_ptr error =
+        actor->dead
+            ? actor_error(*actor)
+            : std::make_exception_ptr(RayActorException("The actor was killed and is restarted."));
     lock.unlock();
     return result.set_error(error);
   }
@@ -192,7 +214,8 @@ void LocalObject::set_error(std::exception_ptr error) const {
 }
 
 StoredValue LocalObject::stored() const {
-  return {value_->is_void ? ValueFormat::kNone : ValueFormat::kMsgpack, value_->bytes.data(), value_->bytes.size(), value_};
+  return {value_->is_void ? ValueFormat::kNone : ValueFormat::kMsgpack, value_->bytes.data(),
+          value_->bytes.size(), value_};
 }
 
 LocalActorRecord::~LocalActorRecord() {
@@ -203,22 +226,24 @@ LocalActorRecord::~LocalActorRecord() {
     if (name != state_->names.end() && name->second == id()) state_->names.erase(name);
   }
   // After the calls already made. The job is what keeps the actor.
-  actor_->executor.submit([active = std::make_shared<Active>(state_), state = state_, actor = actor_] {
-    std::shared_ptr<ActorInstance> drop;
-    std::lock_guard lock(state->mutex);
-    end_actor(*actor, "its last handle is gone", &drop);
-  });
+  actor_->executor.submit(
+      [active = std::make_shared<Active>(state_), state = state_, actor = actor_] {
+        std::shared_ptr<ActorInstance> drop;
+        std::lock_guard lock(state->mutex);
+        end_actor(*actor, "its last handle is gone", &drop);
+      });
 }
 
 LocalRuntime::LocalRuntime(const InitOptions& options)
     : state_(std::make_shared<LocalState>()),
-      tasks_(std::make_shared<LocalExecutor>(std::max<int>(kMinThreads, static_cast<int>(std::thread::hardware_concurrency())), true)),
+      tasks_(std::make_shared<LocalExecutor>(
+          std::max<int>(kMinThreads, static_cast<int>(std::thread::hardware_concurrency())), true)),
       ray_namespace_(options.ray_namespace),
       detached_(options.detached_actors) {}
 
 LocalRuntime::~LocalRuntime() {
   detached_actors_.clear();
-  std::vector<std::shared_ptr<const LocalActorRecord>> actors;   // handles that outlive the runtime
+  std::vector<std::shared_ptr<const LocalActorRecord>> actors;  // handles that outlive the runtime
   {
     std::lock_guard lock(state_->tables);
     for (const auto& [id, record] : state_->actors) actors.push_back(record.lock());
@@ -239,7 +264,8 @@ LocalRuntime::~LocalRuntime() {
 
 std::shared_ptr<const LocalObject> LocalRuntime::new_object() {
   std::lock_guard lock(state_->tables);
-  auto object = std::make_shared<const LocalObject>(rt::ObjectId::random(state_->rng).binary(), state_);
+  auto object =
+      std::make_shared<const LocalObject>(rt::ObjectId::random(state_->rng).binary(), state_);
   state_->objects[object->id()] = object;
   return object;
 }
@@ -247,7 +273,8 @@ std::shared_ptr<const LocalObject> LocalRuntime::new_object() {
 void LocalRuntime::check(const std::vector<ObjectPtr>& objects) const {
   for (const ObjectPtr& object : objects) {
     auto* known = dynamic_cast<const LocalObject*>(object.get());
-    if (!known || !known->belongs_to(state_.get())) throw RayException("A reference from before ray::Shutdown() was used.");
+    if (!known || !known->belongs_to(state_.get()))
+      throw RayException("A reference from before ray::Shutdown() was used.");
   }
 }
 
@@ -260,7 +287,8 @@ void LocalRuntime::check(const std::vector<CallArg>& args) const {
 
 const std::shared_ptr<LocalActor>& LocalRuntime::own(const ActorPtr& actor) const {
   auto* known = dynamic_cast<const LocalActorRecord*>(actor.get());
-  if (!known || !known->belongs_to(state_.get())) throw RayException("An actor handle from before ray::Shutdown() was used.");
+  if (!known || !known->belongs_to(state_.get()))
+    throw RayException("An actor handle from before ray::Shutdown() was used.");
   return known->actor();
 }
 
@@ -272,12 +300,18 @@ ObjectPtr LocalRuntime::Put(EncodedValue value) {
 
 std::vector<StoredValue> LocalRuntime::Get(const std::vector<ObjectPtr>& objects, int timeout_ms) {
   check(objects);
-  auto state = state_;   // the runtime may be shut down while this waits
+  auto state = state_;  // the runtime may be shut down while this waits
   std::unique_lock lock(state->mutex);
-  auto ready = [&] { return std::all_of(objects.begin(), objects.end(), [](const ObjectPtr& o) { return local(o).ready(); }); };
+  auto ready = [&] {
+    return std::all_of(objects.begin(), objects.end(),
+                       [](const ObjectPtr& o) { return local(o).ready(); });
+  };
   if (!wait_until(*state, lock, timeout_ms, ready)) {
-    size_t missing = std::count_if(objects.begin(), objects.end(), [](const ObjectPtr& o) { return !local(o).ready(); });
-    throw RayTimeoutException(fmt::format("Get timed out: {} of {} objects are not ready after {} ms.", missing, objects.size(), timeout_ms));
+    size_t missing = std::count_if(objects.begin(), objects.end(),
+                                   [](const ObjectPtr& o) { return !local(o).ready(); });
+    throw RayTimeoutException(
+        fmt::format("Get timed out: {} of {} objects are not ready after {} ms.", missing,
+                    objects.size(), timeout_ms));
   }
   std::vector<StoredValue> values;
   values.reserve(objects.size());
@@ -291,9 +325,11 @@ std::vector<StoredValue> LocalRuntime::Get(const std::vector<ObjectPtr>& objects
   return values;
 }
 
-std::vector<bool> LocalRuntime::Wait(const std::vector<ObjectPtr>& objects, int num_objects, int timeout_ms) {
+std::vector<bool> LocalRuntime::Wait(const std::vector<ObjectPtr>& objects, int num_objects,
+                                     int timeout_ms) {
   if (num_objects < 0 || num_objects > static_cast<int>(objects.size()))
-    throw RayException(fmt::format("Wait: num_objects is {}, but there are {} objects.", num_objects, objects.size()));
+    throw RayException(fmt::format("Wait: num_objects is {}, but there are {} objects.",
+                                   num_objects, objects.size()));
   check(objects);
   auto state = state_;
   std::unique_lock lock(state->mutex);
@@ -312,12 +348,15 @@ std::vector<bool> LocalRuntime::Wait(const std::vector<ObjectPtr>& objects, int 
 ObjectPtr LocalRuntime::FindObject(const std::string& id) {
   std::lock_guard lock(state_->tables);
   auto it = state_->objects.find(id);
-  std::shared_ptr<const LocalObject> object = it == state_->objects.end() ? nullptr : it->second.lock();
-  if (!object) throw RayException(fmt::format("Object {} is not known to this process.", rt::to_hex(id)));
+  std::shared_ptr<const LocalObject> object =
+      it == state_->objects.end() ? nullptr : it->second.lock();
+  if (!object)
+    throw RayException(fmt::format("Object {} is not known to this process.", rt::to_hex(id)));
   return object;
 }
 
-ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOptions& options, std::vector<CallArg> args) {
+ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOptions& options,
+                                     std::vector<CallArg> args) {
   refuse_python(options);
   check(args);
   auto result = new_object();
@@ -352,10 +391,12 @@ ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOpti
   return result;
 }
 
-ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOptions& options, std::vector<CallArg> args) {
+ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOptions& options,
+                                   std::vector<CallArg> args) {
   refuse_python(options.call);
   if (options.max_concurrency < 1) throw RayException("SetMaxConcurrency needs 1 or more.");
-  if (options.max_restarts < -1) throw RayException("SetMaxRestarts needs 0 or more, or -1 for no limit.");
+  if (options.max_restarts < -1)
+    throw RayException("SetMaxRestarts needs 0 or more, or -1 for no limit.");
   check(args);
   auto actor = std::make_shared<LocalActor>();
   actor->factory = factory;
@@ -366,7 +407,8 @@ ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOption
   actor->max_concurrency = options.max_concurrency;
   std::shared_ptr<const LocalActorRecord> record;
   if (!actor->name.empty() && GetActor(actor->name, actor->ray_namespace))
-    throw RayException(fmt::format("The actor name {} is taken in namespace {}.", actor->name, actor->ray_namespace));
+    throw RayException(fmt::format("The actor name {} is taken in namespace {}.", actor->name,
+                                   actor->ray_namespace));
   {
     std::lock_guard lock(state_->tables);
     actor->id = rt::ActorId::random(state_->rng).binary();
@@ -379,7 +421,8 @@ ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOption
   return record;
 }
 
-ObjectPtr LocalRuntime::CallMethod(const ActorPtr& handle, const std::string& method, const CallOptions&, std::vector<CallArg> args) {
+ObjectPtr LocalRuntime::CallMethod(const ActorPtr& handle, const std::string& method,
+                                   const CallOptions&, std::vector<CallArg> args) {
   const auto& actor = own(handle);
   check(args);
   auto result = new_object();
@@ -393,7 +436,9 @@ ObjectPtr LocalRuntime::CallMethod(const ActorPtr& handle, const std::string& me
   int64_t epoch = actor->epoch;
   auto call = std::make_shared<const std::vector<CallArg>>(std::move(args));
   // `handle`: a call that is under way keeps its actor.
-  actor->executor.submit([state = state_, actor, epoch, method, call, result, handle] { run_method(state, actor, epoch, method, *call, *result); });
+  actor->executor.submit([state = state_, actor, epoch, method, call, result, handle] {
+    run_method(state, actor, epoch, method, *call, *result);
+  });
   return result;
 }
 
@@ -434,14 +479,20 @@ ActorPtr LocalRuntime::GetActor(const std::string& name, const std::string& ray_
 ActorPtr LocalRuntime::FindActor(const std::string& id) {
   std::lock_guard lock(state_->tables);
   auto it = state_->actors.find(id);
-  std::shared_ptr<const LocalActorRecord> record = it == state_->actors.end() ? nullptr : it->second.lock();
-  if (!record) throw RayException(fmt::format("Actor {} is not known to this process.", rt::to_hex(id)));
+  std::shared_ptr<const LocalActorRecord> record =
+      it == state_->actors.end() ? nullptr : it->second.lock();
+  if (!record)
+    throw RayException(fmt::format("Actor {} is not known to this process.", rt::to_hex(id)));
   return record;
 }
 
 bool LocalRuntime::InActor() const { return current_call() && current_call()->in_actor; }
-bool LocalRuntime::WasCurrentActorRestarted() const { return current_call() && current_call()->restarted; }
+bool LocalRuntime::WasCurrentActorRestarted() const {
+  return current_call() && current_call()->restarted;
+}
 
-std::unique_ptr<Runtime> make_local_runtime(const InitOptions& options) { return std::make_unique<LocalRuntime>(options); }
+std::unique_ptr<Runtime> make_local_runtime(const InitOptions& options) {
+  return std::make_unique<LocalRuntime>(options);
+}
 
 }  // namespace ray::internal

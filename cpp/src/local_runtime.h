@@ -1,7 +1,9 @@
-// Local mode: everything runs in threads of this process, through the same registered functions and the same encoded values.
+// Local mode: everything runs in threads of this process, through the same registered functions and
+// the same encoded values.
 //
-// Threads: any. `State` is shared by the runtime, references and running calls, so each may go first. Its mutex guards objects' results
-// and actors; `tables` is a leaf lock of its own, taken when references are dropped.
+// Threads: any. `State` is shared by the runtime, references and running calls, so each may go
+// first. Its mutex guards objects' results and actors; `tables` is a leaf lock of its own, taken
+// when references are dropped.
 #pragma once
 
 #include <condition_variable>
@@ -25,18 +27,20 @@ struct LocalState {
   std::mutex mutex;
   std::condition_variable changed;
   bool stopping = false;
-  int active = 0;                       // calls that run now
+  int active = 0;  // calls that run now
 
   std::mutex tables;
   std::unordered_map<std::string, std::weak_ptr<const LocalObject>> objects;
   std::unordered_map<std::string, std::weak_ptr<const LocalActorRecord>> actors;
-  std::map<std::pair<std::string, std::string>, std::string> names;   // (namespace, name) -> actor id
+  std::map<std::pair<std::string, std::string>, std::string>
+      names;  // (namespace, name) -> actor id
   rt::Rng rng = rt::Rng::from_system();
 };
 
 class LocalObject final : public ObjectRecord {
  public:
-  LocalObject(std::string id, std::shared_ptr<LocalState> state) : ObjectRecord(std::move(id)), state_(std::move(state)) {}
+  LocalObject(std::string id, std::shared_ptr<LocalState> state)
+      : ObjectRecord(std::move(id)), state_(std::move(state)) {}
   ~LocalObject() override;
 
   // Once: a value or an error.
@@ -59,22 +63,24 @@ class LocalObject final : public ObjectRecord {
   mutable std::vector<std::function<void()>> waiters_;
 };
 
-// An actor: its object, its threads, and how it ended. Guarded by the state's mutex except where said.
+// An actor: its object, its threads, and how it ended. Guarded by the state's mutex except where
+// said.
 struct LocalActor {
   std::string id, factory, name, ray_namespace;
-  std::vector<CallArg> args;             // kept for restarts
+  std::vector<CallArg> args;  // kept for restarts
   int max_restarts = 0, max_concurrency = 1, restarts = 0;
-  int64_t epoch = 0;                     // calls made before a kill do not run after it
+  int64_t epoch = 0;  // calls made before a kill do not run after it
   bool dead = false;
   std::string death;
   std::shared_ptr<ActorInstance> instance;
-  LocalExecutor executor{1, false};      // has its own lock
+  LocalExecutor executor{1, false};  // has its own lock
 };
 
 // A handle's hold: the last one ends the actor after the calls already made.
 class LocalActorRecord final : public ActorRecord {
  public:
-  LocalActorRecord(std::shared_ptr<LocalActor> actor, std::shared_ptr<LocalState> state) : ActorRecord(actor->id), actor_(std::move(actor)), state_(std::move(state)) {}
+  LocalActorRecord(std::shared_ptr<LocalActor> actor, std::shared_ptr<LocalState> state)
+      : ActorRecord(actor->id), actor_(std::move(actor)), state_(std::move(state)) {}
   ~LocalActorRecord() override;
   const std::shared_ptr<LocalActor>& actor() const { return actor_; }
   bool belongs_to(const LocalState* state) const { return state_.get() == state; }
@@ -94,11 +100,15 @@ class LocalRuntime final : public Runtime {
   std::string Namespace() const override { return ray_namespace_; }
   ObjectPtr Put(EncodedValue value) override;
   std::vector<StoredValue> Get(const std::vector<ObjectPtr>& objects, int timeout_ms) override;
-  std::vector<bool> Wait(const std::vector<ObjectPtr>& objects, int num_objects, int timeout_ms) override;
+  std::vector<bool> Wait(const std::vector<ObjectPtr>& objects, int num_objects,
+                         int timeout_ms) override;
   ObjectPtr FindObject(const std::string& id) override;
-  ObjectPtr CallFunction(const std::string& function, const CallOptions& options, std::vector<CallArg> args) override;
-  ActorPtr CreateActor(const std::string& factory, const ActorOptions& options, std::vector<CallArg> args) override;
-  ObjectPtr CallMethod(const ActorPtr& actor, const std::string& method, const CallOptions& options, std::vector<CallArg> args) override;
+  ObjectPtr CallFunction(const std::string& function, const CallOptions& options,
+                         std::vector<CallArg> args) override;
+  ActorPtr CreateActor(const std::string& factory, const ActorOptions& options,
+                       std::vector<CallArg> args) override;
+  ObjectPtr CallMethod(const ActorPtr& actor, const std::string& method, const CallOptions& options,
+                       std::vector<CallArg> args) override;
   void KillActor(const ActorPtr& actor, bool no_restart) override;
   ActorPtr GetActor(const std::string& name, const std::string& ray_namespace) override;
   ActorPtr FindActor(const std::string& id) override;

@@ -18,7 +18,9 @@ rt::LogLevel to_log_level(RayLoggerLevel level) {
 
 }  // namespace
 
-bool LogEnabled(RayLoggerLevel level) { return level == RayLoggerLevel::FATAL || rt::log_enabled(to_log_level(level)); }
+bool LogEnabled(RayLoggerLevel level) {
+  return level == RayLoggerLevel::FATAL || rt::log_enabled(to_log_level(level));
+}
 
 void WriteLog(RayLoggerLevel level, const char* file, int line, const std::string& text) {
   std::string_view name = file;

@@ -14,21 +14,25 @@ namespace ray::internal {
 namespace {
 
 constexpr int kMaxDepth = 200;
-constexpr size_t kMaxBytes = size_t{1} << 30;   // of the result: a pickle may name one large part many times
+constexpr size_t kMaxBytes = size_t{1}
+                             << 30;  // of the result: a pickle may name one large part many times
 
 [[noreturn]] void refuse(const std::string& what) {
-  throw RayException("The value was stored by Python and holds " + what +
-                     ": C++ reads None, bool, int, float, str, bytes, list, tuple and dict. Pass such values.");
+  throw RayException(
+      "The value was stored by Python and holds " + what +
+      ": C++ reads None, bool, int, float, str, bytes, list, tuple and dict. Pass such values.");
 }
-[[noreturn]] void malformed() { throw RayException("The value was stored by Python and is damaged."); }
+[[noreturn]] void malformed() {
+  throw RayException("The value was stored by Python and is damaged.");
+}
 
 struct Node {
   enum class Kind { kNone, kBool, kInt, kUnsigned, kFloat, kText, kBytes, kList, kDict, kMark };
   Kind kind = Kind::kNone;
-  int64_t number = 0;                 // also of kUnsigned, as its bits
+  int64_t number = 0;  // also of kUnsigned, as its bits
   double real = 0;
   std::string_view bytes;
-  std::vector<const Node*> items;     // of dicts: key, value, key, value
+  std::vector<const Node*> items;  // of dicts: key, value, key, value
 };
 
 class Unpickler {
@@ -103,7 +107,8 @@ class Unpickler {
     if (bytes.size() == 9 && bytes.back() != '\0') refuse("an integer beyond 64 bits");
     uint64_t value = negative ? ~uint64_t{0} : 0;
     std::memcpy(&value, bytes.data(), std::min<size_t>(bytes.size(), 8));
-    make(bytes.size() == 9 ? Node::Kind::kUnsigned : Node::Kind::kInt).number = static_cast<int64_t>(value);
+    make(bytes.size() == 9 ? Node::Kind::kUnsigned : Node::Kind::kInt).number =
+        static_cast<int64_t>(value);
   }
   void real() {
     auto bits = __builtin_bswap64(number<uint64_t>());
@@ -122,8 +127,8 @@ class Unpickler {
   void step(uint8_t opcode) {
     using Kind = Node::Kind;
     switch (opcode) {
-      case 0x80: take(1); return;                                  // PROTO
-      case 0x95: take(8); return;                                  // FRAME
+      case 0x80: take(1); return;  // PROTO
+      case 0x95: take(8); return;  // FRAME
       case 'N': make(Kind::kNone); return;
       case 0x88: make(Kind::kBool).number = 1; return;
       case 0x89: make(Kind::kBool); return;
@@ -139,7 +144,7 @@ class Unpickler {
       case 'C': text(Kind::kBytes, number<uint8_t>()); return;
       case 'B': text(Kind::kBytes, number<uint32_t>()); return;
       case 0x8e:
-      case 0x96: text(Kind::kBytes, number<uint64_t>()); return;   // BINBYTES8, BYTEARRAY8
+      case 0x96: text(Kind::kBytes, number<uint64_t>()); return;  // BINBYTES8, BYTEARRAY8
       case ']':
       case ')': make(Kind::kList); return;
       case '}': make(Kind::kDict); return;
@@ -227,7 +232,8 @@ class Packer {
 }  // namespace
 
 std::string msgpack_of_pickle(std::string_view pickle) {
-  if (pickle.empty() || static_cast<uint8_t>(pickle[0]) != 0x80) refuse("references");   // a list of nothing but them is no pickle
+  if (pickle.empty() || static_cast<uint8_t>(pickle[0]) != 0x80)
+    refuse("references");  // a list of nothing but them is no pickle
   Unpickler unpickler(pickle);
   std::string out;
   Packer(out).pack(unpickler.run());

@@ -6,8 +6,9 @@
 
 namespace ray::internal {
 
-// None, bool, int (64 bits), float, str, bytes, list, tuple and dict, as protocol 2 to 5 write them. Throws RayException for what has no
-// counterpart: instances of classes, sets, larger integers, containers that hold themselves.
+// None, bool, int (64 bits), float, str, bytes, list, tuple and dict, as protocol 2 to 5 write
+// them. Throws RayException for what has no counterpart: instances of classes, sets, larger
+// integers, containers that hold themselves.
 std::string msgpack_of_pickle(std::string_view pickle);
 
 }  // namespace ray::internal

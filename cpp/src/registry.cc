@@ -17,7 +17,8 @@ thread_local EncodedValue* t_packing = nullptr;
 // The file a registered function came from, for people.
 std::string file_of(const FunctionEntry& entry) {
   Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(entry.invoke), &info) && info.dli_fname) return info.dli_fname;
+  if (dladdr(reinterpret_cast<const void*>(entry.invoke), &info) && info.dli_fname)
+    return info.dli_fname;
   return "this program";
 }
 
@@ -83,7 +84,9 @@ void Registry::Add(FunctionEntry entry) {
   std::unique_lock lock(impl_->mutex);
   auto known = impl_->by_text.find(entry.text);
   if (known != impl_->by_text.end()) {
-    std::string complaint = fmt::format("RAY_REMOTE: the function {} is registered twice: in {} and in {}.", entry.text, file_of(known->second), file_of(entry));
+    std::string complaint =
+        fmt::format("RAY_REMOTE: the function {} is registered twice: in {} and in {}.", entry.text,
+                    file_of(known->second), file_of(entry));
     if (!impl_->loading) throw RayException(complaint);
     impl_->complaints.push_back(complaint);
     return;
@@ -149,25 +152,34 @@ std::vector<std::string> SplitRegistration(const std::string& text, std::size_t 
     }
   }
   parts.push_back(trimmed(part));
-  if (parts.size() != count) throw RayException(fmt::format("RAY_REMOTE({}): {} functions, but {} names.", text, count, parts.size()));
+  if (parts.size() != count)
+    throw RayException(
+        fmt::format("RAY_REMOTE({}): {} functions, but {} names.", text, count, parts.size()));
   return parts;
 }
 
 void ThrowArgumentCount(std::size_t expected, std::size_t got) {
-  throw RayException(fmt::format("The function takes {} arguments and was called with {}.", expected, got));
+  throw RayException(
+      fmt::format("The function takes {} arguments and was called with {}.", expected, got));
 }
 
 void ThrowNotRegistered(const std::string& type) {
-  throw RayException(fmt::format("The function (of type {}) is not registered: add RAY_REMOTE(name) beside its definition, spelled as at the call.",
-                                 DemangledName(type.c_str())));
+  throw RayException(
+      fmt::format("The function (of type {}) is not registered: add RAY_REMOTE(name) beside its "
+                  "definition, spelled as at the call.",
+                  DemangledName(type.c_str())));
 }
 
 void CheckResources(const std::unordered_map<std::string, double>& resources) {
   for (const auto& [name, amount] : resources) {
-    if (name.empty() || amount == 0) throw RayException("Resource names cannot be empty and amounts cannot be 0.");
-    if (!std::isfinite(amount) || amount < 0) throw RayException(fmt::format("The amount of resource {} must be a positive number, not {}.", name, amount));
+    if (name.empty() || amount == 0)
+      throw RayException("Resource names cannot be empty and amounts cannot be 0.");
+    if (!std::isfinite(amount) || amount < 0)
+      throw RayException(fmt::format("The amount of resource {} must be a positive number, not {}.",
+                                     name, amount));
     if (amount > 1 && amount != std::floor(amount))
-      throw RayException(fmt::format("The amount of resource {} is {}: amounts above 1 must be whole numbers.", name, amount));
+      throw RayException(fmt::format(
+          "The amount of resource {} is {}: amounts above 1 must be whole numbers.", name, amount));
   }
 }
 

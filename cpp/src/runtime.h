@@ -13,7 +13,8 @@ std::unique_ptr<Runtime> make_local_runtime(const InitOptions& options);
 // cluster_runtime.cc: starts or joins a cluster; throws RayException.
 std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options);
 
-// Makes `runtime` the one of CurrentRuntime(). It stays until Shutdown() or clear_runtime(). False: there is one already.
+// Makes `runtime` the one of CurrentRuntime(). It stays until Shutdown() or clear_runtime(). False:
+// there is one already.
 bool set_runtime(std::unique_ptr<Runtime> runtime);
 void clear_runtime();
 

@@ -60,7 +60,7 @@ std::map<std::string, std::string> parse_flags(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     std::string arg = argv[i];
     if (arg == "--") break;
-    if (arg.size() < 2 || arg[0] != '-') continue;   // positional: the program's own
+    if (arg.size() < 2 || arg[0] != '-') continue;  // positional: the program's own
     arg.erase(0, arg[1] == '-' ? 2 : 1);
     size_t equals = arg.find('=');
     std::string name = arg.substr(0, equals);
@@ -78,7 +78,10 @@ std::map<std::string, std::string> parse_flags(int argc, char** argv) {
     if (it == flags.end()) continue;
     char* end = nullptr;
     std::strtol(it->second.c_str(), &end, 10);
-    if (it->second.empty() || *end) refuse_flag(fmt::format("Illegal value '{}' specified for flag '{}': a whole number is needed", it->second, number));
+    if (it->second.empty() || *end)
+      refuse_flag(
+          fmt::format("Illegal value '{}' specified for flag '{}': a whole number is needed",
+                      it->second, number));
   }
   return flags;
 }
@@ -92,14 +95,19 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// The JSON of a job's environment, empty for none. C++ workers have variables only: what else is asked for is named.
+// The JSON of a job's environment, empty for none. C++ workers have variables only: what else is
+// asked for is named.
 std::string runtime_env_of(const std::string& source, const nlohmann::json& env) {
-  if (!env.is_object()) throw RayException(fmt::format("{}: the runtime environment is no JSON object.", source));
+  if (!env.is_object())
+    throw RayException(fmt::format("{}: the runtime environment is no JSON object.", source));
   for (const auto& [field, value] : env.items()) {
     if (field != "env_vars" && field != "config")
-      throw RayException(fmt::format("{}: runtime_env field '{}' is for Python workers only: C++ workers have env_vars.", source, field));
+      throw RayException(fmt::format(
+          "{}: runtime_env field '{}' is for Python workers only: C++ workers have env_vars.",
+          source, field));
   }
-  return env.empty() ? std::string() : env.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return env.empty() ? std::string()
+                     : env.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 void apply_flags(const std::map<std::string, std::string>& flags, InitOptions* options) {
@@ -114,26 +122,34 @@ void apply_flags(const std::map<std::string, std::string>& flags, InitOptions* o
   });
   with("ray_default_actor_lifetime", [&](auto& v) {
     if (strcasecmp(v.c_str(), "detached") != 0 && strcasecmp(v.c_str(), "non_detached") != 0) {
-      std::fprintf(stderr, "ERROR: --ray_default_actor_lifetime must be detached or non_detached, not '%s'\n", v.c_str());
+      std::fprintf(
+          stderr,
+          "ERROR: --ray_default_actor_lifetime must be detached or non_detached, not '%s'\n",
+          v.c_str());
       std::abort();
     }
     options->detached_actors = strcasecmp(v.c_str(), "detached") == 0;
   });
   with("ray_job_namespace", [&](auto& v) { options->ray_namespace = v; });
   with("ray_runtime_env", [&](auto& v) {
-    options->runtime_env = runtime_env_of("--ray_runtime_env", nlohmann::json::parse(v, nullptr, false));
+    options->runtime_env =
+        runtime_env_of("--ray_runtime_env", nlohmann::json::parse(v, nullptr, false));
   });
 }
 
 // Set by the Jobs API for the drivers it starts.
 void apply_job_config(const char* json, InitOptions* options) {
   nlohmann::json job = nlohmann::json::parse(json, nullptr, false);
-  if (!job.is_object() || job.size() != 2 || !job.contains("runtime_env") || !job.contains("metadata") || !job["metadata"].is_object() ||
+  if (!job.is_object() || job.size() != 2 || !job.contains("runtime_env") ||
+      !job.contains("metadata") || !job["metadata"].is_object() ||
       !job["runtime_env"].is_object()) {
-    throw RayException("RAY_JOB_CONFIG_JSON_ENV_VAR must be a JSON object with exactly the objects runtime_env and metadata.");
+    throw RayException(
+        "RAY_JOB_CONFIG_JSON_ENV_VAR must be a JSON object with exactly the objects runtime_env "
+        "and metadata.");
   }
   options->runtime_env = runtime_env_of("RAY_JOB_CONFIG_JSON_ENV_VAR", job["runtime_env"]);
-  for (const auto& [key, value] : job["metadata"].items()) options->metadata[key] = value.is_string() ? value.get<std::string>() : value.dump();
+  for (const auto& [key, value] : job["metadata"].items())
+    options->metadata[key] = value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 }  // namespace
@@ -147,10 +163,11 @@ InitOptions init_options(const RayConfig& config, int argc, char** argv) {
   options.detached_actors = config.default_actor_lifetime == ActorLifetime::DETACHED;
   options.ray_namespace = config.ray_namespace;
   if (argc > 0) apply_flags(parse_flags(argc, argv), &options);
-  if (const char* json = std::getenv("RAY_JOB_CONFIG_JSON_ENV_VAR"); json && *json) apply_job_config(json, &options);
+  if (const char* json = std::getenv("RAY_JOB_CONFIG_JSON_ENV_VAR"); json && *json)
+    apply_job_config(json, &options);
   if (options.ray_namespace.empty()) {
     rt::Rng rng = rt::Rng::from_system();
-    options.ray_namespace = rt::NodeId::random(rng).hex();   // 28 bytes
+    options.ray_namespace = rt::NodeId::random(rng).hex();  // 28 bytes
   }
   std::error_code ignored;
   if (options.code_search_path.empty()) {

@@ -16,11 +16,12 @@ struct InitOptions {
   std::vector<std::string> head_args;
   bool detached_actors = false;
   std::string ray_namespace;
-  std::map<std::string, std::string> metadata;    // of a submitted job
-  std::string runtime_env;                        // JSON of the job's; empty: none
+  std::map<std::string, std::string> metadata;  // of a submitted job
+  std::string runtime_env;                      // JSON of the job's; empty: none
 };
 
-// Ends the process for unknown flags, like a strict flag parser. Throws RayException for what is wrong in the environment.
+// Ends the process for unknown flags, like a strict flag parser. Throws RayException for what is
+// wrong in the environment.
 InitOptions init_options(const RayConfig& config, int argc, char** argv);
 
 }  // namespace ray::internal

@@ -1,4 +1,5 @@
-// The life of a ray-cpp-worker: register at the node-manager, run what comes, end when told to or when the node-manager is gone.
+// The life of a ray-cpp-worker: register at the node-manager, run what comes, end when told to or
+// when the node-manager is gone.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -17,8 +18,10 @@ namespace {
 
 int refuse(const std::string& message) {
   std::fprintf(stderr,
-               "ray-cpp-worker: %s\nIt is started by ray-node-manager: ray-cpp-worker --worker-id HEX --node-manager-socket PATH --session-dir DIR "
-               "--node-id HEX\n", message.c_str());
+               "ray-cpp-worker: %s\nIt is started by ray-node-manager: ray-cpp-worker --worker-id "
+               "HEX --node-manager-socket PATH --session-dir DIR "
+               "--node-id HEX\n",
+               message.c_str());
   return 2;
 }
 
@@ -46,8 +49,10 @@ int WorkerMain(int argc, char** argv) {
   options.language = rt::proto::LANGUAGE_CPP;
   options.node_manager_socket = flags["node-manager-socket"];
   options.worker_id = rt::WorkerId::from_hex(flags["worker-id"]);
-  options.runtime_env = flags["runtime-env"];   // its env_vars are in our environment already; what it starts inherits it
-  if (options.node_manager_socket.empty() || options.worker_id.is_nil()) return refuse("--worker-id and --node-manager-socket are needed");
+  options.runtime_env = flags["runtime-env"];  // its env_vars are in our environment already; what
+                                               // it starts inherits it
+  if (options.node_manager_socket.empty() || options.worker_id.is_nil())
+    return refuse("--worker-id and --node-manager-socket are needed");
   auto settings = rt::load_settings("", {});
   if (!settings) return refuse(settings.error().message);
   options.settings = *settings;
@@ -55,7 +60,8 @@ int WorkerMain(int argc, char** argv) {
     const char* level = std::getenv("RAY_BACKEND_LOG_LEVEL");
     rt::LogOptions log;
     log.component = "worker";
-    log.file = fmt::format("{}/logs/cpp-core-worker-{}_{}.log", flags["session-dir"], options.worker_id.hex(), getpid());
+    log.file = fmt::format("{}/logs/cpp-core-worker-{}_{}.log", flags["session-dir"],
+                           options.worker_id.hex(), getpid());
     log.level = rt::parse_log_level(level ? level : "", rt::LogLevel::kInfo);
     rt::init_log(log);
   }
@@ -74,7 +80,7 @@ int WorkerMain(int argc, char** argv) {
     CppExecutor executor(cluster);
     code = cluster.worker().run(executor);
     std::fflush(nullptr);
-    if (!executor.stop()) {                // user code that may never return
+    if (!executor.stop()) {  // user code that may never return
       rt::flush_log();
       _exit(code);
     }

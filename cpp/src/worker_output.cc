@@ -16,8 +16,8 @@ std::atomic<const std::string*> g_marker{nullptr};
 // The task that runs, and a number that changes with it.
 std::atomic<uint64_t> g_task_number{0};
 std::mutex g_task_mutex;
-rt::TaskId g_task;                              // guarded
-int g_attempt = 0;                              // guarded
+rt::TaskId g_task;  // guarded
+int g_attempt = 0;  // guarded
 
 // One of the two streams. Never freed: it is written to until the process ends.
 struct Stream {
@@ -46,7 +46,8 @@ ssize_t write_marked(void* cookie, const char* data, size_t size) {
     stream.written = marker;
     if (!write_all(stream.fd, marker->data(), marker->size())) return 0;
   }
-  if (uint64_t number = g_task_number.load(std::memory_order_acquire); number != stream.task_number && stream.at_line_start) {
+  if (uint64_t number = g_task_number.load(std::memory_order_acquire);
+      number != stream.task_number && stream.at_line_start) {
     stream.task_number = number;
     std::lock_guard lock(g_task_mutex);
     std::string task_marker = ":task_id:" + g_task.hex() + " " + std::to_string(g_attempt) + "\n";

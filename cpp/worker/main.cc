@@ -2,7 +2,7 @@
 #include "ray/api/visibility.h"
 
 namespace ray::internal {
-RAY_API int WorkerMain(int argc, char** argv);   // src/worker_main.cc
+RAY_API int WorkerMain(int argc, char** argv);  // src/worker_main.cc
 }
 
 int main(int argc, char** argv) { return ray::internal::WorkerMain(argc, argv); }

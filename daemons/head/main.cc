@@ -31,25 +31,33 @@ struct Flags : daemon::Flags {
 };
 
 Status check(const Flags& flags) {
-  if (flags.session_dir.empty() && flags.state_dir.empty()) return make_error(Code::kInvalid, "--session-dir DIR or --state-dir DIR is missing: where shall the head keep its state?");
+  if (flags.session_dir.empty() && flags.state_dir.empty())
+    return make_error(
+        Code::kInvalid,
+        "--session-dir DIR or --state-dir DIR is missing: where shall the head keep its state?");
   if (!flags.cluster_id.empty() && !ClusterId::is_valid(from_hex(flags.cluster_id)))
-    return make_error(Code::kInvalid, fmt::format("--cluster-id {}: {} hex digits expected", flags.cluster_id, 2 * ClusterId::kSize));
-  if (flags.dashboard.port != ApiOptions::kAnyOfDefault) RT_TRY(daemon::check_port(flags.dashboard.port));
+    return make_error(Code::kInvalid, fmt::format("--cluster-id {}: {} hex digits expected",
+                                                  flags.cluster_id, 2 * ClusterId::kSize));
+  if (flags.dashboard.port != ApiOptions::kAnyOfDefault)
+    RT_TRY(daemon::check_port(flags.dashboard.port));
   return daemon::check_port(flags.port);
 }
 
 Result<std::optional<Flags>> parse(int argc, char** argv) {
   Flags flags;
   po::options_description own("ray-head: the coordinator of a cluster");
-  own.add_options()
-      ("port", po::value(&flags.port), "TCP port to listen on (0: any free one)")
-      ("host", po::value(&flags.host), "address to listen on")
-      ("listen-fd", po::value(&flags.listen_fd), "inherited listening TCP socket instead")
-      ("state-dir", po::value(&flags.state_dir), "keep the durable state here instead of in the session directory")
-      ("dashboard-host", po::value(&flags.dashboard.host), "address that the HTTP interface listens on (default 127.0.0.1)")
-      ("dashboard-port", po::value(&flags.dashboard.port), "its port (0: any free one; default: 8265, or the next free one)")
-      ("include-dashboard", po::value(&flags.include_dashboard), "whether there is an HTTP interface (default true)")
-      ("cluster-id", po::value(&flags.cluster_id), "id of a new cluster, hex (default: random)");
+  own.add_options()("port", po::value(&flags.port), "TCP port to listen on (0: any free one)")(
+      "host", po::value(&flags.host), "address to listen on")(
+      "listen-fd", po::value(&flags.listen_fd), "inherited listening TCP socket instead")(
+      "state-dir", po::value(&flags.state_dir),
+      "keep the durable state here instead of in the session directory")(
+      "dashboard-host", po::value(&flags.dashboard.host),
+      "address that the HTTP interface listens on (default 127.0.0.1)")(
+      "dashboard-port", po::value(&flags.dashboard.port),
+      "its port (0: any free one; default: 8265, or the next free one)")(
+      "include-dashboard", po::value(&flags.include_dashboard),
+      "whether there is an HTTP interface (default true)")(
+      "cluster-id", po::value(&flags.cluster_id), "id of a new cluster, hex (default: random)");
   RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, own, flags));
   if (!start) return std::optional<Flags>();
   RT_TRY(check(flags));
@@ -64,7 +72,8 @@ Result<std::string> advertised_address(int fd) {
   return address.to_string();
 }
 
-Result<HeadServer::Options> server_options(const Flags& flags, const Settings& settings, const std::string& address) {
+Result<HeadServer::Options> server_options(const Flags& flags, const Settings& settings,
+                                           const std::string& address) {
   HeadServer::Options out;
   out.core.settings = settings;
   std::filesystem::path named(flags.session_dir.empty() ? flags.state_dir : flags.session_dir);
@@ -80,7 +89,8 @@ Result<HeadServer::Options> server_options(const Flags& flags, const Settings& s
 }
 
 // The cluster works without it.
-std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& server, const std::string& address, const HeadServer::Options& options) {
+std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& server,
+                               const std::string& address, const HeadServer::Options& options) {
   ApiContext context;
   context.cluster = {address, options.token};
   context.session_name = options.core.session_name;
@@ -98,19 +108,23 @@ std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& 
   return std::move(*api);
 }
 
-// Nodes, drivers and readers of logs are connections, of which a shell's usual limit allows few. The head starts no program that would inherit it.
+// Nodes, drivers and readers of logs are connections, of which a shell's usual limit allows few.
+// The head starts no program that would inherit it.
 void raise_descriptor_limit() {
   constexpr rlim_t kEnough = 1 << 16;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
   limit.rlim_cur = std::min(limit.rlim_max, kEnough);
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) RT_WARN("the limit of open files stays at what it was: {}", std::strerror(errno));
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    RT_WARN("the limit of open files stays at what it was: {}", std::strerror(errno));
 }
 
 // Variables that users of Ray know, for settings of ours.
 Status apply_known_names(Settings& settings) {
-  if (std::string seconds = environment("RAY_JOB_START_TIMEOUT_SECONDS"); !seconds.empty()) RT_TRY(assign_setting(settings, "job_start_timeout_ms", seconds + "000"));
-  if (environment("RAY_JOB_ALLOW_DRIVER_ON_WORKER_NODES") == "1") settings.job_driver_on_any_node = true;
+  if (std::string seconds = environment("RAY_JOB_START_TIMEOUT_SECONDS"); !seconds.empty())
+    RT_TRY(assign_setting(settings, "job_start_timeout_ms", seconds + "000"));
+  if (environment("RAY_JOB_ALLOW_DRIVER_ON_WORKER_NODES") == "1")
+    settings.job_driver_on_any_node = true;
   return {};
 }
 
@@ -133,7 +147,8 @@ Status run(const Flags& flags) {
     loop.stop();
   };
   RT_ASSIGN(auto server, HeadServer::open(loop, options));
-  std::unique_ptr<Api> api = flags.include_dashboard ? start_api(loop, flags, *server, address, options) : nullptr;
+  std::unique_ptr<Api> api =
+      flags.include_dashboard ? start_api(loop, flags, *server, address, options) : nullptr;
   daemon::EndWatch ends(loop, flags.lifeline_fd, [&](const std::string& why) {
     RT_INFO("{}: stopping", why);
     notifier.stopping(why);
@@ -145,8 +160,10 @@ Status run(const Flags& flags) {
       outcome = started;
       return loop.stop();
     }
-    RT_INFO("cluster {} at {}, incarnation {}", to_hex(server->core().cluster_id()), address, server->core().incarnation());
-    notifier.ready(fmt::format("Head of the cluster at {}{}", address, api ? ", http://" + api->address() : ""));
+    RT_INFO("cluster {} at {}, incarnation {}", to_hex(server->core().cluster_id()), address,
+            server->core().incarnation());
+    notifier.ready(fmt::format("Head of the cluster at {}{}", address,
+                               api ? ", http://" + api->address() : ""));
   });
   daemon::KeepAlive alive(loop, notifier);
   loop.run();
@@ -159,4 +176,6 @@ Status run(const Flags& flags) {
 }  // namespace
 }  // namespace rt::head
 
-int main(int argc, char** argv) { return rt::daemon::run_main("ray-head", argc, argv, rt::head::parse, rt::head::run); }
+int main(int argc, char** argv) {
+  return rt::daemon::run_main("ray-head", argc, argv, rt::head::parse, rt::head::run);
+}

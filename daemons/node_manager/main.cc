@@ -1,4 +1,5 @@
-// ray-node-manager: flags and settings; everything else is in service/. Flags in docs/daemon-flags.md.
+// ray-node-manager: flags and settings; everything else is in service/. Flags in
+// docs/daemon-flags.md.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -24,16 +25,22 @@ namespace fs = std::filesystem;
 namespace po = boost::program_options;
 
 struct Flags : daemon::Flags {
-  std::string host, socket, head_address, store_socket, node_ip, node_name, node_id, resources, labels, python = "/usr/bin/python3", python_path;
-  int port = 0, listen_fd = -1, unix_listen_fd = -1, metrics_export_port = 0, metrics_listen_fd = -1;
+  std::string host, socket, head_address, store_socket, node_ip, node_name, node_id, resources,
+      labels, python = "/usr/bin/python3", python_path;
+  int port = 0, listen_fd = -1, unix_listen_fd = -1, metrics_export_port = 0,
+      metrics_listen_fd = -1;
   bool is_head_node = false;
 };
 
 Status check(const Flags& flags) {
-  if (flags.head_address.empty()) return make_error(Code::kInvalid, "--head-address HOST:PORT is needed: the head of the cluster to join");
-  if (flags.session_dir.empty()) return make_error(Code::kInvalid, "--session-dir DIR is needed: logs and sockets go there");
+  if (flags.head_address.empty())
+    return make_error(Code::kInvalid,
+                      "--head-address HOST:PORT is needed: the head of the cluster to join");
+  if (flags.session_dir.empty())
+    return make_error(Code::kInvalid, "--session-dir DIR is needed: logs and sockets go there");
   if (!flags.node_id.empty() && !NodeId::is_valid(from_hex(flags.node_id))) {
-    return make_error(Code::kInvalid, fmt::format("--node-id '{}' is not an id of {} hex digits", flags.node_id, NodeId::kSize * 2));
+    return make_error(Code::kInvalid, fmt::format("--node-id '{}' is not an id of {} hex digits",
+                                                  flags.node_id, NodeId::kSize * 2));
   }
   RT_TRY(daemon::check_port(flags.metrics_export_port));
   return daemon::check_port(flags.port);
@@ -42,24 +49,30 @@ Status check(const Flags& flags) {
 Result<std::optional<Flags>> parse(int argc, char** argv) {
   Flags flags;
   po::options_description own("ray-node-manager: leases, workers and actors of one node");
-  own.add_options()
-      ("port", po::value(&flags.port), "TCP port of the node (0: any free one)")
-      ("host", po::value(&flags.host), "TCP address to listen on (default: --node-ip)")
-      ("listen-fd", po::value(&flags.listen_fd), "inherited listening TCP socket instead")
-      ("unix-listen-fd", po::value(&flags.unix_listen_fd), "inherited listening Unix socket (its path: --socket)")
-      ("metrics-export-port", po::value(&flags.metrics_export_port), "TCP port of GET /metrics, for Prometheus (0: any free one)")
-      ("metrics-listen-fd", po::value(&flags.metrics_listen_fd), "inherited listening TCP socket instead")
-      ("socket", po::value(&flags.socket), "Unix socket to listen on (default: SESSION/sockets/raylet)")
-      ("head-address", po::value(&flags.head_address), "HOST:PORT of the head")
-      ("store-socket", po::value(&flags.store_socket), "the node's object store")
-      ("node-ip", po::value(&flags.node_ip), "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)")
-      ("node-name", po::value(&flags.node_name), "name of the node (default: its address)")
-      ("node-id", po::value(&flags.node_id), "id of the node, hex (default: random)")
-      ("resources", po::value(&flags.resources), "all totals as JSON, e.g. {\"CPU\": 2} (default: what the machine has)")
-      ("labels", po::value(&flags.labels), "labels as JSON")
-      ("is-head-node", po::bool_switch(&flags.is_head_node), "this node runs beside the head")
-      ("python", po::value(&flags.python), "interpreter of the workers (default: /usr/bin/python3)")
-      ("python-path", po::value(&flags.python_path), "directory that holds the ray package (default: found beside this program)");
+  own.add_options()("port", po::value(&flags.port), "TCP port of the node (0: any free one)")(
+      "host", po::value(&flags.host), "TCP address to listen on (default: --node-ip)")(
+      "listen-fd", po::value(&flags.listen_fd), "inherited listening TCP socket instead")(
+      "unix-listen-fd", po::value(&flags.unix_listen_fd),
+      "inherited listening Unix socket (its path: --socket)")(
+      "metrics-export-port", po::value(&flags.metrics_export_port),
+      "TCP port of GET /metrics, for Prometheus (0: any free one)")(
+      "metrics-listen-fd", po::value(&flags.metrics_listen_fd),
+      "inherited listening TCP socket instead")(
+      "socket", po::value(&flags.socket),
+      "Unix socket to listen on (default: SESSION/sockets/raylet)")(
+      "head-address", po::value(&flags.head_address), "HOST:PORT of the head")(
+      "store-socket", po::value(&flags.store_socket), "the node's object store")(
+      "node-ip", po::value(&flags.node_ip),
+      "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)")(
+      "node-name", po::value(&flags.node_name), "name of the node (default: its address)")(
+      "node-id", po::value(&flags.node_id), "id of the node, hex (default: random)")(
+      "resources", po::value(&flags.resources),
+      "all totals as JSON, e.g. {\"CPU\": 2} (default: what the machine has)")(
+      "labels", po::value(&flags.labels), "labels as JSON")(
+      "is-head-node", po::bool_switch(&flags.is_head_node), "this node runs beside the head")(
+      "python", po::value(&flags.python), "interpreter of the workers (default: /usr/bin/python3)")(
+      "python-path", po::value(&flags.python_path),
+      "directory that holds the ray package (default: found beside this program)");
   RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, own, flags));
   if (!start) return std::optional<Flags>();
   RT_TRY(check(flags));
@@ -70,15 +83,19 @@ Result<std::optional<Flags>> parse(int argc, char** argv) {
 Result<std::map<std::string, double>> parse_resources(const std::string& text) {
   std::map<std::string, double> amounts;
   auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return make_error(Code::kInvalid, fmt::format("--resources is not a JSON object: {}", text));
+  if (!json.is_object())
+    return make_error(Code::kInvalid, fmt::format("--resources is not a JSON object: {}", text));
   for (const auto& [name, value] : json.items()) {
-    if (!value.is_number()) return make_error(Code::kInvalid, fmt::format("--resources: '{}' must be a number, not {}", name, value.dump()));
+    if (!value.is_number())
+      return make_error(Code::kInvalid, fmt::format("--resources: '{}' must be a number, not {}",
+                                                    name, value.dump()));
     amounts[name] = value.get<double>();
   }
   return amounts;
 }
 
-// What --resources says, else what the machine and the node's store have: the same as `rayctl start` finds.
+// What --resources says, else what the machine and the node's store have: the same as `rayctl
+// start` finds.
 Result<ResourceSet> totals_of(const Flags& flags, const NodeManagerOptions& options) {
   std::map<std::string, double> amounts;
   if (!flags.resources.empty()) {
@@ -113,9 +130,12 @@ Result<std::map<std::string, std::string>> parse_labels(const std::string& text)
   std::map<std::string, std::string> labels;
   if (text.empty()) return labels;
   auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return make_error(Code::kInvalid, fmt::format("--labels is not a JSON object: {}", text));
+  if (!json.is_object())
+    return make_error(Code::kInvalid, fmt::format("--labels is not a JSON object: {}", text));
   for (const auto& [name, value] : json.items()) {
-    if (!value.is_string()) return make_error(Code::kInvalid, fmt::format("--labels: '{}' must be a string, not {}", name, value.dump()));
+    if (!value.is_string())
+      return make_error(Code::kInvalid,
+                        fmt::format("--labels: '{}' must be a string, not {}", name, value.dump()));
     labels[name] = value.get<std::string>();
   }
   return labels;
@@ -126,7 +146,8 @@ std::string executable_dir() {
   return fs::read_symlink("/proc/self/exe", ec).parent_path().string();
 }
 
-// The directory with the `ray` package: of a build tree, an installation, or the one a wheel's programs are part of.
+// The directory with the `ray` package: of a build tree, an installation, or the one a wheel's
+// programs are part of.
 std::string find_python_path(const std::string& given) {
   if (!given.empty()) return given;
   std::error_code ec;
@@ -135,11 +156,13 @@ std::string find_python_path(const std::string& given) {
     if (fs::exists(candidate / "ray", ec)) return candidate.string();
   }
   fs::path package = fs::path(executable_dir()).parent_path();
-  if (package.filename() == "ray" && fs::exists(package / "__init__.py", ec)) return package.parent_path().string();
+  if (package.filename() == "ray" && fs::exists(package / "__init__.py", ec))
+    return package.parent_path().string();
   return fs::path(executable_dir() + "/../python").lexically_normal().string();
 }
 
-void fill_worker_env(const std::map<std::string, std::string>& setting_flags, NodeManagerOptions& options) {
+void fill_worker_env(const std::map<std::string, std::string>& setting_flags,
+                     NodeManagerOptions& options) {
   options.worker_env["RAY_RAYLET_PID"] = std::to_string(::getpid());
   // Before any task has said how many CPUs it has; math libraries would take all of them.
   if (!std::getenv("OMP_NUM_THREADS")) options.worker_env.emplace("OMP_NUM_THREADS", "1");
@@ -150,7 +173,9 @@ Result<NodeManagerOptions> make_options(const Flags& flags, const Settings& sett
   NodeManagerOptions options;
   options.settings = settings;
   options.session_dir = flags.session_dir;
-  options.socket_path = flags.socket.empty() ? flags.session_dir + "/sockets/raylet" : fs::absolute(flags.socket).lexically_normal().string();
+  options.socket_path = flags.socket.empty()
+                            ? flags.session_dir + "/sockets/raylet"
+                            : fs::absolute(flags.socket).lexically_normal().string();
   options.unix_listen_fd = flags.unix_listen_fd;
   options.tcp_listen_fd = flags.listen_fd;
   options.metrics_port = flags.metrics_export_port;
@@ -183,7 +208,9 @@ Status make_directories(const std::string& session_dir) {
   for (const char* sub : {"/logs", "/sockets"}) {
     std::error_code error;
     fs::create_directories(session_dir + sub, error);
-    if (error) return make_error(Code::kIo, fmt::format("cannot create {}{}: {}", session_dir, sub, error.message()));
+    if (error)
+      return make_error(Code::kIo,
+                        fmt::format("cannot create {}{}: {}", session_dir, sub, error.message()));
   }
   return {};
 }
@@ -221,4 +248,6 @@ Status run(const Flags& flags) {
 }  // namespace
 }  // namespace rt::node
 
-int main(int argc, char** argv) { return rt::daemon::run_main("ray-node-manager", argc, argv, rt::node::parse, rt::node::run); }
+int main(int argc, char** argv) {
+  return rt::daemon::run_main("ray-node-manager", argc, argv, rt::node::parse, rt::node::run);
+}

@@ -24,25 +24,34 @@ struct Flags : daemon::Flags {
 };
 
 Status check(const Flags& flags) {
-  if (flags.memory && *flags.memory <= 0) return make_error(Code::kInvalid, fmt::format("--memory {}: bytes, more than 0", *flags.memory));
-  if (flags.socket.empty() && flags.unix_listen_fd < 0) return make_error(Code::kInvalid, "--socket PATH is missing: where shall clients on this node connect?");
-  if (!flags.node_id.empty() && !NodeId::is_valid(from_hex(flags.node_id))) return make_error(Code::kInvalid, fmt::format("--node-id {}: {} hex digits expected", flags.node_id, 2 * NodeId::kSize));
+  if (flags.memory && *flags.memory <= 0)
+    return make_error(Code::kInvalid,
+                      fmt::format("--memory {}: bytes, more than 0", *flags.memory));
+  if (flags.socket.empty() && flags.unix_listen_fd < 0)
+    return make_error(Code::kInvalid,
+                      "--socket PATH is missing: where shall clients on this node connect?");
+  if (!flags.node_id.empty() && !NodeId::is_valid(from_hex(flags.node_id)))
+    return make_error(Code::kInvalid, fmt::format("--node-id {}: {} hex digits expected",
+                                                  flags.node_id, 2 * NodeId::kSize));
   return flags.port == -1 ? Status() : daemon::check_port(flags.port);
 }
 
 Result<std::optional<Flags>> parse(int argc, char** argv) {
   Flags flags;
   po::options_description own("ray-object-store: the shared-memory objects of one node");
-  own.add_options()
-      ("socket", po::value(&flags.socket), "Unix socket to listen on")
-      ("unix-listen-fd", po::value(&flags.unix_listen_fd), "inherited listening Unix socket (its path: --socket)")
-      ("port", po::value(&flags.port), "TCP port of its own (0: any); without it other nodes come through the node-manager")
-      ("host", po::value(&flags.host), "address to listen on with --port")
-      ("node-ip", po::value(&flags.node_ip), "address of this node")
-      ("node-name", po::value(&flags.node_name), "name of this node, for logs")
-      ("node-id", po::value(&flags.node_id), "id of this node, hex")
-      ("memory", po::value<int64_t>()->notifier([&](int64_t bytes) { flags.memory = bytes; }), "capacity in bytes (default: setting object_store_memory)")
-      ("directory", po::value(&flags.directory), "where the memory's file lives (default: /dev/shm)");
+  own.add_options()("socket", po::value(&flags.socket), "Unix socket to listen on")(
+      "unix-listen-fd", po::value(&flags.unix_listen_fd),
+      "inherited listening Unix socket (its path: --socket)")(
+      "port", po::value(&flags.port),
+      "TCP port of its own (0: any); without it other nodes come through the node-manager")(
+      "host", po::value(&flags.host), "address to listen on with --port")(
+      "node-ip", po::value(&flags.node_ip), "address of this node")(
+      "node-name", po::value(&flags.node_name), "name of this node, for logs")(
+      "node-id", po::value(&flags.node_id), "id of this node, hex")(
+      "memory", po::value<int64_t>()->notifier([&](int64_t bytes) { flags.memory = bytes; }),
+      "capacity in bytes (default: setting object_store_memory)")(
+      "directory", po::value(&flags.directory),
+      "where the memory's file lives (default: /dev/shm)");
   RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, own, flags));
   if (!start) return std::optional<Flags>();
   RT_TRY(check(flags));
@@ -53,7 +62,9 @@ Result<std::unique_ptr<Arena>> make_arena(const Flags& flags, const Settings& se
   Arena::Options options;
   options.directory = flags.directory;
   options.capacity = flags.memory.value_or(settings.object_store_memory);
-  if (options.capacity == 0) options.capacity = launch::detect_object_store_memory(flags.directory, settings.min_object_store_memory);
+  if (options.capacity == 0)
+    options.capacity =
+        launch::detect_object_store_memory(flags.directory, settings.min_object_store_memory);
   options.min_capacity = settings.min_object_store_memory;
   return Arena::create(options);
 }
@@ -95,16 +106,21 @@ Status run(const Flags& flags) {
     notifier.stopping(why);
     loop.stop();
   });
-  RT_INFO("object store of node {} ready: {} bytes in {}, socket {}, pid {}", flags.node_name.empty() ? flags.node_ip : flags.node_name, capacity, place, flags.socket, ::getpid());
+  RT_INFO("object store of node {} ready: {} bytes in {}, socket {}, pid {}",
+          flags.node_name.empty() ? flags.node_ip : flags.node_name, capacity, place, flags.socket,
+          ::getpid());
   notifier.ready(fmt::format("{} bytes in {}", capacity, place));
   daemon::KeepAlive alive(loop, notifier);
   loop.run();
   RT_INFO("stopped");
-  if (flags.unix_listen_fd >= 0 && !flags.socket.empty()) ::unlink(flags.socket.c_str());   // bound for us: nobody else removes it
+  if (flags.unix_listen_fd >= 0 && !flags.socket.empty())
+    ::unlink(flags.socket.c_str());  // bound for us: nobody else removes it
   return {};
 }
 
 }  // namespace
 }  // namespace rt::store
 
-int main(int argc, char** argv) { return rt::daemon::run_main("ray-object-store", argc, argv, rt::store::parse, rt::store::run); }
+int main(int argc, char** argv) {
+  return rt::daemon::run_main("ray-object-store", argc, argv, rt::store::parse, rt::store::run);
+}

@@ -1,8 +1,9 @@
 """Eight trainers, each many times slower than one alone, and all processors idle: docs/profiling.md finds out why with one command.
 
-    python3 docs/examples/slow_behind_a_lock.py         # says how fast they are, and goes on until Ctrl-C
-    rayctl profile Trainer --duration 3                 # meanwhile, in another terminal
+python3 docs/examples/slow_behind_a_lock.py         # says how fast they are, and goes on until Ctrl-C
+rayctl profile Trainer --duration 3                 # meanwhile, in another terminal
 """
+
 import ctypes
 import os
 import subprocess
@@ -32,13 +33,17 @@ class Trainer:
 def main():
     with tempfile.TemporaryDirectory() as directory:
         library, lock = os.path.join(directory, "operators.so"), os.path.join(directory, "lock")
-        subprocess.run(["cc", "-O1", "-g", "-shared", "-fPIC", "-pthread", "-o", library, SOURCE], check=True)
+        subprocess.run(
+            ["cc", "-O1", "-g", "-shared", "-fPIC", "-pthread", "-o", library, SOURCE], check=True
+        )
         ray.init()
         trainers = [Trainer.remote(library, lock) for _ in range(8)]
         print(f"1 process: {ray.get(trainers[0].train.remote(2)):.0f} steps a second", flush=True)
         while True:
             rates = ray.get([trainer.train.remote(5) for trainer in trainers])
-            print(f"8 processes: {min(rates):.1f} to {max(rates):.1f} steps a second each", flush=True)
+            print(
+                f"8 processes: {min(rates):.1f} to {max(rates):.1f} steps a second each", flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -6,16 +6,19 @@
 namespace rt::python {
 
 namespace {
-constexpr const char* kRole = "the argument";    // of errors
+constexpr const char* kRole = "the argument";  // of errors
 }
 
-// Where the references are; large arguments become references first, so that repeating one stores it once.
+// Where the references are; large arguments become references first, so that repeating one stores
+// it once.
 bool CallArgs::find_refs(worker::Worker& worker, PyObject* const* items, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     PyObject* item = items[i];
     if (is_object_ref(item)) {
       if (!as_object_ref(item)->ref) {
-        PyErr_SetString(PyExc_ValueError, "an ObjectRef made from bytes alone has no owner and cannot be an argument");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "an ObjectRef made from bytes alone has no owner and cannot be an argument");
         return false;
       }
       positions_.push_back(i);
@@ -41,7 +44,8 @@ bool CallArgs::find_refs(worker::Worker& worker, PyObject* const* items, size_t 
 bool CallArgs::encode_general(PyObject* const* items, size_t count, PyObject* keyword_names) {
   size_t keywords = keyword_names ? PyTuple_GET_SIZE(keyword_names) : 0;
   size_t positional = count - keywords, next = 0;
-  PyPtr args(PyTuple_New(positional)), kwargs(keywords ? PyDict_New() : Py_NewRef(Py_None)), at(PyTuple_New(positions_.size()));
+  PyPtr args(PyTuple_New(positional)), kwargs(keywords ? PyDict_New() : Py_NewRef(Py_None)),
+      at(PyTuple_New(positions_.size()));
   if (!args || !kwargs || !at) return false;
   for (size_t i = 0; i < count; ++i) {
     PyObject* name = i >= positional ? PyTuple_GET_ITEM(keyword_names, i - positional) : nullptr;
@@ -61,11 +65,13 @@ bool CallArgs::encode_general(PyObject* const* items, size_t count, PyObject* ke
   return call && value_.encode(call.get(), kRole);
 }
 
-bool CallArgs::build(worker::Worker& worker, PyObject* const* items, size_t count, PyObject* keyword_names) {
+bool CallArgs::build(worker::Worker& worker, PyObject* const* items, size_t count,
+                     PyObject* keyword_names) {
   if (!find_refs(worker, items, count)) return false;
   if (count == 0) {
     value_.set_none();
-  } else if (keyword_names || !value_.encode_small_call(items, count, positions_.data(), positions_.size())) {
+  } else if (keyword_names ||
+             !value_.encode_small_call(items, count, positions_.data(), positions_.size())) {
     if (!encode_general(items, count, keyword_names)) return false;
   }
   args_.push_back({.value = &value_.parts, .ref = nullptr});
@@ -85,7 +91,8 @@ bool CallArgs::build(worker::Worker& worker, PyObject* args, PyObject* kwargs) {
     PyPtr list(PyDict_Keys(kwargs));
     names = PyPtr(list ? PyList_AsTuple(list.get()) : nullptr);
     if (!names) return false;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) items.push_back(PyDict_GetItem(kwargs, PyTuple_GET_ITEM(names.get(), i)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i)
+      items.push_back(PyDict_GetItem(kwargs, PyTuple_GET_ITEM(names.get(), i)));
   }
   return build(worker, items.data(), items.size(), names.get());
 }
@@ -135,19 +142,24 @@ bool load_call(std::vector<worker::Value>& values, PyPtr* args, PyPtr* kwargs) {
     *args = std::move(call);
     return true;
   }
-  if (!PyList_CheckExact(call.get()) || PyList_GET_SIZE(call.get()) != 3 || !PyTuple_CheckExact(PyList_GET_ITEM(call.get(), 0)) ||
-      !PyTuple_CheckExact(PyList_GET_ITEM(call.get(), 2)) || PyTuple_GET_SIZE(PyList_GET_ITEM(call.get(), 2)) + 1 != static_cast<Py_ssize_t>(values.size())) {
+  if (!PyList_CheckExact(call.get()) || PyList_GET_SIZE(call.get()) != 3 ||
+      !PyTuple_CheckExact(PyList_GET_ITEM(call.get(), 0)) ||
+      !PyTuple_CheckExact(PyList_GET_ITEM(call.get(), 2)) ||
+      PyTuple_GET_SIZE(PyList_GET_ITEM(call.get(), 2)) + 1 !=
+          static_cast<Py_ssize_t>(values.size())) {
     PyErr_SetString(PyExc_ValueError, "malformed arguments of a call");
     return false;
   }
   *args = PyPtr::borrow(PyList_GET_ITEM(call.get(), 0));
-  if (PyList_GET_ITEM(call.get(), 1) != Py_None) *kwargs = PyPtr::borrow(PyList_GET_ITEM(call.get(), 1));
+  if (PyList_GET_ITEM(call.get(), 1) != Py_None)
+    *kwargs = PyPtr::borrow(PyList_GET_ITEM(call.get(), 1));
   PyPtr at = PyPtr::borrow(PyList_GET_ITEM(call.get(), 2));
   call.reset();
   PyObject* keyword_target = *kwargs ? kwargs->get() : Py_None;
   for (size_t i = 1; i < values.size(); ++i) {
     PyObject* value = load_value(values[i]);
-    if (!value || !place(args->get(), keyword_target, PyTuple_GET_ITEM(at.get(), i - 1), value)) return false;
+    if (!value || !place(args->get(), keyword_target, PyTuple_GET_ITEM(at.get(), i - 1), value))
+      return false;
   }
   return true;
 }

@@ -37,22 +37,34 @@ bool read_map(PyObject* dict, const char* key, std::map<std::string, Value>* out
 
 bool read_options(PyObject* dict, launch::NodeOptions* out) {
   auto text = [](PyObject* value, std::string* to) { return to_string(value, to); };
-  auto number = [](PyObject* value, double* to) { return (*to = PyFloat_AsDouble(value)) != -1.0 || !PyErr_Occurred(); };
-  return read(dict, "head", &out->head) && read(dict, "port", &out->port) && read(dict, "node_ip", &out->node_ip) &&
-         read(dict, "address", &out->address) && read(dict, "node_name", &out->node_name) && read(dict, "temp_dir", &out->temp_dir) &&
-         read(dict, "plasma_directory", &out->plasma_directory) && read(dict, "python_executable", &out->python_executable) &&
-         read(dict, "private_to_parent", &out->private_to_parent) && read(dict, "include_dashboard", &out->include_dashboard) &&
-         read(dict, "dashboard_host", &out->dashboard_host) && read_optional(dict, "dashboard_port", &out->dashboard_port) && read(dict, "metrics_export_port", &out->metrics_export_port) && read_optional(dict, "num_cpus", &out->num_cpus) &&
-         read_optional(dict, "num_gpus", &out->num_gpus) && read_optional(dict, "memory", &out->memory) &&
-         read_optional(dict, "object_store_memory", &out->object_store_memory) && read_map(dict, "resources", &out->resources, number) &&
-         read_map(dict, "labels", &out->labels, text) && read_map(dict, "system_config", &out->system_config, text);
+  auto number = [](PyObject* value, double* to) {
+    return (*to = PyFloat_AsDouble(value)) != -1.0 || !PyErr_Occurred();
+  };
+  return read(dict, "head", &out->head) && read(dict, "port", &out->port) &&
+         read(dict, "node_ip", &out->node_ip) && read(dict, "address", &out->address) &&
+         read(dict, "node_name", &out->node_name) && read(dict, "temp_dir", &out->temp_dir) &&
+         read(dict, "plasma_directory", &out->plasma_directory) &&
+         read(dict, "python_executable", &out->python_executable) &&
+         read(dict, "private_to_parent", &out->private_to_parent) &&
+         read(dict, "include_dashboard", &out->include_dashboard) &&
+         read(dict, "dashboard_host", &out->dashboard_host) &&
+         read_optional(dict, "dashboard_port", &out->dashboard_port) &&
+         read(dict, "metrics_export_port", &out->metrics_export_port) &&
+         read_optional(dict, "num_cpus", &out->num_cpus) &&
+         read_optional(dict, "num_gpus", &out->num_gpus) &&
+         read_optional(dict, "memory", &out->memory) &&
+         read_optional(dict, "object_store_memory", &out->object_store_memory) &&
+         read_map(dict, "resources", &out->resources, number) &&
+         read_map(dict, "labels", &out->labels, text) &&
+         read_map(dict, "system_config", &out->system_config, text);
 }
 
 PyObject* started_to_dict(const launch::StartedNode& node) {
   PyPtr dict(PyDict_New()), processes(PyList_New(0));
   if (!dict || !processes) return nullptr;
   for (const auto& process : node.processes) {
-    PyPtr item(Py_BuildValue("(siK)", process.name.c_str(), process.pid, static_cast<unsigned long long>(process.start_time)));
+    PyPtr item(Py_BuildValue("(siK)", process.name.c_str(), process.pid,
+                             static_cast<unsigned long long>(process.start_time)));
     if (!item || PyList_Append(processes.get(), item.get()) < 0) return nullptr;
   }
   PyObject* d = dict.get();
@@ -116,7 +128,8 @@ PyObject* find_node(PyObject*, PyObject* args) {
   {
     GilRelease release;
     auto token = launch::auth_token(false);
-    node = token ? worker::find_local_node(address, *token, static_cast<int64_t>(timeout * 1e6)) : token.error();
+    node = token ? worker::find_local_node(address, *token, static_cast<int64_t>(timeout * 1e6))
+                 : token.error();
   }
   if (!node) return raise(node.error());
   return Py_BuildValue("(sN)", node->node_manager_socket().c_str(), node_to_dict(*node));
@@ -152,7 +165,8 @@ PyObject* auth_token(PyObject*, PyObject* create) {
 template <class Call, class Convert>
 PyObject* ask(Call call, Convert convert) {
   WorkerHold worker = hold_worker();
-  if (!worker) return raise(make_error(Code::kUnavailable, "ray is not initialised: call ray.init() first"));
+  if (!worker)
+    return raise(make_error(Code::kUnavailable, "ray is not initialised: call ray.init() first"));
   PyThreadState* state = PyEval_SaveThread();
   auto result = call(*worker);
   PyEval_RestoreThread(state);
@@ -175,7 +189,9 @@ PyObject* nodes(PyObject*, PyObject*) {
 PyObject* resources(PyObject*, PyObject* available) {
   bool free = PyObject_IsTrue(available);
   return ask([](worker::Worker& w) { return w.nodes(); },
-             [free](const std::vector<proto::Node>& nodes) { return summed_resources_to_dict(nodes, free); });
+             [free](const std::vector<proto::Node>& nodes) {
+               return summed_resources_to_dict(nodes, free);
+             });
 }
 
 PyObject* list_actors(PyObject*, PyObject* all) {
@@ -192,20 +208,28 @@ PyObject* list_actors(PyObject*, PyObject* all) {
 }
 
 PyObject* timeline(PyObject*, PyObject*) {
-  return ask([](worker::Worker& w) { return w.timeline_json(); }, [](const auto& trace) { return Py_BuildValue("(NL)", py_text(trace.first), static_cast<long long>(trace.second)); });
+  return ask([](worker::Worker& w) { return w.timeline_json(); },
+             [](const auto& trace) {
+               return Py_BuildValue("(NL)", py_text(trace.first),
+                                    static_cast<long long>(trace.second));
+             });
 }
 
 bool two_strings(PyObject* args, std::string* a, std::string* b) {
   PyObject *first, *second;
-  return PyArg_ParseTuple(args, "OO", &first, &second) && to_string(first, a) && to_string(second, b);
+  return PyArg_ParseTuple(args, "OO", &first, &second) && to_string(first, a) &&
+         to_string(second, b);
 }
 
 PyObject* kv_put(PyObject*, PyObject* args) {
   PyObject *ns, *key, *value;
   int overwrite;
   std::string n, k, v;
-  if (!PyArg_ParseTuple(args, "OOOp", &ns, &key, &value, &overwrite) || !to_string(ns, &n) || !to_string(key, &k) || !to_string(value, &v)) return nullptr;
-  return ask([&](worker::Worker& w) { return w.kv_put(n, k, v, overwrite); }, [](bool added) { return PyBool_FromLong(added); });
+  if (!PyArg_ParseTuple(args, "OOOp", &ns, &key, &value, &overwrite) || !to_string(ns, &n) ||
+      !to_string(key, &k) || !to_string(value, &v))
+    return nullptr;
+  return ask([&](worker::Worker& w) { return w.kv_put(n, k, v, overwrite); },
+             [](bool added) { return PyBool_FromLong(added); });
 }
 
 PyObject* kv_get(PyObject*, PyObject* args) {
@@ -218,7 +242,9 @@ PyObject* kv_get(PyObject*, PyObject* args) {
         if (value.error().code == Code::kNotFound) return std::optional<std::string>();
         return value.error();
       },
-      [](const std::optional<std::string>& value) { return value ? py_bytes(*value) : Py_NewRef(Py_None); });
+      [](const std::optional<std::string>& value) {
+        return value ? py_bytes(*value) : Py_NewRef(Py_None);
+      });
 }
 
 // fetch_value(head address, token, namespace, key) -> bytes; of a process that is not connected
@@ -238,7 +264,9 @@ PyObject* report_setup_failure(PyObject*, PyObject* args) {
   const char* socket;
   PyObject *id, *message;
   std::string worker, text;
-  if (!PyArg_ParseTuple(args, "sOO", &socket, &id, &message) || !to_string(id, &worker) || !to_string(message, &text)) return nullptr;
+  if (!PyArg_ParseTuple(args, "sOO", &socket, &id, &message) || !to_string(id, &worker) ||
+      !to_string(message, &text))
+    return nullptr;
   Status told = worker::report_setup_failure(socket, WorkerId::from_binary(worker), text);
   if (!told) return raise(told.error());
   Py_RETURN_NONE;
@@ -247,7 +275,8 @@ PyObject* report_setup_failure(PyObject*, PyObject* args) {
 PyObject* kv_delete(PyObject*, PyObject* args) {
   std::string ns, key;
   if (!two_strings(args, &ns, &key)) return nullptr;
-  return ask([&](worker::Worker& w) { return w.kv_delete(ns, key); }, [](bool deleted) { return PyBool_FromLong(deleted); });
+  return ask([&](worker::Worker& w) { return w.kv_delete(ns, key); },
+             [](bool deleted) { return PyBool_FromLong(deleted); });
 }
 
 PyObject* kv_list(PyObject*, PyObject* args) {
@@ -267,18 +296,22 @@ PyObject* kv_list(PyObject*, PyObject* args) {
 PyMethodDef kFunctions[] = {
     {"start_node", start_node, METH_O, "Starts the daemons of a node; returns what runs where."},
     {"stop_processes", stop_processes, METH_VARARGS, nullptr},
-    {"find_node", find_node, METH_VARARGS, "find_node(head address, timeout_s) -> (node-manager socket, node)"},
+    {"find_node", find_node, METH_VARARGS,
+     "find_node(head address, timeout_s) -> (node-manager socket, node)"},
     {"resolve_address", resolve_address, METH_O, nullptr},
     {"running_cluster", running_cluster, METH_O, "running_cluster(temporary root) -> HOST:PORT"},
     {"auth_token", auth_token, METH_O, nullptr},
     {"nodes", nodes, METH_NOARGS, nullptr},
     {"resources", resources, METH_O, "resources(available) -> amounts summed over alive nodes"},
     {"list_actors", list_actors, METH_O, nullptr},
-    {"timeline", timeline, METH_NOARGS, "timeline() -> (the Chrome trace as JSON text, events that were dropped)"},
+    {"timeline", timeline, METH_NOARGS,
+     "timeline() -> (the Chrome trace as JSON text, events that were dropped)"},
     {"kv_put", kv_put, METH_VARARGS, "kv_put(namespace, key, value, overwrite) -> added"},
     {"kv_get", kv_get, METH_VARARGS, "kv_get(namespace, key) -> bytes or None"},
-    {"fetch_value", fetch_value, METH_VARARGS, "fetch_value(head address, token, namespace, key) -> bytes, before this process is connected"},
-    {"report_setup_failure", report_setup_failure, METH_VARARGS, "report_setup_failure(node-manager socket, worker id, message)"},
+    {"fetch_value", fetch_value, METH_VARARGS,
+     "fetch_value(head address, token, namespace, key) -> bytes, before this process is connected"},
+    {"report_setup_failure", report_setup_failure, METH_VARARGS,
+     "report_setup_failure(node-manager socket, worker id, message)"},
     {"kv_delete", kv_delete, METH_VARARGS, nullptr},
     {"kv_list", kv_list, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};

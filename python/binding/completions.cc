@@ -14,8 +14,8 @@
 namespace rt::python {
 namespace {
 
-// Filled by whichever thread reads the sockets (no GIL, the worker's mutex held: only enqueues), emptied by Python.
-// Shared: callbacks may outlive the Python object.
+// Filled by whichever thread reads the sockets (no GIL, the worker's mutex held: only enqueues),
+// emptied by Python. Shared: callbacks may outlive the Python object.
 struct Completions {
   std::mutex mutex;
   std::vector<long long> tokens;
@@ -35,15 +35,15 @@ struct Completions {
 };
 
 struct QueueObject {
-  PyObject_HEAD
-  std::shared_ptr<Completions> completions;
+  PyObject_HEAD std::shared_ptr<Completions> completions;
 };
 
 QueueObject* queue_of(PyObject* object) { return reinterpret_cast<QueueObject*>(object); }
 
 PyObject* queue_new(PyTypeObject* type, PyObject*, PyObject*) {
   auto* queue = reinterpret_cast<QueueObject*>(type->tp_alloc(type, 0));
-  if (queue) new (&queue->completions) std::shared_ptr<Completions>(std::make_shared<Completions>());
+  if (queue)
+    new (&queue->completions) std::shared_ptr<Completions>(std::make_shared<Completions>());
   return reinterpret_cast<PyObject*>(queue);
 }
 
@@ -52,7 +52,9 @@ void queue_dealloc(PyObject* self) {
   Py_TYPE(self)->tp_free(self);
 }
 
-PyObject* fileno(PyObject* self, PyObject*) { return PyLong_FromLong(queue_of(self)->completions->fd); }
+PyObject* fileno(PyObject* self, PyObject*) {
+  return PyLong_FromLong(queue_of(self)->completions->fd);
+}
 
 // add(ref, token) -> False when the reference is ready already: take() will not mention it
 PyObject* add(PyObject* self, PyObject* args) {
@@ -61,8 +63,11 @@ PyObject* add(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!L", &ObjectRefType, &ref, &token)) return nullptr;
   worker::Worker* worker = connected();
   if (!worker) return nullptr;
-  if (!as_object_ref(ref)->ref) return PyErr_Format(PyExc_ValueError, "an ObjectRef made from bytes alone has no owner");
-  return PyBool_FromLong(worker->on_ready(as_object_ref(ref)->ref, [completions = queue_of(self)->completions, token] { completions->push(token); }));
+  if (!as_object_ref(ref)->ref)
+    return PyErr_Format(PyExc_ValueError, "an ObjectRef made from bytes alone has no owner");
+  return PyBool_FromLong(worker->on_ready(
+      as_object_ref(ref)->ref,
+      [completions = queue_of(self)->completions, token] { completions->push(token); }));
 }
 
 PyObject* push(PyObject* self, PyObject* token) {
@@ -109,6 +114,8 @@ PyTypeObject QueueType = {
 
 }  // namespace
 
-bool add_completions(PyObject* module) { return PyType_Ready(&QueueType) == 0 && PyModule_AddType(module, &QueueType) == 0; }
+bool add_completions(PyObject* module) {
+  return PyType_Ready(&QueueType) == 0 && PyModule_AddType(module, &QueueType) == 0;
+}
 
 }  // namespace rt::python

@@ -5,6 +5,6 @@
 
 namespace rt::python {
 
-bool add_completions(PyObject* module);   // CompletionQueue
+bool add_completions(PyObject* module);  // CompletionQueue
 
 }  // namespace rt::python

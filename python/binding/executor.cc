@@ -17,13 +17,15 @@
 namespace rt::python {
 namespace {
 
-constexpr int kTaskRaised = 100;     // proto::ErrorValue.code: user code raised
-constexpr const char* kRole = "the return value";    // of errors
+constexpr int kTaskRaised = 100;                   // proto::ErrorValue.code: user code raised
+constexpr const char* kRole = "the return value";  // of errors
 thread_local worker::ExecutingTask* t_task = nullptr;
 
 class CurrentTask {
  public:
-  explicit CurrentTask(worker::ExecutingTask* task) : outer_(std::exchange(t_task, task)) { worker::submit_for(task->id()); }
+  explicit CurrentTask(worker::ExecutingTask* task) : outer_(std::exchange(t_task, task)) {
+    worker::submit_for(task->id());
+  }
   ~CurrentTask() {
     t_task = outer_;
     worker::submit_for(TaskId::nil());
@@ -33,18 +35,22 @@ class CurrentTask {
   worker::ExecutingTask* outer_;
 };
 
-std::string display_name(const worker::ExecutingTask& task) { return worker::display_name(task.spec().function()); }
+std::string display_name(const worker::ExecutingTask& task) {
+  return worker::display_name(task.spec().function());
+}
 
 int omp_threads(const worker::ExecutingTask& task) {
   const auto& units = task.spec().resources().units();
   auto cpu = units.find("CPU");
-  return cpu == units.end() ? 1 : std::max<int>(1, static_cast<int>(cpu->second / ResourceSet::kUnit));
+  return cpu == units.end() ? 1
+                            : std::max<int>(1, static_cast<int>(cpu->second / ResourceSet::kUnit));
 }
 
 bool shows_gpus(const worker::ExecutingTask& task) {
   static const char* blank = std::getenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO");
   bool method = task.actor_spec() && !task.is_actor_creation();
-  return task.spec().resources().units().contains("GPU") || (!method && blank && std::string_view(blank) == "1");
+  return task.spec().resources().units().contains("GPU") ||
+         (!method && blank && std::string_view(blank) == "1");
 }
 
 }  // namespace
@@ -66,8 +72,10 @@ CallQueue::~CallQueue() {
 
 void CallQueue::configure(const proto::ActorSpec& spec) {
   std::lock_guard lock(mutex_);
-  groups_.configure(spec.max_concurrency(), {spec.concurrency_groups().begin(), spec.concurrency_groups().end()});
-  for (int i = 0; spec.asyncio() && i < groups_.size(); ++i) loops_.push_back({.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)});
+  groups_.configure(spec.max_concurrency(),
+                    {spec.concurrency_groups().begin(), spec.concurrency_groups().end()});
+  for (int i = 0; spec.asyncio() && i < groups_.size(); ++i)
+    loops_.push_back({.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)});
 }
 
 // With the mutex.
@@ -134,7 +142,7 @@ bool CallQueue::take_cancel_news(int group) {
 }
 
 void CallQueue::close() {
-  std::vector<std::unique_ptr<worker::ExecutingTask>> dropped;   // destroyed without the mutex
+  std::vector<std::unique_ptr<worker::ExecutingTask>> dropped;  // destroyed without the mutex
   std::lock_guard lock(mutex_);
   closed_ = true;
   dropped = groups_.take_waiting();
@@ -142,7 +150,10 @@ void CallQueue::close() {
 
 // ---- PythonExecutor
 
-PythonExecutor::PythonExecutor(worker::Worker& worker) : worker_(worker), main_thread_(pthread_self()) { title_.set(idle_title_); }
+PythonExecutor::PythonExecutor(worker::Worker& worker)
+    : worker_(worker), main_thread_(pthread_self()) {
+  title_.set(idle_title_);
+}
 
 void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
   if (task->is_actor_creation()) {
@@ -167,7 +178,7 @@ void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
   asyncio_ = spec.asyncio();
   threaded_ = !asyncio_;
   queue_.configure(spec);
-  title_.set(idle_title_);   // its calls overlap
+  title_.set(idle_title_);  // its calls overlap
   max_threads_ = queue_.capacity();
   if (!asyncio_) return;
   PyPtr args(Py_BuildValue("(N)", py_texts(queue_.groups())));
@@ -209,13 +220,16 @@ void PythonExecutor::run_here(std::unique_ptr<worker::ExecutingTask> task) {
   // The task goes last and without the GIL: its destructor sends the reply.
 }
 
-// A coroutine is cancelled by its loop, a plain task by KeyboardInterrupt. Methods of other actors look at is_canceled() themselves.
+// A coroutine is cancelled by its loop, a plain task by KeyboardInterrupt. Methods of other actors
+// look at is_canceled() themselves.
 void PythonExecutor::cancel(const TaskId& id) {
   if (asyncio_) return queue_.wake();
   std::lock_guard lock(running_mutex_);
   if (running_ != id) return;
   interrupt_ = true;
-  pthread_kill(main_thread_, SIGINT);    // its Python handler raises KeyboardInterrupt (ray/_private/worker_main.py)
+  pthread_kill(
+      main_thread_,
+      SIGINT);  // its Python handler raises KeyboardInterrupt (ray/_private/worker_main.py)
 }
 
 bool PythonExecutor::take_cancel() {
@@ -240,7 +254,8 @@ void PythonExecutor::leave_user_code() {
 
 PyPtr PythonExecutor::marker_of(const TaskId& id, int attempt) {
   if (!marker_ || id != marker_task_ || attempt != marker_attempt_) {
-    marker_ = PyPtr(py_text(id.is_nil() ? ":task_id:" : ":task_id:" + id.hex() + " " + std::to_string(attempt)));
+    marker_ = PyPtr(py_text(id.is_nil() ? ":task_id:"
+                                        : ":task_id:" + id.hex() + " " + std::to_string(attempt)));
     marker_task_ = id;
     marker_attempt_ = attempt;
   }
@@ -261,18 +276,25 @@ PyPtr PythonExecutor::task_marker() {
   return calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(last_task_, last_attempt_);
 }
 
-// What writes to the descriptors without Python is not to appear under the name of a function, or among the lines of a task, that printed before.
+// What writes to the descriptors without Python is not to appear under the name of a function, or
+// among the lines of a task, that printed before.
 void PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot) {
   FunctionSlot* before = std::exchange(last_slot_, &slot);
   last_task_ = task.id();
   last_attempt_ = task.attempt();
   const bool another = !before || before->log_marker.get() != slot.log_marker.get();
-  if (calls_overlap() ? !(another && named_) : !(slot.talks || marked_ || (another && (named_ || slot.talked)))) return;
-  PyPtr marker = calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(task.id(), task.attempt());
-  PyPtr args(Py_BuildValue("(OOnn)", slot.log_marker.get(), marker.get(), reinterpret_cast<Py_ssize_t>(&slot), reinterpret_cast<Py_ssize_t>(before)));
+  if (calls_overlap() ? !(another && named_)
+                      : !(slot.talks || marked_ || (another && (named_ || slot.talked))))
+    return;
+  PyPtr marker =
+      calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(task.id(), task.attempt());
+  PyPtr args(Py_BuildValue("(OOnn)", slot.log_marker.get(), marker.get(),
+                           reinterpret_cast<Py_ssize_t>(&slot),
+                           reinterpret_cast<Py_ssize_t>(before)));
   PyPtr done = call_python("ray._private.worker_main", "task_begins", args.get());
   int named = false, marked = false, talks = false, talked = false;
-  if (!done || !PyArg_ParseTuple(done.get(), "pppp", &named, &marked, &talks, &talked)) PyErr_WriteUnraisable(slot.log_marker.get());
+  if (!done || !PyArg_ParseTuple(done.get(), "pppp", &named, &marked, &talks, &talked))
+    PyErr_WriteUnraisable(slot.log_marker.get());
   named_ = named;
   marked_ = marked;
   slot.talks = talks;
@@ -284,7 +306,7 @@ void PythonExecutor::look_at_logs(FunctionSlot& slot, int64_t took_us) {
   constexpr int64_t kLongUs = 200;
   if (marked_ || calls_overlap() || (took_us >= 0 && took_us < kLongUs)) return;
   PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);                // the task's own
+  PyErr_Fetch(&type, &value, &traceback);  // the task's own
   PyPtr args(Py_BuildValue("(n)", reinterpret_cast<Py_ssize_t>(&slot)));
   PyPtr done = call_python("ray._private.worker_main", "wrote_unmarked", args.get());
   if (!done) PyErr_WriteUnraisable(slot.log_marker.get());
@@ -304,13 +326,17 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   look_at_logs(*slot, task.took_us());
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
-  if (asyncio_ && task.num_returns() == worker::kStreamingReturns && PyAsyncGen_CheckExact(result.get())) return result;
-  if (task.actor_spec() && task.cancelled()) return fail_cancelled(task), PyPtr();   // it could not be interrupted
+  if (asyncio_ && task.num_returns() == worker::kStreamingReturns &&
+      PyAsyncGen_CheckExact(result.get()))
+    return result;
+  if (task.actor_spec() && task.cancelled())
+    return fail_cancelled(task), PyPtr();  // it could not be interrupted
   finish(task, result.get());
   return PyPtr();
 }
 
-// A process that user code forked, and that came back from it: the worker's connections and its tasks are its parent's.
+// A process that user code forked, and that came back from it: the worker's connections and its
+// tasks are its parent's.
 void end_forked_twin() {
   if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_SystemExit)) PyErr_Print();
   PyErr_Clear();
@@ -370,7 +396,9 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
   PyPtr args(Py_BuildValue("(Oi)", result, count));
   // A generator's body runs here.
   if (!task.actor_spec() && !enter_user_code(task)) PyErr_SetNone(PyExc_KeyboardInterrupt);
-  PyPtr split = PyErr_Occurred() ? PyPtr() : call_python("ray._private.executor", "split_returns", args.get());
+  PyPtr split = PyErr_Occurred()
+                    ? PyPtr()
+                    : call_python("ray._private.executor", "split_returns", args.get());
   if (!task.actor_spec()) leave_user_code();
   if (!split) return fail_with_exception(task);
   PyObject* list = PyTuple_GET_ITEM(split.get(), 0);
@@ -415,7 +443,8 @@ bool PythonExecutor::handle_exit(worker::ExecutingTask& task, PyObject* exceptio
   exit.set_kind(proto::ExitInfo::INTENTIONAL);
   exit.set_message(message);
   exit.set_ip(worker_.context().node_ip);
-  proto::ErrorValue error = worker::actor_death_error(nullptr, ActorId::from_binary(actor.spec().actor_id()), &actor, exit);
+  proto::ErrorValue error = worker::actor_death_error(
+      nullptr, ActorId::from_binary(actor.spec().actor_id()), &actor, exit);
   error.set_function_name(display_name(task));
   error.set_task_id(task.id().binary());
   std::string inband = error.SerializeAsString();
@@ -437,7 +466,8 @@ void PythonExecutor::fail_cancelled(worker::ExecutingTask& task) {
   task.fail(error_parts(inband), false);
 }
 
-bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* encoded, bool* retriable) {
+bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* encoded,
+                                      bool* retriable) {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
@@ -445,7 +475,9 @@ bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* 
   task.args().clear();
   if (!exception) exception = PyPtr::borrow(Py_None);
   if (tb) PyException_SetTraceback(exception.get(), tb.get());
-  if (PyErr_GivenExceptionMatches(exception.get(), PyExc_BaseException) && handle_exit(task, exception.get())) return false;
+  if (PyErr_GivenExceptionMatches(exception.get(), PyExc_BaseException) &&
+      handle_exit(task, exception.get()))
+    return false;
 
   proto::ErrorValue error;
   error.set_code(kTaskRaised);
@@ -457,14 +489,16 @@ bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* 
   if (const auto* spec = task.actor_spec()) error.set_actor_id(spec->actor_id());
   auto slot = static_cast<FunctionSlot*>(task.language_slot());
   PyObject* retry_types = slot && slot->retry_types ? slot->retry_types.get() : Py_None;
-  PyPtr args(Py_BuildValue("(OOOsy#)", exception.get(), instance_ ? instance_.get() : Py_None, retry_types, error.proctitle().c_str(), task.id().data(),
+  PyPtr args(Py_BuildValue("(OOOsy#)", exception.get(), instance_ ? instance_.get() : Py_None,
+                           retry_types, error.proctitle().c_str(), task.id().data(),
                            static_cast<Py_ssize_t>(TaskId::kSize)));
   PyPtr fields = call_python("ray._private.executor", "describe_error", args.get());
   *retriable = false;
   const char *message, *text, *cause_class, *repr, *cause;
   Py_ssize_t cause_size;
   int matches;
-  if (fields && PyArg_ParseTuple(fields.get(), "sssy#sp", &message, &text, &cause_class, &cause, &cause_size, &repr, &matches)) {
+  if (fields && PyArg_ParseTuple(fields.get(), "sssy#sp", &message, &text, &cause_class, &cause,
+                                 &cause_size, &repr, &matches)) {
     error.set_message(message);
     error.set_traceback(text);
     error.set_cause_class(cause_class);
@@ -483,7 +517,7 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
   std::string error;
   bool retriable;
   if (!describe_failure(task, &error, &retriable)) return;
-  if (task.is_actor_creation()) {      // nobody may ever call the actor and learn of it
+  if (task.is_actor_creation()) {  // nobody may ever call the actor and learn of it
     worker::Value value;
     value.kind = worker::ValueKind::kError;
     value.inband = as_bytes(error);
@@ -493,7 +527,8 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
     PyErr_NormalizeException(&type, &raised, &traceback);
     PyPtr owned[] = {PyPtr(type), PyPtr(raised), PyPtr(traceback)};
     PyPtr args(PyTuple_Pack(1, raised ? raised : Py_None));
-    PyPtr reported = args ? call_python("ray._private.executor", "report_creation_error", args.get()) : PyPtr();
+    PyPtr reported =
+        args ? call_python("ray._private.executor", "report_creation_error", args.get()) : PyPtr();
     PyErr_Clear();
   }
   task.fail(error_parts(error), retriable);
@@ -508,7 +543,7 @@ PyPtr PythonExecutor::take_instance() {
 
 FunctionSlot* PythonExecutor::slot_of(worker::ExecutingTask& task) {
   void*& slot = task.language_slot();
-  if (!slot) slot = load_slot(task).release();   // lives as long as the process, like the template
+  if (!slot) slot = load_slot(task).release();  // lives as long as the process, like the template
   return static_cast<FunctionSlot*>(slot);
 }
 
@@ -520,27 +555,42 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
   slot->title = "ray::" + name;
   slot->omp_threads = omp_threads(task);
   slot->shows_gpus = shows_gpus(task);
-  if (slot->shows_gpus && !set_environment(task, *slot)) return nullptr;   // loading the function may import what looks at it
+  if (slot->shows_gpus && !set_environment(task, *slot))
+    return nullptr;  // loading the function may import what looks at it
   const auto* actor = task.actor_spec();
   std::replace(name.begin(), name.end(), '\n', ' ');
-  slot->log_marker = actor_marker_ ? PyPtr::borrow(actor_marker_.get()) : PyPtr(py_text(actor ? ":actor_name:" + actor->class_name() : ":task_name:" + name));
+  slot->log_marker =
+      actor_marker_
+          ? PyPtr::borrow(actor_marker_.get())
+          : PyPtr(py_text(actor ? ":actor_name:" + actor->class_name() : ":task_name:" + name));
   const auto& function = spec.function();
-  const bool foreign = !task.args().empty() && task.args()[0].kind == worker::ValueKind::kMsgpack;   // its caller is of another language (call.h)
+  const bool foreign =
+      !task.args().empty() &&
+      task.args()[0].kind ==
+          worker::ValueKind::kMsgpack;  // its caller is of another language (call.h)
   if (foreign) {
-    PyPtr args(Py_BuildValue("(Osss)", instance_ ? instance_.get() : Py_None, function.module().c_str(), function.class_name().c_str(), function.name().c_str()));
+    PyPtr args(Py_BuildValue("(Osss)", instance_ ? instance_.get() : Py_None,
+                             function.module().c_str(), function.class_name().c_str(),
+                             function.name().c_str()));
     slot->callable = call_python("ray._private.foreign", "callable_for", args.get());
   } else if (actor && !task.is_actor_creation()) {
-    if (!instance_) return PyErr_SetString(PyExc_RuntimeError, "the actor's constructor has not finished"), nullptr;
+    if (!instance_)
+      return PyErr_SetString(PyExc_RuntimeError, "the actor's constructor has not finished"),
+             nullptr;
     PyPtr args(Py_BuildValue("(Os)", instance_.get(), function.name().c_str()));
     slot->callable = call_python("ray._private.executor", "actor_method", args.get());
   } else {
-    PyPtr args(Py_BuildValue("(y#y#)", function.key().data(), static_cast<Py_ssize_t>(function.key().size()), function.blob().data(),
+    PyPtr args(Py_BuildValue("(y#y#)", function.key().data(),
+                             static_cast<Py_ssize_t>(function.key().size()), function.blob().data(),
                              static_cast<Py_ssize_t>(function.blob().size())));
-    slot->callable = call_python("ray._private.executor", task.is_actor_creation() ? "load_constructor" : "load_function", args.get());
+    slot->callable =
+        call_python("ray._private.executor",
+                    task.is_actor_creation() ? "load_constructor" : "load_function", args.get());
   }
   if (!slot->callable) return nullptr;
   if (!spec.retry_exception_types().empty()) {
-    PyPtr args(Py_BuildValue("(y#)", spec.retry_exception_types().data(), static_cast<Py_ssize_t>(spec.retry_exception_types().size())));
+    PyPtr args(Py_BuildValue("(y#)", spec.retry_exception_types().data(),
+                             static_cast<Py_ssize_t>(spec.retry_exception_types().size())));
     slot->retry_types = call_python("ray._private.executor", "load_retry_types", args.get());
     if (!slot->retry_types) return nullptr;
   }
@@ -554,7 +604,8 @@ bool PythonExecutor::apply_job(const proto::JobConfig& job) {
     auto found = job.env().find(name);
     return py_text(found == job.env().end() ? "" : found->second);
   };
-  PyPtr id(py_text(to_hex(job.job_id()))), path(py_texts(job.sys_path())), code(py_texts(job.code_search_path()));
+  PyPtr id(py_text(to_hex(job.job_id()))), path(py_texts(job.sys_path())),
+      code(py_texts(job.code_search_path()));
   PyPtr logging(variable("RAY_LOGGING_CONFIG")), runtime(variable("RAY_DRIVER_RUNTIME"));
   if (!id || !path || !code || !logging || !runtime) return false;
   PyPtr args(PyTuple_Pack(5, id.get(), path.get(), code.get(), logging.get(), runtime.get()));

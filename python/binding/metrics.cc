@@ -13,13 +13,16 @@ bool read_strings(PyObject* tuple, std::vector<std::string>* out) {
   return true;
 }
 
-// metric_define(kind, name, description, tag keys, boundaries) -> the metric's number. kind: 0 counter, 1 gauge, 2 histogram.
+// metric_define(kind, name, description, tag keys, boundaries) -> the metric's number. kind: 0
+// counter, 1 gauge, 2 histogram.
 PyObject* metric_define(PyObject*, PyObject* args) {
   int kind;
   PyObject *name, *description, *tag_keys, *boundaries;
   metrics::Definition definition;
-  if (!PyArg_ParseTuple(args, "iUUO!O!", &kind, &name, &description, &PyTuple_Type, &tag_keys, &PyTuple_Type, &boundaries) || !to_string(name, &definition.name) ||
-      !to_string(description, &definition.description) || !read_strings(tag_keys, &definition.tag_keys)) {
+  if (!PyArg_ParseTuple(args, "iUUO!O!", &kind, &name, &description, &PyTuple_Type, &tag_keys,
+                        &PyTuple_Type, &boundaries) ||
+      !to_string(name, &definition.name) || !to_string(description, &definition.description) ||
+      !read_strings(tag_keys, &definition.tag_keys)) {
     return nullptr;
   }
   definition.kind = static_cast<proto::Metric::Kind>(kind);
@@ -36,7 +39,9 @@ PyObject* metric_record(PyObject*, PyObject* args) {
   PyObject* tags;
   double value;
   std::vector<std::string> values;
-  if (!PyArg_ParseTuple(args, "IO!d", &metric, &PyTuple_Type, &tags, &value) || !read_strings(tags, &values)) return nullptr;
+  if (!PyArg_ParseTuple(args, "IO!d", &metric, &PyTuple_Type, &tags, &value) ||
+      !read_strings(tags, &values))
+    return nullptr;
   auto recorded = metrics_recorder().record(metric, values, value);
   if (recorded == metrics::Recorder::Recorded::kReportDue) {
     WorkerHold worker = hold_worker();
@@ -45,23 +50,26 @@ PyObject* metric_record(PyObject*, PyObject* args) {
       worker->metrics_changed();
     }
   } else if (recorded == metrics::Recorder::Recorded::kOverflow) {
-    if (PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "more than %zu series of metrics in this process (a name with one set of tag values is one): new ones are not recorded. "
-                                                  "Use tags with few values", metrics::Recorder::kMaxSeries) < 0) {
+    if (PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                         "more than %zu series of metrics in this process (a name with one set of "
+                         "tag values is one): new ones are not recorded. "
+                         "Use tags with few values",
+                         metrics::Recorder::kMaxSeries) < 0) {
       return nullptr;
     }
   }
   Py_RETURN_NONE;
 }
 
-PyMethodDef kFunctions[] = {
-    {"metric_define", metric_define, METH_VARARGS, nullptr},
-    {"metric_record", metric_record, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kFunctions[] = {{"metric_define", metric_define, METH_VARARGS, nullptr},
+                            {"metric_record", metric_record, METH_VARARGS, nullptr},
+                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
 metrics::Recorder& metrics_recorder() {
-  static auto* recorder = new metrics::Recorder;   // never destroyed: the I/O thread may report while the interpreter ends
+  static auto* recorder = new metrics::Recorder;  // never destroyed: the I/O thread may report
+                                                  // while the interpreter ends
   return *recorder;
 }
 

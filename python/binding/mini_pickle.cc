@@ -6,9 +6,11 @@
 namespace rt::python {
 namespace {
 
-constexpr uint8_t kProto = 0x80, kStop = '.', kNone = 'N', kTrue = 0x88, kFalse = 0x89, kInt1 = 'K', kInt2 = 'M', kInt4 = 'J', kLong1 = 0x8a,
-                  kFloat = 'G', kText1 = 0x8c, kText4 = 'X', kBytes1 = 'C', kBytes4 = 'B', kEmptyTuple = ')', kTuple1 = 0x85, kTuple2 = 0x86,
-                  kTuple3 = 0x87, kMark = '(', kTuple = 't', kEmptyList = ']', kAppends = 'e', kAppend = 'a', kMemoize = 0x94, kFrame = 0x95;
+constexpr uint8_t kProto = 0x80, kStop = '.', kNone = 'N', kTrue = 0x88, kFalse = 0x89, kInt1 = 'K',
+                  kInt2 = 'M', kInt4 = 'J', kLong1 = 0x8a, kFloat = 'G', kText1 = 0x8c,
+                  kText4 = 'X', kBytes1 = 'C', kBytes4 = 'B', kEmptyTuple = ')', kTuple1 = 0x85,
+                  kTuple2 = 0x86, kTuple3 = 0x87, kMark = '(', kTuple = 't', kEmptyList = ']',
+                  kAppends = 'e', kAppend = 'a', kMemoize = 0x94, kFrame = 0x95;
 constexpr int kMaxDepth = 4;
 constexpr size_t kMaxItems = 64;
 
@@ -16,7 +18,8 @@ uint64_t big_endian(double value) { return __builtin_bswap64(std::bit_cast<uint6
 
 }  // namespace
 
-MiniPickler::MiniPickler(uint8_t* out, size_t capacity) : start_(out), at_(out), end_(out + capacity - 1) {
+MiniPickler::MiniPickler(uint8_t* out, size_t capacity)
+    : start_(out), at_(out), end_(out + capacity - 1) {
   *at_++ = kProto;
   *at_++ = 5;
 }
@@ -74,7 +77,7 @@ bool MiniPickler::value(PyObject* object) {
   if (type == &PyUnicode_Type) {
     Py_ssize_t size;
     const char* text = PyUnicode_AsUTF8AndSize(object, &size);
-    if (!text) return PyErr_Clear(), false;    // lone surrogates
+    if (!text) return PyErr_Clear(), false;  // lone surrogates
     if (size > 255) return false;
     return put(kText1) && put(static_cast<uint8_t>(size)) && put(text, size);
   }
@@ -85,9 +88,11 @@ bool MiniPickler::value(PyObject* object) {
   if (type == &PyBool_Type) return put(object == Py_True ? kTrue : kFalse);
   if (type == &PyBytes_Type) {
     size_t size = PyBytes_GET_SIZE(object);
-    return size <= 255 && put(kBytes1) && put(static_cast<uint8_t>(size)) && put(PyBytes_AS_STRING(object), size);
+    return size <= 255 && put(kBytes1) && put(static_cast<uint8_t>(size)) &&
+           put(PyBytes_AS_STRING(object), size);
   }
-  if (type == &PyTuple_Type) return tuple(reinterpret_cast<PyTupleObject*>(object)->ob_item, PyTuple_GET_SIZE(object));
+  if (type == &PyTuple_Type)
+    return tuple(reinterpret_cast<PyTupleObject*>(object)->ob_item, PyTuple_GET_SIZE(object));
   if (type == &PyList_Type) {
     size_t count = PyList_GET_SIZE(object);
     if (list_seen_ || count > kMaxItems || ++depth_ > kMaxDepth) return false;
@@ -104,7 +109,8 @@ bool MiniPickler::value(PyObject* object) {
   return false;
 }
 
-bool MiniPickler::call(PyObject* const* items, size_t count, const uint32_t* ref_positions, size_t refs) {
+bool MiniPickler::call(PyObject* const* items, size_t count, const uint32_t* ref_positions,
+                       size_t refs) {
   if (!put(kEmptyList) || !put(kMark)) return false;
   // References sit in `items` as themselves: None takes their place.
   if (count > kMaxItems) return false;
@@ -129,7 +135,7 @@ bool MiniPickler::call(PyObject* const* items, size_t count, const uint32_t* ref
 }
 
 size_t MiniPickler::finish() {
-  *at_++ = kStop;            // the constructor kept room for it
+  *at_++ = kStop;  // the constructor kept room for it
   return at_ - start_;
 }
 
@@ -213,18 +219,34 @@ PyObject* read_scalar(uint8_t op, Input& in) {
     case kNone: return Py_NewRef(Py_None);
     case kTrue: return Py_NewRef(Py_True);
     case kFalse: return Py_NewRef(Py_False);
-    case kInt1: { uint8_t v; return in.number(&v) ? PyLong_FromLong(v) : nullptr; }
-    case kInt2: { uint16_t v; return in.number(&v) ? PyLong_FromLong(v) : nullptr; }
-    case kInt4: { int32_t v; return in.number(&v) ? PyLong_FromLong(v) : nullptr; }
+    case kInt1: {
+      uint8_t v;
+      return in.number(&v) ? PyLong_FromLong(v) : nullptr;
+    }
+    case kInt2: {
+      uint16_t v;
+      return in.number(&v) ? PyLong_FromLong(v) : nullptr;
+    }
+    case kInt4: {
+      int32_t v;
+      return in.number(&v) ? PyLong_FromLong(v) : nullptr;
+    }
     case kLong1: return read_long(in);
     case kFloat: {
       uint64_t bits;
-      return in.number(&bits) ? PyFloat_FromDouble(std::bit_cast<double>(__builtin_bswap64(bits))) : nullptr;
+      return in.number(&bits) ? PyFloat_FromDouble(std::bit_cast<double>(__builtin_bswap64(bits)))
+                              : nullptr;
     }
-    case kText1: return in.sized<uint8_t>(&bytes, &size) ? PyUnicode_DecodeUTF8(bytes, size, "surrogatepass") : nullptr;
-    case kText4: return in.sized<uint32_t>(&bytes, &size) ? PyUnicode_DecodeUTF8(bytes, size, "surrogatepass") : nullptr;
-    case kBytes1: return in.sized<uint8_t>(&bytes, &size) ? PyBytes_FromStringAndSize(bytes, size) : nullptr;
-    case kBytes4: return in.sized<uint32_t>(&bytes, &size) ? PyBytes_FromStringAndSize(bytes, size) : nullptr;
+    case kText1:
+      return in.sized<uint8_t>(&bytes, &size) ? PyUnicode_DecodeUTF8(bytes, size, "surrogatepass")
+                                              : nullptr;
+    case kText4:
+      return in.sized<uint32_t>(&bytes, &size) ? PyUnicode_DecodeUTF8(bytes, size, "surrogatepass")
+                                               : nullptr;
+    case kBytes1:
+      return in.sized<uint8_t>(&bytes, &size) ? PyBytes_FromStringAndSize(bytes, size) : nullptr;
+    case kBytes4:
+      return in.sized<uint32_t>(&bytes, &size) ? PyBytes_FromStringAndSize(bytes, size) : nullptr;
     case kEmptyTuple: return PyTuple_New(0);
     case kEmptyList: return PyList_New(0);
     default: return nullptr;
@@ -244,7 +266,7 @@ PyObject* mini_unpickle(Bytes pickle) {
     uint8_t op = *in.at++;
     switch (op) {
       case kStop: return stack.size() == 1 && mark == 0 ? stack.pop() : nullptr;
-      case kMemoize: break;                          // nothing here refers to the memo; a BINGET gives up below
+      case kMemoize: break;  // nothing here refers to the memo; a BINGET gives up below
       case kFrame:
         if (!in.has(8)) return nullptr;
         in.at += 8;
@@ -262,7 +284,9 @@ PyObject* mini_unpickle(Bytes pickle) {
       case kAppend:
         if (stack.size() < 2 || !stack.append_to_list(stack.size() - 1)) return nullptr;
         break;
-      case kTuple1: case kTuple2: case kTuple3: {
+      case kTuple1:
+      case kTuple2:
+      case kTuple3: {
         size_t count = op - kTuple1 + 1;
         if (stack.size() < count || !stack.make_tuple(stack.size() - count)) return nullptr;
         break;

@@ -31,14 +31,17 @@ PyMODINIT_FUNC PyInit__raylet() {
   PyPtr module(PyModule_Create(&g_definition));
   if (!module) return nullptr;
   PyObject* m = module.get();
-  bool ok = add_runtime(m) && add_object_ref(m) && add_object_ref_generator(m) && add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) && add_completions(m) &&
-            add_executor(m) && add_plain_values(m) && add_metrics(m) && add_state(m) && add_spans(m);
+  bool ok = add_runtime(m) && add_object_ref(m) && add_object_ref_generator(m) &&
+            add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) &&
+            add_completions(m) && add_executor(m) && add_plain_values(m) && add_metrics(m) &&
+            add_state(m) && add_spans(m);
   offer_python_frames();
 #ifdef __OPTIMIZE__
   constexpr bool optimized = true;
 #else
   constexpr bool optimized = false;
 #endif
-  if (!ok || PyModule_AddObjectRef(m, "OPTIMIZED", optimized ? Py_True : Py_False) < 0) return nullptr;
+  if (!ok || PyModule_AddObjectRef(m, "OPTIMIZED", optimized ? Py_True : Py_False) < 0)
+    return nullptr;
   return module.release();
 }

@@ -1,6 +1,5 @@
 #include "python/binding/object_ref.h"
 
-
 #include <cstddef>
 #include <new>
 
@@ -31,16 +30,21 @@ PyObject* from_id(const ObjectId& id) {
 
 PyObject* from_bytes(PyObject* bytes) {
   std::string text;
-  if (!PyBytes_Check(bytes)) return PyErr_Format(PyExc_TypeError, "ObjectRef: expected bytes, got %s", Py_TYPE(bytes)->tp_name);
+  if (!PyBytes_Check(bytes))
+    return PyErr_Format(PyExc_TypeError, "ObjectRef: expected bytes, got %s",
+                        Py_TYPE(bytes)->tp_name);
   if (!to_string(bytes, &text)) return nullptr;
-  if (!ObjectId::is_valid(text)) return PyErr_Format(PyExc_ValueError, "ObjectRef: an id has %zu bytes, got %zu", ObjectId::kSize, text.size());
+  if (!ObjectId::is_valid(text))
+    return PyErr_Format(PyExc_ValueError, "ObjectRef: an id has %zu bytes, got %zu",
+                        ObjectId::kSize, text.size());
   return from_id(ObjectId::from_binary(text));
 }
 
 PyObject* tp_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   PyObject* bytes;
   static const char* names[] = {"id", nullptr};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:ObjectRef", const_cast<char**>(names), &bytes)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:ObjectRef", const_cast<char**>(names), &bytes))
+    return nullptr;
   return from_bytes(bytes);
 }
 
@@ -62,19 +66,27 @@ PyObject* tp_richcompare(PyObject* a, PyObject* b, int op) {
   return PyBool_FromLong(equal == (op == Py_EQ));
 }
 
-PyObject* tp_repr(PyObject* self) { return PyUnicode_FromFormat("ObjectRef(%s)", as_object_ref(self)->id().hex().c_str()); }
+PyObject* tp_repr(PyObject* self) {
+  return PyUnicode_FromFormat("ObjectRef(%s)", as_object_ref(self)->id().hex().c_str());
+}
 
 PyObject* hex(PyObject* self, PyObject*) { return py_text(as_object_ref(self)->id().hex()); }
 PyObject* binary(PyObject* self, PyObject*) { return py_bytes(as_object_ref(self)->id().view()); }
-PyObject* is_nil(PyObject* self, PyObject*) { return PyBool_FromLong(as_object_ref(self)->id().is_nil()); }
+PyObject* is_nil(PyObject* self, PyObject*) {
+  return PyBool_FromLong(as_object_ref(self)->id().is_nil());
+}
 PyObject* size(PyObject*, PyObject*) { return PyLong_FromSize_t(ObjectId::kSize); }
 
 PyObject* make_id(const char* type, std::string_view bytes) {
   PyPtr args(Py_BuildValue("(y#)", bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
   return call_python("ray._private.ids", type, args.get()).release();
 }
-PyObject* task_id(PyObject* self, PyObject*) { return make_id("TaskID", task_of(as_object_ref(self)->id()).view()); }
-PyObject* job_id(PyObject* self, PyObject*) { return make_id("JobID", job_of(task_of(as_object_ref(self)->id())).view()); }
+PyObject* task_id(PyObject* self, PyObject*) {
+  return make_id("TaskID", task_of(as_object_ref(self)->id()).view());
+}
+PyObject* job_id(PyObject* self, PyObject*) {
+  return make_id("JobID", job_of(task_of(as_object_ref(self)->id())).view());
+}
 
 PyObject* owner_address(PyObject* self, PyObject*) {
   auto* object = as_object_ref(self);
@@ -89,7 +101,9 @@ PyObject* from_hex_text(PyObject*, PyObject* text) {
   std::string hex;
   if (!to_string(text, &hex)) return nullptr;
   std::string bytes = from_hex(hex);
-  if (!ObjectId::is_valid(bytes)) return PyErr_Format(PyExc_ValueError, "ObjectRef.from_hex: expected %zu hex digits", 2 * ObjectId::kSize);
+  if (!ObjectId::is_valid(bytes))
+    return PyErr_Format(PyExc_ValueError, "ObjectRef.from_hex: expected %zu hex digits",
+                        2 * ObjectId::kSize);
   return from_id(ObjectId::from_binary(bytes));
 }
 PyObject* nil(PyObject*, PyObject*) { return nil_object_ref(); }
@@ -105,22 +119,28 @@ PyObject* delegate(const char* name, PyObject* self, PyObject* extra = nullptr) 
 }
 PyObject* future(PyObject* self, PyObject*) { return delegate("concurrent_future", self); }
 PyObject* as_future(PyObject* self, PyObject*) { return delegate("asyncio_future", self); }
-PyObject* on_completed(PyObject* self, PyObject* callback) { return delegate("on_completed", self, callback); }
+PyObject* on_completed(PyObject* self, PyObject* callback) {
+  return delegate("on_completed", self, callback);
+}
 PyObject* am_await(PyObject* self) { return delegate("await_ref", self); }
 
 PyObject* reduce(PyObject* self, PyObject*) {
   auto* object = as_object_ref(self);
-  if (!object->ref) return Py_BuildValue("(O(y#))", &ObjectRefType, object->id().data(), static_cast<Py_ssize_t>(ObjectId::kSize));
+  if (!object->ref)
+    return Py_BuildValue("(O(y#))", &ObjectRefType, object->id().data(),
+                         static_cast<Py_ssize_t>(ObjectId::kSize));
   if (t_collecting) {
     t_collecting->push_back(object->ref);
-    return Py_BuildValue("(O(n))", g_unpickle_contained, static_cast<Py_ssize_t>(t_collecting->size() - 1));
+    return Py_BuildValue("(O(n))", g_unpickle_contained,
+                         static_cast<Py_ssize_t>(t_collecting->size() - 1));
   }
   if (!g_runtime.worker) {
     PyErr_SetString(PyExc_RuntimeError, "an ObjectRef cannot be pickled after ray.shutdown()");
     return nullptr;
   }
   std::string packed = g_runtime.worker->pack_ref(object->ref);
-  return Py_BuildValue("(O(y#))", g_unpickle_packed, packed.data(), static_cast<Py_ssize_t>(packed.size()));
+  return Py_BuildValue("(O(y#))", g_unpickle_packed, packed.data(),
+                       static_cast<Py_ssize_t>(packed.size()));
 }
 PyObject* reduce_global(PyObject*, PyObject* object) {
   if (!is_object_ref(object)) return PyErr_Format(PyExc_TypeError, "expected an ObjectRef");
@@ -131,7 +151,9 @@ PyObject* unpickle_contained(PyObject*, PyObject* index_object) {
   size_t index = PyLong_AsSize_t(index_object);
   if (index == static_cast<size_t>(-1) && PyErr_Occurred()) return nullptr;
   if (!t_restoring || index >= t_restoring->size()) {
-    PyErr_SetString(PyExc_ValueError, "this pickle holds ObjectRefs and can only be read as a whole value (ray.get or an argument)");
+    PyErr_SetString(PyExc_ValueError,
+                    "this pickle holds ObjectRefs and can only be read as a whole value (ray.get "
+                    "or an argument)");
     return nullptr;
   }
   return new_object_ref((*t_restoring)[index]);
@@ -156,10 +178,12 @@ PyMethodDef kMethods[] = {
     {"job_id", job_id, METH_NOARGS, "The JobID this object belongs to."},
     {"owner_address", owner_address, METH_NOARGS, "Serialised address of the owner."},
     {"call_site", call_site, METH_NOARGS, "Where the object was created: '' unless recorded."},
-    {"tensor_transport", tensor_transport, METH_NOARGS, "None: values travel through the object store."},
+    {"tensor_transport", tensor_transport, METH_NOARGS,
+     "None: values travel through the object store."},
     {"future", future, METH_NOARGS, "A concurrent.futures.Future of the value."},
     {"as_future", as_future, METH_NOARGS, "An asyncio.Future of the value, of the running loop."},
-    {"_on_completed", on_completed, METH_O, "Calls the argument with the value, in a helper thread."},
+    {"_on_completed", on_completed, METH_O,
+     "Calls the argument with the value, in a helper thread."},
     {"from_binary", from_binary, METH_O | METH_STATIC, "An ObjectRef of 28 bytes."},
     {"from_hex", from_hex_text, METH_O | METH_STATIC, "An ObjectRef of 56 hex digits."},
     {"nil", nil, METH_NOARGS | METH_STATIC, "The nil ObjectRef."},
@@ -170,13 +194,13 @@ PyMethodDef kMethods[] = {
 PyAsyncMethods kAsync = {.am_await = am_await};
 
 PyObject* class_getitem(PyObject* type, PyObject*) { return Py_NewRef(type); }
-PyMethodDef kClassGetItem = {"__class_getitem__", class_getitem, METH_O | METH_CLASS, "ObjectRef[T] in annotations."};
+PyMethodDef kClassGetItem = {"__class_getitem__", class_getitem, METH_O | METH_CLASS,
+                             "ObjectRef[T] in annotations."};
 
-PyMethodDef kFunctions[] = {
-    {"_unpickle_contained", unpickle_contained, METH_O, nullptr},
-    {"_unpickle_packed", unpickle_packed, METH_O, nullptr},
-    {"_reduce_ref", reduce_global, METH_O, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kFunctions[] = {{"_unpickle_contained", unpickle_contained, METH_O, nullptr},
+                            {"_unpickle_packed", unpickle_packed, METH_O, nullptr},
+                            {"_reduce_ref", reduce_global, METH_O, nullptr},
+                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
@@ -188,7 +212,9 @@ PyTypeObject ObjectRefType = {
     .tp_repr = tp_repr,
     .tp_hash = tp_hash,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "A reference to an object somewhere in the cluster. The object lives while references to it do.",
+    .tp_doc =
+        "A reference to an object somewhere in the cluster. The object lives while references to "
+        "it do.",
     .tp_richcompare = tp_richcompare,
     .tp_weaklistoffset = offsetof(ObjectRefObject, weak_references),
     .tp_methods = kMethods,
@@ -203,16 +229,21 @@ PyObject* new_object_ref(worker::Ref ref) {
 
 PyObject* nil_object_ref() { return from_id(ObjectId::nil()); }
 
-CollectRefs::CollectRefs(std::vector<worker::Ref>* into) : outer_(std::exchange(t_collecting, into)) {}
+CollectRefs::CollectRefs(std::vector<worker::Ref>* into)
+    : outer_(std::exchange(t_collecting, into)) {}
 CollectRefs::~CollectRefs() { t_collecting = outer_; }
-RestoreRefs::RestoreRefs(const std::vector<worker::Ref>* from) : outer_(std::exchange(t_restoring, from)) {}
+RestoreRefs::RestoreRefs(const std::vector<worker::Ref>* from)
+    : outer_(std::exchange(t_restoring, from)) {}
 RestoreRefs::~RestoreRefs() { t_restoring = outer_; }
 
 bool add_object_ref(PyObject* module) {
   if (PyType_Ready(&ObjectRefType) < 0) return false;
   PyPtr getitem(PyDescr_NewClassMethod(&ObjectRefType, &kClassGetItem));
-  if (!getitem || PyDict_SetItemString(ObjectRefType.tp_dict, "__class_getitem__", getitem.get()) < 0) return false;
-  if (PyModule_AddObjectRef(module, "ObjectRef", reinterpret_cast<PyObject*>(&ObjectRefType)) < 0) return false;
+  if (!getitem ||
+      PyDict_SetItemString(ObjectRefType.tp_dict, "__class_getitem__", getitem.get()) < 0)
+    return false;
+  if (PyModule_AddObjectRef(module, "ObjectRef", reinterpret_cast<PyObject*>(&ObjectRefType)) < 0)
+    return false;
   if (PyModule_AddFunctions(module, kFunctions) < 0) return false;
   g_unpickle_contained = PyObject_GetAttrString(module, "_unpickle_contained");
   g_unpickle_packed = PyObject_GetAttrString(module, "_unpickle_packed");
@@ -220,7 +251,8 @@ bool add_object_ref(PyObject* module) {
   PyPtr table = import_attribute("copyreg", "dispatch_table");
   PyPtr reducer(PyObject_GetAttrString(module, "_reduce_ref"));
   return g_unpickle_contained && g_unpickle_packed && table && reducer &&
-         PyDict_SetItem(table.get(), reinterpret_cast<PyObject*>(&ObjectRefType), reducer.get()) == 0;
+         PyDict_SetItem(table.get(), reinterpret_cast<PyObject*>(&ObjectRefType), reducer.get()) ==
+             0;
 }
 
 }  // namespace rt::python

@@ -21,21 +21,27 @@ void tp_dealloc(PyObject* self) {
 // The worker that knows the stream; null with a Python error.
 worker::Worker* worker_of(PyObject* self) {
   if (as_object_ref_generator(self)->session == g_runtime.session) return g_runtime.worker.get();
-  PyErr_SetString(PyExc_RuntimeError, "this ObjectRefGenerator belongs to a session that was shut down: call its function again");
+  PyErr_SetString(
+      PyExc_RuntimeError,
+      "this ObjectRefGenerator belongs to a session that was shut down: call its function again");
   return nullptr;
 }
 
-// The next item: an ObjectRef; the nil one when the deadline passes; null without an error when there are no more.
+// The next item: an ObjectRef; the nil one when the deadline passes; null without an error when
+// there are no more.
 PyObject* next_until(PyObject* self, int64_t deadline_us) {
   worker::Worker* worker = worker_of(self);
   if (!worker) return nullptr;
   const worker::Ref stream = as_object_ref_generator(self)->stream;
   worker::Ref item;
-  worker::Waited waited = worker->next_item(stream, 0, &item);   // what is here needs no turn of the GIL
+  worker::Waited waited =
+      worker->next_item(stream, 0, &item);  // what is here needs no turn of the GIL
   if (waited == worker::Waited::kTimeout && deadline_us != 0) {
     WorkerHold hold = hold_worker();
-    if (!wait_with_signals([&] { return worker->next_item(stream, deadline_us, &item); }, &waited)) return nullptr;
-    if (!item && waited == worker::Waited::kDone && hold != g_runtime.worker) return raise(make_error(Code::kUnavailable, "Ray has been shut down"));
+    if (!wait_with_signals([&] { return worker->next_item(stream, deadline_us, &item); }, &waited))
+      return nullptr;
+    if (!item && waited == worker::Waited::kDone && hold != g_runtime.worker)
+      return raise(make_error(Code::kUnavailable, "Ray has been shut down"));
   }
   if (item) return new_object_ref(std::move(item));
   return waited == worker::Waited::kTimeout ? nil_object_ref() : nullptr;
@@ -97,29 +103,42 @@ PyObject* waitable(PyObject* self, PyObject*) {
   return waitable_of(self, &ref) ? new_object_ref(std::move(ref)) : nullptr;
 }
 
-PyObject* result_ref(PyObject* self, void*) { return new_object_ref(as_object_ref_generator(self)->result); }
+PyObject* result_ref(PyObject* self, void*) {
+  return new_object_ref(as_object_ref_generator(self)->result);
+}
 PyObject* completed(PyObject* self, PyObject*) { return result_ref(self, nullptr); }
 
 PyObject* not_implemented(PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_NotImplementedError, "an ObjectRefGenerator only gives items: values and exceptions cannot be sent to its task, and it ends with it (ray.cancel ends both)");
+  PyErr_SetString(PyExc_NotImplementedError,
+                  "an ObjectRefGenerator only gives items: values and exceptions cannot be sent to "
+                  "its task, and it ends with it (ray.cancel ends both)");
   return nullptr;
 }
 
 PyObject* reduce(PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_TypeError, "an ObjectRefGenerator cannot be pickled, put or passed to a task: pass the ObjectRefs it gives");
+  PyErr_SetString(PyExc_TypeError,
+                  "an ObjectRefGenerator cannot be pickled, put or passed to a task: pass the "
+                  "ObjectRefs it gives");
   return nullptr;
 }
 
 PyMethodDef kMethods[] = {
-    {"next", next, METH_NOARGS, "The ObjectRef of the next item; waits for it. StopIteration when there are no more."},
-    {"completed", completed, METH_NOARGS, "An ObjectRef that is ready when the task has ended; raises when the system ended it."},
-    {"next_ready", next_ready, METH_NOARGS, "Whether the next item is here: next() gives it without waiting."},
-    {"is_finished", is_finished, METH_NOARGS, "Whether the task has ended and all its items were taken."},
-    {"_next_sync", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(next_sync)), METH_VARARGS | METH_KEYWORDS,
+    {"next", next, METH_NOARGS,
+     "The ObjectRef of the next item; waits for it. StopIteration when there are no more."},
+    {"completed", completed, METH_NOARGS,
+     "An ObjectRef that is ready when the task has ended; raises when the system ended it."},
+    {"next_ready", next_ready, METH_NOARGS,
+     "Whether the next item is here: next() gives it without waiting."},
+    {"is_finished", is_finished, METH_NOARGS,
+     "Whether the task has ended and all its items were taken."},
+    {"_next_sync", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(next_sync)),
+     METH_VARARGS | METH_KEYWORDS,
      "The same as next(); the nil ObjectRef when timeout_s (seconds) passes."},
-    {"_next_async", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(next_async)), METH_VARARGS | METH_KEYWORDS,
+    {"_next_async", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(next_async)),
+     METH_VARARGS | METH_KEYWORDS,
      "The same as _next_sync() as a coroutine; StopAsyncIteration when there are no more."},
-    {"_waitable", waitable, METH_NOARGS, "An ObjectRef that is ready when next() need not wait. Its value is not to be read."},
+    {"_waitable", waitable, METH_NOARGS,
+     "An ObjectRef that is ready when next() need not wait. Its value is not to be read."},
     {"send", not_implemented, METH_VARARGS, "Not supported."},
     {"throw", not_implemented, METH_VARARGS, "Not supported."},
     {"close", not_implemented, METH_NOARGS, "Not supported."},
@@ -129,12 +148,15 @@ PyMethodDef kMethods[] = {
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
-PyGetSetDef kAttributes[] = {{"_generator_ref", result_ref, nullptr, "The ObjectRef of the task's result.", nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef kAttributes[] = {
+    {"_generator_ref", result_ref, nullptr, "The ObjectRef of the task's result.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyAsyncMethods kAsync = {.am_aiter = PyObject_SelfIter, .am_anext = am_anext};
 
 PyObject* class_getitem(PyObject* type, PyObject*) { return Py_NewRef(type); }
-PyMethodDef kClassGetItem = {"__class_getitem__", class_getitem, METH_O | METH_CLASS, "ObjectRefGenerator[T] in annotations."};
+PyMethodDef kClassGetItem = {"__class_getitem__", class_getitem, METH_O | METH_CLASS,
+                             "ObjectRefGenerator[T] in annotations."};
 
 }  // namespace
 
@@ -144,7 +166,9 @@ PyTypeObject ObjectRefGeneratorType = {
     .tp_dealloc = tp_dealloc,
     .tp_as_async = &kAsync,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The ObjectRefs of what a remote generator yields, in order, each usable as soon as it was yielded. Dropping it frees what was not taken.",
+    .tp_doc =
+        "The ObjectRefs of what a remote generator yields, in order, each usable as soon as it was "
+        "yielded. Dropping it frees what was not taken.",
     .tp_weaklistoffset = offsetof(ObjectRefGeneratorObject, weak_references),
     .tp_iter = PyObject_SelfIter,
     .tp_iternext = tp_iternext,
@@ -153,7 +177,9 @@ PyTypeObject ObjectRefGeneratorType = {
 };
 
 PyObject* new_object_ref_generator(std::vector<worker::Ref>& returns) {
-  if (returns.size() != 2) return PyErr_Format(PyExc_SystemError, "a streaming task has two references, got %zu", returns.size());
+  if (returns.size() != 2)
+    return PyErr_Format(PyExc_SystemError, "a streaming task has two references, got %zu",
+                        returns.size());
   auto* self = PyObject_New(ObjectRefGeneratorObject, &ObjectRefGeneratorType);
   if (!self) return nullptr;
   self->weak_references = nullptr;
@@ -173,8 +199,11 @@ bool waitable_of(PyObject* generator, worker::Ref* ref) {
 bool add_object_ref_generator(PyObject* module) {
   if (PyType_Ready(&ObjectRefGeneratorType) < 0) return false;
   PyPtr getitem(PyDescr_NewClassMethod(&ObjectRefGeneratorType, &kClassGetItem));
-  return getitem && PyDict_SetItemString(ObjectRefGeneratorType.tp_dict, "__class_getitem__", getitem.get()) == 0 &&
-         PyModule_AddObjectRef(module, "ObjectRefGenerator", reinterpret_cast<PyObject*>(&ObjectRefGeneratorType)) == 0;
+  return getitem &&
+         PyDict_SetItemString(ObjectRefGeneratorType.tp_dict, "__class_getitem__", getitem.get()) ==
+             0 &&
+         PyModule_AddObjectRef(module, "ObjectRefGenerator",
+                               reinterpret_cast<PyObject*>(&ObjectRefGeneratorType)) == 0;
 }
 
 }  // namespace rt::python

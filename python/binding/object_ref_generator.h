@@ -9,17 +9,20 @@
 namespace rt::python {
 
 struct ObjectRefGeneratorObject {
-  PyObject_HEAD
-  PyObject* weak_references;
-  worker::Ref stream;      // the consumer's end: its last reference gives up the items not taken
-  worker::Ref result;      // ready when the task has ended
+  PyObject_HEAD PyObject* weak_references;
+  worker::Ref stream;  // the consumer's end: its last reference gives up the items not taken
+  worker::Ref result;  // ready when the task has ended
   uint64_t session;
 };
 
 extern PyTypeObject ObjectRefGeneratorType;
 
-inline bool is_object_ref_generator(PyObject* object) { return Py_TYPE(object) == &ObjectRefGeneratorType; }
-inline ObjectRefGeneratorObject* as_object_ref_generator(PyObject* object) { return reinterpret_cast<ObjectRefGeneratorObject*>(object); }
+inline bool is_object_ref_generator(PyObject* object) {
+  return Py_TYPE(object) == &ObjectRefGeneratorType;
+}
+inline ObjectRefGeneratorObject* as_object_ref_generator(PyObject* object) {
+  return reinterpret_cast<ObjectRefGeneratorObject*>(object);
+}
 
 // Of the two references that submitting such a task gives.
 PyObject* new_object_ref_generator(std::vector<worker::Ref>& returns);

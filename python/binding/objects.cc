@@ -23,7 +23,8 @@ thread_local bool t_in_event_loop = false;
 // The value is in this process's memory: reading it cannot wait.
 bool in_memory(const Ref& ref) {
   return ref.entry()->ready.load(std::memory_order_acquire) &&
-         static_cast<const worker::ObjectEntry*>(ref.entry())->state == worker::ObjectState::kInMemory;
+         static_cast<const worker::ObjectEntry*>(ref.entry())->state ==
+             worker::ObjectState::kInMemory;
 }
 
 PyObject* get_timeout() {
@@ -32,8 +33,10 @@ PyObject* get_timeout() {
   return nullptr;
 }
 
-// All are ready afterwards; or one has failed, and others are not ready. `hold` keeps the worker for the caller when the GIL was free meanwhile.
-bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout, bool* failed, WorkerHold* hold) {
+// All are ready afterwards; or one has failed, and others are not ready. `hold` keeps the worker
+// for the caller when the GIL was free meanwhile.
+bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout, bool* failed,
+                WorkerHold* hold) {
   int64_t deadline;
   if (!deadline_of(timeout, &deadline)) return false;
   bool ready = true;
@@ -53,10 +56,12 @@ bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* tim
 
 bool check_ref(PyObject* object) {
   if (!is_object_ref(object)) {
-    return PyErr_Format(PyExc_TypeError, "expected an ObjectRef, got %s", Py_TYPE(object)->tp_name) != nullptr;
+    return PyErr_Format(PyExc_TypeError, "expected an ObjectRef, got %s",
+                        Py_TYPE(object)->tp_name) != nullptr;
   }
   if (as_object_ref(object)->ref) return true;
-  PyErr_SetString(PyExc_ValueError, "an ObjectRef made from bytes alone has no owner: its value cannot be found");
+  PyErr_SetString(PyExc_ValueError,
+                  "an ObjectRef made from bytes alone has no owner: its value cannot be found");
   return false;
 }
 
@@ -70,9 +75,9 @@ PyObject* get_list(worker::Worker& worker, PyObject* list, PyObject* timeout) {
     refs.push_back(as_object_ref(item)->ref);
   }
   bool failed = false;
-  WorkerHold hold = hold_worker();     // unpickling one value may end the session before the next
+  WorkerHold hold = hold_worker();  // unpickling one value may end the session before the next
   if (!wait_ready(worker, refs, timeout, &failed, &hold)) return nullptr;
-  if (failed) return value_object(worker, refs[worker::Worker::first_failed(refs)]);   // raises
+  if (failed) return value_object(worker, refs[worker::Worker::first_failed(refs)]);  // raises
   PyPtr values(PyList_New(count));
   if (!values) return nullptr;
   for (size_t i = 0; i < count; ++i) {
@@ -83,10 +88,13 @@ PyObject* get_list(worker::Worker& worker, PyObject* list, PyObject* timeout) {
   return values.release();
 }
 
-bool parse_get(PyObject* const* args, Py_ssize_t positional, PyObject* names, PyObject** refs, PyObject** timeout) {
+bool parse_get(PyObject* const* args, Py_ssize_t positional, PyObject* names, PyObject** refs,
+               PyObject** timeout) {
   *refs = positional > 0 ? args[0] : nullptr;
   *timeout = nullptr;
-  if (positional > 1) return PyErr_Format(PyExc_TypeError, "get() takes 1 positional argument but %zd were given", positional) != nullptr;
+  if (positional > 1)
+    return PyErr_Format(PyExc_TypeError, "get() takes 1 positional argument but %zd were given",
+                        positional) != nullptr;
   for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
     if (PyUnicode_CompareWithASCIIString(name, "timeout") == 0) {
@@ -94,7 +102,8 @@ bool parse_get(PyObject* const* args, Py_ssize_t positional, PyObject* names, Py
     } else if (PyUnicode_CompareWithASCIIString(name, "object_refs") == 0 && !*refs) {
       *refs = args[positional + i];
     } else if (PyUnicode_CompareWithASCIIString(name, "_use_object_store") != 0) {
-      return PyErr_Format(PyExc_TypeError, "get() got an unexpected keyword argument '%U'", name) != nullptr;
+      return PyErr_Format(PyExc_TypeError, "get() got an unexpected keyword argument '%U'", name) !=
+             nullptr;
     }
   }
   return *refs || PyErr_Format(PyExc_TypeError, "get() missing 1 required argument: 'object_refs'");
@@ -115,12 +124,15 @@ PyObject* get_unrecorded(PyObject*, PyObject* const* args, Py_ssize_t positional
   }
   if (is_object_ref_generator(refs)) return Py_NewRef(refs);
   if (PyList_Check(refs)) return get_list(*worker, refs, timeout);
-  return PyErr_Format(PyExc_ValueError, "Invalid type of object refs, %s, is given. 'object_refs' must either be a list of ObjectRefs or a single ObjectRef.",
+  return PyErr_Format(PyExc_ValueError,
+                      "Invalid type of object refs, %s, is given. 'object_refs' must either be a "
+                      "list of ObjectRefs or a single ObjectRef.",
                       Py_TYPE(refs)->tp_name);
 }
 
 PyObject* get(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
-  if (g_runtime.profiles) [[unlikely]] return record("ray.get", [=] { return get_unrecorded(self, args, positional, names); });
+  if (g_runtime.profiles) [[unlikely]]
+    return record("ray.get", [=] { return get_unrecorded(self, args, positional, names); });
   return get_unrecorded(self, args, positional, names);
 }
 
@@ -128,7 +140,9 @@ PyObject* put_unrecorded(PyObject* object) {
   worker::Worker* worker = connected();
   if (!worker) return nullptr;
   if (is_object_ref(object)) {
-    PyErr_SetString(PyExc_TypeError, "Calling 'put' on an ray.ObjectRef is not allowed. If you really want to do this, you can wrap the ObjectRef in a list and call 'put' on it.");
+    PyErr_SetString(PyExc_TypeError,
+                    "Calling 'put' on an ray.ObjectRef is not allowed. If you really want to do "
+                    "this, you can wrap the ObjectRef in a list and call 'put' on it.");
     return nullptr;
   }
   const uint64_t session = g_runtime.session;
@@ -144,7 +158,8 @@ PyObject* put_unrecorded(PyObject* object) {
 }
 
 PyObject* put_value(PyObject*, PyObject* object) {
-  if (g_runtime.profiles) [[unlikely]] return record("ray.put", [=] { return put_unrecorded(object); });
+  if (g_runtime.profiles) [[unlikely]]
+    return record("ray.put", [=] { return put_unrecorded(object); });
   return put_unrecorded(object);
 }
 
@@ -165,22 +180,29 @@ bool parse_wait(PyObject* args, PyObject* kwargs, WaitArgs* out) {
   static const char* names[] = {"ray_waitables", "num_returns", "timeout", "fetch_local", nullptr};
   PyObject* timeout = Py_None;
   int fetch_local = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$nOp:wait", const_cast<char**>(names), &out->list, &out->num_returns, &timeout, &fetch_local)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$nOp:wait", const_cast<char**>(names),
+                                   &out->list, &out->num_returns, &timeout, &fetch_local)) {
     return false;
   }
   out->fetch_local = fetch_local;
   if (is_object_ref(out->list)) {
-    PyErr_SetString(PyExc_TypeError, "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got a single ray.ObjectRef");
+    PyErr_SetString(PyExc_TypeError,
+                    "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got a "
+                    "single ray.ObjectRef");
     return false;
   }
   if (!PyList_Check(out->list)) {
-    return PyErr_Format(PyExc_TypeError, "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got %s", Py_TYPE(out->list)->tp_name) != nullptr;
+    return PyErr_Format(PyExc_TypeError,
+                        "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got %s",
+                        Py_TYPE(out->list)->tp_name) != nullptr;
   }
   if (timeout != Py_None) {
     double seconds = PyFloat_AsDouble(timeout);
     if (seconds == -1.0 && PyErr_Occurred()) return false;
     if (!(seconds >= 0)) {
-      return PyErr_Format(PyExc_ValueError, "The 'timeout' argument must be nonnegative. Received %R", timeout) != nullptr;
+      return PyErr_Format(PyExc_ValueError,
+                          "The 'timeout' argument must be nonnegative. Received %R",
+                          timeout) != nullptr;
     }
   }
   out->count = PyList_GET_SIZE(out->list);
@@ -193,24 +215,36 @@ bool check_wait(WaitArgs& wait) {
     PyObject* item = PyList_GET_ITEM(wait.list, i);
     bool generator = is_object_ref_generator(item);
     if (!is_object_ref(item) && !generator) {
-      return PyErr_Format(PyExc_TypeError, "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing %s", Py_TYPE(item)->tp_name) != nullptr;
+      return PyErr_Format(PyExc_TypeError,
+                          "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got "
+                          "list containing %s",
+                          Py_TYPE(item)->tp_name) != nullptr;
     }
     if (!generator && !check_ref(item)) return false;
     wait.has_generators |= generator;
-    worker::RefEntry* entry = generator ? as_object_ref_generator(item)->stream.entry() : as_object_ref(item)->ref.entry();
-    if (entry->mark == serial) return PyErr_Format(PyExc_ValueError, "Wait requires a list of unique ray_waitables.") != nullptr;
+    worker::RefEntry* entry = generator ? as_object_ref_generator(item)->stream.entry()
+                                        : as_object_ref(item)->ref.entry();
+    if (entry->mark == serial)
+      return PyErr_Format(PyExc_ValueError, "Wait requires a list of unique ray_waitables.") !=
+             nullptr;
     entry->mark = serial;
   }
-  if (wait.count && wait.num_returns <= 0) return PyErr_Format(PyExc_ValueError, "Invalid number of objects to return %zd.", wait.num_returns) != nullptr;
+  if (wait.count && wait.num_returns <= 0)
+    return PyErr_Format(PyExc_ValueError, "Invalid number of objects to return %zd.",
+                        wait.num_returns) != nullptr;
   if (wait.count && wait.num_returns > wait.count) {
-    return PyErr_Format(PyExc_ValueError, "num_returns cannot be greater than the number of ray_waitables provided to ray.wait.") != nullptr;
+    return PyErr_Format(PyExc_ValueError,
+                        "num_returns cannot be greater than the number of ray_waitables provided "
+                        "to ray.wait.") != nullptr;
   }
   return true;
 }
 
-// (ready, rest) in input order, at most num_returns ready ones, the same reference objects. `ready(i)` says which.
+// (ready, rest) in input order, at most num_returns ready ones, the same reference objects.
+// `ready(i)` says which.
 template <class Ready>
-PyObject* split(const WaitArgs& wait, const std::vector<PyObject*>& items, Py_ssize_t ready_count, Ready ready) {
+PyObject* split(const WaitArgs& wait, const std::vector<PyObject*>& items, Py_ssize_t ready_count,
+                Ready ready) {
   Py_ssize_t take = std::min(ready_count, wait.num_returns), done = 0, left = 0;
   PyPtr first(PyList_New(take)), rest(PyList_New(wait.count - take));
   if (!first || !rest) return nullptr;
@@ -225,7 +259,7 @@ PyObject* split(const WaitArgs& wait, const std::vector<PyObject*>& items, Py_ss
 }
 
 PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
-  std::vector<PyPtr> owners;             // the list may change while the GIL is free
+  std::vector<PyPtr> owners;  // the list may change while the GIL is free
   std::vector<PyObject*> items;
   std::vector<Ref> refs;
   for (Py_ssize_t i = 0; i < wait.count; ++i) {
@@ -240,10 +274,17 @@ PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
   std::vector<bool> ready(wait.count);
   Waited waited;
   WorkerHold hold = hold_worker();
-  if (!wait_with_signals([&] { return worker.wait_some(refs, wait.num_returns, wait.deadline_us, wait.fetch_local, &ready); }, &waited)) return nullptr;
+  if (!wait_with_signals(
+          [&] {
+            return worker.wait_some(refs, wait.num_returns, wait.deadline_us, wait.fetch_local,
+                                    &ready);
+          },
+          &waited))
+    return nullptr;
   ready.resize(wait.count);
   worker.errors_seen(refs);
-  return split(wait, items, std::count(ready.begin(), ready.end(), true), [&](Py_ssize_t i) { return ready[i]; });
+  return split(wait, items, std::count(ready.begin(), ready.end(), true),
+               [&](Py_ssize_t i) { return ready[i]; });
 }
 
 PyObject* wait_unrecorded(PyObject* args, PyObject* kwargs) {
@@ -252,20 +293,24 @@ PyObject* wait_unrecorded(PyObject* args, PyObject* kwargs) {
   if (!worker || !parse_wait(args, kwargs, &wait) || !check_wait(wait)) return nullptr;
   if (wait.count == 0) return Py_BuildValue("([][])");
   if (wait.has_generators) return wait_slow(*worker, wait);
-  // Enough of them already here: no need to ask the worker. What it knows arrives without us reading.
+  // Enough of them already here: no need to ask the worker. What it knows arrives without us
+  // reading.
   Py_ssize_t here = 0;
-  for (Py_ssize_t i = 0; i < wait.count && here < wait.num_returns; ++i) here += in_memory(as_object_ref(PyList_GET_ITEM(wait.list, i))->ref);
+  for (Py_ssize_t i = 0; i < wait.count && here < wait.num_returns; ++i)
+    here += in_memory(as_object_ref(PyList_GET_ITEM(wait.list, i))->ref);
   if (here < wait.num_returns) return wait_slow(*worker, wait);
   std::vector<PyObject*> items(wait.count);
   for (Py_ssize_t i = 0; i < wait.count; ++i) {
     items[i] = PyList_GET_ITEM(wait.list, i);
     worker->errors_seen({&as_object_ref(items[i])->ref, 1});
   }
-  return split(wait, items, here, [&](Py_ssize_t i) { return in_memory(as_object_ref(items[i])->ref); });
+  return split(wait, items, here,
+               [&](Py_ssize_t i) { return in_memory(as_object_ref(items[i])->ref); });
 }
 
 PyObject* wait(PyObject*, PyObject* args, PyObject* kwargs) {
-  if (g_runtime.profiles) [[unlikely]] return record("ray.wait", [=] { return wait_unrecorded(args, kwargs); });
+  if (g_runtime.profiles) [[unlikely]]
+    return record("ray.wait", [=] { return wait_unrecorded(args, kwargs); });
   return wait_unrecorded(args, kwargs);
 }
 
@@ -296,18 +341,27 @@ PyObject* mark_event_loop_thread(PyObject*, PyObject*) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"get", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(get)), METH_FASTCALL | METH_KEYWORDS,
-     "get(object_refs, *, timeout=None)\n--\n\nThe value of an ObjectRef, or the list of values of a list of them.\n\n"
-     "timeout: seconds, None or -1 for no limit, 0 to look only. Raises GetTimeoutError when it passes, and the task's\n"
+    {"get", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(get)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "get(object_refs, *, timeout=None)\n--\n\nThe value of an ObjectRef, or the list of values of "
+     "a list of them.\n\n"
+     "timeout: seconds, None or -1 for no limit, 0 to look only. Raises GetTimeoutError when it "
+     "passes, and the task's\n"
      "exception when a task failed. Arrays are read-only views."},
-    {"get_unrecorded", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(get_unrecorded)), METH_FASTCALL | METH_KEYWORDS, "get() that is no span of the timeline: for the package itself."},
+    {"get_unrecorded", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(get_unrecorded)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "get() that is no span of the timeline: for the package itself."},
     {"put_value", put_value, METH_O, nullptr},
-    {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(wait)), METH_VARARGS | METH_KEYWORDS,
-     "wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True)\n--\n\nWaits until num_returns of a list of unique ObjectRefs are ready.\n\n"
-     "Returns (ready, rest), both in the order given; at most num_returns are in `ready`. A timeout (seconds) never raises."},
+    {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(wait)),
+     METH_VARARGS | METH_KEYWORDS,
+     "wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True)\n--\n\nWaits until "
+     "num_returns of a list of unique ObjectRefs are ready.\n\n"
+     "Returns (ready, rest), both in the order given; at most num_returns are in `ready`. A "
+     "timeout (seconds) never raises."},
     {"cancel", cancel, METH_VARARGS, nullptr},
     {"is_ready", is_ready, METH_O, "Whether the value or error of an ObjectRef is known here."},
-    {"mark_event_loop_thread", mark_event_loop_thread, METH_NOARGS, "get() warns from now on when it waits in this thread."},
+    {"mark_event_loop_thread", mark_event_loop_thread, METH_NOARGS,
+     "get() warns from now on when it waits in this thread."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -317,7 +371,8 @@ bool deadline_of(PyObject* timeout, int64_t* deadline_us) {
   if (!timeout || timeout == Py_None) return true;
   double seconds = PyFloat_AsDouble(timeout);
   if (seconds == -1.0) return !PyErr_Occurred();
-  if (!(seconds >= 0)) return PyErr_Format(PyExc_ValueError, "timeout must not be negative") != nullptr;
+  if (!(seconds >= 0))
+    return PyErr_Format(PyExc_ValueError, "timeout must not be negative") != nullptr;
   if (seconds < 1e9) *deadline_us = steady_now_us() + static_cast<int64_t>(seconds * 1e6);
   return true;
 }
@@ -327,7 +382,7 @@ PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
   if (in_memory(ref)) {
     value = worker.value_of(ref);
   } else {
-    WithoutGil without_gil;                  // mapping or fetching may wait
+    WithoutGil without_gil;  // mapping or fetching may wait
     value = worker.value_of(ref);
   }
   if (!value) return raise(value.error());

@@ -9,7 +9,8 @@ namespace rt::python {
 // The Python value of a ready reference; null with the task's exception (or ours).
 PyObject* value_object(worker::Worker& worker, const worker::Ref& ref);
 
-// A timeout in seconds as a deadline on the steady clock: None and -1 are none. False with a Python error.
+// A timeout in seconds as a deadline on the steady clock: None and -1 are none. False with a Python
+// error.
 bool deadline_of(PyObject* timeout, int64_t* deadline_us);
 
 // Waits with the GIL released; signal handlers run in between. False with a Python error.

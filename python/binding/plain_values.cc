@@ -15,7 +15,8 @@ struct StringWriter {
 
 class Encoder {
  public:
-  Encoder(std::string& out, std::vector<worker::Ref>& refs) : writer_{out}, packer_(writer_), refs_(refs) {}
+  Encoder(std::string& out, std::vector<worker::Ref>& refs)
+      : writer_{out}, packer_(writer_), refs_(refs) {}
 
   bool value(PyObject* object) {
     if (object == Py_None) return packer_.pack_nil(), true;
@@ -25,7 +26,8 @@ class Encoder {
     if (PyUnicode_Check(object)) return text(object);
     if (PyBytes_Check(object)) return bytes(object);
     if (is_object_ref(object)) return reference(object);
-    if (!PyList_Check(object) && !PyTuple_Check(object) && !PyDict_Check(object)) return refuse(object);
+    if (!PyList_Check(object) && !PyTuple_Check(object) && !PyDict_Check(object))
+      return refuse(object);
     if (Py_EnterRecursiveCall(" while packing a value for another language")) return false;
     bool ok = PyDict_Check(object) ? dict(object) : sequence(object);
     Py_LeaveRecursiveCall();
@@ -47,7 +49,9 @@ class Encoder {
   }
   static bool fits(size_t size) {
     if (size <= UINT32_MAX) return true;
-    PyErr_SetString(PyExc_OverflowError, "text, bytes and containers for another language hold at most 2**32 - 1 elements");
+    PyErr_SetString(
+        PyExc_OverflowError,
+        "text, bytes and containers for another language hold at most 2**32 - 1 elements");
     return false;
   }
   bool text(PyObject* object) {
@@ -68,7 +72,8 @@ class Encoder {
   bool reference(PyObject* object) {
     const worker::Ref& ref = as_object_ref(object)->ref;
     if (!ref) {
-      PyErr_SetString(PyExc_ValueError, "an ObjectRef made from bytes alone has no owner and cannot be passed on");
+      PyErr_SetString(PyExc_ValueError,
+                      "an ObjectRef made from bytes alone has no owner and cannot be passed on");
       return false;
     }
     refs_.push_back(ref);
@@ -98,7 +103,8 @@ class Encoder {
   }
   static bool refuse(PyObject* object) {
     PyErr_Format(PyExc_TypeError,
-                 "A value of type %s cannot go to a program of another language: None, bool, int, float, str, bytes, list, tuple, dict and ObjectRef "
+                 "A value of type %s cannot go to a program of another language: None, bool, int, "
+                 "float, str, bytes, list, tuple, dict and ObjectRef "
                  "can. Convert it first.",
                  Py_TYPE(object)->tp_name);
     return false;
@@ -126,19 +132,26 @@ class Decoder {
       case msgpack::type::BIN: return py_bytes({o.via.bin.ptr, o.via.bin.size});
       case msgpack::type::ARRAY: return array(o.via.array, is_key);
       case msgpack::type::MAP: return map(o.via.map);
-      default: PyErr_SetString(PyExc_ValueError, "a value of another language holds a msgpack extension type, which has no Python counterpart"); return nullptr;
+      default:
+        PyErr_SetString(PyExc_ValueError,
+                        "a value of another language holds a msgpack extension type, which has no "
+                        "Python counterpart");
+        return nullptr;
     }
   }
 
  private:
   PyObject* text(std::string_view s) {
     if (!refs_.empty() && s.size() == ObjectId::kSize) {
-      auto ref = std::find_if(refs_.begin(), refs_.end(), [&](const worker::Ref& r) { return r.id().view() == s; });
+      auto ref = std::find_if(refs_.begin(), refs_.end(),
+                              [&](const worker::Ref& r) { return r.id().view() == s; });
       if (ref != refs_.end()) return new_object_ref(*ref);
     }
     PyObject* decoded = PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), nullptr);
     if (!decoded && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
-      PyErr_SetString(PyExc_ValueError, "a string of another language is not UTF-8 text: C++ passes bytes as std::vector<char>");
+      PyErr_SetString(
+          PyExc_ValueError,
+          "a string of another language is not UTF-8 text: C++ passes bytes as std::vector<char>");
     }
     return decoded;
   }
@@ -183,21 +196,26 @@ PyObject* load_plain_value(const worker::Value& value) {
     msgpack::unpack_limit limit(size, size, size, size, size, kDepth);
     msgpack::object_handle handle = msgpack::unpack(data, size, in_place, nullptr, limit);
     return Decoder(value.contained).object(handle.get());
-  } catch (const std::exception& e) {   // msgpack's errors
-    return PyErr_Format(PyExc_ValueError, "a value of another language cannot be read: %s", e.what());
+  } catch (const std::exception& e) {  // msgpack's errors
+    return PyErr_Format(PyExc_ValueError, "a value of another language cannot be read: %s",
+                        e.what());
   }
 }
 
-bool PlainCallArgs::build(worker::Worker&, PyObject* const* items, size_t count, PyObject* keyword_names) {
+bool PlainCallArgs::build(worker::Worker&, PyObject* const* items, size_t count,
+                          PyObject* keyword_names) {
   if (keyword_names && PyTuple_GET_SIZE(keyword_names) > 0) {
-    PyErr_SetString(PyExc_TypeError, "Cross language remote functions do not take keyword arguments.");
+    PyErr_SetString(PyExc_TypeError,
+                    "Cross language remote functions do not take keyword arguments.");
     return false;
   }
   for (size_t i = 0; i < count; ++i) {
     if (is_object_ref(items[i])) {
       const worker::Ref& ref = as_object_ref(items[i])->ref;
       if (!ref) {
-        PyErr_SetString(PyExc_ValueError, "an ObjectRef made from bytes alone has no owner and cannot be an argument");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "an ObjectRef made from bytes alone has no owner and cannot be an argument");
         return false;
       }
       args_.push_back({.value = nullptr, .ref = &ref});
@@ -217,7 +235,8 @@ bool PlainCallArgs::build(worker::Worker& worker, PyObject* args, PyObject* kwar
     return false;
   }
   if (!PyTuple_Check(args)) return PyErr_Format(PyExc_TypeError, "args must be a tuple") != nullptr;
-  return build(worker, reinterpret_cast<PyTupleObject*>(args)->ob_item, PyTuple_GET_SIZE(args), nullptr);
+  return build(worker, reinterpret_cast<PyTupleObject*>(args)->ob_item, PyTuple_GET_SIZE(args),
+               nullptr);
 }
 
 // ---- PlainResult
@@ -238,7 +257,8 @@ void result_dealloc(PyObject* self) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"plain_value", plain_value, METH_O, "A result that programs of every language can read. TypeError for what has no plain form."},
+    {"plain_value", plain_value, METH_O,
+     "A result that programs of every language can read. TypeError for what has no plain form."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -251,6 +271,8 @@ PyTypeObject PlainResultType = {
     .tp_doc = "A result for a caller of another language, packed.",
 };
 
-bool add_plain_values(PyObject* module) { return PyType_Ready(&PlainResultType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0; }
+bool add_plain_values(PyObject* module) {
+  return PyType_Ready(&PlainResultType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0;
+}
 
 }  // namespace rt::python

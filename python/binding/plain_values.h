@@ -1,5 +1,6 @@
-// Python objects <-> msgpack: the values that programs of every language understand. None, bool, int (64 bits), float, str, bytes, list,
-// tuple (arrives as list), dict, and references anywhere inside (packed as their id; they travel counted beside the value).
+// Python objects <-> msgpack: the values that programs of every language understand. None, bool,
+// int (64 bits), float, str, bytes, list, tuple (arrives as list), dict, and references anywhere
+// inside (packed as their id; they travel counted beside the value).
 #pragma once
 
 #include <memory>
@@ -20,7 +21,8 @@ struct PlainValue {
 
   PlainValue() = default;
   PlainValue(const PlainValue&) = delete;
-  // False with a Python error: TypeError for other types, OverflowError for integers beyond 64 bits.
+  // False with a Python error: TypeError for other types, OverflowError for integers beyond 64
+  // bits.
   bool encode(PyObject* object);
 };
 
@@ -41,10 +43,10 @@ class PlainCallArgs {
   size_t bytes_ = 0;
 };
 
-// A result that is to be stored as a plain value: what Serialized::encode() takes apart. Made by plain_value() of the module.
+// A result that is to be stored as a plain value: what Serialized::encode() takes apart. Made by
+// plain_value() of the module.
 struct PlainResultObject {
-  PyObject_HEAD
-  PlainValue* value;
+  PyObject_HEAD PlainValue* value;
 };
 extern PyTypeObject PlainResultType;
 

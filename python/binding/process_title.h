@@ -1,4 +1,5 @@
-// What ps shows of this process: the memory of its arguments, overwritten. Cheap enough for every task (no system call).
+// What ps shows of this process: the memory of its arguments, overwritten. Cheap enough for every
+// task (no system call).
 #pragma once
 
 #include <cstddef>
@@ -6,7 +7,8 @@
 
 namespace rt::python {
 
-// One per process, used by one thread. Where the arguments' memory cannot be found, set() does nothing.
+// One per process, used by one thread. Where the arguments' memory cannot be found, set() does
+// nothing.
 class ProcessTitle {
  public:
   ProcessTitle();
@@ -15,11 +17,12 @@ class ProcessTitle {
 
  private:
   char* begin_ = nullptr;
-  size_t room_ = 0;        // a NUL stays behind it, or the kernel reads on in the environment
+  size_t room_ = 0;  // a NUL stays behind it, or the kernel reads on in the environment
   size_t used_ = 0;
 };
 
-// What the calling thread, and each that it starts from here on and that gets no name of its own, is called in stacks, by top and by gdb. Cut to the kernel's 15 bytes.
+// What the calling thread, and each that it starts from here on and that gets no name of its own,
+// is called in stacks, by top and by gdb. Cut to the kernel's 15 bytes.
 void name_thread(std::string_view name);
 
 }  // namespace rt::python

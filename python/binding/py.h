@@ -35,7 +35,8 @@ class PyPtr {
   PyObject* object_ = nullptr;
 };
 
-// At interpreter exit CPython ends threads that ask for the GIL by unwinding them: these destructors let that pass.
+// At interpreter exit CPython ends threads that ask for the GIL by unwinding them: these
+// destructors let that pass.
 class GilRelease {
  public:
   explicit GilRelease(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
@@ -58,9 +59,13 @@ class GilAcquire {
   PyGILState_STATE state_;
 };
 
-inline PyObject* py_bytes(std::string_view s) { return PyBytes_FromStringAndSize(s.data(), s.size()); }
+inline PyObject* py_bytes(std::string_view s) {
+  return PyBytes_FromStringAndSize(s.data(), s.size());
+}
 // Text from peers may be anything: what is not UTF-8 is replaced, never an error.
-inline PyObject* py_text(std::string_view s) { return PyUnicode_DecodeUTF8(s.data(), s.size(), "replace"); }
+inline PyObject* py_text(std::string_view s) {
+  return PyUnicode_DecodeUTF8(s.data(), s.size(), "replace");
+}
 // A list of str.
 template <class Texts>
 PyObject* py_texts(const Texts& texts) {

@@ -1,6 +1,8 @@
-// Frames of the interrupted thread's own Python code, read in a signal handler: without the GIL, which that thread may hold, wait for, or not have. Every
-// read goes through the kernel, because what is read may be half changed; a wrong address ends the stack. Code objects are read the same way
-// by the profile's thread: one that was freed meanwhile is not a code object any more, and says so in its name.
+// Frames of the interrupted thread's own Python code, read in a signal handler: without the GIL,
+// which that thread may hold, wait for, or not have. Every read goes through the kernel, because
+// what is read may be half changed; a wrong address ends the stack. Code objects are read the same
+// way by the profile's thread: one that was freed meanwhile is not a code object any more, and says
+// so in its name.
 //
 // The layout is that of the Python this is compiled for: its own internal headers say it.
 #include "python/binding/python_frames.h"
@@ -52,7 +54,7 @@ uint64_t innermost(const PyThreadState& thread) {
 
 bool stands_for_c(const Frame& frame) {
 #if PY_VERSION_HEX >= 0x030C0000
-  return frame.owner == FRAME_OWNED_BY_CSTACK;      // one below the frames of each evaluator
+  return frame.owner == FRAME_OWNED_BY_CSTACK;  // one below the frames of each evaluator
 #else
   (void)frame;
   return false;
@@ -76,11 +78,15 @@ constexpr size_t kFrameHead = offsetof(PyFrameObject, f_localsplus);
 uint64_t innermost(const PyThreadState& thread) { return address_of(thread.frame); }
 bool stands_for_c(const Frame&) { return false; }
 // The instruction's number; each frame has an evaluator of its own.
-LanguageFrame described(const Frame& frame) { return {address_of(frame.f_code), static_cast<uint64_t>(static_cast<int64_t>(frame.f_lasti)), true}; }
+LanguageFrame described(const Frame& frame) {
+  return {address_of(frame.f_code), static_cast<uint64_t>(static_cast<int64_t>(frame.f_lasti)),
+          true};
+}
 uint64_t caller(const Frame& frame) { return address_of(frame.f_back); }
 #endif
 
-// In a signal handler. The thread's state is a thread-local of CPython, and reading it takes no lock.
+// In a signal handler. The thread's state is a thread-local of CPython, and reading it takes no
+// lock.
 size_t capture(LanguageFrame* out, size_t capacity) noexcept {
   PyThreadState* state = PyGILState_GetThisThreadState();
   PyThreadState thread;
@@ -107,12 +113,17 @@ size_t capture(LanguageFrame* out, size_t capacity) noexcept {
 // UTF-8 of a str object in the compact form, which names of code have.
 std::string text_of(PyObject* object) {
   PyASCIIObject head;
-  if (!object || !read_memory(address_of(object), &head) || head.ob_base.ob_type != &PyUnicode_Type || !head.state.compact) return "?";
-  size_t length = std::min<size_t>(static_cast<size_t>(std::max<Py_ssize_t>(head.length, 0)), kMaxName);
+  if (!object || !read_memory(address_of(object), &head) ||
+      head.ob_base.ob_type != &PyUnicode_Type || !head.state.compact)
+    return "?";
+  size_t length =
+      std::min<size_t>(static_cast<size_t>(std::max<Py_ssize_t>(head.length, 0)), kMaxName);
   const size_t kind = head.state.kind;
   std::string raw(length * kind, '\0');
-  uint64_t data = address_of(object) + (head.state.ascii ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject));
-  if (kind < 1 || kind > 4 || (length > 0 && !read_memory(data, raw.data(), raw.size()))) return "?";
+  uint64_t data = address_of(object) +
+                  (head.state.ascii ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject));
+  if (kind < 1 || kind > 4 || (length > 0 && !read_memory(data, raw.data(), raw.size())))
+    return "?";
   if (head.state.ascii) return raw;
   std::string utf8;
   for (size_t i = 0; i < length; ++i) {
@@ -123,9 +134,11 @@ std::string text_of(PyObject* object) {
     } else if (c < 0x800) {
       utf8 += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 0x3F))};
     } else if (c < 0x10000) {
-      utf8 += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
+      utf8 += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3F)),
+               static_cast<char>(0x80 | (c & 0x3F))};
     } else {
-      utf8 += {static_cast<char>(0xF0 | (c >> 18 & 7)), static_cast<char>(0x80 | (c >> 12 & 0x3F)), static_cast<char>(0x80 | (c >> 6 & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
+      utf8 += {static_cast<char>(0xF0 | (c >> 18 & 7)), static_cast<char>(0x80 | (c >> 12 & 0x3F)),
+               static_cast<char>(0x80 | (c >> 6 & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
     }
   }
   return utf8;
@@ -134,14 +147,20 @@ std::string text_of(PyObject* object) {
 std::string bytes_of(PyObject* object) {
   PyBytesObject head;
   constexpr size_t kHead = offsetof(PyBytesObject, ob_sval);
-  if (!object || !read_memory(address_of(object), &head, kHead) || head.ob_base.ob_base.ob_type != &PyBytes_Type) return "";
-  std::string out(std::min<size_t>(static_cast<size_t>(std::max<Py_ssize_t>(head.ob_base.ob_size, 0)), kMaxLineTable), '\0');
+  if (!object || !read_memory(address_of(object), &head, kHead) ||
+      head.ob_base.ob_base.ob_type != &PyBytes_Type)
+    return "";
+  std::string out(
+      std::min<size_t>(static_cast<size_t>(std::max<Py_ssize_t>(head.ob_base.ob_size, 0)),
+                       kMaxLineTable),
+      '\0');
   if (!out.empty() && !read_memory(address_of(object) + kHead, out.data(), out.size())) return "";
   return out;
 }
 
 #if PY_VERSION_HEX >= 0x030B0000
-// Locations table: entries of a first byte (1, code of 4 bits, length - 1 in code units) and what the code says (Objects/locations.md's format).
+// Locations table: entries of a first byte (1, code of 4 bits, length - 1 in code units) and what
+// the code says (Objects/locations.md's format).
 struct Locations {
   const std::string& table;
   size_t at = 0;
@@ -167,7 +186,8 @@ int line_at(const PyCodeObject& code, const LanguageFrame& frame) {
   const std::string table = bytes_of(code.co_linetable);
   const uint64_t start = frame.code + offsetof(PyCodeObject, co_code_adaptive);
   // A new frame stands before its first instruction.
-  const uint64_t unit = frame.instruction > start ? (frame.instruction - start) / sizeof(_Py_CODEUNIT) : 0;
+  const uint64_t unit =
+      frame.instruction > start ? (frame.instruction - start) / sizeof(_Py_CODEUNIT) : 0;
   Locations in{table};
   int line = code.co_firstlineno;
   for (uint64_t covered = 0; in.at < table.size();) {
@@ -203,7 +223,8 @@ int line_at(const PyCodeObject& code, const LanguageFrame& frame) {
   int line = code.co_firstlineno;
   const auto instruction = static_cast<int64_t>(frame.instruction);
 #if PY_VERSION_HEX >= 0x030A0000
-  // Pairs: bytes of code, and by how much their line differs from that before; -128: they have none.
+  // Pairs: bytes of code, and by how much their line differs from that before; -128: they have
+  // none.
   const std::string table = bytes_of(code.co_linetable);
   int64_t end = 0;
   for (size_t i = 0; i + 1 < table.size(); i += 2) {
@@ -245,10 +266,16 @@ class PythonSymbols final : public profile::LanguageSymbols {
     static const FrameName kGone{"[code that is gone]", "", 0};
     alignas(PyCodeObject) std::byte head[sizeof(PyCodeObject)] = {};
     const auto& code = *reinterpret_cast<const PyCodeObject*>(head);
-    if (!read_memory(frame.code, head, kCodeHead) || Py_TYPE(reinterpret_cast<PyObject*>(head)) != &PyCode_Type) return kGone;
+    if (!read_memory(frame.code, head, kCodeHead) ||
+        Py_TYPE(reinterpret_cast<PyObject*>(head)) != &PyCode_Type)
+      return kGone;
     Known& known = known_[frame.code * 31 + frame.instruction];
-    if (known.filename != code.co_filename || known.function != name_of(code) || known.first_line != code.co_firstlineno) {
-      known = {{text_of(name_of(code)), text_of(code.co_filename), line_at(code, frame)}, code.co_filename, name_of(code), code.co_firstlineno};
+    if (known.filename != code.co_filename || known.function != name_of(code) ||
+        known.first_line != code.co_firstlineno) {
+      known = {{text_of(name_of(code)), text_of(code.co_filename), line_at(code, frame)},
+               code.co_filename,
+               name_of(code),
+               code.co_firstlineno};
     }
     return known.name;
   }
@@ -258,8 +285,12 @@ class PythonSymbols final : public profile::LanguageSymbols {
 }  // namespace
 
 void offer_python_frames() {
-  static const std::string name = std::string("Python ") + std::string(Py_GetVersion()).substr(0, std::string(Py_GetVersion()).find(' '));
-  static const profile::Language python{name.c_str(), "_PyEval_EvalFrameDefault", capture, [] { return std::unique_ptr<profile::LanguageSymbols>(new PythonSymbols); }};
+  static const std::string name =
+      std::string("Python ") +
+      std::string(Py_GetVersion()).substr(0, std::string(Py_GetVersion()).find(' '));
+  static const profile::Language python{
+      name.c_str(), "_PyEval_EvalFrameDefault", capture,
+      [] { return std::unique_ptr<profile::LanguageSymbols>(new PythonSymbols); }};
   profile::set_language(&python);
 }
 

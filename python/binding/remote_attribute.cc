@@ -7,16 +7,19 @@ namespace {
 
 // ---- profilers
 
-// The interpreter tells profilers of calls of its own kinds of C functions only, so these are told of here. Other versions have other means, or none.
+// The interpreter tells profilers of calls of its own kinds of C functions only, so these are told
+// of here. Other versions have other means, or none.
 #if (PY_VERSION_HEX >> 16) == 0x030B
-PyMethodDef kRemoteMethod = {"remote", [](PyObject*, PyObject*) -> PyObject* { return nullptr; }, METH_VARARGS, nullptr};     // its name is what profilers look at
+PyMethodDef kRemoteMethod = {"remote", [](PyObject*, PyObject*) -> PyObject* { return nullptr; },
+                             METH_VARARGS, nullptr};  // its name is what profilers look at
 
 bool tell_profiler(PyThreadState* thread, int event, PyObject* function) {
   if (!thread->c_profilefunc || thread->tracing) return true;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyThreadState_EnterTracing(thread);
-  const bool ok = thread->c_profilefunc(thread->c_profileobj, PyEval_GetFrame(), event, function) == 0;
+  const bool ok =
+      thread->c_profilefunc(thread->c_profileobj, PyEval_GetFrame(), event, function) == 0;
   PyThreadState_LeaveTracing(thread);
   if (ok) {
     PyErr_Restore(type, value, traceback);
@@ -28,28 +31,34 @@ bool tell_profiler(PyThreadState* thread, int event, PyObject* function) {
   return ok;
 }
 
-PyObject* submit_profiled(Submit submit, PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+PyObject* submit_profiled(Submit submit, PyObject* function, PyObject* const* args,
+                          Py_ssize_t count, PyObject* names) {
   PyThreadState* thread = PyThreadState_Get();
   PyPtr method(PyCFunction_NewEx(&kRemoteMethod, function, nullptr));
   if (!method || !tell_profiler(thread, PyTrace_C_CALL, method.get())) return nullptr;
   PyPtr result(submit(function, args, count, names));
-  if (!tell_profiler(thread, result ? PyTrace_C_RETURN : PyTrace_C_EXCEPTION, method.get())) return nullptr;
+  if (!tell_profiler(thread, result ? PyTrace_C_RETURN : PyTrace_C_EXCEPTION, method.get()))
+    return nullptr;
   return result.release();
 }
 
-PyObject* submit_call(Submit submit, PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  if (PyThreadState_Get()->c_profilefunc) [[unlikely]] return submit_profiled(submit, function, args, count, names);
+PyObject* submit_call(Submit submit, PyObject* function, PyObject* const* args, Py_ssize_t count,
+                      PyObject* names) {
+  if (PyThreadState_Get()->c_profilefunc) [[unlikely]]
+    return submit_profiled(submit, function, args, count, names);
   return submit(function, args, count, names);
 }
 #else
-PyObject* submit_call(Submit submit, PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names) { return submit(function, args, count, names); }
+PyObject* submit_call(Submit submit, PyObject* function, PyObject* const* args, Py_ssize_t count,
+                      PyObject* names) {
+  return submit(function, args, count, names);
+}
 #endif
 
 // ---- RemoteCall: what `f.remote` is when it is not called at once
 
 struct CallObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   Submit submit;
   PyObject* function;
 };
@@ -57,7 +66,8 @@ struct CallObject {
 CallObject* call_of(PyObject* object) { return reinterpret_cast<CallObject*>(object); }
 
 PyObject* call_remote(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
-  return submit_call(call_of(self)->submit, call_of(self)->function, args, PyVectorcall_NARGS(flags), names);
+  return submit_call(call_of(self)->submit, call_of(self)->function, args,
+                     PyVectorcall_NARGS(flags), names);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -85,11 +95,17 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   return wrapped ? PyObject_GetAttr(wrapped.get(), name) : nullptr;
 }
 
-PyObject* get_wrapped(PyObject* self, void*) { return PyObject_GetAttrString(call_of(self)->function, "__wrapped__"); }
+PyObject* get_wrapped(PyObject* self, void*) {
+  return PyObject_GetAttrString(call_of(self)->function, "__wrapped__");
+}
 PyObject* get_self(PyObject* self, void*) { return Py_NewRef(call_of(self)->function); }
-PyObject* get_doc(PyObject* self, void*) { return PyObject_GetAttrString(call_of(self)->function, "__doc__"); }
+PyObject* get_doc(PyObject* self, void*) {
+  return PyObject_GetAttrString(call_of(self)->function, "__doc__");
+}
 
-PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("<method 'remote' of %R>", call_of(self)->function); }
+PyObject* repr(PyObject* self) {
+  return PyUnicode_FromFormat("<method 'remote' of %R>", call_of(self)->function);
+}
 
 PyObject* compare(PyObject* self, PyObject* other, int op) {
   if (!Py_IS_TYPE(other, Py_TYPE(self)) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
@@ -101,15 +117,18 @@ Py_hash_t hash(PyObject* self) { return _Py_HashPointer(call_of(self)->function)
 PyObject* reduce(PyObject* self, PyObject*) {
   PyPtr builtins(PyImport_ImportModule("builtins"));
   PyPtr getattr(builtins ? PyObject_GetAttrString(builtins.get(), "getattr") : nullptr);
-  return getattr ? Py_BuildValue("(O(Os))", getattr.get(), call_of(self)->function, "remote") : nullptr;
+  return getattr ? Py_BuildValue("(O(Os))", getattr.get(), call_of(self)->function, "remote")
+                 : nullptr;
 }
 
-PyGetSetDef kCallAttributes[] = {{"__wrapped__", get_wrapped, nullptr, "The Python function.", nullptr},
-                                 {"__self__", get_self, nullptr, "The remote function.", nullptr},
-                                 {"__doc__", get_doc, nullptr, nullptr, nullptr},
-                                 {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef kCallAttributes[] = {
+    {"__wrapped__", get_wrapped, nullptr, "The Python function.", nullptr},
+    {"__self__", get_self, nullptr, "The remote function.", nullptr},
+    {"__doc__", get_doc, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyMethodDef kCallMethods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kCallMethods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
+                              {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject CallType = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "ray._raylet.RemoteCall",
@@ -131,13 +150,14 @@ PyTypeObject CallType = {
 // ---- RemoteAttribute: the descriptor in the type
 
 struct AttributeObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   Submit submit;
-  PyTypeObject* owner;     // static, as this is
+  PyTypeObject* owner;  // static, as this is
 };
 
-AttributeObject* attribute_of(PyObject* object) { return reinterpret_cast<AttributeObject*>(object); }
+AttributeObject* attribute_of(PyObject* object) {
+  return reinterpret_cast<AttributeObject*>(object);
+}
 
 // f.remote(...), as the interpreter calls methods: the first argument is f.
 PyObject* call_attribute(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
@@ -148,7 +168,10 @@ PyObject* call_attribute(PyObject* self, PyObject* const* args, size_t flags, Py
   return submit_call(attribute_of(self)->submit, args[0], args + 1, count - 1, names);
 }
 
-PyObject* attribute_repr(PyObject* self) { return PyUnicode_FromFormat("<method 'remote' of '%s' objects>", attribute_of(self)->owner->tp_name); }
+PyObject* attribute_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<method 'remote' of '%s' objects>",
+                              attribute_of(self)->owner->tp_name);
+}
 
 PyObject* get(PyObject* self, PyObject* function, PyObject*) {
   if (!function) return Py_NewRef(self);
@@ -168,7 +191,9 @@ PyTypeObject AttributeType = {
     .tp_repr = attribute_repr,
     .tp_call = PyVectorcall_Call,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
-    .tp_doc = "Submits a task that calls the function with these arguments; returns its ObjectRef (a list of them for num_returns > 1).",
+    .tp_doc =
+        "Submits a task that calls the function with these arguments; returns its ObjectRef (a "
+        "list of them for num_returns > 1).",
     .tp_descr_get = get,
 };
 

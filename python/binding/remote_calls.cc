@@ -1,5 +1,5 @@
-// The callables behind f.remote() and handle.method.remote(): C base types whose Python subclasses (ray/remote_function.py,
-// ray/actor.py) prepare them once per session.
+// The callables behind f.remote() and handle.method.remote(): C base types whose Python subclasses
+// (ray/remote_function.py, ray/actor.py) prepare them once per session.
 
 #include <new>
 #include <string>
@@ -7,9 +7,9 @@
 
 #include "python/binding/call.h"
 #include "python/binding/executor.h"
-#include "python/binding/objects.h"
 #include "python/binding/object_ref.h"
 #include "python/binding/object_ref_generator.h"
+#include "python/binding/objects.h"
 #include "python/binding/plain_values.h"
 #include "python/binding/remote_attribute.h"
 #include "python/binding/runtime.h"
@@ -23,8 +23,7 @@ namespace {
 // ---- Template: a function with its options, as this session's worker knows it
 
 struct TemplateObject {
-  PyObject_HEAD
-  const worker::Template* value;
+  PyObject_HEAD const worker::Template* value;
   uint64_t session;
   bool streaming;
 };
@@ -36,7 +35,8 @@ PyTypeObject TemplateType = {
     .tp_doc = "A function with its options, known to the worker of one session.",
 };
 
-// Templates live as long as their worker, so each set of options is made once: `.options(...)` in a loop must not pile them up.
+// Templates live as long as their worker, so each set of options is made once: `.options(...)` in a
+// loop must not pile them up.
 struct TemplateCache {
   uint64_t session = 0;
   std::unordered_map<std::string, const worker::Template*> by_spec;
@@ -61,17 +61,21 @@ PyObject* make_template(PyObject*, PyObject* dict) {
   return reinterpret_cast<PyObject*>(object);
 }
 
-// What both callables share: a template of a session and the number of positional arguments the function takes.
+// What both callables share: a template of a session and the number of positional arguments the
+// function takes.
 struct Prepared {
   const worker::Template* value;
   uint64_t session;
-  bool streaming;                  // calls return an ObjectRefGenerator
-  int min_args, max_args;          // max_args -1: any number. min_args > max_args >= 0: always ask _check_arguments()
+  bool streaming;  // calls return an ObjectRefGenerator
+  int min_args,
+      max_args;  // max_args -1: any number. min_args > max_args >= 0: always ask _check_arguments()
 };
 
 // Python's view of the call is complete only there: keywords, or a count that looks wrong.
-bool check_arguments(PyObject* self, const Prepared& prepared, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  if (!names && count >= prepared.min_args && (prepared.max_args < 0 || count <= prepared.max_args)) return true;
+bool check_arguments(PyObject* self, const Prepared& prepared, PyObject* const* args,
+                     Py_ssize_t count, PyObject* names) {
+  if (!names && count >= prepared.min_args && (prepared.max_args < 0 || count <= prepared.max_args))
+    return true;
   Py_ssize_t positional = count - (names ? PyTuple_GET_SIZE(names) : 0);
   PyPtr tuple(PyTuple_New(positional)), dict(PyDict_New());
   if (!tuple || !dict) return false;
@@ -101,7 +105,9 @@ bool prepare(PyObject* self, const Prepared& prepared) {
 
 bool bind(Prepared* prepared, PyObject* args) {
   PyObject* object;
-  if (!PyArg_ParseTuple(args, "O!ii", &TemplateType, &object, &prepared->min_args, &prepared->max_args)) return false;
+  if (!PyArg_ParseTuple(args, "O!ii", &TemplateType, &object, &prepared->min_args,
+                        &prepared->max_args))
+    return false;
   prepared->value = reinterpret_cast<TemplateObject*>(object)->value;
   prepared->session = reinterpret_cast<TemplateObject*>(object)->session;
   prepared->streaming = reinterpret_cast<TemplateObject*>(object)->streaming;
@@ -111,8 +117,7 @@ bool bind(Prepared* prepared, PyObject* args) {
 // ---- FunctionBase
 
 struct FunctionObject {
-  PyObject_HEAD
-  Prepared prepared;
+  PyObject_HEAD Prepared prepared;
 };
 
 PyObject* function_bind(PyObject* self, PyObject* args) {
@@ -121,7 +126,8 @@ PyObject* function_bind(PyObject* self, PyObject* args) {
 }
 
 template <class Arguments>
-PyObject* submit_function(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
+PyObject* submit_function(PyObject* self, PyObject* const* args, Py_ssize_t positional,
+                          PyObject* names) {
   Prepared& prepared = reinterpret_cast<FunctionObject*>(self)->prepared;
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   if (!prepare(self, prepared)) return nullptr;
@@ -143,8 +149,11 @@ PyObject* submit_function(PyObject* self, PyObject* const* args, Py_ssize_t posi
 }
 
 template <class Arguments>
-PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
-  if (g_runtime.profiles) [[unlikely]] return record("submit_task", [=] { return submit_function<Arguments>(self, args, positional, names); });
+PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional,
+                          PyObject* names) {
+  if (g_runtime.profiles) [[unlikely]]
+    return record("submit_task",
+                  [=] { return submit_function<Arguments>(self, args, positional, names); });
   return submit_function<Arguments>(self, args, positional, names);
 }
 
@@ -162,7 +171,9 @@ PyTypeObject FunctionType = {
 };
 
 PyMethodDef kForeignFunctionMethods[] = {
-    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function_remote<PlainCallArgs>)), METH_FASTCALL | METH_KEYWORDS,
+    {"remote",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function_remote<PlainCallArgs>)),
+     METH_FASTCALL | METH_KEYWORDS,
      "Submits a task that calls the function of another language; returns its ObjectRef."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -178,8 +189,7 @@ PyTypeObject ForeignFunctionType = {
 // ---- ActorCore: a counted hold on an actor, shared by a handle and its methods
 
 struct ActorCoreObject {
-  PyObject_HEAD
-  worker::Actor actor;
+  PyObject_HEAD worker::Actor actor;
   uint64_t session;
 };
 extern PyTypeObject ActorCoreType;
@@ -201,7 +211,8 @@ PyObject* core_new(PyTypeObject*, PyObject* args, PyObject*) {
   PyObject* handle;
   if (!PyArg_ParseTuple(args, "y#O", &bytes, &size, &handle)) return nullptr;
   std::string_view id(bytes, size);
-  if (!ActorId::is_valid(id)) return PyErr_Format(PyExc_ValueError, "an actor id has %zu bytes", ActorId::kSize);
+  if (!ActorId::is_valid(id))
+    return PyErr_Format(PyExc_ValueError, "an actor id has %zu bytes", ActorId::kSize);
   worker::Worker* worker = connected();
   if (!worker) return nullptr;
   worker::Ref ref;
@@ -219,7 +230,9 @@ PyObject* core_handle(PyObject* self, PyObject*) {
   if (!core_of(self)->actor.handle) Py_RETURN_NONE;
   return new_object_ref(core_of(self)->actor.handle);
 }
-PyObject* core_session(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(core_of(self)->session); }
+PyObject* core_session(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(core_of(self)->session);
+}
 
 PyObject* core_kill(PyObject* self, PyObject* no_restart) {
   int flag = PyObject_IsTrue(no_restart);
@@ -236,7 +249,8 @@ PyObject* core_kill(PyObject* self, PyObject* no_restart) {
 
 PyMethodDef kCoreMethods[] = {
     {"id", core_id, METH_NOARGS, "The actor's id: 16 bytes."},
-    {"handle", core_handle, METH_NOARGS, "The counted reference to the actor, None for weak handles."},
+    {"handle", core_handle, METH_NOARGS,
+     "The counted reference to the actor, None for weak handles."},
     {"session", core_session, METH_NOARGS, "The session the handle belongs to."},
     {"kill", core_kill, METH_O, "kill(no_restart)"},
     {nullptr, nullptr, 0, nullptr}};
@@ -252,7 +266,8 @@ PyTypeObject ActorCoreType = {
 };
 
 template <class Arguments>
-PyObject* create_with(worker::Worker& worker, worker::ActorOptions options, PyObject* args, PyObject* kwargs) {
+PyObject* create_with(worker::Worker& worker, worker::ActorOptions options, PyObject* args,
+                      PyObject* kwargs) {
   const uint64_t session = g_runtime.session;
   Arguments call;
   if (!call.build(worker, args, kwargs) || !still_in(session)) return nullptr;
@@ -269,13 +284,15 @@ PyObject* create_with(worker::Worker& worker, worker::ActorOptions options, PyOb
 PyObject* create_actor(PyObject*, PyObject* tuple) {
   PyObject *spec, *args, *kwargs;
   int get_if_exists;
-  if (!PyArg_ParseTuple(tuple, "O!pOO", &PyDict_Type, &spec, &get_if_exists, &args, &kwargs)) return nullptr;
+  if (!PyArg_ParseTuple(tuple, "O!pOO", &PyDict_Type, &spec, &get_if_exists, &args, &kwargs))
+    return nullptr;
   worker::Worker* worker = connected();
   worker::ActorOptions options;
   options.get_if_exists = get_if_exists;
   if (!worker || !actor_from_dict(spec, &options.spec)) return nullptr;
   auto create = [&] {
-    if (options.spec.creation().function().language() == proto::LANGUAGE_PYTHON) return create_with<CallArgs>(*worker, std::move(options), args, kwargs);
+    if (options.spec.creation().function().language() == proto::LANGUAGE_PYTHON)
+      return create_with<CallArgs>(*worker, std::move(options), args, kwargs);
     return create_with<PlainCallArgs>(*worker, std::move(options), args, kwargs);
   };
   return g_runtime.profiles ? record("submit_task", create) : create();
@@ -302,8 +319,7 @@ PyObject* get_actor(PyObject*, PyObject* tuple) {
 // ---- MethodBase
 
 struct MethodObject {
-  PyObject_HEAD
-  Prepared prepared;
+  PyObject_HEAD Prepared prepared;
   PyObject* core;
   worker::Worker::MethodOptions options;
 };
@@ -315,7 +331,8 @@ void method_dealloc(PyObject* self) {
   Py_TYPE(self)->tp_free(self);
 }
 
-// _bind(template, min_args, max_args); _target(core, max_task_retries, max_pending_calls, out_of_order)
+// _bind(template, min_args, max_args); _target(core, max_task_retries, max_pending_calls,
+// out_of_order)
 PyObject* method_bind(PyObject* self, PyObject* args) {
   if (!bind(&method_of(self)->prepared, args)) return nullptr;
   Py_RETURN_NONE;
@@ -326,20 +343,23 @@ PyObject* method_target(PyObject* self, PyObject* args) {
   PyObject* core;
   long long retries, pending;
   int out_of_order;
-  if (!PyArg_ParseTuple(args, "O!LLp", &ActorCoreType, &core, &retries, &pending, &out_of_order)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!LLp", &ActorCoreType, &core, &retries, &pending, &out_of_order))
+    return nullptr;
   Py_XSETREF(method->core, Py_NewRef(core));
   method->options = {retries, pending, out_of_order != 0};
   Py_RETURN_NONE;
 }
 
 template <class Arguments>
-PyObject* submit_method(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
+PyObject* submit_method(PyObject* self, PyObject* const* args, Py_ssize_t positional,
+                        PyObject* names) {
   MethodObject* method = method_of(self);
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   if (!method->core) return PyErr_Format(PyExc_RuntimeError, "the method belongs to no actor");
   if (!prepare(self, method->prepared)) return nullptr;
   const uint64_t session = method->prepared.session;
-  if (!check_arguments(self, method->prepared, args, count, names) || !still_in(session)) return nullptr;
+  if (!check_arguments(self, method->prepared, args, count, names) || !still_in(session))
+    return nullptr;
   worker::Worker& worker = *g_runtime.worker;
   Arguments call;
   if (!call.build(worker, args, count, names) || !still_in(session)) return nullptr;
@@ -348,21 +368,27 @@ PyObject* submit_method(PyObject* self, PyObject* const* args, Py_ssize_t positi
   Status status;
   {
     WithoutGil without_gil(call.is_large());
-    status = worker.submit_method(core_of(method->core)->actor.id, method->prepared.value, method->options, call.args(), &returns);
+    status = worker.submit_method(core_of(method->core)->actor.id, method->prepared.value,
+                                  method->options, call.args(), &returns);
   }
   if (!status) return raise(status.error());
   return method->prepared.streaming ? new_object_ref_generator(returns) : refs_of_returns(returns);
 }
 
 template <class Arguments>
-PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyObject* names) {
-  if (g_runtime.profiles) [[unlikely]] return record("submit_task", [=] { return submit_method<Arguments>(self, args, positional, names); });
+PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t positional,
+                        PyObject* names) {
+  if (g_runtime.profiles) [[unlikely]]
+    return record("submit_task",
+                  [=] { return submit_method<Arguments>(self, args, positional, names); });
   return submit_method<Arguments>(self, args, positional, names);
 }
 
 PyMethodDef kMethodMethods[] = {
-    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_remote<CallArgs>)), METH_FASTCALL | METH_KEYWORDS,
-     "Calls the method on the actor; returns the result's ObjectRef (a list of them for num_returns > 1)."},
+    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_remote<CallArgs>)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "Calls the method on the actor; returns the result's ObjectRef (a list of them for "
+     "num_returns > 1)."},
     {"_bind", method_bind, METH_VARARGS, nullptr},
     {"_target", method_target, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
@@ -378,7 +404,8 @@ PyTypeObject MethodType = {
 };
 
 PyMethodDef kForeignMethodMethods[] = {
-    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_remote<PlainCallArgs>)), METH_FASTCALL | METH_KEYWORDS,
+    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_remote<PlainCallArgs>)),
+     METH_FASTCALL | METH_KEYWORDS,
      "Calls the method on an actor of another language; returns the result's ObjectRef."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -391,19 +418,21 @@ PyTypeObject ForeignMethodType = {
     .tp_base = &MethodType,
 };
 
-PyMethodDef kFunctions[] = {
-    {"make_template", make_template, METH_O, "The Template of a dict of proto TaskTemplate fields."},
-    {"create_actor", create_actor, METH_VARARGS, nullptr},
-    {"get_actor", get_actor, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kFunctions[] = {{"make_template", make_template, METH_O,
+                             "The Template of a dict of proto TaskTemplate fields."},
+                            {"create_actor", create_actor, METH_VARARGS, nullptr},
+                            {"get_actor", get_actor, METH_VARARGS, nullptr},
+                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
 bool add_calls(PyObject* module) {
-  for (PyTypeObject* type : {&TemplateType, &FunctionType, &ForeignFunctionType, &ActorCoreType, &MethodType, &ForeignMethodType}) {
+  for (PyTypeObject* type : {&TemplateType, &FunctionType, &ForeignFunctionType, &ActorCoreType,
+                             &MethodType, &ForeignMethodType}) {
     if (PyType_Ready(type) < 0 || PyModule_AddType(module, type) < 0) return false;
   }
-  return add_remote_attribute(&FunctionType, function_remote<CallArgs>) && PyModule_AddFunctions(module, kFunctions) == 0;
+  return add_remote_attribute(&FunctionType, function_remote<CallArgs>) &&
+         PyModule_AddFunctions(module, kFunctions) == 0;
 }
 
 }  // namespace rt::python

@@ -26,7 +26,8 @@ namespace {
 
 constexpr double kMostWaitS = 24 * 3600;
 
-// Lines for the driver's terminal: filled by the worker's background thread, emptied by a Python thread that waits on the eventfd.
+// Lines for the driver's terminal: filled by the worker's background thread, emptied by a Python
+// thread that waits on the eventfd.
 struct LogQueue {
   static constexpr size_t kBound = 100'000;
   std::mutex mutex;
@@ -57,15 +58,16 @@ bool set_settings(PyObject* dict, Settings* settings) {
   while (PyDict_Next(dict, &at, &key, &value)) {
     std::string name, text;
     if (!to_string(key, &name) || !to_string(value, &text)) return false;
-    if (auto status = assign_setting(*settings, name, text); !status) return raise(status.error()) != nullptr;
+    if (auto status = assign_setting(*settings, name, text); !status)
+      return raise(status.error()) != nullptr;
   }
   return true;
 }
 
-// gc.collect() in a thread of its own, which takes a tenth of the time at most. One thread for the process's life: a new one each time would leave malloc
-// arenas behind.
+// gc.collect() in a thread of its own, which takes a tenth of the time at most. One thread for the
+// process's life: a new one each time would leave malloc arenas behind.
 class Collector {
-public:
+ public:
   void ask() {
     std::lock_guard lock(mutex_);
     if (wanted_ || steady_now_us() < not_before_us_) return;
@@ -75,7 +77,7 @@ public:
     asked_.notify_one();
   }
 
-private:
+ private:
   void run() {
     sigset_t all;
     sigfillset(&all);
@@ -93,7 +95,8 @@ private:
   static int64_t collect() {
     const PyGILState_STATE state = PyGILState_Ensure();
     const int64_t begun_us = steady_now_us();
-    if (PyPtr collect = import_attribute("gc", "collect")) PyPtr done(PyObject_CallNoArgs(collect.get()));
+    if (PyPtr collect = import_attribute("gc", "collect"))
+      PyPtr done(PyObject_CallNoArgs(collect.get()));
     PyErr_Clear();
     const int64_t took_us = steady_now_us() - begun_us;
     PyGILState_Release(state);
@@ -105,9 +108,10 @@ private:
   bool wanted_ = false, running_ = false;
   int64_t not_before_us_ = 0;
 };
-Collector* g_collector = new Collector;    // never deleted: its thread may outlive everything
+Collector* g_collector = new Collector;  // never deleted: its thread may outlive everything
 
-// A forked child forgets the connection without closing it: the threads that would are its parent's.
+// A forked child forgets the connection without closing it: the threads that would are its
+// parent's.
 void forget_after_fork() {
   g_collector = new Collector;
   if (!g_runtime.worker) return;
@@ -118,10 +122,12 @@ void forget_after_fork() {
   g_runtime.forked = true;
 }
 
-// start({node_manager_socket, worker_id, is_driver, job_config: {...}, settings: {...}, log: bool, runtime: "Python 3.11.2"})
+// start({node_manager_socket, worker_id, is_driver, job_config: {...}, settings: {...}, log: bool,
+// runtime: "Python 3.11.2"})
 PyObject* start(PyObject*, PyObject* dict) {
   if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "expected a dict");
-  if (g_runtime.worker) return PyErr_Format(PyExc_RuntimeError, "this process is connected already");
+  if (g_runtime.worker)
+    return PyErr_Format(PyExc_RuntimeError, "this process is connected already");
   worker::Options options;
   options.metrics = &metrics_recorder();
   options.collect_garbage = [collector = g_collector] { collector->ask(); };
@@ -131,8 +137,10 @@ PyObject* start(PyObject*, PyObject* dict) {
   if (!settings) return raise(settings.error());
   options.settings = std::move(*settings);
   PyObject* job = PyDict_GetItemString(dict, "job_config");
-  if (!read(dict, "node_manager_socket", &options.node_manager_socket) || !read(dict, "worker_id", &worker_id) ||
-      !read(dict, "is_driver", &options.is_driver) || !read(dict, "runtime_env", &options.runtime_env) || !read(dict, "log", &log) || !read(dict, "runtime", &runtime) ||
+  if (!read(dict, "node_manager_socket", &options.node_manager_socket) ||
+      !read(dict, "worker_id", &worker_id) || !read(dict, "is_driver", &options.is_driver) ||
+      !read(dict, "runtime_env", &options.runtime_env) || !read(dict, "log", &log) ||
+      !read(dict, "runtime", &runtime) ||
       (job && !job_config_from_dict(job, &options.job_config)) ||
       !set_settings(PyDict_GetItemString(dict, "settings"), &options.settings)) {
     return nullptr;
@@ -150,7 +158,8 @@ PyObject* start(PyObject*, PyObject* dict) {
   g_runtime.session = ++g_runtime.last_session;
   if (log) {
     if (g_log.fd < 0) g_log.fd = eventfd(0, EFD_CLOEXEC);
-    g_runtime.worker->set_log_sink([](const std::vector<worker::Worker::DriverLine>& lines) { g_log.push(lines); });
+    g_runtime.worker->set_log_sink(
+        [](const std::vector<worker::Worker::DriverLine>& lines) { g_log.push(lines); });
   }
   return PyLong_FromUnsignedLongLong(g_runtime.session);
 }
@@ -161,10 +170,11 @@ PyObject* stop(PyObject*, PyObject*) {
   g_runtime.session = 0;
   {
     GilRelease release;
-    if (worker) worker->stop();    // other threads may hold it, in calls that end now
+    if (worker) worker->stop();  // other threads may hold it, in calls that end now
   }
-  worker.reset();                  // with the GIL: nobody is in a short call of it, which holds the GIL and nothing else
-  metrics_recorder().clear();   // they are in the sums of the cluster that was left
+  worker.reset();  // with the GIL: nobody is in a short call of it, which holds the GIL and nothing
+                   // else
+  metrics_recorder().clear();  // they are in the sums of the cluster that was left
   g_log.wake();
   Py_RETURN_NONE;
 }
@@ -196,9 +206,12 @@ PyObject* context(PyObject*, PyObject*) {
   return PyErr_Occurred() ? nullptr : dict.release();
 }
 
-PyObject* is_connected(PyObject*, PyObject*) { return PyBool_FromLong(g_runtime.worker && g_runtime.worker->is_connected()); }
+PyObject* is_connected(PyObject*, PyObject*) {
+  return PyBool_FromLong(g_runtime.worker && g_runtime.worker->is_connected());
+}
 
-// take_log_lines(seconds to wait, -1: until there is something) -> [(name, ip, text, pid, is_stderr, 0: output, 1: notice or 2: an error of this process), ...]
+// take_log_lines(seconds to wait, -1: until there is something) -> [(name, ip, text, pid,
+// is_stderr, 0: output, 1: notice or 2: an error of this process), ...]
 PyObject* take_log_lines(PyObject*, PyObject* wait) {
   const double seconds = PyFloat_AsDouble(wait);
   if (PyErr_Occurred()) return nullptr;
@@ -206,7 +219,8 @@ PyObject* take_log_lines(PyObject*, PyObject* wait) {
     GilRelease release;
     pollfd readable{g_log.fd, POLLIN, 0};
     uint64_t count;
-    int timeout_ms = seconds < 0 ? -1 : static_cast<int>(std::ceil(std::min(seconds, kMostWaitS) * 1000));
+    int timeout_ms =
+        seconds < 0 ? -1 : static_cast<int>(std::ceil(std::min(seconds, kMostWaitS) * 1000));
     if (::poll(&readable, 1, timeout_ms) > 0) (void)!::read(g_log.fd, &count, sizeof count);
   }
   std::vector<worker::Worker::DriverLine> lines;
@@ -216,13 +230,19 @@ PyObject* take_log_lines(PyObject*, PyObject* wait) {
     lines.swap(g_log.lines);
     dropped = std::exchange(g_log.dropped, 0);
   }
-  if (dropped) lines.push_back({"", "", std::to_string(dropped) + " log lines were dropped: they came faster than they could be printed", 0, true, true});
+  if (dropped)
+    lines.push_back({"", "",
+                     std::to_string(dropped) +
+                         " log lines were dropped: they came faster than they could be printed",
+                     0, true, true});
   PyPtr list(PyList_New(lines.size()));
   for (size_t i = 0; list && i < lines.size(); ++i) {
     const auto& line = lines[i];
     PyPtr name(py_text(line.name)), ip(py_text(line.ip)), text(py_text(line.text));
     if (!name || !ip || !text) return nullptr;
-    PyObject* item = Py_BuildValue("(OOOiOi)", name.get(), ip.get(), text.get(), line.pid, line.is_stderr ? Py_True : Py_False, line.is_error ? 2 : line.is_notice);
+    PyObject* item =
+        Py_BuildValue("(OOOiOi)", name.get(), ip.get(), text.get(), line.pid,
+                      line.is_stderr ? Py_True : Py_False, line.is_error ? 2 : line.is_notice);
     if (!item) return nullptr;
     PyList_SET_ITEM(list.get(), i, item);
   }
@@ -252,7 +272,8 @@ worker::Worker* connected() {
   PyPtr args(PyTuple_New(0));
   PyPtr done = call_python("ray._private.worker", "auto_init", args.get());
   if (!done) return nullptr;
-  if (!g_runtime.worker) PyErr_SetString(PyExc_RuntimeError, "ray is not initialised: call ray.init() first");
+  if (!g_runtime.worker)
+    PyErr_SetString(PyExc_RuntimeError, "ray is not initialised: call ray.init() first");
   return g_runtime.worker.get();
 }
 
@@ -263,13 +284,18 @@ bool still_in(uint64_t session) {
 }
 
 PyObject* raise(const Error& error) {
-  PyPtr args(Py_BuildValue("(is#)", static_cast<int>(error.code), error.message.data(), static_cast<Py_ssize_t>(error.message.size())));
+  PyPtr args(Py_BuildValue("(is#)", static_cast<int>(error.code), error.message.data(),
+                           static_cast<Py_ssize_t>(error.message.size())));
   if (!args) return nullptr;
   PyPtr exception = call_python("ray._private.errors", "system_exception", args.get());
-  if (exception) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  if (exception)
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
   return nullptr;
 }
 
-bool add_runtime(PyObject* module) { return pthread_atfork(nullptr, nullptr, forget_after_fork) == 0 && PyModule_AddFunctions(module, kFunctions) == 0; }
+bool add_runtime(PyObject* module) {
+  return pthread_atfork(nullptr, nullptr, forget_after_fork) == 0 &&
+         PyModule_AddFunctions(module, kFunctions) == 0;
+}
 
 }  // namespace rt::python

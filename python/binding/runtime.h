@@ -1,7 +1,8 @@
-// The worker of this process. One at a time: ray.init() or the worker's main starts it, ray.shutdown() ends it.
+// The worker of this process. One at a time: ray.init() or the worker's main starts it,
+// ray.shutdown() ends it.
 //
-// `session` names the connection: templates, actor handles and functions remember the session they were made in and are remade
-// when it has changed. All of it is guarded by the GIL.
+// `session` names the connection: templates, actor handles and functions remember the session they
+// were made in and are remade when it has changed. All of it is guarded by the GIL.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,14 @@
 namespace rt::python {
 
 struct Runtime {
-  // Shared with calls that wait without the GIL: ray.shutdown() in another thread must not free it under them.
+  // Shared with calls that wait without the GIL: ray.shutdown() in another thread must not free it
+  // under them.
   std::shared_ptr<worker::Worker> worker;
-  uint64_t session = 0;         // 0: not connected
+  uint64_t session = 0;  // 0: not connected
   uint64_t last_session = 0;
-  bool profiles = false;        // see spans.h
-  bool forked = false;          // a child of a connected process: it has none of its threads and must not use its connections
+  bool profiles = false;  // see spans.h
+  bool forked = false;    // a child of a connected process: it has none of its threads and must not
+                          // use its connections
 };
 extern Runtime g_runtime;
 
@@ -34,19 +37,21 @@ class WithoutGil {
 
  private:
   WorkerHold worker_;
-  GilRelease release_;     // ends first: a worker that was stopped meanwhile is destroyed with the GIL held
+  GilRelease
+      release_;  // ends first: a worker that was stopped meanwhile is destroyed with the GIL held
 };
 
 // The worker, after auto-init when there is none; null with a Python error.
 worker::Worker* connected();
 
-// False with a Python error when that session is over. To be asked wherever Python code may have run since the worker was looked up (pickling does, and
-// lets other threads run): what it ran may have called ray.shutdown().
+// False with a Python error when that session is over. To be asked wherever Python code may have
+// run since the worker was looked up (pickling does, and lets other threads run): what it ran may
+// have called ray.shutdown().
 bool still_in(uint64_t session);
 
 // Sets the Python exception of an error of ours (ray.exceptions by code) and returns null.
 PyObject* raise(const Error& error);
 
-bool add_runtime(PyObject* module);   // start(), stop(), session(), context(), log lines
+bool add_runtime(PyObject* module);  // start(), stop(), session(), context(), log lines
 
 }  // namespace rt::python

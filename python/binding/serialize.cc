@@ -14,20 +14,19 @@ namespace {
 
 using worker::ValueKind;
 
-PyObject* g_dumps = nullptr;              // pickle.dumps
-PyObject* g_loads = nullptr;              // pickle.loads
-PyObject* g_cloud_dumps = nullptr;        // cloudpickle.dumps, imported when first needed
-PyObject* g_protocol = nullptr;           // 5
-PyObject* g_dumps_names = nullptr;        // ("protocol", "buffer_callback")
-PyObject* g_loads_names = nullptr;        // ("buffers",)
+PyObject* g_dumps = nullptr;        // pickle.dumps
+PyObject* g_loads = nullptr;        // pickle.loads
+PyObject* g_cloud_dumps = nullptr;  // cloudpickle.dumps, imported when first needed
+PyObject* g_protocol = nullptr;     // 5
+PyObject* g_dumps_names = nullptr;  // ("protocol", "buffer_callback")
+PyObject* g_loads_names = nullptr;  // ("buffers",)
 PyTypeObject* g_ndarray = nullptr;
-PyTypeObject* g_actor_handle = nullptr;   // pickles by reference to ray.actor and its own __reduce__
+PyTypeObject* g_actor_handle = nullptr;  // pickles by reference to ray.actor and its own __reduce__
 
 // ---- a read-only buffer over memory that someone else keeps valid
 
 struct ValueBufferObject {
-  PyObject_HEAD
-  Bytes bytes;
+  PyObject_HEAD Bytes bytes;
   Keepalive keepalive;
 };
 
@@ -39,7 +38,8 @@ void buffer_dealloc(PyObject* self) {
 
 int buffer_get(PyObject* self, Py_buffer* view, int flags) {
   auto* buffer = reinterpret_cast<ValueBufferObject*>(self);
-  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(buffer->bytes.data()), buffer->bytes.size(), 1, flags);
+  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(buffer->bytes.data()),
+                           buffer->bytes.size(), 1, flags);
 }
 
 PyBufferProcs kBufferProcs = {.bf_getbuffer = buffer_get};
@@ -76,19 +76,23 @@ bool is_array(PyTypeObject* type) {
   return true;
 }
 
-// Whether `object` holds nothing but exact built-in types, plain arrays and our own references: only those may go through
-// plain pickle (instances of classes of __main__ pickle happily by reference and fail in the worker).
+// Whether `object` holds nothing but exact built-in types, plain arrays and our own references:
+// only those may go through plain pickle (instances of classes of __main__ pickle happily by
+// reference and fail in the worker).
 class PlainCheck {
  public:
   bool plain(PyObject* object) {
     if (--budget_ < 0) return false;
     PyTypeObject* type = Py_TYPE(object);
-    if (object == Py_None || type == &PyLong_Type || type == &PyUnicode_Type || type == &PyFloat_Type || type == &PyBytes_Type ||
-        type == &PyBool_Type || type == &PyComplex_Type || type == &PyByteArray_Type || type == &ObjectRefType) {
+    if (object == Py_None || type == &PyLong_Type || type == &PyUnicode_Type ||
+        type == &PyFloat_Type || type == &PyBytes_Type || type == &PyBool_Type ||
+        type == &PyComplex_Type || type == &PyByteArray_Type || type == &ObjectRefType) {
       return true;
     }
-    if (type == &PyTuple_Type) return all(reinterpret_cast<PyTupleObject*>(object)->ob_item, PyTuple_GET_SIZE(object));
-    if (type == &PyList_Type) return all(reinterpret_cast<PyListObject*>(object)->ob_item, PyList_GET_SIZE(object));
+    if (type == &PyTuple_Type)
+      return all(reinterpret_cast<PyTupleObject*>(object)->ob_item, PyTuple_GET_SIZE(object));
+    if (type == &PyList_Type)
+      return all(reinterpret_cast<PyListObject*>(object)->ob_item, PyList_GET_SIZE(object));
     if (type == &PyDict_Type) return dict(object);
     if (type == &PySet_Type || type == &PyFrozenSet_Type) return set(object);
     if (is_array(type)) return has_buffers_ = true, plain_array(object);
@@ -139,7 +143,8 @@ PyObject* cloud_dumps() {
   return g_cloud_dumps;
 }
 
-// Replaces the current error of a failed pickling, if it is a TypeError, by one that says which member is to blame.
+// Replaces the current error of a failed pickling, if it is a TypeError, by one that says which
+// member is to blame.
 bool explain_failure(PyObject* object, const char* role) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -164,7 +169,9 @@ PyObject* load_ref_list(const std::vector<worker::Ref>& refs) {
 PyObject* load_ref_generator(const std::vector<worker::Ref>& refs) {
   PyPtr list(load_ref_list(refs));
   PyPtr args(list ? PyTuple_Pack(1, list.get()) : nullptr);
-  return args ? call_python("ray._private.generators", "DynamicObjectRefGenerator", args.get()).release() : nullptr;
+  return args ? call_python("ray._private.generators", "DynamicObjectRefGenerator", args.get())
+                    .release()
+              : nullptr;
 }
 
 PyObject* load_pickle(worker::Value& value) {
@@ -176,7 +183,9 @@ PyObject* load_pickle(worker::Value& value) {
     }
   }
   RestoreRefs restore(&value.contained);
-  PyPtr pickle(PyMemoryView_FromMemory(reinterpret_cast<char*>(const_cast<uint8_t*>(value.inband.data())), value.inband.size(), PyBUF_READ));
+  PyPtr pickle(
+      PyMemoryView_FromMemory(reinterpret_cast<char*>(const_cast<uint8_t*>(value.inband.data())),
+                              value.inband.size(), PyBUF_READ));
   if (!pickle) return nullptr;
   if (value.buffers.empty()) return PyObject_CallOneArg(g_loads, pickle.get());
   PyPtr buffers(PyList_New(value.buffers.size()));
@@ -198,10 +207,12 @@ void set_exit(PyObject* fields, const proto::ExitInfo& exit) {
   set_item(fields, "creation_error", py_bytes(exit.creation_error()));
 }
 
-// Builds the exception in Python (ray._private.errors) and raises it. Never fails while reporting a failure.
+// Builds the exception in Python (ray._private.errors) and raises it. Never fails while reporting a
+// failure.
 PyObject* raise_error_value(Bytes inband) {
   proto::ErrorValue error;
-  if (!error.ParseFromArray(inband.data(), inband.size())) return raise(make_error(Code::kInternal, "malformed error value"));
+  if (!error.ParseFromArray(inband.data(), inband.size()))
+    return raise(make_error(Code::kInternal, "malformed error value"));
   PyPtr fields(PyDict_New());
   if (!fields) return nullptr;
   PyObject* f = fields.get();
@@ -223,7 +234,8 @@ PyObject* raise_error_value(Bytes inband) {
   if (PyErr_Occurred()) return nullptr;
   PyPtr args(PyTuple_Pack(1, f));
   PyPtr exception = call_python("ray._private.errors", "from_error_value", args.get());
-  if (exception) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  if (exception)
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
   return nullptr;
 }
 
@@ -247,7 +259,8 @@ void Serialized::use_inline(size_t size) {
   bytes_ = size;
 }
 
-bool Serialized::encode_small_call(PyObject* const* items, size_t count, const uint32_t* ref_positions, size_t refs) {
+bool Serialized::encode_small_call(PyObject* const* items, size_t count,
+                                   const uint32_t* ref_positions, size_t refs) {
   MiniPickler mini(inline_, sizeof inline_);
   bool ok = refs ? mini.call(items, count, ref_positions, refs) : mini.tuple(items, count);
   if (ok) use_inline(mini.finish());
@@ -261,7 +274,8 @@ bool Serialized::encode_ref_list(PyObject* list) {
     if (!is_object_ref(item) || !as_object_ref(item)->ref) return false;
   }
   contained_.reserve(count);
-  for (size_t i = 0; i < count; ++i) contained_.push_back(as_object_ref(PyList_GET_ITEM(list, i))->ref);
+  for (size_t i = 0; i < count; ++i)
+    contained_.push_back(as_object_ref(PyList_GET_ITEM(list, i))->ref);
   inline_[0] = kRefList;
   use_inline(1);
   parts.contained = contained_;
@@ -273,13 +287,15 @@ bool Serialized::encode(PyObject* object, const char* role) {
   if (PyBytes_CheckExact(object)) {
     inband_ = PyPtr::borrow(object);
     parts.kind = ValueKind::kRaw;
-    parts.inband = {reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(object)), static_cast<size_t>(PyBytes_GET_SIZE(object))};
+    parts.inband = {reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(object)),
+                    static_cast<size_t>(PyBytes_GET_SIZE(object))};
     bytes_ = parts.inband.size();
     return true;
   }
   MiniPickler mini(inline_, sizeof inline_);
   if (mini.value(object)) return use_inline(mini.finish()), true;
-  if (PyList_CheckExact(object) && PyList_GET_SIZE(object) > 0 && encode_ref_list(object)) return true;
+  if (PyList_CheckExact(object) && PyList_GET_SIZE(object) > 0 && encode_ref_list(object))
+    return true;
   if (Py_IS_TYPE(object, &PlainResultType)) {
     inband_ = PyPtr::borrow(object);
     const PlainValue& value = *reinterpret_cast<PlainResultObject*>(object)->value;
@@ -311,7 +327,8 @@ bool Serialized::encode_pickle(PyObject* object, const char* role, bool plain, b
   }
   if (!inband_) return explain_failure(object, role);
   parts.kind = ValueKind::kPickle;
-  parts.inband = {reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(inband_.get())), static_cast<size_t>(PyBytes_GET_SIZE(inband_.get()))};
+  parts.inband = {reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(inband_.get())),
+                  static_cast<size_t>(PyBytes_GET_SIZE(inband_.get()))};
   bytes_ = parts.inband.size();
   parts.contained = contained_;
   return !buffers || take_buffers(buffers.release());
@@ -380,7 +397,8 @@ PyObject* encode_for_test(PyObject*, PyObject* object) {
     PyPtr bytes(py_bytes(as_view(b)));
     if (!bytes || PyList_Append(buffers.get(), bytes.get()) < 0) return nullptr;
   }
-  return Py_BuildValue("(iNO)", static_cast<int>(value.parts.kind), py_bytes(as_view(value.parts.inband)), buffers.get());
+  return Py_BuildValue("(iNO)", static_cast<int>(value.parts.kind),
+                       py_bytes(as_view(value.parts.inband)), buffers.get());
 }
 
 PyObject* decode_for_test(PyObject*, PyObject* args) {
@@ -433,8 +451,8 @@ bool add_serialize(PyObject* module) {
   g_protocol = PyLong_FromLong(5);
   g_dumps_names = Py_BuildValue("(ss)", "protocol", "buffer_callback");
   g_loads_names = Py_BuildValue("(s)", "buffers");
-  return g_dumps && g_loads && g_protocol && g_dumps_names && g_loads_names && PyType_Ready(&ValueBufferType) == 0 &&
-         PyModule_AddFunctions(module, kFunctions) == 0;
+  return g_dumps && g_loads && g_protocol && g_dumps_names && g_loads_names &&
+         PyType_Ready(&ValueBufferType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0;
 }
 
 }  // namespace rt::python

@@ -1,6 +1,7 @@
-// Python objects <-> values (worker/value.h). In-band bytes start with 0x80 (a pickle) or with kRefList (a list of nothing but
-// references, which is not pickled at all). Buffers over which pickle offers protocol 5 travel out of band, so arrays are read
-// as read-only views of the memory they arrived in.
+// Python objects <-> values (worker/value.h). In-band bytes start with 0x80 (a pickle) or with
+// kRefList (a list of nothing but references, which is not pickled at all). Buffers over which
+// pickle offers protocol 5 travel out of band, so arrays are read as read-only views of the memory
+// they arrived in.
 #pragma once
 
 #include <vector>
@@ -11,9 +12,11 @@
 namespace rt::python {
 
 inline constexpr uint8_t kRefList = 0x01;
-inline constexpr uint8_t kRefGenerator = 0x02;          // the result of a task with num_returns="dynamic": nothing but references, too
-inline constexpr size_t kLargeBytes = 100 * 1024;       // larger buffers become objects of their own
-inline constexpr size_t kReleaseGilBytes = 256 * 1024;  // copies larger than this run without the GIL
+inline constexpr uint8_t kRefGenerator =
+    0x02;  // the result of a task with num_returns="dynamic": nothing but references, too
+inline constexpr size_t kLargeBytes = 100 * 1024;  // larger buffers become objects of their own
+inline constexpr size_t kReleaseGilBytes =
+    256 * 1024;  // copies larger than this run without the GIL
 
 // One encoded object: `parts` is valid as long as this lives. GIL needed for all of it.
 class Serialized {
@@ -21,10 +24,13 @@ class Serialized {
   Serialized() = default;
   Serialized(const Serialized&) = delete;
 
-  // False with a Python error: TypeErrors of pickling get a report that names the object by its `role`, others are as they were raised.
+  // False with a Python error: TypeErrors of pickling get a report that names the object by its
+  // `role`, others are as they were raised.
   bool encode(PyObject* object, const char* role = "the value");
-  // Positional arguments without references, without making a tuple; false: use encode(), no error is set.
-  bool encode_small_call(PyObject* const* items, size_t count, const uint32_t* ref_positions, size_t refs);
+  // Positional arguments without references, without making a tuple; false: use encode(), no error
+  // is set.
+  bool encode_small_call(PyObject* const* items, size_t count, const uint32_t* ref_positions,
+                         size_t refs);
   void set_none() { parts.kind = worker::ValueKind::kNone; }
   bool is_large() const { return bytes_ > kReleaseGilBytes; }
   size_t buffer_bytes() const { return buffer_bytes_; }

@@ -22,14 +22,18 @@ PyObject* record_until_now(PyObject*, PyObject* args) {
   PyObject *type, *extra;
   long long start_us;
   std::string type_text, extra_text;
-  if (!PyArg_ParseTuple(args, "OLO", &type, &start_us, &extra) || !to_string(type, &type_text) || !to_string(extra, &extra_text)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OLO", &type, &start_us, &extra) || !to_string(type, &type_text) ||
+      !to_string(extra, &extra_text))
+    return nullptr;
   record_span(type_text, start_us, extra_text);
   Py_RETURN_NONE;
 }
 
 PyMethodDef kFunctions[] = {
-    {"is_profiling", is_profiling, METH_NOARGS, "Whether this process records spans: it has RAY_PROFILING in its environment."},
-    {"record_span", record_until_now, METH_VARARGS, "record_span(type, start in microseconds, extra data as JSON): it ends now."},
+    {"is_profiling", is_profiling, METH_NOARGS,
+     "Whether this process records spans: it has RAY_PROFILING in its environment."},
+    {"record_span", record_until_now, METH_VARARGS,
+     "record_span(type, start in microseconds, extra data as JSON): it ends now."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

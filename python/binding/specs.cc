@@ -27,7 +27,8 @@ template <class Each>
 bool each_item(PyObject* dict, const char* key, Each each) {
   PyObject* map = item(dict, key);
   if (!map) return true;
-  if (!PyDict_Check(map)) return PyErr_Format(PyExc_TypeError, "%s: expected a dict", key) != nullptr;
+  if (!PyDict_Check(map))
+    return PyErr_Format(PyExc_TypeError, "%s: expected a dict", key) != nullptr;
   PyObject *name, *value;
   Py_ssize_t at = 0;
   while (PyDict_Next(map, &at, &name, &value)) {
@@ -52,8 +53,11 @@ bool resources(PyObject* dict, const char* key, proto::Resources* out) {
   });
 }
 
-bool strings(PyObject* dict, const char* key, google::protobuf::Map<std::string, std::string>* out) {
-  return each_item(dict, key, [&](const std::string& name, PyObject* value) { return to_string(value, &(*out)[name]); });
+bool strings(PyObject* dict, const char* key,
+             google::protobuf::Map<std::string, std::string>* out) {
+  return each_item(dict, key, [&](const std::string& name, PyObject* value) {
+    return to_string(value, &(*out)[name]);
+  });
 }
 
 bool numbers(PyObject* dict, const char* key, google::protobuf::Map<std::string, int32_t>* out) {
@@ -82,7 +86,8 @@ PyObject* json_to_py(const api_json::Json& json) {
   if (json.is_boolean()) return PyBool_FromLong(json.get<bool>());
   if (json.is_number_float()) return PyFloat_FromDouble(json.get<double>());
   if (json.is_number()) return PyLong_FromLongLong(json.get<int64_t>());
-  if (!json.is_object()) return PyErr_Format(PyExc_SystemError, "no Python value for JSON %s", json.type_name());
+  if (!json.is_object())
+    return PyErr_Format(PyExc_SystemError, "no Python value for JSON %s", json.type_name());
   PyPtr dict(PyDict_New());
   for (const auto& [key, value] : json.items()) {
     if (!dict || !set_item(dict.get(), key.c_str(), json_to_py(value))) return nullptr;
@@ -97,7 +102,9 @@ bool selector(PyObject* rules, proto::LabelSelector* out) {
     const char* key;
     int op;
     PyObject* values;
-    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(sequence.get(), i), "siO!", &key, &op, &PyList_Type, &values)) return false;
+    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(sequence.get(), i), "siO!", &key, &op,
+                          &PyList_Type, &values))
+      return false;
     proto::LabelRule* rule = out->add_rules();
     rule->set_key(key);
     rule->set_op(static_cast<proto::LabelRule::Op>(op));
@@ -112,24 +119,33 @@ bool constraint(PyObject* dict, proto::TaskTemplate* spec) {
   PyObject* fields = item(dict, "constraint");
   if (!fields) return true;
   proto::NodeConstraint& out = *spec->mutable_constraint();
-  PyObject *hard = item(fields, "hard"), *preferred = item(fields, "preferred"), *fallbacks = item(fields, "fallbacks");
+  PyObject *hard = item(fields, "hard"), *preferred = item(fields, "preferred"),
+           *fallbacks = item(fields, "fallbacks");
   for (Py_ssize_t i = 0; fallbacks && i < PyList_GET_SIZE(fallbacks); ++i) {
     if (!selector(PyList_GET_ITEM(fallbacks, i), out.add_fallbacks())) return false;
   }
-  return field<std::string>(fields, "node_id", [&](std::string v) { out.set_node_id(std::move(v)); }) &&
+  return field<std::string>(fields, "node_id",
+                            [&](std::string v) { out.set_node_id(std::move(v)); }) &&
          field<bool>(fields, "soft", [&](bool v) { out.set_soft(v); }) &&
-         field<bool>(fields, "spill_on_unavailable", [&](bool v) { out.set_spill_on_unavailable(v); }) &&
-         field<bool>(fields, "fail_on_unavailable", [&](bool v) { out.set_fail_on_unavailable(v); }) &&
-         (!hard || selector(hard, out.mutable_hard())) && (!preferred || selector(preferred, out.mutable_preferred()));
+         field<bool>(fields, "spill_on_unavailable",
+                     [&](bool v) { out.set_spill_on_unavailable(v); }) &&
+         field<bool>(fields, "fail_on_unavailable",
+                     [&](bool v) { out.set_fail_on_unavailable(v); }) &&
+         (!hard || selector(hard, out.mutable_hard())) &&
+         (!preferred || selector(preferred, out.mutable_preferred()));
 }
 
 bool function_from_dict(PyObject* dict, proto::FunctionDescriptor* out) {
-  return field<int32_t>(dict, "language", [&](int32_t v) { out->set_language(static_cast<proto::Language>(v)); }) &&
-         field<std::string>(dict, "module", [&](std::string v) { out->set_module(std::move(v)); }) &&
-         field<std::string>(dict, "function_name", [&](std::string v) { out->set_name(std::move(v)); }) &&
+  return field<int32_t>(dict, "language",
+                        [&](int32_t v) { out->set_language(static_cast<proto::Language>(v)); }) &&
+         field<std::string>(dict, "module",
+                            [&](std::string v) { out->set_module(std::move(v)); }) &&
+         field<std::string>(dict, "function_name",
+                            [&](std::string v) { out->set_name(std::move(v)); }) &&
          field<std::string>(dict, "key", [&](std::string v) { out->set_key(std::move(v)); }) &&
          field<std::string>(dict, "blob", [&](std::string v) { out->set_blob(std::move(v)); }) &&
-         field<std::string>(dict, "class_name", [&](std::string v) { out->set_class_name(std::move(v)); });
+         field<std::string>(dict, "class_name",
+                            [&](std::string v) { out->set_class_name(std::move(v)); });
 }
 
 }  // namespace
@@ -151,7 +167,8 @@ bool read(PyObject* dict, const char* key, int64_t* out) {
 bool read(PyObject* dict, const char* key, int32_t* out) {
   int64_t number = *out;
   if (!read(dict, key, &number)) return false;
-  if (number < INT32_MIN || number > INT32_MAX) return PyErr_Format(PyExc_OverflowError, "%s is too large", key) != nullptr;
+  if (number < INT32_MIN || number > INT32_MAX)
+    return PyErr_Format(PyExc_OverflowError, "%s is too large", key) != nullptr;
   *out = static_cast<int32_t>(number);
   return true;
 }
@@ -171,54 +188,75 @@ bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
          field<std::string>(dict, "name", [&](std::string v) { out->set_name(std::move(v)); }) &&
          resources(dict, "resources", out->mutable_resources()) &&
          field<int32_t>(dict, "num_returns", [&](int32_t v) { out->set_num_returns(v); }) &&
-         field<int64_t>(dict, "generator_backpressure", [&](int64_t v) { out->set_generator_backpressure(v); }) &&
+         field<int64_t>(dict, "generator_backpressure",
+                        [&](int64_t v) { out->set_generator_backpressure(v); }) &&
          field<int32_t>(dict, "max_retries", [&](int32_t v) { out->set_max_retries(v); }) &&
          field<bool>(dict, "retry_exceptions", [&](bool v) { out->set_retry_exceptions(v); }) &&
-         field<std::string>(dict, "retry_exception_types", [&](std::string v) { out->set_retry_exception_types(std::move(v)); }) &&
-         field<std::string>(dict, "call_site", [&](std::string v) { out->set_call_site(std::move(v)); }) &&
-         field<std::string>(dict, "concurrency_group", [&](std::string v) { out->set_concurrency_group(std::move(v)); }) &&
+         field<std::string>(dict, "retry_exception_types",
+                            [&](std::string v) { out->set_retry_exception_types(std::move(v)); }) &&
+         field<std::string>(dict, "call_site",
+                            [&](std::string v) { out->set_call_site(std::move(v)); }) &&
+         field<std::string>(dict, "concurrency_group",
+                            [&](std::string v) { out->set_concurrency_group(std::move(v)); }) &&
          field<int32_t>(dict, "max_calls", [&](int32_t v) { out->set_max_calls(v); }) &&
          field<bool>(dict, "unrecorded", [&](bool v) { out->set_unrecorded(v); }) &&
-         field<std::string>(dict, "runtime_env", [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
-         field<std::string>(dict, "scheduling_strategy", [&](std::string v) { out->set_scheduling_strategy(std::move(v)); }) &&
-         constraint(dict, out) &&
-         field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); });
+         field<std::string>(dict, "runtime_env",
+                            [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
+         field<std::string>(dict, "scheduling_strategy",
+                            [&](std::string v) { out->set_scheduling_strategy(std::move(v)); }) &&
+         constraint(dict, out) && field<std::string>(dict, "ray_namespace", [&](std::string v) {
+           out->set_ray_namespace(std::move(v));
+         });
 }
 
 bool actor_from_dict(PyObject* dict, proto::ActorSpec* out) {
   PyObject* creation = item(dict, "creation");
   return creation && template_from_dict(creation, out->mutable_creation()) &&
          field<std::string>(dict, "name", [&](std::string v) { out->set_name(std::move(v)); }) &&
-         field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); }) &&
+         field<std::string>(dict, "ray_namespace",
+                            [&](std::string v) { out->set_ray_namespace(std::move(v)); }) &&
          field<bool>(dict, "detached", [&](bool v) { out->set_detached(v); }) &&
          field<int64_t>(dict, "max_restarts", [&](int64_t v) { out->set_max_restarts(v); }) &&
-         field<int64_t>(dict, "max_task_retries", [&](int64_t v) { out->set_max_task_retries(v); }) &&
+         field<int64_t>(dict, "max_task_retries",
+                        [&](int64_t v) { out->set_max_task_retries(v); }) &&
          field<int32_t>(dict, "max_concurrency", [&](int32_t v) { out->set_max_concurrency(v); }) &&
          numbers(dict, "concurrency_groups", out->mutable_concurrency_groups()) &&
          field<bool>(dict, "asyncio", [&](bool v) { out->set_asyncio(v); }) &&
          field<bool>(dict, "out_of_order", [&](bool v) { out->set_out_of_order(v); }) &&
-         field<std::string>(dict, "handle_blob", [&](std::string v) { out->set_handle_blob(std::move(v)); }) &&
+         field<std::string>(dict, "handle_blob",
+                            [&](std::string v) { out->set_handle_blob(std::move(v)); }) &&
          resources(dict, "placement", out->mutable_placement()) &&
-         field<std::string>(dict, "class_name", [&](std::string v) { out->set_class_name(std::move(v)); }) &&
-         field<int32_t>(dict, "max_pending_calls", [&](int32_t v) { out->set_max_pending_calls(v); });
+         field<std::string>(dict, "class_name",
+                            [&](std::string v) { out->set_class_name(std::move(v)); }) &&
+         field<int32_t>(dict, "max_pending_calls",
+                        [&](int32_t v) { out->set_max_pending_calls(v); });
 }
 
 bool job_config_from_dict(PyObject* dict, proto::JobConfig* out) {
-  return field<std::string>(dict, "ray_namespace", [&](std::string v) { out->set_ray_namespace(std::move(v)); }) &&
-         field<std::string>(dict, "python_executable", [&](std::string v) { out->set_python_executable(std::move(v)); }) &&
-         list(dict, "sys_path", out->mutable_sys_path()) && list(dict, "code_search_path", out->mutable_code_search_path()) &&
+  return field<std::string>(dict, "ray_namespace",
+                            [&](std::string v) { out->set_ray_namespace(std::move(v)); }) &&
+         field<std::string>(dict, "python_executable",
+                            [&](std::string v) { out->set_python_executable(std::move(v)); }) &&
+         list(dict, "sys_path", out->mutable_sys_path()) &&
+         list(dict, "code_search_path", out->mutable_code_search_path()) &&
          field<std::string>(dict, "cwd", [&](std::string v) { out->set_cwd(std::move(v)); }) &&
-         field<std::string>(dict, "entrypoint", [&](std::string v) { out->set_entrypoint(std::move(v)); }) &&
-         field<std::string>(dict, "runtime_env", [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
-         strings(dict, "metadata", out->mutable_metadata()) && strings(dict, "env", out->mutable_env()) &&
+         field<std::string>(dict, "entrypoint",
+                            [&](std::string v) { out->set_entrypoint(std::move(v)); }) &&
+         field<std::string>(dict, "runtime_env",
+                            [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
+         strings(dict, "metadata", out->mutable_metadata()) &&
+         strings(dict, "env", out->mutable_env()) &&
          field<bool>(dict, "log_to_driver", [&](bool v) { out->set_log_to_driver(v); }) &&
-         field<std::string>(dict, "submission_id", [&](std::string v) { out->set_submission_id(std::move(v)); });
+         field<std::string>(dict, "submission_id",
+                            [&](std::string v) { out->set_submission_id(std::move(v)); });
 }
 
 PyObject* resources_to_dict(const proto::Resources& resources) {
   PyPtr dict(PyDict_New());
   for (const auto& [name, units] : resources.units()) {
-    if (!dict || !set_item(dict.get(), name.c_str(), PyFloat_FromDouble(static_cast<double>(units) / ResourceSet::kUnit))) return nullptr;
+    if (!dict || !set_item(dict.get(), name.c_str(),
+                           PyFloat_FromDouble(static_cast<double>(units) / ResourceSet::kUnit)))
+      return nullptr;
   }
   return dict.release();
 }
@@ -233,12 +271,15 @@ PyObject* node_to_dict(const proto::Node& node) {
 }
 
 PyObject* summed_resources_to_dict(const std::vector<proto::Node>& nodes, bool available) {
-  return json_to_py(api_json::resources_json(nodes, available ? api_json::Amount::kAvailable : api_json::Amount::kTotal));
+  return json_to_py(api_json::resources_json(
+      nodes, available ? api_json::Amount::kAvailable : api_json::Amount::kTotal));
 }
 
 static PyObject* address_to_dict(const proto::WorkerAddress& address) {
   PyPtr node(py_text(to_hex(address.node_id())));
-  return node ? Py_BuildValue("{s:s,s:i,s:O}", "IPAddress", address.ip().c_str(), "Port", address.port(), "NodeID", node.get()) : nullptr;
+  return node ? Py_BuildValue("{s:s,s:i,s:O}", "IPAddress", address.ip().c_str(), "Port",
+                              address.port(), "NodeID", node.get())
+              : nullptr;
 }
 
 PyObject* actor_info_to_dict(const proto::ActorInfo& info) {

@@ -8,14 +8,16 @@
 
 namespace rt::python {
 
-// Keys are the proto's field names; absent or None keys keep their default. False with a Python error.
+// Keys are the proto's field names; absent or None keys keep their default. False with a Python
+// error.
 bool template_from_dict(PyObject* dict, proto::TaskTemplate* out);
 bool actor_from_dict(PyObject* dict, proto::ActorSpec* out);
 bool job_config_from_dict(PyObject* dict, proto::JobConfig* out);
 
-PyObject* resources_to_dict(const proto::Resources& resources);     // amounts, not units
-PyObject* node_to_dict(const proto::Node& node);                    // as ray.nodes() entries
-PyObject* summed_resources_to_dict(const std::vector<proto::Node>& nodes, bool available);   // as ray.cluster_resources()
+PyObject* resources_to_dict(const proto::Resources& resources);  // amounts, not units
+PyObject* node_to_dict(const proto::Node& node);                 // as ray.nodes() entries
+PyObject* summed_resources_to_dict(const std::vector<proto::Node>& nodes,
+                                   bool available);  // as ray.cluster_resources()
 PyObject* actor_info_to_dict(const proto::ActorInfo& info);
 
 // Typed reads of dict[key]; absent or None leaves `out` alone.

@@ -19,7 +19,8 @@ Result<state::Cluster> cluster_at(const std::string& address, const WorkerHold& 
     cluster.token = worker->context().token;
     return cluster;
   }
-  // Without one the head may still let us in (RAY_AUTH_MODE=disabled); if not, its answer says what is missing.
+  // Without one the head may still let us in (RAY_AUTH_MODE=disabled); if not, its answer says what
+  // is missing.
   auto token = launch::auth_token(false);
   if (!token && token.error().code != Code::kNotFound) return token.error();
   if (token) cluster.token = *token;
@@ -48,14 +49,17 @@ bool read_filters(PyObject* list, std::vector<state::Filter>* out) {
     PyObject *key, *value;
     int equal;
     state::Filter filter;
-    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "UpU", &key, &equal, &value) || !to_string(key, &filter.key) || !to_string(value, &filter.value)) return false;
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "UpU", &key, &equal, &value) ||
+        !to_string(key, &filter.key) || !to_string(value, &filter.value))
+      return false;
     filter.equal = equal;
     out->push_back(std::move(filter));
   }
   return true;
 }
 
-// state_query(head address, resource, summarise, [(key, equal, value)], limit, detail, by lineage, timeout_s) -> JSON text. ValueError: the question is wrong.
+// state_query(head address, resource, summarise, [(key, equal, value)], limit, detail, by lineage,
+// timeout_s) -> JSON text. ValueError: the question is wrong.
 PyObject* state_query(PyObject*, PyObject* args) {
   const char *address, *resource;
   int summarise, detail, by_lineage;
@@ -63,16 +67,22 @@ PyObject* state_query(PyObject*, PyObject* args) {
   double timeout;
   PyObject* filters;
   state::Query query;
-  if (!PyArg_ParseTuple(args, "sspO!Lppd", &address, &resource, &summarise, &PyList_Type, &filters, &limit, &detail, &by_lineage, &timeout) || !read_filters(filters, &query.filters)) return nullptr;
+  if (!PyArg_ParseTuple(args, "sspO!Lppd", &address, &resource, &summarise, &PyList_Type, &filters,
+                        &limit, &detail, &by_lineage, &timeout) ||
+      !read_filters(filters, &query.filters))
+    return nullptr;
   query.resource = resource;
   query.limit = limit;
   query.detail = detail;
   query.by_lineage = by_lineage;
   query.timeout_us = static_cast<int64_t>(timeout * 1e6);
-  return json_answer(address, [&](const state::Cluster& cluster) { return summarise ? state::summarize(cluster, query) : state::list(cluster, query); });
+  return json_answer(address, [&](const state::Cluster& cluster) {
+    return summarise ? state::summarize(cluster, query) : state::list(cluster, query);
+  });
 }
 
-// nodes_of(head address, timeout_s) -> [node], as ray.nodes() has them; also of a cluster this process is not connected to
+// nodes_of(head address, timeout_s) -> [node], as ray.nodes() has them; also of a cluster this
+// process is not connected to
 PyObject* nodes_of(PyObject*, PyObject* args) {
   const char* address;
   double timeout;
@@ -97,16 +107,22 @@ PyObject* nodes_of(PyObject*, PyObject* args) {
 PyObject* list_logs(PyObject*, PyObject* args) {
   const char *address, *node_id, *node_ip, *glob;
   double timeout;
-  if (!PyArg_ParseTuple(args, "ssssd", &address, &node_id, &node_ip, &glob, &timeout)) return nullptr;
-  return json_answer(address, [&](const state::Cluster& cluster) { return state::list_logs(cluster, node_id, node_ip, glob, static_cast<int64_t>(timeout * 1e6)); });
+  if (!PyArg_ParseTuple(args, "ssssd", &address, &node_id, &node_ip, &glob, &timeout))
+    return nullptr;
+  return json_answer(address, [&](const state::Cluster& cluster) {
+    return state::list_logs(cluster, node_id, node_ip, glob, static_cast<int64_t>(timeout * 1e6));
+  });
 }
 
-// memory_text(head address, group_by, sort_by, units, stats_only, entries or -1) -> text. ValueError: an unknown group, order or unit.
+// memory_text(head address, group_by, sort_by, units, stats_only, entries or -1) -> text.
+// ValueError: an unknown group, order or unit.
 PyObject* memory_text(PyObject*, PyObject* args) {
   const char *address, *group_by, *sort_by, *units;
   int stats_only;
   long long entries;
-  if (!PyArg_ParseTuple(args, "sssspL", &address, &group_by, &sort_by, &units, &stats_only, &entries)) return nullptr;
+  if (!PyArg_ParseTuple(args, "sssspL", &address, &group_by, &sort_by, &units, &stats_only,
+                        &entries))
+    return nullptr;
   state::MemoryQuery query{group_by, sort_by, units, stats_only != 0, entries};
   Result<std::string> text = Error{};
   {
@@ -128,10 +144,14 @@ PyObject* raise_log_error(const Error& error) {
 
 constexpr char kLogReading[] = "ray.LogReading";
 
-void end_log(PyObject* capsule) { delete static_cast<state::LogReading*>(PyCapsule_GetPointer(capsule, kLogReading)); }
+void end_log(PyObject* capsule) {
+  delete static_cast<state::LogReading*>(PyCapsule_GetPointer(capsule, kLogReading));
+}
 
-// open_log(head address, {node_id, node_ip, filename, actor_id, task_id, submission_id, suffix: text; pid, attempt, lines: int; follow, without_colours: bool}, timeout_s)
-// -> what log_piece() takes. ValueError: what is asked is not clear; LookupError: there is no such log.
+// open_log(head address, {node_id, node_ip, filename, actor_id, task_id, submission_id, suffix:
+// text; pid, attempt, lines: int; follow, without_colours: bool}, timeout_s)
+// -> what log_piece() takes. ValueError: what is asked is not clear; LookupError: there is no such
+// log.
 PyObject* open_log(PyObject*, PyObject* args) {
   const char* address;
   PyObject* fields;
@@ -139,14 +159,22 @@ PyObject* open_log(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "sO!d", &address, &PyDict_Type, &fields, &timeout)) return nullptr;
   state::LogQuery query;
   query.timeout_us = static_cast<int64_t>(timeout * 1e6);
-  for (auto [name, text] : {std::pair{"node_id", &query.node_id}, {"node_ip", &query.node_ip}, {"filename", &query.filename}, {"actor_id", &query.actor_id}, {"task_id", &query.task_id},
-                            {"submission_id", &query.submission_id}, {"suffix", &query.suffix}}) {
-    if (PyObject* value = PyDict_GetItemString(fields, name); value && !to_string(value, text)) return nullptr;
+  for (auto [name, text] : {std::pair{"node_id", &query.node_id},
+                            {"node_ip", &query.node_ip},
+                            {"filename", &query.filename},
+                            {"actor_id", &query.actor_id},
+                            {"task_id", &query.task_id},
+                            {"submission_id", &query.submission_id},
+                            {"suffix", &query.suffix}}) {
+    if (PyObject* value = PyDict_GetItemString(fields, name); value && !to_string(value, text))
+      return nullptr;
   }
-  for (auto [name, number] : {std::pair{"pid", &query.pid}, {"attempt", &query.attempt}, {"lines", &query.lines}}) {
+  for (auto [name, number] :
+       {std::pair{"pid", &query.pid}, {"attempt", &query.attempt}, {"lines", &query.lines}}) {
     if (PyObject* value = PyDict_GetItemString(fields, name)) *number = PyLong_AsLongLong(value);
   }
-  for (auto [name, flag] : {std::pair{"follow", &query.follow}, {"without_colours", &query.without_colours}}) {
+  for (auto [name, flag] :
+       {std::pair{"follow", &query.follow}, {"without_colours", &query.without_colours}}) {
     if (PyObject* value = PyDict_GetItemString(fields, name)) *flag = PyObject_IsTrue(value) == 1;
   }
   if (PyErr_Occurred()) return nullptr;
@@ -180,7 +208,9 @@ PyObject* store_stats(PyObject*, PyObject* args) {
   const char* address;
   double timeout;
   if (!PyArg_ParseTuple(args, "sd", &address, &timeout)) return nullptr;
-  return json_answer(address, [&](const state::Cluster& cluster) { return state::store_stats(cluster, static_cast<int64_t>(timeout * 1e6)); });
+  return json_answer(address, [&](const state::Cluster& cluster) {
+    return state::store_stats(cluster, static_cast<int64_t>(timeout * 1e6));
+  });
 }
 
 // locate([ObjectRef], ask their owners, timeout_s or -1) -> [([node id], size in bytes or None)]
@@ -190,17 +220,20 @@ PyObject* locate(PyObject*, PyObject* args) {
   double timeout;
   if (!PyArg_ParseTuple(args, "O!pd", &PyList_Type, &list, &ask_owners, &timeout)) return nullptr;
   WorkerHold worker = hold_worker();
-  if (!worker) return raise(make_error(Code::kUnavailable, "ray is not initialised: call ray.init() first"));
+  if (!worker)
+    return raise(make_error(Code::kUnavailable, "ray is not initialised: call ray.init() first"));
   std::vector<worker::Ref> refs;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
     PyObject* item = PyList_GET_ITEM(list, i);
-    if (!is_object_ref(item) || !as_object_ref(item)->ref) return PyErr_Format(PyExc_TypeError, "expected ObjectRefs of this session, got %R", item);
+    if (!is_object_ref(item) || !as_object_ref(item)->ref)
+      return PyErr_Format(PyExc_TypeError, "expected ObjectRefs of this session, got %R", item);
     refs.push_back(as_object_ref(item)->ref);
   }
   Result<std::vector<worker::Worker::Where>> found = Error{};
   {
     WithoutGil without_gil;
-    found = worker->locate(refs, ask_owners, timeout < 0 ? -1 : steady_now_us() + static_cast<int64_t>(timeout * 1e6));
+    found = worker->locate(
+        refs, ask_owners, timeout < 0 ? -1 : steady_now_us() + static_cast<int64_t>(timeout * 1e6));
   }
   if (!found) return raise(found.error());
   PyPtr result(PyList_New(0));
@@ -210,22 +243,23 @@ PyObject* locate(PyObject*, PyObject* args) {
       PyPtr hex(py_text(node.hex()));
       if (!nodes || !hex || PyList_Append(nodes.get(), hex.get()) < 0) return nullptr;
     }
-    PyPtr entry(where.size < 0 ? Py_BuildValue("(OO)", nodes.get(), Py_None) : Py_BuildValue("(OL)", nodes.get(), static_cast<long long>(where.size)));
+    PyPtr entry(where.size < 0
+                    ? Py_BuildValue("(OO)", nodes.get(), Py_None)
+                    : Py_BuildValue("(OL)", nodes.get(), static_cast<long long>(where.size)));
     if (!result || !entry || PyList_Append(result.get(), entry.get()) < 0) return nullptr;
   }
   return result.release();
 }
 
-PyMethodDef kFunctions[] = {
-    {"state_query", state_query, METH_VARARGS, nullptr},
-    {"nodes_of", nodes_of, METH_VARARGS, nullptr},
-    {"list_logs", list_logs, METH_VARARGS, nullptr},
-    {"memory_text", memory_text, METH_VARARGS, nullptr},
-    {"open_log", open_log, METH_VARARGS, nullptr},
-    {"log_piece", log_piece, METH_O, nullptr},
-    {"store_stats", store_stats, METH_VARARGS, nullptr},
-    {"locate", locate, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kFunctions[] = {{"state_query", state_query, METH_VARARGS, nullptr},
+                            {"nodes_of", nodes_of, METH_VARARGS, nullptr},
+                            {"list_logs", list_logs, METH_VARARGS, nullptr},
+                            {"memory_text", memory_text, METH_VARARGS, nullptr},
+                            {"open_log", open_log, METH_VARARGS, nullptr},
+                            {"log_piece", log_piece, METH_O, nullptr},
+                            {"store_stats", store_stats, METH_VARARGS, nullptr},
+                            {"locate", locate, METH_VARARGS, nullptr},
+                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

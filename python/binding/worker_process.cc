@@ -1,4 +1,5 @@
-// The worker process as Python sees it: run_worker(), the calls of asyncio actors, what the running task is.
+// The worker process as Python sees it: run_worker(), the calls of asyncio actors, what the running
+// task is.
 #include <signal.h>
 
 #include <atomic>
@@ -13,10 +14,13 @@
 namespace rt::python {
 namespace {
 
-PythonExecutor* g_executor = nullptr;    // made once, never destroyed: pool threads may still look at it
+PythonExecutor* g_executor =
+    nullptr;  // made once, never destroyed: pool threads may still look at it
 
-// What code runs in: a task, or this process, which is its actor's or serves the job whose task began last. Without `names` it is of no function.
-PyObject* context_to_dict(const PythonExecutor::Context& context, const TaskId& task, int attempt, bool names) {
+// What code runs in: a task, or this process, which is its actor's or serves the job whose task
+// began last. Without `names` it is of no function.
+PyObject* context_to_dict(const PythonExecutor::Context& context, const TaskId& task, int attempt,
+                          bool names) {
   PyPtr dict(PyDict_New());
   if (!dict) return nullptr;
   PyObject* d = dict.get();
@@ -45,19 +49,23 @@ PyObject* context_to_dict(const PythonExecutor::Context& context, const TaskId& 
 
 PyObject* task_to_dict(const worker::ExecutingTask& task) {
   const proto::JobConfig& job = task.job_config();
-  return context_to_dict({.spec = &task.spec(), .actor = task.actor_spec(), .actor_restarts = task.actor_restarts(), .job_id = job.job_id(),
-                          .job_namespace = job.ray_namespace(), .gpu_ids = task.gpu_ids()}, task.id(), task.attempt(), true);
+  return context_to_dict({.spec = &task.spec(),
+                          .actor = task.actor_spec(),
+                          .actor_restarts = task.actor_restarts(),
+                          .job_id = job.job_id(),
+                          .job_namespace = job.ray_namespace(),
+                          .gpu_ids = task.gpu_ids()},
+                         task.id(), task.attempt(), true);
 }
 
 // ---- AsyncCall: one call of an asyncio actor, between its arrival and its reply
 
 struct AsyncCallObject {
-  PyObject_HEAD
-  worker::ExecutingTask* task;     // owned; null when answered
+  PyObject_HEAD worker::ExecutingTask* task;  // owned; null when answered
   TaskId id;
   int attempt;
-  const proto::TaskTemplate* spec; // as long as the process
-  int group;                       // whose limit it counts against until then
+  const proto::TaskTemplate* spec;  // as long as the process
+  int group;                        // whose limit it counts against until then
   bool cancel_taken;
 };
 
@@ -118,7 +126,9 @@ PyObject* call_end(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* call_cancelled(PyObject* self, PyObject*) { return PyBool_FromLong(call_of(self)->task && call_of(self)->task->cancelled()); }
+PyObject* call_cancelled(PyObject* self, PyObject*) {
+  return PyBool_FromLong(call_of(self)->task && call_of(self)->task->cancelled());
+}
 
 PyObject* call_take_cancel(PyObject* self, PyObject*) {
   AsyncCallObject* call = call_of(self);
@@ -130,13 +140,14 @@ PyObject* call_take_cancel(PyObject* self, PyObject*) {
 PyObject* call_info(PyObject* self, PyObject*) {
   const AsyncCallObject* call = call_of(self);
   if (call->task) return task_to_dict(*call->task);
-  PythonExecutor::Context context = g_executor->context();     // an asyncio task that outlived it
+  PythonExecutor::Context context = g_executor->context();  // an asyncio task that outlived it
   context.spec = call->spec;
   return context_to_dict(context, call->id, call->attempt, true);
 }
 
 PyMethodDef kCallMethods[] = {
-    {"begin", call_begin, METH_NOARGS, "Calls the method: a coroutine or async generator to run, or None when the call is answered."},
+    {"begin", call_begin, METH_NOARGS,
+     "Calls the method: a coroutine or async generator to run, or None when the call is answered."},
     {"finish", call_finish, METH_O, nullptr},
     {"fail", call_fail, METH_O, nullptr},
     {"item", call_item, METH_O, "Sends what its generator yielded."},
@@ -159,7 +170,8 @@ PyTypeObject AsyncCallType = {
 bool read_group(PyObject* object, int* group) {
   const int64_t number = PyLong_AsLongLong(object);
   const auto count = static_cast<int64_t>(g_executor ? g_executor->queue().groups().size() : 0);
-  if (number < 0 || number >= count) return PyErr_Occurred() || PyErr_Format(PyExc_ValueError, "no such concurrency group"), false;
+  if (number < 0 || number >= count)
+    return PyErr_Occurred() || PyErr_Format(PyExc_ValueError, "no such concurrency group"), false;
   *group = static_cast<int>(number);
   return true;
 }
@@ -185,7 +197,8 @@ PyObject* take_calls(PyObject*, PyObject* of) {
 
 PyObject* take_cancel_news(PyObject*, PyObject* of) {
   int group;
-  return read_group(of, &group) ? PyBool_FromLong(g_executor->queue().take_cancel_news(group)) : nullptr;
+  return read_group(of, &group) ? PyBool_FromLong(g_executor->queue().take_cancel_news(group))
+                                : nullptr;
 }
 
 PyObject* call_queue_fd(PyObject*, PyObject* of) {
@@ -195,7 +208,8 @@ PyObject* call_queue_fd(PyObject*, PyObject* of) {
 
 PyObject* run_worker(PyObject*, PyObject*) {
   worker::Worker* worker = g_runtime.worker.get();
-  if (!worker) return raise(make_error(Code::kUnavailable, "run_worker: this process is not connected"));
+  if (!worker)
+    return raise(make_error(Code::kUnavailable, "run_worker: this process is not connected"));
   if (!g_executor) g_executor = new PythonExecutor(*worker);
   int code;
   {
@@ -206,7 +220,7 @@ PyObject* run_worker(PyObject*, PyObject*) {
 }
 
 void (*g_python_handler)(int) = nullptr;
-std::atomic<worker::Worker*> g_ends{nullptr};     // when SIGTERM comes
+std::atomic<worker::Worker*> g_ends{nullptr};  // when SIGTERM comes
 
 void on_terminate(int number) {
   const int kept_errno = errno;
@@ -215,11 +229,14 @@ void on_terminate(int number) {
   errno = kept_errno;
 }
 
-// SIGTERM ends this worker where no Python runs, too. After signal.signal(): the interpreter's handler is called as well.
+// SIGTERM ends this worker where no Python runs, too. After signal.signal(): the interpreter's
+// handler is called as well.
 PyObject* end_on_sigterm(PyObject*, PyObject*) {
   struct sigaction action{};
   sigaction(SIGTERM, nullptr, &action);
-  if ((action.sa_flags & SA_SIGINFO) || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return PyErr_Format(PyExc_RuntimeError, "SIGTERM has no Python handler");
+  if ((action.sa_flags & SA_SIGINFO) || action.sa_handler == SIG_DFL ||
+      action.sa_handler == SIG_IGN)
+    return PyErr_Format(PyExc_RuntimeError, "SIGTERM has no Python handler");
   if (action.sa_handler != on_terminate) g_python_handler = action.sa_handler;
   g_ends = g_runtime.worker.get();
   action.sa_handler = on_terminate;
@@ -237,9 +254,12 @@ PyObject* flush_before_exit(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* leaves_by_itself(PyObject*, PyObject*) { return PyBool_FromLong(g_runtime.worker && g_runtime.worker->leaves_by_itself()); }
+PyObject* leaves_by_itself(PyObject*, PyObject*) {
+  return PyBool_FromLong(g_runtime.worker && g_runtime.worker->leaves_by_itself());
+}
 
-// The instance, when this process is an actor's and run_worker() has returned; None otherwise, and afterwards.
+// The instance, when this process is an actor's and run_worker() has returned; None otherwise, and
+// afterwards.
 PyObject* take_actor(PyObject*, PyObject*) {
   PyPtr instance;
   if (g_executor) instance = g_executor->take_instance();
@@ -256,11 +276,17 @@ PyObject* log_marker(PyObject*, PyObject*) {
   return Py_NewRef(marker ? marker : Py_None);
 }
 
-PyObject* log_task(PyObject*, PyObject*) { return g_executor ? g_executor->task_marker().release() : Py_NewRef(Py_None); }
+PyObject* log_task(PyObject*, PyObject*) {
+  return g_executor ? g_executor->task_marker().release() : Py_NewRef(Py_None);
+}
 
-PyObject* take_cancel(PyObject*, PyObject*) { return PyBool_FromLong(g_executor && g_executor->take_cancel()); }
+PyObject* take_cancel(PyObject*, PyObject*) {
+  return PyBool_FromLong(g_executor && g_executor->take_cancel());
+}
 
-PyObject* task_cancelled(PyObject*, PyObject*) { return PyBool_FromLong(current_task() && current_task()->cancelled()); }
+PyObject* task_cancelled(PyObject*, PyObject*) {
+  return PyBool_FromLong(current_task() && current_task()->cancelled());
+}
 
 PyObject* task_info(PyObject*, PyObject*) {
   if (!current_task()) Py_RETURN_NONE;
@@ -273,22 +299,36 @@ PyObject* process_info(PyObject*, PyObject*) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"run_worker", run_worker, METH_NOARGS, "Executes tasks until told to exit; returns the exit code."},
-    {"end_on_sigterm", end_on_sigterm, METH_NOARGS, "SIGTERM ends run_worker(), too, which returns -SIGTERM."},
+    {"run_worker", run_worker, METH_NOARGS,
+     "Executes tasks until told to exit; returns the exit code."},
+    {"end_on_sigterm", end_on_sigterm, METH_NOARGS,
+     "SIGTERM ends run_worker(), too, which returns -SIGTERM."},
     {"in_task", in_task, METH_NOARGS, "Whether this thread executes a task."},
-    {"flush_before_exit", flush_before_exit, METH_NOARGS, "Sends what this process has finished: it ends at once, without run_worker() returning."},
-    {"leaves_by_itself", leaves_by_itself, METH_NOARGS, "Whether run_worker() has returned because it was asked to, with everything answered."},
-    {"take_actor", take_actor, METH_NOARGS, "The actor's instance, which nothing of ours refers to any more; None in other processes."},
+    {"flush_before_exit", flush_before_exit, METH_NOARGS,
+     "Sends what this process has finished: it ends at once, without run_worker() returning."},
+    {"leaves_by_itself", leaves_by_itself, METH_NOARGS,
+     "Whether run_worker() has returned because it was asked to, with everything answered."},
+    {"take_actor", take_actor, METH_NOARGS,
+     "The actor's instance, which nothing of ours refers to any more; None in other processes."},
     {"run_pool_thread", run_pool_thread, METH_NOARGS, "The life of a thread of a threaded actor."},
-    {"take_calls", take_calls, METH_O, "The calls of a concurrency group that the asyncio actor of this process is to start now."},
-    {"take_cancel_news", take_cancel_news, METH_O, "Whether calls were cancelled since this group's last question."},
-    {"call_queue_fd", call_queue_fd, METH_O, "Readable when take_calls() or take_cancel_news() has something."},
+    {"take_calls", take_calls, METH_O,
+     "The calls of a concurrency group that the asyncio actor of this process is to start now."},
+    {"take_cancel_news", take_cancel_news, METH_O,
+     "Whether calls were cancelled since this group's last question."},
+    {"call_queue_fd", call_queue_fd, METH_O,
+     "Readable when take_calls() or take_cancel_news() has something."},
     {"log_marker", log_marker, METH_NOARGS, "The marker line of what ran last."},
-    {"log_task", log_task, METH_NOARGS, "The marker line of the task that prints, ':task_id:' alone when none does."},
-    {"take_cancel", take_cancel, METH_NOARGS, "Whether ray.cancel asked for the interrupt that just came."},
-    {"task_cancelled", task_cancelled, METH_NOARGS, "Whether the task of this thread was cancelled."},
-    {"task_info", task_info, METH_NOARGS, "The task of this thread as a dict; None outside of tasks."},
-    {"process_info", process_info, METH_NOARGS, "The same of this process, for threads that are no task's: its actor, its job, the resources of the task that began last. None before that."},
+    {"log_task", log_task, METH_NOARGS,
+     "The marker line of the task that prints, ':task_id:' alone when none does."},
+    {"take_cancel", take_cancel, METH_NOARGS,
+     "Whether ray.cancel asked for the interrupt that just came."},
+    {"task_cancelled", task_cancelled, METH_NOARGS,
+     "Whether the task of this thread was cancelled."},
+    {"task_info", task_info, METH_NOARGS,
+     "The task of this thread as a dict; None outside of tasks."},
+    {"process_info", process_info, METH_NOARGS,
+     "The same of this process, for threads that are no task's: its actor, its job, the resources "
+     "of the task that began last. None before that."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -306,6 +346,8 @@ void submit_for_coroutine() {
   worker::submit_for(task ? task->id() : TaskId::nil());
 }
 
-bool add_executor(PyObject* module) { return PyType_Ready(&AsyncCallType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0; }
+bool add_executor(PyObject* module) {
+  return PyType_Ready(&AsyncCallType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0;
+}
 
 }  // namespace rt::python

@@ -37,7 +37,10 @@ void PythonExecutor::yield_all(worker::ExecutingTask& task, PyObject* generator)
   const bool interruptible = !task.actor_spec();
   if (!PyIter_Check(generator)) {
     const char* kind = task.num_returns() == worker::kDynamicReturns ? "dynamic" : "streaming";
-    PyErr_Format(PyExc_ValueError, "Functions with num_returns=\"%s\" must return a generator, and this one returned a %s.", kind, Py_TYPE(generator)->tp_name);
+    PyErr_Format(
+        PyExc_ValueError,
+        "Functions with num_returns=\"%s\" must return a generator, and this one returned a %s.",
+        kind, Py_TYPE(generator)->tp_name);
     return fail_with_exception(task);
   }
   for (bool more = true; more;) {
@@ -54,7 +57,8 @@ void PythonExecutor::yield_all(worker::ExecutingTask& task, PyObject* generator)
     more = more && wait_for_room(task);
   }
   task.executed();
-  if (task.actor_spec() && task.cancelled()) return PyErr_Clear(), fail_cancelled(task);   // it could not be interrupted
+  if (task.actor_spec() && task.cancelled())
+    return PyErr_Clear(), fail_cancelled(task);  // it could not be interrupted
   end_of_items(task);
 }
 

@@ -1,7 +1,8 @@
 """PEP 517 and PEP 660 hooks: builds with CMake, then packs what was built (wheel.py).
 
-    backend.py DIRECTORY        builds a wheel for this interpreter into DIRECTORY and prints its size
+backend.py DIRECTORY        builds a wheel for this interpreter into DIRECTORY and prints its size
 """
+
 from __future__ import annotations
 
 import fcntl
@@ -16,10 +17,29 @@ import tempfile
 import wheel
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGETS = ("raylet", "ray-head", "ray-node-manager", "ray-object-store", "rayctl", "ray_api", "ray-cpp-worker")
+TARGETS = (
+    "raylet",
+    "ray-head",
+    "ray-node-manager",
+    "ray-object-store",
+    "rayctl",
+    "ray_api",
+    "ray-cpp-worker",
+)
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
 # Of the C and C++ runtimes, which every system with the interpreter has; manylinux counts on them, too.
-SYSTEM_LIBRARIES = ("linux-vdso.so", "ld-linux", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "libz.so")
+SYSTEM_LIBRARIES = (
+    "linux-vdso.so",
+    "ld-linux",
+    "libc.so",
+    "libm.so",
+    "libdl.so",
+    "libpthread.so",
+    "librt.so",
+    "libgcc_s.so",
+    "libstdc++.so",
+    "libz.so",
+)
 
 
 class BuildError(Exception):
@@ -41,7 +61,9 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def build_sdist(sdist_directory: str, config_settings=None) -> str:
-    raise BuildError("there is no source distribution: build from a checkout, with `pip install .` or `pip wheel .`")
+    raise BuildError(
+        "there is no source distribution: build from a checkout, with `pip install .` or `pip wheel .`"
+    )
 
 
 def build_wheel(wheel_directory: str, config_settings=None, metadata_directory=None) -> str:
@@ -52,20 +74,24 @@ def build_wheel(wheel_directory: str, config_settings=None, metadata_directory=N
         _run(["cmake", "--install", str(build), "--prefix", str(stage), "--strip"])
         _arrange(stage, package)
         path = wheel.write(ROOT, wheel_directory, wheel.tree(package, "ray"))
-    print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, {wheel.unpacked_size(path) / 1e6:.1f} MB installed")
+    print(
+        f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, {wheel.unpacked_size(path) / 1e6:.1f} MB installed"
+    )
     return path.name
 
 
 def build_editable(wheel_directory: str, config_settings=None, metadata_directory=None) -> str:
     """A wheel that puts the build directory's package, links to the sources, on the import path."""
     build = _build(config_settings)
-    return wheel.write(ROOT, wheel_directory, [("ray-editable.pth", f"{build / 'python'}\n".encode(), False)]).name
+    return wheel.write(
+        ROOT, wheel_directory, [("ray-editable.pth", f"{build / 'python'}\n".encode(), False)]
+    ).name
 
 
 def _build_dir(config_settings) -> pathlib.Path:
     settings = dict(config_settings or {})
     given = settings.pop("build-dir", None)
-    settings.pop("editable_mode", None)      # setuptools' own
+    settings.pop("editable_mode", None)  # setuptools' own
     if settings:
         raise BuildError(f"unknown setting {', '.join(settings)}: there is build-dir=DIRECTORY")
     if given:
@@ -85,12 +111,26 @@ def _build(config_settings) -> pathlib.Path:
     _check_tools()
     build = _build_dir(config_settings)
     build.mkdir(parents=True, exist_ok=True)
-    with open(build / ".lock", "w") as lock:        # as scripts/build: one build at a time
+    with open(build / ".lock", "w") as lock:  # as scripts/build: one build at a time
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _configured_for_this(build):
             if build == ROOT / "build" and (build / "CMakeCache.txt").exists():
-                raise BuildError("build/ is configured for another interpreter: leave build-dir out, or name another directory")
-            _run(["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", f"-DRT_PYTHON={sys.executable}", "-DRT_TESTS=OFF"])
+                raise BuildError(
+                    "build/ is configured for another interpreter: leave build-dir out, or name another directory"
+                )
+            _run(
+                [
+                    "cmake",
+                    "-S",
+                    str(ROOT),
+                    "-B",
+                    str(build),
+                    "-G",
+                    "Ninja",
+                    f"-DRT_PYTHON={sys.executable}",
+                    "-DRT_TESTS=OFF",
+                ]
+            )
         _run(["ninja", "-C", str(build), *TARGETS])
     return build
 
@@ -98,14 +138,25 @@ def _build(config_settings) -> pathlib.Path:
 def _check_tools() -> None:
     missing = [tool for tool in ("cmake", "ninja", "c++", "strip", "ldd") if not shutil.which(tool)]
     if missing:
-        raise BuildError(f"{', '.join(missing)} not found: scripts/setup installs what building needs (Debian 12)")
+        raise BuildError(
+            f"{', '.join(missing)} not found: scripts/setup installs what building needs (Debian 12)"
+        )
     header = pathlib.Path(sysconfig.get_paths()["include"], "Python.h")
     if not header.exists():
-        raise BuildError(f"{header} is missing: install the development files of {sys.executable} (Debian: python3-dev)")
+        raise BuildError(
+            f"{header} is missing: install the development files of {sys.executable} (Debian: python3-dev)"
+        )
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
     if done.returncode != 0:
         raise BuildError(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout[-4000:]}")
 
@@ -123,16 +174,25 @@ def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
     (package / "lib").mkdir()
     soname = "libray_api.so.0"
     library = (stage / "lib" / soname).resolve()
-    shutil.copy2(library, package / "lib" / soname)          # a wheel has no symbolic links: the one name that programs ask for
+    shutil.copy2(
+        library, package / "lib" / soname
+    )  # a wheel has no symbolic links: the one name that programs ask for
     shutil.copytree(stage / "lib" / "cmake", package / "lib" / "cmake")
     for targets in (package / "lib" / "cmake" / "ray").glob("rayTargets*.cmake"):
         targets.write_text(targets.read_text().replace(library.name, soname))
     shutil.copytree(stage / "include", package / "include")
     # Loaded by name: with the first profile, for a cluster with TLS, with the first scrape.
-    modules = [package / "lib" / name for name in ("libray_unwind.so", "libray_tls.so", "libray_http.so")]
+    modules = [
+        package / "lib" / name for name in ("libray_unwind.so", "libray_tls.so", "libray_http.so")
+    ]
     for module in modules:
         shutil.copy2(stage / "lib" / module.name, module)
-    programs = [package / f"_raylet{SUFFIX}", package / "lib" / soname, *modules, *(package / "bin").iterdir()]
+    programs = [
+        package / f"_raylet{SUFFIX}",
+        package / "lib" / soname,
+        *modules,
+        *(package / "bin").iterdir(),
+    ]
     for path in _third_party(programs):
         shutil.copy(path, package / "lib" / pathlib.Path(path).name)
 
@@ -141,7 +201,9 @@ def _third_party(programs) -> list[str]:
     """What the programs load beyond the C and C++ runtimes, by the names they ask for."""
     found = {}
     for program in programs:
-        for line in subprocess.run(["ldd", str(program)], check=True, capture_output=True, text=True).stdout.splitlines():
+        for line in subprocess.run(
+            ["ldd", str(program)], check=True, capture_output=True, text=True
+        ).stdout.splitlines():
             name, _, rest = line.strip().partition(" => ")
             if name.startswith(SYSTEM_LIBRARIES) or not rest or name.startswith("libray_api"):
                 continue

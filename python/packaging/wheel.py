@@ -1,4 +1,5 @@
 """The files of a wheel: metadata, tags, entry points, hashes (the binary distribution format of PyPA, PEP 427 and 491)."""
+
 from __future__ import annotations
 
 import base64
@@ -11,7 +12,7 @@ import sysconfig
 import zipfile
 from typing import Iterable, Iterator, Tuple
 
-File = Tuple[str, bytes, bool]      # name in the archive, contents, is a program
+File = Tuple[str, bytes, bool]  # name in the archive, contents, is a program
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 METADATA = """Metadata-Version: 2.1
@@ -31,8 +32,12 @@ ray = ray._private.programs:rayctl
 
 def version(root: pathlib.Path) -> str:
     """The interface's version with this project's as its local part: it satisfies `ray==` of the interface, and is not taken for Ray's own."""
-    interface = re.search(r'^__version__ = "([^"]+)"', (root / "python" / "ray" / "__init__.py").read_text(), re.M).group(1)
-    project = re.search(r"^project\(\w+ VERSION (\S+)", (root / "CMakeLists.txt").read_text(), re.M).group(1)
+    interface = re.search(
+        r'^__version__ = "([^"]+)"', (root / "python" / "ray" / "__init__.py").read_text(), re.M
+    ).group(1)
+    project = re.search(
+        r"^project\(\w+ VERSION (\S+)", (root / "CMakeLists.txt").read_text(), re.M
+    ).group(1)
     return f"{interface}+rt.{project}"
 
 
@@ -50,8 +55,12 @@ def _metadata_files(root: pathlib.Path) -> list[File]:
     info = _dist_info(root)
     metadata = METADATA.format(version=version(root)) + (root / "README.md").read_text()
     head = f"Wheel-Version: 1.0\nGenerator: ray-backend\nRoot-Is-Purelib: false\nTag: {tag()}\n"
-    return [(f"{info}/METADATA", metadata.encode(), False), (f"{info}/WHEEL", head.encode(), False), (f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False),
-            (f"{info}/top_level.txt", b"ray\n", False)]
+    return [
+        (f"{info}/METADATA", metadata.encode(), False),
+        (f"{info}/WHEEL", head.encode(), False),
+        (f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False),
+        (f"{info}/top_level.txt", b"ray\n", False),
+    ]
 
 
 def write_metadata(root: pathlib.Path, directory: str) -> str:
@@ -66,7 +75,11 @@ def write_metadata(root: pathlib.Path, directory: str) -> str:
 def tree(directory: pathlib.Path, name: str) -> Iterator[File]:
     """The files below `directory`, as `name`/..., in a fixed order."""
     for path in sorted(path for path in directory.rglob("*") if path.is_file()):
-        yield f"{name}/{path.relative_to(directory).as_posix()}", path.read_bytes(), os.access(path, os.X_OK)
+        yield (
+            f"{name}/{path.relative_to(directory).as_posix()}",
+            path.read_bytes(),
+            os.access(path, os.X_OK),
+        )
 
 
 def write(root: pathlib.Path, directory: str, files: Iterable[File]) -> pathlib.Path:
@@ -74,14 +87,18 @@ def write(root: pathlib.Path, directory: str, files: Iterable[File]) -> pathlib.
     path = pathlib.Path(directory, f"ray-{version(root)}-{tag()}.whl")
     record = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+
         def add(name: str, contents: bytes, program: bool) -> None:
             entry = zipfile.ZipInfo(name, _ZIP_EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (0o100755 if program else 0o100644) << 16
             archive.writestr(entry, contents)
+
         for name, contents, program in [*files, *_metadata_files(root)]:
             add(name, contents, program)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(contents).digest()).rstrip(b"=").decode()
+            digest = (
+                base64.urlsafe_b64encode(hashlib.sha256(contents).digest()).rstrip(b"=").decode()
+            )
             record.append(f"{name},sha256={digest},{len(contents)}\n")
         own = f"{_dist_info(root)}/RECORD"
         add(own, "".join([*record, f"{own},,\n"]).encode(), False)

@@ -2,13 +2,26 @@
 
 Importing this is cheap on purpose: what a program does not use (pickling by value, asyncio, logging, NumPy) is imported when needed.
 """
+
 from ray._raylet import ObjectRef, ObjectRefGenerator, get, wait
 from ray._private.absent import install as _install_absent, raise_missing
 from ray._private.ray_logger import install as _install_logger
-from ray._private.worker import (RESTORE_WORKER_MODE, SCRIPT_MODE, SPILL_WORKER_MODE, WORKER_MODE, cancel, get_actor, get_gpu_ids, is_initialized,
-                                 kill, put, remote, shutdown)
+from ray._private.worker import (
+    RESTORE_WORKER_MODE,
+    SCRIPT_MODE,
+    SPILL_WORKER_MODE,
+    WORKER_MODE,
+    cancel,
+    get_actor,
+    get_gpu_ids,
+    is_initialized,
+    kill,
+    put,
+    remote,
+    shutdown,
+)
 
-__version__ = "2.60.0"      # of the interface
+__version__ = "2.60.0"  # of the interface
 __commit__ = "independent-implementation"
 
 ObjectID = ObjectRef
@@ -30,30 +43,95 @@ _LAZY = {
     "JobConfig": ("ray.job_config", "JobConfig"),
     "LoggingConfig": ("ray._private.logging_config", "LoggingConfig"),
     "Language": ("ray._private.language", "Language"),
-    **{name: ("ray._private.ids", name) for name in ("ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "NodeID", "PlacementGroupID",
-                                                     "TaskID", "UniqueID", "WorkerID")},
-    **{name: (f"ray.{name}", None) for name in ("actor", "cloudpickle", "cluster_utils", "cross_language", "dag", "exceptions", "experimental", "job_config",
-                                                    "remote_function", "runtime_context", "runtime_env", "util")},
+    **{
+        name: ("ray._private.ids", name)
+        for name in (
+            "ActorClassID",
+            "ActorID",
+            "ClusterID",
+            "FunctionID",
+            "JobID",
+            "NodeID",
+            "PlacementGroupID",
+            "TaskID",
+            "UniqueID",
+            "WorkerID",
+        )
+    },
+    **{
+        name: (f"ray.{name}", None)
+        for name in (
+            "actor",
+            "cloudpickle",
+            "cluster_utils",
+            "cross_language",
+            "dag",
+            "exceptions",
+            "experimental",
+            "job_config",
+            "remote_function",
+            "runtime_context",
+            "runtime_env",
+            "util",
+        )
+    },
 }
 # Old names of private modules, which warn when they are used.
-_PRIVATE = {name: f"ray._private.{name}" for name in ("worker", "state", "ray_constants", "serialization")}
+_PRIVATE = {
+    name: f"ray._private.{name}" for name in ("worker", "state", "ray_constants", "serialization")
+}
 
-__all__ = ["__version__", "ActorClassID", "ActorID", "ClusterID", "FunctionID", "JobID", "Language", "NodeID", "ObjectID", "ObjectRef",
-           "PlacementGroupID", "SCRIPT_MODE", "TaskID", "UniqueID", "WORKER_MODE", "WorkerID", "actor", "available_resources", "cancel",
-           "cluster_resources", "get", "get_actor", "get_gpu_ids", "get_runtime_context", "init", "is_initialized", "kill", "method", "nodes",
-           "put", "remote", "shutdown", "timeline", "util", "wait"]
+__all__ = [
+    "__version__",
+    "ActorClassID",
+    "ActorID",
+    "ClusterID",
+    "FunctionID",
+    "JobID",
+    "Language",
+    "NodeID",
+    "ObjectID",
+    "ObjectRef",
+    "PlacementGroupID",
+    "SCRIPT_MODE",
+    "TaskID",
+    "UniqueID",
+    "WORKER_MODE",
+    "WorkerID",
+    "actor",
+    "available_resources",
+    "cancel",
+    "cluster_resources",
+    "get",
+    "get_actor",
+    "get_gpu_ids",
+    "get_runtime_context",
+    "init",
+    "is_initialized",
+    "kill",
+    "method",
+    "nodes",
+    "put",
+    "remote",
+    "shutdown",
+    "timeline",
+    "util",
+    "wait",
+]
 
 
 def __getattr__(name):
     lazy = _LAZY.get(name)
     if lazy:
         import importlib
+
         module = importlib.import_module(lazy[0])
         value = module if lazy[1] is None else getattr(module, lazy[1])
         globals()[name] = value
         return value
     if name in _PRIVATE:
         from ray._private.old_names import OldName
+
         value = globals()[name] = OldName(name, _PRIVATE[name])
         return value
     raise_missing("ray", name)

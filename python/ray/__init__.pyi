@@ -1,18 +1,50 @@
 """Signatures of the package: what ray/__init__.py loads when it is first used is written out here."""
+
 from __future__ import annotations
 
 from typing import Any, Callable, Iterator, Protocol, Type, TypeVar, overload
 
 from typing_extensions import ParamSpec
 
-from ray import actor as actor, cloudpickle as cloudpickle, cluster_utils as cluster_utils, dag as dag, exceptions as exceptions, experimental as experimental
-from ray import job_config as job_config, remote_function as remote_function, runtime_context as runtime_context, util as util
-from ray._private.ids import (ActorClassID as ActorClassID, ActorID as ActorID, ClusterID as ClusterID, FunctionID as FunctionID, JobID as JobID, NodeID as NodeID,
-                              PlacementGroupID as PlacementGroupID, TaskID as TaskID, UniqueID as UniqueID, WorkerID as WorkerID)
+from ray import (
+    actor as actor,
+    cloudpickle as cloudpickle,
+    cluster_utils as cluster_utils,
+    dag as dag,
+    exceptions as exceptions,
+    experimental as experimental,
+)
+from ray import (
+    job_config as job_config,
+    remote_function as remote_function,
+    runtime_context as runtime_context,
+    util as util,
+)
+from ray._private.ids import (
+    ActorClassID as ActorClassID,
+    ActorID as ActorID,
+    ClusterID as ClusterID,
+    FunctionID as FunctionID,
+    JobID as JobID,
+    NodeID as NodeID,
+    PlacementGroupID as PlacementGroupID,
+    TaskID as TaskID,
+    UniqueID as UniqueID,
+    WorkerID as WorkerID,
+)
 from ray._private.init import RayContext, init as init
 from ray._private.language import Language as Language
-from ray._private.state import available_resources as available_resources, cluster_resources as cluster_resources, nodes as nodes
-from ray._raylet import ObjectRef as ObjectRef, ObjectRefGenerator as ObjectRefGenerator, get as get, wait as wait
+from ray._private.state import (
+    available_resources as available_resources,
+    cluster_resources as cluster_resources,
+    nodes as nodes,
+)
+from ray._raylet import (
+    ObjectRef as ObjectRef,
+    ObjectRefGenerator as ObjectRefGenerator,
+    get as get,
+    wait as wait,
+)
 from ray.actor import ActorClass, ActorHandle, method as method
 from ray.job_config import JobConfig as JobConfig
 from ray.remote_function import RemoteFunction, RemoteFunctionOfMany, RemoteGenerator
@@ -52,14 +84,16 @@ def remote(target: Callable[_P, _R], /) -> RemoteFunction[Callable[_P, _R]]: ...
 def remote(*, num_returns: int | str, **options: Any) -> _RemoteOfMany: ...
 @overload
 def remote(**options: Any) -> _Remote: ...
-
-def put(value: _T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: str | None = None) -> ObjectRef[_T]: ...
+def put(
+    value: _T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: str | None = None
+) -> ObjectRef[_T]: ...
 def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]: ...
 def kill(actor: ActorHandle[Any], *, no_restart: bool = True) -> None: ...
-def cancel(ref: ObjectRef[Any] | ObjectRefGenerator[Any], *, force: bool = False, recursive: bool = True) -> None: ...
+def cancel(
+    ref: ObjectRef[Any] | ObjectRefGenerator[Any], *, force: bool = False, recursive: bool = True
+) -> None: ...
 def get_gpu_ids() -> list[int] | list[str]: ...
 def is_initialized() -> bool: ...
 def shutdown(*, wait_for_processes: bool = False) -> None: ...
 def timeline(filename: str | None = None) -> list[dict[str, Any]] | None: ...
-
 def __getattr__(name: str) -> Any: ...

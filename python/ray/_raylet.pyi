@@ -1,4 +1,5 @@
 """The binding, as far as programs see it: references, get, wait. What begins with an underscore or is not here is not for them."""
+
 from __future__ import annotations
 
 import asyncio
@@ -49,16 +50,33 @@ def get(object_refs: ObjectRef[_T], *, timeout: float | None = None) -> _T: ...
 @overload
 def get(object_refs: list[ObjectRef[_T]], *, timeout: float | None = None) -> list[_T]: ...
 @overload
-def get(object_refs: ObjectRefGenerator[_T], *, timeout: float | None = None) -> ObjectRefGenerator[_T]: ...
-
+def get(
+    object_refs: ObjectRefGenerator[_T], *, timeout: float | None = None
+) -> ObjectRefGenerator[_T]: ...
 @overload
-def wait(ray_waitables: list[ObjectRef[_T]], *, num_returns: int = 1, timeout: float | None = None,
-         fetch_local: bool = True) -> tuple[list[ObjectRef[_T]], list[ObjectRef[_T]]]: ...
+def wait(
+    ray_waitables: list[ObjectRef[_T]],
+    *,
+    num_returns: int = 1,
+    timeout: float | None = None,
+    fetch_local: bool = True,
+) -> tuple[list[ObjectRef[_T]], list[ObjectRef[_T]]]: ...
 @overload
-def wait(ray_waitables: list[ObjectRefGenerator[_T]], *, num_returns: int = 1, timeout: float | None = None,
-         fetch_local: bool = True) -> tuple[list[ObjectRefGenerator[_T]], list[ObjectRefGenerator[_T]]]: ...
+def wait(
+    ray_waitables: list[ObjectRefGenerator[_T]],
+    *,
+    num_returns: int = 1,
+    timeout: float | None = None,
+    fetch_local: bool = True,
+) -> tuple[list[ObjectRefGenerator[_T]], list[ObjectRefGenerator[_T]]]: ...
 @overload
-def wait(ray_waitables: list[ObjectRef[Any] | ObjectRefGenerator[Any]], *, num_returns: int = 1, timeout: float | None = None,
-         fetch_local: bool = True) -> tuple[list[ObjectRef[Any] | ObjectRefGenerator[Any]], list[ObjectRef[Any] | ObjectRefGenerator[Any]]]: ...
-
+def wait(
+    ray_waitables: list[ObjectRef[Any] | ObjectRefGenerator[Any]],
+    *,
+    num_returns: int = 1,
+    timeout: float | None = None,
+    fetch_local: bool = True,
+) -> tuple[
+    list[ObjectRef[Any] | ObjectRefGenerator[Any]], list[ObjectRef[Any] | ObjectRefGenerator[Any]]
+]: ...
 def __getattr__(name: str) -> Any: ...

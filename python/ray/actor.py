@@ -1,4 +1,5 @@
 """@ray.remote on classes, and handles to actors."""
+
 from __future__ import annotations
 
 import functools
@@ -8,11 +9,21 @@ import types
 from ray import _raylet
 from ray._private.export import Definition, shown_module
 from ray._private.generators import check_generator, limit_of, returns_of, shared_limit_of
-from ray._private.options import (METHOD_DECORATOR, check_creation, groups_of, pending_limit, resources_of, retry_of, runtime_env_of, strategy_of, validate_actor,
-                                  validate_method)
+from ray._private.options import (
+    METHOD_DECORATOR,
+    check_creation,
+    groups_of,
+    pending_limit,
+    resources_of,
+    retry_of,
+    runtime_env_of,
+    strategy_of,
+    validate_actor,
+    validate_method,
+)
 from ray._private.signature import Signature, is_coroutine, is_generator
 
-FOREIGN_BLOB = b"foreign:"     # prefix of handle blobs without a method table: foreign.py
+FOREIGN_BLOB = b"foreign:"  # prefix of handle blobs without a method table: foreign.py
 _BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
 
 
@@ -22,15 +33,20 @@ class ActorClassInheritanceException(TypeError):
 
 def method(*args, **options):
     """Options of an actor's method: @ray.method(num_returns=2), concurrency_group, max_task_retries, retry_exceptions."""
+
     def annotate_method(function):
         function.__ray_method_options__ = options
         return function
 
     if len(args) == 1 and not options and callable(args[0]):
         return annotate_method(args[0])
-    assert not args, "The @ray.method decorator takes keyword arguments only, e.g. '@ray.method(num_returns=2)'."
+    assert not args, (
+        "The @ray.method decorator takes keyword arguments only, e.g. '@ray.method(num_returns=2)'."
+    )
     for key in options:
-        assert key in METHOD_DECORATOR, f"The @ray.method decorator accepts {METHOD_DECORATOR}, got {key!r}."
+        assert key in METHOD_DECORATOR, (
+            f"The @ray.method decorator accepts {METHOD_DECORATOR}, got {key!r}."
+        )
     validate_method(options)
     return annotate_method
 
@@ -39,14 +55,18 @@ def exit_actor():
     """Ends the current actor: no restart, later calls fail with ActorDiedError. Callable inside an actor only."""
     from ray._private.executor import ActorExit
     from ray._private.worker import current_task_info
+
     task = current_task_info()
     if not task or "actor_id" not in task:
-        raise TypeError("exit_actor API is called on a non-actor worker. Call this API inside an actor methods if you'd like to exit the actor gracefully.")
+        raise TypeError(
+            "exit_actor API is called on a non-actor worker. Call this API inside an actor methods if you'd like to exit the actor gracefully."
+        )
     raise ActorExit("exit_actor() was called")
 
 
 class MethodInfo:
     """What a caller must know of one method. Plain data inside handles."""
+
     __slots__ = ("name", "options", "signature", "generator")
 
     def __init__(self, name: str, options: dict, signature: tuple, generator: bool):
@@ -60,7 +80,10 @@ class MethodInfo:
 def _methods_of(cls) -> dict[str, MethodInfo]:
     methods = {}
     for name in dir(cls):
-        owner, value = next(((base, base.__dict__[name]) for base in cls.__mro__ if name in base.__dict__), (object, None))
+        owner, value = next(
+            ((base, base.__dict__[name]) for base in cls.__mro__ if name in base.__dict__),
+            (object, None),
+        )
         if owner is object:
             continue
         bound = 1
@@ -68,12 +91,19 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
             value, bound = value.__func__, 0
         elif isinstance(value, classmethod):
             value = value.__func__
-        elif not hasattr(value, "__code__") and isinstance(made := getattr(cls, name), types.FunctionType):
-            value = made        # of a functools.partialmethod or singledispatchmethod
+        elif not hasattr(value, "__code__") and isinstance(
+            made := getattr(cls, name), types.FunctionType
+        ):
+            value = made  # of a functools.partialmethod or singledispatchmethod
         if not hasattr(value, "__code__"):
             if not callable(value) or isinstance(value, type):
                 continue
-        methods[name] = MethodInfo(name, dict(getattr(value, "__ray_method_options__", {})), Signature.of(value, bound).pack(), is_generator(_plain_function(cls, name)))
+        methods[name] = MethodInfo(
+            name,
+            dict(getattr(value, "__ray_method_options__", {})),
+            Signature.of(value, bound).pack(),
+            is_generator(_plain_function(cls, name)),
+        )
     for name in _BUILTIN_METHODS:
         methods.setdefault(name, MethodInfo(name, {}, Signature().pack(), False))
     return methods
@@ -81,14 +111,24 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
 
 class HandleInfo:
     """What every handle to the actors of one class with one set of options shares; travels as bytes inside pickled handles."""
+
     _known: dict[bytes, "HandleInfo"] = {}
-    language = 0              # common.proto Language
+    language = 0  # common.proto Language
 
     def __init__(self, blob: bytes):
         self.blob = blob
         fields = pickle.loads(blob)
-        (self.module, self.class_name, methods, self.max_task_retries, self.max_pending_calls, self.out_of_order, self.is_async, self.shared_limit,
-         self.recorded) = fields
+        (
+            self.module,
+            self.class_name,
+            methods,
+            self.max_task_retries,
+            self.max_pending_calls,
+            self.out_of_order,
+            self.is_async,
+            self.shared_limit,
+            self.recorded,
+        ) = fields
         self.methods = {info[0]: MethodInfo(*info) for info in methods}
         self._templates: dict = {}
 
@@ -96,12 +136,15 @@ class HandleInfo:
     def of(cls, blob: bytes) -> "HandleInfo":
         info = cls._known.get(blob)
         if info is None:
-            info = cls._known[blob] = cls._foreign(blob) if blob.startswith(FOREIGN_BLOB) else HandleInfo(blob)
+            info = cls._known[blob] = (
+                cls._foreign(blob) if blob.startswith(FOREIGN_BLOB) else HandleInfo(blob)
+            )
         return info
 
     @staticmethod
     def _foreign(blob: bytes) -> "HandleInfo":
         from ray._private.foreign import ForeignHandleInfo
+
         return ForeignHandleInfo(blob)
 
     def template(self, name: str, options: dict):
@@ -114,12 +157,21 @@ class HandleInfo:
                 return known[1]
         method = self.methods[name]
         merged = {**method.options, **options}
-        template = _raylet.make_template({
-            "language": self.language, "module": self.module, "function_name": name, "class_name": self.class_name, "name": merged.get("name") or name,
-            "num_returns": returns_of(merged.get("num_returns"), method.generator), "generator_backpressure": limit_of(merged, self.shared_limit),
-            "concurrency_group": merged.get("concurrency_group") or "", "max_retries": self.retries(merged), **retry_of(merged),
-            "unrecorded": not merged.get("enable_task_events", self.recorded),
-        })
+        template = _raylet.make_template(
+            {
+                "language": self.language,
+                "module": self.module,
+                "function_name": name,
+                "class_name": self.class_name,
+                "name": merged.get("name") or name,
+                "num_returns": returns_of(merged.get("num_returns"), method.generator),
+                "generator_backpressure": limit_of(merged, self.shared_limit),
+                "concurrency_group": merged.get("concurrency_group") or "",
+                "max_retries": self.retries(merged),
+                **retry_of(merged),
+                "unrecorded": not merged.get("enable_task_events", self.recorded),
+            }
+        )
         if simple:
             self._templates[name] = (session, template)
         return template
@@ -144,7 +196,9 @@ class ActorMethod(_raylet.MethodBase):
         self._target(core, info.retries(merged), info.max_pending_calls, info.out_of_order)
 
     def __call__(self, *args, **kwargs):
-        raise TypeError(f"Actor methods cannot be called directly. Instead of running 'object.{self._name}()', try 'object.{self._name}.remote()'.")
+        raise TypeError(
+            f"Actor methods cannot be called directly. Instead of running 'object.{self._name}()', try 'object.{self._name}.remote()'."
+        )
 
     def options(self, **options) -> "ActorMethod":
         """The same method with other options for its calls."""
@@ -155,6 +209,7 @@ class ActorMethod(_raylet.MethodBase):
     def bind(self, *args, **kwargs):
         """The node of this call in a call graph (ray.dag)."""
         from ray.dag.calls import bind_method
+
         return bind_method(self, args, kwargs)
 
     def _remote(self, args=None, kwargs=None, **options):
@@ -166,11 +221,18 @@ class ActorMethod(_raylet.MethodBase):
 
     def _prepare(self):
         from ray._private.worker import ensure_connected
+
         ensure_connected()
         if self._core.session() != _raylet.session():
             from ray.exceptions import ActorHandleNotFoundError
-            raise ActorHandleNotFoundError(f"The handle to actor {self._core.id().hex()} belongs to a session that was shut down: create the actor again.")
-        self._bind(self._info.template(self._name, self._options), *self._info.methods[self._name].signature.limits())
+
+            raise ActorHandleNotFoundError(
+                f"The handle to actor {self._core.id().hex()} belongs to a session that was shut down: create the actor again."
+            )
+        self._bind(
+            self._info.template(self._name, self._options),
+            *self._info.methods[self._name].signature.limits(),
+        )
 
     def __repr__(self):
         return f"ActorMethod({self._info.class_name}.{self._name})"
@@ -200,6 +262,7 @@ class ActorHandle:
     @property
     def _actor_id(self):
         from ray._private.ids import ActorID
+
         return ActorID(self._core.id())
 
     @property
@@ -231,8 +294,10 @@ class ActorHandle:
 
 # These would be found on `object` before __getattr__ is asked.
 for _name in _BUILTIN_METHODS:
+
     def _builtin(self, _name=_name):
         return ActorMethod(self._core, self._info, _name)
+
     setattr(ActorHandle, _name, property(_builtin))
 del _name, _builtin
 
@@ -265,7 +330,9 @@ class ActorClass:
     def __class_getitem__(cls, item):
         return cls
 
-    def __init__(self, cls, options: dict, definition: Definition | None = None, methods: dict | None = None):
+    def __init__(
+        self, cls, options: dict, definition: Definition | None = None, methods: dict | None = None
+    ):
         self._cls = cls
         self._options = options
         self._known = _facts_of(cls, definition, methods) if definition and methods else None
@@ -317,11 +384,15 @@ class ActorClass:
         return self._cls
 
     def __call__(self, *args, **kwargs):
-        raise TypeError(f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'.")
+        raise TypeError(
+            f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'."
+        )
 
     def __mro_entries__(self, bases):
-        raise ActorClassInheritanceException(f"Attempted to define a class that inherits from the actor class {self.__name__}. Inheriting from actor classes is "
-                                             "not currently supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote).")
+        raise ActorClassInheritanceException(
+            f"Attempted to define a class that inherits from the actor class {self.__name__}. Inheriting from actor classes is "
+            "not currently supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote)."
+        )
 
     def options(self, **options) -> "ActorClass":
         """The same class with other options; options not named keep their value."""
@@ -339,6 +410,7 @@ class ActorClass:
     def remote(self, *args, **kwargs) -> ActorHandle:
         """Creates an actor with these constructor arguments; returns its handle at once."""
         from ray._private.worker import ensure_connected, global_worker
+
         ensure_connected()
         init = self._methods.get("__init__")
         if init:
@@ -347,7 +419,9 @@ class ActorClass:
             raise TypeError(f"{self.__name__}() takes no arguments")
         missing = getattr(self._cls, "__abstractmethods__", None)
         if missing:
-            raise TypeError(f"Can't instantiate abstract class {self.__name__} with abstract method{'s' * (len(missing) > 1)} {', '.join(sorted(missing))}")
+            raise TypeError(
+                f"Can't instantiate abstract class {self.__name__} with abstract method{'s' * (len(missing) > 1)} {', '.join(sorted(missing))}"
+            )
         options = self._options
         check_creation(options)
         spec = self._spec(options, global_worker)
@@ -361,6 +435,7 @@ class ActorClass:
     def bind(self, *args, **kwargs):
         """The node of such an actor in a call graph (ray.dag)."""
         from ray.dag.calls import ClassNode
+
         return ClassNode(self, args, kwargs)
 
     def _spec(self, options: dict, worker) -> dict:
@@ -369,23 +444,49 @@ class ActorClass:
         out_of_order = options.get("allow_out_of_order_execution")
         unordered = self._is_async or concurrency > 1
         if out_of_order is False and unordered:
-            raise ValueError("allow_out_of_order_execution=False is not possible for async or threaded actors")
+            raise ValueError(
+                "allow_out_of_order_execution=False is not possible for async or threaded actors"
+            )
         out_of_order = unordered if out_of_order is None else out_of_order
         # Without any resource option an actor needs a CPU to be placed and holds none; with one of the others it holds a CPU.
-        others = options.get("num_gpus") or options.get("resources") or options.get("accelerator_type")
+        others = (
+            options.get("num_gpus") or options.get("resources") or options.get("accelerator_type")
+        )
         held = resources_of(options, 1 if others else 0)
         placement = resources_of(options, 1)
         pending = pending_limit(options)
         recorded = options.get("enable_task_events", True)
-        blob = pickle.dumps((shown_module(self.__module__), self.__name__, [info.pack() for info in self._methods.values()], options.get("max_task_retries") or 0,
-                             pending, out_of_order, self._is_async, shared_limit_of(options), recorded), protocol=5)
+        blob = pickle.dumps(
+            (
+                shown_module(self.__module__),
+                self.__name__,
+                [info.pack() for info in self._methods.values()],
+                options.get("max_task_retries") or 0,
+                pending,
+                out_of_order,
+                self._is_async,
+                shared_limit_of(options),
+                recorded,
+            ),
+            protocol=5,
+        )
         return {
             "name": options.get("name") or "",
             "ray_namespace": options.get("namespace") or worker.namespace,
-            "detached": options.get("lifetime") == "detached" or (options.get("lifetime") is None and worker.default_actor_lifetime == "detached"),
-            "creation": {**self._definition.describe("actor class"), "function_name": "__init__", "class_name": self.__name__, "name": "__init__",
-                         "resources": held, **strategy_of(options), "runtime_env": runtime_env_of(options), "num_returns": 0, "generator_backpressure": shared_limit_of(options),
-                         "unrecorded": not recorded},
+            "detached": options.get("lifetime") == "detached"
+            or (options.get("lifetime") is None and worker.default_actor_lifetime == "detached"),
+            "creation": {
+                **self._definition.describe("actor class"),
+                "function_name": "__init__",
+                "class_name": self.__name__,
+                "name": "__init__",
+                "resources": held,
+                **strategy_of(options),
+                "runtime_env": runtime_env_of(options),
+                "num_returns": 0,
+                "generator_backpressure": shared_limit_of(options),
+                "unrecorded": not recorded,
+            },
             "placement": placement,
             "max_restarts": options.get("max_restarts") or 0,
             "max_task_retries": options.get("max_task_retries") or 0,
@@ -405,15 +506,27 @@ class ActorClass:
         return ActorClass, (self._cls, self._options)
 
 
-def _facts_of(cls, definition: Definition, methods: dict[str, MethodInfo]) -> tuple[Definition, dict, bool]:
-    return definition, methods, any(is_coroutine(_plain_function(cls, name)) for name in methods if name not in _BUILTIN_METHODS)
+def _facts_of(
+    cls, definition: Definition, methods: dict[str, MethodInfo]
+) -> tuple[Definition, dict, bool]:
+    return (
+        definition,
+        methods,
+        any(
+            is_coroutine(_plain_function(cls, name))
+            for name in methods
+            if name not in _BUILTIN_METHODS
+        ),
+    )
 
 
 def _plain_function(cls, name: str):
     value = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
     value = getattr(value, "__func__", value)
-    while not hasattr(value, "__code__") and isinstance(getattr(value, "func", None), (types.FunctionType, functools.partial)):
-        value = value.func      # of a functools.partialmethod or singledispatchmethod
+    while not hasattr(value, "__code__") and isinstance(
+        getattr(value, "func", None), (types.FunctionType, functools.partial)
+    ):
+        value = value.func  # of a functools.partialmethod or singledispatchmethod
     return value
 
 

@@ -3,6 +3,7 @@
 A handle's methods return ObjectRef[Any]: their names are found when the program runs. Methods decorated with @ray.method keep their signatures where the handle is
 annotated as ActorProxy[TheClass].
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable, Generic, NoReturn, Type, TypeVar, Union, overload
@@ -28,19 +29,58 @@ class ActorClassInheritanceException(TypeError): ...
 class ActorMethod(Generic[_F]):
     """`handle.method`: `.remote(...)` calls it."""
     @overload
-    def remote(self: ActorMethod[Callable[_P, _R]], *args: _P.args, **kwargs: _P.kwargs) -> ObjectRef[_R]: ...
+    def remote(
+        self: ActorMethod[Callable[_P, _R]], *args: _P.args, **kwargs: _P.kwargs
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: ActorMethod[Callable[[_A0], _R]], a0: _A0 | ObjectRef[_A0], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: ActorMethod[Callable[[_A0], _R]], a0: _A0 | ObjectRef[_A0], /
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: ActorMethod[Callable[[_A0, _A1], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: ActorMethod[Callable[[_A0, _A1], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        /,
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: ActorMethod[Callable[[_A0, _A1, _A2], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], a2: _A2 | ObjectRef[_A2], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: ActorMethod[Callable[[_A0, _A1, _A2], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        a2: _A2 | ObjectRef[_A2],
+        /,
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: ActorMethod[Callable[[_A0, _A1, _A2, _A3], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], a2: _A2 | ObjectRef[_A2], a3: _A3 | ObjectRef[_A3], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: ActorMethod[Callable[[_A0, _A1, _A2, _A3], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        a2: _A2 | ObjectRef[_A2],
+        a3: _A3 | ObjectRef[_A3],
+        /,
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: ActorMethod[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], a2: _A2 | ObjectRef[_A2], a3: _A3 | ObjectRef[_A3], a4: _A4 | ObjectRef[_A4], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: ActorMethod[Callable[[_A0, _A1, _A2, _A3, _A4], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        a2: _A2 | ObjectRef[_A2],
+        a3: _A3 | ObjectRef[_A3],
+        a4: _A4 | ObjectRef[_A4],
+        /,
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: ActorMethod[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], a2: _A2 | ObjectRef[_A2], a3: _A3 | ObjectRef[_A3], a4: _A4 | ObjectRef[_A4], a5: _A5 | ObjectRef[_A5], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: ActorMethod[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        a2: _A2 | ObjectRef[_A2],
+        a3: _A3 | ObjectRef[_A3],
+        a4: _A4 | ObjectRef[_A4],
+        a5: _A5 | ObjectRef[_A5],
+        /,
+    ) -> ObjectRef[_R]: ...
     def options(self, **options: Any) -> ActorMethod[Callable[..., Any]]: ...
     def bind(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -59,6 +99,7 @@ ActorProxy = Union[ActorHandle[_T], Type[_T]]
 
 class ActorClass(Generic[_T]):
     """A class whose `.remote(...)` creates an actor."""
+
     __name__: str
     def remote(self, *args: Any, **kwargs: Any) -> ActorHandle[_T]: ...
     def options(self, **options: Any) -> ActorClass[_T]: ...
@@ -67,8 +108,11 @@ class ActorClass(Generic[_T]):
 @overload
 def method(function: Callable[Concatenate[Any, _P], _R]) -> ActorMethod[Callable[_P, _R]]: ...
 @overload
-def method(*, num_returns: int | str, **options: Any) -> Callable[[Callable[Concatenate[Any, _P], Any]], ActorMethod[Callable[_P, Any]]]: ...
+def method(
+    *, num_returns: int | str, **options: Any
+) -> Callable[[Callable[Concatenate[Any, _P], Any]], ActorMethod[Callable[_P, Any]]]: ...
 @overload
-def method(**options: Any) -> Callable[[Callable[Concatenate[Any, _P], _R]], ActorMethod[Callable[_P, _R]]]: ...
-
+def method(
+    **options: Any,
+) -> Callable[[Callable[Concatenate[Any, _P], _R]], ActorMethod[Callable[_P, _R]]]: ...
 def exit_actor() -> NoReturn: ...

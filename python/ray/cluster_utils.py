@@ -1,4 +1,5 @@
 """ray.cluster_utils.Cluster: several nodes on this machine, each with daemons of its own. For tests of what happens between nodes."""
+
 from __future__ import annotations
 
 import atexit
@@ -15,12 +16,34 @@ from ray._private.init import temp_root
 from ray._private.options import not_in_release
 
 _DEFAULTS: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 150 * 1024 * 1024}
-_STARTED = ("num_cpus", "num_gpus", "memory", "resources", "labels", "object_store_memory", "node_name", "plasma_directory", "include_dashboard",
-            "dashboard_host", "dashboard_port", "metrics_export_port")
+_STARTED = (
+    "num_cpus",
+    "num_gpus",
+    "memory",
+    "resources",
+    "labels",
+    "object_store_memory",
+    "node_name",
+    "plasma_directory",
+    "include_dashboard",
+    "dashboard_host",
+    "dashboard_port",
+    "metrics_export_port",
+)
 # What nodes are told elsewhere, and does not exist here: a value that asks for nothing is fine.
 _NOTHING = {"dashboard_agent_listen_port": (None, 0), "object_spilling_directory": (None, "")}
-_IGNORED = ("min_worker_port", "max_worker_port", "worker_port_list", "node_manager_port", "object_manager_port")
-_NAMES = {"ray-head": "gcs_server", "ray-node-manager": "raylet", "ray-object-store": "plasma_store"}
+_IGNORED = (
+    "min_worker_port",
+    "max_worker_port",
+    "worker_port_list",
+    "node_manager_port",
+    "object_manager_port",
+)
+_NAMES = {
+    "ray-head": "gcs_server",
+    "ray-node-manager": "raylet",
+    "ray-object-store": "plasma_store",
+}
 _GRACE_S = 5.0
 
 
@@ -37,7 +60,9 @@ class Node:
     def __init__(self, started: dict, head: bool):
         self._started = started
         self._head = head
-        self._daemons = {_NAMES[name]: Daemon(pid, start_time) for name, pid, start_time in started["processes"]}
+        self._daemons = {
+            _NAMES[name]: Daemon(pid, start_time) for name, pid, start_time in started["processes"]
+        }
         self._gcs = self._daemons.get("gcs_server")
 
     node_id = property(lambda self: self._started["node_id"], doc="56 hex digits.")
@@ -45,16 +70,19 @@ class Node:
     node_ip_address = property(lambda self: self._started["node_ip"])
     raylet_socket_name = property(lambda self: self._started["node_manager_socket"])
     plasma_store_socket_name = property(lambda self: self._started["object_store_socket"])
-    address = gcs_address = property(lambda self: self._started["head_address"], doc="IP:PORT of the cluster's head.")
+    address = gcs_address = property(
+        lambda self: self._started["head_address"], doc="IP:PORT of the cluster's head."
+    )
     node_manager_port = property(lambda self: self._started["node_manager_port"])
 
     @property
     def webui_url(self) -> str:
         """IP:PORT of the head's HTTP interface; empty when the cluster has none, or no head at the moment."""
         from ray._private.job_http import dashboard_of
+
         try:
             return dashboard_of(self.gcs_address)
-        except Exception:       # as many kinds as ways to be away
+        except Exception:  # as many kinds as ways to be away
             return ""
 
     @property
@@ -65,10 +93,20 @@ class Node:
     @property
     def address_info(self) -> dict[str, Any]:
         """As ray.init().address_info."""
-        return {"node_ip_address": self.node_ip_address, "raylet_ip_address": self.node_ip_address, "redis_address": None,
-                "object_store_address": self.plasma_store_socket_name, "raylet_socket_name": self.raylet_socket_name, "webui_url": self.webui_url,
-                "session_dir": self.get_session_dir_path(), "metrics_export_port": self._started["metrics_export_port"], "gcs_address": self.gcs_address, "address": self.address,
-                "dashboard_agent_listen_port": 0, "node_id": self.node_id}
+        return {
+            "node_ip_address": self.node_ip_address,
+            "raylet_ip_address": self.node_ip_address,
+            "redis_address": None,
+            "object_store_address": self.plasma_store_socket_name,
+            "raylet_socket_name": self.raylet_socket_name,
+            "webui_url": self.webui_url,
+            "session_dir": self.get_session_dir_path(),
+            "metrics_export_port": self._started["metrics_export_port"],
+            "gcs_address": self.gcs_address,
+            "address": self.address,
+            "dashboard_agent_listen_port": 0,
+            "node_id": self.node_id,
+        }
 
     def is_head(self) -> bool:
         """Whether the head runs with this node."""
@@ -88,7 +126,9 @@ class Node:
 
     def dead_processes(self) -> list[tuple[str, Daemon]]:
         """Those that ended without being told to by a method of this object."""
-        return [(name, daemon) for name, daemon in self._daemons.items() if daemon.poll() is not None]
+        return [
+            (name, daemon) for name, daemon in self._daemons.items() if daemon.poll() is not None
+        ]
 
     def any_processes_alive(self) -> bool:
         """Whether a daemon of the node runs."""
@@ -117,18 +157,32 @@ class Node:
         one, or has one now."""
         if self._gcs is None or "gcs_server" in self._daemons:
             raise RuntimeError("only the node of a head that was killed can start it again")
-        self._gcs = self._daemons["gcs_server"] = start_again(self._gcs, self.gcs_address, self._started["lifeline_fd"],
-                                                              os.path.join(self.get_logs_dir_path(), "ray-head.err"))
+        self._gcs = self._daemons["gcs_server"] = start_again(
+            self._gcs,
+            self.gcs_address,
+            self._started["lifeline_fd"],
+            os.path.join(self.get_logs_dir_path(), "ray-head.err"),
+        )
 
     def _stop(self, graceful: bool) -> None:
         daemons = list(self._daemons.values())
         if graceful:
-            _raylet.stop_processes([("", daemon.pid, daemon.start_time) for daemon in daemons if daemon.poll() is None], _GRACE_S)
+            _raylet.stop_processes(
+                [
+                    ("", daemon.pid, daemon.start_time)
+                    for daemon in daemons
+                    if daemon.poll() is None
+                ],
+                _GRACE_S,
+            )
         for daemon in daemons:
             daemon.kill()
         self._daemons.clear()
         import shutil
-        shutil.rmtree(os.path.join(os.path.dirname(self.get_logs_dir_path()), "sockets"), ignore_errors=True)   # killed daemons leave theirs
+
+        shutil.rmtree(
+            os.path.join(os.path.dirname(self.get_logs_dir_path()), "sockets"), ignore_errors=True
+        )  # killed daemons leave theirs
         fd, self._started["lifeline_fd"] = self._started["lifeline_fd"], -1
         if fd >= 0:
             os.close(fd)
@@ -142,7 +196,13 @@ class Cluster:
     without initialize_head.
     """
 
-    def __init__(self, initialize_head: bool = False, connect: bool = False, head_node_args: dict[str, Any] | None = None, shutdown_at_exit: bool = True):
+    def __init__(
+        self,
+        initialize_head: bool = False,
+        connect: bool = False,
+        head_node_args: dict[str, Any] | None = None,
+        shutdown_at_exit: bool = True,
+    ):
         self.head_node: Node | None = None
         self.worker_nodes: set[Node] = set()
         self.connected = False
@@ -192,10 +252,19 @@ class Cluster:
         _check_rest(args)
         head = self.head_node is None
         from ray._private.init import _setting, reap
+
         reap()
         settings = {**self._settings, **{name: _setting(value) for name, value in settings.items()}}
-        options.update(head=head, port=0, address=self.address or "", temp_dir=temp_dir, python_executable=sys.executable, system_config=settings,
-                       node_ip=ip or os.environ.get("RAY_NODE_IP_ADDRESS") or "127.0.0.1", private_to_parent=self._at_exit)
+        options.update(
+            head=head,
+            port=0,
+            address=self.address or "",
+            temp_dir=temp_dir,
+            python_executable=sys.executable,
+            system_config=settings,
+            node_ip=ip or os.environ.get("RAY_NODE_IP_ADDRESS") or "127.0.0.1",
+            private_to_parent=self._at_exit,
+        )
         with _environment(env):
             node = Node(_raylet.start_node(options), head)
         if head:
@@ -209,11 +278,17 @@ class Cluster:
         """Ends a node's processes: told to (SIGTERM), or killed (SIGKILL). KeyError when it is not of this cluster. The node this process is
         connected to stays: ray.shutdown() is called, and ValueError raised."""
         from ray._private.worker import global_worker
+
         if node is not self.head_node and node not in self.worker_nodes:
             raise KeyError(node)
-        if global_worker.connected and global_worker.context.get("node_manager_socket") == node.raylet_socket_name:
+        if (
+            global_worker.connected
+            and global_worker.context.get("node_manager_socket") == node.raylet_socket_name
+        ):
             ray.shutdown()
-            raise ValueError("Removing a node that is connected to this Ray client is not allowed because it will break the driver.")
+            raise ValueError(
+                "Removing a node that is connected to this Ray client is not allowed because it will break the driver."
+            )
         node._stop(allow_graceful)
         if node is self.head_node:
             self.head_node = None
@@ -228,7 +303,7 @@ class Cluster:
         draft = f"{self._address_file}.{os.getpid()}.{os.urandom(8).hex()}"
         with open(draft, "x") as file:
             file.write(self._published)
-        os.replace(draft, self._address_file)       # never through a link somebody put there
+        os.replace(draft, self._address_file)  # never through a link somebody put there
 
     def _forget(self) -> None:
         try:
@@ -237,7 +312,7 @@ class Cluster:
             if ours:
                 os.unlink(self._address_file)
         except OSError:
-            pass        # another cluster's end removed it
+            pass  # another cluster's end removed it
 
     def wait_for_nodes(self, timeout: float = 30) -> None:
         """Until the head counts as many living nodes as this cluster has. TimeoutError after `timeout` seconds."""
@@ -248,18 +323,33 @@ class Cluster:
             if alive == expected:
                 return
             if time.monotonic() > deadline:
-                raise TimeoutError(f"Timed out while waiting for nodes: {expected} expected, {alive} alive.")
+                raise TimeoutError(
+                    f"Timed out while waiting for nodes: {expected} expected, {alive} alive."
+                )
             time.sleep(0.05)
 
     def _count_alive(self) -> int:
         from ray._private.worker import global_worker
+
         if global_worker.connected and global_worker.context["head_address"] == self.address:
             nodes = ray.nodes()
         else:
             import json
             import subprocess
-            programs = self.head_node._gcs.directory if self.head_node and self.head_node._gcs else ""
-            asked = subprocess.run([os.path.join(programs, "rayctl"), "nodes", "--format", "json", f"--address={self.address}"], capture_output=True)
+
+            programs = (
+                self.head_node._gcs.directory if self.head_node and self.head_node._gcs else ""
+            )
+            asked = subprocess.run(
+                [
+                    os.path.join(programs, "rayctl"),
+                    "nodes",
+                    "--format",
+                    "json",
+                    f"--address={self.address}",
+                ],
+                capture_output=True,
+            )
             nodes = json.loads(asked.stdout) if asked.returncode == 0 else []
         return sum(node["Alive"] for node in nodes)
 
@@ -274,7 +364,10 @@ class Cluster:
     def shutdown(self) -> None:
         """Disconnects this process and ends all nodes. May be called twice."""
         from ray._private.worker import global_worker
-        if self.connected or (global_worker.connected and global_worker.context["head_address"] == self.address):
+
+        if self.connected or (
+            global_worker.connected and global_worker.context["head_address"] == self.address
+        ):
             ray.shutdown()
             self.connected = False
         for node in [*self.worker_nodes, *([self.head_node] if self.head_node else [])]:

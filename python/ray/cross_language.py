@@ -11,6 +11,7 @@ Arguments and results are None, bool, int (64 bits), float, str, bytes, list, tu
 place of an argument is replaced by its value. What a C++ function throws is a RayTaskError whose cause is a CrossLanguageError. C++ code cannot
 be interrupted: ray.cancel() keeps a call from starting, lets a running one end, and ends its process with force=True.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -32,12 +33,16 @@ def cpp_function(function_name: str) -> CppFunction:
 
 def cpp_actor_class(create_function_name: str, class_name: str) -> CppActorClass:
     """An actor class whose objects `create_function_name` makes ("Counter::FactoryCreate"); its methods are those registered as `&class_name::Method`."""
-    return CppActorClass(_text("create_function_name", create_function_name), _text("class_name", class_name))
+    return CppActorClass(
+        _text("create_function_name", create_function_name), _text("class_name", class_name)
+    )
 
 
 def java_function(class_name: str, function_name: str) -> JavaCallable:
     """Calling it is a NotImplementedError: Java is not in this release."""
-    return JavaCallable(f"{_text('class_name', class_name)}.{_text('function_name', function_name)}")
+    return JavaCallable(
+        f"{_text('class_name', class_name)}.{_text('function_name', function_name)}"
+    )
 
 
 def java_actor_class(class_name: str) -> JavaCallable:
@@ -55,14 +60,18 @@ def _text(name: str, value: Any) -> str:
 
 def _require_code_search_path() -> None:
     from ray._private.worker import ensure_connected, global_worker
+
     ensure_connected()
     if not global_worker.code_search_path:
-        raise ValueError("Cross language feature needs --load-code-from-local to be set: name the directories of the libraries with "
-                         "ray.init(job_config=ray.job_config.JobConfig(code_search_path=[...])).")
+        raise ValueError(
+            "Cross language feature needs --load-code-from-local to be set: name the directories of the libraries with "
+            "ray.init(job_config=ray.job_config.JobConfig(code_search_path=[...]))."
+        )
 
 
 class _CppDefinition:
     """What a template says of a C++ function: its text in RAY_REMOTE."""
+
     module = ""
 
     def __init__(self, name: str):
@@ -93,15 +102,22 @@ class CppFunction(_raylet.ForeignFunctionBase, RemoteFunction):
 
 def _check_retries(options: dict) -> None:
     if isinstance(options.get("retry_exceptions"), (list, tuple)) and options["retry_exceptions"]:
-        raise ValueError("retry_exceptions of a C++ function is True or False: classes of exceptions are Python's")
+        raise ValueError(
+            "retry_exceptions of a C++ function is True or False: classes of exceptions are Python's"
+        )
 
 
 class CppActorClass(ActorClass):
     """A C++ class whose `.remote(...)` creates an actor in a C++ worker."""
 
     def __init__(self, create_function_name: str, class_name: str, options: dict | None = None):
-        ActorClass.__init__(self, type(class_name, (), {"__module__": ""}), options or {}, _CppDefinition(create_function_name),
-                            {"__init__": MethodInfo("__init__", {}, Signature().pack(), False)})
+        ActorClass.__init__(
+            self,
+            type(class_name, (), {"__module__": ""}),
+            options or {},
+            _CppDefinition(create_function_name),
+            {"__init__": MethodInfo("__init__", {}, Signature().pack(), False)},
+        )
 
     def _with(self, options: dict) -> CppActorClass:
         return CppActorClass(self._definition.name, self.__name__, options)
@@ -114,7 +130,13 @@ class CppActorClass(ActorClass):
     def _spec(self, options: dict, worker) -> dict:
         spec = ActorClass._spec(self, options, worker)
         spec["creation"].update(function_name=self._definition.name, class_name="")
-        spec["handle_blob"] = handle_blob_of(CPP, self.__name__, spec["max_task_retries"], spec["max_pending_calls"], spec["out_of_order"])
+        spec["handle_blob"] = handle_blob_of(
+            CPP,
+            self.__name__,
+            spec["max_task_retries"],
+            spec["max_pending_calls"],
+            spec["out_of_order"],
+        )
         return spec
 
     def __reduce__(self):
@@ -128,7 +150,9 @@ class JavaCallable:
         self._name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        raise TypeError(f"Java functions and classes cannot be called directly. Instead of '{self._name}()', try '.remote()'.")
+        raise TypeError(
+            f"Java functions and classes cannot be called directly. Instead of '{self._name}()', try '.remote()'."
+        )
 
     def options(self, **options: Any) -> JavaCallable:
         return self

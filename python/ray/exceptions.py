@@ -1,11 +1,12 @@
 """Every exception of the public interface. What raises which is in docs/ and `ray._private.errors`."""
+
 from __future__ import annotations
 
 import builtins
 import sys
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[39m"
-_GROUPS = getattr(builtins, "BaseExceptionGroup", ())     # since Python 3.11
+_GROUPS = getattr(builtins, "BaseExceptionGroup", ())  # since Python 3.11
 
 
 class RayError(Exception):
@@ -14,12 +15,14 @@ class RayError(Exception):
     def to_bytes(self) -> bytes:
         """The exception as bytes, for from_bytes() here or in another process."""
         from ray import cloudpickle
+
         return cloudpickle.dumps(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> "RayError":
         """What to_bytes() made. Unpickles: not for bytes of strangers."""
         import pickle
+
         return pickle.loads(data)
 
 
@@ -45,7 +48,17 @@ class TaskCancelledError(RayError):
 class RayTaskError(RayError):
     """User code raised inside a task. `get` raises a subclass that is also an instance of the user's class."""
 
-    def __init__(self, function_name, traceback_str, cause, proctitle=None, pid=None, ip=None, actor_repr=None, actor_id=None):
+    def __init__(
+        self,
+        function_name,
+        traceback_str,
+        cause,
+        proctitle=None,
+        pid=None,
+        ip=None,
+        actor_repr=None,
+        actor_id=None,
+    ):
         self.proctitle = proctitle or f"ray::{function_name}"
         self.pid = pid
         self.ip = ip
@@ -55,14 +68,25 @@ class RayTaskError(RayError):
         self.traceback_str = traceback_str
         self.cause = cause
         # Not the cause: an exception whose args hold it would be shown twice.
-        super().__init__(function_name, traceback_str, cause, proctitle, pid, ip, actor_repr, actor_id)
+        super().__init__(
+            function_name, traceback_str, cause, proctitle, pid, ip, actor_repr, actor_id
+        )
 
     def __str__(self):
         return self.traceback_str
 
     def __reduce__(self):
-        return _rebuild_task_error, (self.function_name, self.traceback_str, self.cause, self.proctitle, self.pid, self.ip,
-                                     self.actor_repr, self.actor_id, _is_dual(type(self)))
+        return _rebuild_task_error, (
+            self.function_name,
+            self.traceback_str,
+            self.cause,
+            self.proctitle,
+            self.pid,
+            self.ip,
+            self.actor_repr,
+            self.actor_id,
+            _is_dual(type(self)),
+        )
 
     def make_dual_exception_instance(self) -> "RayTaskError":
         """The instance of as_instanceof_cause(); TypeError when the cause's class cannot be combined."""
@@ -78,8 +102,12 @@ class RayTaskError(RayError):
             return self.make_dual_exception_instance()
         except Exception as why:
             import logging
-            logging.getLogger("ray").warning("The exception class %s cannot be combined with RayTaskError (%s): only `except RayTaskError` catches it",
-                                             type(cause).__name__, why)
+
+            logging.getLogger("ray").warning(
+                "The exception class %s cannot be combined with RayTaskError (%s): only `except RayTaskError` catches it",
+                type(cause).__name__,
+                why,
+            )
             return self
 
 
@@ -101,7 +129,11 @@ def _notes(error: RayTaskError, asking) -> list:
     which ends with the notes of the task, and then the notes: it gets those that were added here."""
     notes = error.cause.__notes__
     printing = asking is None or asking.f_globals.get("__name__") == "traceback"
-    return [note for note in notes if str(note) not in error.traceback_str] if printing and isinstance(notes, list) else notes
+    return (
+        [note for note in notes if str(note) not in error.traceback_str]
+        if printing and isinstance(notes, list)
+        else notes
+    )
 
 
 def _dual_class(cause_class):
@@ -120,15 +152,30 @@ def _dual_class(cause_class):
 
     def __init__(self, error):
         cause = error.cause
-        if builtin.__init__ is not BaseException.__init__ and not is_group and not issubclass(builtin, OSError):
+        if (
+            builtin.__init__ is not BaseException.__init__
+            and not is_group
+            and not issubclass(builtin, OSError)
+        ):
             try:
                 builtin.__init__(self, *cause.args)
-            except Exception:       # a subclass with arguments of its own: the fields stay empty
+            except Exception:  # a subclass with arguments of its own: the fields stay empty
                 pass
         # Attributes of ours win over the cause's; everything else is looked up on the cause.
-        for name in ("proctitle", "pid", "ip", "actor_repr", "actor_id", "function_name", "traceback_str", "cause"):
+        for name in (
+            "proctitle",
+            "pid",
+            "ip",
+            "actor_repr",
+            "actor_id",
+            "function_name",
+            "traceback_str",
+            "cause",
+        ):
             object.__setattr__(self, name, getattr(error, name))
-        BaseException.args.__set__(self, (cause,))      # also when the cause's class has an `args` of its own
+        BaseException.args.__set__(
+            self, (cause,)
+        )  # also when the cause's class has an `args` of its own
 
     def __getattr__(self, name):
         if name == "__notes__":
@@ -140,8 +187,15 @@ def _dual_class(cause_class):
     def __str__(self):
         return self.traceback_str
 
-    body = {"__new__": __new__, "__init__": __init__, "__getattr__": __getattr__, "__str__": __str__, "_cause_class": cause_class,
-            "__module__": "ray.exceptions", "__reduce__": RayTaskError.__reduce__}
+    body = {
+        "__new__": __new__,
+        "__init__": __init__,
+        "__getattr__": __getattr__,
+        "__str__": __str__,
+        "_cause_class": cause_class,
+        "__module__": "ray.exceptions",
+        "__reduce__": RayTaskError.__reduce__,
+    }
     name = f"RayTaskError({cause_class.__name__})"
     dual = type(name, (RayTaskError, cause_class), body)
     # The class of the interpreter that lays out the instance, so the only one whose __new__ makes it; OSError and others keep what they know in fields of
@@ -154,8 +208,12 @@ def _dual_class(cause_class):
     return dual
 
 
-def _rebuild_task_error(function_name, traceback_str, cause, proctitle, pid, ip, actor_repr, actor_id, dual):
-    error = RayTaskError(function_name, traceback_str, cause, proctitle, pid, ip, actor_repr, actor_id)
+def _rebuild_task_error(
+    function_name, traceback_str, cause, proctitle, pid, ip, actor_repr, actor_id, dual
+):
+    error = RayTaskError(
+        function_name, traceback_str, cause, proctitle, pid, ip, actor_repr, actor_id
+    )
     return error.as_instanceof_cause() if dual else error
 
 
@@ -163,20 +221,32 @@ class LocalRayletDiedError(RayError):
     """The node-manager of the process that submitted the task died."""
 
     def __str__(self):
-        return super().__str__() or "The task's local raylet died. Check raylet.out for more information."
+        return (
+            super().__str__()
+            or "The task's local raylet died. Check raylet.out for more information."
+        )
 
 
 class WorkerCrashedError(RayError):
     """The worker process of a task died and no retry is left."""
 
     def __str__(self):
-        return super().__str__() or "The worker died unexpectedly while executing this task. Check the worker-*.err files of its node for more information."
+        return (
+            super().__str__()
+            or "The worker died unexpectedly while executing this task. Check the worker-*.err files of its node for more information."
+        )
 
 
 class RayActorError(RayError):
     """A call to an actor could not be answered."""
 
-    def __init__(self, actor_id=None, error_msg="The actor experienced an error before finishing this task.", actor_init_failed=False, preempted=False):
+    def __init__(
+        self,
+        actor_id=None,
+        error_msg="The actor experienced an error before finishing this task.",
+        actor_init_failed=False,
+        preempted=False,
+    ):
         self.actor_id = actor_id
         self.error_msg = error_msg
         self.actor_init_failed = actor_init_failed
@@ -201,7 +271,9 @@ class ActorDiedError(RayActorError):
         if cause is None:
             message = self.BASE_ERROR_MSG
         elif isinstance(cause, RayTaskError):
-            message = "The actor died because of an error raised in its creation task, " + str(cause)
+            message = "The actor died because of an error raised in its creation task, " + str(
+                cause
+            )
             actor_id = actor_id or cause.actor_id
         else:
             message = str(cause)
@@ -216,7 +288,10 @@ class ActorUnavailableError(RayActorError):
 
     def __init__(self, error_message, actor_id):
         shown = actor_id.hex() if isinstance(actor_id, bytes) else actor_id
-        super().__init__(actor_id, f"The actor {shown} is unavailable: {error_message}. The task may or may not have been executed on the actor.")
+        super().__init__(
+            actor_id,
+            f"The actor {shown} is unavailable: {error_message}. The task may or may not have been executed on the actor.",
+        )
         self._given = error_message
 
     def __reduce__(self):
@@ -291,6 +366,7 @@ class ObjectLostError(RayError):
 
 class ObjectFetchTimedOutError(ObjectLostError):
     """The object could not be fetched in time."""
+
     _reason = "Fetching it from another node timed out."
 
 
@@ -304,23 +380,28 @@ class RpcError(RayError):
 
 class ReferenceCountingAssertionError(ObjectLostError, AssertionError):
     """The object has been deleted although a reference to it was left."""
+
     _reason = "The object has already been deleted by the reference counting protocol. This should not happen."
 
 
 class ObjectFreedError(ObjectLostError):
     """The object was freed by hand."""
+
     _reason = "The object was manually freed using the internal `free` call."
 
 
 class OwnerDiedError(ObjectLostError):
     """The process that created the reference died, and with it the object's value or locations."""
+
     _reason = "The object's owner has exited. This is the Python worker that first created the ObjectRef via `.remote()` or `ray.put()`."
 
 
 class ObjectReconstructionFailedError(ObjectLostError):
     """The object was lost and its task cannot be run again."""
 
-    def __init__(self, object_ref_hex, reason=None, reason_message="", owner_address=None, call_site=""):
+    def __init__(
+        self, object_ref_hex, reason=None, reason_message="", owner_address=None, call_site=""
+    ):
         super().__init__(object_ref_hex, owner_address, call_site)
         self.reason = reason
         self.reason_message = reason_message
@@ -358,14 +439,18 @@ class TaskPlacementGroupRemoved(RayError):
     """The placement group of a waiting task was removed."""
 
     def __str__(self):
-        return super().__str__() or "The placement group corresponding to this task has been removed."
+        return (
+            super().__str__() or "The placement group corresponding to this task has been removed."
+        )
 
 
 class ActorPlacementGroupRemoved(RayError):
     """The placement group of a waiting actor was removed."""
 
     def __str__(self):
-        return super().__str__() or "The placement group corresponding to this Actor has been removed."
+        return (
+            super().__str__() or "The placement group corresponding to this Actor has been removed."
+        )
 
 
 class PendingCallsLimitExceeded(RayError):
@@ -450,10 +535,34 @@ class ActorHandleNotFoundError(ValueError, RayError):
 
 
 RAY_EXCEPTION_TYPES = [
-    PlasmaObjectNotAvailable, RayError, RayTaskError, WorkerCrashedError, RayActorError, ObjectStoreFullError, ObjectLostError,
-    ObjectFetchTimedOutError, ReferenceCountingAssertionError, ObjectReconstructionFailedError, OwnerDiedError, ObjectFreedError,
-    GetTimeoutError, AsyncioActorExit, RuntimeEnvSetupError, TaskPlacementGroupRemoved, ActorPlacementGroupRemoved,
-    PendingCallsLimitExceeded, LocalRayletDiedError, TaskUnschedulableError, ActorDiedError, ActorUnschedulableError,
-    ActorUnavailableError, RayChannelError, RayChannelTimeoutError, OufOfBandObjectRefSerializationException, RayCgraphCapacityExceeded,
-    UnserializableException, ActorAlreadyExistsError, ActorHandleNotFoundError,
+    PlasmaObjectNotAvailable,
+    RayError,
+    RayTaskError,
+    WorkerCrashedError,
+    RayActorError,
+    ObjectStoreFullError,
+    ObjectLostError,
+    ObjectFetchTimedOutError,
+    ReferenceCountingAssertionError,
+    ObjectReconstructionFailedError,
+    OwnerDiedError,
+    ObjectFreedError,
+    GetTimeoutError,
+    AsyncioActorExit,
+    RuntimeEnvSetupError,
+    TaskPlacementGroupRemoved,
+    ActorPlacementGroupRemoved,
+    PendingCallsLimitExceeded,
+    LocalRayletDiedError,
+    TaskUnschedulableError,
+    ActorDiedError,
+    ActorUnschedulableError,
+    ActorUnavailableError,
+    RayChannelError,
+    RayChannelTimeoutError,
+    OufOfBandObjectRefSerializationException,
+    RayCgraphCapacityExceeded,
+    UnserializableException,
+    ActorAlreadyExistsError,
+    ActorHandleNotFoundError,
 ]

@@ -1,4 +1,5 @@
 """ray.job_config.JobConfig: settings of a driver's job."""
+
 from __future__ import annotations
 
 from ray._private.options import not_in_release
@@ -7,7 +8,15 @@ from ray._private.options import not_in_release
 class JobConfig:
     """Metadata, namespace, runtime environment and the default lifetime of actors of one job."""
 
-    def __init__(self, jvm_options=None, code_search_path=None, runtime_env=None, metadata=None, ray_namespace=None, default_actor_lifetime="non_detached"):
+    def __init__(
+        self,
+        jvm_options=None,
+        code_search_path=None,
+        runtime_env=None,
+        metadata=None,
+        ray_namespace=None,
+        default_actor_lifetime="non_detached",
+    ):
         if jvm_options:
             raise not_in_release("Java (jvm_options)")
         if isinstance(code_search_path, str):
@@ -38,10 +47,24 @@ class JobConfig:
         """The environment of the job's workers; `validate`: TypeError and ValueError now, not in ray.init()."""
         if validate and runtime_env is not None:
             from ray.runtime_env import RuntimeEnv
+
             runtime_env = RuntimeEnv(**runtime_env)
         self.runtime_env = runtime_env if runtime_env is not None else {}
 
     @classmethod
     def from_json(cls, fields: dict) -> "JobConfig":
         """Of a dict with the names of the constructor's arguments."""
-        return cls(**{key: fields[key] for key in ("jvm_options", "code_search_path", "runtime_env", "metadata", "ray_namespace", "default_actor_lifetime") if key in fields})
+        return cls(
+            **{
+                key: fields[key]
+                for key in (
+                    "jvm_options",
+                    "code_search_path",
+                    "runtime_env",
+                    "metadata",
+                    "ray_namespace",
+                    "default_actor_lifetime",
+                )
+                if key in fields
+            }
+        )

@@ -1,4 +1,5 @@
 """Jobs over HTTP: submit a program to a cluster, follow it, stop it."""
+
 from __future__ import annotations
 
 import json
@@ -8,9 +9,25 @@ from typing import Any
 from urllib.parse import quote
 
 from ray._private.job_http import Server, WebSocketRefused, auth_token, dashboard_of, scheme
-from ray._private.job_types import DriverInfo, JobDetails, JobErrorType, JobInfo, JobStatus, JobType, details_of
+from ray._private.job_types import (
+    DriverInfo,
+    JobDetails,
+    JobErrorType,
+    JobInfo,
+    JobStatus,
+    JobType,
+    details_of,
+)
 
-__all__ = ["DriverInfo", "JobDetails", "JobErrorType", "JobInfo", "JobStatus", "JobSubmissionClient", "JobType"]
+__all__ = [
+    "DriverInfo",
+    "JobDetails",
+    "JobErrorType",
+    "JobInfo",
+    "JobStatus",
+    "JobSubmissionClient",
+    "JobType",
+]
 
 _VERSION = "/api/version"
 
@@ -19,30 +36,42 @@ def _dashboard_of(address: str, create: bool) -> str:
     """http://HOST:PORT (https:// where this process speaks TLS) of the cluster at `address` ("auto": of this process, or of this machine)."""
     from ray import _raylet
     from ray._private.worker import global_worker
+
     if address in ("", "auto"):
         if not global_worker.connected and create:
             import ray
+
             ray.init(ignore_reinit_error=True)
         if global_worker.connected:
             found = str(global_worker.context["dashboard_address"])
             if not found:
-                raise ConnectionError("the cluster of this process has no HTTP interface: it was started with include_dashboard=False")
+                raise ConnectionError(
+                    "the cluster of this process has no HTTP interface: it was started with include_dashboard=False"
+                )
             return scheme() + found
     try:
         found = dashboard_of(_raylet.resolve_address(address or "auto"))
     except ValueError as error:
-        raise ConnectionError(f"the cluster at {address or 'auto'} has no HTTP interface (rayctl start --include-dashboard=false?): {error}") from error
+        raise ConnectionError(
+            f"the cluster at {address or 'auto'} has no HTTP interface (rayctl start --include-dashboard=false?): {error}"
+        ) from error
     except Exception as error:
-        raise ConnectionError(f"Failed to connect to Ray at address: {address or 'auto'}: {error}") from error
+        raise ConnectionError(
+            f"Failed to connect to Ray at address: {address or 'auto'}: {error}"
+        ) from error
     return scheme() + found
 
 
 def _address_of(address: str | None, create: bool) -> str:
-    address = os.environ.get("RAY_API_SERVER_ADDRESS") or os.environ.get("RAY_ADDRESS") or address or ""
+    address = (
+        os.environ.get("RAY_API_SERVER_ADDRESS") or os.environ.get("RAY_ADDRESS") or address or ""
+    )
     if address.startswith(("http://", "https://")):
         return address.rstrip("/")
     if "://" in address:
-        raise ValueError(f"{address!r}: jobs are submitted to http://HOST:PORT, https://HOST:PORT, HOST:PORT of a head, or 'auto'")
+        raise ValueError(
+            f"{address!r}: jobs are submitted to http://HOST:PORT, https://HOST:PORT, HOST:PORT of a head, or 'auto'"
+        )
     return _dashboard_of(address, create)
 
 
@@ -58,8 +87,15 @@ class JobSubmissionClient:
     every request; `verify` is for https: True, False, or the path of certificates. ConnectionError when nobody answers.
     """
 
-    def __init__(self, address: str | None = None, create_cluster_if_needed: bool = False, cookies: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None,
-                 headers: dict[str, Any] | None = None, verify: str | bool | None = True):
+    def __init__(
+        self,
+        address: str | None = None,
+        create_cluster_if_needed: bool = False,
+        cookies: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+        headers: dict[str, Any] | None = None,
+        verify: str | bool | None = True,
+    ):
         if address is not None and not isinstance(address, str):
             raise TypeError(f"address must be a string, got {type(address).__name__}")
         for name, value in (("cookies", cookies), ("metadata", metadata), ("headers", headers)):
@@ -68,11 +104,15 @@ class JobSubmissionClient:
             raise TypeError(f"verify must be a bool or a path, got {type(verify).__name__}")
         self._default_metadata = dict(metadata or {})
         self._address = _address_of(address, create_cluster_if_needed)
-        self._server = Server(self._address, self._all_headers(headers, cookies), True if verify is None else verify)
+        self._server = Server(
+            self._address, self._all_headers(headers, cookies), True if verify is None else verify
+        )
         self.get_version()
 
     @staticmethod
-    def _all_headers(headers: dict[str, Any] | None, cookies: dict[str, Any] | None) -> dict[str, str]:
+    def _all_headers(
+        headers: dict[str, Any] | None, cookies: dict[str, Any] | None
+    ) -> dict[str, str]:
         given = headers
         if not given and os.environ.get("RAY_JOB_HEADERS"):
             given = json.loads(os.environ["RAY_JOB_HEADERS"])
@@ -90,9 +130,13 @@ class JobSubmissionClient:
 
     def _ask(self, method: str, path: str, body: Any = None) -> bytes:
         try:
-            status, answer = self._server.ask(method, path, None if body is None else json.dumps(body).encode())
+            status, answer = self._server.ask(
+                method, path, None if body is None else json.dumps(body).encode()
+            )
         except ConnectionError as error:
-            raise ConnectionError(f"Failed to connect to Ray at address: {self._address}. ({error})") from error
+            raise ConnectionError(
+                f"Failed to connect to Ray at address: {self._address}. ({error})"
+            ) from error
         self._check(status, answer)
         return answer
 
@@ -103,8 +147,11 @@ class JobSubmissionClient:
         text = answer.decode("utf-8", "replace")
         if status in (401, 403):
             from ray.exceptions import AuthenticationError
-            raise AuthenticationError(f"{text} (status code {status}). The token is RAY_AUTH_TOKEN, the file RAY_AUTH_TOKEN_PATH names, or ~/.ray/auth_token; "
-                                      "`rayctl get-auth-token` on the head's machine prints it.")
+
+            raise AuthenticationError(
+                f"{text} (status code {status}). The token is RAY_AUTH_TOKEN, the file RAY_AUTH_TOKEN_PATH names, or ~/.ray/auth_token; "
+                "`rayctl get-auth-token` on the head's machine prints it."
+            )
         raise RuntimeError(f"Request failed with status code {status}: {text}.")
 
     def _json(self, method: str, path: str, body: Any = None) -> Any:
@@ -119,8 +166,11 @@ class JobSubmissionClient:
     def _packed(self, runtime_env: dict[str, Any]) -> dict[str, Any]:
         """The environment with URIs for local folders, which are uploaded."""
         if callable(runtime_env.get("worker_process_setup_hook")):
-            raise ValueError("worker_process_setup_hook: jobs take the name of a function (module.function), not the function itself")
+            raise ValueError(
+                "worker_process_setup_hook: jobs take the name of a function (module.function), not the function itself"
+            )
         from ray._private.runtime_env.submit import JobEnv
+
         env = JobEnv(runtime_env)
         try:
             for upload in env.uploads:
@@ -139,10 +189,20 @@ class JobSubmissionClient:
 
     # ---- the interface
 
-    def submit_job(self, *, entrypoint: str, job_id: str | None = None, runtime_env: dict[str, Any] | None = None, metadata: dict[str, str] | None = None,
-                   submission_id: str | None = None, entrypoint_num_cpus: int | float | None = None, entrypoint_num_gpus: int | float | None = None,
-                   entrypoint_memory: int | None = None, entrypoint_resources: dict[str, float] | None = None,
-                   entrypoint_label_selector: dict[str, str] | None = None) -> str:
+    def submit_job(
+        self,
+        *,
+        entrypoint: str,
+        job_id: str | None = None,
+        runtime_env: dict[str, Any] | None = None,
+        metadata: dict[str, str] | None = None,
+        submission_id: str | None = None,
+        entrypoint_num_cpus: int | float | None = None,
+        entrypoint_num_gpus: int | float | None = None,
+        entrypoint_memory: int | None = None,
+        entrypoint_resources: dict[str, float] | None = None,
+        entrypoint_label_selector: dict[str, str] | None = None,
+    ) -> str:
         """Runs `entrypoint` (a line for the shell) on the cluster and returns the job's submission id; job_id is its old name.
 
         The entrypoint_... are resources held for the entrypoint while it runs, and labels of its node; without any of them it runs on the head's node.
@@ -150,11 +210,21 @@ class JobSubmissionClient:
         _check_texts("runtime_env", runtime_env)
         _check_texts("metadata", metadata)
         request: dict[str, Any] = {
-            "entrypoint": entrypoint, "submission_id": submission_id or job_id, "runtime_env": self._packed(runtime_env or {}), "metadata": {**(metadata or {}), **self._default_metadata},
-            "entrypoint_num_cpus": entrypoint_num_cpus, "entrypoint_num_gpus": entrypoint_num_gpus, "entrypoint_memory": entrypoint_memory,
-            "entrypoint_resources": entrypoint_resources, "entrypoint_label_selector": entrypoint_label_selector,
+            "entrypoint": entrypoint,
+            "submission_id": submission_id or job_id,
+            "runtime_env": self._packed(runtime_env or {}),
+            "metadata": {**(metadata or {}), **self._default_metadata},
+            "entrypoint_num_cpus": entrypoint_num_cpus,
+            "entrypoint_num_gpus": entrypoint_num_gpus,
+            "entrypoint_memory": entrypoint_memory,
+            "entrypoint_resources": entrypoint_resources,
+            "entrypoint_label_selector": entrypoint_label_selector,
         }
-        answer = self._json("POST", "/api/jobs/", {name: value for name, value in request.items() if value is not None})
+        answer = self._json(
+            "POST",
+            "/api/jobs/",
+            {name: value for name, value in request.items() if value is not None},
+        )
         return str(answer["submission_id"])
 
     def stop_job(self, job_id: str) -> bool:
@@ -188,7 +258,9 @@ class JobSubmissionClient:
         except WebSocketRefused as refusal:
             self._check(refusal.status, refusal.body)
         except ConnectionError as error:
-            raise RuntimeError(f"Lost the connection while following job {job_id}: {error}. The job goes on; ask for its logs again.") from error
+            raise RuntimeError(
+                f"Lost the connection while following job {job_id}: {error}. The job goes on; ask for its logs again."
+            ) from error
 
     def get_version(self) -> str:
         """Of the REST interface: "4"."""

@@ -1,10 +1,19 @@
 """@ray.remote on functions."""
+
 from __future__ import annotations
 
 from ray import _raylet
 from ray._private.export import Definition
 from ray._private.generators import check_generator, limit_of, returns_of
-from ray._private.options import check_use, number_from_environment, resources_of, retry_of, runtime_env_of, strategy_of, validate_task
+from ray._private.options import (
+    check_use,
+    number_from_environment,
+    resources_of,
+    retry_of,
+    runtime_env_of,
+    strategy_of,
+    validate_task,
+)
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 
@@ -18,7 +27,13 @@ class RemoteFunction(_raylet.FunctionBase):
     def __class_getitem__(cls, item):
         return cls
 
-    def __init__(self, function, options: dict, definition: Definition | None = None, signature: Signature | None = None):
+    def __init__(
+        self,
+        function,
+        options: dict,
+        definition: Definition | None = None,
+        signature: Signature | None = None,
+    ):
         self._function = function
         self._options = options
         self._definition = definition or Definition(function)
@@ -30,7 +45,20 @@ class RemoteFunction(_raylet.FunctionBase):
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
 
-    _OWN = frozenset(("_function", "_options", "_definition", "_signature", "_function_name", "__name__", "__qualname__", "__module__", "__doc__", "__wrapped__"))
+    _OWN = frozenset(
+        (
+            "_function",
+            "_options",
+            "_definition",
+            "_signature",
+            "_function_name",
+            "__name__",
+            "__qualname__",
+            "__module__",
+            "__doc__",
+            "__wrapped__",
+        )
+    )
 
     @property
     def _default_options(self) -> dict:
@@ -38,7 +66,9 @@ class RemoteFunction(_raylet.FunctionBase):
         return dict(self._options)
 
     def __call__(self, *args, **kwargs):
-        raise TypeError(f"Remote functions cannot be called directly. Instead of running '{self._function_name}()', try '{self._function_name}.remote()'.")
+        raise TypeError(
+            f"Remote functions cannot be called directly. Instead of running '{self._function_name}()', try '{self._function_name}.remote()'."
+        )
 
     def options(self, **options) -> "RemoteFunction":
         """The same function with other options; options not named keep their value."""
@@ -57,6 +87,7 @@ class RemoteFunction(_raylet.FunctionBase):
     def bind(self, *args, **kwargs):
         """The node of this call in a call graph (ray.dag)."""
         from ray.dag.calls import FunctionNode
+
         return FunctionNode(self, args, kwargs)
 
     def _remote(self, args=None, kwargs=None, **options):
@@ -68,6 +99,7 @@ class RemoteFunction(_raylet.FunctionBase):
 
     def _prepare(self):
         from ray._private.worker import ensure_connected
+
         ensure_connected()
         options = self._options
         check_use(options)
@@ -76,30 +108,38 @@ class RemoteFunction(_raylet.FunctionBase):
             retries = number_from_environment("RAY_TASK_MAX_RETRIES", int, 3)
         calls = options.get("max_calls")
         if calls is None:
-            calls = 1 if options.get("num_gpus") else 0     # what a library holds of a GPU is given back by the end of its process only
-        template = _raylet.make_template({
-            **self._definition.describe("remote function"),
-            "name": options.get("name") or self._function_name,
-            "resources": resources_of(options, 1),
-            "num_returns": returns_of(options.get("num_returns"), is_generator(self._function)),
-            "generator_backpressure": limit_of(options),
-            "max_retries": retries,
-            "max_calls": calls,
-            "unrecorded": not options.get("enable_task_events", True),
-            **strategy_of(options),
-            "runtime_env": runtime_env_of(options),
-            **retry_of(options),
-        })
+            calls = (
+                1 if options.get("num_gpus") else 0
+            )  # what a library holds of a GPU is given back by the end of its process only
+        template = _raylet.make_template(
+            {
+                **self._definition.describe("remote function"),
+                "name": options.get("name") or self._function_name,
+                "resources": resources_of(options, 1),
+                "num_returns": returns_of(options.get("num_returns"), is_generator(self._function)),
+                "generator_backpressure": limit_of(options),
+                "max_retries": retries,
+                "max_calls": calls,
+                "unrecorded": not options.get("enable_task_events", True),
+                **strategy_of(options),
+                "runtime_env": runtime_env_of(options),
+                **retry_of(options),
+            }
+        )
         self._bind(template, *self._signature.limits())
 
     def __reduce__(self):
-        added = {name: value for name, value in self.__dict__.items() if name not in RemoteFunction._OWN}
+        added = {
+            name: value for name, value in self.__dict__.items() if name not in RemoteFunction._OWN
+        }
         return RemoteFunction, (self._function, self._options), added or None
 
 
 def make_remote_function(function, options: dict) -> RemoteFunction:
     if is_coroutine(function):
-        raise ValueError("'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`, or use async actors.")
+        raise ValueError(
+            "'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`, or use async actors."
+        )
     validate_task(options)
     check_generator(options.get("num_returns"), is_generator(function))
     return RemoteFunction(function, options)

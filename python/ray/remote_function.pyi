@@ -1,4 +1,5 @@
 """Signatures of remote functions. `.remote()` takes what the function takes, or references to it (by position, up to 6 arguments)."""
+
 from __future__ import annotations
 
 from typing import Any, Callable, Generic, TypeVar, overload
@@ -19,24 +20,64 @@ _A5 = TypeVar("_A5")
 
 class RemoteFunction(Generic[_F]):
     """A function whose `.remote(...)` runs it as a task."""
+
     __name__: str
     __qualname__: str
     @property
     def _function(self) -> _F: ...
     @overload
-    def remote(self: RemoteFunction[Callable[_P, _R]], *args: _P.args, **kwargs: _P.kwargs) -> ObjectRef[_R]: ...
+    def remote(
+        self: RemoteFunction[Callable[_P, _R]], *args: _P.args, **kwargs: _P.kwargs
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: RemoteFunction[Callable[[_A0], _R]], a0: _A0 | ObjectRef[_A0], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: RemoteFunction[Callable[[_A0], _R]], a0: _A0 | ObjectRef[_A0], /
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: RemoteFunction[Callable[[_A0, _A1], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: RemoteFunction[Callable[[_A0, _A1], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        /,
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: RemoteFunction[Callable[[_A0, _A1, _A2], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], a2: _A2 | ObjectRef[_A2], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: RemoteFunction[Callable[[_A0, _A1, _A2], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        a2: _A2 | ObjectRef[_A2],
+        /,
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: RemoteFunction[Callable[[_A0, _A1, _A2, _A3], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], a2: _A2 | ObjectRef[_A2], a3: _A3 | ObjectRef[_A3], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: RemoteFunction[Callable[[_A0, _A1, _A2, _A3], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        a2: _A2 | ObjectRef[_A2],
+        a3: _A3 | ObjectRef[_A3],
+        /,
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: RemoteFunction[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], a2: _A2 | ObjectRef[_A2], a3: _A3 | ObjectRef[_A3], a4: _A4 | ObjectRef[_A4], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: RemoteFunction[Callable[[_A0, _A1, _A2, _A3, _A4], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        a2: _A2 | ObjectRef[_A2],
+        a3: _A3 | ObjectRef[_A3],
+        a4: _A4 | ObjectRef[_A4],
+        /,
+    ) -> ObjectRef[_R]: ...
     @overload
-    def remote(self: RemoteFunction[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], a0: _A0 | ObjectRef[_A0], a1: _A1 | ObjectRef[_A1], a2: _A2 | ObjectRef[_A2], a3: _A3 | ObjectRef[_A3], a4: _A4 | ObjectRef[_A4], a5: _A5 | ObjectRef[_A5], /) -> ObjectRef[_R]: ...
+    def remote(
+        self: RemoteFunction[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]],
+        a0: _A0 | ObjectRef[_A0],
+        a1: _A1 | ObjectRef[_A1],
+        a2: _A2 | ObjectRef[_A2],
+        a3: _A3 | ObjectRef[_A3],
+        a4: _A4 | ObjectRef[_A4],
+        a5: _A5 | ObjectRef[_A5],
+        /,
+    ) -> ObjectRef[_R]: ...
     @overload
     def options(self, *, num_returns: int | str, **options: Any) -> RemoteFunctionOfMany: ...
     @overload

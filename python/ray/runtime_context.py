@@ -1,4 +1,5 @@
 """ray.get_runtime_context(): where this code runs."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -14,21 +15,33 @@ _ACCELERATORS = ("GPU", "TPU", "HPU", "NPU", "neuron_cores", "RBLN", "FURIOSA", 
 
 def _warn_driver(what: str):
     import logging
-    logging.getLogger("ray").warning("This method is only available when the process is a worker: there is no %s on a driver.", what)
+
+    logging.getLogger("ray").warning(
+        "This method is only available when the process is a worker: there is no %s on a driver.",
+        what,
+    )
 
 
 def function_name(task: dict) -> str:
     """Of a running task: module, class if there is one, bare name."""
     name = task["function_name"].rpartition(".")[2]
-    if not name:        # a thread of no task
+    if not name:  # a thread of no task
         return ""
-    return f"{task['module']}.{task['class_name']}.{name}" if task["class_name"] else f"{task['module']}.{name}"
+    return (
+        f"{task['module']}.{task['class_name']}.{name}"
+        if task["class_name"]
+        else f"{task['module']}.{name}"
+    )
 
 
 def task_name(task: dict) -> str:
     """Of a running task: its `name` option, else the function's name or Class.method; of a named actor's constructor NAME:Class.__init__."""
     constructs = task["class_name"] and task["function_name"] == "__init__"
-    return f"{task['actor_name']}:{task['task_name']}" if constructs and task.get("actor_name") else task["task_name"]
+    return (
+        f"{task['actor_name']}:{task['task_name']}"
+        if constructs and task.get("actor_name")
+        else task["task_name"]
+    )
 
 
 class RuntimeContext:
@@ -45,7 +58,9 @@ class RuntimeContext:
         """The job of the running task or of this driver, hex. RuntimeError when not initialised, as of the next two."""
         global_worker.check_connected()
         task = current_task_info()
-        return (task["job_id"] if task and task["job_id"] else global_worker.context["job_id"]).hex()
+        return (
+            task["job_id"] if task and task["job_id"] else global_worker.context["job_id"]
+        ).hex()
 
     def get_node_id(self) -> str:
         """The node this process is on, hex."""
@@ -92,7 +107,9 @@ class RuntimeContext:
 
     def get_assigned_resources(self) -> dict:
         """Amounts by resource name that the running task or actor holds. AssertionError on a driver."""
-        assert global_worker.mode == WORKER_MODE, "get_assigned_resources() is only available in a worker"
+        assert global_worker.mode == WORKER_MODE, (
+            "get_assigned_resources() is only available in a worker"
+        )
         task = current_task_info()
         if not task:
             return {}
@@ -109,12 +126,14 @@ class RuntimeContext:
         """The runtime environment of this driver's job, or of the running task or actor, as JSON."""
         global_worker.check_connected()
         import json
+
         return json.dumps(json.loads(global_worker.runtime_env or "{}"), sort_keys=True)
 
     @property
     def runtime_env(self) -> RuntimeEnv:
         """The same as a ray.runtime_env.RuntimeEnv."""
         from ray.runtime_env import RuntimeEnv
+
         return RuntimeEnv.deserialize(self.get_runtime_env_string())
 
     def get_node_labels(self) -> dict[str, str]:
@@ -130,16 +149,20 @@ class RuntimeContext:
     def get_temp_dir(self) -> str:
         """The directory that holds the session directories."""
         import os
+
         global_worker.check_connected()
         return os.path.dirname(global_worker.context["session_dir"])
 
     def is_canceled(self) -> bool:
         """Whether ray.cancel was called on the running task; RuntimeError on a driver. Methods of actors that are no coroutines are not interrupted: they may look here."""
         if global_worker.mode != WORKER_MODE:
-            raise RuntimeError("This method is only available in a worker: there is no task on a driver that could be cancelled.")
+            raise RuntimeError(
+                "This method is only available in a worker: there is no task on a driver that could be cancelled."
+            )
         if _raylet.task_cancelled():
             return True
         import sys
+
         module = sys.modules.get("ray._private.async_actor")
         call = module.current_call.get() if module else None
         return call is not None and call.cancelled()
@@ -148,6 +171,7 @@ class RuntimeContext:
     def namespace(self) -> str:
         """The namespace of the running task's job, or of this driver."""
         from ray._private.worker import current_namespace
+
         return current_namespace()
 
     @property
@@ -163,7 +187,10 @@ class RuntimeContext:
         if not task or "actor_id" not in task:
             raise RuntimeError("This method is only available in an actor.")
         from ray.actor import ActorHandle, HandleInfo
-        return ActorHandle(_raylet.ActorCore(task["actor_id"], None), HandleInfo.of(task["handle_blob"]))
+
+        return ActorHandle(
+            _raylet.ActorCore(task["actor_id"], None), HandleInfo.of(task["handle_blob"])
+        )
 
     @property
     def was_current_actor_reconstructed(self) -> bool:
@@ -193,18 +220,21 @@ class RuntimeContext:
     def job_id(self):
         """Deprecated: get_job_id() as a JobID."""
         from ray._private.ids import JobID
+
         return JobID.from_hex(self.get_job_id())
 
     @property
     def node_id(self):
         """Deprecated: get_node_id() as a NodeID."""
         from ray._private.ids import NodeID
+
         return NodeID.from_hex(self.get_node_id())
 
     @property
     def task_id(self):
         """Deprecated: get_task_id() as a TaskID, or None."""
         from ray._private.ids import TaskID
+
         task = self.get_task_id()
         return TaskID.from_hex(task) if task else None
 
@@ -212,8 +242,11 @@ class RuntimeContext:
     def actor_id(self):
         """Deprecated: get_actor_id. AssertionError on a driver, as in Ray."""
         from ray._private.ids import ActorID
+
         if global_worker.mode != WORKER_MODE:
-            raise AssertionError(f"This method is only available when the process is a worker. Current mode: {global_worker.mode}")
+            raise AssertionError(
+                f"This method is only available when the process is a worker. Current mode: {global_worker.mode}"
+            )
         actor = self.get_actor_id()
         return ActorID.from_hex(actor) if actor else None
 
@@ -221,6 +254,7 @@ class RuntimeContext:
     def current_placement_group_id(self):
         """Deprecated: get_placement_group_id. The nil id outside of a group."""
         from ray._private.ids import PlacementGroupID
+
         group = self.get_placement_group_id()
         return PlacementGroupID.from_hex(group) if group else PlacementGroupID.nil()
 
@@ -235,5 +269,6 @@ _context = RuntimeContext()
 def get_runtime_context() -> RuntimeContext:
     """The RuntimeContext of this process."""
     from ray._private.worker import ensure_connected
+
     ensure_connected()
     return _context

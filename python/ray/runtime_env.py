@@ -1,4 +1,5 @@
 """ray.runtime_env.RuntimeEnv: what the worker processes of a job, task or actor are made with."""
+
 from __future__ import annotations
 
 import json
@@ -7,8 +8,26 @@ import os
 import types
 from typing import Any
 
-_FIELDS = ("py_modules", "py_executable", "java_jars", "working_dir", "conda", "pip", "uv", "container", "excludes", "env_vars", "config",
-           "worker_process_setup_hook", "image_uri", "_nsight", "_rocprof_sys", "_ray_release", "_ray_commit", "_inject_current_ray")
+_FIELDS = (
+    "py_modules",
+    "py_executable",
+    "java_jars",
+    "working_dir",
+    "conda",
+    "pip",
+    "uv",
+    "container",
+    "excludes",
+    "env_vars",
+    "config",
+    "worker_process_setup_hook",
+    "image_uri",
+    "_nsight",
+    "_rocprof_sys",
+    "_ray_release",
+    "_ray_commit",
+    "_inject_current_ray",
+)
 
 
 class RuntimeEnvConfig(dict):
@@ -16,27 +35,49 @@ class RuntimeEnvConfig(dict):
 
     known_fields = {"setup_timeout_seconds", "eager_install", "log_files"}
 
-    def __init__(self, setup_timeout_seconds: int = 600, eager_install: bool = True, log_files: list[str] | None = None):
+    def __init__(
+        self,
+        setup_timeout_seconds: int = 600,
+        eager_install: bool = True,
+        log_files: list[str] | None = None,
+    ):
         if isinstance(setup_timeout_seconds, bool) or not isinstance(setup_timeout_seconds, int):
-            raise TypeError(f"setup_timeout_seconds must be of type int, got: {type(setup_timeout_seconds)}")
+            raise TypeError(
+                f"setup_timeout_seconds must be of type int, got: {type(setup_timeout_seconds)}"
+            )
         if setup_timeout_seconds <= 0 and setup_timeout_seconds != -1:
-            raise ValueError(f"setup_timeout_seconds must be greater than zero or equals to -1, got: {setup_timeout_seconds}")
+            raise ValueError(
+                f"setup_timeout_seconds must be greater than zero or equals to -1, got: {setup_timeout_seconds}"
+            )
         if not isinstance(eager_install, bool):
             raise TypeError(f"eager_install must be a boolean. got {type(eager_install)}")
-        if log_files is not None and not (isinstance(log_files, list) and all(isinstance(name, str) for name in log_files)):
+        if log_files is not None and not (
+            isinstance(log_files, list) and all(isinstance(name, str) for name in log_files)
+        ):
             raise TypeError("log_files must be a list of strings or None")
-        super().__init__(setup_timeout_seconds=setup_timeout_seconds, eager_install=eager_install, log_files=log_files or [])
+        super().__init__(
+            setup_timeout_seconds=setup_timeout_seconds,
+            eager_install=eager_install,
+            log_files=log_files or [],
+        )
 
     @classmethod
-    def parse_and_validate_runtime_env_config(cls, config: "dict | RuntimeEnvConfig") -> "RuntimeEnvConfig":
+    def parse_and_validate_runtime_env_config(
+        cls, config: "dict | RuntimeEnvConfig"
+    ) -> "RuntimeEnvConfig":
         """TypeError for what is no dict; unknown keys are ignored with a warning."""
         if isinstance(config, cls):
             return config
         if not isinstance(config, dict):
-            raise TypeError(f"runtime_env['config'] must be of type dict or RuntimeEnvConfig, got: {type(config)}")
+            raise TypeError(
+                f"runtime_env['config'] must be of type dict or RuntimeEnvConfig, got: {type(config)}"
+            )
         unknown = [key for key in config if key not in cls.known_fields]
         if unknown:
-            logging.getLogger("ray").warning("The following unknown entries in the runtime_env_config dictionary will be ignored: %s.", unknown)
+            logging.getLogger("ray").warning(
+                "The following unknown entries in the runtime_env_config dictionary will be ignored: %s.",
+                unknown,
+            )
         return cls(**{key: value for key, value in config.items() if key in cls.known_fields})
 
     def to_dict(self) -> dict:
@@ -44,6 +85,7 @@ class RuntimeEnvConfig(dict):
 
 
 # ---- checks, one per field: they return the value as it is kept
+
 
 def _strings(field: str, value) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -53,12 +95,18 @@ def _strings(field: str, value) -> list[str]:
 
 def _env_vars(field: str, value) -> dict:
     if not isinstance(value, dict):
-        raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], got {type(value).__name__}")
+        raise TypeError(
+            f"runtime_env['env_vars'] must be of type Dict[str, str], got {type(value).__name__}"
+        )
     for name, text in value.items():
         if not isinstance(name, str) or not isinstance(text, str):
-            raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], got {name!r}: {text!r}")
+            raise TypeError(
+                f"runtime_env['env_vars'] must be of type Dict[str, str], got {name!r}: {text!r}"
+            )
         if not name or "=" in name or "\0" in name + text:
-            raise ValueError(f"runtime_env['env_vars']: {name!r} is no name of an environment variable, or its value has a null character")
+            raise ValueError(
+                f"runtime_env['env_vars']: {name!r} is no name of an environment variable, or its value has a null character"
+            )
     return dict(value)
 
 
@@ -66,8 +114,11 @@ def _path_or_uri(field: str, value) -> str:
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if not isinstance(value, str):
-        raise TypeError(f"runtime_env['{field}'] must be a string (either a local path or remote URI), got {type(value).__name__}")
+        raise TypeError(
+            f"runtime_env['{field}'] must be a string (either a local path or remote URI), got {type(value).__name__}"
+        )
     from ray._private.runtime_env.packaging import ARCHIVES, check_uri, scheme_of
+
     if scheme_of(value):
         check_uri(field, value, ARCHIVES if field == "working_dir" else (*ARCHIVES, ".whl"))
     elif not os.path.exists(os.path.expanduser(value)):
@@ -77,26 +128,45 @@ def _path_or_uri(field: str, value) -> str:
 
 def _py_modules(field: str, value) -> list:
     if not isinstance(value, list):
-        raise TypeError(f"runtime_env['py_modules'] must be of type List of str, path or module, got {type(value).__name__}")
-    return [item if isinstance(item, types.ModuleType) else _path_or_uri(field, item) for item in value]
+        raise TypeError(
+            f"runtime_env['py_modules'] must be of type List of str, path or module, got {type(value).__name__}"
+        )
+    return [
+        item if isinstance(item, types.ModuleType) else _path_or_uri(field, item) for item in value
+    ]
 
 
 def _requirements(field: str, value) -> dict:
     check = "pip_check" if field == "pip" else "uv_check"
-    known = {"packages", check, f"{field}_version", "pip_install_options" if field == "pip" else "uv_pip_install_options"}
+    known = {
+        "packages",
+        check,
+        f"{field}_version",
+        "pip_install_options" if field == "pip" else "uv_pip_install_options",
+    }
     if isinstance(value, str):
         try:
             with open(os.path.expanduser(value), encoding="utf-8") as file:
-                value = [line.strip() for line in file if line.strip() and not line.lstrip().startswith("#")]
+                value = [
+                    line.strip()
+                    for line in file
+                    if line.strip() and not line.lstrip().startswith("#")
+                ]
         except OSError as error:
-            raise ValueError(f"runtime_env['{field}']: the requirements file {value!r} cannot be read: {error.strerror}") from None
+            raise ValueError(
+                f"runtime_env['{field}']: the requirements file {value!r} cannot be read: {error.strerror}"
+            ) from None
     if isinstance(value, list):
         value = {"packages": value}
     if not isinstance(value, dict):
-        raise TypeError(f"runtime_env['{field}'] must be of type str, List[str] or dict, got {type(value).__name__}")
+        raise TypeError(
+            f"runtime_env['{field}'] must be of type str, List[str] or dict, got {type(value).__name__}"
+        )
     unknown = set(value) - known
     if unknown:
-        raise ValueError(f"runtime_env['{field}'] can only have the fields {', '.join(sorted(known))}, got {', '.join(sorted(unknown))}")
+        raise ValueError(
+            f"runtime_env['{field}'] can only have the fields {', '.join(sorted(known))}, got {', '.join(sorted(unknown))}"
+        )
     if "packages" not in value:
         raise ValueError(f"runtime_env['{field}'] must include the field 'packages', got {value!r}")
     result = {**value, check: value.get(check, False)}
@@ -107,14 +177,18 @@ def _requirements(field: str, value) -> dict:
         if kind is None:
             _strings(f"{field}.{name}", result[name])
         elif not isinstance(result[name], kind) and result[name] is not None:
-            raise TypeError(f"runtime_env['{field}']['{name}'] must be of type {kind.__name__}, got {type(result[name]).__name__}")
+            raise TypeError(
+                f"runtime_env['{field}']['{name}'] must be of type {kind.__name__}, got {type(result[name]).__name__}"
+            )
     result["packages"] = list(dict.fromkeys(result["packages"]))
     return result
 
 
 def _conda(field: str, value):
     if not isinstance(value, (str, dict)):
-        raise TypeError(f"runtime_env['conda'] must be of type dict or str, got {type(value).__name__}")
+        raise TypeError(
+            f"runtime_env['conda'] must be of type dict or str, got {type(value).__name__}"
+        )
     return value
 
 
@@ -132,14 +206,26 @@ def _container(field: str, value) -> dict:
 
 def _hook(field: str, value):
     if not callable(value) and not isinstance(value, str):
-        raise TypeError(f"runtime_env['worker_process_setup_hook'] must be a callable or the name of one ('module.function'), got {type(value).__name__}")
+        raise TypeError(
+            f"runtime_env['worker_process_setup_hook'] must be a callable or the name of one ('module.function'), got {type(value).__name__}"
+        )
     return value
 
 
 _CHECKS = {
-    "env_vars": _env_vars, "working_dir": _path_or_uri, "py_modules": _py_modules, "excludes": _strings, "pip": _requirements,
-    "uv": _requirements, "conda": _conda, "py_executable": _string, "image_uri": _string, "container": _container, "java_jars": _strings,
-    "worker_process_setup_hook": _hook, "config": lambda field, value: RuntimeEnvConfig.parse_and_validate_runtime_env_config(value),
+    "env_vars": _env_vars,
+    "working_dir": _path_or_uri,
+    "py_modules": _py_modules,
+    "excludes": _strings,
+    "pip": _requirements,
+    "uv": _requirements,
+    "conda": _conda,
+    "py_executable": _string,
+    "image_uri": _string,
+    "container": _container,
+    "java_jars": _strings,
+    "worker_process_setup_hook": _hook,
+    "config": lambda field, value: RuntimeEnvConfig.parse_and_validate_runtime_env_config(value),
 }
 
 
@@ -152,14 +238,42 @@ class RuntimeEnv(dict):
 
     known_fields = set(_FIELDS)
 
-    def __init__(self, *, py_modules: list | None = None, py_executable: str | None = None, working_dir: str | None = None,
-                 pip: "list[str] | str | dict | None" = None, conda: "dict | str | None" = None, container: dict | None = None,
-                 env_vars: dict[str, str] | None = None, worker_process_setup_hook: Any = None, nsight: Any = None, rocprof_sys: Any = None,
-                 config: "dict | RuntimeEnvConfig | None" = None, _validate: bool = True, image_uri: str | None = None, uv: Any = None, **kwargs):
+    def __init__(
+        self,
+        *,
+        py_modules: list | None = None,
+        py_executable: str | None = None,
+        working_dir: str | None = None,
+        pip: "list[str] | str | dict | None" = None,
+        conda: "dict | str | None" = None,
+        container: dict | None = None,
+        env_vars: dict[str, str] | None = None,
+        worker_process_setup_hook: Any = None,
+        nsight: Any = None,
+        rocprof_sys: Any = None,
+        config: "dict | RuntimeEnvConfig | None" = None,
+        _validate: bool = True,
+        image_uri: str | None = None,
+        uv: Any = None,
+        **kwargs,
+    ):
         super().__init__()
-        given = {"py_modules": py_modules, "py_executable": py_executable, "working_dir": working_dir, "pip": pip, "conda": conda, "container": container,
-                 "env_vars": env_vars, "worker_process_setup_hook": worker_process_setup_hook, "_nsight": nsight, "_rocprof_sys": rocprof_sys,
-                 "config": config, "image_uri": image_uri, "uv": uv, **kwargs}
+        given = {
+            "py_modules": py_modules,
+            "py_executable": py_executable,
+            "working_dir": working_dir,
+            "pip": pip,
+            "conda": conda,
+            "container": container,
+            "env_vars": env_vars,
+            "worker_process_setup_hook": worker_process_setup_hook,
+            "_nsight": nsight,
+            "_rocprof_sys": rocprof_sys,
+            "config": config,
+            "image_uri": image_uri,
+            "uv": uv,
+            **kwargs,
+        }
         for name, value in given.items():
             if value is not None:
                 self[name] = value
@@ -185,16 +299,23 @@ class RuntimeEnv(dict):
     def _check_exclusions(self):
         managers = [name for name in ("pip", "uv", "conda") if self.get(name)]
         if len(managers) > 1:
-            raise ValueError(f"The '{managers[0]}' field and '{managers[1]}' field of runtime_env cannot be specified at the same time. "
-                             "Specify the packages of both in one of them.")
+            raise ValueError(
+                f"The '{managers[0]}' field and '{managers[1]}' field of runtime_env cannot be specified at the same time. "
+                "Specify the packages of both in one of them."
+            )
         for name in ("container", "image_uri"):
             others = set(self) - {name, "config", "env_vars"} - {"_ray_release", "_ray_commit"}
             if self.get(name) and others:
-                raise ValueError(f"The '{name}' field currently cannot be used together with other fields of runtime_env. Specified fields: {set(self)}")
+                raise ValueError(
+                    f"The '{name}' field currently cannot be used together with other fields of runtime_env. Specified fields: {set(self)}"
+                )
 
     def to_dict(self) -> dict:
         """The fields as plain values."""
-        return {name: dict(value) if isinstance(value, RuntimeEnvConfig) else value for name, value in self.items()}
+        return {
+            name: dict(value) if isinstance(value, RuntimeEnvConfig) else value
+            for name, value in self.items()
+        }
 
     def serialize(self) -> str:
         """JSON with sorted keys. TypeError for local modules and callables: these become URIs when a job starts."""
@@ -237,7 +358,11 @@ class RuntimeEnv(dict):
         return self.get("conda") if isinstance(self.get("conda"), str) else None
 
     def conda_config(self) -> str | None:
-        return json.dumps(self["conda"], sort_keys=True) if isinstance(self.get("conda"), dict) else None
+        return (
+            json.dumps(self["conda"], sort_keys=True)
+            if isinstance(self.get("conda"), dict)
+            else None
+        )
 
     def has_pip(self) -> bool:
         return bool(self.get("pip"))
@@ -267,7 +392,7 @@ class RuntimeEnv(dict):
 
 def _rebuild(fields: dict) -> RuntimeEnv:
     env = RuntimeEnv()
-    dict.update(env, fields)        # checked where it was made: its paths may be of another machine
+    dict.update(env, fields)  # checked where it was made: its paths may be of another machine
     return env
 
 

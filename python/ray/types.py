@@ -1,4 +1,5 @@
 """Names for annotations of types."""
+
 from ray import ObjectRef
 
 __all__ = ["ObjectRef"]

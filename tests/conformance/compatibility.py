@@ -5,6 +5,7 @@
 What is listed is in names.toml. Whether it works is known from the tests: programs that agree with Ray's stored outputs (test_conformance.py sees to that), explained.toml and known_differences,
 which list those that do not, and from asking for the name or the option itself: what is absent must say so.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -26,9 +27,9 @@ ABSENT = "absent: "
 @dataclasses.dataclass
 class Row:
     name: str
-    status: str             # works, differs, absent
-    text: str               # how it differs, or why it is absent
-    shown: list             # programs and test files
+    status: str  # works, differs, absent
+    text: str  # how it differs, or why it is absent
+    shown: list  # programs and test files
 
 
 def load() -> dict:
@@ -38,7 +39,11 @@ def load() -> dict:
 
 def path_of(shown: str):
     """The file of a program or of a test; None when there is none."""
-    candidates = [HERE / f"{shown}.py"] if "/" in shown else [PROJECT / "tests" / place / f"{shown}.py" for place in ("python", "e2e")]
+    candidates = (
+        [HERE / f"{shown}.py"]
+        if "/" in shown
+        else [PROJECT / "tests" / place / f"{shown}.py" for place in ("python", "e2e")]
+    )
     return next((path for path in candidates if path.exists()), None)
 
 
@@ -52,7 +57,7 @@ def find(name: str):
         except AttributeError:
             if not hasattr(value, "__path__"):
                 raise
-            value = importlib.import_module(".".join(parts[:at + 1]))
+            value = importlib.import_module(".".join(parts[: at + 1]))
     return value
 
 
@@ -84,11 +89,17 @@ def reason_of(name: str, reasons: dict) -> str:
 def judge(name: str, words: str, there: bool = True) -> Row:
     """From the programs: works when all agree. Or "absent: why". What is not `there` by itself, a behaviour, is absent when no program could show it yet."""
     if words.startswith(ABSENT):
-        return Row(name, "absent", words[len(ABSENT):], [])
+        return Row(name, "absent", words[len(ABSENT) :], [])
     shown, waiting, meant = words.split(), known_differences(), explained()
     if not there and all(waiting.get(program, "").startswith("not built yet") for program in shown):
-        return Row(name, "absent", "; ".join(sorted({waiting[program] for program in shown})), shown)
-    texts = [f"{program}: {waiting.get(program) or meant[program]}" for program in shown if program in waiting or program in meant]
+        return Row(
+            name, "absent", "; ".join(sorted({waiting[program] for program in shown})), shown
+        )
+    texts = [
+        f"{program}: {waiting.get(program) or meant[program]}"
+        for program in shown
+        if program in waiting or program in meant
+    ]
     return Row(name, "differs" if texts else "works", "; ".join(texts), shown)
 
 
@@ -124,7 +135,11 @@ def rows_of_topics(listed: dict) -> dict:
 
 
 def tables(listed: dict) -> list:
-    return [("Names", rows_of_names(listed)), ("Options", rows_of_options(listed)), ("Behaviour", rows_of_topics(listed))]
+    return [
+        ("Names", rows_of_names(listed)),
+        ("Options", rows_of_options(listed)),
+        ("Behaviour", rows_of_topics(listed)),
+    ]
 
 
 def _table(rows: list, code: bool) -> list:
@@ -139,23 +154,38 @@ def _table(rows: list, code: bool) -> list:
 def _programs(found, listed: dict, title: str) -> list:
     lines = [title, ""] + ["| program | behaviour | |", "|---|---|---|"]
     behaviours = {program.name: program.behaviour for program in found}
-    return lines + [f"| {name} | {behaviours[name]} | {reason} |" for name, reason in sorted(listed.items())] + [""]
+    return (
+        lines
+        + [f"| {name} | {behaviours[name]} | {reason} |" for name, reason in sorted(listed.items())]
+        + [""]
+    )
 
 
 def page() -> str:
     listed = load()
     parts = tables(listed)
     rows = [row for _, part in parts for table in part.values() for row in table]
-    count = {status: sum(row.status == status for row in rows) for status in ("works", "differs", "absent")}
+    count = {
+        status: sum(row.status == status for row in rows)
+        for status in ("works", "differs", "absent")
+    }
     found, meant = discover(), explained()
     waiting = {name: reason for name, reason in known_differences().items() if name not in meant}
-    lines = [INTRO.read_text().rstrip("\n"), "",
-             f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for something.", ""]
+    lines = [
+        INTRO.read_text().rstrip("\n"),
+        "",
+        f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for something.",
+        "",
+    ]
     for title, part in parts:
         lines += [f"## {title}", ""]
         for name, table in part.items():
             lines += [f"### {name}", "", *_table(table, code=title != "Behaviour")]
-    lines += ["## Programs that differ", "", *_programs(found, meant, "On purpose, or by a mistake of Ray's:")]
+    lines += [
+        "## Programs that differ",
+        "",
+        *_programs(found, meant, "On purpose, or by a mistake of Ray's:"),
+    ]
     if waiting:
         lines += _programs(found, waiting, "Until what they need is built or mended:")
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -167,10 +197,23 @@ def main() -> int:
         return 0 if PAGE.exists() and PAGE.read_text() == text else 1
     PAGE.write_text(text)
     listed = load()
-    absent = [f"{prefix}.{name}" for prefix, names in listed["names"].items() for name in names if refusal_of_name(f"{prefix}.{name}")]
-    here = [name for name in listed["absent"] if not any(f"{full}.".startswith(f"{name}.") for full in absent)]
+    absent = [
+        f"{prefix}.{name}"
+        for prefix, names in listed["names"].items()
+        for name in names
+        if refusal_of_name(f"{prefix}.{name}")
+    ]
+    here = [
+        name
+        for name in listed["absent"]
+        if not any(f"{full}.".startswith(f"{name}.") for full in absent)
+    ]
     if here:
-        print("names.toml: these are there, drop the reasons for their absence:", *here, file=sys.stderr)
+        print(
+            "names.toml: these are there, drop the reasons for their absence:",
+            *here,
+            file=sys.stderr,
+        )
     return 0
 
 

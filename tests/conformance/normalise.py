@@ -9,14 +9,21 @@
 7. Dates with times are TIME.
 8. Blanks at the ends of lines, empty lines at the end go.
 """
+
 import re
 
 _RULES = [
     (r"\x1b\[[0-9;]*[A-Za-z]", ""),
     (r"(?m)^\((?:raylet|autoscaler)[^)\n]*\).*\n?(?:(?:[ \t].*)?\n)*", ""),
-    (r"\bpid=\d+", "pid=PID"), (r"\bip=\d+\.\d+\.\d+\.\d+", "ip=IP"), (r"\b\d+\.\d+\.\d+\.\d+:\d+", "ADDRESS"), (r"\b\d+\.\d+\.\d+\.\d+\b", "IP"),
+    (r"\bpid=\d+", "pid=PID"),
+    (r"\bip=\d+\.\d+\.\d+\.\d+", "ip=IP"),
+    (r"\b\d+\.\d+\.\d+\.\d+:\d+", "ADDRESS"),
+    (r"\b\d+\.\d+\.\d+\.\d+\b", "IP"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "UUID"),
-    (r"\b(?:[0-9a-f]{56}|[0-9a-f]{48}|[0-9a-f]{36}|[0-9a-f]{32})\b", lambda match: f"ID{len(match.group())}"),
+    (
+        r"\b(?:[0-9a-f]{56}|[0-9a-f]{48}|[0-9a-f]{36}|[0-9a-f]{32})\b",
+        lambda match: f"ID{len(match.group())}",
+    ),
     (r"\b0x[0-9a-f]{6,}\b", "0xN"),
     (r"\bsession_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d+_\d+", "SESSION"),
     (r"[\w./-]*/(?:site|dist)-packages/", "LIBRARY/"),
@@ -25,7 +32,11 @@ _RULES = [
 
 
 def normalise(text, root, project):
-    text = text.replace(str(root), "ROOT").replace(str(project / "build" / "python"), "LIBRARY").replace(str(project), "PROJECT")
+    text = (
+        text.replace(str(root), "ROOT")
+        .replace(str(project / "build" / "python"), "LIBRARY")
+        .replace(str(project), "PROJECT")
+    )
     for pattern, replacement in _RULES:
         text = re.sub(pattern, replacement, text)
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"

@@ -1,11 +1,12 @@
 """Finding and running the programs. A program's first line says which behaviour it shows; lines `# word: value` after it are directives:
 
-    # compare: stderr      what the program writes there is compared too
-    # env: NAME=VALUE      for its environment
-    # timeout: SECONDS     instead of 60
-    # needs: extras        the packages of build/ray-extras (run.py installs them)
-    # needs: alone         runs when no other program does: Ray's "auto" finds any Ray of the machine
+# compare: stderr      what the program writes there is compared too
+# env: NAME=VALUE      for its environment
+# timeout: SECONDS     instead of 60
+# needs: extras        the packages of build/ray-extras (run.py installs them)
+# needs: alone         runs when no other program does: Ray's "auto" finds any Ray of the machine
 """
+
 import dataclasses
 import os
 import pathlib
@@ -24,14 +25,16 @@ PROJECT = HERE.parent.parent
 GROUPS = ("tasks", "actors", "objects", "errors", "drivers", "util")
 EXTRAS = PROJECT / "build" / "ray-extras"
 sys.path.append(str(PROJECT / "bench"))
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:      # started in the background by a shell: the programs would inherit it
+if (
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+):  # started in the background by a shell: the programs would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 import compare  # noqa: E402  (the virtual environment with Ray, and environments of runs, are the benchmark's)
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    name: str                   # "tasks/closures"
+    name: str  # "tasks/closures"
     path: pathlib.Path
     behaviour: str
     stderr: bool = False
@@ -64,29 +67,56 @@ def _read(name, path):
             break
         directives.append(match.groups())
     values = dict(directives)
-    return Program(name, path, lines[0].lstrip("# "), stderr=values.get("compare") == "stderr", timeout_s=float(values.get("timeout", 60)),
-                   extras=values.get("needs") == "extras", alone=values.get("needs") == "alone", env=tuple(value for word, value in directives if word == "env"))
+    return Program(
+        name,
+        path,
+        lines[0].lstrip("# "),
+        stderr=values.get("compare") == "stderr",
+        timeout_s=float(values.get("timeout", 60)),
+        extras=values.get("needs") == "extras",
+        alone=values.get("needs") == "alone",
+        env=tuple(value for word, value in directives if word == "env"),
+    )
 
 
 def execute(program, python, ours):
     """Runs it with a temporary root of its own; returns (normalised output, raw stderr). No process of it is left."""
     for _ in range(3):
         output, errors = _execute(program, python, ours)
-        if ours or "The current node timed out during startup" not in errors:      # Ray on a loaded machine
+        if (
+            ours or "The current node timed out during startup" not in errors
+        ):  # Ray on a loaded machine
             break
     return output, errors
 
 
 def _execute(program, python, ours):
-    root = pathlib.Path(tempfile.mkdtemp(prefix="cf-", dir="/tmp"))        # short: it holds Unix sockets
+    root = pathlib.Path(tempfile.mkdtemp(prefix="cf-", dir="/tmp"))  # short: it holds Unix sockets
     try:
         (root / "tmp").mkdir()
         env = compare.environment(root, ours)
-        paths = [env.pop("PYTHONPATH", ""), str(HERE / "support"), str(EXTRAS) if program.extras else ""]
-        env.update(PYTHONPATH=":".join(path for path in paths if path), TMPDIR=str(root / "tmp"), PYTHONDONTWRITEBYTECODE="1", PYTHONHASHSEED="0")
+        paths = [
+            env.pop("PYTHONPATH", ""),
+            str(HERE / "support"),
+            str(EXTRAS) if program.extras else "",
+        ]
+        env.update(
+            PYTHONPATH=":".join(path for path in paths if path),
+            TMPDIR=str(root / "tmp"),
+            PYTHONDONTWRITEBYTECODE="1",
+            PYTHONHASHSEED="0",
+        )
         env.update(value.split("=", 1) for value in program.env)
         with open(root / "out", "w+") as out, open(root / "err", "w+") as err:
-            process = subprocess.Popen([python, str(program.path)], env=env, cwd=root, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+            process = subprocess.Popen(
+                [python, str(program.path)],
+                env=env,
+                cwd=root,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
             try:
                 end = f"[exit {process.wait(program.timeout_s)}]\n"
             except subprocess.TimeoutExpired:
@@ -132,7 +162,9 @@ def _processes_of(root):
             if open(f"/proc/{entry.name}/stat").read().rsplit(")", 1)[1].split()[0] == "Z":
                 continue
             if os.readlink(f"/proc/{entry.name}/cwd").startswith(root) or any(
-                    root.encode() in open(f"/proc/{entry.name}/{file}", "rb").read() for file in ("cmdline", "environ")):
+                root.encode() in open(f"/proc/{entry.name}/{file}", "rb").read()
+                for file in ("cmdline", "environ")
+            ):
                 found.append(int(entry.name))
         except OSError:
             pass

@@ -3,6 +3,7 @@
 Exit code 1 when a difference is not listed in explained.toml. With --ours the other side is what was stored under expected/;
 --ray --store writes that.
 """
+
 import argparse
 import concurrent.futures
 import difflib
@@ -19,7 +20,11 @@ RAY_VERSION = "==2.60.0"
 
 def known_differences():
     """Program -> what it waits for: not compared by the tests until it is built."""
-    pairs = (line.split(": ", 1) for line in (HERE / "known_differences").read_text().split("\n") if line and not line.startswith("#"))
+    pairs = (
+        line.split(": ", 1)
+        for line in (HERE / "known_differences").read_text().split("\n")
+        if line and not line.startswith("#")
+    )
     return dict(pairs)
 
 
@@ -31,22 +36,39 @@ def explained():
 def install(extras):
     python = compare.install_ray(RAY_VERSION)
     if extras and not EXTRAS.exists():
-        listed = subprocess.run([python, "-c", "import importlib.metadata as m; print(*m.requires('ray'), sep='\\n')"], check=True, capture_output=True,
-                                text=True).stdout.splitlines()
-        names = [line.split(";")[0].strip() for line in listed if re.search(r"extra == ['\"]default['\"]", line)]
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--target", str(EXTRAS), *names, "joblib"], check=True)
+        listed = subprocess.run(
+            [python, "-c", "import importlib.metadata as m; print(*m.requires('ray'), sep='\\n')"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()
+        names = [
+            line.split(";")[0].strip()
+            for line in listed
+            if re.search(r"extra == ['\"]default['\"]", line)
+        ]
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--target", str(EXTRAS), *names, "joblib"],
+            check=True,
+        )
     return python
 
 
 def run_side(found, python, ours, jobs, note):
     outputs = {}
+
     def finished(program, output, errors):
         outputs[program.name] = output
         note(f"{'ours' if ours else 'ray '} {program.name}")
         if output.endswith(("[timeout]\n", "[exit 1]\n")):
             note(errors[-1500:])
+
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(execute, program, python, ours): program for program in found if not program.alone}
+        futures = {
+            pool.submit(execute, program, python, ours): program
+            for program in found
+            if not program.alone
+        }
         for future in concurrent.futures.as_completed(futures):
             finished(futures[future], *future.result())
     for program in found:
@@ -56,7 +78,9 @@ def run_side(found, python, ours, jobs, note):
 
 
 def stored(found):
-    return {program.name: program.expected.read_text() for program in found if program.expected.exists()}
+    return {
+        program.name: program.expected.read_text() for program in found if program.expected.exists()
+    }
 
 
 def store(found, outputs):
@@ -70,22 +94,62 @@ def report(found, ours, ray, args):
     rows = []
     for program in found:
         same = ours.get(program.name) == ray.get(program.name)
-        diff = [] if same else list(difflib.unified_diff(ray.get(program.name, "").splitlines(), ours.get(program.name, "").splitlines(), "ray", "ours", lineterm="", n=1))
-        rows.append({"program": program.name, "behaviour": program.behaviour, "same": same, "explained": reasons.get(program.name),
-                     "known": waiting.get(program.name), "diff": diff})
-    open_rows = [row for row in rows if not row["same"] and not row["explained"] and not row["known"]]
+        diff = (
+            []
+            if same
+            else list(
+                difflib.unified_diff(
+                    ray.get(program.name, "").splitlines(),
+                    ours.get(program.name, "").splitlines(),
+                    "ray",
+                    "ours",
+                    lineterm="",
+                    n=1,
+                )
+            )
+        )
+        rows.append(
+            {
+                "program": program.name,
+                "behaviour": program.behaviour,
+                "same": same,
+                "explained": reasons.get(program.name),
+                "known": waiting.get(program.name),
+                "diff": diff,
+            }
+        )
+    open_rows = [
+        row for row in rows if not row["same"] and not row["explained"] and not row["known"]
+    ]
     waits = [row for row in rows if not row["same"] and not row["explained"] and row["known"]]
     if args.json:
-        print(json.dumps({"programs": len(rows), "agree": sum(row["same"] for row in rows), "wait": len(waits), "unexplained": len(open_rows), "rows": rows}, indent=1))
+        print(
+            json.dumps(
+                {
+                    "programs": len(rows),
+                    "agree": sum(row["same"] for row in rows),
+                    "wait": len(waits),
+                    "unexplained": len(open_rows),
+                    "rows": rows,
+                },
+                indent=1,
+            )
+        )
     else:
         for row in rows:
             if not row["same"]:
                 print(f"\n=== {row['program']}: {row['behaviour']}")
-                print(f"    {'explained: ' + row['explained'] if row['explained'] else 'waits, and the page says so: ' + row['known'] if row['known'] else 'NOT EXPLAINED'}")
+                print(
+                    f"    {'explained: ' + row['explained'] if row['explained'] else 'waits, and the page says so: ' + row['known'] if row['known'] else 'NOT EXPLAINED'}"
+                )
                 print(*row["diff"][2:], sep="\n")
-        print(f"\n{len(rows)} programs, {sum(row['same'] for row in rows)} agree, {sum(not row['same'] and bool(row['explained']) for row in rows)} differ and are explained, "
-              f"{len(waits)} wait for what is absent or not right yet, {len(open_rows)} differ unexplained")
-        agree = [row["program"] for row in rows if row["same"] and (row["known"] or row["explained"])]
+        print(
+            f"\n{len(rows)} programs, {sum(row['same'] for row in rows)} agree, {sum(not row['same'] and bool(row['explained']) for row in rows)} differ and are explained, "
+            f"{len(waits)} wait for what is absent or not right yet, {len(open_rows)} differ unexplained"
+        )
+        agree = [
+            row["program"] for row in rows if row["same"] and (row["known"] or row["explained"])
+        ]
         if agree:
             print("listed as different, but agree now:", *agree)
     return 1 if open_rows else 0
@@ -93,24 +157,41 @@ def report(found, ours, ray, args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", metavar="PATTERN", help="programs whose name has this regular expression")
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="PATTERN",
+        help="programs whose name has this regular expression",
+    )
     side = parser.add_mutually_exclusive_group()
-    side.add_argument("--ours", action="store_true", help="run only this project, against expected/")
-    side.add_argument("--ray", action="store_true", help="run only Ray, against expected/ (is it stable?)")
+    side.add_argument(
+        "--ours", action="store_true", help="run only this project, against expected/"
+    )
+    side.add_argument(
+        "--ray", action="store_true", help="run only Ray, against expected/ (is it stable?)"
+    )
     parser.add_argument("--store", action="store_true", help="write Ray's outputs to expected/")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
 
     found = discover(args.only)
+
     def note(text):
         print(text, file=sys.stderr, flush=True)
-    missing = [name for name in {**explained(), **known_differences()} if name not in {program.name for program in discover()}]
+
+    missing = [
+        name
+        for name in {**explained(), **known_differences()}
+        if name not in {program.name for program in discover()}
+    ]
     if missing:
         parser.error(f"listed, but no such program: {' '.join(missing)}")
+
     def compare_with_stored():
         own = [program for program in found if EXTRAS.exists() or not program.extras]
         return report(own, run_side(own, sys.executable, True, args.jobs, note), stored(own), args)
+
     if args.ours:
         return compare_with_stored()
     try:
@@ -127,8 +208,23 @@ def main():
     if args.ray:
         changed = [name for name in ray if name in before and before[name] != ray[name]]
         for name in changed:
-            print(f"\n=== {name}", *list(difflib.unified_diff(before[name].splitlines(), ray[name].splitlines(), "stored", "now", lineterm="", n=1))[2:], sep="\n")
-        print(f"{len(ray)} programs on Ray, {len(changed)} unlike what was stored, {len(ray) - len([n for n in ray if n in before])} new")
+            print(
+                f"\n=== {name}",
+                *list(
+                    difflib.unified_diff(
+                        before[name].splitlines(),
+                        ray[name].splitlines(),
+                        "stored",
+                        "now",
+                        lineterm="",
+                        n=1,
+                    )
+                )[2:],
+                sep="\n",
+            )
+        print(
+            f"{len(ray)} programs on Ray, {len(changed)} unlike what was stored, {len(ray) - len([n for n in ray if n in before])} new"
+        )
         return 1 if changed else 0
     return report(found, run_side(found, sys.executable, True, args.jobs, note), ray, args)
 

@@ -1,4 +1,5 @@
 """docs/compatibility.md says what is so: every name of the contract is listed, something shows it, what is absent says so, and the page is current."""
+
 import json
 import os
 import re
@@ -12,33 +13,61 @@ sys.path.insert(0, os.path.dirname(__file__))
 import compatibility  # noqa: E402
 from programs import PROJECT, discover  # noqa: E402
 
-CONTRACT = PROJECT.parent / "shared" / "contract"       # not part of this repository
+CONTRACT = PROJECT.parent / "shared" / "contract"  # not part of this repository
 LISTED = compatibility.load()
 PROGRAMS = discover()
-ROWS = [(title, section, row) for title, part in compatibility.tables(LISTED) for section, rows in part.items() for row in rows]
+ROWS = [
+    (title, section, row)
+    for title, part in compatibility.tables(LISTED)
+    for section, rows in part.items()
+    for row in rows
+]
 PRESENT = [entry for entry in ROWS if entry[2].status != "absent"]
-ABSENT_NAMES = [f"{section.strip('`')}.{row.name}" for title, section, row in ROWS if title == "Names" and row.status == "absent" and
-                compatibility.refusal_of_name(f"{section.strip('`')}.{row.name}")]
-ABSENT_OPTIONS = [(section.removeprefix("Options: "), row.name) for title, section, row in ROWS if title == "Options" and row.status == "absent" and not row.shown]
+ABSENT_NAMES = [
+    f"{section.strip('`')}.{row.name}"
+    for title, section, row in ROWS
+    if title == "Names"
+    and row.status == "absent"
+    and compatibility.refusal_of_name(f"{section.strip('`')}.{row.name}")
+]
+ABSENT_OPTIONS = [
+    (section.removeprefix("Options: "), row.name)
+    for title, section, row in ROWS
+    if title == "Options" and row.status == "absent" and not row.shown
+]
 
 
 def test_the_page_is_current():
     assert compatibility.PAGE.read_text() == compatibility.page(), "run make docs"
 
 
-@pytest.mark.parametrize("title, section, row", PRESENT, ids=[f"{section}-{row.name}" for _, section, row in PRESENT])
+@pytest.mark.parametrize(
+    "title, section, row", PRESENT, ids=[f"{section}-{row.name}" for _, section, row in PRESENT]
+)
 def test_something_shows_it(title, section, row):
     assert row.shown, f"{row.name} of {section} is there, and nothing in names.toml shows it"
     paths = [compatibility.path_of(shown) for shown in row.shown]
     assert None not in paths, f"no such program or test: {row.shown}"
     if title != "Behaviour":
-        word = re.compile(rf"(?<!\w){re.escape(row.name)}(?!\w)") if row.name != "__await__" else re.compile("await")
-        outputs = [program.expected.read_text() for program in PROGRAMS if program.name in row.shown and program.expected.exists()]
-        assert any(word.search(text) for text in [*(path.read_text() for path in paths), *outputs]), f"{row.name} is in none of {row.shown}"
+        word = (
+            re.compile(rf"(?<!\w){re.escape(row.name)}(?!\w)")
+            if row.name != "__await__"
+            else re.compile("await")
+        )
+        outputs = [
+            program.expected.read_text()
+            for program in PROGRAMS
+            if program.name in row.shown and program.expected.exists()
+        ]
+        assert any(
+            word.search(text) for text in [*(path.read_text() for path in paths), *outputs]
+        ), f"{row.name} is in none of {row.shown}"
 
 
 def test_every_absence_has_a_reason():
-    assert not [(section, row.name) for _, section, row in ROWS if row.status == "absent" and not row.text]
+    assert not [
+        (section, row.name) for _, section, row in ROWS if row.status == "absent" and not row.text
+    ]
 
 
 @pytest.mark.parametrize("name", ABSENT_NAMES)
@@ -57,9 +86,11 @@ def session():
 
 def use(kind, option, value):
     """Asks for an option the way a program does."""
+
     class Plain:
         def m(self):
             return 1
+
     if kind == "task":
         ray.remote(**{option: value})(lambda: 1).remote()
     elif kind == "actor":
@@ -78,14 +109,23 @@ def test_an_absent_option_says_so(session, kind, option):
 
 
 # ---- the contract, where it is at hand
-contract = pytest.mark.skipif(not CONTRACT.exists(), reason="the contract's pages are not beside this tree")
+contract = pytest.mark.skipif(
+    not CONTRACT.exists(), reason="the contract's pages are not beside this tree"
+)
 
 
 @contract
 def test_every_exception_and_option_of_the_contract_is_listed():
-    assert set(json.loads((CONTRACT / "exceptions.json").read_text())["classes"]) <= set(LISTED["names"]["ray.exceptions"])
+    assert set(json.loads((CONTRACT / "exceptions.json").read_text())["classes"]) <= set(
+        LISTED["names"]["ray.exceptions"]
+    )
     options = json.loads((CONTRACT / "options.json").read_text())
-    for ours, theirs in {"task": "task", "actor": "actor", "ray.method": "method_decorator", "method call": "method_call_options"}.items():
+    for ours, theirs in {
+        "task": "task",
+        "actor": "actor",
+        "ray.method": "method_decorator",
+        "method call": "method_call_options",
+    }.items():
         assert set(options[theirs]) == set(LISTED["options"][ours])
 
 
@@ -97,7 +137,15 @@ def test_every_topic_of_the_contract_is_listed():
             section = line.lstrip("# ")
         elif line.startswith("|") and not line.startswith("|--"):
             topic = re.split(r"(?<!\\)\|", line)[1].strip().replace("\\|", "|")
-            if topic.replace("`", "") not in ("Topic", "Option", "Call", "Situation", "Field", "Group", *(key.replace("`", "") for key in LISTED["topics"][section])):
+            if topic.replace("`", "") not in (
+                "Topic",
+                "Option",
+                "Call",
+                "Situation",
+                "Field",
+                "Group",
+                *(key.replace("`", "") for key in LISTED["topics"][section]),
+            ):
                 missing.append((section, topic))
     assert not missing
 
@@ -105,8 +153,15 @@ def test_every_topic_of_the_contract_is_listed():
 @contract
 def test_every_name_of_the_contract_is_listed():
     """The code in the first column of every table (the second, where the first is a mark): NAME or NAME(ARGUMENTS)."""
-    known = {part for prefix, names in LISTED["names"].items() for part in (*prefix.split("."), *names)}
-    known |= {word for topics in LISTED["topics"].values() for topic in topics for word in re.findall(r"\w+", topic)} | {"async", "ValueError", "num_workers"}     # parts of signatures
+    known = {
+        part for prefix, names in LISTED["names"].items() for part in (*prefix.split("."), *names)
+    }
+    known |= {
+        word
+        for topics in LISTED["topics"].values()
+        for topic in topics
+        for word in re.findall(r"\w+", topic)
+    } | {"async", "ValueError", "num_workers"}  # parts of signatures
     missing = set()
     for line in (CONTRACT / "python-api.md").read_text().splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -115,5 +170,9 @@ def test_every_name_of_the_contract_is_listed():
         cell = cells[1] if cells[0] in ("", "A") else cells[0]
         for code in re.findall(r"`([^`]*)`", cell):
             plain = re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)", "", code)
-            missing |= {word for word in re.findall(r"[A-Za-z_]\w+", re.sub(r"=.*|->.*", "", plain)) if word not in known}
+            missing |= {
+                word
+                for word in re.findall(r"[A-Za-z_]\w+", re.sub(r"=.*|->.*", "", plain))
+                if word not in known
+            }
     assert not missing

@@ -1,4 +1,5 @@
 """The programs on this project against the stored outputs of Ray (no Ray needed). `make conformance` runs both sides."""
+
 import concurrent.futures
 import difflib
 import os
@@ -13,14 +14,19 @@ from programs import EXTRAS, discover, execute  # noqa: E402
 
 PROCESSES = 2
 _listed = {**run.known_differences(), **run.explained()}
-_programs = [program for program in discover() if program.name not in _listed and program.expected.exists()]
+_programs = [
+    program for program in discover() if program.name not in _listed and program.expected.exists()
+]
 
 
 @pytest.fixture(scope="session")
 def outputs():
     """Every program is started at once, a few at a time; the tests wait for theirs."""
     with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
-        yield {program.name: pool.submit(execute, program, sys.executable, True) for program in _programs}
+        yield {
+            program.name: pool.submit(execute, program, sys.executable, True)
+            for program in _programs
+        }
 
 
 @pytest.mark.parametrize("program", _programs, ids=lambda program: program.name)
@@ -29,21 +35,38 @@ def test_program(outputs, program):
         pytest.skip("needs the packages that `make conformance` installs")
     output, errors = outputs[program.name].result()
     expected = program.expected.read_text()
-    assert output == expected, "\n".join([program.behaviour, *difflib.unified_diff(expected.split("\n"), output.split("\n"), "ray", "ours", lineterm=""), errors[-3000:]])
+    assert output == expected, "\n".join(
+        [
+            program.behaviour,
+            *difflib.unified_diff(
+                expected.split("\n"), output.split("\n"), "ray", "ours", lineterm=""
+            ),
+            errors[-3000:],
+        ]
+    )
 
 
 def test_lists_name_programs():
     names = {program.name for program in discover()}
     assert not set(_listed) - names
     assert len(names) >= 200
-    assert not [name for name in names if name not in _listed and not (run.HERE / "expected" / f"{name}.txt").exists()]
+    assert not [
+        name
+        for name in names
+        if name not in _listed and not (run.HERE / "expected" / f"{name}.txt").exists()
+    ]
 
 
 def test_without_ray_its_stored_outputs_stand_for_it(monkeypatch, capsys):
     def no_network(version):
         raise subprocess.CalledProcessError(1, ["pip", "install"])
+
     monkeypatch.setattr(run.compare, "install_ray", no_network)
     monkeypatch.setattr(sys, "argv", ["run.py", "--only", "^tasks/return_none$"])
     assert run.main() == 0
     output, notes = capsys.readouterr()
-    assert output.strip().splitlines()[-1] == "1 programs, 1 agree, 0 differ and are explained, 0 wait for what is absent or not right yet, 0 differ unexplained" and "stored" in notes
+    assert (
+        output.strip().splitlines()[-1]
+        == "1 programs, 1 agree, 0 differ and are explained, 0 wait for what is absent or not right yet, 0 differ unexplained"
+        and "stored" in notes
+    )

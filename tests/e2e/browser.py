@@ -1,4 +1,5 @@
 """Headless Chromium, driven over its DevTools protocol: a page is opened, clicked and read as a person does it."""
+
 import base64
 import contextlib
 import json
@@ -12,7 +13,9 @@ import urllib.parse
 
 from cluster import eventually
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 STARTS_WITHIN_S = 60
 CONTINUATION, TEXT, CLOSE, PING, PONG = 0, 1, 8, 9, 10
 
@@ -25,8 +28,12 @@ class WebSocket:
         self.socket = socket.create_connection((at.hostname, at.port), timeout=60)
         self.file = self.socket.makefile("rb")
         key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall((f"GET {at.path} HTTP/1.1\r\nHost: {at.netloc}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
+        self.socket.sendall(
+            (
+                f"GET {at.path} HTTP/1.1\r\nHost: {at.netloc}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+            ).encode()
+        )
         status = self.file.readline()
         assert b" 101 " in status, status
         while self.file.readline().strip():
@@ -35,8 +42,19 @@ class WebSocket:
     def send(self, payload, opcode=TEXT):
         mask = os.urandom(4)
         size = len(payload)
-        length = struct.pack("!B", 128 | size) if size < 126 else struct.pack("!BH", 254, size) if size < 1 << 16 else struct.pack("!BQ", 255, size)
-        self.socket.sendall(struct.pack("!B", 128 | opcode) + length + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload)))
+        length = (
+            struct.pack("!B", 128 | size)
+            if size < 126
+            else struct.pack("!BH", 254, size)
+            if size < 1 << 16
+            else struct.pack("!BQ", 255, size)
+        )
+        self.socket.sendall(
+            struct.pack("!B", 128 | opcode)
+            + length
+            + mask
+            + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
+        )
 
     def read(self, count):
         data = self.file.read(count)
@@ -73,16 +91,29 @@ class Page:
     """A tab. `problems` has what the page complained about: exceptions, refused resources, errors of its console."""
 
     def __init__(self, connection, session):
-        self.connection, self.session, self.number, self.problems, self.requests, self.frames = connection, session, 0, [], [], []
+        self.connection, self.session, self.number, self.problems, self.requests, self.frames = (
+            connection,
+            session,
+            0,
+            [],
+            [],
+            [],
+        )
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         # Frames of other origins are processes of their own.
-        self.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
+        self.call(
+            "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True
+        )
 
     def call(self, method, session=None, **parameters):
         self.number += 1
         session = session or self.session
-        self.connection.send(json.dumps({"id": self.number, "method": method, "params": parameters, "sessionId": session}).encode())
+        self.connection.send(
+            json.dumps(
+                {"id": self.number, "method": method, "params": parameters, "sessionId": session}
+            ).encode()
+        )
         while True:
             message = json.loads(self.connection.receive())
             if message.get("id") == self.number and message.get("sessionId") == session:
@@ -96,7 +127,9 @@ class Page:
             details = parameters["exceptionDetails"]
             self.problems.append(details.get("exception", {}).get("description", details["text"]))
         elif message.get("method") == "Log.entryAdded" and parameters["entry"]["level"] == "error":
-            self.problems.append(f"{parameters['entry']['text']} {parameters['entry'].get('url', '')}")
+            self.problems.append(
+                f"{parameters['entry']['text']} {parameters['entry'].get('url', '')}"
+            )
         elif message.get("method") == "Target.attachedToTarget":
             self.frames.append(parameters["sessionId"])
         elif message.get("method") == "Target.detachedFromTarget":
@@ -106,7 +139,13 @@ class Page:
 
     def run(self, script, frame=None):
         """The value of an expression; promises are awaited. frame: one of `frames`."""
-        answer = self.call("Runtime.evaluate", session=frame, expression=script, awaitPromise=True, returnByValue=True)
+        answer = self.call(
+            "Runtime.evaluate",
+            session=frame,
+            expression=script,
+            awaitPromise=True,
+            returnByValue=True,
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
@@ -117,7 +156,9 @@ class Page:
     def until(self, script, seconds=30):
         """The expression's first true value."""
         value = eventually(lambda: self.run(script), seconds)
-        assert value, f"never true: {script}\n{self.run('document.body.innerText')}\n{self.problems}"
+        assert value, (
+            f"never true: {script}\n{self.run('document.body.innerText')}\n{self.problems}"
+        )
         return value
 
     def has(self, text, seconds=30):
@@ -125,26 +166,52 @@ class Page:
 
     def click(self, selector, text=None, seconds=30):
         """A real click in the middle of the first element that matches and has the text; it is scrolled into view."""
-        find = (f"[...document.querySelectorAll({json.dumps(selector)})].find((one) => one.checkVisibility() && "
-                f"({json.dumps(text)} === null || one.textContent.trim() === {json.dumps(text)}))")
+        find = (
+            f"[...document.querySelectorAll({json.dumps(selector)})].find((one) => one.checkVisibility() && "
+            f"({json.dumps(text)} === null || one.textContent.trim() === {json.dumps(text)}))"
+        )
         # In one go: a view that refreshes may replace the element meanwhile.
-        point = self.until(f"(() => {{ const found = {find}; if (!found) return null; found.scrollIntoView({{block: 'center', inline: 'center'}});"
-                           "const box = found.getBoundingClientRect(); return box.width ? {x: box.x + box.width / 2, y: box.y + box.height / 2} : null; })()", seconds)
+        point = self.until(
+            f"(() => {{ const found = {find}; if (!found) return null; found.scrollIntoView({{block: 'center', inline: 'center'}});"
+            "const box = found.getBoundingClientRect(); return box.width ? {x: box.x + box.width / 2, y: box.y + box.height / 2} : null; })()",
+            seconds,
+        )
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, button="none" if kind == "mouseMoved" else "left", clickCount=1, **point)
+            self.call(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                button="none" if kind == "mouseMoved" else "left",
+                clickCount=1,
+                **point,
+            )
 
     def type(self, text):
         self.call("Input.insertText", text=text)
 
     def press_enter(self):
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r" if kind == "keyDown" else "")
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key="Enter",
+                code="Enter",
+                windowsVirtualKeyCode=13,
+                text="\r" if kind == "keyDown" else "",
+            )
 
     def size(self, width, height):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def screenshot(self, path):
-        pathlib.Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        pathlib.Path(path).write_bytes(
+            base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        )
 
 
 class Browser:
@@ -153,11 +220,32 @@ class Browser:
         self.downloads = pathlib.Path(directory) / "downloads"
         self.downloads.mkdir()
         self.process = subprocess.Popen(
-            [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-             "--disable-sync", "--remote-debugging-port=0", f"--user-data-dir={self.profile}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": str(directory)})
+            [
+                CHROMIUM,
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--remote-debugging-port=0",
+                f"--user-data-dir={self.profile}",
+                "about:blank",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "HOME": str(directory)},
+        )
         announced = self.profile / "DevToolsActivePort"
-        assert eventually(lambda: announced.exists() and announced.read_text().count("\n") >= 1 or self.process.poll() is not None, STARTS_WITHIN_S), "Chromium does not start"
+        assert eventually(
+            lambda: (
+                announced.exists()
+                and announced.read_text().count("\n") >= 1
+                or self.process.poll() is not None
+            ),
+            STARTS_WITHIN_S,
+        ), "Chromium does not start"
         port, path = announced.read_text().split()
         self.connection = WebSocket(f"ws://127.0.0.1:{port}{path}")
         self.number = 0
@@ -166,7 +254,9 @@ class Browser:
         self.number += 1
         # Ids of the browser's own questions must not be those of a page's.
         identity = 1_000_000 + self.number
-        self.connection.send(json.dumps({"id": identity, "method": method, "params": parameters}).encode())
+        self.connection.send(
+            json.dumps({"id": identity, "method": method, "params": parameters}).encode()
+        )
         while True:
             message = json.loads(self.connection.receive())
             if message.get("id") == identity:
@@ -181,7 +271,10 @@ class Browser:
 
     def downloaded(self, seconds=30):
         """The text of the next download that is whole; the file goes."""
-        found = eventually(lambda: [path for path in self.downloads.iterdir() if path.suffix != ".crdownload"], seconds)
+        found = eventually(
+            lambda: [path for path in self.downloads.iterdir() if path.suffix != ".crdownload"],
+            seconds,
+        )
         assert found, "nothing was downloaded"
         text = found[0].read_text()
         found[0].unlink()

@@ -1,4 +1,5 @@
 """What a cluster on this machine holds: memory, descriptors and threads of its processes, its stores' contents, its head's tables."""
+
 import contextlib
 import os
 import pathlib
@@ -13,11 +14,21 @@ def status(pid):
     """Memory in KiB, descriptors and threads of a process; None when it is gone. `own` is what no file or arena backs; `pss` shares pages out."""
     base = pathlib.Path(f"/proc/{pid}")
     try:
-        fields = dict(line.split(":", 1) for line in (base / "status").read_text().splitlines() if ":" in line)
-        rollup = dict(line.split(":", 1) for line in (base / "smaps_rollup").read_text().splitlines()[1:])
+        fields = dict(
+            line.split(":", 1) for line in (base / "status").read_text().splitlines() if ":" in line
+        )
+        rollup = dict(
+            line.split(":", 1) for line in (base / "smaps_rollup").read_text().splitlines()[1:]
+        )
         number = lambda text: int(text.split()[0])
-        return {"own": number(fields["RssAnon"]), "rss": number(fields["VmRSS"]) - number(fields["RssShmem"]), "pss": number(rollup["Pss"]),
-                "arena": number(fields["RssShmem"]), "fds": len(os.listdir(base / "fd")), "threads": number(fields["Threads"])}
+        return {
+            "own": number(fields["RssAnon"]),
+            "rss": number(fields["VmRSS"]) - number(fields["RssShmem"]),
+            "pss": number(rollup["Pss"]),
+            "arena": number(fields["RssShmem"]),
+            "fds": len(os.listdir(base / "fd")),
+            "threads": number(fields["Threads"]),
+        }
     except (OSError, KeyError, ValueError):
         return None
 
@@ -58,7 +69,11 @@ class Line:
 
     def ask(self, method, message=b""):
         self.calls += 1
-        self.socket.sendall(raw.frame(raw.REQUEST, message, method=raw.method(f"rt.proto.{method}"), call=self.calls))
+        self.socket.sendall(
+            raw.frame(
+                raw.REQUEST, message, method=raw.method(f"rt.proto.{method}"), call=self.calls
+            )
+        )
         while True:
             got = raw.receive(self.socket)
             assert got, f"{method}: the connection ended"
@@ -93,10 +108,24 @@ class Census:
 
     def tables(self):
         """Rows of the head's tables: actors by state (3: dead), jobs, functions, keys that programs put."""
-        actors = [raw.parse(actor).get(2, 0) for actor in repeated(self.head_line.ask("HeadService.ListActors"), 1)]
-        jobs = [raw.parse(job).get(9, 0) for job in repeated(self.head_line.ask("HeadService.GetJobs"), 1)]
-        return {"actors": sum(state != 3 for state in actors), "dead actors": sum(state == 3 for state in actors), "jobs": sum(not done for done in jobs),
-                "finished jobs": sum(map(bool, jobs)), "functions": self.functions(), "keys": len(repeated(self.head_line.ask("HeadService.KvList", raw.field(1, "churn")), 1))}
+        actors = [
+            raw.parse(actor).get(2, 0)
+            for actor in repeated(self.head_line.ask("HeadService.ListActors"), 1)
+        ]
+        jobs = [
+            raw.parse(job).get(9, 0)
+            for job in repeated(self.head_line.ask("HeadService.GetJobs"), 1)
+        ]
+        return {
+            "actors": sum(state != 3 for state in actors),
+            "dead actors": sum(state == 3 for state in actors),
+            "jobs": sum(not done for done in jobs),
+            "finished jobs": sum(map(bool, jobs)),
+            "functions": self.functions(),
+            "keys": len(
+                repeated(self.head_line.ask("HeadService.KvList", raw.field(1, "churn")), 1)
+            ),
+        }
 
     def workers(self):
         """Of the head's node: pids of its fork server and of its workers."""
@@ -106,7 +135,10 @@ class Census:
     def sample(self):
         """{process: its status}; of the workers the largest one's memory, and their number as `processes`."""
         servers, workers = self.workers()
-        found = {**{name: status(pid) for name, pid in self.daemons.items()}, "driver": status(os.getpid())}
+        found = {
+            **{name: status(pid) for name, pid in self.daemons.items()},
+            "driver": status(os.getpid()),
+        }
         for name, pids in (("fork server", servers), ("workers", workers)):
             each = [one for one in map(status, pids) if one]
             found[name] = {key: max(one[key] for one in each) for key in each[0]} if each else None
@@ -117,12 +149,22 @@ class Census:
 
 def leftovers(root, before):
     """What a machine has that it had not `before` (machine()), as text; nothing: empty."""
-    return [f"{what}: {item}" for what, items in machine(root).items() for item in sorted(items - before[what])]
+    return [
+        f"{what}: {item}"
+        for what, items in machine(root).items()
+        for item in sorted(items - before[what])
+    ]
 
 
 def machine(root):
     """Shared memory objects, socket files below `root`, and processes whose temp root it is."""
-    processes = {f"{pid} {words}" for pid, words in processes_below(root).items() if pid != os.getpid()}
+    processes = {
+        f"{pid} {words}" for pid, words in processes_below(root).items() if pid != os.getpid()
+    }
     processes |= {f"{pid} (not reaped)" for pid in children(os.getpid()) if not alive(pid)}
-    sockets = {str(path) for path in pathlib.Path(root).rglob("*") if path.is_socket()} if pathlib.Path(root).exists() else set()
+    sockets = (
+        {str(path) for path in pathlib.Path(root).rglob("*") if path.is_socket()}
+        if pathlib.Path(root).exists()
+        else set()
+    )
     return {"shared memory": set(os.listdir("/dev/shm")), "socket": sockets, "process": processes}

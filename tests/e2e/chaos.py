@@ -7,6 +7,7 @@ some that wait for children of their own. Every round kills a worker or two wher
 loses its node-manager and another joins in its place. One printed seed decides what is killed and when (not how the
 machine schedules it). At the end everything that is offered must be free again and no process may be left.
 """
+
 import argparse
 import os
 import random
@@ -20,7 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ray
 from cluster import cluster, eventually
 
-NODE_KILLS = 0.2                 # of the rounds
+NODE_KILLS = 0.2  # of the rounds
 SHORT, LONG, NESTED, CHAINED = 150, 3, 6, 10
 RETRIES = -1
 
@@ -68,7 +69,7 @@ class Chaos:
     def __init__(self, running, rng):
         self.cluster, self.rng = running, rng
         self.nodes = [running.join(cpus=2) for _ in range(2)]
-        self.workers = set()             # pids that answered
+        self.workers = set()  # pids that answered
         self.kills = {"workers": 0, "nodes": 0}
 
     def kill_workers(self):
@@ -100,7 +101,7 @@ class Chaos:
                 time.sleep(delays[1] - delays[0])
                 if node_dies:
                     self.replace_node()
-            except Exception as error:          # told by the main thread
+            except Exception as error:  # told by the main thread
                 failed.append(error)
 
         killer = threading.Thread(target=kill)
@@ -127,13 +128,19 @@ def run(rounds, seed):
             try:
                 chaos.round()
             except BaseException:
-                print(f"chaos: failed in round {number} of seed {seed} after {chaos.kills}", flush=True)
+                print(
+                    f"chaos: failed in round {number} of seed {seed} after {chaos.kills}",
+                    flush=True,
+                )
                 raise
         running.await_nodes(3)
         running.await_idle(20)
         assert eventually(lambda: ray.cluster_resources()["CPU"] == 6)
         total = rounds * (SHORT + LONG + NESTED + 2 * CHAINED)
-        print(f"chaos: {total} tasks right; killed {chaos.kills['workers']} workers and {chaos.kills['nodes']} node-managers; {time.monotonic() - begin:.1f} s", flush=True)
+        print(
+            f"chaos: {total} tasks right; killed {chaos.kills['workers']} workers and {chaos.kills['nodes']} node-managers; {time.monotonic() - begin:.1f} s",
+            flush=True,
+        )
         assert chaos.kills["workers"] >= rounds // 2
 
 

@@ -2,6 +2,7 @@
 
 Each method of Churn is one kind of traffic: it asserts that what it did was right and keeps nothing. One seed decides the order.
 """
+
 import asyncio
 import contextlib
 import gc
@@ -150,8 +151,22 @@ class Churn:
         self.rng, self.env, self.address = rng, env, address
         self.done = {}
         self.bytes = 0
-        self.kinds = [self.tasks, self.nested, self.errors, self.values, self.actors, self.borrowers, self.names, self.loops, self.cancellations, self.killed_workers,
-                      self.killed_actors, self.keys, self.options, self.generators]
+        self.kinds = [
+            self.tasks,
+            self.nested,
+            self.errors,
+            self.values,
+            self.actors,
+            self.borrowers,
+            self.names,
+            self.loops,
+            self.cancellations,
+            self.killed_workers,
+            self.killed_actors,
+            self.keys,
+            self.options,
+            self.generators,
+        ]
 
     def round(self):
         kinds = list(self.kinds)
@@ -166,13 +181,17 @@ class Churn:
 
     def tasks(self):
         count = self.rng.randrange(20, 60)
-        assert ray.get([double.remote(i) for i in range(count)], timeout=TIMEOUT_S) == [2 * i for i in range(count)]
+        assert ray.get([double.remote(i) for i in range(count)], timeout=TIMEOUT_S) == [
+            2 * i for i in range(count)
+        ]
         size = self.rng.randrange(1, 400_000)
         ref = ray.put(self.array(size))
         self.bytes += size
         chain = total.remote(ones.remote(size), total.remote(ref), double.remote(1))
         assert ray.get(chain, timeout=TIMEOUT_S) == 2 * size + 2
-        ready, rest = ray.wait([double.remote(i) for i in range(10)], num_returns=5, timeout=TIMEOUT_S)
+        ready, rest = ray.wait(
+            [double.remote(i) for i in range(10)], num_returns=5, timeout=TIMEOUT_S
+        )
         assert len(ready) == 5 and len(rest) == 5
 
     def nested(self):
@@ -200,7 +219,13 @@ class Churn:
 
     def actors(self):
         keeper = Keeper.remote([ray.put(self.array(150_000))])
-        assert ray.get(keeper.keep.remote([ray.put(self.array(150_000)), ones.remote(10)]), timeout=TIMEOUT_S) == 3
+        assert (
+            ray.get(
+                keeper.keep.remote([ray.put(self.array(150_000)), ones.remote(10)]),
+                timeout=TIMEOUT_S,
+            )
+            == 3
+        )
         with contextlib.suppress(KeyError):
             ray.get(keeper.fail.remote(), timeout=TIMEOUT_S)
             raise AssertionError("no error")
@@ -214,7 +239,9 @@ class Churn:
     def borrowers(self):
         """References lent to an actor, lent on to another, and read there when we have forgotten them."""
         first, second = Keeper.remote(), Keeper.remote()
-        ray.get(first.keep.remote([ray.put(self.array(200_000)) for _ in range(3)]), timeout=TIMEOUT_S)
+        ray.get(
+            first.keep.remote([ray.put(self.array(200_000)) for _ in range(3)]), timeout=TIMEOUT_S
+        )
         lent = ray.get(first.lend.remote(), timeout=TIMEOUT_S)
         ray.get(second.keep.remote(lent), timeout=TIMEOUT_S)
         del lent
@@ -238,7 +265,9 @@ class Churn:
 
     def loops(self):
         loop = Loop.remote()
-        assert ray.get([loop.nap.remote(i) for i in range(20)], timeout=TIMEOUT_S) == list(range(20))
+        assert ray.get([loop.nap.remote(i) for i in range(20)], timeout=TIMEOUT_S) == list(
+            range(20)
+        )
         late = loop.forever.remote()
         ray.cancel(late)
         with contextlib.suppress(ray.exceptions.TaskCancelledError):
@@ -247,6 +276,7 @@ class Churn:
 
         async def several():
             return await asyncio.gather(*[double.remote(i) for i in range(5)])
+
         assert asyncio.run(several()) == [0, 2, 4, 6, 8]
         assert double.remote(4).future().result(TIMEOUT_S) == 8
 
@@ -257,7 +287,9 @@ class Churn:
         for i, ref in enumerate(refs):
             ray.cancel(ref, force=i % 2 == 1)
         for ref in refs:
-            with contextlib.suppress(ray.exceptions.TaskCancelledError, ray.exceptions.WorkerCrashedError):
+            with contextlib.suppress(
+                ray.exceptions.TaskCancelledError, ray.exceptions.WorkerCrashedError
+            ):
                 ray.get(ref, timeout=TIMEOUT_S)
                 raise AssertionError("no error")
 
@@ -273,7 +305,9 @@ class Churn:
             return held
 
         ref = tells.remote(pids, ray.put(self.array(130_000)))
-        pid = eventually(lambda: ray.get(pids.ask.remote("victim"), timeout=TIMEOUT_S), TIMEOUT_S, every=0.005)
+        pid = eventually(
+            lambda: ray.get(pids.ask.remote("victim"), timeout=TIMEOUT_S), TIMEOUT_S, every=0.005
+        )
         assert pid, "the task did not start"
         os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ray.exceptions.WorkerCrashedError):
@@ -282,9 +316,13 @@ class Churn:
 
     def killed_actors(self):
         restarts = self.rng.randrange(2)
-        keeper = Keeper.options(max_restarts=restarts, max_task_retries=restarts).remote([ray.put(self.array(150_000))])
+        keeper = Keeper.options(max_restarts=restarts, max_task_retries=restarts).remote(
+            [ray.put(self.array(150_000))]
+        )
         os.kill(ray.get(keeper.pid.remote(), timeout=TIMEOUT_S), signal.SIGKILL)
-        with contextlib.suppress(ray.exceptions.ActorDiedError, ray.exceptions.ActorUnavailableError):
+        with contextlib.suppress(
+            ray.exceptions.ActorDiedError, ray.exceptions.ActorUnavailableError
+        ):
             assert ray.get(keeper.read.remote(), timeout=TIMEOUT_S) == 150_000
 
     def keys(self):
@@ -297,7 +335,13 @@ class Churn:
         """Each set of options a program uses is kept until it ends: few, used again and again."""
         for _ in range(3):
             name = f"call {self.rng.randrange(10)}"
-            assert ray.get([double.options(name=name, num_cpus=self.rng.choice((0.5, 1))).remote(i) for i in range(5)], timeout=TIMEOUT_S) == [0, 2, 4, 6, 8]
+            assert ray.get(
+                [
+                    double.options(name=name, num_cpus=self.rng.choice((0.5, 1))).remote(i)
+                    for i in range(5)
+                ],
+                timeout=TIMEOUT_S,
+            ) == [0, 2, 4, 6, 8]
 
     def generators(self):
         size = self.rng.choice((1000, 200_000))
@@ -313,14 +357,25 @@ class Churn:
             size = self.rng.randrange(1_000_000, 30_000_000)
             refs = [ray.put(self.array(size)), ones.remote(size)]
             self.bytes += size
-            assert ray.get(total.remote(refs[0]), timeout=TIMEOUT_S) == size and len(ray.get(refs[1], timeout=TIMEOUT_S)) == size
+            assert (
+                ray.get(total.remote(refs[0]), timeout=TIMEOUT_S) == size
+                and len(ray.get(refs[1], timeout=TIMEOUT_S)) == size
+            )
 
     def driver(self):
         """Another program comes; it ends well, or is killed with work pending, or leaves a detached actor."""
         dies = self.rng.random() < 0.4
-        text = DRIVER.format(size=200_000, detach=self.rng.random() < 0.3, dies=dies, seed=self.rng.randrange(10**9))
+        text = DRIVER.format(
+            size=200_000, detach=self.rng.random() < 0.3, dies=dies, seed=self.rng.randrange(10**9)
+        )
         self.bytes += 26 * 200_000
-        program = subprocess.Popen([os.sys.executable, "-c", text], env={**self.env, "RAY_ADDRESS": self.address}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        program = subprocess.Popen(
+            [os.sys.executable, "-c", text],
+            env={**self.env, "RAY_ADDRESS": self.address},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         try:
             said = ""
             while "half way" not in said and (line := program.stdout.readline()):

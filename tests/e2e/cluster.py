@@ -1,4 +1,5 @@
 """A cluster on this machine for tests that break it: a head, nodes that join, and the means to end any process by its id."""
+
 import contextlib
 import json
 import os
@@ -63,8 +64,12 @@ def processes_below(root):
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if f"RAY_TMPDIR={root}\0".encode() in (entry / "environ").read_bytes() and alive(entry.name):
-                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            if f"RAY_TMPDIR={root}\0".encode() in (entry / "environ").read_bytes() and alive(
+                entry.name
+            ):
+                found[int(entry.name)] = (
+                    (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                )
         except OSError:
             pass
     return found
@@ -73,7 +78,13 @@ def processes_below(root):
 def running_dashboard(shell, address=None):
     """HOST:PORT of the HTTP interface of a world's head."""
     program = "import sys; from ray._private.job_http import dashboard_of; print(dashboard_of(sys.argv[1]))"
-    done = subprocess.run([sys.executable, "-c", program, address or shell.address], env=shell.env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program, address or shell.address],
+        env=shell.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -92,8 +103,10 @@ class Cluster:
 
     @staticmethod
     def words(options):
-        return [f"--{name.replace('_', '-')}={json.dumps(value) if isinstance(value, dict) else value}" for name, value in
-                {"object_store_memory": 100_000_000, **options}.items()]
+        return [
+            f"--{name.replace('_', '-')}={json.dumps(value) if isinstance(value, dict) else value}"
+            for name, value in {"object_store_memory": 100_000_000, **options}.items()
+        ]
 
     def start(self, *words):
         before = set(self.records())
@@ -106,13 +119,20 @@ class Cluster:
         return self.start(f"--address={self.address}", f"--num-cpus={cpus}", *self.words(options))
 
     def records(self):
-        return {str(path): json.loads(path.read_text()) for path in self.shell.root.glob("session_2*/node_*.json")}
+        return {
+            str(path): json.loads(path.read_text())
+            for path in self.shell.root.glob("session_2*/node_*.json")
+        }
 
     def node_id(self, session):
         return self.records()[session]["node_id"]
 
     def pid(self, session, program):
-        return next(process["pid"] for process in self.records()[session]["processes"] if process["name"] == program)
+        return next(
+            process["pid"]
+            for process in self.records()[session]["processes"]
+            if process["name"] == program
+        )
 
     def kill(self, session, program):
         kill(self.pid(session, program))
@@ -121,13 +141,17 @@ class Cluster:
         return next((node for node in ray.nodes() if node["NodeID"] == node_id), None)
 
     def await_nodes(self, count, seconds=15):
-        assert eventually(lambda: sum(node["Alive"] for node in ray.nodes()) == count, seconds), ray.nodes()
+        assert eventually(lambda: sum(node["Alive"] for node in ray.nodes()) == count, seconds), (
+            ray.nodes()
+        )
 
     def await_idle(self, seconds=15):
         """Everything that is offered is free again."""
+
         def idle():
             free, total = ray.available_resources(), ray.cluster_resources()
             return all(free.get(name, 0) == amount for name, amount in total.items())
+
         assert eventually(idle, seconds), (ray.available_resources(), ray.cluster_resources())
 
     def processes(self):
@@ -136,7 +160,12 @@ class Cluster:
     def program(self, text, **popen):
         """Starts a driver program of its own."""
         popen = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, **popen}
-        return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], env={**self.shell.env, "RAY_ADDRESS": self.address}, cwd=self.shell.scratch, **popen)
+        return subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(text)],
+            env={**self.shell.env, "RAY_ADDRESS": self.address},
+            cwd=self.shell.scratch,
+            **popen,
+        )
 
 
 @contextlib.contextmanager

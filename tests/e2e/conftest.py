@@ -15,16 +15,30 @@ class Shell:
     """rayctl in a world of its own: temp root, home directory, token. Whatever it starts ends with stop()."""
 
     def __init__(self):
-        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="rte-", dir="/tmp"))     # short: it holds Unix sockets
+        self.scratch = pathlib.Path(
+            tempfile.mkdtemp(prefix="rte-", dir="/tmp")
+        )  # short: it holds Unix sockets
         self.root = self.scratch / "ray"
         self.env = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
-        self.env.update(HOME=str(self.scratch), RAY_TMPDIR=str(self.root), RAY_NODE_IP_ADDRESS="127.0.0.1", PYTHONPATH=str(REPO / "build" / "python"))
+        self.env.update(
+            HOME=str(self.scratch),
+            RAY_TMPDIR=str(self.root),
+            RAY_NODE_IP_ADDRESS="127.0.0.1",
+            PYTHONPATH=str(REPO / "build" / "python"),
+        )
 
     def command(self, *words):
         return [str(BIN / "rayctl"), *map(str, words)]
 
     def run(self, *words, timeout=60, **env):
-        return subprocess.run(self.command(*words), env={**self.env, **env}, cwd=self.scratch, capture_output=True, text=True, timeout=timeout)
+        return subprocess.run(
+            self.command(*words),
+            env={**self.env, **env},
+            cwd=self.scratch,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
 
     def ok(self, *words, **env):
         done = self.run(*words, **env)
@@ -34,7 +48,9 @@ class Shell:
     def fails(self, *words, code=1, **env):
         """One clear message on stderr and this exit code; returns the message."""
         done = self.run(*words, **env)
-        assert done.returncode == code, f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.returncode == code, (
+            f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+        )
         assert done.stderr.startswith("Error: ") and done.stderr.count("Error: ") == 1, done.stderr
         return done.stderr
 
@@ -73,6 +89,14 @@ def running():
     world = Shell()
     world.port = free_port()
     world.address = f"127.0.0.1:{world.port}"
-    world.ok("start", "--head", f"--port={world.port}", "--num-cpus=2", "--object-store-memory=200000000", "--resources", '{"thing": 1.5}')
+    world.ok(
+        "start",
+        "--head",
+        f"--port={world.port}",
+        "--num-cpus=2",
+        "--object-store-memory=200000000",
+        "--resources",
+        '{"thing": 1.5}',
+    )
     yield world
     world.stop()

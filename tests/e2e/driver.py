@@ -1,4 +1,5 @@
 """A driver in a process of its own, told what to do line by line: it lives through what a test does to its cluster."""
+
 import ast
 import json
 import os
@@ -46,8 +47,14 @@ class Failed(Exception):
 class Driver:
     def __init__(self, shell, init="ray.init(log_to_driver=True)", **env):
         self.errors = open(shell.scratch / "driver.err", "a+")
-        self.process = subprocess.Popen([sys.executable, "-c", PROGRAM], env={**shell.env, **env}, cwd=shell.scratch, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.errors)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            env={**shell.env, **env},
+            cwd=shell.scratch,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+        )
         self.received = b""
         if init:
             self.run(init)
@@ -69,7 +76,9 @@ class Driver:
     def _answer(self, code, timeout):
         deadline = time.monotonic() + timeout
         while b"\n" not in self.received.partition(b"\x00")[2]:
-            ready = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))[0]
+            ready = select.select(
+                [self.process.stdout], [], [], max(0, deadline - time.monotonic())
+            )[0]
             assert ready, f"{code}: no answer within {timeout} s"
             piece = os.read(self.process.stdout.fileno(), 65536)
             assert piece, f"{code}: the driver ended with {self.process.wait()}: {self.said()}"

@@ -1,4 +1,5 @@
 """The head's HTTP interface as a program without any library of ours sees it."""
+
 import http.client
 import json
 import urllib.parse
@@ -14,7 +15,10 @@ class Api:
     def of(cls, shell, start_output):
         """Of the head that `rayctl start --head` has just told about."""
         address = next(word for word in start_output.split() if word.startswith("http://"))
-        return cls(address.removeprefix("http://").rstrip("/"), (shell.scratch / ".ray" / "auth_token").read_text().strip())
+        return cls(
+            address.removeprefix("http://").rstrip("/"),
+            (shell.scratch / ".ray" / "auth_token").read_text().strip(),
+        )
 
     def connect(self, timeout=60):
         return http.client.HTTPConnection(self.address, timeout=timeout)
@@ -44,5 +48,9 @@ class Api:
         """`data.result` of a list; filters= [(key, predicate, value)]."""
         pairs = [(key, value) for key, value in query.items() if key != "filters"]
         for key, predicate, value in query.get("filters", []):
-            pairs += [("filter_keys", key), ("filter_predicates", predicate), ("filter_values", value)]
+            pairs += [
+                ("filter_keys", key),
+                ("filter_predicates", predicate),
+                ("filter_values", value),
+            ]
         return self.ok(f"/api/v0/{resource}", pairs)["result"]

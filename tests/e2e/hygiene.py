@@ -12,6 +12,7 @@ back, and memory, descriptors, threads and processes are within 5% of the first 
 design have small bounds here, reached before the first moment: dead actors (dead_actors_kept), finished jobs (finished_jobs_kept), task history
 (task_events_max_bytes, on disk).
 """
+
 import argparse
 import ctypes
 import gc
@@ -25,8 +26,12 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 if __name__ == "__main__":
-    os.environ["RAY_IGNORE_UNHANDLED_ERRORS"] = "1"     # thousands of tasks fail here by intent, unseen
-    M_MMAP_THRESHOLD = -3                               # this program's own arrays go back to the system when they are freed, and are not counted
+    os.environ["RAY_IGNORE_UNHANDLED_ERRORS"] = (
+        "1"  # thousands of tasks fail here by intent, unseen
+    )
+    M_MMAP_THRESHOLD = (
+        -3
+    )  # this program's own arrays go back to the system when they are freed, and are not counted
     assert ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 17) == 1
 
 import ray
@@ -39,7 +44,13 @@ WARM_CYCLES = 50
 CPUS = 2
 SETTLE_S = 60
 KEPT = {"dead_actors_kept": 20, "finished_jobs_kept": 5, "task_events_max_bytes": 1_000_000}
-SESSION_FILES = {"logs", "sockets", "head.sqlite", "history.sqlite", "prom_metrics_service_discovery.json"}
+SESSION_FILES = {
+    "logs",
+    "sockets",
+    "head.sqlite",
+    "history.sqlite",
+    "prom_metrics_service_discovery.json",
+}
 
 
 def settled_memory():
@@ -48,6 +59,7 @@ def settled_memory():
 
 
 # ---- sessions
+
 
 @ray.remote
 def add_one(x):
@@ -68,13 +80,15 @@ def one_session(number):
     ref = ray.put(b"x" * 200_000)
     holder = Holder.remote(ref)
     late = add_one.remote(number)
-    assert ray.get(add_one.remote(number)) == number + 1 and ray.get(holder.size.remote()) == 200_000
+    assert (
+        ray.get(add_one.remote(number)) == number + 1 and ray.get(holder.size.remote()) == 200_000
+    )
     ray.shutdown(wait_for_processes=True)
-    return late, holder      # references may outlive their session
+    return late, holder  # references may outlive their session
 
 
 def cycles(count, tolerance=TOLERANCE):
-    root = tempfile.mkdtemp(prefix="rhy-", dir="/tmp")     # short: it holds Unix sockets
+    root = tempfile.mkdtemp(prefix="rhy-", dir="/tmp")  # short: it holds Unix sockets
     saved = os.environ.get("RAY_TMPDIR")
     os.environ["RAY_TMPDIR"] = root
     os.environ.pop("RAY_ADDRESS", None)
@@ -89,19 +103,27 @@ def cycles(count, tolerance=TOLERANCE):
         left = eventually(lambda: not leftovers(root, before), 10) or leftovers(root, before)
         sessions = list(pathlib.Path(root).glob("session_2*"))
         extra = {path.name for session in sessions for path in session.iterdir()} - SESSION_FILES
-        print(f"hygiene: {count} sessions in {time.monotonic() - begin:.1f} s; this process: " +
-              ", ".join(f"{name} {first[name]} -> {end[name]}" for name in ("rss", "own", "fds", "threads")), flush=True)
+        print(
+            f"hygiene: {count} sessions in {time.monotonic() - begin:.1f} s; this process: "
+            + ", ".join(
+                f"{name} {first[name]} -> {end[name]}" for name in ("rss", "own", "fds", "threads")
+            ),
+            flush=True,
+        )
         assert left is True, f"left behind: {left}"
         assert len(sessions) == count and not extra, extra
         assert (end["fds"], end["threads"]) == (first["fds"], first["threads"])
         assert end["rss"] <= first["rss"] * (1 + tolerance), (first, end)
     finally:
         ray.shutdown()
-        os.environ.pop("RAY_TMPDIR") if saved is None else os.environ.__setitem__("RAY_TMPDIR", saved)
+        os.environ.pop("RAY_TMPDIR") if saved is None else os.environ.__setitem__(
+            "RAY_TMPDIR", saved
+        )
         shutil.rmtree(root, ignore_errors=True)
 
 
 # ---- churn
+
 
 class Watch:
     """Samples of a cluster's processes: at the start, the highest since, at the end."""
@@ -129,13 +151,19 @@ class Watch:
     def grown(self, end, tolerance):
         """Shared memory that was touched stays mapped, up to the store's size: `arena` may grow, and `pss` with it. A process may have a connection to
         each idle worker, or not."""
-        return [f"{name}: {key} {first} -> {end[name][key]}" for name, start in self.start.items() for key, first in start.items()
-                if key not in ("own", "arena", "pss") and end[name][key] > first * (1 + tolerance) + (CPUS if key == "fds" else 0)]
+        return [
+            f"{name}: {key} {first} -> {end[name][key]}"
+            for name, start in self.start.items()
+            for key, first in start.items()
+            if key not in ("own", "arena", "pss")
+            and end[name][key] > first * (1 + tolerance) + (CPUS if key == "fds" else 0)
+        ]
 
 
 @ray.remote(num_cpus=1)
 def used():
     import numpy
+
     time.sleep(0.5)
     return len(numpy.arange(3))
 
@@ -148,7 +176,11 @@ def settle(census, churn):
         gc.collect()
         free, total = ray.available_resources(), ray.cluster_resources()
         _, workers = census.workers()
-        left = {name: amount - free.get(name, 0) for name, amount in total.items() if free.get(name, 0) != amount}
+        left = {
+            name: amount - free.get(name, 0)
+            for name, amount in total.items()
+            if free.get(name, 0) != amount
+        }
         if census.store() != {"used": 0, "objects": 0, "pinned": 0}:
             left["store"] = census.store()
         if len(workers) != CPUS:
@@ -156,8 +188,9 @@ def settle(census, churn):
         if census.tables()["actors"]:
             left["actors"] = census.tables()["actors"]
         return left
+
     eventually(lambda: not rest(), SETTLE_S, every=0.5)
-    ray.get([used.remote() for _ in range(CPUS)])    # each worker has the modules that tasks need
+    ray.get([used.remote() for _ in range(CPUS)])  # each worker has the modules that tasks need
     eventually(lambda: not rest(), SETTLE_S, every=0.5)
     left = rest()
     assert not left, f"after everything was dropped there is still {left}"
@@ -172,7 +205,11 @@ class Pace:
         self.begin, self.spent = time.monotonic(), self.used()
 
     def used(self):
-        return sum(map(cpu_seconds, self.census.daemons.values())) + cpu_seconds(os.getpid()) + sum(map(cpu_seconds, sum(self.census.workers(), [])))
+        return (
+            sum(map(cpu_seconds, self.census.daemons.values()))
+            + cpu_seconds(os.getpid())
+            + sum(map(cpu_seconds, sum(self.census.workers(), [])))
+        )
 
     def rest(self):
         if self.cores:
@@ -181,12 +218,26 @@ class Pace:
 
 
 def churn(seconds, size, cores=0.0, seed=0, tolerance=TOLERANCE):
-    print(f"hygiene: {seconds} s of churn, {size / 1e9:g} GB through the store, seed {seed}", flush=True)
-    with cluster(cpus=CPUS, connect=False, object_store_memory=1_000_000_000, settings=KEPT) as running:
+    print(
+        f"hygiene: {seconds} s of churn, {size / 1e9:g} GB through the store, seed {seed}",
+        flush=True,
+    )
+    with cluster(
+        cpus=CPUS, connect=False, object_store_memory=1_000_000_000, settings=KEPT
+    ) as running:
         ray.init(address=running.address, log_to_driver=False, namespace="churn")
         census = Census(running)
-        watch, load, pace = Watch(census), Churn(random.Random(seed), running.shell.env, running.address), Pace(census, cores)
-        begin, warm, rounds, drivers = time.monotonic(), min(300, seconds / 3 if seconds < 600 else seconds / 10), 0, 0
+        watch, load, pace = (
+            Watch(census),
+            Churn(random.Random(seed), running.shell.env, running.address),
+            Pace(census, cores),
+        )
+        begin, warm, rounds, drivers = (
+            time.monotonic(),
+            min(300, seconds / 3 if seconds < 600 else seconds / 10),
+            0,
+            0,
+        )
         first = None
         while (now := time.monotonic() - begin) < seconds or load.bytes < size:
             if first is None and now > warm:
@@ -203,10 +254,17 @@ def churn(seconds, size, cores=0.0, seed=0, tolerance=TOLERANCE):
             pace.rest()
         last = settle(census, load)
         end = census.sample()
-        print(f"hygiene: {rounds} rounds, {load.bytes / 1e9:.2f} GB, {load.done} in {time.monotonic() - begin:.0f} s, {pace.used() - pace.spent:.0f} s of CPU time")
+        print(
+            f"hygiene: {rounds} rounds, {load.bytes / 1e9:.2f} GB, {load.done} in {time.monotonic() - begin:.0f} s, {pace.used() - pace.spent:.0f} s of CPU time"
+        )
         print("\n".join(watch.table(end)))
         print(f"the head's tables: {first} -> {last}", flush=True)
-        assert last["dead actors"] <= KEPT["dead_actors_kept"] and last["finished jobs"] <= KEPT["finished_jobs_kept"] and last["keys"] == 0 and last["jobs"] == 1, last
+        assert (
+            last["dead actors"] <= KEPT["dead_actors_kept"]
+            and last["finished jobs"] <= KEPT["finished_jobs_kept"]
+            and last["keys"] == 0
+            and last["jobs"] == 1
+        ), last
         assert last["functions"] <= first["functions"] + 5, (first, last)
         grown = watch.grown(end, tolerance)
         assert not grown, "\n".join(["grown:", *grown])
@@ -214,11 +272,17 @@ def churn(seconds, size, cores=0.0, seed=0, tolerance=TOLERANCE):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=("cycles", "churn"), help="one of the two; both without it")
+    parser.add_argument(
+        "what", nargs="?", choices=("cycles", "churn"), help="one of the two; both without it"
+    )
     parser.add_argument("--cycles", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=3600)
-    parser.add_argument("--bytes", type=int, default=10_000_000_000, help="through the store, in all")
-    parser.add_argument("--cores", type=float, default=0, help="CPU seconds per second, at most (0: no limit)")
+    parser.add_argument(
+        "--bytes", type=int, default=10_000_000_000, help="through the store, in all"
+    )
+    parser.add_argument(
+        "--cores", type=float, default=0, help="CPU seconds per second, at most (0: no limit)"
+    )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     arguments = parser.parse_args()
     if arguments.what != "churn":

@@ -1,4 +1,5 @@
 """The wire protocol by hand (common/rpc/preamble.h, frame.h, hello in common/proto/rpc.proto), so that tests can get it wrong."""
+
 import socket
 import struct
 
@@ -43,7 +44,7 @@ def fields_of(message):
     while at < len(message):
         key, value = number(), number()
         if key & 7 == 2:
-            value, at = message[at:at + value], at + value
+            value, at = message[at : at + value], at + value
         yield key >> 3, value
 
 
@@ -60,14 +61,38 @@ def method(full_name):
     return h
 
 
-def frame(kind, message=b"", attachment=b"", method=0, call=0, body_bytes=None, message_bytes=None, padding=bytes(7)):
+def frame(
+    kind,
+    message=b"",
+    attachment=b"",
+    method=0,
+    call=0,
+    body_bytes=None,
+    message_bytes=None,
+    padding=bytes(7),
+):
     body = message + attachment
-    return struct.pack("<IIIIB", len(body) if body_bytes is None else body_bytes, len(message) if message_bytes is None else message_bytes,
-                       method, call, kind) + padding + body
+    return (
+        struct.pack(
+            "<IIIIB",
+            len(body) if body_bytes is None else body_bytes,
+            len(message) if message_bytes is None else message_bytes,
+            method,
+            call,
+            kind,
+        )
+        + padding
+        + body
+    )
 
 
 def hello(token="", version=VERSION, role="client", cluster=b"", **fields):
-    message = field(1, version) + (field(2, cluster) if cluster else b"") + field(3, role) + field(5, token)
+    message = (
+        field(1, version)
+        + (field(2, cluster) if cluster else b"")
+        + field(3, role)
+        + field(5, token)
+    )
     return frame(HELLO, message)
 
 

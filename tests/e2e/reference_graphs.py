@@ -6,6 +6,7 @@ Several drivers and an actor of each put objects that hold references to others,
 an actor with a name, to each other, read them to the ground and drop them. Workers, actors and drivers are killed in between: then what they owned may be
 lost (and says so), nothing else. At the end everything is dropped in random order with more kills, and the caller looks whether the stores are empty.
 """
+
 import argparse
 import contextlib
 import os
@@ -17,7 +18,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from driver import Driver, Failed
 
-LOST = {"ObjectLostError", "OwnerDiedError", "ReferenceCountingAssertionError", "WorkerCrashedError", "ActorDiedError"}
+LOST = {
+    "ObjectLostError",
+    "OwnerDiedError",
+    "ReferenceCountingAssertionError",
+    "WorkerCrashedError",
+    "ActorDiedError",
+}
 SIZES = (10, 150_000)
 PRELUDE = """
 import os
@@ -64,7 +71,12 @@ class Process:
     """A driver, with what its variables and its actor's refer to."""
 
     def __init__(self, running, name):
-        self.name, self.driver = name, Driver(running.shell, init="ray.init(log_to_driver=False)", RAY_ADDRESS=running.address)
+        self.name, self.driver = (
+            name,
+            Driver(
+                running.shell, init="ray.init(log_to_driver=False)", RAY_ADDRESS=running.address
+            ),
+        )
         self.driver.run(PRELUDE)
         self.own, self.actors = {}, {}
         self.holder_alive = True
@@ -88,7 +100,9 @@ class Graphs:
         return self.next_k
 
     def some(self, held, most):
-        return self.rng.sample(sorted(held.values(), key=lambda o: o.k), min(len(held), self.rng.randrange(most + 1)))
+        return self.rng.sample(
+            sorted(held.values(), key=lambda o: o.k), min(len(held), self.rng.randrange(most + 1))
+        )
 
     def any(self, held):
         return self.rng.choice(sorted(held.values(), key=lambda o: o.k)) if held else None
@@ -100,7 +114,9 @@ class Graphs:
             return True
         except Failed as failed:
             owners = set(extra).union(*(o.owners for o in objects)) if objects else set(extra)
-            assert LOST & set(failed.classes) and owners & self.killed, f"{code} of {[o.k for o in objects]} with owners {owners}, killed {self.killed}: {failed}"
+            assert LOST & set(failed.classes) and owners & self.killed, (
+                f"{code} of {[o.k for o in objects]} with owners {owners}, killed {self.killed}: {failed}"
+            )
             return False
 
     # ---- steps
@@ -120,15 +136,25 @@ class Graphs:
     def inside(self, process):
         k, children = self.k(), self.some(process.own, 2)
         refs = ", ".join(f"v[{c.k}]" for c in children)
-        if self.attempt(f"v[{k}] = ray.get(make_inside.remote({k}, [{refs}], {self.rng.choice(SIZES)}), timeout=30)[0]", process, children):
-            process.own[k] = Object(k, {process.name, "workers"}.union(*(c.owners for c in children)))
+        if self.attempt(
+            f"v[{k}] = ray.get(make_inside.remote({k}, [{refs}], {self.rng.choice(SIZES)}), timeout=30)[0]",
+            process,
+            children,
+        ):
+            process.own[k] = Object(
+                k, {process.name, "workers"}.union(*(c.owners for c in children))
+            )
 
     def read(self, process):
         if one := self.any(process.own):
             if self.rng.random() < 0.5:
                 self.attempt(f"assert deep(v[{one.k}]) == {one.k}", process, [one])
             else:
-                self.attempt(f"assert ray.get(deep_there.remote([v[{one.k}]]), timeout=30) == [{one.k}]", process, [one])
+                self.attempt(
+                    f"assert ray.get(deep_there.remote([v[{one.k}]]), timeout=30) == [{one.k}]",
+                    process,
+                    [one],
+                )
 
     def lend(self, process):
         one = self.any(process.own)
@@ -139,18 +165,32 @@ class Graphs:
     def actor_puts(self, process):
         if process.holder_alive:
             k, child = self.k(), self.any(process.actors)
-            process.run(f"ray.get(holder.put.remote({k}, {child.k if child else 0}, {self.rng.choice(SIZES)}), timeout=30)")
-            process.actors[k] = Object(k, {f"actor of {process.name}"} | (child.owners if child else set()))
+            process.run(
+                f"ray.get(holder.put.remote({k}, {child.k if child else 0}, {self.rng.choice(SIZES)}), timeout=30)"
+            )
+            process.actors[k] = Object(
+                k, {f"actor of {process.name}"} | (child.owners if child else set())
+            )
 
     def take_back(self, process):
         one = self.any(process.actors)
-        if one and process.holder_alive and self.attempt(f"v[{one.k}] = ray.get(holder.lend.remote({one.k}), timeout=30)[0]", process, [one]):
+        if (
+            one
+            and process.holder_alive
+            and self.attempt(
+                f"v[{one.k}] = ray.get(holder.lend.remote({one.k}), timeout=30)[0]", process, [one]
+            )
+        ):
             process.own[one.k] = one
 
     def actor_reads(self, process):
         one = self.any(process.actors)
         if one and process.holder_alive:
-            self.attempt(f"assert ray.get(holder.deep.remote({one.k}), timeout=30) == {one.k}", process, [one])
+            self.attempt(
+                f"assert ray.get(holder.deep.remote({one.k}), timeout=30) == {one.k}",
+                process,
+                [one],
+            )
 
     def give(self, process):
         if one := self.any(process.own):
@@ -159,7 +199,11 @@ class Graphs:
 
     def receive(self, process):
         if one := self.any(self.exchanged):
-            if self.attempt(f"v[{one.k}] = ray.get(exchange.lend.remote({one.k}), timeout=30)[0]", process, [one]):
+            if self.attempt(
+                f"v[{one.k}] = ray.get(exchange.lend.remote({one.k}), timeout=30)[0]",
+                process,
+                [one],
+            ):
                 process.own[one.k] = one
 
     def drop(self, process):
@@ -202,7 +246,9 @@ class Graphs:
         makes = (self.put, self.task, self.inside, self.lend, self.actor_puts, self.give)
         uses = (self.read, self.take_back, self.actor_reads, self.receive)
         ends = (self.drop, self.actor_drops, self.exchange_drops)
-        chosen = self.rng.choices((makes, uses, ends, (self.kill_worker, self.kill_actor)), (45, 30, 20, 4))[0]
+        chosen = self.rng.choices(
+            (makes, uses, ends, (self.kill_worker, self.kill_actor)), (45, 30, 20, 4)
+        )[0]
         self.rng.choice(chosen)(self.rng.choice(self.processes))
 
     def end(self):
@@ -215,7 +261,16 @@ class Graphs:
             if not left and not self.exchanged:
                 break
             process = self.rng.choice(left or self.processes)
-            self.rng.choice((self.drop, self.drop, self.actor_drops, self.exchange_drops, self.read, self.actor_reads))(process)
+            self.rng.choice(
+                (
+                    self.drop,
+                    self.drop,
+                    self.actor_drops,
+                    self.exchange_drops,
+                    self.read,
+                    self.actor_reads,
+                )
+            )(process)
             if self.rng.random() < 0.02:
                 self.rng.choice((self.kill_worker, self.kill_actor))(process)
         for process in self.processes:
@@ -249,6 +304,7 @@ def main():
     from census import Line
     from cluster import cluster, eventually
     from raw_rpc import parse
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
@@ -261,10 +317,13 @@ def main():
         def empty():
             count = lambda: parse(line.ask("ObjectStoreService.GetStats")).get(3, 0)
             assert eventually(lambda: count() == 0, 20), f"{count()} objects are left"
+
         for seed in range(arguments.first, arguments.first + arguments.seeds):
             run(seed, running, arguments.drivers, arguments.steps, empty)
             empty()
-    print(f"reference graphs: {arguments.seeds} programs from seed {arguments.first} on left nothing")
+    print(
+        f"reference graphs: {arguments.seeds} programs from seed {arguments.first} on left nothing"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """What systemd would do with the units, where it is not process 1: read them, start their commands, listen, and decide on restarts (systemd.service(5))."""
+
 import contextlib
 import os
 import re
@@ -31,7 +32,9 @@ class Unit:
         return value
 
     def environment(self):
-        return dict(word.split("=", 1) for line in self.values["Environment"] for word in shlex.split(line))
+        return dict(
+            word.split("=", 1) for line in self.values["Environment"] for word in shlex.split(line)
+        )
 
     def command(self, variables):
         """ExecStart, its variables replaced: ${NAME} within a word, $NAME as any number of words."""
@@ -62,21 +65,49 @@ class Service:
         env = {**env, "NOTIFY_SOCKET": path}
         if watchdog_ms:
             env["WATCHDOG_USEC"] = str(watchdog_ms * 1000)
-        self.process = subprocess.Popen(command, env=env, cwd=host.scratch, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command,
+            env=env,
+            cwd=host.scratch,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def read(self):
-        while message := self.socket.recv(4096):      # an empty one is from finish()
+        while message := self.socket.recv(4096):  # an empty one is from finish()
             with self.news:
                 self.messages += message.decode().split("\n")
                 self.news.notify()
 
     def hear(self, wanted, seconds=20):
         """The first assignment that begins so, after the one that was heard before."""
+
         def found():
-            return next((at for at in range(self.heard, len(self.messages)) if self.messages[at].startswith(wanted)), None) is not None
+            return (
+                next(
+                    (
+                        at
+                        for at in range(self.heard, len(self.messages))
+                        if self.messages[at].startswith(wanted)
+                    ),
+                    None,
+                )
+                is not None
+            )
+
         with self.news:
-            assert self.news.wait_for(found, seconds), f"{self.name} did not say {wanted}; it said {self.messages}; {self.process.stderr.read() if self.process.poll() is not None else 'it runs'}"
-            self.heard = next(at for at in range(self.heard, len(self.messages)) if self.messages[at].startswith(wanted)) + 1
+            assert self.news.wait_for(found, seconds), (
+                f"{self.name} did not say {wanted}; it said {self.messages}; {self.process.stderr.read() if self.process.poll() is not None else 'it runs'}"
+            )
+            self.heard = (
+                next(
+                    at
+                    for at in range(self.heard, len(self.messages))
+                    if self.messages[at].startswith(wanted)
+                )
+                + 1
+            )
 
     def settled(self):
         """Everything it has said so far, when it cannot say more (stopped or ended)."""
@@ -114,14 +145,27 @@ class Machine:
         self.scratch, self.address, self.started = shell.scratch, f"127.0.0.1:{port}", []
         for name in ("head", "node", "run"):
             (self.scratch / name).mkdir()
-        self.given = {"RAY_HEAD_PORT": str(port), "RAY_HEAD_ADDRESS": self.address, "RAY_HEAD_OPTIONS": "--host 127.0.0.1 --dashboard-port 0", "RAY_AUTH_TOKEN": TOKEN,
-                      "RAY_NODE_IP_ADDRESS": "127.0.0.1", "RAY_object_store_memory": "100000000", "RAY_prestart_workers": "1"}
+        self.given = {
+            "RAY_HEAD_PORT": str(port),
+            "RAY_HEAD_ADDRESS": self.address,
+            "RAY_HEAD_OPTIONS": "--host 127.0.0.1 --dashboard-port 0",
+            "RAY_AUTH_TOKEN": TOKEN,
+            "RAY_NODE_IP_ADDRESS": "127.0.0.1",
+            "RAY_object_store_memory": "100000000",
+            "RAY_prestart_workers": "1",
+        }
         self.env = shell.env
 
     def start(self, name, watchdog_ms=None, within=(), **given):
         """`given`: what /etc/ray/ray.env says beyond the usual; None: it does not say that."""
         unit = Unit(name)
-        variables = {**unit.environment(), **self.given, **given, "RUNTIME_DIRECTORY": str(self.scratch / "run"), "STATE_DIRECTORY": str(self.scratch / ("head" if name == HEAD else "node"))}
+        variables = {
+            **unit.environment(),
+            **self.given,
+            **given,
+            "RUNTIME_DIRECTORY": str(self.scratch / "run"),
+            "STATE_DIRECTORY": str(self.scratch / ("head" if name == HEAD else "node")),
+        }
         variables = {key: value for key, value in variables.items() if value is not None}
         env = {**self.env, **variables, "PATH": os.environ["PATH"]}
         service = Service(self, name, [*within, *unit.command(variables)], env, watchdog_ms)

@@ -2,6 +2,7 @@
 
 Wrong bytes: test_bad_input_wire.py. Full and read-only places: test_bad_input_disk.py.
 """
+
 import contextlib
 import json
 import os
@@ -25,7 +26,13 @@ class World:
         self.shell = Shell()
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
-        self.shell.ok("start", "--head", f"--port={self.port}", "--num-cpus=2", "--object-store-memory=100000000")
+        self.shell.ok(
+            "start",
+            "--head",
+            f"--port={self.port}",
+            "--num-cpus=2",
+            "--object-store-memory=100000000",
+        )
         self.record = json.loads(next(self.shell.root.glob("session_2*/node_*.json")).read_text())
         self.driver = Driver(self.shell, RAY_ADDRESS=self.address)
 
@@ -59,10 +66,17 @@ def eventually(condition, seconds=15):
 
 def program(shell, code, timeout=60, **env):
     """Runs Python code; the exit code and the exception's last line (class: text)."""
-    done = subprocess.run([sys.executable, "-c", code], env={**shell.env, **env}, cwd=shell.scratch, capture_output=True, text=True, timeout=timeout)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**shell.env, **env},
+        cwd=shell.scratch,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr.count("Traceback") == 1, done.stderr
-    return done.stderr[done.stderr.rindex("\n  "):].split("\n", 2)[2].strip()
+    return done.stderr[done.stderr.rindex("\n  ") :].split("\n", 2)[2].strip()
 
 
 def init_fails(shell, arguments="", **env):
@@ -85,75 +99,172 @@ def deaf_port():
 
 # ---- addresses and ports
 
+
 def test_a_wrong_port(live):
     """Something listens there, but it is the node-manager, or no cluster at all."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         wrong = f"127.0.0.1:{other.getsockname()[1]}"
         begin = time.monotonic()
-        for said in (live.shell.fails("start", f"--address={wrong}"), live.shell.fails("status", "--address", wrong)):
+        for said in (
+            live.shell.fails("start", f"--address={wrong}"),
+            live.shell.fails("status", "--address", wrong),
+        ):
             assert wrong in said and "something else listens there" in said
         assert time.monotonic() - begin < 15
     door = f"127.0.0.1:{live.record['node_manager_port']}"
-    for said in (live.shell.fails("start", f"--address={door}"), live.shell.fails("status", "--address", door), init_fails(live.shell, repr(door))):
+    for said in (
+        live.shell.fails("start", f"--address={door}"),
+        live.shell.fails("status", "--address", door),
+        init_fails(live.shell, repr(door)),
+    ):
         assert door in said and "is not the head's address" in said and "start --head" in said
 
 
 def test_the_head_port_in_use(live):
     said = live.shell.fails("start", "--head", f"--port={live.port}")
     assert f"port {live.port}" in said and "in use" in said and "--port" in said
-    done = subprocess.run([BIN / "ray-head", "--port", str(live.port), "--host", "127.0.0.1", "--state-dir", str(live.shell.scratch / "other")], env={**live.shell.env, "RAY_AUTH_TOKEN": "x"},
-                          capture_output=True, text=True, timeout=20)
-    assert done.returncode == 1 and done.stderr.count("in use") == 1 and str(live.port) in done.stderr
+    done = subprocess.run(
+        [
+            BIN / "ray-head",
+            "--port",
+            str(live.port),
+            "--host",
+            "127.0.0.1",
+            "--state-dir",
+            str(live.shell.scratch / "other"),
+        ],
+        env={**live.shell.env, "RAY_AUTH_TOKEN": "x"},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert (
+        done.returncode == 1 and done.stderr.count("in use") == 1 and str(live.port) in done.stderr
+    )
 
 
 def test_two_heads_start_at_one_port(shell):
     port = free_port()
-    both = [subprocess.Popen(shell.command("start", "--head", f"--port={port}", "--num-cpus=1"), env=shell.env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) for _ in range(2)]
+    both = [
+        subprocess.Popen(
+            shell.command("start", "--head", f"--port={port}", "--num-cpus=1"),
+            env=shell.env,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+        for _ in range(2)
+    ]
     outcomes = sorted((process.communicate(timeout=30)[1], process.returncode) for process in both)
-    assert [code for _, code in outcomes] == [0, 1] and f"port {port}" in outcomes[1][0] and outcomes[1][0].startswith("Error: ")
+    assert (
+        [code for _, code in outcomes] == [0, 1]
+        and f"port {port}" in outcomes[1][0]
+        and outcomes[1][0].startswith("Error: ")
+    )
     shell.ok("health-check")
 
 
 def test_an_unreachable_head(live):
     with deaf_port() as port:
         address = f"127.0.0.1:{port}"
-        for attempt in (lambda: live.shell.fails("start", f"--address={address}"), lambda: live.shell.fails("status", "--address", address),
-                        lambda: init_fails(live.shell, repr(address))):
+        for attempt in (
+            lambda: live.shell.fails("start", f"--address={address}"),
+            lambda: live.shell.fails("status", "--address", address),
+            lambda: init_fails(live.shell, repr(address)),
+        ):
             begin = time.monotonic()
             assert address in attempt()
             assert time.monotonic() - begin < 13
     assert "nobody.invalid" in live.shell.fails("start", "--address=nobody.invalid:6379")
     said = init_fails(live.shell, RAY_ADDRESS="127.0.0.1:1")
-    assert said.startswith("ConnectionError") and "RAY_ADDRESS" in said and "rayctl start --head" in said
+    assert (
+        said.startswith("ConnectionError")
+        and "RAY_ADDRESS" in said
+        and "rayctl start --head" in said
+    )
     for wrong in ("nonsense", "127.0.0.1:99999", "127.0.0.1:", ":6379x", "[::1:6379"):
         assert init_fails(live.shell, repr(wrong)).startswith("ValueError: ")
 
 
 # ---- tokens
 
-@pytest.mark.parametrize("token, said", [({"RAY_AUTH_TOKEN": "f" * 64}, "not the one of this cluster"), ({"RAY_AUTH_MODE": "disabled"}, "demands a token")])
+
+@pytest.mark.parametrize(
+    "token, said",
+    [
+        ({"RAY_AUTH_TOKEN": "f" * 64}, "not the one of this cluster"),
+        ({"RAY_AUTH_MODE": "disabled"}, "demands a token"),
+    ],
+)
 def test_a_wrong_token(live, token, said):
-    for words in (["status"], ["start", f"--address={live.address}"], ["job", "submit", "--", "true"], ["timeline"], ["nodes"]):
+    for words in (
+        ["status"],
+        ["start", f"--address={live.address}"],
+        ["job", "submit", "--", "true"],
+        ["timeline"],
+        ["nodes"],
+    ):
         message = live.shell.fails(*words, RAY_ADDRESS=live.address, **token)
         assert said in message and "RAY_AUTH_TOKEN" in message and live.address in message
     message = init_fails(live.shell, repr(live.address), **token)
-    assert message.startswith("ray.exceptions.AuthenticationError") and said in message and "RAY_AUTH_TOKEN" in message
+    assert (
+        message.startswith("ray.exceptions.AuthenticationError")
+        and said in message
+        and "RAY_AUTH_TOKEN" in message
+    )
 
 
 def test_a_node_with_a_wrong_token(live):
     """The daemon itself, past rayctl's own check."""
     scratch = live.shell.scratch / "node"
     scratch.mkdir()
-    done = subprocess.run([BIN / "ray-node-manager", "--head-address", live.address, "--session-dir", scratch, "--store-socket", live.record["object_store_socket"], "--resources", '{"CPU": 1}'],
-                          env={**live.shell.env, "RAY_AUTH_TOKEN": "f" * 64}, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 2 and "refuses this node" in done.stderr and "RAY_AUTH_TOKEN" in done.stderr
+    done = subprocess.run(
+        [
+            BIN / "ray-node-manager",
+            "--head-address",
+            live.address,
+            "--session-dir",
+            scratch,
+            "--store-socket",
+            live.record["object_store_socket"],
+            "--resources",
+            '{"CPU": 1}',
+        ],
+        env={**live.shell.env, "RAY_AUTH_TOKEN": "f" * 64},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert (
+        done.returncode == 2
+        and "refuses this node" in done.stderr
+        and "RAY_AUTH_TOKEN" in done.stderr
+    )
     assert len(live.driver.run("ray.nodes()")) == 1
 
 
-@pytest.mark.parametrize("program_, words", [("ray-head", ["--state-dir", "x"]), ("ray-node-manager", ["--head-address", "127.0.0.1:1", "--session-dir", "/tmp"]), ("ray-object-store", ["--socket", "x"])])
+@pytest.mark.parametrize(
+    "program_, words",
+    [
+        ("ray-head", ["--state-dir", "x"]),
+        ("ray-node-manager", ["--head-address", "127.0.0.1:1", "--session-dir", "/tmp"]),
+        ("ray-object-store", ["--socket", "x"]),
+    ],
+)
 def test_no_daemon_listens_without_a_token(shell, program_, words):
-    done = subprocess.run([BIN / program_, *words], env=shell.env, cwd=shell.scratch, capture_output=True, text=True, timeout=20)
-    assert done.returncode in (1, 2) and "RAY_AUTH_TOKEN" in done.stderr and "RAY_AUTH_MODE=disabled" in done.stderr
+    done = subprocess.run(
+        [BIN / program_, *words],
+        env=shell.env,
+        cwd=shell.scratch,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert (
+        done.returncode in (1, 2)
+        and "RAY_AUTH_TOKEN" in done.stderr
+        and "RAY_AUTH_MODE=disabled" in done.stderr
+    )
 
 
 def test_token_files(live):
@@ -166,23 +277,57 @@ def test_token_files(live):
 
 # ---- flags
 
-@pytest.mark.parametrize("words, code, said", [
-    (["--resources", "{bad"], 1, "--resources is '{bad'"), (["--resources", "[1]"], 1, "JSON object of numbers"), (["--resources", '{"a": "b"}'], 1, "JSON object of numbers"),
-    (["--resources", '{"a": NaN}'], 1, "JSON object of numbers"), (["--resources", '{"a": -1}'], 2, "'a'"), (["--resources", '{"a": 1e99}'], 2, "1e14"),
-    (["--resources", '{"a": 0.00001}'], 2, "multiples of 0.0001"), (["--resources", '{"": 1}'], 2, "empty name"), (["--resources", '{"CPU": 1}'], 2, "--num-cpus"),
-    (["--resources", '{"node:x": 1}'], 2, "the cluster's own"), (["--resources"], 2, "--resources"),
-    (["--num-cpus", "-1"], 2, "--num-cpus is '-1'"), (["--num-cpus", "NaN"], 2, "--num-cpus is 'NaN'"), (["--num-cpus", "1e9"], 2, "0 to 1000000"), (["--num-cpus="], 2, "--num-cpus"),
-    (["--num-gpus", "two"], 2, "--num-gpus is 'two'"), (["--memory", "nan"], 2, "--memory is 'nan'"), (["--memory", "99999999999999999999"], 2, "--memory"),
-    (["--port", "70000"], 2, "0 to 65535"), (["--port", "-1"], 2, "0 to 65535"), (["--node-manager-port", "65536"], 2, "0 to 65535"),
-    (["--object-store-memory", "1000"], 2, "78643200"), (["--object-store-memory", "60000000000000"], 2, "bytes of memory"), (["--object-store-memory", "1GB"], 2, "'1GB'"),
-    (["--labels", "zone"], 1, "--labels is 'zone'"), (["--labels", "ray.io/x=y"], 1, "ray.io/"), (["--plasma-directory", "/nonexistent"], 1, "/nonexistent"),
-    (["--config", "typo.json"], 2, "max_workrs"), (["--config", "broken.json"], 2, "not valid JSON"), (["--config", "negative.json"], 2, "'-3'"), (["--config", "missing.json"], 2, "missing.json"),
-    (["--frobnicate"], 2, "--frobnicate"), (["--num-cpu", "1"], 2, "--num-cpu"), (["stray"], 2, "more words"), (["--autoscaling-config", "x"], 1, "not available"),
-])
+
+@pytest.mark.parametrize(
+    "words, code, said",
+    [
+        (["--resources", "{bad"], 1, "--resources is '{bad'"),
+        (["--resources", "[1]"], 1, "JSON object of numbers"),
+        (["--resources", '{"a": "b"}'], 1, "JSON object of numbers"),
+        (["--resources", '{"a": NaN}'], 1, "JSON object of numbers"),
+        (["--resources", '{"a": -1}'], 2, "'a'"),
+        (["--resources", '{"a": 1e99}'], 2, "1e14"),
+        (["--resources", '{"a": 0.00001}'], 2, "multiples of 0.0001"),
+        (["--resources", '{"": 1}'], 2, "empty name"),
+        (["--resources", '{"CPU": 1}'], 2, "--num-cpus"),
+        (["--resources", '{"node:x": 1}'], 2, "the cluster's own"),
+        (["--resources"], 2, "--resources"),
+        (["--num-cpus", "-1"], 2, "--num-cpus is '-1'"),
+        (["--num-cpus", "NaN"], 2, "--num-cpus is 'NaN'"),
+        (["--num-cpus", "1e9"], 2, "0 to 1000000"),
+        (["--num-cpus="], 2, "--num-cpus"),
+        (["--num-gpus", "two"], 2, "--num-gpus is 'two'"),
+        (["--memory", "nan"], 2, "--memory is 'nan'"),
+        (["--memory", "99999999999999999999"], 2, "--memory"),
+        (["--port", "70000"], 2, "0 to 65535"),
+        (["--port", "-1"], 2, "0 to 65535"),
+        (["--node-manager-port", "65536"], 2, "0 to 65535"),
+        (["--object-store-memory", "1000"], 2, "78643200"),
+        (["--object-store-memory", "60000000000000"], 2, "bytes of memory"),
+        (["--object-store-memory", "1GB"], 2, "'1GB'"),
+        (["--labels", "zone"], 1, "--labels is 'zone'"),
+        (["--labels", "ray.io/x=y"], 1, "ray.io/"),
+        (["--plasma-directory", "/nonexistent"], 1, "/nonexistent"),
+        (["--config", "typo.json"], 2, "max_workrs"),
+        (["--config", "broken.json"], 2, "not valid JSON"),
+        (["--config", "negative.json"], 2, "'-3'"),
+        (["--config", "missing.json"], 2, "missing.json"),
+        (["--frobnicate"], 2, "--frobnicate"),
+        (["--num-cpu", "1"], 2, "--num-cpu"),
+        (["stray"], 2, "more words"),
+        (["--autoscaling-config", "x"], 1, "not available"),
+    ],
+)
 def test_wrong_flags(live, words, code, said):
-    for name, text in {"typo": '{"max_workrs": 3}', "broken": '{"max_workers": ', "negative": '{"max_workers": -3}'}.items():
+    for name, text in {
+        "typo": '{"max_workrs": 3}',
+        "broken": '{"max_workers": ',
+        "negative": '{"max_workers": -3}',
+    }.items():
         (live.shell.scratch / f"{name}.json").write_text(text)
-    message = live.shell.fails("start", "--head", *([] if "--port" in words else ["--port=0"]), *words, code=code)
+    message = live.shell.fails(
+        "start", "--head", *([] if "--port" in words else ["--port=0"]), *words, code=code
+    )
     assert said in message and message.count("\n") <= 2, message
 
 
@@ -191,23 +336,75 @@ def test_settings_from_the_environment(live):
     assert "RAY_max_workers is 'many'" in said and "whole number" in said
 
 
-@pytest.mark.parametrize("name, words", [("ray-head", ["--state-dir", "s"]), ("ray-node-manager", ["--head-address", "127.0.0.1:1", "--session-dir", "s"]), ("ray-object-store", ["--socket", "x"])])
-@pytest.mark.parametrize("wrong, said", [(["--frobnicate"], "--frobnicate"), (["--port", "70000"], "70000"), (["--port", "x"], "'x'"), (["--config", "typo.json"], "max_workrs"),
-                                         (["--max-workers", "-3"], "-3"), (["stray"], "positional")])
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("ray-head", ["--state-dir", "s"]),
+        ("ray-node-manager", ["--head-address", "127.0.0.1:1", "--session-dir", "s"]),
+        ("ray-object-store", ["--socket", "x"]),
+    ],
+)
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (["--frobnicate"], "--frobnicate"),
+        (["--port", "70000"], "70000"),
+        (["--port", "x"], "'x'"),
+        (["--config", "typo.json"], "max_workrs"),
+        (["--max-workers", "-3"], "-3"),
+        (["stray"], "positional"),
+    ],
+)
 def test_wrong_flags_of_the_daemons(shell, name, words, wrong, said):
     (shell.scratch / "typo.json").write_text('{"max_workrs": 3}')
-    done = subprocess.run([BIN / name, *words, *wrong], env={**shell.env, "RAY_AUTH_TOKEN": "x"}, cwd=shell.scratch, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 2 and said in done.stderr and done.stderr.startswith(name) and done.stderr.count("\n") == 1, done.stderr
+    done = subprocess.run(
+        [BIN / name, *words, *wrong],
+        env={**shell.env, "RAY_AUTH_TOKEN": "x"},
+        cwd=shell.scratch,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert (
+        done.returncode == 2
+        and said in done.stderr
+        and done.stderr.startswith(name)
+        and done.stderr.count("\n") == 1
+    ), done.stderr
 
 
 def test_pointless_flags_are_noticed(shell):
-    done = shell.run("start", "--head", "--port=0", "--num-cpus=1", "--redis-password=x", "--object-manager-port=8076", "--include-log-monitor=false")
+    done = shell.run(
+        "start",
+        "--head",
+        "--port=0",
+        "--num-cpus=1",
+        "--redis-password=x",
+        "--object-manager-port=8076",
+        "--include-log-monitor=false",
+    )
     assert done.returncode == 0
-    assert [line.split(" has no effect: ")[0] for line in done.stderr.splitlines()] == ["Notice: --object-manager-port", "Notice: --redis-password", "Notice: --include-log-monitor"]
+    assert [line.split(" has no effect: ")[0] for line in done.stderr.splitlines()] == [
+        "Notice: --object-manager-port",
+        "Notice: --redis-password",
+        "Notice: --include-log-monitor",
+    ]
 
 
-@pytest.mark.parametrize("words, said", [(["frobnicate"], "no such command: frobnicate"), (["help", "frobnicate"], "no such command: frobnicate"), (["job"], "job"), (["job", "frobnicate"], "no such command"),
-                                         (["job", "submit"], "missing"), (["job", "logs"], "ID is missing"), (["stop", "--nope"], "--nope"), (["timeline", "-o"], "o"), (["nodes", "--format", "xml"], "xml")])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["frobnicate"], "no such command: frobnicate"),
+        (["help", "frobnicate"], "no such command: frobnicate"),
+        (["job"], "job"),
+        (["job", "frobnicate"], "no such command"),
+        (["job", "submit"], "missing"),
+        (["job", "logs"], "ID is missing"),
+        (["stop", "--nope"], "--nope"),
+        (["timeline", "-o"], "o"),
+        (["nodes", "--format", "xml"], "xml"),
+    ],
+)
 def test_wrong_commands(live, words, said):
     done = live.shell.run(*words)
     assert done.returncode == 2 and said in done.stdout + done.stderr
@@ -215,33 +412,84 @@ def test_wrong_commands(live, words, said):
 
 # ---- resources, options and values of programs
 
-@pytest.mark.parametrize("options, error", [
-    ("num_cpus=float('nan')", "ValueError"), ("num_cpus=float('inf')", "ValueError"), ("num_cpus=-1", "ValueError"), ("num_cpus=1e300", "ValueError"), ("num_cpus=10**400", "ValueError"),
-    ("num_cpus=0.00001", "ValueError"), ("num_gpus=1.5", "ValueError"), ("memory=-1", "ValueError"), ("memory=float('nan')", "ValueError"), ("memory=1e30", "ValueError"),
-    ("resources={'a': float('nan')}", "ValueError"), ("resources={'a': 1e300}", "ValueError"), ("resources={'a': 0.00001}", "ValueError"), ("resources={'a': -1}", "ValueError"),
-    ("resources={'': 1}", "ValueError"), ("resources={1: 1}", "ValueError"), ("resources=3", "TypeError"), ("resources={'CPU': 1}", "ValueError"),
-    ("num_returns=10**12", "ValueError"), ("num_returns=2**70", "ValueError"), ("num_returns=1.5", "TypeError"), ("max_retries=2**70", "ValueError"), ("max_retries=1.5", "TypeError"),
-])
+
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ("num_cpus=float('nan')", "ValueError"),
+        ("num_cpus=float('inf')", "ValueError"),
+        ("num_cpus=-1", "ValueError"),
+        ("num_cpus=1e300", "ValueError"),
+        ("num_cpus=10**400", "ValueError"),
+        ("num_cpus=0.00001", "ValueError"),
+        ("num_gpus=1.5", "ValueError"),
+        ("memory=-1", "ValueError"),
+        ("memory=float('nan')", "ValueError"),
+        ("memory=1e30", "ValueError"),
+        ("resources={'a': float('nan')}", "ValueError"),
+        ("resources={'a': 1e300}", "ValueError"),
+        ("resources={'a': 0.00001}", "ValueError"),
+        ("resources={'a': -1}", "ValueError"),
+        ("resources={'': 1}", "ValueError"),
+        ("resources={1: 1}", "ValueError"),
+        ("resources=3", "TypeError"),
+        ("resources={'CPU': 1}", "ValueError"),
+        ("num_returns=10**12", "ValueError"),
+        ("num_returns=2**70", "ValueError"),
+        ("num_returns=1.5", "TypeError"),
+        ("max_retries=2**70", "ValueError"),
+        ("max_retries=1.5", "TypeError"),
+    ],
+)
 def test_options(live, options, error):
     keyword = options.split("=")[0]
-    for code in (f"echo.options({options}).remote(1)", f"ray.remote({options})(lambda: 1).remote()"):
+    for code in (
+        f"echo.options({options}).remote(1)",
+        f"ray.remote({options})(lambda: 1).remote()",
+    ):
         said = live.driver.raises(code, error)
         assert keyword in said or "resource" in said, said
     if keyword not in ("num_returns", "max_retries"):
         live.driver.raises(f"Counter.options({options}).remote()", error)
 
 
-@pytest.mark.parametrize("options, error", [("num_returns=-1", "ValueError"), ("num_returns=2**70", "ValueError"), ("num_returns='x'", "TypeError"), ("num_returns=1.5", "TypeError"),
-                                            ("max_task_retries=-2", "ValueError"), ("max_task_retries='x'", "TypeError"), ("name=3", "TypeError"), ("colour=1", "TypeError"), ("retry_exceptions=[1]", "TypeError")])
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ("num_returns=-1", "ValueError"),
+        ("num_returns=2**70", "ValueError"),
+        ("num_returns='x'", "TypeError"),
+        ("num_returns=1.5", "TypeError"),
+        ("max_task_retries=-2", "ValueError"),
+        ("max_task_retries='x'", "TypeError"),
+        ("name=3", "TypeError"),
+        ("colour=1", "TypeError"),
+        ("retry_exceptions=[1]", "TypeError"),
+    ],
+)
 def test_options_of_methods(live, options, error):
     live.driver.raises(f"counter.add.options({options})", error)
 
 
-@pytest.mark.parametrize("arguments, error", [
-    ("num_cpus=-1", "ValueError"), ("num_cpus=float('nan')", "ValueError"), ("num_cpus=10**400", "ValueError"), ("num_cpus=1e12", "ValueError"), ("resources={'a': -1}", "ValueError"), ("resources={'a': 1e99}", "ValueError"),
-    ("object_store_memory=1000", "ValueError"), ("object_store_memory=10**14", "ValueError"), ("object_store_memory=float('nan')", "ValueError"), ("_plasma_directory='/nonexistent'", "Error"),
-    ("_system_config={'max_workrs': 1}", "ValueError"), ("_system_config={'max_workers': -3}", "ValueError"), ("_memory=-1", "ValueError"), ("_node_ip_address='nonsense'", "ValueError"),
-])
+@pytest.mark.parametrize(
+    "arguments, error",
+    [
+        ("num_cpus=-1", "ValueError"),
+        ("num_cpus=float('nan')", "ValueError"),
+        ("num_cpus=10**400", "ValueError"),
+        ("num_cpus=1e12", "ValueError"),
+        ("resources={'a': -1}", "ValueError"),
+        ("resources={'a': 1e99}", "ValueError"),
+        ("object_store_memory=1000", "ValueError"),
+        ("object_store_memory=10**14", "ValueError"),
+        ("object_store_memory=float('nan')", "ValueError"),
+        ("_plasma_directory='/nonexistent'", "Error"),
+        ("_system_config={'max_workrs': 1}", "ValueError"),
+        ("_system_config={'max_workers': -3}", "ValueError"),
+        ("_memory=-1", "ValueError"),
+        ("_node_ip_address='nonsense'", "ValueError"),
+    ],
+)
 def test_init_arguments(live, arguments, error):
     said = init_fails(live.shell, f"'local', {arguments}")
     assert said.split(":")[0].endswith(error)
@@ -249,17 +497,30 @@ def test_init_arguments(live, arguments, error):
 
 def test_init_arguments_that_a_running_cluster_has_already(live):
     said = init_fails(live.shell, "num_cpus=1")
-    assert said.startswith("ValueError") and "num_cpus" in said and live.address in said and "address='local'" in said
+    assert (
+        said.startswith("ValueError")
+        and "num_cpus" in said
+        and live.address in said
+        and "address='local'" in said
+    )
 
 
 def test_what_cannot_be_pickled(live):
     run, raises = live.driver.run, live.driver.raises
     run("import threading")
-    run("class Locked(Exception):\n    def __init__(self): self.lock = threading.Lock(); super().__init__('has a lock')")
+    run(
+        "class Locked(Exception):\n    def __init__(self): self.lock = threading.Lock(); super().__init__('has a lock')"
+    )
     run("@ray.remote\ndef lock(): return threading.Lock()")
     run("@ray.remote\ndef locked(): raise Locked()")
     run("captured = threading.Lock()\n@ray.remote\ndef captures(): return captured")
-    for code in ("echo.remote(threading.Lock())", "ray.put([1, threading.Lock()])", "captures.remote()", "ray.get(lock.remote())", "counter.__ray_call__.remote(threading.Lock())"):
+    for code in (
+        "echo.remote(threading.Lock())",
+        "ray.put([1, threading.Lock()])",
+        "captures.remote()",
+        "ray.get(lock.remote())",
+        "counter.__ray_call__.remote(threading.Lock())",
+    ):
         said = raises(code, "TypeError")
         assert "lock" in said and "pickle" in said
     assert "has a lock" in raises("ray.get(locked.remote())", "RayTaskError")
@@ -269,7 +530,9 @@ def test_exceptions_of_the_system_are_caught_as_themselves(live):
     live.driver.run("@ray.remote\ndef reads(path): return open(path).read()")
     said = live.driver.raises("ray.get(reads.remote('/nonexistent'))", "FileNotFoundError")
     assert "/nonexistent" in said
-    live.driver.run("try: ray.get(reads.remote('/nonexistent'))\nexcept OSError as error: facts = (error.errno, error.filename)")
+    live.driver.run(
+        "try: ray.get(reads.remote('/nonexistent'))\nexcept OSError as error: facts = (error.errno, error.filename)"
+    )
     assert live.driver.run("facts") == (2, "/nonexistent")
 
 
@@ -284,29 +547,56 @@ def test_functions_and_classes_over_the_limit(live):
 
 
 def test_objects_larger_than_the_store(live):
-    for code in ("ray.put(np.zeros(200_000_000, dtype=np.uint8))", "ray.get(echo.remote(np.zeros(200_000_000, dtype=np.uint8)))", "ray.get(ones.remote(200_000_000))"):
+    for code in (
+        "ray.put(np.zeros(200_000_000, dtype=np.uint8))",
+        "ray.get(echo.remote(np.zeros(200_000_000, dtype=np.uint8)))",
+        "ray.get(ones.remote(200_000_000))",
+    ):
         said = live.driver.raises(code, "ObjectStoreFullError")
         assert "can never fit" in said and "--object-store-memory" in said
 
 
 def test_a_task_no_node_can_run(world):
     """It waits; the driver and `rayctl status` say why and what there is; a node that fits joins, and it runs."""
-    world.driver.run("@ray.remote(resources={'rare': 1})\ndef rare(): return 'ran'\n@ray.remote(num_cpus=0, resources={'rare': 1})\nclass Rare:\n    def here(self): return 'lives'")
+    world.driver.run(
+        "@ray.remote(resources={'rare': 1})\ndef rare(): return 'ran'\n@ray.remote(num_cpus=0, resources={'rare': 1})\nclass Rare:\n    def here(self): return 'lives'"
+    )
     world.driver.run("waiting = rare.remote(); actor = Rare.remote()")
     assert world.driver.run("len(ray.wait([waiting], timeout=1.5)[0])") == 0
-    assert eventually(lambda: "rare needs {'CPU': 1.0, 'rare': 1.0}" in world.driver.said()), world.driver.said()
+    assert eventually(lambda: "rare needs {'CPU': 1.0, 'rare': 1.0}" in world.driver.said()), (
+        world.driver.said()
+    )
     said = world.driver.said()
-    assert "no node of the cluster has" in said and "'CPU': 2.0" in said and "The actor Rare needs" in said
+    assert (
+        "no node of the cluster has" in said
+        and "'CPU': 2.0" in said
+        and "The actor Rare needs" in said
+    )
     status = world.shell.ok("status")
-    assert "{'CPU': 1.0, 'rare': 1.0}: 1+ pending tasks/actors (infeasible: no node has that much; they wait until one joins)" in status and "0.0/2.0 CPU" in status
+    assert (
+        "{'CPU': 1.0, 'rare': 1.0}: 1+ pending tasks/actors (infeasible: no node has that much; they wait until one joins)"
+        in status
+        and "0.0/2.0 CPU" in status
+    )
     assert world.driver.works()
-    world.shell.ok("start", f"--address={world.address}", "--num-cpus=1", "--object-store-memory=100000000", "--resources", '{"rare": 2}')
-    assert world.driver.run("ray.get([waiting, actor.here.remote()], timeout=20)") == ["ran", "lives"]
+    world.shell.ok(
+        "start",
+        f"--address={world.address}",
+        "--num-cpus=1",
+        "--object-store-memory=100000000",
+        "--resources",
+        '{"rare": 2}',
+    )
+    assert world.driver.run("ray.get([waiting, actor.here.remote()], timeout=20)") == [
+        "ran",
+        "lives",
+    ]
     assert eventually(lambda: "infeasible" not in world.shell.ok("status"))
     world.driver.run("del actor, waiting")
 
 
 # ---- what a crashed cluster leaves
+
 
 def test_a_cluster_that_was_killed_misleads_nobody(shell):
     port = free_port()
@@ -317,15 +607,24 @@ def test_a_cluster_that_was_killed_misleads_nobody(shell):
     assert eventually(lambda: not shell.processes())
     assert (shell.root / "ray_current_cluster").read_text().strip() == f"127.0.0.1:{port}"
     said = init_fails(shell, "'auto'")
-    assert said.startswith("ConnectionError") and "ray_current_cluster" in said and "rayctl start --head" in said
+    assert (
+        said.startswith("ConnectionError")
+        and "ray_current_cluster" in said
+        and "rayctl start --head" in said
+    )
     said = init_fails(shell, RAY_ADDRESS=f"127.0.0.1:{port}")
     assert said.startswith("ConnectionError") and "RAY_ADDRESS" in said
     assert "has ended" in shell.fails("status")
-    with contextlib.closing(Driver(shell, "ray.init(num_cpus=1)")) as alone:        # a private cluster of its own
+    with contextlib.closing(
+        Driver(shell, "ray.init(num_cpus=1)")
+    ) as alone:  # a private cluster of its own
         assert alone.works()
     shell.ok("start", "--head", f"--port={port}", "--num-cpus=1")
     with contextlib.closing(Driver(shell, "ray.init()")) as joined:
-        assert joined.works() and joined.run("ray.get_runtime_context().gcs_address") == f"127.0.0.1:{port}"
+        assert (
+            joined.works()
+            and joined.run("ray.get_runtime_context().gcs_address") == f"127.0.0.1:{port}"
+        )
     shell.ok("stop")
     assert not list(shell.root.glob("session_2*/sockets/*"))
 
@@ -349,14 +648,21 @@ def test_a_long_temp_root(shell):
     shell.ok("stop")
 
 
-@pytest.mark.parametrize("file, what", [("head.sqlite", "the head's state"), ("history.sqlite", "the task history")])
+@pytest.mark.parametrize(
+    "file, what", [("head.sqlite", "the head's state"), ("history.sqlite", "the task history")]
+)
 @pytest.mark.parametrize("damage", ["replaced", "inside"])
 def test_damaged_state(shell, file, what, damage):
     state = shell.scratch / "state"
     env = {**shell.env, "RAY_AUTH_TOKEN": "x"}
 
     def head():
-        return subprocess.Popen([BIN / "ray-head", "--port", "0", "--host", "127.0.0.1", "--state-dir", state], env=env, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            [BIN / "ray-head", "--port", "0", "--host", "127.0.0.1", "--state-dir", state],
+            env=env,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def run_until_ready():
         process = head()
@@ -369,9 +675,18 @@ def test_damaged_state(shell, file, what, damage):
 
     assert run_until_ready() == 0
     before = (state / file).read_bytes()
-    (state / file).write_bytes(os.urandom(len(before)) if damage == "replaced" else before[:4096] + os.urandom(len(before) - 4096))
+    (state / file).write_bytes(
+        os.urandom(len(before))
+        if damage == "replaced"
+        else before[:4096] + os.urandom(len(before) - 4096)
+    )
     process = head()
     said = process.communicate(timeout=20)[1]
-    assert process.returncode == 1 and f"{what} in {state}/{file} is damaged" in said and "Move the file away" in said and said.count("damaged") == 1
+    assert (
+        process.returncode == 1
+        and f"{what} in {state}/{file} is damaged" in said
+        and "Move the file away" in said
+        and said.count("damaged") == 1
+    )
     (state / file).rename(state / "aside")
     assert run_until_ready() == 0

@@ -1,4 +1,5 @@
 """More connections than a process has descriptors, from strangers: a cluster works on."""
+
 import contextlib
 import json
 import pathlib
@@ -31,8 +32,29 @@ def small():
     """A head and its node, each with few descriptors; strangers never run into the hello limit."""
     shell = Shell()
     port = free_port()
-    words = shell.command("start", "--head", f"--port={port}", "--num-cpus=2", "--object-store-memory=100000000", "--system-config", json.dumps({"hello_timeout_ms": 600_000}))
-    subprocess.run(["sh", "-c", f'ulimit -S -n {DESCRIPTORS // 2} && ulimit -H -n {DESCRIPTORS} && exec "$@"', "sh", *words], env=shell.env, cwd=shell.scratch, check=True, capture_output=True, timeout=60)
+    words = shell.command(
+        "start",
+        "--head",
+        f"--port={port}",
+        "--num-cpus=2",
+        "--object-store-memory=100000000",
+        "--system-config",
+        json.dumps({"hello_timeout_ms": 600_000}),
+    )
+    subprocess.run(
+        [
+            "sh",
+            "-c",
+            f'ulimit -S -n {DESCRIPTORS // 2} && ulimit -H -n {DESCRIPTORS} && exec "$@"',
+            "sh",
+            *words,
+        ],
+        env=shell.env,
+        cwd=shell.scratch,
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
     shell.daemons = {process["name"]: process["pid"] for process in record["processes"]}
     shell.address, shell.door = ("127.0.0.1", port), ("127.0.0.1", record["node_manager_port"])
@@ -40,10 +62,19 @@ def small():
     shell.stop()
 
 
-@pytest.mark.parametrize("beginning", [b"RAY1 ", raw.preamble(), raw.preamble() + raw.hello("x" * 100)[:-1]], ids=["preamble begun", "no hello", "hello begun"])
+@pytest.mark.parametrize(
+    "beginning",
+    [b"RAY1 ", raw.preamble(), raw.preamble() + raw.hello("x" * 100)[:-1]],
+    ids=["preamble begun", "no hello", "hello begun"],
+)
 def test_strangers_keep_nobody_out(small, beginning):
-    for name, limit in (("ray-head", DESCRIPTORS), ("ray-node-manager", DESCRIPTORS // 2)):      # the head takes what it may; what a node starts finds the user's own limit
-        assert f"Max open files {limit} {DESCRIPTORS} files" in " ".join(pathlib.Path(f"/proc/{small.daemons[name]}/limits").read_text().split())
+    for name, limit in (
+        ("ray-head", DESCRIPTORS),
+        ("ray-node-manager", DESCRIPTORS // 2),
+    ):  # the head takes what it may; what a node starts finds the user's own limit
+        assert f"Max open files {limit} {DESCRIPTORS} files" in " ".join(
+            pathlib.Path(f"/proc/{small.daemons[name]}/limits").read_text().split()
+        )
     driver = Driver(small, RAY_ADDRESS="%s:%d" % small.address)
     with descriptors(STRANGERS * 2 + 500), contextlib.ExitStack() as stack:
         stack.callback(driver.close)
@@ -55,4 +86,7 @@ def test_strangers_keep_nobody_out(small, beginning):
         assert "Node" in small.ok("status", "--address", "%s:%d" % small.address)
         assert driver.works()
         for name in ("ray-head", "ray-node-manager"):
-            assert len(list(pathlib.Path(f"/proc/{small.daemons[name]}/fd").iterdir())) < DESCRIPTORS // 2
+            assert (
+                len(list(pathlib.Path(f"/proc/{small.daemons[name]}/fd").iterdir()))
+                < DESCRIPTORS // 2
+            )

@@ -1,4 +1,5 @@
 """Full and read-only places: the session directory, the object store's memory. Tiny file systems are mounted, which takes root."""
+
 import contextlib
 import os
 import pathlib
@@ -27,7 +28,9 @@ def place(shell):
 
 
 def tmpfs(path, size):
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "none", path], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "none", path], check=True
+    )
 
 
 def fill(path):
@@ -57,8 +60,12 @@ def test_a_read_only_session_directory(shell, place):
 
 def test_a_full_session_directory(shell, place):
     tmpfs(place, "256k")
-    start_fails(shell, place, "No space left on device", "free some space", "--temp-dir or RAY_TMPDIR")
-    assert not [path for path in place.rglob("*") if not path.is_symlink()], "a failed start left something"
+    start_fails(
+        shell, place, "No space left on device", "free some space", "--temp-dir or RAY_TMPDIR"
+    )
+    assert not [path for path in place.rglob("*") if not path.is_symlink()], (
+        "a failed start left something"
+    )
 
 
 def test_a_place_that_is_no_directory(shell, place):
@@ -69,13 +76,25 @@ def test_a_place_that_is_no_directory(shell, place):
 def test_the_session_directory_fills_up(shell, place):
     """Tasks run on, also those that print; what must be durable is refused with the reason; with room again, everything works."""
     tmpfs(place, "20m")
-    with contextlib.closing(Driver(shell, f"ray.init(num_cpus=2, object_store_memory=100_000_000, _temp_dir={str(place)!r})")) as driver:
-        driver.run("@ray.remote\ndef says(n):\n    for i in range(n): print('line', i)\n    return n")
+    with contextlib.closing(
+        Driver(
+            shell,
+            f"ray.init(num_cpus=2, object_store_memory=100_000_000, _temp_dir={str(place)!r})",
+        )
+    ) as driver:
+        driver.run(
+            "@ray.remote\ndef says(n):\n    for i in range(n): print('line', i)\n    return n"
+        )
         assert driver.works() and driver.run("ray.get(says.remote(10))") == 10
         filled = fill(place)
         assert driver.works()
-        assert driver.run("ray.get([says.remote(5000) for _ in range(4)], timeout=20)") == [5000] * 4
-        for code in ("Counter.options(num_cpus=0, name='named').remote()", "ray.get(Counter.options(num_cpus=0).remote().add.remote(), timeout=20)"):
+        assert (
+            driver.run("ray.get([says.remote(5000) for _ in range(4)], timeout=20)") == [5000] * 4
+        )
+        for code in (
+            "Counter.options(num_cpus=0, name='named').remote()",
+            "ray.get(Counter.options(num_cpus=0).remote().add.remote(), timeout=20)",
+        ):
             said = driver.raises(code, "RayError")
             assert "no space left" in said and str(place) in said and "Free space" in said
         assert driver.works() and driver.run("ray.cluster_resources()['CPU']") == 2.0
@@ -89,7 +108,15 @@ def test_failing_storage_is_no_health(shell, place):
     """Every question about the head's health says so, in the same words, until the disk takes what is written again."""
     tmpfs(place, "20m")
     env = {"RAY_TMPDIR": str(place)}
-    started = shell.ok("start", "--head", "--port=0", "--num-cpus=1", "--object-store-memory=100000000", f"--temp-dir={place}", **env)
+    started = shell.ok(
+        "start",
+        "--head",
+        "--port=0",
+        "--num-cpus=1",
+        "--object-store-memory=100000000",
+        f"--temp-dir={place}",
+        **env,
+    )
     env["RAY_ADDRESS"] = re.search(r"127\.0\.0\.1:\d+", started)[0]
     assert shell.ok("health-check", **env) == ""
     api = Api.of(shell, started)
@@ -102,23 +129,39 @@ def test_failing_storage_is_no_health(shell, place):
     refused = shell.fails("job", "submit", "--no-wait", "--", "true", **env)
     assert "no space left" in refused, refused
     said = shell.fails("health-check", **env)
-    assert said.count("\n") == 1 and "storage is failing: the head's state cannot be written" in said and str(place) in said and "Free space there" in said, said
-    failure = said[said.index("storage is failing"):].strip()
+    assert (
+        said.count("\n") == 1
+        and "storage is failing: the head's state cannot be written" in said
+        and str(place) in said
+        and "Free space there" in said
+    ), said
+    failure = said[said.index("storage is failing") :].strip()
     assert f"The head's {failure}\n" in shell.ok("status", **env)
     for path in ("/api/healthz", "/api/gcs_healthz", "/-/healthz"):
-        assert asked(path) == (503, "the head's storage is failing: `rayctl health-check` says why")     # to strangers, without the place
+        assert asked(path) == (
+            503,
+            "the head's storage is failing: `rayctl health-check` says why",
+        )  # to strangers, without the place
     assert re.search(r"^ray_head_storage_failing\{.*\} 1(\.0)?$", asked("/metrics")[1], re.M)
-    assert failure in shell.fails("health-check", **env)             # and goes on to, though nobody writes
+    assert failure in shell.fails("health-check", **env)  # and goes on to, though nobody writes
     filled.unlink()
     assert eventually(lambda: shell.run("health-check", **env).returncode == 0, 30)
-    assert "storage is failing" not in shell.ok("status", **env) and asked("/api/healthz") == (200, "success")
+    assert "storage is failing" not in shell.ok("status", **env) and asked("/api/healthz") == (
+        200,
+        "success",
+    )
     assert re.search(r"^ray_head_storage_failing\{.*\} 0(\.0)?$", asked("/metrics")[1], re.M)
     shell.ok("job", "submit", "--", "true", **env)
 
 
 def test_the_session_directory_becomes_read_only(shell, place):
     """No process can make a file there any more: new workers need logs and a socket."""
-    with contextlib.closing(Driver(shell, f"ray.init(num_cpus=2, object_store_memory=100_000_000, _temp_dir={str(place)!r})")) as driver:
+    with contextlib.closing(
+        Driver(
+            shell,
+            f"ray.init(num_cpus=2, object_store_memory=100_000_000, _temp_dir={str(place)!r})",
+        )
+    ) as driver:
         assert driver.works()
         session = next(path for path in place.glob("session_2*"))
         for name in ("logs", "sockets"):
@@ -127,7 +170,9 @@ def test_the_session_directory_becomes_read_only(shell, place):
         assert driver.works()
         for name in ("sockets", "logs"):
             subprocess.run(["umount", "-l", session / name], check=True)
-        assert driver.run("ray.get([echo.options(num_cpus=0).remote(i) for i in range(20)], timeout=20)") == list(range(20))
+        assert driver.run(
+            "ray.get([echo.options(num_cpus=0).remote(i) for i in range(20)], timeout=20)"
+        ) == list(range(20))
         assert driver.works()
 
 
@@ -138,27 +183,64 @@ def test_the_memory_of_the_store_is_used_up_by_others(shell, place):
     with contextlib.closing(Driver(shell, init)) as driver:
         driver.run("held = ray.put(np.ones(20_000_000, dtype=np.uint8))")
         filled = fill(place)
-        for code in ("ray.put(np.ones(70_000_000, dtype=np.uint8))", "ray.get(ones.remote(70_000_000), timeout=20)"):
+        for code in (
+            "ray.put(np.ones(70_000_000, dtype=np.uint8))",
+            "ray.get(ones.remote(70_000_000), timeout=20)",
+        ):
             said = driver.raises(code, "ObjectStoreFullError")
-            assert f"file system of {place} is full" in said and f"(pid {driver.process.pid})" in said and "in 1 objects" in said and "Drop references" in said
+            assert (
+                f"file system of {place} is full" in said
+                and f"(pid {driver.process.pid})" in said
+                and "in 1 objects" in said
+                and "Drop references" in said
+            )
         assert driver.works() and driver.run("int(ray.get(held).sum())") == 20_000_000
         filled.unlink()
-        assert driver.run("int(ray.get(ray.put(np.ones(70_000_000, dtype=np.uint8))).sum())") == 70_000_000
-        assert driver.run("int(ray.get(ones.remote(60_000_000), timeout=20).sum())") == 60_000_000 and driver.works()
+        assert (
+            driver.run("int(ray.get(ray.put(np.ones(70_000_000, dtype=np.uint8))).sum())")
+            == 70_000_000
+        )
+        assert (
+            driver.run("int(ray.get(ones.remote(60_000_000), timeout=20).sum())") == 60_000_000
+            and driver.works()
+        )
 
 
 def test_a_full_store(shell, place):
     init = "ray.init('local', num_cpus=2, object_store_memory=80_000_000, _system_config={'create_wait_ms': 500})"
     with contextlib.closing(Driver(shell, init)) as driver:
         driver.run("held = [ray.put(np.full(15_000_000, i, dtype=np.uint8)) for i in range(4)]")
-        said = driver.raises("[ray.put(np.zeros(15_000_000, dtype=np.uint8)) for _ in range(3)]", "ObjectStoreFullError")
-        assert "is full" in said and f"(pid {driver.process.pid})" in said and "Drop references" in said and "--object-store-memory" in said
-        assert driver.works() and driver.run("[int(ray.get(ref)[0]) for ref in held]") == [0, 1, 2, 3]
+        said = driver.raises(
+            "[ray.put(np.zeros(15_000_000, dtype=np.uint8)) for _ in range(3)]",
+            "ObjectStoreFullError",
+        )
+        assert (
+            "is full" in said
+            and f"(pid {driver.process.pid})" in said
+            and "Drop references" in said
+            and "--object-store-memory" in said
+        )
+        assert driver.works() and driver.run("[int(ray.get(ref)[0]) for ref in held]") == [
+            0,
+            1,
+            2,
+            3,
+        ]
         driver.run("held.clear()")
-        assert driver.run("len([ray.put(np.zeros(15_000_000, dtype=np.uint8)) for _ in range(4)])") == 4 and driver.works()
+        assert (
+            driver.run("len([ray.put(np.zeros(15_000_000, dtype=np.uint8)) for _ in range(4)])")
+            == 4
+            and driver.works()
+        )
 
 
-@pytest.mark.parametrize("size, words, said", [("1m", [], "less than the smallest that is accepted"), ("90m", ["--object-store-memory=200000000"], "Free space there")])
+@pytest.mark.parametrize(
+    "size, words, said",
+    [
+        ("1m", [], "less than the smallest that is accepted"),
+        ("90m", ["--object-store-memory=200000000"], "Free space there"),
+    ],
+)
 def test_too_little_memory_for_the_store(shell, place, size, words, said):
     tmpfs(place, size)
     message = shell.fails("start", "--head", "--port=0", f"--plasma-directory={place}", *words)

@@ -1,4 +1,5 @@
 """Another user of the machine, who can write where the sessions are: nobody's processes, files or token are his."""
+
 import json
 import os
 import pathlib
@@ -17,7 +18,16 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as 
 
 
 def as_nobody(script, *words):
-    done = subprocess.run([sys.executable, "-c", script, *map(str, words)], user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", capture_output=True, text=True, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, words)],
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -64,12 +74,38 @@ def test_a_record_of_another_user_ends_nothing(open_shell):
     precious.mkdir(parents=True)
     with subprocess.Popen(["sleep", "60"]) as bystander:
         try:
-            start_time = pathlib.Path(f"/proc/{bystander.pid}/stat").read_text().rpartition(")")[2].split()[19]
-            record = {"session_dir": f"{shell.root}/session_x/link/session_x", "session_name": "s", "head_address": "127.0.0.1:1", "node_ip": "127.0.0.1",
-                      "node_manager_port": 1, "node_manager_socket": "", "object_store_socket": "", "node_id": "1",
-                      "processes": [{"name": "ray-head", "pid": bystander.pid, "start_time": int(start_time), "command": ["/bin/false"]}]}
-            as_nobody(PLANT + "os.mkdir(session + '/link'); os.symlink(sys.argv[4], session + '/link/session_x'); os.mkfifo(session + '/node_2.json')",
-                      shell.root / "session_x", shell.root / "session_x" / "node_1.json", json.dumps(record), precious.parent)
+            start_time = (
+                pathlib.Path(f"/proc/{bystander.pid}/stat")
+                .read_text()
+                .rpartition(")")[2]
+                .split()[19]
+            )
+            record = {
+                "session_dir": f"{shell.root}/session_x/link/session_x",
+                "session_name": "s",
+                "head_address": "127.0.0.1:1",
+                "node_ip": "127.0.0.1",
+                "node_manager_port": 1,
+                "node_manager_socket": "",
+                "object_store_socket": "",
+                "node_id": "1",
+                "processes": [
+                    {
+                        "name": "ray-head",
+                        "pid": bystander.pid,
+                        "start_time": int(start_time),
+                        "command": ["/bin/false"],
+                    }
+                ],
+            }
+            as_nobody(
+                PLANT
+                + "os.mkdir(session + '/link'); os.symlink(sys.argv[4], session + '/link/session_x'); os.mkfifo(session + '/node_2.json')",
+                shell.root / "session_x",
+                shell.root / "session_x" / "node_1.json",
+                json.dumps(record),
+                precious.parent,
+            )
             assert "Did not find any active Ray processes" in shell.ok("stop", "--force")
             assert bystander.poll() is None and precious.exists()
         finally:
@@ -81,11 +117,19 @@ def test_an_address_of_another_user_gets_no_token(open_shell, how):
     shell = open_shell
     token = shell.ok("get-auth-token", "--generate").strip()
     listener = Listener()
-    as_nobody(PLANT, shell.root / "session_x", shell.root / "ray_current_cluster", listener.address + "\n")
+    as_nobody(
+        PLANT, shell.root / "session_x", shell.root / "ray_current_cluster", listener.address + "\n"
+    )
     if how == "rayctl":
         assert "is no file of this user" in shell.fails("status")
     else:
-        done = subprocess.run([sys.executable, "-c", "import ray; ray.init(address='auto')"], env=shell.env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", "import ray; ray.init(address='auto')"],
+            env=shell.env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert "ConnectionError" in done.stderr
     listener.server.close()
     assert not any(token.encode() in heard for heard in listener.heard)
@@ -95,10 +139,25 @@ def test_a_node_of_another_user_is_called_that(open_shell):
     shell = open_shell
     port = free_port()
     shell.ok("start", "--head", f"--port={port}", "--num-cpus=1", "--object-store-memory=100000000")
-    own = {"RAY_TMPDIR": str(shell.scratch / "own"), "RAY_AUTH_TOKEN": shell.ok("get-auth-token").strip()}
-    done = subprocess.run([sys.executable, "-c", f"import ray; ray.init(address='127.0.0.1:{port}')"], env={**shell.env, **own}, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
-                          capture_output=True, text=True, timeout=60)
-    assert "is another user's" in done.stderr and f"rayctl start --address=127.0.0.1:{port}" in done.stderr, done.stderr
+    own = {
+        "RAY_TMPDIR": str(shell.scratch / "own"),
+        "RAY_AUTH_TOKEN": shell.ok("get-auth-token").strip(),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", f"import ray; ray.init(address='127.0.0.1:{port}')"],
+        env={**shell.env, **own},
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (
+        "is another user's" in done.stderr
+        and f"rayctl start --address=127.0.0.1:{port}" in done.stderr
+    ), done.stderr
 
 
 def test_a_root_of_another_user_is_refused(open_shell):
@@ -109,6 +168,13 @@ def test_a_root_of_another_user_is_refused(open_shell):
 
 def test_durable_state_is_for_its_owner_only(shell):
     state = shell.scratch / "state"
-    shell.ok("start", "--head", "--port=0", "--num-cpus=1", "--object-store-memory=100000000", f"--state-dir={state}")
+    shell.ok(
+        "start",
+        "--head",
+        "--port=0",
+        "--num-cpus=1",
+        "--object-store-memory=100000000",
+        f"--state-dir={state}",
+    )
     for path in [state, *state.iterdir()]:
         assert not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO), path

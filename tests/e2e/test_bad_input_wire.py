@@ -1,4 +1,5 @@
 """Wrong bytes on every listener of a cluster: each is answered or closed in bounded time, and the cluster works on."""
+
 import contextlib
 import json
 import os
@@ -46,15 +47,28 @@ class World:
     def __init__(self):
         self.shell = Shell()
         self.port = free_port()
-        self.shell.ok("start", "--head", f"--port={self.port}", "--num-cpus=2", "--object-store-memory=100000000",
-                      "--system-config", json.dumps({"hello_timeout_ms": HELLO_TIMEOUT_MS}))
+        self.shell.ok(
+            "start",
+            "--head",
+            f"--port={self.port}",
+            "--num-cpus=2",
+            "--object-store-memory=100000000",
+            "--system-config",
+            json.dumps({"hello_timeout_ms": HELLO_TIMEOUT_MS}),
+        )
         record = json.loads(next(self.shell.root.glob("session_2*/node_*.json")).read_text())
         self.daemons = {process["name"]: process["pid"] for process in record["processes"]}
         self.session = pathlib.Path(record["session_dir"])
-        self.driver = Driver(self.shell, RAY_ADDRESS=f"127.0.0.1:{self.port}", RAY_hello_timeout_ms=str(HELLO_TIMEOUT_MS))
+        self.driver = Driver(
+            self.shell,
+            RAY_ADDRESS=f"127.0.0.1:{self.port}",
+            RAY_hello_timeout_ms=str(HELLO_TIMEOUT_MS),
+        )
         token = (self.shell.scratch / ".ray" / "auth_token").read_text().strip()
         driver = self.driver.run("ray.get_runtime_context().get_worker_id()")
-        worker, self.worker = self.driver.run("ray.get(counter.__ray_call__.remote(lambda self: (ray.get_runtime_context().get_worker_id(), __import__('os').getpid())))")
+        worker, self.worker = self.driver.run(
+            "ray.get(counter.__ray_call__.remote(lambda self: (ray.get_runtime_context().get_worker_id(), __import__('os').getpid())))"
+        )
         door, unix = ("127.0.0.1", record["node_manager_port"]), self.session / "sockets"
         manager, store = self.daemons["ray-node-manager"], self.daemons["ray-object-store"]
         self.driver.calls = 0
@@ -67,7 +81,9 @@ class World:
             "raylet": Listener(unix / "raylet", "", manager),
             "plasma_store": Listener(unix / "plasma_store", "", store),
             "worker": Listener(unix / f"w-{worker[:16]}", "", self.worker),
-            "driver": Listener(next(unix.glob(f"d-{self.driver.process.pid}-*")), "", self.driver.process.pid),
+            "driver": Listener(
+                next(unix.glob(f"d-{self.driver.process.pid}-*")), "", self.driver.process.pid
+            ),
         }
 
     def works(self):
@@ -104,6 +120,7 @@ def everywhere(*kinds):
 
 # ---- hellos
 
+
 @everywhere(TCP, UNIX)
 def test_a_right_hello_is_accepted(world, name):
     with world.listeners[name].greeted():
@@ -111,11 +128,22 @@ def test_a_right_hello_is_accepted(world, name):
 
 
 @everywhere(TCP)
-@pytest.mark.parametrize("token, said", [("", "demands a token"), ("f" * 64, "not the one of this cluster"), ("x" * 60_000, "not the one of this cluster")])
+@pytest.mark.parametrize(
+    "token, said",
+    [
+        ("", "demands a token"),
+        ("f" * 64, "not the one of this cluster"),
+        ("x" * 60_000, "not the one of this cluster"),
+    ],
+)
 def test_a_wrong_token(world, name, token, said):
     listener = world.listeners[name]
     with listener.connect() as peer:
-        peer.sendall(listener.preamble + raw.hello(token) + raw.frame(raw.REQUEST, method=raw.method("rt.proto.HeadService.GetNodes"), call=1))
+        peer.sendall(
+            listener.preamble
+            + raw.hello(token)
+            + raw.frame(raw.REQUEST, method=raw.method("rt.proto.HeadService.GetNodes"), call=1)
+        )
         code, text = raw.error_of(raw.receive(peer))
         assert code == UNAUTHENTICATED and said in text and "RAY_AUTH_TOKEN" in text
         assert raw.receive(peer) is None
@@ -125,12 +153,17 @@ def test_a_wrong_token(world, name, token, said):
 def test_a_stranger_s_name_makes_no_lines_in_our_logs(world, name):
     listener = world.listeners[name]
     with listener.connect() as peer:
-        peer.sendall(listener.preamble + raw.hello("wrong", role=f"x\nall is well at the {name}\x1b[31m" + "x" * 50_000))
+        peer.sendall(
+            listener.preamble
+            + raw.hello("wrong", role=f"x\nall is well at the {name}\x1b[31m" + "x" * 50_000)
+        )
         assert raw.error_of(raw.receive(peer))[0] == UNAUTHENTICATED
         me = "%s:%s" % peer.getsockname()[:2]
     logs = {log.name: log.read_text() for log in (world.session / "logs").glob("*.log")}
     assert [log for log, text in logs.items() if f"refused a peer {me}: " in text]
-    assert not [log for log, text in logs.items() if "all is well" in text or len(text) >= 1_000_000]
+    assert not [
+        log for log, text in logs.items() if "all is well" in text or len(text) >= 1_000_000
+    ]
 
 
 @everywhere(TCP, UNIX)
@@ -140,14 +173,20 @@ def test_another_protocol_version(world, name, version):
     with listener.connect() as peer:
         peer.sendall(listener.preamble + raw.hello(listener.token, version))
         code, text = raw.error_of(raw.receive(peer))
-        assert code == WRONG_VERSION and f"protocol version {version} was offered, version {raw.VERSION} is spoken here: install the same release on every machine" in text
+        assert (
+            code == WRONG_VERSION
+            and f"protocol version {version} was offered, version {raw.VERSION} is spoken here: install the same release on every machine"
+            in text
+        )
         assert raw.receive(peer) is None
         me = "%s:%s" % peer.getsockname()[:2] if name == "head" else ""
     if name == "head":
         assert f"refused client {me}: {text}\n" in (world.session / "logs" / "head.log").read_text()
 
 
-@everywhere(["head", "node-manager", "door:worker", "door:driver"], ["raylet", "worker", "driver"])     # a store knows no cluster, only its node
+@everywhere(
+    ["head", "node-manager", "door:worker", "door:driver"], ["raylet", "worker", "driver"]
+)  # a store knows no cluster, only its node
 def test_another_cluster(world, name):
     listener = world.listeners[name]
     with listener.connect() as peer:
@@ -157,15 +196,30 @@ def test_another_cluster(world, name):
 
 
 @everywhere(TCP, UNIX)
-@pytest.mark.parametrize("bytes_, said", [
-    (raw.frame(raw.REQUEST, method=1, call=1), "not a hello"),
-    (raw.frame(raw.HELLO, b"\xff" * 40), "cannot be parsed"),
-    (raw.frame(raw.HELLO, body_bytes=1 << 20, message_bytes=1 << 20), "1048576"),
-    (raw.frame(raw.HELLO, body_bytes=2**32 - 1, message_bytes=2**32 - 1), "4294967295"),
-    (raw.frame(raw.HELLO, body_bytes=4, message_bytes=5, attachment=b"1234"), "malformed frame"),
-    (raw.frame(99), "malformed frame"),
-    (b"\xff" * 24, "malformed frame"),
-], ids=["no hello", "not a message", "too large", "4 GiB", "contradiction", "unknown kind", "ones"])
+@pytest.mark.parametrize(
+    "bytes_, said",
+    [
+        (raw.frame(raw.REQUEST, method=1, call=1), "not a hello"),
+        (raw.frame(raw.HELLO, b"\xff" * 40), "cannot be parsed"),
+        (raw.frame(raw.HELLO, body_bytes=1 << 20, message_bytes=1 << 20), "1048576"),
+        (raw.frame(raw.HELLO, body_bytes=2**32 - 1, message_bytes=2**32 - 1), "4294967295"),
+        (
+            raw.frame(raw.HELLO, body_bytes=4, message_bytes=5, attachment=b"1234"),
+            "malformed frame",
+        ),
+        (raw.frame(99), "malformed frame"),
+        (b"\xff" * 24, "malformed frame"),
+    ],
+    ids=[
+        "no hello",
+        "not a message",
+        "too large",
+        "4 GiB",
+        "contradiction",
+        "unknown kind",
+        "ones",
+    ],
+)
 def test_a_wrong_first_frame(world, name, bytes_, said):
     listener = world.listeners[name]
     with listener.connect() as peer:
@@ -177,9 +231,21 @@ def test_a_wrong_first_frame(world, name, bytes_, said):
 
 # ---- preambles
 
+
 @everywhere(["head", "node-manager"], UNIX)
-@pytest.mark.parametrize("bytes_", [b"GET / HTTP/1.1\r\nHost: here\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"SSH-2.0-OpenSSH_9.2\r\n", b"\0" * 80, b"\n", raw.preamble(magic="RAY2"),
-                                    raw.preamble()[:-1] + b"x"], ids=["http", "tls", "ssh", "zeros", "newline", "RAY2", "no end"])
+@pytest.mark.parametrize(
+    "bytes_",
+    [
+        b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\0" * 80,
+        b"\n",
+        raw.preamble(magic="RAY2"),
+        raw.preamble()[:-1] + b"x",
+    ],
+    ids=["http", "tls", "ssh", "zeros", "newline", "RAY2", "no end"],
+)
 def test_other_protocols_are_closed_at_once(world, name, bytes_):
     listener = world.listeners[name]
     with listener.connect(timeout=HELLO_TIMEOUT_MS / 1000 - 0.5) as peer:
@@ -188,7 +254,17 @@ def test_other_protocols_are_closed_at_once(world, name, bytes_):
 
 
 @everywhere(["head", "node-manager"], UNIX)
-@pytest.mark.parametrize("target, identity", [("nobody", ""), ("worker", "ab" * 28), ("worker", ""), ("worker", "zz" * 28), ("worker", "../" * 9), ("store", "x")])
+@pytest.mark.parametrize(
+    "target, identity",
+    [
+        ("nobody", ""),
+        ("worker", "ab" * 28),
+        ("worker", ""),
+        ("worker", "zz" * 28),
+        ("worker", "../" * 9),
+        ("store", "x"),
+    ],
+)
 def test_a_target_that_is_not_there(world, name, target, identity):
     listener = world.listeners[name]
     if name == "node-manager" and target == "store":
@@ -220,14 +296,33 @@ def test_a_hand_over_of_nothing(world, name):
 
 # ---- frames of a peer that introduced itself
 
+
 @everywhere(TCP, UNIX)
-@pytest.mark.parametrize("bytes_", [
-    raw.frame(raw.REQUEST, body_bytes=257 << 20, message_bytes=1),
-    raw.frame(raw.REQUEST, body_bytes=2**32 - 1, message_bytes=2**32 - 1),
-    raw.frame(raw.REQUEST, attachment=b"1234", message_bytes=5),
-    raw.frame(7, call=1), raw.frame(255), raw.frame(raw.REQUEST, padding=b"\1" + bytes(6)),
-    raw.hello(""), raw.frame(raw.HELLO_REPLY), raw.frame(raw.ERROR, b"\xff\xff\xff", call=0),
-], ids=["too large", "4 GiB", "contradiction", "kind 7", "kind 255", "padding", "second hello", "hello reply", "broken error"])
+@pytest.mark.parametrize(
+    "bytes_",
+    [
+        raw.frame(raw.REQUEST, body_bytes=257 << 20, message_bytes=1),
+        raw.frame(raw.REQUEST, body_bytes=2**32 - 1, message_bytes=2**32 - 1),
+        raw.frame(raw.REQUEST, attachment=b"1234", message_bytes=5),
+        raw.frame(7, call=1),
+        raw.frame(255),
+        raw.frame(raw.REQUEST, padding=b"\1" + bytes(6)),
+        raw.hello(""),
+        raw.frame(raw.HELLO_REPLY),
+        raw.frame(raw.ERROR, b"\xff\xff\xff", call=0),
+    ],
+    ids=[
+        "too large",
+        "4 GiB",
+        "contradiction",
+        "kind 7",
+        "kind 255",
+        "padding",
+        "second hello",
+        "hello reply",
+        "broken error",
+    ],
+)
 def test_a_malformed_frame_ends_its_connection_only(world, name, bytes_):
     with world.listeners[name].greeted() as peer:
         peer.sendall(bytes_)
@@ -239,9 +334,15 @@ def test_a_malformed_frame_ends_its_connection_only(world, name, bytes_):
 @everywhere(TCP, UNIX)
 def test_unknown_methods_and_answers_nobody_waits_for(world, name):
     with world.listeners[name].greeted() as peer:
-        peer.sendall(raw.frame(raw.ONE_WAY, b"x", method=12345) + raw.frame(raw.RESPONSE, b"\xff", call=77) + raw.frame(raw.ERROR, call=78)
-                     + raw.frame(raw.REQUEST, b"x", b"attachment", method=12345, call=9))
-        while (got := raw.receive(peer))[0] != raw.ERROR:      # the head or node-manager may push something of its own
+        peer.sendall(
+            raw.frame(raw.ONE_WAY, b"x", method=12345)
+            + raw.frame(raw.RESPONSE, b"\xff", call=77)
+            + raw.frame(raw.ERROR, call=78)
+            + raw.frame(raw.REQUEST, b"x", b"attachment", method=12345, call=9)
+        )
+        while (got := raw.receive(peer))[
+            0
+        ] != raw.ERROR:  # the head or node-manager may push something of its own
             assert got is not None
         assert got[2] == 9 and raw.error_of(got)[0] == UNSUPPORTED
 
@@ -253,7 +354,16 @@ def test_announced_bytes_take_no_memory(world, name):
     with contextlib.ExitStack() as peers:
         for _ in range(10):
             peer = peers.enter_context(listener.greeted())
-            peer.sendall(raw.frame(raw.REQUEST, b"x" * 1000, method=1, call=1, body_bytes=256 << 20, message_bytes=256 << 20))
+            peer.sendall(
+                raw.frame(
+                    raw.REQUEST,
+                    b"x" * 1000,
+                    method=1,
+                    call=1,
+                    body_bytes=256 << 20,
+                    message_bytes=256 << 20,
+                )
+            )
         world.works()
         assert resident_bytes(listener.pid) - before < 60_000_000
 
@@ -261,19 +371,31 @@ def test_announced_bytes_take_no_memory(world, name):
 def methods_of(*services):
     """Full names of the methods, from the .proto files; not those whose purpose is to end something."""
     import re
+
     names, service = [], None
     for path in sorted((pathlib.Path(__file__).parents[2] / "common" / "proto").glob("*.proto")):
         for line in path.read_text().splitlines():
             if found := re.match(r"service (\w+)", line):
                 service = found[1]
-            elif (found := re.match(r"\s*rpc (\w+)", line)) and service in services and not found[1].startswith(("Stop", "Kill", "Exit", "Unregister")):
+            elif (
+                (found := re.match(r"\s*rpc (\w+)", line))
+                and service in services
+                and not found[1].startswith(("Stop", "Kill", "Exit", "Unregister"))
+            ):
                 names.append(f"rt.proto.{service}.{found[1]}")
     return names
 
 
-SERVICES = {"head": ["HeadService"], "node-manager": ["NodeManagerService", "HeadClientService"], "raylet": ["NodeManagerService", "HeadClientService"],
-            "door:store": ["ObjectStoreService"], "plasma_store": ["ObjectStoreService"], "worker": ["WorkerService", "NodeClientService"],
-            "door:worker": ["WorkerService", "NodeClientService"], "driver": ["WorkerService", "NodeClientService"]}
+SERVICES = {
+    "head": ["HeadService"],
+    "node-manager": ["NodeManagerService", "HeadClientService"],
+    "raylet": ["NodeManagerService", "HeadClientService"],
+    "door:store": ["ObjectStoreService"],
+    "plasma_store": ["ObjectStoreService"],
+    "worker": ["WorkerService", "NodeClientService"],
+    "door:worker": ["WorkerService", "NodeClientService"],
+    "driver": ["WorkerService", "NodeClientService"],
+}
 
 
 def random_message(rng, depth=2):
@@ -283,7 +405,9 @@ def random_message(rng, depth=2):
         number = rng.randrange(1, 16)
         kind = rng.randrange(4)
         if kind == 0:
-            out += raw.field(number, rng.choice([0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1, rng.randrange(1000)]))
+            out += raw.field(
+                number, rng.choice([0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1, rng.randrange(1000)])
+            )
         elif kind == 1:
             out += raw.field(number, rng.randbytes(rng.choice([0, 1, 4, 16, 24, 28, 1000])))
         elif kind == 2 and depth:
@@ -303,8 +427,16 @@ def test_methods_with_nonsense_in_them(world, name):
             with listener.greeted() as peer:
                 peer.settimeout(0.05)
                 with contextlib.suppress(OSError):
-                    peer.sendall(raw.frame(raw.REQUEST, message, rng.randbytes(rng.choice([0, 100])), method=raw.method(method), call=1))
-                    raw.receive(peer)       # an answer, an error, or nothing yet: all are fine
+                    peer.sendall(
+                        raw.frame(
+                            raw.REQUEST,
+                            message,
+                            rng.randbytes(rng.choice([0, 100])),
+                            method=raw.method(method),
+                            call=1,
+                        )
+                    )
+                    raw.receive(peer)  # an answer, an error, or nothing yet: all are fine
     world.works()
 
 
@@ -312,21 +444,38 @@ def test_methods_with_nonsense_in_them(world, name):
 def test_flat_frames_with_nonsense_in_them(world, name):
     rng = random.Random(f"{SEED} flat {name}")
     for kind in range(6):
-        for body in [b"", b"\1", b"\2" + bytes(100), *(bytes([rng.choice([1, 2])]) + rng.randbytes(rng.randrange(300)) for _ in range(10))]:
+        for body in [
+            b"",
+            b"\1",
+            b"\2" + bytes(100),
+            *(bytes([rng.choice([1, 2])]) + rng.randbytes(rng.randrange(300)) for _ in range(10)),
+        ]:
             with world.listeners[name].greeted() as peer, contextlib.suppress(OSError):
                 peer.sendall(raw.frame(raw.FLAT, body, method=kind))
 
 
 # ---- connections that never finish what they began
 
+
 def test_half_open_connections_are_closed_and_keep_nobody_out(world):
-    beginnings = [b"", b"R", raw.preamble()[:40], raw.preamble(), raw.preamble() + raw.hello("")[:20], raw.preamble() + raw.hello("x" * 100)[:-1]]
+    beginnings = [
+        b"",
+        b"R",
+        raw.preamble()[:40],
+        raw.preamble(),
+        raw.preamble() + raw.hello("")[:20],
+        raw.preamble() + raw.hello("x" * 100)[:-1],
+    ]
     with contextlib.ExitStack() as stack:
         peers = []
         for listener in world.listeners.values():
             for beginning in beginnings * 5:
                 peer = stack.enter_context(listener.connect(timeout=HELLO_TIMEOUT_MS / 1000 + 5))
-                peer.sendall(beginning if listener.preamble == raw.preamble() else beginning.replace(raw.preamble(), listener.preamble))
+                peer.sendall(
+                    beginning
+                    if listener.preamble == raw.preamble()
+                    else beginning.replace(raw.preamble(), listener.preamble)
+                )
                 peers.append(peer)
         world.works()
         for peer in peers:
@@ -339,15 +488,24 @@ def test_peers_that_never_read(world):
     with world.listeners["head"].greeted() as peer:
         peer.settimeout(2)
         with contextlib.suppress(OSError):
-            peer.sendall(b"".join(raw.frame(raw.REQUEST, method=method, call=call) for call in range(1, 5000)))
+            peer.sendall(
+                b"".join(
+                    raw.frame(raw.REQUEST, method=method, call=call) for call in range(1, 5000)
+                )
+            )
         world.works()
 
 
 # ---- garbage
 
+
 def garbage(rng, listener):
     """Random bytes, or right ones with wrong ones in between."""
-    right = listener.preamble + raw.hello(listener.token) + raw.frame(raw.REQUEST, rng.randbytes(20), method=rng.getrandbits(32), call=1)
+    right = (
+        listener.preamble
+        + raw.hello(listener.token)
+        + raw.frame(raw.REQUEST, rng.randbytes(20), method=rng.getrandbits(32), call=1)
+    )
     choice = rng.randrange(4)
     if choice == 0:
         return rng.randbytes(rng.randrange(1, 5000))
@@ -358,7 +516,7 @@ def garbage(rng, listener):
     mutated = bytearray(right)
     for _ in range(rng.randrange(1, 6)):
         mutated[rng.randrange(len(mutated))] = rng.randrange(256)
-    return bytes(mutated[:rng.randrange(1, len(mutated) + 1)])
+    return bytes(mutated[: rng.randrange(1, len(mutated) + 1)])
 
 
 def test_garbage_everywhere(world):
@@ -383,6 +541,10 @@ def test_daemons_said_what_they_refused_and_nothing_is_left_open(world):
         peer.sendall(door.preamble + raw.hello("wrong"))
         assert raw.error_of(raw.receive(peer))[0] == UNAUTHENTICATED and raw.ends(silent)
     log = (world.session / "logs" / "node-manager.log").read_text()
-    assert "refused client 127.0.0.1:" in log and "the token is not the one of this cluster" in log and "did not introduce itself" in log
+    assert (
+        "refused client 127.0.0.1:" in log
+        and "the token is not the one of this cluster" in log
+        and "did not introduce itself" in log
+    )
     for pid in world.daemons.values():
         assert len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir())) < 100

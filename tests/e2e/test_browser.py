@@ -2,6 +2,7 @@
 
 RAY_TEST_SCREENSHOTS=DIRECTORY keeps a picture of every view, wide and narrow.
 """
+
 import json
 import os
 import pathlib
@@ -60,8 +61,17 @@ def busy():
     """A cluster with something of everything: a running actor, its log, a job, a failed task with a parent and a cause, an object."""
     with cluster(cpus=4, connect=False, dashboard_port=0) as made:
         shell = made.shell
-        shell.ok("job", "submit", f"--address={made.address}", "--submission-id=keeps-running", "--no-wait", "--", "python", "-c",
-                 "import ray, time; ray.init(); print('the job has begun', flush=True); time.sleep(3600)")
+        shell.ok(
+            "job",
+            "submit",
+            f"--address={made.address}",
+            "--submission-id=keeps-running",
+            "--no-wait",
+            "--",
+            "python",
+            "-c",
+            "import ray, time; ray.init(); print('the job has begun', flush=True); time.sleep(3600)",
+        )
         ray.init(address=made.address, log_to_driver=False)
         made.actor = Spinner.options(max_concurrency=2, name="top", num_cpus=1).remote()
         made.spinning = made.actor.spin.remote()
@@ -69,7 +79,17 @@ def busy():
         made.object = ray.put(b"x" * 5_000_000)
         made.web = f"http://{ray._private.worker.global_worker.context['dashboard_address']}"
         made.token = (shell.scratch / ".ray" / "auth_token").read_text().strip()
-        assert eventually(lambda: {task["state"] for task in ray.util.state.list_tasks() if task["name"] in ("breaks", "passes_on", "parent")} == {"FAILED", "FINISHED"}, 30)
+        assert eventually(
+            lambda: (
+                {
+                    task["state"]
+                    for task in ray.util.state.list_tasks()
+                    if task["name"] in ("breaks", "passes_on", "parent")
+                }
+                == {"FAILED", "FINISHED"}
+            ),
+            30,
+        )
         with pytest.raises(ray.exceptions.WorkerCrashedError):
             ray.get(leaves.remote())
         yield made
@@ -83,11 +103,13 @@ def chromium(tmp_path_factory):
 
 def enter_token(tab, token):
     """As a person does, who looks whether the field has what was typed: the dialog may still be on its way to its place."""
+
     def typed():
         tab.click("#token")
         tab.run("document.querySelector('#token').value = ''")
         tab.type(token)
         return tab.run("document.querySelector('#token').value") == token
+
     assert eventually(typed, 30)
     tab.press_enter()
 
@@ -107,7 +129,10 @@ def page(busy, chromium):
     refused, tab.problems = tab.problems, []
     assert all("401" in text or "403" in text for text in refused), refused
     cookies = tab.call("Network.getCookies")["cookies"]
-    assert [(cookie["name"], len(cookie["value"]), cookie["httpOnly"], cookie["sameSite"]) for cookie in cookies] == [("ray-authentication-token", 64, True, "Strict")]
+    assert [
+        (cookie["name"], len(cookie["value"]), cookie["httpOnly"], cookie["sameSite"])
+        for cookie in cookies
+    ] == [("ray-authentication-token", 64, True, "Strict")]
     assert cookies[0]["value"] != busy.token
     yield tab
 
@@ -119,7 +144,9 @@ def quiet(page, busy):
     yield
     page.run("1")
     assert page.problems == []
-    assert [url for url in page.requests if not url.startswith((busy.web, "blob:" + busy.web, "data:"))] == []
+    assert [
+        url for url in page.requests if not url.startswith((busy.web, "blob:" + busy.web, "data:"))
+    ] == []
 
 
 def picture(page, name):
@@ -143,7 +170,9 @@ def row_of(text):
 def click_in_row(page, text, button=None):
     """The button (else the first link) of the row that has a text. Rows come with an answer, and go with the next refresh: what is not there yet is waited for."""
     wanted = "true" if button is None else f"one.textContent === {json.dumps(button)}"
-    page.until(f"(() => {{ const row = {row_of(text)}; const found = row && [...row.querySelectorAll('a')].find((one) => {wanted}); if (found) found.click(); return !!found; }})()")
+    page.until(
+        f"(() => {{ const row = {row_of(text)}; const found = row && [...row.querySelectorAll('a')].find((one) => {wanted}); if (found) found.click(); return !!found; }})()"
+    )
 
 
 def test_the_page_stays_signed_in(page, busy):
@@ -185,23 +214,37 @@ def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
     click_in_row(page, "Spinner", "CPU Flame Graph")
     page.until("document.querySelector('input[name=duration]') !== null")
     page.run("location.hash = location.hash.replace('duration=5', 'duration=1') + '&native=1'")
-    page.until("document.querySelector('input[name=native]').checked && document.querySelector('input[name=duration]').value === '1'")
-    page.until("document.querySelector('a[download]:not([hidden])') && document.querySelector('section [role=status]').textContent.startsWith('Sampled')")
+    page.until(
+        "document.querySelector('input[name=native]').checked && document.querySelector('input[name=duration]').value === '1'"
+    )
+    page.until(
+        "document.querySelector('a[download]:not([hidden])') && document.querySelector('section [role=status]').textContent.startsWith('Sampled')"
+    )
     # The sample of five seconds that was begun first had to end: until then the process refused.
     page.problems = [text for text in page.problems if "worker/cpu_profile" not in text]
     picture(page, "flame")
-    (frame,) = eventually(lambda: page.run("1") and page.frames, 30)     # its words come with an answer
+    (frame,) = eventually(
+        lambda: page.run("1") and page.frames, 30
+    )  # its words come with an answer
     boxes = "[...document.querySelectorAll('g')].filter((box) => box.style.display !== 'none').map((box) => box.querySelector('title').textContent)"
-    before = eventually(lambda: page.run(boxes, frame), 30)      # the frame is there before its picture
-    assert any("spin (" in name for name in before) and any("turn (" in name for name in before), before
+    before = eventually(lambda: page.run(boxes, frame), 30)  # the frame is there before its picture
+    assert any("spin (" in name for name in before) and any("turn (" in name for name in before), (
+        before
+    )
     # The chosen box fills the width; what is beside it, and would now be drawn beyond the edges, goes.
     chosen = "[...document.querySelectorAll('g')].find((box) => box.querySelector('title').textContent.includes('turn ('))"
     page.run(f"{chosen}.dispatchEvent(new MouseEvent('click'))", frame)
-    assert page.run(f"Number({chosen}.querySelector('rect').getAttribute('width')) === Number(document.querySelector('#ground').getAttribute('width'))", frame)
+    assert page.run(
+        f"Number({chosen}.querySelector('rect').getAttribute('width')) === Number(document.querySelector('#ground').getAttribute('width'))",
+        frame,
+    )
     assert any("turn (" in name for name in page.run(boxes, frame))
     edges = "[...document.querySelectorAll('g')].filter((box) => box.style.display !== 'none').map((box) => ['x', 'width'].map((name) => Number(box.querySelector('rect').getAttribute(name))))"
     full = page.run("Number(document.querySelector('#ground').getAttribute('width'))", frame)
-    assert all(-1 < x and x + width < full + 1 for x, width in page.run(edges, frame)), (full, page.run(edges, frame))
+    assert all(-1 < x and x + width < full + 1 for x, width in page.run(edges, frame)), (
+        full,
+        page.run(edges, frame),
+    )
     page.click("section a", "Download")
     assert "turn (" in chromium.downloaded()
     page.run("document.querySelector('select[name=format]').value = 'speedscope'")
@@ -220,16 +263,34 @@ def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
 def test_processes_say_what_they_run_and_take_and_how_they_ended(page):
     job = ray.get_runtime_context().get_job_id()
     show(page, "Processes", "Spinner (top)")
-    page.until(f"(() => {{ const row = {row_of('Spinner (top)')}; return row && /WORKER\\s+Spinner \\(top\\)\\s+{job}\\s+\\d+ %\\s+[\\d.]+ MiB/.test(row.innerText); }})()")
+    page.until(
+        f"(() => {{ const row = {row_of('Spinner (top)')}; return row && /WORKER\\s+Spinner \\(top\\)\\s+{job}\\s+\\d+ %\\s+[\\d.]+ MiB/.test(row.innerText); }})()"
+    )
     page.until(f"{row_of('keeps-running')}?.innerText.includes('import ray, time')")
-    page.until("[...document.querySelectorAll('td .bad')].some((one) => one.innerText === 'DEAD: exited with code 3' && one.title.startsWith('worker process'))")
+    page.until(
+        "[...document.querySelectorAll('td .bad')].some((one) => one.innerText === 'DEAD: exited with code 3' && one.title.startsWith('worker process'))"
+    )
 
 
 def test_how_a_job_ended_is_in_sight(page, busy):
-    assert busy.shell.run("job", "submit", f"--address={busy.address}", "--submission-id=fails-at-once", "--", "python", "-c", "raise SystemExit(7)").returncode == 7
+    assert (
+        busy.shell.run(
+            "job",
+            "submit",
+            f"--address={busy.address}",
+            "--submission-id=fails-at-once",
+            "--",
+            "python",
+            "-c",
+            "raise SystemExit(7)",
+        ).returncode
+        == 7
+    )
     page.size(1280, 800)
     show(page, "Jobs", "fails-at-once")
-    page.until(f"[...{row_of('fails-at-once')}?.cells || []].some((one) => one.textContent === '7')")
+    page.until(
+        f"[...{row_of('fails-at-once')}?.cells || []].some((one) => one.textContent === '7')"
+    )
     right = "document.querySelectorAll('th').values().find((one) => one.innerText.startsWith({}))?.getBoundingClientRect().right"
     for heading in ("Exit code", "Message", "Started"):
         assert 0 < page.run(right.format(json.dumps(heading))) <= 1280, heading
@@ -237,7 +298,7 @@ def test_how_a_job_ended_is_in_sight(page, busy):
 
 def test_a_process_and_a_job_have_the_buttons(page):
     show(page, "Processes", "WORKER")
-    click_in_row(page, str(os.getpid()), "Stack Trace")     # there is another driver
+    click_in_row(page, str(os.getpid()), "Stack Trace")  # there is another driver
     page.has("test_browser.py")
     show(page, "Jobs", "keeps-running")
     click_in_row(page, "keeps-running", "Stack Trace")
@@ -253,8 +314,12 @@ def test_logs_are_found_followed_and_searched(page, busy):
     page.has("the job has begun")
     show(page, "Logs", "Node")
     picture(page, "logs")
-    page.until("[...document.querySelectorAll('li')].some((one) => /^\\d+\\.out \\d+\\.err Spinner \\(top\\)$/.test(one.innerText.trim()))")
-    page.until("[...document.querySelectorAll('li')].some((one) => one.innerText.includes('breaks') && one.querySelector('a').title.startsWith('worker-'))")
+    page.until(
+        "[...document.querySelectorAll('li')].some((one) => /^\\d+\\.out \\d+\\.err Spinner \\(top\\)$/.test(one.innerText.trim()))"
+    )
+    page.until(
+        "[...document.querySelectorAll('li')].some((one) => one.innerText.includes('breaks') && one.querySelector('a').title.startsWith('worker-'))"
+    )
     page.click("li a", "job-driver-keeps-running.log")
     page.has("the job has begun")
     show(page, "Actors", "Spinner")
@@ -264,7 +329,9 @@ def test_logs_are_found_followed_and_searched(page, busy):
     page.has("a line that came later")
     page.click("input[type=search]")
     page.type("line THAT")
-    page.until("document.querySelector('mark') && document.querySelector('mark').textContent === 'line that'")
+    page.until(
+        "document.querySelector('mark') && document.querySelector('mark').textContent === 'line that'"
+    )
     page.has("1 found")
     picture(page, "log")
 
@@ -273,7 +340,9 @@ def test_the_line_of_an_error(page):
     show(page, "Tasks", "passes_on")
     click_in_row(page, "passes_on")
     page.has("the <b>first</b> cause")
-    page.until("[...document.querySelectorAll('.causes li')].some((one) => one.innerText.includes('breaks'))")
+    page.until(
+        "[...document.querySelectorAll('.causes li')].some((one) => one.innerText.includes('breaks'))"
+    )
     picture(page, "task")
 
 
@@ -282,14 +351,18 @@ def test_what_a_task_printed_is_a_click_from_it(page):
     click_in_row(page, "Spinner.spin")
     page.click("a", "stdout")
     page.has("as it was told")
-    assert ":task_id:" not in page.run("document.querySelector('pre.text').textContent"), "the lines of the task alone"
+    assert ":task_id:" not in page.run("document.querySelector('pre.text').textContent"), (
+        "the lines of the task alone"
+    )
 
 
 def test_who_called_a_failed_task(page):
     show(page, "Tasks", "passes_on")
     click_in_row(page, "passes_on")
     page.click(".line a", "parent")
-    page.until("document.querySelector('h2') && document.querySelector('h2').innerText.startsWith('parent FINISHED')")
+    page.until(
+        "document.querySelector('h2') && document.querySelector('h2').innerText.startsWith('parent FINISHED')"
+    )
     page.click(".line a", "breaks")
     page.has("the <b>first</b> cause")
 
@@ -314,16 +387,27 @@ def test_the_trace_downloads(page, chromium):
     assert without == with_them, "what one is about to click stays where it is"
     page.click("a.button", "Download")
     events = json.loads(chromium.downloaded())
-    assert any(event["name"] == "breaks" or "breaks" in event.get("cat", "") for event in events) and any(event["ph"] == "s" for event in events)
+    assert any(
+        event["name"] == "breaks" or "breaks" in event.get("cat", "") for event in events
+    ) and any(event["ph"] == "s" for event in events)
     page.has("ui.perfetto.dev")
     # One job and span, without arrows.
     page.click("label", "arrows from who submitted a task to where it ran")
     for name, value in (("job_id", job), ("last", "3600")):
-        page.run(f"(() => {{ const field = document.querySelector('select[name={name}]'); field.value = '{value}'; field.dispatchEvent(new Event('change', {{bubbles: true}})); }})()")
-    assert page.run("new URLSearchParams(document.querySelector('a.button').href.split('?')[1]).toString()") == f"download=1&arrows=0&job_id={job}&last=3600"
+        page.run(
+            f"(() => {{ const field = document.querySelector('select[name={name}]'); field.value = '{value}'; field.dispatchEvent(new Event('change', {{bubbles: true}})); }})()"
+        )
+    assert (
+        page.run(
+            "new URLSearchParams(document.querySelector('a.button').href.split('?')[1]).toString()"
+        )
+        == f"download=1&arrows=0&job_id={job}&last=3600"
+    )
     page.click("a.button", "Download")
     events = json.loads(chromium.downloaded())
-    assert any("breaks" in event.get("cat", "") for event in events) and not any(event["ph"] == "s" for event in events)
+    assert any("breaks" in event.get("cat", "") for event in events) and not any(
+        event["ph"] == "s" for event in events
+    )
 
 
 def test_a_sign_in_that_has_ended_is_asked_for_again(page, busy):
@@ -342,7 +426,15 @@ def test_signing_out_ends_the_session(page, busy):
     page.until("document.querySelector('#login')?.open")
     assert page.call("Network.getCookies")["cookies"] == []
     api = Api(busy.web.removeprefix("http://"), busy.token)
-    assert api.request("GET", "/api/v0/nodes", token=False, headers={"Cookie": f"ray-authentication-token={session}"})[0] == 403
+    assert (
+        api.request(
+            "GET",
+            "/api/v0/nodes",
+            token=False,
+            headers={"Cookie": f"ray-authentication-token={session}"},
+        )[0]
+        == 403
+    )
     enter_token(page, busy.token)
     page.until("!document.querySelector('#login').open")
     page.problems.clear()

@@ -1,4 +1,5 @@
 """rayctl from the shell: start, join, ask, submit, stop - and one clear message for whatever is wrong."""
+
 import contextlib
 import json
 import os
@@ -16,9 +17,26 @@ from conftest import BIN, free_port
 
 import ray
 
-NODE_KEYS = ["NodeID", "Alive", "NodeManagerAddress", "NodeManagerHostname", "NodeManagerPort", "ObjectManagerPort", "ObjectStoreSocketName", "RayletSocketName",
-             "MetricsExportPort", "MetricsAgentPort", "DashboardAgentListenPort", "NodeName", "RuntimeEnvAgentPort", "DeathReason", "DeathReasonMessage", "alive",
-             "Resources", "Labels"]
+NODE_KEYS = [
+    "NodeID",
+    "Alive",
+    "NodeManagerAddress",
+    "NodeManagerHostname",
+    "NodeManagerPort",
+    "ObjectManagerPort",
+    "ObjectStoreSocketName",
+    "RayletSocketName",
+    "MetricsExportPort",
+    "MetricsAgentPort",
+    "DashboardAgentListenPort",
+    "NodeName",
+    "RuntimeEnvAgentPort",
+    "DeathReason",
+    "DeathReasonMessage",
+    "alive",
+    "Resources",
+    "Labels",
+]
 
 
 def eventually(condition, seconds=15):
@@ -32,32 +50,66 @@ def eventually(condition, seconds=15):
 
 # ---- start and stop
 
+
 def test_start_join_and_stop_leave_nothing(shell):
     port = free_port()
     out = shell.ok("start", "--head", f"--port={port}", "--num-cpus=2")
-    assert f"rayctl start --address='127.0.0.1:{port}'" in out and "ray.init()" in out and "rayctl stop" in out
-    token = (shell.scratch / ".ray" / "auth_token")
-    assert token.stat().st_mode & 0o777 == 0o600 and re.fullmatch("[0-9a-f]{64}\n", token.read_text())
+    assert (
+        f"rayctl start --address='127.0.0.1:{port}'" in out
+        and "ray.init()" in out
+        and "rayctl stop" in out
+    )
+    token = shell.scratch / ".ray" / "auth_token"
+    assert token.stat().st_mode & 0o777 == 0o600 and re.fullmatch(
+        "[0-9a-f]{64}\n", token.read_text()
+    )
     labels = shell.scratch / "labels.yaml"
-    labels.write_text("---\n# where it is\nzone: west\n\n'rack number': \"a: 7\"   # quoted\nurl: http://x:1#2\nowner: it's ours\n")
-    shell.ok("start", f"--address=127.0.0.1:{port}", "--num-cpus=3", "--resources", '{"a": 1}', "--labels", "zone=east", f"--labels-file={labels}", "--node-name", "second")
+    labels.write_text(
+        "---\n# where it is\nzone: west\n\n'rack number': \"a: 7\"   # quoted\nurl: http://x:1#2\nowner: it's ours\n"
+    )
+    shell.ok(
+        "start",
+        f"--address=127.0.0.1:{port}",
+        "--num-cpus=3",
+        "--resources",
+        '{"a": 1}',
+        "--labels",
+        "zone=east",
+        f"--labels-file={labels}",
+        "--node-name",
+        "second",
+    )
     nodes = json.loads(shell.ok("nodes", "--format", "json"))
-    assert [node["NodeName"] for node in nodes if node["Labels"].get("zone") == "east"] == ["second"], "--labels wins over the file"
+    assert [node["NodeName"] for node in nodes if node["Labels"].get("zone") == "east"] == [
+        "second"
+    ], "--labels wins over the file"
     [named] = [node["Labels"] for node in nodes if node["NodeName"] == "second"]
-    assert (named["rack number"], named["url"], named["owner"]) == ("a: 7", "http://x:1#2", "it's ours")
+    assert (named["rack number"], named["url"], named["owner"]) == (
+        "a: 7",
+        "http://x:1#2",
+        "it's ours",
+    )
     assert json.loads(shell.ok("cluster-resources", "--format", "json"))["CPU"] == 5
     assert "Stopped all 5 Ray processes." in shell.ok("stop")
     assert eventually(lambda: not shell.processes()), shell.processes()
-    assert not list(shell.root.glob("session_2*/sockets/*")) and not (shell.root / "ray_current_cluster").exists()
+    assert (
+        not list(shell.root.glob("session_2*/sockets/*"))
+        and not (shell.root / "ray_current_cluster").exists()
+    )
     assert "Did not find any active Ray processes." in shell.ok("stop")
 
 
 def test_the_second_name_and_the_version():
     def version(name):
-        return subprocess.run([BIN / name, "--version"], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [BIN / name, "--version"], capture_output=True, text=True, check=True
+        ).stdout
 
     assert version("ray") == f"ray, version {ray.__version__}\n"
-    assert re.fullmatch(rf"rayctl, version \d+\.\d+\.\d+ \(with the interface of Ray {re.escape(ray.__version__)}\)\n", version("rayctl"))
+    assert re.fullmatch(
+        rf"rayctl, version \d+\.\d+\.\d+ \(with the interface of Ray {re.escape(ray.__version__)}\)\n",
+        version("rayctl"),
+    )
 
 
 def test_a_dashboard_whose_port_is_taken_is_missed_at_the_start(shell):
@@ -66,14 +118,20 @@ def test_a_dashboard_whose_port_is_taken_is_missed_at_the_start(shell):
         done = shell.run("start", "--head", "--port=0", f"--dashboard-port={taken_port}")
     assert done.returncode == 0 and "to talk to it over HTTP" not in done.stdout
     (warning,) = done.stderr.splitlines()
-    assert warning.startswith(f"Warning: the dashboard and its HTTP interface are not started: port {taken_port} on 127.0.0.1 is in use: choose another with --dashboard-port")
+    assert warning.startswith(
+        f"Warning: the dashboard and its HTTP interface are not started: port {taken_port} on 127.0.0.1 is in use: choose another with --dashboard-port"
+    )
 
 
 def test_a_dashboard_whose_host_is_none_of_this_machine(shell):
     done = shell.run("start", "--head", "--port=0", "--dashboard-host=192.0.2.77")
     assert done.returncode == 0 and "to talk to it over HTTP" not in done.stdout
     (warning,) = done.stderr.splitlines()
-    assert warning.startswith("Warning: the dashboard and its HTTP interface are not started: ") and "192.0.2.77" in warning and "head.log" not in warning
+    assert (
+        warning.startswith("Warning: the dashboard and its HTTP interface are not started: ")
+        and "192.0.2.77" in warning
+        and "head.log" not in warning
+    )
 
 
 def test_force_stop_ends_what_hangs(shell):
@@ -86,7 +144,12 @@ def test_force_stop_ends_what_hangs(shell):
 
 
 def test_block_ends_its_node_with_the_signal(shell):
-    blocking = subprocess.Popen(shell.command("start", "--head", "--port=0", "--block"), env=shell.env, stdout=subprocess.PIPE, text=True)
+    blocking = subprocess.Popen(
+        shell.command("start", "--head", "--port=0", "--block"),
+        env=shell.env,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     for line in blocking.stdout:
         if line.startswith("--block"):
             break
@@ -98,7 +161,13 @@ def test_block_ends_its_node_with_the_signal(shell):
 
 
 def test_block_reports_a_daemon_that_dies(shell):
-    blocking = subprocess.Popen(shell.command("start", "--head", "--port=0", "--block"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    blocking = subprocess.Popen(
+        shell.command("start", "--head", "--port=0", "--block"),
+        env=shell.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     for line in blocking.stdout:
         if line.startswith("--block"):
             break
@@ -112,10 +181,19 @@ def test_block_reports_a_daemon_that_dies(shell):
 
 # ---- asking the cluster
 
+
 def test_status_has_the_contracts_layout(running):
     out = running.ok("status")
-    for text in ("======== Autoscaler status: ", "Node status\n", "Active:\n 1 node_", "Pending:\n (no pending nodes)", "Recent failures:\n (no failures)",
-                 "Total Usage:\n 0.0/2.0 CPU\n 0B/", "0.0/1.5 thing", "Pending Demands:\n (no resource demands)"):
+    for text in (
+        "======== Autoscaler status: ",
+        "Node status\n",
+        "Active:\n 1 node_",
+        "Pending:\n (no pending nodes)",
+        "Recent failures:\n (no failures)",
+        "Total Usage:\n 0.0/2.0 CPU\n 0B/",
+        "0.0/1.5 thing",
+        "Pending Demands:\n (no resource demands)",
+    ):
         assert text in out
     page = json.loads(running.ok("status", "--format", "json"))
     assert page["cluster_resources"]["CPU"] == 2 and page["pending_demands"] == []
@@ -124,26 +202,51 @@ def test_status_has_the_contracts_layout(running):
 def test_nodes_and_resources_as_ray_shows_them(running):
     (node,) = json.loads(running.ok("nodes", "--format", "json", "--address", running.address))
     assert list(node) == NODE_KEYS
-    assert node["Alive"] and node["Labels"]["ray.io/node-id"] == node["NodeID"] and len(node["NodeID"]) == 56
+    assert (
+        node["Alive"]
+        and node["Labels"]["ray.io/node-id"] == node["NodeID"]
+        and len(node["NodeID"]) == 56
+    )
     total = json.loads(running.ok("cluster-resources", "--format", "json"))
     assert total == node["Resources"]
-    assert total["thing"] == 1.5 and total["node:127.0.0.1"] == total["node:__internal_head__"] == 1 and total["object_store_memory"] == 200000000
+    assert (
+        total["thing"] == 1.5
+        and total["node:127.0.0.1"] == total["node:__internal_head__"] == 1
+        and total["object_store_memory"] == 200000000
+    )
     assert json.loads(running.ok("available-resources", "--format", "json")) == total
     assert "thing" in running.ok("cluster-resources")
-    assert f"{node['NodeID']}  alive" in running.ok("nodes"), "whole: drain-node, logs and stack take it"
+    assert f"{node['NodeID']}  alive" in running.ok("nodes"), (
+        "whole: drain-node, logs and stack take it"
+    )
 
 
 def test_yaml_says_what_json_says(running):
     (node,) = json.loads(running.ok("nodes", "--format=json"))
-    for words, said in ((["nodes"], node["NodeID"]), (["cluster-resources"], "thing: 1.5"), (["available-resources"], "thing: 1.5"), (["status"], "session_name: session_"), (["summary", "tasks"], "total_tasks:"),
-                        (["job", "list"], "[]"), (["stack"], "[]"), (["debug"], "waiting: []")):
+    for words, said in (
+        (["nodes"], node["NodeID"]),
+        (["cluster-resources"], "thing: 1.5"),
+        (["available-resources"], "thing: 1.5"),
+        (["status"], "session_name: session_"),
+        (["summary", "tasks"], "total_tasks:"),
+        (["job", "list"], "[]"),
+        (["stack"], "[]"),
+        (["debug"], "waiting: []"),
+    ):
         text = running.ok(*words, "--format=yaml")
         assert text.startswith("---\n") and text.endswith("...\n") and said in text, (words, text)
 
 
 def test_python_says_the_same(running):
     program = "import json, ray; ray.init(address='auto'); print(json.dumps([ray.nodes(), ray.cluster_resources(), ray.available_resources()]))"
-    done = subprocess.run([sys.executable, "-c", program], env=running.env, cwd=running.scratch, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=running.env,
+        cwd=running.scratch,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     nodes, total, available = json.loads(done.stdout.splitlines()[-1])
     assert nodes == json.loads(running.ok("nodes", "--format", "json"))
@@ -153,74 +256,166 @@ def test_python_says_the_same(running):
 
 def test_traces_of_the_same_second_are_kept_apart(running):
     with contextlib.ExitStack() as stack:
-        started = [stack.enter_context(subprocess.Popen([BIN / "rayctl", "timeline"], env=running.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)) for _ in range(8)]
-        written = [re.match(r"Trace file written to (\S+) \(", process.communicate()[0]).group(1) for process in started]
+        started = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [BIN / "rayctl", "timeline"],
+                    env=running.env,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                )
+            )
+            for _ in range(8)
+        ]
+        written = [
+            re.match(r"Trace file written to (\S+) \(", process.communicate()[0]).group(1)
+            for process in started
+        ]
     assert len(set(written)) == len(started)
     for path in written:
         assert isinstance(json.loads(pathlib.Path(path).read_text()), list)
-        assert re.fullmatch(r"ray-timeline-\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(_\d+)?\.json", pathlib.Path(path).name)
+        assert re.fullmatch(
+            r"ray-timeline-\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(_\d+)?\.json", pathlib.Path(path).name
+        )
 
 
 def test_timeline_of_a_job(running):
     program = running.scratch / "traced.py"
-    program.write_text("import ray\nray.init()\n@ray.remote\ndef f(x): return x\n@ray.remote\nclass A:\n  def m(self): return 1\n"
-                       "ray.get([f.remote(i) for i in range(5)])\na = A.remote()\nray.get(a.m.remote())\n")
+    program.write_text(
+        "import ray\nray.init()\n@ray.remote\ndef f(x): return x\n@ray.remote\nclass A:\n  def m(self): return 1\n"
+        "ray.get([f.remote(i) for i in range(5)])\na = A.remote()\nray.get(a.m.remote())\n"
+    )
     running.ok("job", "submit", "--", "python", program)
     out = running.ok("timeline", "-o", "trace.json")
     assert "Trace file written to trace.json" in out
     events = json.loads((running.scratch / "trace.json").read_text())
     bodies = [event for event in events if event["cat"].startswith("task::")]
-    assert sum(event["cat"] == "task::f" for event in bodies) == 5 and any(event["cat"] == "task::A.m" for event in bodies)
+    assert sum(event["cat"] == "task::f" for event in bodies) == 5 and any(
+        event["cat"] == "task::A.m" for event in bodies
+    )
     for body in bodies:
-        assert list(body) == ["cat", "name", "pid", "tid", "ts", "dur", "ph", "cname", "args"] and body["ph"] == "X" and body["tid"].startswith("worker:")
-        inside = [e for e in events if e["tid"] == body["tid"] and e["cat"].startswith("task:") and not e["cat"].startswith("task::")
-                  and body["ts"] <= e["ts"] and e["ts"] + e["dur"] <= body["ts"] + body["dur"]]
-        assert {e["cat"] for e in inside} == {"task:deserialize_arguments", "task:execute", "task:store_outputs"}
+        assert (
+            list(body) == ["cat", "name", "pid", "tid", "ts", "dur", "ph", "cname", "args"]
+            and body["ph"] == "X"
+            and body["tid"].startswith("worker:")
+        )
+        inside = [
+            e
+            for e in events
+            if e["tid"] == body["tid"]
+            and e["cat"].startswith("task:")
+            and not e["cat"].startswith("task::")
+            and body["ts"] <= e["ts"]
+            and e["ts"] + e["dur"] <= body["ts"] + body["dur"]
+        ]
+        assert {e["cat"] for e in inside} == {
+            "task:deserialize_arguments",
+            "task:execute",
+            "task:store_outputs",
+        }
 
 
 def test_arrows_and_parts_of_a_timeline(running):
     program = running.scratch / "nested.py"
-    program.write_text("import ray\nray.init()\n@ray.remote\ndef inner(): pass\n@ray.remote\ndef outer(): ray.get(inner.remote())\nray.get(outer.remote())\n")
+    program.write_text(
+        "import ray\nray.init()\n@ray.remote\ndef inner(): pass\n@ray.remote\ndef outer(): ray.get(inner.remote())\nray.get(outer.remote())\n"
+    )
     running.ok("job", "submit", "--submission-id=nested", "--", "python", program)
 
     def trace(*words):
         running.ok("timeline", "-o", "parts.json", *words)
         return json.loads((running.scratch / "parts.json").read_text())
+
     events = trace("--job=nested", "--last=1h")
-    bodies = {event["name"].rpartition(".")[2]: event for event in events if event["cat"].startswith("task::")}
+    bodies = {
+        event["name"].rpartition(".")[2]: event
+        for event in events
+        if event["cat"].startswith("task::")
+    }
     assert set(bodies) == {"inner", "outer"}, "those of the other job are not there"
-    arrows = {event["id"]: {other["ph"]: other for other in events if other.get("id") == event["id"]} for event in events if event["ph"] == "s"}
+    arrows = {
+        event["id"]: {other["ph"]: other for other in events if other.get("id") == event["id"]}
+        for event in events
+        if event["ph"] == "s"
+    }
     assert len(arrows) == 2 and all(set(arrow) == {"s", "f"} for arrow in arrows.values())
-    to = {name: next(arrow for arrow in arrows.values() if (arrow["f"]["tid"], arrow["f"]["ts"]) == (body["tid"], body["ts"])) for name, body in bodies.items()}
-    assert to["outer"]["s"]["tid"].startswith("driver:") and to["outer"]["s"]["pid"] == bodies["outer"]["pid"]
+    to = {
+        name: next(
+            arrow
+            for arrow in arrows.values()
+            if (arrow["f"]["tid"], arrow["f"]["ts"]) == (body["tid"], body["ts"])
+        )
+        for name, body in bodies.items()
+    }
+    assert (
+        to["outer"]["s"]["tid"].startswith("driver:")
+        and to["outer"]["s"]["pid"] == bodies["outer"]["pid"]
+    )
     assert to["inner"]["s"]["tid"] == bodies["outer"]["tid"]
-    assert bodies["outer"]["ts"] <= to["inner"]["s"]["ts"] <= bodies["outer"]["ts"] + bodies["outer"]["dur"]
+    assert (
+        bodies["outer"]["ts"]
+        <= to["inner"]["s"]["ts"]
+        <= bodies["outer"]["ts"] + bodies["outer"]["dur"]
+    )
     plain = trace("--job=nested", "--no-arrows")
-    assert {event["ph"] for event in plain} == {"X"} and [event for event in plain if event["cat"] == "submit_task"] == [event for event in events if event["cat"] == "submit_task"]
+    assert {event["ph"] for event in plain} == {"X"} and [
+        event for event in plain if event["cat"] == "submit_task"
+    ] == [event for event in events if event["cat"] == "submit_task"]
     driver = to["outer"]["s"]["tid"].removeprefix("driver:")
     assert trace(f"--job={driver[:8]}") == events
     assert "no job has this id" in running.fails("timeline", "--job=nobody")
     for wrong in ("5", "m", "-1m", "5 m", "5w", "99999999999999999999d"):
         done = running.run("timeline", f"--last={wrong}")
-        assert (done.returncode, "takes a duration, as 90s, 5m, 2h or 1d" in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, "takes a duration, as 90s, 5m, 2h or 1d" in done.stderr) == (
+            2,
+            True,
+        ), done.stderr
 
 
 # ---- jobs
 
+
 def test_a_job_is_followed_and_its_exit_code_is_ours(running):
-    done = running.run("job", "submit", "--submission-id", "seven", "--", "sh", "-c", "echo 'one two'; echo three >&2; exit 7")
+    done = running.run(
+        "job",
+        "submit",
+        "--submission-id",
+        "seven",
+        "--",
+        "sh",
+        "-c",
+        "echo 'one two'; echo three >&2; exit 7",
+    )
     assert done.returncode == 7, done.stderr
-    assert "Job 'seven' submitted successfully" in done.stdout and "one two\nthree\n" in done.stdout and "Job 'seven' failed" in done.stdout
+    assert (
+        "Job 'seven' submitted successfully" in done.stdout
+        and "one two\nthree\n" in done.stdout
+        and "Job 'seven' failed" in done.stdout
+    )
     assert "one two\nthree\n" in running.ok("job", "logs", "seven")
     assert "Job 'seven' failed" in running.ok("job", "status", "seven")
-    (job,) = [job for job in json.loads(running.ok("job", "list", "--format", "json")) if job["submission_id"] == "seven"]
+    (job,) = [
+        job
+        for job in json.loads(running.ok("job", "list", "--format", "json"))
+        if job["submission_id"] == "seven"
+    ]
     assert job["status"] == "FAILED" and job["driver_exit_code"] == 7
     assert "submission_id='seven'" in running.ok("job", "list")
-    assert "already exists" in running.fails("job", "submit", "--submission-id", "seven", "--", "true")
+    assert "already exists" in running.fails(
+        "job", "submit", "--submission-id", "seven", "--", "true"
+    )
 
 
 def test_a_job_of_success(running):
-    out = running.ok("job", "submit", "--", "python", "-c", "import ray; ray.init(); print(ray.get(ray.put('from the job')))")
+    out = running.ok(
+        "job",
+        "submit",
+        "--",
+        "python",
+        "-c",
+        "import ray; ray.init(); print(ray.get(ray.put('from the job')))",
+    )
     assert "from the job" in out and re.search(r"Job 'raysubmit_\w+' succeeded", out)
 
 
@@ -237,9 +432,23 @@ def test_a_job_can_be_left_and_stopped(running):
 def test_a_job_that_is_stopped_may_clean_up(running, seconds, ends):
     """The shell that started it dies of the signal at once."""
     name = "clean-" + ends.split()[0]
-    program = ("import signal, sys, time; cleans_up = lambda *_: (print('term', flush=True), time.sleep(1), print('cleaned up', flush=True), sys.exit(0)); "
-               "signal.signal(signal.SIGTERM, cleans_up); print('ready', flush=True); time.sleep(1000)")
-    running.ok("job", "submit", "--no-wait", "--submission-id", name, "--runtime-env-json", json.dumps({"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": seconds}}), "--", "python", "-c", program)
+    program = (
+        "import signal, sys, time; cleans_up = lambda *_: (print('term', flush=True), time.sleep(1), print('cleaned up', flush=True), sys.exit(0)); "
+        "signal.signal(signal.SIGTERM, cleans_up); print('ready', flush=True); time.sleep(1000)"
+    )
+    running.ok(
+        "job",
+        "submit",
+        "--no-wait",
+        "--submission-id",
+        name,
+        "--runtime-env-json",
+        json.dumps({"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": seconds}}),
+        "--",
+        "python",
+        "-c",
+        program,
+    )
     assert eventually(lambda: "ready\n" in running.ok("job", "logs", name))
     assert f"Job '{name}' was stopped" in running.ok("job", "stop", name)
     assert running.ok("job", "logs", name).endswith(ends)
@@ -258,59 +467,91 @@ def test_jobs_that_do_not_exist(running):
 
 # ---- wrong input: one message, the right exit code, nothing left
 
-@pytest.mark.parametrize("words, code, said", [
-    (["frobnicate"], 2, "no such command: frobnicate"),
-    (["upp"], 2, "no such command: upp"),
-    (["--nope"], 2, "no such option: --nope"),
-    (["status", "--nope"], 2, "no such option: --nope"),
-    (["job", "frobnicate"], 2, "no such command: job frobnicate"),
-    (["job", "submit"], 2, "command to run is missing"),
-    (["job", "submit", "--", "echo", "\udcff"], 1, "the command is not valid UTF-8"),
-    (["job", "submit", "--submission-id", "\udcff", "--", "true"], 2, "--submission-id is '\ufffd': it is not valid UTF-8"),
-    (["job", "status", "\udcff"], 2, "ID is '\ufffd': it is not valid UTF-8"),
-    (["logs", "\udcff"], 2, "is '\ufffd': it is not valid UTF-8"),
-    (["timeline", "--job", "\udcff"], 2, "--job is '\ufffd': it is not valid UTF-8"),
-    (["start", "--head", "--labels", "a=\udcff"], 2, "--labels is 'a=\ufffd': it is not valid UTF-8"),
-    (["start", "--address=127.0.0.1:1", "--node-name", "\udcff"], 2, "--node-name is '\ufffd': it is not valid UTF-8"),
-    (["start", "--head", "--temp-dir", "/tmp/\udcff"], 2, "--temp-dir is '/tmp/\ufffd': it is not valid UTF-8"),
-    (["metrics", "launch-prometheus", "--port=0"], 2, "--port is '0'"),
-    (["get", "cluster-events", "x"], 1, "list cluster-events"),
-    (["profile", "head", "-o", "/nonexistent/x.svg"], 1, "cannot write /nonexistent/x.svg"),
-    (["job", "status"], 2, "ID is missing"),
-    (["job", "stop", ""], 2, "ID is empty"),
-    (["job", "delete", ""], 2, "ID is empty"),
-    (["start"], 1, "--head to start a cluster"),
-    (["start", "--head", "--resources", "{bad"], 1, "--resources is '{bad'"),
-    (["start", "--head", "--resources", "[1]"], 1, "--resources is '[1]'"),
-    (["start", "--head", "--labels", "zone"], 1, "--labels is 'zone'"),
-    (["start", "--head", "--labels-file", "missing.yaml"], 1, "cannot read 'missing.yaml'"),
-    (["start", "--head", "--labels-file", "/etc"], 1, "cannot read '/etc'"),
-    (["start", "--head", "--labels", '{"ray.io/node-id": "x"}'], 1, "names that begin with ray.io/ are the cluster's own"),
-    (["start", "--head", "--labels-file", "/proc/self/cmdline"], 2, "it takes lines NAME: VALUE"),
-    (["start", "--head", "--system-config", "[1]"], 1, "--system-config is '[1]'"),
-    (["start", "--address=17101"], 1, "17101"),
-    (["start", "--head", "--resources", '{"a": -1}'], 2, "'a'"),
-    (["start", "--head", "--resources", '{"a": 1e300}'], 2, "'a'"),
-    (["start", "--head", "--num-cpus", "-2"], 2, "--num-cpus is '-2'"),
-    (["start", "--head", "--memory", "-5"], 2, "--memory is '-5'"),
-    (["start", "--head", "--object-store-memory", "1000"], 2, "78643200"),
-    (["start", "--head", "--port", "99999"], 2, "--port is '99999'"),
-    (["start", "--head", "--node-ip-address", "nonsense"], 2, "--node-ip-address is 'nonsense'"),
-    (["start", "--head", "--node-ip-address", "240.9.9.9"], 2, "240.9.9.9 is on no interface"),
-    (["start", "--head", "--system-config", '{"no_such": 1}'], 2, "no_such"),
-    (["start", "--head", "--config", "/nonexistent.json"], 2, "/nonexistent.json"),
-    (["start", "--head", "--temp-dir", "relative"], 2, "absolute path"),
-    (["start", "--address=127.0.0.1:1"], 1, "127.0.0.1:1"),
-    (["start", "--address=nonsense"], 1, "nonsense"),
-    (["start", "--address=127.0.0.1:1", "--port=1"], 1, "--port is for --head only"),
-    (["status"], 1, "rayctl start --head"),
-    (["status", "--address", "127.0.0.1:1"], 1, "127.0.0.1:1"),
-    (["health-check", "--address", "127.0.0.1:1"], 1, "127.0.0.1:1"),
-    (["get-auth-token"], 1, "no cluster token"),
-    (["kill-actor"], 1, "--name is missing"),
-    (["kill-actor", "a", "--name", "b"], 1, "which actor"),
-    (["stop", "-g", "soon"], 2, "--grace-period is 'soon'"),
-])
+
+@pytest.mark.parametrize(
+    "words, code, said",
+    [
+        (["frobnicate"], 2, "no such command: frobnicate"),
+        (["upp"], 2, "no such command: upp"),
+        (["--nope"], 2, "no such option: --nope"),
+        (["status", "--nope"], 2, "no such option: --nope"),
+        (["job", "frobnicate"], 2, "no such command: job frobnicate"),
+        (["job", "submit"], 2, "command to run is missing"),
+        (["job", "submit", "--", "echo", "\udcff"], 1, "the command is not valid UTF-8"),
+        (
+            ["job", "submit", "--submission-id", "\udcff", "--", "true"],
+            2,
+            "--submission-id is '\ufffd': it is not valid UTF-8",
+        ),
+        (["job", "status", "\udcff"], 2, "ID is '\ufffd': it is not valid UTF-8"),
+        (["logs", "\udcff"], 2, "is '\ufffd': it is not valid UTF-8"),
+        (["timeline", "--job", "\udcff"], 2, "--job is '\ufffd': it is not valid UTF-8"),
+        (
+            ["start", "--head", "--labels", "a=\udcff"],
+            2,
+            "--labels is 'a=\ufffd': it is not valid UTF-8",
+        ),
+        (
+            ["start", "--address=127.0.0.1:1", "--node-name", "\udcff"],
+            2,
+            "--node-name is '\ufffd': it is not valid UTF-8",
+        ),
+        (
+            ["start", "--head", "--temp-dir", "/tmp/\udcff"],
+            2,
+            "--temp-dir is '/tmp/\ufffd': it is not valid UTF-8",
+        ),
+        (["metrics", "launch-prometheus", "--port=0"], 2, "--port is '0'"),
+        (["get", "cluster-events", "x"], 1, "list cluster-events"),
+        (["profile", "head", "-o", "/nonexistent/x.svg"], 1, "cannot write /nonexistent/x.svg"),
+        (["job", "status"], 2, "ID is missing"),
+        (["job", "stop", ""], 2, "ID is empty"),
+        (["job", "delete", ""], 2, "ID is empty"),
+        (["start"], 1, "--head to start a cluster"),
+        (["start", "--head", "--resources", "{bad"], 1, "--resources is '{bad'"),
+        (["start", "--head", "--resources", "[1]"], 1, "--resources is '[1]'"),
+        (["start", "--head", "--labels", "zone"], 1, "--labels is 'zone'"),
+        (["start", "--head", "--labels-file", "missing.yaml"], 1, "cannot read 'missing.yaml'"),
+        (["start", "--head", "--labels-file", "/etc"], 1, "cannot read '/etc'"),
+        (
+            ["start", "--head", "--labels", '{"ray.io/node-id": "x"}'],
+            1,
+            "names that begin with ray.io/ are the cluster's own",
+        ),
+        (
+            ["start", "--head", "--labels-file", "/proc/self/cmdline"],
+            2,
+            "it takes lines NAME: VALUE",
+        ),
+        (["start", "--head", "--system-config", "[1]"], 1, "--system-config is '[1]'"),
+        (["start", "--address=17101"], 1, "17101"),
+        (["start", "--head", "--resources", '{"a": -1}'], 2, "'a'"),
+        (["start", "--head", "--resources", '{"a": 1e300}'], 2, "'a'"),
+        (["start", "--head", "--num-cpus", "-2"], 2, "--num-cpus is '-2'"),
+        (["start", "--head", "--memory", "-5"], 2, "--memory is '-5'"),
+        (["start", "--head", "--object-store-memory", "1000"], 2, "78643200"),
+        (["start", "--head", "--port", "99999"], 2, "--port is '99999'"),
+        (
+            ["start", "--head", "--node-ip-address", "nonsense"],
+            2,
+            "--node-ip-address is 'nonsense'",
+        ),
+        (["start", "--head", "--node-ip-address", "240.9.9.9"], 2, "240.9.9.9 is on no interface"),
+        (["start", "--head", "--system-config", '{"no_such": 1}'], 2, "no_such"),
+        (["start", "--head", "--config", "/nonexistent.json"], 2, "/nonexistent.json"),
+        (["start", "--head", "--temp-dir", "relative"], 2, "absolute path"),
+        (["start", "--address=127.0.0.1:1"], 1, "127.0.0.1:1"),
+        (["start", "--address=nonsense"], 1, "nonsense"),
+        (["start", "--address=127.0.0.1:1", "--port=1"], 1, "--port is for --head only"),
+        (["status"], 1, "rayctl start --head"),
+        (["status", "--address", "127.0.0.1:1"], 1, "127.0.0.1:1"),
+        (["health-check", "--address", "127.0.0.1:1"], 1, "127.0.0.1:1"),
+        (["get-auth-token"], 1, "no cluster token"),
+        (["kill-actor"], 1, "--name is missing"),
+        (["kill-actor", "a", "--name", "b"], 1, "which actor"),
+        (["stop", "-g", "soon"], 2, "--grace-period is 'soon'"),
+    ],
+)
 def test_wrong_input_is_one_clear_message(shell, words, code, said):
     assert said in shell.fails(*words, code=code)
     assert not shell.processes() and not list(shell.root.glob("session_2*"))
@@ -323,7 +564,9 @@ def test_a_busy_port(running):
 
 def test_a_wrong_token(running):
     for words in (["status"], ["start", f"--address={running.address}"], ["job", "list"]):
-        assert "token" in running.fails(*words, RAY_AUTH_TOKEN="f" * 64, RAY_ADDRESS=running.address)
+        assert "token" in running.fails(
+            *words, RAY_AUTH_TOKEN="f" * 64, RAY_ADDRESS=running.address
+        )
 
 
 def test_a_token_of_binary_bytes(running):
@@ -332,12 +575,24 @@ def test_a_token_of_binary_bytes(running):
     path.chmod(0o600)
     for words in (["status"], ["job", "list"], ["get-auth-token"]):
         said = running.fails(*words, RAY_AUTH_TOKEN_PATH=str(path), RAY_ADDRESS=running.address)
-        assert said.count("\n") == 1 and f"the token file {path} holds bytes that no token has" in said
-    assert "RAY_AUTH_TOKEN holds bytes" in running.fails("status", RAY_AUTH_TOKEN="\x01\x02", RAY_ADDRESS=running.address)
+        assert (
+            said.count("\n") == 1 and f"the token file {path} holds bytes that no token has" in said
+        )
+    assert "RAY_AUTH_TOKEN holds bytes" in running.fails(
+        "status", RAY_AUTH_TOKEN="\x01\x02", RAY_ADDRESS=running.address
+    )
 
 
 def test_flags_that_one_port_makes_pointless(shell):
-    done = shell.run("start", "--head", "--port=0", "--min-worker-port=10002", "--include-log-monitor=true", "--ray-client-server-port", "10001")
+    done = shell.run(
+        "start",
+        "--head",
+        "--port=0",
+        "--min-worker-port=10002",
+        "--include-log-monitor=true",
+        "--ray-client-server-port",
+        "10001",
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("has no effect") == 3
 
@@ -377,36 +632,94 @@ def test_without_authentication(shell):
 
 # ---- where the output goes
 
+
 def test_output_that_cannot_be_written_is_an_error(shell):
     shell.ok("start", "--head", "--port=0", "--num-cpus=1")
-    for words in (["nodes", "--format", "json"], ["status"], ["get-auth-token"], ["job", "submit", "--", "echo", "hello"]):
+    for words in (
+        ["nodes", "--format", "json"],
+        ["status"],
+        ["get-auth-token"],
+        ["job", "submit", "--", "echo", "hello"],
+    ):
         with open("/dev/full", "w") as full:
-            done = subprocess.run(shell.command(*words), env=shell.env, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-        assert done.returncode == 1 and done.stderr == "Error: cannot write the output: No space left on device\n", (words, done)
+            done = subprocess.run(
+                shell.command(*words),
+                env=shell.env,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+            )
+        assert (
+            done.returncode == 1
+            and done.stderr == "Error: cannot write the output: No space left on device\n"
+        ), (words, done)
 
 
 def test_output_larger_than_a_buffer_fails_alike(shell):
     """More than stdio keeps: writing fails in the middle of the command, not at its end."""
     shell.ok("start", "--head", "--port=0", "--num-cpus=1")
     shell.ok("job", "submit", "--no-wait", "--submission-id=wordy", "--", "echo", *["w" * 500] * 40)
-    for words in (["job", "list"], ["job", "list", "--format=json"], ["list", "jobs", "--detail"], ["list", "jobs", "--format=json", "--detail"], ["job", "--help"], ["start", "--help"],
-                  ["completion", "bash"], ["command-doc"]):
+    for words in (
+        ["job", "list"],
+        ["job", "list", "--format=json"],
+        ["list", "jobs", "--detail"],
+        ["list", "jobs", "--format=json", "--detail"],
+        ["job", "--help"],
+        ["start", "--help"],
+        ["completion", "bash"],
+        ["command-doc"],
+    ):
         with open("/dev/full", "w") as full:
-            done = subprocess.run(shell.command(*words), env=shell.env, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-        assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n"), (words, done)
+            done = subprocess.run(
+                shell.command(*words),
+                env=shell.env,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+            )
+        assert (done.returncode, done.stderr) == (
+            1,
+            "Error: cannot write the output: No space left on device\n",
+        ), (words, done)
         reader, writer = os.pipe()
         os.close(reader)
         with open(writer, "w") as closed:
-            done = subprocess.run(shell.command(*words), env=shell.env, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60)
+            done = subprocess.run(
+                shell.command(*words),
+                env=shell.env,
+                stdout=closed,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+            )
         assert (done.returncode, done.stderr) == (-signal.SIGPIPE, ""), (words, done)
     with open("/dev/full", "w") as full:
-        assert subprocess.run(shell.command("no-such-command"), env=shell.env, stderr=full, timeout=60).returncode == 2
+        assert (
+            subprocess.run(
+                shell.command("no-such-command"), env=shell.env, stderr=full, timeout=60
+            ).returncode
+            == 2
+        )
 
 
 def test_following_a_job_ends_with_its_reader(shell):
     shell.ok("start", "--head", "--port=0", "--num-cpus=1")
-    following = subprocess.Popen(shell.command("job", "submit", "--submission-id=endless", "--", "sh", "-c", "while echo line; do sleep 0.01; done"), env=shell.env,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    following = subprocess.Popen(
+        shell.command(
+            "job",
+            "submit",
+            "--submission-id=endless",
+            "--",
+            "sh",
+            "-c",
+            "while echo line; do sleep 0.01; done",
+        ),
+        env=shell.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     while following.stdout.readline() != b"line\n":
         assert following.poll() is None
     following.stdout.close()
@@ -416,12 +729,25 @@ def test_following_a_job_ends_with_its_reader(shell):
     shell.ok("job", "stop", "endless")
 
 
-@pytest.mark.parametrize("words", [["job", "logs", "-f", "silent"], ["logs", "--follow", "job-driver-*.log"]])
+@pytest.mark.parametrize(
+    "words", [["job", "logs", "-f", "silent"], ["logs", "--follow", "job-driver-*.log"]]
+)
 def test_followers_of_what_is_silent_end_with_their_reader(shell, words):
     shell.ok("start", "--head", "--port=0", "--num-cpus=1")
-    shell.ok("job", "submit", "--no-wait", "--submission-id=silent", "--", "sh", "-c", "echo first; exec sleep 3600")
+    shell.ok(
+        "job",
+        "submit",
+        "--no-wait",
+        "--submission-id=silent",
+        "--",
+        "sh",
+        "-c",
+        "echo first; exec sleep 3600",
+    )
     assert eventually(lambda: "first" in shell.ok("job", "logs", "silent"), 30)
-    following = subprocess.Popen(shell.command(*words), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    following = subprocess.Popen(
+        shell.command(*words), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     while b"first" not in following.stdout.readline():
         assert following.poll() is None
     following.stdout.close()
@@ -433,9 +759,26 @@ def test_followers_of_what_is_silent_end_with_their_reader(shell, words):
 @pytest.mark.parametrize("words", [["status"], ["timeline", "-o", "-"], ["nodes", "--format=json"]])
 def test_output_that_is_closed_goes_to_nobody(shell, words):
     shell.ok("start", "--head", "--port=0", "--num-cpus=1")
-    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *shell.command(*words)], env=shell.env, stderr=subprocess.PIPE, text=True, timeout=60)
-    assert done.returncode == 1 and "Bad file descriptor" in done.stderr and done.stderr.count("\n") == 1, done.stderr
-    assert subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *shell.command("no-such-command")], env=shell.env, timeout=60).returncode == 2
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *shell.command(*words)],
+        env=shell.env,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    assert (
+        done.returncode == 1
+        and "Bad file descriptor" in done.stderr
+        and done.stderr.count("\n") == 1
+    ), done.stderr
+    assert (
+        subprocess.run(
+            ["sh", "-c", '"$@" 2>&-', "sh", *shell.command("no-such-command")],
+            env=shell.env,
+            timeout=60,
+        ).returncode
+        == 2
+    )
     assert "Active" in shell.ok("status")
 
 
@@ -447,29 +790,58 @@ def test_a_wrong_variable_is_blamed_itself(shell, variable):
 def test_a_variable_that_goes_before_the_option_is_named(running):
     other = "--address=http://127.0.0.1:1"
     done = running.run("job", "list", other, RAY_ADDRESS=running.address)
-    assert done.returncode == 0 and done.stderr == f"Notice: RAY_ADDRESS is '{running.address}', which goes before {other} in job commands, as in Ray: unset it to reach the other.\n"
-    done = running.run("job", "list", other, RAY_ADDRESS="127.0.0.1:1", RAY_API_SERVER_ADDRESS=running.address)
+    assert (
+        done.returncode == 0
+        and done.stderr
+        == f"Notice: RAY_ADDRESS is '{running.address}', which goes before {other} in job commands, as in Ray: unset it to reach the other.\n"
+    )
+    done = running.run(
+        "job", "list", other, RAY_ADDRESS="127.0.0.1:1", RAY_API_SERVER_ADDRESS=running.address
+    )
     assert done.returncode == 0 and "RAY_API_SERVER_ADDRESS is" in done.stderr
-    assert running.run("job", "list", f"--address={running.address}", RAY_ADDRESS=running.address).stderr == ""
+    assert (
+        running.run(
+            "job", "list", f"--address={running.address}", RAY_ADDRESS=running.address
+        ).stderr
+        == ""
+    )
 
 
 def test_labels_of_a_file_are_text(shell):
     (shell.scratch / "labels").write_bytes(b"a: \xff\n")
-    assert "is not valid UTF-8" in shell.fails("start", "--head", "--port=0", "--labels-file", shell.scratch / "labels", code=2)
+    assert "is not valid UTF-8" in shell.fails(
+        "start", "--head", "--port=0", "--labels-file", shell.scratch / "labels", code=2
+    )
     assert not shell.processes()
 
 
-@pytest.mark.parametrize("headers", ['{"X-A": "a\\r\\nEvil: 1"}', '{"X-N": 1}', '{"X B": "1"}', '{"": "1"}'])
+@pytest.mark.parametrize(
+    "headers", ['{"X-A": "a\\r\\nEvil: 1"}', '{"X-N": 1}', '{"X B": "1"}', '{"": "1"}']
+)
 def test_one_header_is_one_header(running, headers):
     for words in (["--headers", headers], []):
-        assert "it takes an object of names and texts of one line" in running.fails("job", "list", "--address=http://127.0.0.1:1", *words, RAY_JOB_HEADERS=headers, RAY_ADDRESS="")
+        assert "it takes an object of names and texts of one line" in running.fails(
+            "job",
+            "list",
+            "--address=http://127.0.0.1:1",
+            *words,
+            RAY_JOB_HEADERS=headers,
+            RAY_ADDRESS="",
+        )
 
 
 def test_a_trace_ends_with_its_reader(running):
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w") as closed:
-        done = subprocess.run(running.command("timeline", "-o", "-", f"--address={running.address}"), env=running.env, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(
+            running.command("timeline", "-o", "-", f"--address={running.address}"),
+            env=running.env,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
     assert done.returncode == -signal.SIGPIPE and "Error" not in done.stderr
 
 
@@ -483,4 +855,8 @@ def test_a_trace_that_cannot_be_written_removes_no_device(shell):
 
 def test_a_user_without_a_home_directory_is_told_where_the_token_may_be(shell):
     said = shell.fails("start", "--head", "--port=0", HOME="/nonexistent/home")
-    assert "/nonexistent/home/.ray" in said and "RAY_AUTH_TOKEN" in said and "RAY_AUTH_TOKEN_PATH" in said
+    assert (
+        "/nonexistent/home/.ray" in said
+        and "RAY_AUTH_TOKEN" in said
+        and "RAY_AUTH_TOKEN_PATH" in said
+    )

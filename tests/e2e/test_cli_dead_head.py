@@ -3,6 +3,7 @@ the address, what is wrong and what to look at; exit code 1.
 
 That it takes less than 3 s is in the code, not measured here: the connection to a head and its hello have 2.5 s together (kConnectTimeoutUs in cli/head_client.cc,
 Sources::kConnectUs), an HTTP server twice 1.4 s (knock() in common/state/over_http.cc). These tests only give up after a generous time."""
+
 import contextlib
 import os
 import socket
@@ -21,14 +22,50 @@ from test_partition import namespaces_work
 GENEROUS_S = 30
 DRAIN = ["drain-node", "--reason=DRAIN_NODE_REASON_PREEMPTION", "--reason-message=x"]
 ASKING = {
-    "start": ["start"], "status": ["status"], "top": ["top", "--iterations=1"], "nodes": ["nodes"], "cluster-resources": ["cluster-resources"], "available-resources": ["available-resources"],
-    "list": ["list", "nodes"], "get": ["get", "nodes", "0" * 56], "summary": ["summary", "tasks"], "logs": ["logs"], "logs cluster": ["logs", "cluster", "--follow"], "logs actor": ["logs", "actor", "--id", "0" * 32],
-    "logs worker": ["logs", "worker", "--pid=1"], "logs job": ["logs", "job", "--id=x"], "logs task": ["logs", "task", "--id", "0" * 48], "memory": ["memory"], "timeline": ["timeline", "-o", "trace.json"],
-    "metrics": ["metrics"], "stack": ["stack"], "profile": ["profile", "1", "--duration=1"], "debug": ["debug"], "job submit": ["job", "submit", "--", "true"], "job status": ["job", "status", "x"],
-    "job logs": ["job", "logs", "x", "--follow"], "job list": ["job", "list"], "job stop": ["job", "stop", "x"], "job delete": ["job", "delete", "x"], "kill-actor": ["kill-actor", "--name=x"],
-    "drain-node": DRAIN, "health-check": ["health-check"]}
+    "start": ["start"],
+    "status": ["status"],
+    "top": ["top", "--iterations=1"],
+    "nodes": ["nodes"],
+    "cluster-resources": ["cluster-resources"],
+    "available-resources": ["available-resources"],
+    "list": ["list", "nodes"],
+    "get": ["get", "nodes", "0" * 56],
+    "summary": ["summary", "tasks"],
+    "logs": ["logs"],
+    "logs cluster": ["logs", "cluster", "--follow"],
+    "logs actor": ["logs", "actor", "--id", "0" * 32],
+    "logs worker": ["logs", "worker", "--pid=1"],
+    "logs job": ["logs", "job", "--id=x"],
+    "logs task": ["logs", "task", "--id", "0" * 48],
+    "memory": ["memory"],
+    "timeline": ["timeline", "-o", "trace.json"],
+    "metrics": ["metrics"],
+    "stack": ["stack"],
+    "profile": ["profile", "1", "--duration=1"],
+    "debug": ["debug"],
+    "job submit": ["job", "submit", "--", "true"],
+    "job status": ["job", "status", "x"],
+    "job logs": ["job", "logs", "x", "--follow"],
+    "job list": ["job", "list"],
+    "job stop": ["job", "stop", "x"],
+    "job delete": ["job", "delete", "x"],
+    "kill-actor": ["kill-actor", "--name=x"],
+    "drain-node": DRAIN,
+    "health-check": ["health-check"],
+}
 LOCAL = {"stop", "job", "microbenchmark", "get-auth-token", "completion", "version", "help"}
-OVER_HTTP = ["list", "get", "summary", "logs", "job submit", "job status", "job logs", "job list", "job stop", "job delete"]
+OVER_HTTP = [
+    "list",
+    "get",
+    "summary",
+    "logs",
+    "job submit",
+    "job status",
+    "job logs",
+    "job list",
+    "job stop",
+    "job delete",
+]
 
 
 def words(command, address):
@@ -39,14 +76,28 @@ def words(command, address):
 
 def test_no_command_is_forgotten():
     # New ones belong here, or are said to ask nobody. ("metrics ..." of others are checked with "metrics".)
-    assert {command for command in COMMANDS if not command.startswith("metrics ")} == ASKING.keys() | LOCAL
+    assert {
+        command for command in COMMANDS if not command.startswith("metrics ")
+    } == ASKING.keys() | LOCAL
 
 
 def all_fail(shell, commands, address, said, wrapper=(), **env):
     """All at once: each ends with one line that has the address, or the text that stands for it."""
     with contextlib.ExitStack() as stack:
-        running = {command: stack.enter_context(subprocess.Popen([*wrapper, str(BIN / "rayctl"), *words(command, address)], env={**shell.env, **env}, cwd=shell.scratch,
-                                                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)) for command in commands}
+        running = {
+            command: stack.enter_context(
+                subprocess.Popen(
+                    [*wrapper, str(BIN / "rayctl"), *words(command, address)],
+                    env={**shell.env, **env},
+                    cwd=shell.scratch,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for command in commands
+        }
         wrong = {}
         for command, process in running.items():
             try:
@@ -54,7 +105,9 @@ def all_fail(shell, commands, address, said, wrapper=(), **env):
             except subprocess.TimeoutExpired:
                 process.kill()
                 errors = "still runs"
-            one_line = errors.startswith("Error: ") and errors.count("\n") == 1 and errors.endswith("\n")
+            one_line = (
+                errors.startswith("Error: ") and errors.count("\n") == 1 and errors.endswith("\n")
+            )
             if process.returncode != 1 or not one_line or not all(text in errors for text in said):
                 wrong[command] = (process.returncode, errors)
     assert not wrong
@@ -69,6 +122,7 @@ def silent_listener(address="127.0.0.1"):
 @contextlib.contextmanager
 def answering_listener(answer):
     """Says `answer` to everyone, whatever they say."""
+
     class Conversation(socketserver.BaseRequestHandler):
         def handle(self):
             self.request.sendall(answer)
@@ -91,31 +145,64 @@ def test_nothing_listens(shell):
 
 def test_something_listens_and_never_answers(shell):
     with silent_listener() as address:
-        all_fail(shell, ASKING, address, [address, "no answer to the hello", "something else listens there"])
+        all_fail(
+            shell,
+            ASKING,
+            address,
+            [address, "no answer to the hello", "something else listens there"],
+        )
 
 
 def test_nothing_listens_over_http(shell):
-    all_fail(shell, OVER_HTTP, "http://127.0.0.1:1", ["http://127.0.0.1:1", "does not answer", "is the cluster running"])
+    all_fail(
+        shell,
+        OVER_HTTP,
+        "http://127.0.0.1:1",
+        ["http://127.0.0.1:1", "does not answer", "is the cluster running"],
+    )
 
 
 def test_something_listens_and_never_answers_over_http(shell):
     with silent_listener() as address:
-        all_fail(shell, OVER_HTTP, f"http://{address}", [address, "does not answer", "is the cluster running"])
+        all_fail(
+            shell,
+            OVER_HTTP,
+            f"http://{address}",
+            [address, "does not answer", "is the cluster running"],
+        )
 
 
 @pytest.mark.skipif(not namespaces_work(), reason="network namespaces cannot be made here")
 def test_packets_vanish(shell):
     name = f"rt-gone-{os.getpid()}"
-    steps = [["netns", "add", name], ["-n", name, "link", "add", "nowhere", "type", "veth", "peer", "name", "gone"], ["-n", name, "addr", "add", "10.213.9.1/24", "dev", "nowhere"],
-             ["-n", name, "link", "set", "lo", "up"], ["-n", name, "link", "set", "nowhere", "up"], ["-n", name, "link", "set", "gone", "up"],
-             # An address for whom nobody answers.
-             ["-n", name, "neigh", "add", "10.213.9.2", "lladdr", "02:00:00:00:00:01", "dev", "nowhere"]]
+    steps = [
+        ["netns", "add", name],
+        ["-n", name, "link", "add", "nowhere", "type", "veth", "peer", "name", "gone"],
+        ["-n", name, "addr", "add", "10.213.9.1/24", "dev", "nowhere"],
+        ["-n", name, "link", "set", "lo", "up"],
+        ["-n", name, "link", "set", "nowhere", "up"],
+        ["-n", name, "link", "set", "gone", "up"],
+        # An address for whom nobody answers.
+        ["-n", name, "neigh", "add", "10.213.9.2", "lladdr", "02:00:00:00:00:01", "dev", "nowhere"],
+    ]
     try:
         for step in steps:
             subprocess.run(["ip", *step], check=True)
         wrapper = ["ip", "netns", "exec", name]
-        all_fail(shell, ASKING, "10.213.9.2:6379", ["10.213.9.2:6379", "no connection", "is the machine up"], wrapper)
-        all_fail(shell, OVER_HTTP, "http://10.213.9.2:8265", ["http://10.213.9.2:8265", "does not answer"], wrapper)
+        all_fail(
+            shell,
+            ASKING,
+            "10.213.9.2:6379",
+            ["10.213.9.2:6379", "no connection", "is the machine up"],
+            wrapper,
+        )
+        all_fail(
+            shell,
+            OVER_HTTP,
+            "http://10.213.9.2:8265",
+            ["http://10.213.9.2:8265", "does not answer"],
+            wrapper,
+        )
     finally:
         subprocess.run(["ip", "netns", "del", name], check=True)
 
@@ -127,8 +214,20 @@ def test_a_wrong_token(running):
 
 def test_a_wrong_token_over_http(running):
     address = "http://" + running_dashboard(running)
-    all_fail(running, OVER_HTTP, address, [address, "Invalid authentication token", "RAY_AUTH_TOKEN"], RAY_AUTH_TOKEN="f" * 64)
-    all_fail(running, OVER_HTTP, address, [address, "Missing authentication token", "RAY_AUTH_TOKEN"], RAY_AUTH_MODE="disabled")
+    all_fail(
+        running,
+        OVER_HTTP,
+        address,
+        [address, "Invalid authentication token", "RAY_AUTH_TOKEN"],
+        RAY_AUTH_TOKEN="f" * 64,
+    )
+    all_fail(
+        running,
+        OVER_HTTP,
+        address,
+        [address, "Missing authentication token", "RAY_AUTH_TOKEN"],
+        RAY_AUTH_MODE="disabled",
+    )
     running.ok("list", "nodes", f"--address={address}")
 
 
@@ -136,7 +235,18 @@ def test_another_protocol_version(shell):
     """A head of another release: what it says of our version, and what we say of its own."""
     ours, theirs, remedy = raw.VERSION, raw.VERSION - 1, "install the same release on every machine"
     refusal = f"protocol version {ours} was offered, version {theirs} is spoken here: {remedy}"
-    with answering_listener(raw.frame(raw.ERROR, raw.field(1, WRONG_VERSION) + raw.field(2, refusal))) as address:
+    with answering_listener(
+        raw.frame(raw.ERROR, raw.field(1, WRONG_VERSION) + raw.field(2, refusal))
+    ) as address:
         all_fail(shell, ASKING, address, [f"{address}: {refusal}"])
-    with answering_listener(raw.frame(raw.HELLO_REPLY, raw.field(1, theirs) + raw.field(3, "head"))) as address:
-        all_fail(shell, ASKING, address, [f"{address}: protocol version {theirs} was offered, version {ours} is spoken here: {remedy}"])
+    with answering_listener(
+        raw.frame(raw.HELLO_REPLY, raw.field(1, theirs) + raw.field(3, "head"))
+    ) as address:
+        all_fail(
+            shell,
+            ASKING,
+            address,
+            [
+                f"{address}: protocol version {theirs} was offered, version {ours} is spoken here: {remedy}"
+            ],
+        )

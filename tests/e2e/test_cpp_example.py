@@ -1,4 +1,5 @@
 """C++ from a user's side: the package is installed into a temporary prefix, programs are built against it with CMake and run on private clusters."""
+
 import glob
 import json
 import os
@@ -38,13 +39,25 @@ def run(command, timeout=120, check=True, **options):
 
 
 def build(source, target, prefix):
-    run(["cmake", "-S", source, "-B", target, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Debug"])
+    run(
+        [
+            "cmake",
+            "-S",
+            source,
+            "-B",
+            target,
+            f"-DCMAKE_PREFIX_PATH={prefix}",
+            "-DCMAKE_BUILD_TYPE=Debug",
+        ]
+    )
     run(["cmake", "--build", target, "-j2"], timeout=600)
 
 
 @pytest.fixture(scope="module")
 def scratch():
-    path = tempfile.mkdtemp(prefix="rtc-", dir="/tmp")      # short: the paths of Unix sockets are limited
+    path = tempfile.mkdtemp(
+        prefix="rtc-", dir="/tmp"
+    )  # short: the paths of Unix sockets are limited
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
@@ -78,7 +91,9 @@ def env(scratch):
     env = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
     env.update(RAY_BIN=BIN, RAY_TMPDIR=root, HOME=root, RAY_COLOR_PREFIX="0")
     yield env
-    deadline = time.monotonic() + 10            # a program that ended without Shutdown(): its cluster sees that and ends
+    deadline = (
+        time.monotonic() + 10
+    )  # a program that ended without Shutdown(): its cluster sees that and ends
     while processes_of(root) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not processes_of(root), processes_of(root)
@@ -106,7 +121,10 @@ def test_example_runs_on_a_cluster_of_its_own(example, env):
     done = run([example], env=env)
     lines = without_worker_lines(done.stdout).splitlines()
     assert lines[:-1] == EXAMPLE_OUTPUT
-    assert re.fullmatch(r"error: C\+\+ exception in Divide \(pid=\d+, ip=127\.0\.0\.1\): std::invalid_argument: division by zero", lines[-1])
+    assert re.fullmatch(
+        r"error: C\+\+ exception in Divide \(pid=\d+, ip=127\.0\.0\.1\): std::invalid_argument: division by zero",
+        lines[-1],
+    )
     assert re.search(r"\(Greet pid=\d+\) greeting cluster\n", done.stdout)
 
 
@@ -116,18 +134,40 @@ def test_example_joins_a_running_cluster(example, env, scratch):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     rayctl = os.path.join(BIN, "rayctl")
-    run([rayctl, "start", "--head", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=2"], env=env)
+    run(
+        [
+            rayctl,
+            "start",
+            "--head",
+            f"--port={port}",
+            "--node-ip-address=127.0.0.1",
+            "--num-cpus=2",
+        ],
+        env=env,
+    )
     try:
         done = run([example, f"--ray_address=127.0.0.1:{port}"], env=env)
         assert without_worker_lines(done.stdout).splitlines()[:-1] == EXAMPLE_OUTPUT
-        again = run([example], env={**env, "RAY_ADDRESS": f"127.0.0.1:{port}", "RAY_PROFILING": "1"})     # a second job of the same cluster
+        again = run(
+            [example], env={**env, "RAY_ADDRESS": f"127.0.0.1:{port}", "RAY_PROFILING": "1"}
+        )  # a second job of the same cluster
         assert without_worker_lines(again.stdout).splitlines()[:-1] == EXAMPLE_OUTPUT
         trace = os.path.join(scratch, "trace.json")
         run([rayctl, "timeline", "-o", trace], env=env)
         with open(trace) as file:
-            spans = [(event["tid"], event["cat"]) for event in json.load(file) if event.get("tid", "").startswith("driver:") and event["ph"] == "X"]
-        first, second = ([kind for of, kind in spans if of == tid] for tid in sorted({of for of, _ in spans}))
-        assert first.count("submit_task") == second.count("submit_task") > 5 and set(first) == {"submit_task"} and set(second) == {"submit_task", "ray.get", "ray.put", "ray.wait"}
+            spans = [
+                (event["tid"], event["cat"])
+                for event in json.load(file)
+                if event.get("tid", "").startswith("driver:") and event["ph"] == "X"
+            ]
+        first, second = (
+            [kind for of, kind in spans if of == tid] for tid in sorted({of for of, _ in spans})
+        )
+        assert (
+            first.count("submit_task") == second.count("submit_task") > 5
+            and set(first) == {"submit_task"}
+            and set(second) == {"submit_task", "ray.get", "ray.put", "ray.wait"}
+        )
     finally:
         run([rayctl, "stop"], env=env)
 
@@ -149,7 +189,12 @@ def test_checks(checks, env, mode, tmp_path):
     assert "ok after the end" in done.stdout
     if mode == "cluster":
         assert "ok concurrency" in done.stdout
-        logs = "".join(open(path).read() for path in glob.glob(os.path.join(env["RAY_TMPDIR"], "session_*", "logs", "cpp-core-driver-*")))
+        logs = "".join(
+            open(path).read()
+            for path in glob.glob(
+                os.path.join(env["RAY_TMPDIR"], "session_*", "logs", "cpp-core-driver-*")
+            )
+        )
         assert "checks.cc" in logs and "checks begin" in logs
 
 
@@ -160,18 +205,57 @@ def test_headers_stand_alone(scratch, prefix):
     assert "ray/api.h" in headers
     for header in headers:
         text = f"#include <{header}>\nint main() {{}}\n"
-        run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", include, "-isystem", os.path.join(include, "ray", "thirdparty"), "-x",
-             "c++", "-"], input=text)
+        run(
+            [
+                "g++",
+                "-std=c++17",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-fsyntax-only",
+                "-I",
+                include,
+                "-isystem",
+                os.path.join(include, "ray", "thirdparty"),
+                "-x",
+                "c++",
+                "-",
+            ],
+            input=text,
+        )
 
 
 def test_arguments_are_checked_at_compile_time(scratch, prefix):
     include = os.path.join(prefix, "include")
     text = "#include <ray/api.h>\nint f(int x) { return x; }\nint main() { ray::Task(f).Remote(std::string()); }\n"
-    done = run(["g++", "-std=c++17", "-fsyntax-only", "-I", include, "-isystem", os.path.join(include, "ray", "thirdparty"), "-x", "c++", "-"], input=text,
-               check=False)
+    done = run(
+        [
+            "g++",
+            "-std=c++17",
+            "-fsyntax-only",
+            "-I",
+            include,
+            "-isystem",
+            os.path.join(include, "ray", "thirdparty"),
+            "-x",
+            "c++",
+            "-",
+        ],
+        input=text,
+        check=False,
+    )
     assert done.returncode != 0
     assert "arguments not match" in done.stderr
 
 
 def test_build_tree_is_a_package_too(scratch):
-    run(["cmake", "-S", os.path.join(REPO, "cpp", "example"), "-B", os.path.join(scratch, "tree"), f"-DCMAKE_PREFIX_PATH={BUILD}"])
+    run(
+        [
+            "cmake",
+            "-S",
+            os.path.join(REPO, "cpp", "example"),
+            "-B",
+            os.path.join(scratch, "tree"),
+            f"-DCMAKE_PREFIX_PATH={BUILD}",
+        ]
+    )

@@ -1,4 +1,5 @@
 """cProfile counts the calls of drivers, tasks and actors' methods, as in any Python program."""
+
 import re
 
 import pytest
@@ -64,7 +65,10 @@ if __name__ == "__main__":
 """
 
 
-REMOTE, GET = "{method 'remote' of 'ray._raylet.FunctionBase' objects}", "{built-in method ray._raylet.get}"
+REMOTE, GET = (
+    "{method 'remote' of 'ray._raylet.FunctionBase' objects}",
+    "{built-in method ray._raylet.get}",
+)
 
 
 def calls(table, function):
@@ -80,9 +84,15 @@ def test_the_tables_of_drivers_tasks_and_actors(running):
     assert program.returncode == 0, text
     _, ex1, ex4, task, actor = re.split(r"(?m)^# \w+$", text)
     for table in (ex1, ex4, task, actor):
-        assert re.search(r"\d+ function calls .*in \d+\.\d+ seconds", table) and "ncalls  tottime  percall  cumtime  percall filename:lineno(function)" in table, table
+        assert (
+            re.search(r"\d+ function calls .*in \d+\.\d+ seconds", table)
+            and "ncalls  tottime  percall  cumtime  percall filename:lineno(function)" in table
+        ), table
     # What is slow is seen at once: five calls of get in turn, or one for five.
     assert [calls(ex1, name) for name in ("(ex1)", REMOTE, GET)] == [1, 5, 5]
     assert [calls(ex4, name) for name in ("(ex4)", GET)] == [1, 1]
     assert [calls(task, name) for name in ("(inner)", "(put)", GET)] == [6, 6, 6]
-    assert [calls(actor, name) for name in ("(actor_func)", "{built-in method time.sleep}")] == [7, 7]
+    assert [calls(actor, name) for name in ("(actor_func)", "{built-in method time.sleep}")] == [
+        7,
+        7,
+    ]

@@ -1,4 +1,5 @@
 """The Debian packages (make deb), looked into and used from a directory. scripts/clean_root --deb installs them."""
+
 import os
 import re
 import shutil
@@ -8,7 +9,10 @@ import pytest
 
 from conftest import REPO
 
-pytestmark = pytest.mark.skipif(not shutil.which("cpack") or not shutil.which("dpkg-deb"), reason="cpack or dpkg-deb is not installed")
+pytestmark = pytest.mark.skipif(
+    not shutil.which("cpack") or not shutil.which("dpkg-deb"),
+    reason="cpack or dpkg-deb is not installed",
+)
 NAMES = ("ray-runtime", "ray-runtime-dev")
 
 
@@ -22,8 +26,22 @@ def run(*words, **options):
 def packages(tmp_path_factory):
     """The two packages by name; nothing is compressed much, debug symbols are left out."""
     out = tmp_path_factory.mktemp("deb")
-    run("cpack", "--config", REPO / "build" / "CPackConfig.cmake", "-D", f"CPACK_OUTPUT_FILE_PREFIX={out}", "-D", f"CPACK_PACKAGE_DIRECTORY={out}/work",
-        "-D", "CPACK_DEBIAN_RUNTIME_DEBUGINFO_PACKAGE=OFF", "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none", "-D", "CPACK_STRIP_FILES=ON", cwd=REPO / "build")
+    run(
+        "cpack",
+        "--config",
+        REPO / "build" / "CPackConfig.cmake",
+        "-D",
+        f"CPACK_OUTPUT_FILE_PREFIX={out}",
+        "-D",
+        f"CPACK_PACKAGE_DIRECTORY={out}/work",
+        "-D",
+        "CPACK_DEBIAN_RUNTIME_DEBUGINFO_PACKAGE=OFF",
+        "-D",
+        "CPACK_DEBIAN_COMPRESSION_TYPE=none",
+        "-D",
+        "CPACK_STRIP_FILES=ON",
+        cwd=REPO / "build",
+    )
     return {path.name.split("_")[0]: path for path in out.glob("*.deb")}
 
 
@@ -37,7 +55,11 @@ def root(packages, tmp_path_factory):
 
 
 def files_of(path):
-    return {line.split(None, 5)[5].split(" -> ")[0].removeprefix(".") for line in run("dpkg-deb", "-c", path).splitlines() if not line.startswith("d")}
+    return {
+        line.split(None, 5)[5].split(" -> ")[0].removeprefix(".")
+        for line in run("dpkg-deb", "-c", path).splitlines()
+        if not line.startswith("d")
+    }
 
 
 def field(path, name):
@@ -48,17 +70,55 @@ def test_what_is_installed_is_in_exactly_one_package(packages, tmp_path):
     assert set(packages) == set(NAMES)
     runtime, development = (files_of(packages[name]) for name in NAMES)
     assert not runtime & development
-    run("cmake", "--install", REPO / "build", "--prefix", "/usr", "--strip", env={**os.environ, "DESTDIR": str(tmp_path)})
-    installed = {"/" + str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_symlink() or not path.is_dir()}
+    run(
+        "cmake",
+        "--install",
+        REPO / "build",
+        "--prefix",
+        "/usr",
+        "--strip",
+        env={**os.environ, "DESTDIR": str(tmp_path)},
+    )
+    installed = {
+        "/" + str(path.relative_to(tmp_path))
+        for path in tmp_path.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    }
     assert installed <= runtime | development
-    only_packed = {re.sub(r"ray-runtime(-dev)?", "NAME", path) for path in (runtime | development) - installed}
-    assert {path for path in only_packed if not path.endswith(".md")} == {"/etc/ray/ray.env", "/usr/share/doc/NAME/copyright", "/usr/share/doc/NAME/changelog.Debian.gz", "/usr/share/lintian/overrides/NAME"}
-    assert all(path.startswith(("/usr/include/", "/usr/lib/cmake/", "/usr/lib/libray_api.so", "/usr/share/doc/", "/usr/share/lintian/")) for path in development)
+    only_packed = {
+        re.sub(r"ray-runtime(-dev)?", "NAME", path) for path in (runtime | development) - installed
+    }
+    assert {path for path in only_packed if not path.endswith(".md")} == {
+        "/etc/ray/ray.env",
+        "/usr/share/doc/NAME/copyright",
+        "/usr/share/doc/NAME/changelog.Debian.gz",
+        "/usr/share/lintian/overrides/NAME",
+    }
+    assert all(
+        path.startswith(
+            (
+                "/usr/include/",
+                "/usr/lib/cmake/",
+                "/usr/lib/libray_api.so",
+                "/usr/share/doc/",
+                "/usr/share/lintian/",
+            )
+        )
+        for path in development
+    )
 
 
 def test_what_the_packages_say_of_themselves(packages):
     needed = field(packages["ray-runtime"], "Depends")
-    for name in ("python3 (>= 3.", "python3 (<< 3.", "python3-cloudpickle", "libprotobuf", "libsqlite3", "libdw1", "adduser"):
+    for name in (
+        "python3 (>= 3.",
+        "python3 (<< 3.",
+        "python3-cloudpickle",
+        "libprotobuf",
+        "libsqlite3",
+        "libdw1",
+        "adduser",
+    ):
         assert name in needed, needed
     version = field(packages["ray-runtime"], "Version")
     assert f"ray-runtime (= {version})" in field(packages["ray-runtime-dev"], "Depends")
@@ -74,13 +134,23 @@ def test_maintainer_scripts_and_configuration(packages, tmp_path):
         run("sh", "-n", tmp_path / name)
     assert (tmp_path / "conffiles").read_text().split() == ["/etc/ray/ray.env"]
     assert "ldconfig" in (tmp_path / "triggers").read_text()
-    (entry,) = [line for line in run("dpkg-deb", "-c", packages["ray-runtime"]).splitlines() if line.endswith("./etc/ray/ray.env")]
+    (entry,) = [
+        line
+        for line in run("dpkg-deb", "-c", packages["ray-runtime"]).splitlines()
+        if line.endswith("./etc/ray/ray.env")
+    ]
     assert entry.startswith("-rw-r----- root/root")
 
 
 def test_nothing_in_them_knows_where_it_was_built(root):
     """Texts only: the programs name their sources in assertions."""
-    told = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path.suffix in (".py", ".cmake", ".service", ".conf", ".env", ".json", ".pth", ".md") and str(REPO).encode() in path.read_bytes()]
+    told = [
+        str(path.relative_to(root))
+        for path in root.rglob("*")
+        if path.is_file()
+        and path.suffix in (".py", ".cmake", ".service", ".conf", ".env", ".json", ".pth", ".md")
+        and str(REPO).encode() in path.read_bytes()
+    ]
     assert told == []
 
 
@@ -94,9 +164,19 @@ print(importlib.metadata.version("ray").split("+")[0] == ray.__version__, ray.ge
 children = open(f"/proc/self/task/{os.getpid()}/children").read().split()
 print(*[os.path.realpath(f"/proc/{pid}/exe") for pid in children])
 """
-    said = run("/usr/bin/python3", "-c", program, env={**shell.env, "PYTHONPATH": str(packages)}, cwd=shell.scratch, timeout=60).splitlines()
+    said = run(
+        "/usr/bin/python3",
+        "-c",
+        program,
+        env={**shell.env, "PYTHONPATH": str(packages)},
+        cwd=shell.scratch,
+        timeout=60,
+    ).splitlines()
     assert said[0].startswith("True ") and str(root) in said[0], said
-    assert set(said[1].split()) == {str(root / "usr" / "bin" / name) for name in ("ray-head", "ray-node-manager", "ray-object-store")}, said
+    assert set(said[1].split()) == {
+        str(root / "usr" / "bin" / name)
+        for name in ("ray-head", "ray-node-manager", "ray-object-store")
+    }, said
 
 
 def test_the_cmake_package_finds_its_files(root, tmp_path):

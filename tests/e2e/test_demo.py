@@ -1,4 +1,5 @@
 """What the README shows first: scripts/demo, as it is."""
+
 import pathlib
 import socket
 import subprocess
@@ -16,4 +17,6 @@ def test_the_demo_is_complete():
         except OSError:
             pytest.skip("port 6379, which the demo is about, is taken")
     done = subprocess.run([DEMO], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and done.stdout.endswith("The demo is complete.\n"), done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.returncode == 0 and done.stdout.endswith("The demo is complete.\n"), (
+        done.stdout[-2000:] + done.stderr[-2000:]
+    )

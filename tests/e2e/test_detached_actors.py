@@ -1,4 +1,5 @@
 """A detached actor outlives the job that made it, with everything that is its own: on all nodes, and no longer than it lives."""
+
 import pytest
 
 from census import Line
@@ -41,11 +42,18 @@ WHOLE = 8 + 1
 
 
 def objects(running):
-    return [parse(Line(record["object_store_socket"]).ask("ObjectStoreService.GetStats")).get(3, 0) for record in running.records().values()]
+    return [
+        parse(Line(record["object_store_socket"]).ask("ObjectStoreService.GetStats")).get(3, 0)
+        for record in running.records().values()
+    ]
 
 
 def workers(running):
-    return sorted(command for command in running.processes().values() if command.startswith("ray::") and not command.startswith(("ray::IDLE", "ray::fork")))
+    return sorted(
+        command
+        for command in running.processes().values()
+        if command.startswith("ray::") and not command.startswith(("ray::IDLE", "ray::fork"))
+    )
 
 
 @pytest.fixture
@@ -56,7 +64,11 @@ def world():
 
 
 def driver(running, prelude=True):
-    driver = Driver(running.shell, init="ray.init(log_to_driver=False, namespace='n')", RAY_ADDRESS=running.address)
+    driver = Driver(
+        running.shell,
+        init="ray.init(log_to_driver=False, namespace='n')",
+        RAY_ADDRESS=running.address,
+    )
     driver.run(PRELUDE if prelude else "pass")
     return driver
 
@@ -67,7 +79,9 @@ def settles(running):
 
 def test_what_is_its_own_stays_until_it_drops_it(world):
     first = driver(world)
-    first.run("keeper = Keeper.options(name='keeper', lifetime='detached').remote(); mine = ray.put(np.ones(BIG)); left = leaf_there.remote(BIG); ray.wait([left])")
+    first.run(
+        "keeper = Keeper.options(name='keeper', lifetime='detached').remote(); mine = ray.put(np.ones(BIG)); left = leaf_there.remote(BIG); ray.wait([left])"
+    )
     assert first.run("ray.get(keeper.fill.remote())") is True
     first.close()
     second = driver(world, prelude=False)
@@ -77,11 +91,19 @@ def test_what_is_its_own_stays_until_it_drops_it(world):
     assert second.run("ray.get(keeper.read.remote())") == 2 * WHOLE * [True]
     second.run("ray.get(keeper.drop.remote())")
     assert settles(world) is True, "what belonged to the first driver is gone, too"
-    assert second.run("ray.get(keeper.fill.remote()) and ray.get(keeper.read.remote())") == WHOLE * [True]
+    assert second.run(
+        "ray.get(keeper.fill.remote()) and ray.get(keeper.read.remote())"
+    ) == WHOLE * [True]
     second.close()
 
 
-@pytest.mark.parametrize("how", ["ray.kill(keeper)", "os.kill(ray.get(keeper.__ray_call__.remote(lambda self: __import__('os').getpid())), 9)"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "ray.kill(keeper)",
+        "os.kill(ray.get(keeper.__ray_call__.remote(lambda self: __import__('os').getpid())), 9)",
+    ],
+)
 def test_it_all_ends_with_the_actor(world, how):
     first = driver(world)
     first.run("keeper = Keeper.options(name='keeper', lifetime='detached').remote()")
@@ -99,7 +121,9 @@ def test_it_all_ends_with_the_actor(world, how):
 
 def test_after_a_restart_of_the_head_and_of_the_actor(world):
     first = driver(world)
-    first.run("keeper = Keeper.options(name='keeper', lifetime='detached', max_restarts=-1).remote()")
+    first.run(
+        "keeper = Keeper.options(name='keeper', lifetime='detached', max_restarts=-1).remote()"
+    )
     assert first.run("ray.get(keeper.fill.remote())") is True
     first.close()
     world.kill(world.head_node, "ray-head")
@@ -109,7 +133,10 @@ def test_after_a_restart_of_the_head_and_of_the_actor(world):
     assert second.run("ray.get(keeper.read.remote())", timeout=60) == WHOLE * [True]
     assert second.run("ray.get(keeper.fill.remote())") is True
     second.run("ray.kill(keeper, no_restart=False)")
-    assert second.run("ray.get(keeper.fill.options(max_task_retries=-1).remote()) and ray.get(keeper.read.remote())", timeout=60) == WHOLE * [True]
+    assert second.run(
+        "ray.get(keeper.fill.options(max_task_retries=-1).remote()) and ray.get(keeper.read.remote())",
+        timeout=60,
+    ) == WHOLE * [True]
     second.run("ray.get(keeper.drop.remote())")
     assert settles(world) is True
     second.close()

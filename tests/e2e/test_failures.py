@@ -1,4 +1,5 @@
 """What users see when processes die: each test breaks one thing, names what must still hold, and ends with nothing left."""
+
 import os
 import random
 import signal
@@ -17,6 +18,7 @@ from ray import _raylet, exceptions
 
 
 # ---- workers
+
 
 @ray.remote
 def die_until(path, attempts):
@@ -78,11 +80,16 @@ def answer(counter):
 
 def test_a_killed_workers_task_is_retried(tmp_path):
     with cluster() as c:
-        assert ray.get(die_until.remote(tmp_path / "default", 4), timeout=30) == 4            # the default is 3 retries
+        assert (
+            ray.get(die_until.remote(tmp_path / "default", 4), timeout=30) == 4
+        )  # the default is 3 retries
         with pytest.raises(exceptions.WorkerCrashedError):
             ray.get(die_until.remote(tmp_path / "one too many", 5), timeout=30)
         assert (tmp_path / "one too many").stat().st_size == 4
-        assert ray.get(die_until.options(max_retries=-1).remote(tmp_path / "endless", 8), timeout=60) == 8
+        assert (
+            ray.get(die_until.options(max_retries=-1).remote(tmp_path / "endless", 8), timeout=60)
+            == 8
+        )
         c.await_idle()
 
 
@@ -90,7 +97,11 @@ def test_without_retries_the_error_names_the_signal(tmp_path):
     with cluster() as c:
         with pytest.raises(exceptions.WorkerCrashedError) as caught:
             ray.get(die_until.options(max_retries=0).remote(tmp_path / "once", 2), timeout=20)
-        assert "signal 9 (SIGKILL)" in str(caught.value) and "die_until" in str(caught.value) and "worker process" in str(caught.value)
+        assert (
+            "signal 9 (SIGKILL)" in str(caught.value)
+            and "die_until" in str(caught.value)
+            and "worker process" in str(caught.value)
+        )
         assert (tmp_path / "once").stat().st_size == 1
         assert alive(ray.get(whoami.remote()))
         c.await_idle()
@@ -99,7 +110,7 @@ def test_without_retries_the_error_names_the_signal(tmp_path):
 def test_tasks_behind_a_killed_one_are_not_charged(tmp_path):
     with cluster(cpus=1) as c:
         short = ray.remote(max_retries=0)(lambda i: i)
-        ray.get([short.remote(i) for i in range(100)])                                       # they are pipelined from now on
+        ray.get([short.remote(i) for i in range(100)])  # they are pipelined from now on
         killer = die_until.options(max_retries=0).remote(tmp_path / "k", 2)
         refs = [short.remote(i) for i in range(200)]
         with pytest.raises(exceptions.WorkerCrashedError):
@@ -112,7 +123,9 @@ def test_an_actor_is_restarted_as_often_as_it_may_be():
     with cluster() as c:
         counter = Counter.options(max_restarts=2).remote()
         for _ in range(2):
-            assert eventually(lambda: answer(counter), 20) == 1               # calls in the gap fail, too: they may not be repeated
+            assert (
+                eventually(lambda: answer(counter), 20) == 1
+            )  # calls in the gap fail, too: they may not be repeated
             assert ray.get(counter.add.remote(), timeout=20) == 2
             pid = ray.get(counter.pid.remote())
             waiting = counter.wait.remote(60)
@@ -146,6 +159,7 @@ def test_actor_calls_run_again_as_often_as_they_may(tmp_path):
 
 # ---- nodes
 
+
 @pytest.mark.parametrize("program", ["ray-node-manager", "ray-object-store"])
 def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program):
     with cluster(cpus=2) as c:
@@ -165,7 +179,9 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program):
         c.kill(session, program)
         assert eventually(lambda: not c.state(node)["Alive"], 8), c.state(node)
         took = time.monotonic() - begin
-        assert set(ray.get(spread, timeout=30)) == {c.node_id(c.head_node)}, "tasks of the lost node ran elsewhere"
+        assert set(ray.get(spread, timeout=30)) == {c.node_id(c.head_node)}, (
+            "tasks of the lost node ran elsewhere"
+        )
         with pytest.raises(exceptions.ObjectLostError) as caught:
             ray.get(lost, timeout=20)
         assert lost.hex() in str(caught.value) and "node" in str(caught.value)
@@ -175,7 +191,9 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program):
         ray.get(survivor.add.remote(), timeout=20)
 
         gone = c.state(node)
-        assert gone["DeathReason"] in (2, "UNEXPECTED_TERMINATION") and gone["DeathReasonMessage"], gone
+        assert (
+            gone["DeathReason"] in (2, "UNEXPECTED_TERMINATION") and gone["DeathReasonMessage"]
+        ), gone
         if program == "ray-object-store":
             assert "object store" in gone["DeathReasonMessage"]
         status = c.shell.ok("status", "--address", c.address)
@@ -183,11 +201,14 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program):
         assert node[:8] in failures or "127.0.0.1" in failures, status
         # Nothing of the lost node lives on: workers end with their node-manager, the other daemon with its sibling.
         pids = [process["pid"] for process in c.records()[session]["processes"]]
-        assert eventually(lambda: not any(alive(pid) for pid in pids), 10), [(pid, alive(pid)) for pid in pids]
+        assert eventually(lambda: not any(alive(pid) for pid in pids), 10), [
+            (pid, alive(pid)) for pid in pids
+        ]
         print(f"{program}: noticed after {took:.2f} s")
 
 
 # ---- the head
+
 
 def test_a_killed_head_comes_back_and_the_program_went_on():
     with cluster(cpus=2) as c:
@@ -195,11 +216,24 @@ def test_a_killed_head_comes_back_and_the_program_went_on():
         c.await_nodes(2)
         local = Counter.options(name="local", namespace="n").remote()
         there = Counter.options(name="there", namespace="n", resources={"there": 0.1}).remote()
-        keeper = Counter.options(name="kept", namespace="n", lifetime="detached", max_restarts=1).remote()
+        keeper = Counter.options(
+            name="kept", namespace="n", lifetime="detached", max_restarts=1
+        ).remote()
         assert ray.get([local.add.remote(), there.add.remote(), keeper.add.remote()]) == [1, 1, 1]
         job = ray.get_runtime_context().get_job_id()
         environment = {"RAY_ADDRESS": c.address}
-        c.shell.ok("job", "submit", "--submission-id", "before", "--no-wait", "--", sys.executable, "-c", "import time; time.sleep(4); print('submitted before')", **environment)
+        c.shell.ok(
+            "job",
+            "submit",
+            "--submission-id",
+            "before",
+            "--no-wait",
+            "--",
+            sys.executable,
+            "-c",
+            "import time; time.sleep(4); print('submitted before')",
+            **environment,
+        )
         _raylet.kv_put("tests", "key", b"value", True)
         slow = [where.remote(2.0), where.options(resources={"there": 0.1}).remote(2.0)]
         time.sleep(0.2)
@@ -217,7 +251,9 @@ def test_a_killed_head_comes_back_and_the_program_went_on():
         c.await_nodes(2)
         # What was known is known, and lives on unharmed.
         assert _raylet.kv_get("tests", "key") == b"value"
-        assert eventually(lambda: "SUCCEEDED" in c.shell.ok("job", "status", "before", **environment).upper(), 20)
+        assert eventually(
+            lambda: "SUCCEEDED" in c.shell.ok("job", "status", "before", **environment).upper(), 20
+        )
         assert "submitted before" in c.shell.ok("job", "logs", "before", **environment)
         assert ray.get(ray.get_actor("local", namespace="n").add.remote(), timeout=20) == 3
         assert ray.get(ray.get_actor("there", namespace="n").add.remote(), timeout=20) == 3
@@ -264,7 +300,9 @@ def test_a_driver_without_its_node_gets_clear_errors(program):
         for ref in [*queued, running]:
             with pytest.raises(exceptions.RayError) as caught:
                 ray.get(ref, timeout=20)
-            assert isinstance(caught.value, exceptions.LocalRayletDiedError) and "node-manager is lost" in str(caught.value), repr(caught.value)
+            assert isinstance(
+                caught.value, exceptions.LocalRayletDiedError
+            ) and "node-manager is lost" in str(caught.value), repr(caught.value)
         with pytest.raises(exceptions.RayActorError):
             ray.get(calling, timeout=20)
         with pytest.raises(exceptions.LocalRayletDiedError):
@@ -275,7 +313,11 @@ def test_a_driver_without_its_node_gets_clear_errors(program):
 
 
 def daemon(shell, name):
-    (pid,) = [pid for pid, line in processes_below(shell.root).items() if line.split(" ")[0].endswith("/" + name)]
+    (pid,) = [
+        pid
+        for pid, line in processes_below(shell.root).items()
+        if line.split(" ")[0].endswith("/" + name)
+    ]
     return pid
 
 
@@ -352,7 +394,13 @@ def test_a_driver_that_ends_leaves_nothing_on_any_node(how):
 def test_a_private_cluster_ends_with_its_driver(how):
     with world() as shell:
         program = textwrap.dedent(BUSY_DRIVER.format(init="num_cpus=3"))
-        driver = subprocess.Popen([sys.executable, "-c", program], env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        driver = subprocess.Popen(
+            [sys.executable, "-c", program],
+            env=shell.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
         await_line(driver, "ready")
         assert len(shell.processes()) >= 8
         driver.send_signal(how)
@@ -363,7 +411,8 @@ def test_a_private_cluster_ends_with_its_driver(how):
 
 def test_twenty_drivers_at_once():
     with cluster(cpus=2) as c:
-        drivers = [c.program(f"""
+        drivers = [
+            c.program(f"""
             import ray
             ray.init()
             @ray.remote
@@ -381,10 +430,15 @@ def test_twenty_drivers_at_once():
             assert values == [(i + {number}) ** 2 for i in range(100)]
             totals = ray.get([adder.add.remote(v) for v in values], timeout=100)
             print("total", totals[-1])
-        """) for number in range(20)]
+        """)
+            for number in range(20)
+        ]
         for number, driver in enumerate(drivers):
             said = driver.communicate(timeout=120)[0]
-            assert driver.returncode == 0 and f"total {sum((i + number) ** 2 for i in range(100))}" in said, said
+            assert (
+                driver.returncode == 0
+                and f"total {sum((i + number) ** 2 for i in range(100))}" in said
+            ), said
         c.await_idle()
 
 
@@ -444,8 +498,10 @@ def test_stop_during_load_leaves_nothing():
 
 # ---- nested tasks
 
+
 def test_recursion_deeper_than_the_cpus():
     with cluster(cpus=2) as c:
+
         @ray.remote
         def depth(n):
             return 0 if n == 0 else 1 + ray.get(depth.remote(n - 1))
@@ -471,6 +527,7 @@ def test_recursion_deeper_than_the_cpus():
 
 def test_what_waits_behind_a_blocked_task_is_taken_back():
     with cluster(cpus=1) as c:
+
         @ray.remote
         def quick(x):
             return x
@@ -490,13 +547,17 @@ def test_what_waits_behind_a_blocked_task_is_taken_back():
 
 # ---- objects of other nodes
 
+
 def test_large_results_of_another_node_arrive_and_are_freed_everywhere():
     with cluster(cpus=2) as c:
         c.join(cpus=2, resources={"there": 2})
         c.await_nodes(2)
+
         @ray.remote(resources={"there": 1})
         def make(i):
-            return numpy.full(7_500_000, i, dtype=numpy.float64)           # 60 of the 100 MB either store has
+            return numpy.full(
+                7_500_000, i, dtype=numpy.float64
+            )  # 60 of the 100 MB either store has
 
         @ray.remote
         def total(array):
@@ -505,20 +566,31 @@ def test_large_results_of_another_node_arrive_and_are_freed_everywhere():
         for i in range(6):
             ref = make.remote(i)
             array = ray.get(ref, timeout=30)
-            assert array.shape == (7_500_000,) and array[0] == array[-1] == i and not array.flags.writeable
+            assert (
+                array.shape == (7_500_000,)
+                and array[0] == array[-1] == i
+                and not array.flags.writeable
+            )
             del array
             assert ray.get(total.remote(ref), timeout=30) == 7_500_000 * i
-            assert ray.get(total.options(resources={"there": 1}).remote(ref), timeout=30) == 7_500_000 * i
+            assert (
+                ray.get(total.options(resources={"there": 1}).remote(ref), timeout=30)
+                == 7_500_000 * i
+            )
             del ref
         # A put travels the other way.
         for i in range(6):
             ref = ray.put(numpy.full(7_500_000, i, dtype=numpy.float64))
-            assert ray.get(total.options(resources={"there": 1}).remote(ref), timeout=30) == 7_500_000 * i
+            assert (
+                ray.get(total.options(resources={"there": 1}).remote(ref), timeout=30)
+                == 7_500_000 * i
+            )
             del ref
         c.await_idle()
 
 
 # ---- everything at once
+
 
 def test_chaos():
     """A short run of chaos.py; `make chaos` runs a hundred rounds."""

@@ -1,4 +1,5 @@
 """Whoever follows a log while the head restarts: it is waited for, no line comes twice, none is lost."""
+
 import contextlib
 import os
 import re
@@ -19,12 +20,25 @@ def restarting():
 
 
 def restart(c, **env):
-    c.shell.ok("start", "--head", f"--port={c.port}", f"--dashboard-port={c.http.rpartition(':')[2]}", **env)
+    c.shell.ok(
+        "start",
+        "--head",
+        f"--port={c.port}",
+        f"--dashboard-port={c.http.rpartition(':')[2]}",
+        **env,
+    )
 
 
 @contextlib.contextmanager
 def following(c, *words, **env):
-    process = subprocess.Popen(c.shell.command(*words), env={**c.shell.env, **env}, cwd=c.shell.scratch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        c.shell.command(*words),
+        env={**c.shell.env, **env},
+        cwd=c.shell.scratch,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield process
     finally:
@@ -54,12 +68,21 @@ class Counting:
 
 def is_waiting(process, address):
     line = process.stderr.readline()
-    assert line.startswith(f"Lost the head at {address} (") and "waiting up to" in line and line.count("\n") == 1, line
+    assert (
+        line.startswith(f"Lost the head at {address} (")
+        and "waiting up to" in line
+        and line.count("\n") == 1
+    ), line
 
 
-FOLLOWING = {"every node": ["logs", "worker-*.out", "--tail=-1"], "one file": ["logs", "actor", "--id={actor}"], "a task": ["logs", "task", "--id={task}"],
-             "over HTTP": ["logs", "actor", "--id={actor}", "--address={http}"], "a task over HTTP": ["logs", "task", "--id={task}", "--address={http}"],
-             "markers over HTTP": ["logs", "actor", "--id={actor}", "--raw", "--address={http}"]}
+FOLLOWING = {
+    "every node": ["logs", "worker-*.out", "--tail=-1"],
+    "one file": ["logs", "actor", "--id={actor}"],
+    "a task": ["logs", "task", "--id={task}"],
+    "over HTTP": ["logs", "actor", "--id={actor}", "--address={http}"],
+    "a task over HTTP": ["logs", "task", "--id={task}", "--address={http}"],
+    "markers over HTTP": ["logs", "actor", "--id={actor}", "--raw", "--address={http}"],
+}
 
 
 def test_logs_go_on_where_they_were(restarting):
@@ -72,6 +95,7 @@ def test_logs_go_on_where_they_were(restarting):
             for last in (100, 200, 300):
                 while not os.path.exists(f"{go}{last}"):
                     import asyncio
+
                     await asyncio.sleep(0.02)
                 for number in range(last - 99, last + 1):
                     print("line", number, flush=True)
@@ -79,18 +103,39 @@ def test_logs_go_on_where_they_were(restarting):
     actor = Talks.remote()
     go = c.shell.scratch / "go"
     task = actor.talk.remote(str(go))
-    names = {"actor": actor._actor_id.hex(), "task": task.task_id().hex(), "http": f"http://{c.http}"}
+    names = {
+        "actor": actor._actor_id.hex(),
+        "task": task.task_id().hex(),
+        "http": f"http://{c.http}",
+    }
     (c.shell.scratch / "go100").touch()
-    assert eventually(lambda: "line 100\n" in c.shell.run("logs", "task", f"--id={names['task']}", RAY_ADDRESS=c.address).stdout, 30)
+    assert eventually(
+        lambda: (
+            "line 100\n"
+            in c.shell.run("logs", "task", f"--id={names['task']}", RAY_ADDRESS=c.address).stdout
+        ),
+        30,
+    )
     with contextlib.ExitStack() as stack:
-        processes = {name: stack.enter_context(following(c, *[word.format(**names) for word in words], "--follow", "--interval=0.05", RAY_ADDRESS=c.address)) for name, words in FOLLOWING.items()}
+        processes = {
+            name: stack.enter_context(
+                following(
+                    c,
+                    *[word.format(**names) for word in words],
+                    "--follow",
+                    "--interval=0.05",
+                    RAY_ADDRESS=c.address,
+                )
+            )
+            for name, words in FOLLOWING.items()
+        }
         for name, process in processes.items():
             assert heard(process, 100) == list(range(1, 101)), name
         c.kill(c.head_node, "ray-head")
         is_waiting(processes["every node"], c.address)
         for name in ("over HTTP", "a task over HTTP", "markers over HTTP"):
             is_waiting(processes[name], f"http://{c.http}")
-        (c.shell.scratch / "go200").touch()       # while it is away
+        (c.shell.scratch / "go200").touch()  # while it is away
         restart(c)
         (c.shell.scratch / "go300").touch()
         for name, process in processes.items():
@@ -105,10 +150,25 @@ def test_jobs_go_on_where_they_were(restarting):
     c.http = running_dashboard(c.shell, c.address)
     go = c.shell.scratch / "go"
     program = f"for last in 100 200; do while [ ! -e {go}$last ]; do sleep 0.02; done; i=$((last - 99)); while [ $i -le $last ]; do echo line $i; i=$((i + 1)); done; done; exit 3"
-    c.shell.ok("job", "submit", "--submission-id=talks", "--no-wait", "--", "sh", "-c", program, RAY_ADDRESS=c.address)
+    c.shell.ok(
+        "job",
+        "submit",
+        "--submission-id=talks",
+        "--no-wait",
+        "--",
+        "sh",
+        "-c",
+        program,
+        RAY_ADDRESS=c.address,
+    )
     (c.shell.scratch / "go100").touch()
     with contextlib.ExitStack() as stack:
-        processes = {address: stack.enter_context(following(c, "job", "logs", "--follow", "talks", RAY_ADDRESS=address)) for address in (c.address, f"http://{c.http}")}
+        processes = {
+            address: stack.enter_context(
+                following(c, "job", "logs", "--follow", "talks", RAY_ADDRESS=address)
+            )
+            for address in (c.address, f"http://{c.http}")
+        }
         for process in processes.values():
             assert heard(process, 100) == list(range(1, 101))
         c.kill(c.head_node, "ray-head")
@@ -119,29 +179,62 @@ def test_jobs_go_on_where_they_were(restarting):
         for address, process in processes.items():
             assert heard(process, 200) == list(range(101, 201))
             rest, errors = process.stdout.read(), process.stderr.read()
-            assert process.wait(timeout=60) == 0 and rest.partition("Job 'talks' failed")[0].strip(" -\n") == "" and "Job 'talks' failed" in rest and errors == "", (address, rest, errors)
+            assert (
+                process.wait(timeout=60) == 0
+                and rest.partition("Job 'talks' failed")[0].strip(" -\n") == ""
+                and "Job 'talks' failed" in rest
+                and errors == ""
+            ), (address, rest, errors)
 
 
 def test_how_the_waiting_ends(restarting):
     """With Ctrl-C at once; when it took too long; when the head is another one."""
     c = restarting
     c.http = running_dashboard(c.shell, c.address)
-    c.shell.ok("job", "submit", "--submission-id=sleeps", "--no-wait", "--", "sh", "-c", "echo line 1; sleep 1000", RAY_ADDRESS=c.address)
+    c.shell.ok(
+        "job",
+        "submit",
+        "--submission-id=sleeps",
+        "--no-wait",
+        "--",
+        "sh",
+        "-c",
+        "echo line 1; sleep 1000",
+        RAY_ADDRESS=c.address,
+    )
     counting = Counting.remote()
     ray.get(counting.say.remote(1, 1))
-    commands = [["logs", "worker-*.out", "--follow", "--tail=-1"], ["logs", "actor", f"--id={counting._actor_id.hex()}", f"--address=http://{c.http}", "--follow"], ["job", "logs", "--follow", "sleeps"]]
+    commands = [
+        ["logs", "worker-*.out", "--follow", "--tail=-1"],
+        [
+            "logs",
+            "actor",
+            f"--id={counting._actor_id.hex()}",
+            f"--address=http://{c.http}",
+            "--follow",
+        ],
+        ["job", "logs", "--follow", "sleeps"],
+    ]
     short = {"RAY_ADDRESS": c.address, "RAY_head_reconnect_timeout_ms": "600"}
     with contextlib.ExitStack() as stack:
         impatient = [stack.enter_context(following(c, *words, **short)) for words in commands]
-        interrupted = [stack.enter_context(following(c, *words, RAY_ADDRESS=c.address)) for words in commands]
-        refused = [stack.enter_context(following(c, *words, RAY_ADDRESS=c.address)) for words in commands]
+        interrupted = [
+            stack.enter_context(following(c, *words, RAY_ADDRESS=c.address)) for words in commands
+        ]
+        refused = [
+            stack.enter_context(following(c, *words, RAY_ADDRESS=c.address)) for words in commands
+        ]
         for process in impatient + interrupted + refused:
             assert heard(process, 1) == [1]
         c.kill(c.head_node, "ray-head")
         for process in impatient:
             assert process.wait(timeout=60) == 1
             first, last = process.stderr.read().splitlines()
-            assert first.startswith("Lost the head at") and last.startswith("Error: 0.6 s after the head at") and "head_reconnect_timeout_ms" in last, (first, last)
+            assert (
+                first.startswith("Lost the head at")
+                and last.startswith("Error: 0.6 s after the head at")
+                and "head_reconnect_timeout_ms" in last
+            ), (first, last)
         for process in interrupted:
             assert process.stderr.readline().startswith("Lost the head at")
             process.send_signal(signal.SIGINT)
@@ -155,8 +248,16 @@ def test_how_the_waiting_ends(restarting):
         try:
             for process in refused:
                 assert process.wait(timeout=60) == 1
-                first, last = [line for line in process.stderr.read().splitlines() if not line.startswith("Warning: logs of node")]
-                assert first.startswith("Lost the head at") and last.startswith("Error: ") and "token" in last, (first, last)
+                first, last = [
+                    line
+                    for line in process.stderr.read().splitlines()
+                    if not line.startswith("Warning: logs of node")
+                ]
+                assert (
+                    first.startswith("Lost the head at")
+                    and last.startswith("Error: ")
+                    and "token" in last
+                ), (first, last)
         finally:
             c.shell.run("stop", **other)
 
@@ -165,8 +266,21 @@ def test_a_job_that_is_no_longer_there(restarting):
     c = restarting
     c.http = running_dashboard(c.shell, c.address)
     ray.shutdown()
-    c.shell.ok("job", "submit", "--submission-id=sleeps", "--no-wait", "--", "sh", "-c", "echo line 1; sleep 1000", RAY_ADDRESS=c.address)
-    with following(c, "job", "logs", "--follow", "sleeps", RAY_ADDRESS=c.address) as rpc, following(c, "job", "logs", "--follow", "sleeps", RAY_ADDRESS=f"http://{c.http}") as http:
+    c.shell.ok(
+        "job",
+        "submit",
+        "--submission-id=sleeps",
+        "--no-wait",
+        "--",
+        "sh",
+        "-c",
+        "echo line 1; sleep 1000",
+        RAY_ADDRESS=c.address,
+    )
+    with (
+        following(c, "job", "logs", "--follow", "sleeps", RAY_ADDRESS=c.address) as rpc,
+        following(c, "job", "logs", "--follow", "sleeps", RAY_ADDRESS=f"http://{c.http}") as http,
+    ):
         assert heard(rpc, 1) == heard(http, 1) == [1]
         c.kill(c.head_node, "ray-head")
         is_waiting(rpc, c.address)
@@ -176,5 +290,9 @@ def test_a_job_that_is_no_longer_there(restarting):
         for process in (rpc, http):
             assert process.wait(timeout=60) == 1
             said = process.stderr.read()
-            assert said.startswith("Error: ") and said.count("\n") == 1 and "sleeps does not exist" in said, said
+            assert (
+                said.startswith("Error: ")
+                and said.count("\n") == 1
+                and "sleeps does not exist" in said
+            ), said
     assert eventually(lambda: c.shell.run("health-check", RAY_ADDRESS=c.address).returncode == 0)

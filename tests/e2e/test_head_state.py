@@ -1,4 +1,5 @@
 """What the head keeps on disk: for a head that comes back on another session's ruins, and for those who ask late."""
+
 import os
 import signal
 import subprocess
@@ -34,8 +35,18 @@ def test_a_lost_head_node_is_started_again_with_its_state(tmp_path):
     with cluster(cpus=2, connect=False, state_dir=state, resources={"here": 1}) as c:
         other = c.join(cpus=2, resources={"there": 1})
         environment = {"RAY_ADDRESS": c.address}
-        c.shell.ok("job", "submit", "--submission-id", "before", "--", sys.executable, "-c", "print('submitted before')", **environment)
-        driver = c.program('''
+        c.shell.ok(
+            "job",
+            "submit",
+            "--submission-id",
+            "before",
+            "--",
+            sys.executable,
+            "-c",
+            "print('submitted before')",
+            **environment,
+        )
+        driver = c.program("""
             import ray
             from ray import _raylet
             ray.init(log_to_driver=False)
@@ -52,15 +63,27 @@ def test_a_lost_head_node_is_started_again_with_its_state(tmp_path):
             ray.get(mortal.add.remote())
             ray.kill(mortal)
             _raylet.kv_put("tests", "key", b"value", True)
-        ''')
+        """)
         said, _ = driver.communicate(timeout=60)
         assert driver.returncode == 0, said
-        gone = [c.pid(c.head_node, name) for name in ("ray-head", "ray-node-manager", "ray-object-store")]
-        for pid in gone:                                               # as when its machine is switched off
+        gone = [
+            c.pid(c.head_node, name)
+            for name in ("ray-head", "ray-node-manager", "ray-object-store")
+        ]
+        for pid in gone:  # as when its machine is switched off
             os.kill(pid, signal.SIGKILL)
         assert eventually(lambda: not any(alive(pid) for pid in gone), 10)
 
-        out = c.shell.ok("start", "--head", f"--port={c.port}", f"--state-dir={state}", "--num-cpus=2", "--object-store-memory=100000000", "--resources", '{"here": 1}')
+        out = c.shell.ok(
+            "start",
+            "--head",
+            f"--port={c.port}",
+            f"--state-dir={state}",
+            "--num-cpus=2",
+            "--object-store-memory=100000000",
+            "--resources",
+            '{"here": 1}',
+        )
         assert "goes on" in out
         ray.init(address=c.address, log_to_driver=False, namespace="n")
         c.await_nodes(2)
@@ -68,19 +91,35 @@ def test_a_lost_head_node_is_started_again_with_its_state(tmp_path):
         assert _raylet.kv_get("tests", "key") == b"value"
         assert "SUCCEEDED" in c.shell.ok("job", "status", "before", **environment).upper()
         assert ray.get(ray.get_actor("there").add.remote(), timeout=60) == 2
-        assert ray.get(ray.get_actor("here").add.options(max_task_retries=-1).remote(), timeout=60) == 1                   # restarted, its class is known
+        assert (
+            ray.get(ray.get_actor("here").add.options(max_task_retries=-1).remote(), timeout=60)
+            == 1
+        )  # restarted, its class is known
 
 
 def test_a_state_directory_that_cannot_be_used(tmp_path):
     with cluster(connect=False, state_dir=tmp_path / "in use") as c:
+
         def daemons():
-            return {pid for pid, line in c.processes().items() if line.split()[0].rpartition("/")[2] in ("ray-head", "ray-node-manager", "ray-object-store")}
+            return {
+                pid
+                for pid, line in c.processes().items()
+                if line.split()[0].rpartition("/")[2]
+                in ("ray-head", "ray-node-manager", "ray-object-store")
+            }
 
         def refused(directory):
             before = daemons()
-            message = c.shell.fails("start", "--head", f"--port={lasting_port()}", f"--state-dir={directory}", "--object-store-memory=100000000")
+            message = c.shell.fails(
+                "start",
+                "--head",
+                f"--port={lasting_port()}",
+                f"--state-dir={directory}",
+                "--object-store-memory=100000000",
+            )
             assert eventually(lambda: daemons() == before, 10)
             return message
+
         assert "in use by another process" in refused(tmp_path / "in use")
         (tmp_path / "file").write_text("")
         assert str(tmp_path / "file" / "below") in refused(tmp_path / "file" / "below")
@@ -89,12 +128,19 @@ def test_a_state_directory_that_cannot_be_used(tmp_path):
         assert "damaged" in refused(tmp_path / "damaged")
         read_only = tmp_path / "read-only"
         read_only.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=1m", "none", read_only], capture_output=True).returncode == 0:
+        if (
+            subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "none", read_only], capture_output=True
+            ).returncode
+            == 0
+        ):
             try:
                 assert "cannot be opened for writing" in refused(read_only)
             finally:
                 subprocess.run(["umount", "-l", read_only], check=True)
-        assert "for --head only" in c.shell.fails("start", f"--address={c.address}", f"--state-dir={tmp_path}")
+        assert "for --head only" in c.shell.fails(
+            "start", f"--address={c.address}", f"--state-dir={tmp_path}"
+        )
         assert "--state-dir is empty" in c.shell.fails("start", "--head", "--state-dir", "")
 
 
@@ -109,7 +155,7 @@ def test_a_late_caller_hears_why_an_actor_died_before_the_head_was_lost():
                     ray.get(counter.add.remote(), timeout=20)
                 except exceptions.ActorUnavailableError:
                     pass
-        _raylet.kv_put("tests", "later", b"value", True)                                       # what came before is on disk, too
+        _raylet.kv_put("tests", "later", b"value", True)  # what came before is on disk, too
         c.kill(c.head_node, "ray-head")
         c.shell.ok("start", "--head", f"--port={c.port}")
         with pytest.raises(exceptions.RayError) as caught:

@@ -1,4 +1,5 @@
 """The history of tasks through a kill -9 of the head: nothing is lost, nothing is there twice, and what is left out is said."""
+
 import json
 import os
 import pathlib
@@ -24,42 +25,59 @@ def test_a_killed_head_loses_and_repeats_no_finished_task():
         ray.init(address=c.address, log_to_driver=False)
         assert ray.get([counted.remote(number) for number in range(500)]) == list(range(500))
         refs = [counted.remote(number) for number in range(500)]
-        c.kill(c.head_node, "ray-head")                    # while events are on their way to it
+        c.kill(c.head_node, "ray-head")  # while events are on their way to it
         assert ray.get(refs) == list(range(500))
-        assert ray.get([counted.remote(number) for number in range(500)]) == list(range(500))       # and while it is away
+        assert ray.get([counted.remote(number) for number in range(500)]) == list(
+            range(500)
+        )  # and while it is away
         c.shell.ok("start", "--head", f"--port={c.port}")
         assert eventually(lambda: total(c)[0] == 1500, 30), total(c)
         rows = state.list_tasks(limit=10_000, filters=[("name", "=", "counted")])
-        assert len({row.task_id for row in rows}) == len(rows) == 1500 and {row.state for row in rows} == {"FINISHED"}
+        assert len({row.task_id for row in rows}) == len(rows) == 1500 and {
+            row.state for row in rows
+        } == {"FINISHED"}
 
 
 def unread(port):
     """Bytes that came for who listens at a port and that it has not read."""
     lines = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
-    return sum(int(fields[4].split(":")[1], 16) for fields in lines if int(fields[1].split(":")[1], 16) == port and fields[3] == "01")
+    return sum(
+        int(fields[4].split(":")[1], 16)
+        for fields in lines
+        if int(fields[1].split(":")[1], 16) == port and fields[3] == "01"
+    )
 
 
 def test_what_was_on_its_way_to_a_killed_head_is_sent_again():
     """Stopped first, the head has the events in its sockets, and nobody else has them but the node-manager, which waits for its word."""
     with cluster(cpus=1, connect=False) as c:
         ray.init(address=c.address, log_to_driver=False)
-        assert ray.get(counted.remote(0)) == 0             # the one worker has the function
+        assert ray.get(counted.remote(0)) == 0  # the one worker has the function
         os.kill(c.pid(c.head_node, "ray-head"), signal.SIGSTOP)
-        names = [os.urandom(500).hex() for _ in range(200)]       # larger than all else that a node says within the time
+        names = [
+            os.urandom(500).hex() for _ in range(200)
+        ]  # larger than all else that a node says within the time
         assert ray.get([counted.options(name=name).remote(1) for name in names]) == [1] * 200
         assert eventually(lambda: unread(c.port) > 60_000, 30), unread(c.port)
         c.kill(c.head_node, "ray-head")
         c.shell.ok("start", "--head", f"--port={c.port}")
 
         def kept():
-            return sorted(row.name for row in state.list_tasks(limit=10_000) if row.state == "FINISHED")
+            return sorted(
+                row.name for row in state.list_tasks(limit=10_000) if row.state == "FINISHED"
+            )
+
         assert eventually(lambda: kept() == sorted([*names, "counted"]), 30), len(kept())
 
 
 def listed(c):
     """Rows of tasks, how many events the answer says it lacks, and its words."""
     done = c.shell.run("list", "tasks", "--format=json", "--limit=10000", f"--address={c.address}")
-    return len(json.loads(done.stdout)), sum([int(word) for word in done.stderr.split() if word.isdigit()][:1]), done.stderr
+    return (
+        len(json.loads(done.stdout)),
+        sum([int(word) for word in done.stderr.split() if word.isdigit()][:1]),
+        done.stderr,
+    )
 
 
 def test_what_a_killed_process_had_not_sent_is_counted_and_said():
@@ -77,7 +95,7 @@ def test_what_a_killed_process_had_not_sent_is_counted_and_said():
         except ray.exceptions.WorkerCrashedError:
             pass
         assert eventually(lambda: sum(listed(c)[:2]) == 301, 30), listed(c)
-        assert ray.get(doomed.remote(1)) == 1                    # by another process, whose own count begins anew
+        assert ray.get(doomed.remote(1)) == 1  # by another process, whose own count begins anew
         assert eventually(lambda: sum(listed(c)[:2]) == 302, 30), listed(c)
         rows, lost, words = listed(c)
         assert not lost or "killed before" in words

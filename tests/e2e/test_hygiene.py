@@ -1,4 +1,5 @@
 """Nothing is left and nothing grows: the short form of hygiene.py."""
+
 import pytest
 
 import hygiene
@@ -17,6 +18,7 @@ def test_churn_leaves_nothing():
 def test_a_driver_may_use_any_number_of_actors_one_after_the_other():
     """The head follows 20 actors for one connection: those that ended do not count."""
     with cluster(settings={"subscriptions_per_connection": 20}):
+
         @ray.remote(num_cpus=0)
         class One:
             def __init__(self, refs):
@@ -31,6 +33,7 @@ def test_a_driver_may_use_any_number_of_actors_one_after_the_other():
 
 def test_a_dead_actor_that_was_forgotten_is_dead():
     with cluster():
+
         @ray.remote(num_cpus=0)
         class One:
             def number(self):

@@ -1,4 +1,5 @@
 """The output of submitted jobs in pieces: rotated as workers' files are, and one text for everybody who reads it."""
+
 import asyncio
 import contextlib
 import http.client
@@ -16,8 +17,12 @@ from ray.job_submission import JobSubmissionClient
 from ray.util import state
 
 PIECE = 4096
-GONE = re.compile(r"\[(\d+) bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and RAY_ROTATION_BACKUP_COUNT say how much is kept\]\n")
-COUNT = "i=0; while [ $i -lt {0} ]; do echo line $i of {0}, long enough for pieces; i=$((i+1)); done"
+GONE = re.compile(
+    r"\[(\d+) bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and RAY_ROTATION_BACKUP_COUNT say how much is kept\]\n"
+)
+COUNT = (
+    "i=0; while [ $i -lt {0} ]; do echo line $i of {0}, long enough for pieces; i=$((i+1)); done"
+)
 
 
 def lines_to(count, first=0):
@@ -43,8 +48,13 @@ def c():
 
 def pieces(c, job):
     """Names and sizes, the oldest first."""
-    found = {path.name: path.stat().st_size for path in (pathlib.Path(c.head_node).parent / "logs").glob(f"job-driver-{job}.log*")}
-    return dict(sorted(found.items(), key=lambda item: -int(item[0].rpartition(".log")[2][1:] or 0)))
+    found = {
+        path.name: path.stat().st_size
+        for path in (pathlib.Path(c.head_node).parent / "logs").glob(f"job-driver-{job}.log*")
+    }
+    return dict(
+        sorted(found.items(), key=lambda item: -int(item[0].rpartition(".log")[2][1:] or 0))
+    )
 
 
 def output_of(c, entrypoint, **variables):
@@ -57,6 +67,7 @@ def output_of(c, entrypoint, **variables):
 def tailed(client, job):
     async def read():
         return "".join([text async for text in client.tail_job_logs(job)])
+
     return asyncio.run(read())
 
 
@@ -64,7 +75,11 @@ def in_offsets(c, job):
     text, offset = "", "0"
     while True:
         connection = http.client.HTTPConnection(c.web.address, timeout=60)
-        connection.request("GET", f"/api/jobs/{job}/logs?offset={offset}", headers={"Authorization": "Bearer " + c.shell.ok("get-auth-token").strip()})
+        connection.request(
+            "GET",
+            f"/api/jobs/{job}/logs?offset={offset}",
+            headers={"Authorization": "Bearer " + c.shell.ok("get-auth-token").strip()},
+        )
         answer = connection.getresponse()
         piece, offset = answer.read().decode(), answer.getheader("X-Ray-Next-Offset")
         connection.close()
@@ -75,7 +90,11 @@ def in_offsets(c, job):
 
 def everywhere(c, job):
     """What each reader gets, by its name."""
-    client, node, name = JobSubmissionClient("http://" + c.web.address), c.node_id(c.head_node), f"job-driver-{job}.log"
+    client, node, name = (
+        JobSubmissionClient("http://" + c.web.address),
+        c.node_id(c.head_node),
+        f"job-driver-{job}.log",
+    )
     there = {"RAY_ADDRESS": "http://" + c.web.address}
     return {
         "whole": c.web.json("GET", f"/api/jobs/{job}/logs")["logs"],
@@ -84,10 +103,14 @@ def everywhere(c, job):
         "tail_job_logs": tailed(client, job),
         "get_log": "".join(state.get_log(address=c.address, submission_id=job, tail=-1)),
         "file of a job": c.web.ask("GET", f"/api/v0/logs/file?submission_id={job}&lines=-1")[2],
-        "file by name": c.web.ask("GET", f"/api/v0/logs/file?filename={name}&node_id={node}&lines=-1")[2],
+        "file by name": c.web.ask(
+            "GET", f"/api/v0/logs/file?filename={name}&node_id={node}&lines=-1"
+        )[2],
         "job logs": c.shell.ok("job", "logs", job),
         "job logs -f": c.shell.ok("job", "logs", "-f", job),
-        "job logs over HTTP": c.shell.ok("job", "logs", job, RAY_API_SERVER_ADDRESS=there["RAY_ADDRESS"]),
+        "job logs over HTTP": c.shell.ok(
+            "job", "logs", job, RAY_API_SERVER_ADDRESS=there["RAY_ADDRESS"]
+        ),
         "logs job": c.shell.ok("logs", "job", job, "--tail=-1"),
         "logs by name": c.shell.ok("logs", name, "--tail=-1"),
         "logs over HTTP": c.shell.ok("logs", "job", job, "--tail=-1", **there),
@@ -98,11 +121,21 @@ def test_every_reader_goes_over_the_pieces(c):
     job, begins = output_of(c, COUNT.format(1000))
     wanted = begins + lines_to(1000)
     sizes = list(pieces(c, job).values())
-    assert sum(sizes) == len(wanted) and len(sizes) > 5 and all(PIECE <= size < PIECE + 100 for size in sizes[:-1]), sizes
+    assert (
+        sum(sizes) == len(wanted)
+        and len(sizes) > 5
+        and all(PIECE <= size < PIECE + 100 for size in sizes[:-1])
+    ), sizes
     for reader, text in everywhere(c, job).items():
-        assert wanted in text and text.count("line 999 ") == 1 and "gone here" not in text, (reader, text[-500:])
-    last = lines_to(1000, 700)         # more than a piece
-    assert c.shell.ok("logs", "job", job, "--tail=300") == "--- The last 300 lines: --tail -1 shows all. ---\n" + last
+        assert wanted in text and text.count("line 999 ") == 1 and "gone here" not in text, (
+            reader,
+            text[-500:],
+        )
+    last = lines_to(1000, 700)  # more than a piece
+    assert (
+        c.shell.ok("logs", "job", job, "--tail=300")
+        == "--- The last 300 lines: --tail -1 shows all. ---\n" + last
+    )
     assert c.web.ask("GET", f"/api/v0/logs/file?submission_id={job}&lines=300")[2] == last
 
 
@@ -115,7 +148,10 @@ def test_retention_is_told(c):
     for reader, text in everywhere(c, job).items():
         [gone] = GONE.findall(text)
         assert int(gone) == len(begins + lines_to(1000)) - kept, (reader, gone)
-        assert f"much is kept]\n{wanted}" in text and text.count("line 999 ") == 1, (reader, text[:500])
+        assert f"much is kept]\n{wanted}" in text and text.count("line 999 ") == 1, (
+            reader,
+            text[:500],
+        )
     assert c.shell.ok("logs", "job", job, "--tail=2").endswith("---\n" + lines_to(1000, 998))
 
 
@@ -130,14 +166,46 @@ def test_followers_see_each_line_once(c, tmp_path):
     go, job = tmp_path / "go", "followed"
     wait = f"while [ ! -e {go} ]; do sleep 0.02; done; "
     env = dict(c.shell.env)
-    submitted = subprocess.Popen(c.shell.command("job", "submit", "--submission-id", job, "--", "sh", "-c", "echo begun; " + wait + COUNT.format(1500)), env=env, stdout=subprocess.PIPE, text=True)
+    submitted = subprocess.Popen(
+        c.shell.command(
+            "job",
+            "submit",
+            "--submission-id",
+            job,
+            "--",
+            "sh",
+            "-c",
+            "echo begun; " + wait + COUNT.format(1500),
+        ),
+        env=env,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert eventually(lambda: pieces(c, job), 30)
     there = {**env, "RAY_ADDRESS": "http://" + c.web.address}
-    endless = [["logs", "job", job, "-f", "--tail=-1", "--interval=0.02"], ["logs", f"job-driver-{job}.log*", "-f", "--tail=-1", "--interval=0.02"]]
-    processes = [submitted, subprocess.Popen(c.shell.command("job", "logs", "-f", job), env=env, stdout=subprocess.PIPE, text=True),
-                 subprocess.Popen(c.shell.command("job", "logs", "-f", job), env={**env, "RAY_API_SERVER_ADDRESS": there["RAY_ADDRESS"]}, stdout=subprocess.PIPE, text=True),
-                 *(subprocess.Popen(c.shell.command(*words), env=env, stdout=subprocess.PIPE, text=True) for words in endless),
-                 subprocess.Popen(c.shell.command(*endless[0]), env=there, stdout=subprocess.PIPE, text=True)]
+    endless = [
+        ["logs", "job", job, "-f", "--tail=-1", "--interval=0.02"],
+        ["logs", f"job-driver-{job}.log*", "-f", "--tail=-1", "--interval=0.02"],
+    ]
+    processes = [
+        submitted,
+        subprocess.Popen(
+            c.shell.command("job", "logs", "-f", job), env=env, stdout=subprocess.PIPE, text=True
+        ),
+        subprocess.Popen(
+            c.shell.command("job", "logs", "-f", job),
+            env={**env, "RAY_API_SERVER_ADDRESS": there["RAY_ADDRESS"]},
+            stdout=subprocess.PIPE,
+            text=True,
+        ),
+        *(
+            subprocess.Popen(c.shell.command(*words), env=env, stdout=subprocess.PIPE, text=True)
+            for words in endless
+        ),
+        subprocess.Popen(
+            c.shell.command(*endless[0]), env=there, stdout=subprocess.PIPE, text=True
+        ),
+    ]
     texts = [""] * (len(processes) + 1)
     begun = [threading.Event() for _ in processes]
 
@@ -178,11 +246,15 @@ def test_deleted_with_its_pieces(c):
     assert eventually(lambda: not pieces(c, job)) and pieces(c, other)
 
 
-@pytest.mark.parametrize("name, value", [("RAY_ROTATION_MAX_BYTES", "much"), ("RAY_ROTATION_BACKUP_COUNT", "-1")])
+@pytest.mark.parametrize(
+    "name, value", [("RAY_ROTATION_MAX_BYTES", "much"), ("RAY_ROTATION_BACKUP_COUNT", "-1")]
+)
 def test_what_is_no_limit(c, name, value):
     job = c.web.submit("true", runtime_env={"env_vars": {name: value}})
     details = c.web.ended(job)
-    assert details["status"] == "FAILED" and details["message"].endswith(f"{name} is '{value}': it takes a whole number from 0"), details
+    assert details["status"] == "FAILED" and details["message"].endswith(
+        f"{name} is '{value}': it takes a whole number from 0"
+    ), details
 
 
 def test_a_long_output_goes_through_the_head_in_pieces(c):
@@ -191,16 +263,25 @@ def test_a_long_output_goes_through_the_head_in_pieces(c):
     head = c.pid(c.head_node, "ray-head")
 
     def peak():
-        return int(re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{head}/status").read_text())[1]) << 10
+        return (
+            int(
+                re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{head}/status").read_text())[1]
+            )
+            << 10
+        )
 
-    job, begins = output_of(c, f'{sys.executable} -c "{program}"', RAY_ROTATION_MAX_BYTES=str(16 << 20))
+    job, begins = output_of(
+        c, f'{sys.executable} -c "{program}"', RAY_ROTATION_MAX_BYTES=str(16 << 20)
+    )
     assert len(pieces(c, job)) > 3
     c.web.json("GET", f"/api/jobs/{output_of(c, 'true')[0]}/logs")
     pathlib.Path(f"/proc/{head}/clear_refs").write_text("5")
     before = peak()
     text = c.web.json("GET", f"/api/jobs/{job}/logs")["logs"]
     size = sum(pieces(c, job).values())
-    same = text == begins + ("€\"\\" * 40 + "\n\ufffd\n") * 300_000      # apart: nobody wants to see where they differ
+    same = (
+        text == begins + ('€"\\' * 40 + "\n\ufffd\n") * 300_000
+    )  # apart: nobody wants to see where they differ
     assert same and size > 60_000_000
     assert peak() - before < size / 4
 
@@ -209,16 +290,35 @@ def test_the_head_is_away_meanwhile(tmp_path):
     with rotating() as c:
         go = tmp_path / "go"
         first, second = COUNT.format(300), COUNT.format(301)
-        follower = subprocess.Popen(c.shell.command("job", "submit", "--submission-id", "long", "--", "sh", "-c", f"{first}; while [ ! -e {go} ]; do sleep 0.02; done; {second}"),
-                                    env=c.shell.env, cwd=c.shell.scratch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        follower = subprocess.Popen(
+            c.shell.command(
+                "job",
+                "submit",
+                "--submission-id",
+                "long",
+                "--",
+                "sh",
+                "-c",
+                f"{first}; while [ ! -e {go} ]; do sleep 0.02; done; {second}",
+            ),
+            env=c.shell.env,
+            cwd=c.shell.scratch,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         assert eventually(lambda: sum(pieces(c, "long").values()) > len(lines_to(300)), 30)
         c.kill(c.head_node, "ray-head")
         go.touch()
         whole = lines_to(300) + lines_to(301)
-        assert eventually(lambda: sum(pieces(c, "long").values()) > len(whole), 30), "it is written without the head"
+        assert eventually(lambda: sum(pieces(c, "long").values()) > len(whole), 30), (
+            "it is written without the head"
+        )
         c.shell.ok("start", "--head", f"--port={c.port}")
         out, errors = follower.communicate(timeout=60)
-        assert follower.returncode == 0 and re.findall(r"line \d+ of \d+", out) == re.findall(r"line \d+ of \d+", whole), (out[-500:], errors)
+        assert follower.returncode == 0 and re.findall(r"line \d+ of \d+", out) == re.findall(
+            r"line \d+ of \d+", whole
+        ), (out[-500:], errors)
         again = Web(c.shell, c.address)
         again.ended("long")
         assert again.json("GET", "/api/jobs/long/logs")["logs"].endswith("'\n" + whole)
@@ -229,7 +329,10 @@ def test_what_a_killed_node_manager_leaves_does_not_stay(tmp_path):
     with rotating() as c:
         other = c.join(resources={"other": 1})
         child = tmp_path / "child"
-        job = c.web.submit(f"sh -c 'echo $$ > {child}; while :; do echo on; sleep 0.05; done'; true", entrypoint_resources={"other": 1})
+        job = c.web.submit(
+            f"sh -c 'echo $$ > {child}; while :; do echo on; sleep 0.05; done'; true",
+            entrypoint_resources={"other": 1},
+        )
         assert eventually(lambda: child.exists() and child.read_text().strip(), 30)
         c.kill(other, "ray-node-manager")
         assert c.web.ended(job)["status"] == "FAILED"

@@ -1,4 +1,5 @@
 """rayctl job submit with a runtime environment: the program and its workers have it."""
+
 import json
 import textwrap
 
@@ -25,25 +26,66 @@ def running(shell):
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, text in {"program.py": PROGRAM, "beside.py": "X = 7", "data.txt": "content", "left_out.log": "x"}.items():
+    for name, text in {
+        "program.py": PROGRAM,
+        "beside.py": "X = 7",
+        "data.txt": "content",
+        "left_out.log": "x",
+    }.items():
         (tmp_path / name).write_text(text)
     return tmp_path
 
 
 def test_working_dir_and_variables(running, folder, tmp_path):
     env = json.dumps({"env_vars": {"COLOUR": "red"}, "excludes": ["*.log"]})
-    out = running.ok("job", "submit", "--working-dir", str(folder), "--runtime-env-json", env, "--", "sh", "-c", "python program.py; ls; echo $COLOUR")
-    assert "driver 7 content red" in out and "worker 7 content red" in out and "left_out.log" not in out and "\nred\n" in out
-    assert "runtime_env={'env_vars': {'COLOUR': 'red'}, 'working_dir': 'gcs://_ray_pkg_" in running.ok("job", "list")
+    out = running.ok(
+        "job",
+        "submit",
+        "--working-dir",
+        str(folder),
+        "--runtime-env-json",
+        env,
+        "--",
+        "sh",
+        "-c",
+        "python program.py; ls; echo $COLOUR",
+    )
+    assert (
+        "driver 7 content red" in out
+        and "worker 7 content red" in out
+        and "left_out.log" not in out
+        and "\nred\n" in out
+    )
+    assert (
+        "runtime_env={'env_vars': {'COLOUR': 'red'}, 'working_dir': 'gcs://_ray_pkg_"
+        in running.ok("job", "list")
+    )
     (job,) = json.loads(running.ok("job", "list", "--format", "json"))
     assert job["runtime_env"]["env_vars"] == {"COLOUR": "red"}
     (tmp_path / "env.json").write_text(env)
-    assert "\nred\n" in running.ok("job", "submit", "--runtime-env", str(tmp_path / "env.json"), "--", "sh", "-c", "echo $COLOUR")
+    assert "\nred\n" in running.ok(
+        "job",
+        "submit",
+        "--runtime-env",
+        str(tmp_path / "env.json"),
+        "--",
+        "sh",
+        "-c",
+        "echo $COLOUR",
+    )
 
 
 def test_what_the_driver_asks_for_beside_it(running, folder):
     code = "import ray; ray.init(runtime_env={'env_vars': {'%s': 'driver'}}); print(ray.get(ray.remote(lambda: __import__('os').environ['A']).remote()))"
-    submit = ("job", "submit", "--runtime-env-json", '{"env_vars": {"A": "job"}}', "--", "python", "-c")
+    submit = (
+        "job",
+        "submit",
+        "--runtime-env-json",
+        '{"env_vars": {"A": "job"}}',
+        "--",
+        "python",
+        "-c",
+    )
     assert "\njob\n" in running.ok(*submit, code % "B")
     done = running.run(*submit, code % "A")
     assert done.returncode == 1 and "conflict" in done.stdout
@@ -51,13 +93,35 @@ def test_what_the_driver_asks_for_beside_it(running, folder):
 
 def test_mistakes(running, folder):
     submit = ("job", "submit", "--", "true")
+
     def refused(*options, code=1):
         return running.fails(*submit[:2], *options, *submit[2:], code=code)
+
     assert "no JSON object" in refused("--runtime-env-json", "[1]", code=2)
     assert "cannot be read" in refused("--runtime-env", "/no/such/file", code=2)
     assert "Only one of" in refused("--runtime-env", "a", "--runtime-env-json", "{}", code=2)
     assert "/no/such/dir" in refused("--working-dir", "/no/such/dir")
     assert "env_vars" in refused("--runtime-env-json", '{"env_vars": {"A": 1}}')
-    assert "_ray_pkg_0.zip" in running.run("job", "submit", "--submission-id", "gone", "--working-dir", "gcs://_ray_pkg_0.zip", "--", "true").stdout
-    (job,) = [job for job in json.loads(running.ok("job", "list", "--format", "json")) if job["submission_id"] == "gone"]
-    assert job["status"] == "FAILED" and job["error_type"] == "RUNTIME_ENV_SETUP_FAILURE" and "_ray_pkg_0.zip" in job["message"]
+    assert (
+        "_ray_pkg_0.zip"
+        in running.run(
+            "job",
+            "submit",
+            "--submission-id",
+            "gone",
+            "--working-dir",
+            "gcs://_ray_pkg_0.zip",
+            "--",
+            "true",
+        ).stdout
+    )
+    (job,) = [
+        job
+        for job in json.loads(running.ok("job", "list", "--format", "json"))
+        if job["submission_id"] == "gone"
+    ]
+    assert (
+        job["status"] == "FAILED"
+        and job["error_type"] == "RUNTIME_ENV_SETUP_FAILURE"
+        and "_ray_pkg_0.zip" in job["message"]
+    )

@@ -1,4 +1,5 @@
 """What a node's processes leave behind and say when they end: children of workers, constructors that die, a head that is lost; the store's use."""
+
 import os
 import pathlib
 import signal
@@ -31,13 +32,14 @@ class Parent:
 
 # ---- what workers started
 
+
 def test_children_end_with_their_actor(node):
     actor = Parent.remote()
     child, alone = ray.get([actor.start.remote(), actor.start.remote(start_new_session=True)])
     assert alive(child) and alive(alone)
     ray.kill(actor)
     assert eventually(lambda: not alive(child))
-    assert alive(alone)         # it left on purpose
+    assert alive(alone)  # it left on purpose
     os.kill(alone, signal.SIGKILL)
     actor = Parent.remote()
     child = ray.get(actor.start.remote())
@@ -67,7 +69,14 @@ def test_children_end_with_their_driver_and_with_a_killed_node():
                 signal.pause()
         """
         for how in ("ended", "killed"):
-            driver = subprocess.Popen([sys.executable, "-c", program, how], env=shell.env, cwd=shell.scratch, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            driver = subprocess.Popen(
+                [sys.executable, "-c", program, how],
+                env=shell.env,
+                cwd=shell.scratch,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
             child = int(driver.stdout.readline().split()[0])
             assert eventually(lambda: not alive(child)), how
             driver.kill()
@@ -84,14 +93,22 @@ def test_a_forked_twin_ends_where_its_task_does(node):
 
     path = node.shell.scratch / "twin"
     twin = ray.get(fork.remote(str(path)))
-    assert twin > 0             # the answer is the worker's
+    assert twin > 0  # the answer is the worker's
     assert eventually(lambda: not alive(twin)) and path.read_text() == "the twin was here"
     assert ray.get(fork.remote(str(path))) > 0
 
 
 # ---- how an actor's constructor ended its process
 
-@pytest.mark.parametrize("end, said", [(lambda: os._exit(4), "exited with code 4"), (lambda: os.kill(os.getpid(), signal.SIGKILL), "SIGKILL"), (lambda: sys.exit(5), "")])
+
+@pytest.mark.parametrize(
+    "end, said",
+    [
+        (lambda: os._exit(4), "exited with code 4"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "SIGKILL"),
+        (lambda: sys.exit(5), ""),
+    ],
+)
 def test_a_death_in_the_constructor_says_how(node, end, said):
     @ray.remote
     class Dies:
@@ -104,28 +121,39 @@ def test_a_death_in_the_constructor_says_how(node, end, said):
     with pytest.raises(exceptions.RayActorError) as failure:
         ray.get(Dies.remote().f.remote())
     text = str(failure.value)
-    assert said in text and "could not be started" not in text and "closed the connection" not in text, text
+    assert (
+        said in text and "could not be started" not in text and "closed the connection" not in text
+    ), text
 
 
 # ---- the store
 
+
 def test_what_objects_take_is_not_available(node):
     def used():
-        return ray.cluster_resources()["object_store_memory"] - ray.available_resources()["object_store_memory"]
+        return (
+            ray.cluster_resources()["object_store_memory"]
+            - ray.available_resources()["object_store_memory"]
+        )
+
     refs = [ray.put(numpy.zeros(10**7, numpy.uint8)) for _ in range(3)]
     assert eventually(lambda: used() >= 3 * 10**7), used()
     assert used() < 4 * 10**7
     status = node.shell.ok("status", "-v", RAY_ADDRESS=node.address)
-    assert " 0B/" not in next(line for line in status.splitlines() if "object_store_memory" in line), status
+    assert " 0B/" not in next(
+        line for line in status.splitlines() if "object_store_memory" in line
+    ), status
     del refs
     assert eventually(lambda: used() == 0), used()
 
 
 # ---- the head
 
+
 def test_drivers_hear_of_a_lost_head_and_their_errors_name_it():
     with cluster(connect=False, settings={"head_reconnect_timeout_ms": 2000}) as c:
-        program = c.program("""
+        program = c.program(
+            """
             import os, signal, sys, ray
             ray.init(logging_level="error")
             A = ray.remote(type("A", (), {"f": lambda self: 1}))
@@ -141,7 +169,9 @@ def test_drivers_hear_of_a_lost_head_and_their_errors_name_it():
                 ray.get(ray.remote(lambda: 1).remote())
             except ray.exceptions.RayError as error:
                 print("task:", type(error).__name__, str(error).replace(chr(10), " "), flush=True)
-        """, stdin=subprocess.PIPE)
+        """,
+            stdin=subprocess.PIPE,
+        )
         while "ready" not in program.stdout.readline():
             pass
         c.kill(c.head_node, "ray-head")
@@ -152,13 +182,22 @@ def test_drivers_hear_of_a_lost_head_and_their_errors_name_it():
         program.stdin.flush()
         assert eventually(lambda: not alive(node_manager), 30)
         out = program.communicate("\n", timeout=60)[0]
-        actor, task = (next(line for line in out.splitlines() if line.startswith(what)) for what in ("actor:", "task:"))
+        actor, task = (
+            next(line for line in out.splitlines() if line.startswith(what))
+            for what in ("actor:", "task:")
+        )
         for error in (actor, task):
-            assert c.address in error and "could not be reached" in error and "job finished" not in error and ".." not in error.replace("...", ""), out
+            assert (
+                c.address in error
+                and "could not be reached" in error
+                and "job finished" not in error
+                and ".." not in error.replace("...", "")
+            ), out
         assert "LocalRayletDiedError" in task
 
 
 # ---- settings
+
 
 def test_names_of_rays_settings_are_known(shell):
     program = """if True:
@@ -179,9 +218,20 @@ def test_names_of_rays_settings_are_known(shell):
         except ValueError as error:
             print(error)
     """
-    done = subprocess.run([sys.executable, "-c", program], env=shell.env, cwd=shell.scratch, capture_output=True, text=True, timeout=120)
-    assert done.stdout.startswith("True\n") and "there is no setting 'no_such_setting'" in done.stdout, done
-    assert done.stderr.count("health_check_initial_delay_ms") == 1 and "reconnect" not in done.stderr, done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=shell.env,
+        cwd=shell.scratch,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (
+        done.stdout.startswith("True\n") and "there is no setting 'no_such_setting'" in done.stdout
+    ), done
+    assert (
+        done.stderr.count("health_check_initial_delay_ms") == 1 and "reconnect" not in done.stderr
+    ), done.stderr
 
 
 def test_a_program_with_its_own_cluster_does_not_hide_the_operators(running):
@@ -189,7 +239,13 @@ def test_a_program_with_its_own_cluster_does_not_hide_the_operators(running):
         from ray.cluster_utils import Cluster
         Cluster(initialize_head=True, head_node_args={"num_cpus": 1}).shutdown()
     """
-    subprocess.run([sys.executable, "-c", program], env=running.env, cwd=running.scratch, check=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-c", program],
+        env=running.env,
+        cwd=running.scratch,
+        check=True,
+        timeout=120,
+    )
     assert "Autoscaler status" in running.ok("status")
     assert running.ok("status", RAY_ADDRESS="auto").count("node_") == 1
 
@@ -202,5 +258,7 @@ def test_killed_nodes_leave_no_sockets(shell):
         cluster.remove_node(cluster.add_node(num_cpus=1), allow_graceful=False)
         cluster.shutdown()
     """
-    subprocess.run([sys.executable, "-c", program], env=shell.env, cwd=shell.scratch, check=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-c", program], env=shell.env, cwd=shell.scratch, check=True, timeout=120
+    )
     assert not list(shell.root.glob("session_2*/sockets/*"))

@@ -1,4 +1,5 @@
 """What an operator ran into: followers that crowd others out, names that paint on terminals, jobs that were no submissions, files that are none."""
+
 import json
 import select
 import time
@@ -31,10 +32,19 @@ def test_followers_of_logs_leave_room_for_others(running):
     stream = f"/api/v0/logs/stream?node_id={node}&filename=head.log"
     waiting = [follow(stream) for _ in range(FOLLOWERS)]
     try:
-        assert eventually(lambda: len(select.select([connection.sock for connection in waiting], [], [], 0)[0]) == FOLLOWERS, 30), "each is answered"
+        assert eventually(
+            lambda: (
+                len(select.select([connection.sock for connection in waiting], [], [], 0)[0])
+                == FOLLOWERS
+            ),
+            30,
+        ), "each is answered"
         status, _, said = running.api.request("GET", stream)
         assert status == 429 and b"128 followers of logs" in said, (status, said)
-        assert running.api.request("GET", "/api/healthz", token=False)[0] == 200 and running.api.get("/api/v0/nodes")[0] == 200
+        assert (
+            running.api.request("GET", "/api/healthz", token=False)[0] == 200
+            and running.api.get("/api/v0/nodes")[0] == 200
+        )
     finally:
         for connection in waiting:
             connection.close()
@@ -45,6 +55,7 @@ def test_followers_of_logs_leave_room_for_others(running):
             return connection.getresponse().status == 200
         finally:
             connection.close()
+
     assert eventually(one_more)
 
 
@@ -67,9 +78,21 @@ def test_what_others_named_paints_on_no_terminal(running):
         assert program.stdout.readline() == "ready\n"
         assert eventually(lambda: "a\\x1b[31mred b" in running.shell.ok("list", "actors"))
         assert eventually(lambda: "t\\x1b]0;title\\x07" in running.shell.ok("list", "tasks"))
-        for words in (["list", "actors", "--detail"], ["list", "tasks"], ["summary", "tasks"], ["summary", "actors"], ["top", "-n", "1"], ["stack"], ["nodes"], ["status"], ["memory"]):
+        for words in (
+            ["list", "actors", "--detail"],
+            ["list", "tasks"],
+            ["summary", "tasks"],
+            ["summary", "actors"],
+            ["top", "-n", "1"],
+            ["stack"],
+            ["nodes"],
+            ["status"],
+            ["memory"],
+        ):
             text = running.shell.ok(*words)
-            assert not [c for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160], words
+            assert not [c for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160], (
+                words
+            )
         (row,) = json.loads(running.shell.ok("list", "actors", "--format", "json"))
         assert row["name"] == "a\x1b[31mred\nb", "programs see what it is"
     finally:
@@ -87,15 +110,42 @@ def test_a_driver_is_a_job_that_was_not_submitted(running, over_http):
     for command in ("stop", "logs", "delete"):
         assert "submission type jobs" in running.shell.fails("job", command, address, job), command
         assert "does not exist" in running.shell.fails("job", command, address, "77000000")
-    running.shell.ok("job", "submit", address, "--submission-id", f"mine{over_http}", "--", "python", "-c", "import ray; ray.init()")
-    (row,) = [row for row in json.loads(running.shell.ok("job", "list", "--format", "json")) if row["submission_id"] == f"mine{over_http}"]
-    assert f"Job 'mine{over_http}' succeeded" in running.shell.ok("job", "status", address, row["job_id"]), "either name"
+    running.shell.ok(
+        "job",
+        "submit",
+        address,
+        "--submission-id",
+        f"mine{over_http}",
+        "--",
+        "python",
+        "-c",
+        "import ray; ray.init()",
+    )
+    (row,) = [
+        row
+        for row in json.loads(running.shell.ok("job", "list", "--format", "json"))
+        if row["submission_id"] == f"mine{over_http}"
+    ]
+    assert f"Job 'mine{over_http}' succeeded" in running.shell.ok(
+        "job", "status", address, row["job_id"]
+    ), "either name"
 
 
 def test_an_entrypoint_that_was_not_started_is_no_exit_code_of_it(running):
     for address in (running.address, f"http://{running.api.address}"):
-        done = running.shell.run("job", "submit", f"--address={address}", "--working-dir", "file:///no/such/archive.zip", "--", "true")
-        assert done.returncode == 1 and "the entrypoint was not started" in done.stdout, (done.stdout, done.stderr)
+        done = running.shell.run(
+            "job",
+            "submit",
+            f"--address={address}",
+            "--working-dir",
+            "file:///no/such/archive.zip",
+            "--",
+            "true",
+        )
+        assert done.returncode == 1 and "the entrypoint was not started" in done.stdout, (
+            done.stdout,
+            done.stderr,
+        )
 
 
 def test_a_name_of_no_log_is_said(running):
@@ -107,18 +157,39 @@ def test_a_name_of_no_log_is_said(running):
 
 def test_a_trace_to_standard_output(running):
     ray.get(ray.remote(lambda: 1).remote())
-    assert eventually(lambda: [event for event in json.loads(running.shell.ok("timeline", "-o", "-")) if event.get("ph") == "X"])
+    assert eventually(
+        lambda: [
+            event
+            for event in json.loads(running.shell.ok("timeline", "-o", "-"))
+            if event.get("ph") == "X"
+        ]
+    )
     assert not (running.shell.scratch / "-").exists()
 
 
-@pytest.mark.parametrize("words, code", [
-    (["memory"], 1), (["timeline"], 1), (["status"], 1), (["list", "actors"], 1),
-])
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["memory"], 1),
+        (["timeline"], 1),
+        (["status"], 1),
+        (["list", "actors"], 1),
+    ],
+)
 def test_a_token_file_that_is_missing_is_no_fault_of_the_words(running, words, code):
-    assert "/nonexistent/token" in running.shell.fails(*words, code=code, RAY_AUTH_TOKEN_PATH="/nonexistent/token", RAY_AUTH_TOKEN="")
+    assert "/nonexistent/token" in running.shell.fails(
+        *words, code=code, RAY_AUTH_TOKEN_PATH="/nonexistent/token", RAY_AUTH_TOKEN=""
+    )
 
 
-@pytest.mark.parametrize("words", [["--runtime-env-json", "{"], ["--runtime-env-json", "[1]"], ["--runtime-env-json", "{}", "--runtime-env", "x.yaml"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--runtime-env-json", "{"],
+        ["--runtime-env-json", "[1]"],
+        ["--runtime-env-json", "{}", "--runtime-env", "x.yaml"],
+    ],
+)
 def test_a_runtime_environment_that_is_none(running, words):
     running.shell.fails("job", "submit", *words, "--", "true", code=2)
 
@@ -129,9 +200,20 @@ def test_packages_have_their_bounds():
         api = Api.of(shell, cluster.output)
 
         def upload(name, size):
-            status, _, said = api.request("PUT", f"/api/packages/gcs/{name}", body=b"x" * size, headers={"Content-Type": "application/octet-stream"})
+            status, _, said = api.request(
+                "PUT",
+                f"/api/packages/gcs/{name}",
+                body=b"x" * size,
+                headers={"Content-Type": "application/octet-stream"},
+            )
             return status, said.decode()
+
         assert upload("_ray_pkg_a.zip", 5_000_000)[0] == 200
         status, said = upload("_ray_pkg_b.zip", 5_000_000)
-        assert status >= 400 and "packages_max_bytes (8000000)" in said, "the first was just uploaded: its job may come"
-        assert api.request("GET", "/api/packages/gcs/_ray_pkg_b.zip")[0] == 404 and api.request("GET", "/api/packages/gcs/_ray_pkg_a.zip")[0] == 200
+        assert status >= 400 and "packages_max_bytes (8000000)" in said, (
+            "the first was just uploaded: its job may come"
+        )
+        assert (
+            api.request("GET", "/api/packages/gcs/_ray_pkg_b.zip")[0] == 404
+            and api.request("GET", "/api/packages/gcs/_ray_pkg_a.zip")[0] == 200
+        )

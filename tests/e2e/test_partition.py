@@ -1,4 +1,5 @@
 """Nodes on hosts of their own: the address each is known by, one it cannot be reached by, and a node that is away for a few seconds. Two network namespaces with a cable between them, which takes root."""
+
 import contextlib
 import json
 import os
@@ -27,12 +28,21 @@ def namespaces_work():
         return False
     name = f"rt-try-{os.getpid()}"
     made = ip("netns", "add", name).returncode == 0
-    works = made and ip("netns", "exec", name, "true").returncode == 0 and ip("-n", name, "link", "add", "wire", "type", "veth", "peer", "name", "other").returncode == 0
+    works = (
+        made
+        and ip("netns", "exec", name, "true").returncode == 0
+        and ip(
+            "-n", name, "link", "add", "wire", "type", "veth", "peer", "name", "other"
+        ).returncode
+        == 0
+    )
     ip("netns", "del", name)
     return works
 
 
-pytestmark = pytest.mark.skipif(not namespaces_work(), reason="network namespaces cannot be made here")
+pytestmark = pytest.mark.skipif(
+    not namespaces_work(), reason="network namespaces cannot be made here"
+)
 
 
 class Hosts:
@@ -43,7 +53,20 @@ class Hosts:
         self.head, self.node = (f"rt-{os.getpid()}-{name}" for name in ("h", "n"))
         self.link("netns", "add", self.head)
         self.link("netns", "add", self.node)
-        self.link("-n", self.head, "link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", self.node)
+        self.link(
+            "-n",
+            self.head,
+            "link",
+            "add",
+            "wire",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "wire",
+            "netns",
+            self.node,
+        )
         for host, address in ((self.head, HEAD), (self.node, NODE)):
             self.link("-n", host, "addr", "add", f"{address}/24", "dev", "wire")
             self.link("-n", host, "link", "set", "lo", "up")
@@ -60,12 +83,19 @@ class Hosts:
 
     def environment(self):
         env = {**self.shell.env, "RAY_ADDRESS": f"{HEAD}:{PORT}"}
-        del env["RAY_NODE_IP_ADDRESS"]        # there is no default route: it is detected all the same
+        del env["RAY_NODE_IP_ADDRESS"]  # there is no default route: it is detected all the same
         return env
 
     def on(self, host, *words, **options):
-        return subprocess.Popen(["ip", "netns", "exec", host, *map(str, words)], env=self.environment(), cwd=self.shell.scratch,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+        return subprocess.Popen(
+            ["ip", "netns", "exec", host, *map(str, words)],
+            env=self.environment(),
+            cwd=self.shell.scratch,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            **options,
+        )
 
     def rayctl(self, host, *words):
         process = self.on(host, *self.shell.command(*words))
@@ -74,7 +104,10 @@ class Hosts:
         return said
 
     def break_connections_to_head(self):
-        for host, ends in ((self.node, ("dport", "=", f":{PORT}")), (self.head, ("sport", "=", f":{PORT}", "and", "dst", NODE))):
+        for host, ends in (
+            (self.node, ("dport", "=", f":{PORT}")),
+            (self.head, ("sport", "=", f":{PORT}", "and", "dst", NODE)),
+        ):
             assert self.on(host, "ss", "-K", *ends).wait(timeout=20) == 0
 
     @contextlib.contextmanager
@@ -89,8 +122,23 @@ def hosts():
     with world() as shell:
         made = Hosts(shell)
         try:
-            made.rayctl(made.head, "start", "--head", f"--port={PORT}", "--num-cpus=1", "--object-store-memory=100000000")
-            made.rayctl(made.node, "start", f"--address={HEAD}:{PORT}", "--num-cpus=2", "--object-store-memory=100000000", "--resources", '{"there": 1}')
+            made.rayctl(
+                made.head,
+                "start",
+                "--head",
+                f"--port={PORT}",
+                "--num-cpus=1",
+                "--object-store-memory=100000000",
+            )
+            made.rayctl(
+                made.node,
+                "start",
+                f"--address={HEAD}:{PORT}",
+                "--num-cpus=2",
+                "--object-store-memory=100000000",
+                "--resources",
+                '{"there": 1}',
+            )
             yield made
         finally:
             shell.run("stop")
@@ -129,7 +177,11 @@ PROGRAM = textwrap.dedent("""
 
 
 def addresses(hosts):
-    return sorted(node["NodeManagerAddress"] for node in json.loads(hosts.rayctl(hosts.head, "nodes", "--format", "json")) if node["Alive"])
+    return sorted(
+        node["NodeManagerAddress"]
+        for node in json.loads(hosts.rayctl(hosts.head, "nodes", "--format", "json"))
+        if node["Alive"]
+    )
 
 
 def test_the_address_is_that_of_the_network_without_a_way_out(hosts):
@@ -142,17 +194,52 @@ def test_a_node_with_several_networks_is_known_by_the_one_of_the_head(hosts):
     hosts.link("-n", hosts.node, "addr", "add", "10.213.8.2/24", "dev", "elsewhere")
     hosts.link("-n", hosts.node, "link", "set", "elsewhere", "up")
     hosts.link("-n", hosts.node, "route", "add", "default", "dev", "elsewhere")
-    hosts.rayctl(hosts.node, "start", f"--address={HEAD}:{PORT}", "--num-cpus=1", "--object-store-memory=100000000")
+    hosts.rayctl(
+        hosts.node,
+        "start",
+        f"--address={HEAD}:{PORT}",
+        "--num-cpus=1",
+        "--object-store-memory=100000000",
+    )
     assert addresses(hosts) == [HEAD, NODE, NODE]
 
 
 def test_a_node_manager_that_knows_its_head_by_loopback_is_known_by_the_hosts_address(hosts):
-    store, session, token = (hosts.shell.scratch / name for name in ("store", "alone", ".ray/auth_token"))
-    started = [hosts.on(hosts.head, BIN / "ray-object-store", "--token-file", token, "--socket", store, "--memory", 100_000_000)]
+    store, session, token = (
+        hosts.shell.scratch / name for name in ("store", "alone", ".ray/auth_token")
+    )
+    started = [
+        hosts.on(
+            hosts.head,
+            BIN / "ray-object-store",
+            "--token-file",
+            token,
+            "--socket",
+            store,
+            "--memory",
+            100_000_000,
+        )
+    ]
     try:
         assert eventually(store.exists)
-        started.append(hosts.on(hosts.head, BIN / "ray-node-manager", "--token-file", token, "--head-address", f"127.0.0.1:{PORT}", "--session-dir", session, "--socket", hosts.shell.scratch / "raylet",
-                                "--store-socket", store, "--resources", '{"CPU": 1}'))
+        started.append(
+            hosts.on(
+                hosts.head,
+                BIN / "ray-node-manager",
+                "--token-file",
+                token,
+                "--head-address",
+                f"127.0.0.1:{PORT}",
+                "--session-dir",
+                session,
+                "--socket",
+                hosts.shell.scratch / "raylet",
+                "--store-socket",
+                store,
+                "--resources",
+                '{"CPU": 1}',
+            )
+        )
         assert eventually(lambda: len(addresses(hosts)) == 3)
         assert addresses(hosts) == [HEAD, HEAD, NODE]
     finally:
@@ -163,7 +250,13 @@ def test_a_node_manager_that_knows_its_head_by_loopback_is_known_by_the_hosts_ad
 
 
 PUBLIC, DOOR = "10.213.7.9", 17805
-START = ["start", f"--address={HEAD}:{PORT}", "--num-cpus=1", "--object-store-memory=100000000", f"--node-manager-port={DOOR}"]
+START = [
+    "start",
+    f"--address={HEAD}:{PORT}",
+    "--num-cpus=1",
+    "--object-store-memory=100000000",
+    f"--node-manager-port={DOOR}",
+]
 # Address translation for one port, as a router does it: what comes to PUBLIC goes on to the node.
 ROUTER = textwrap.dedent("""
     import socket, sys, threading
@@ -180,18 +273,25 @@ ROUTER = textwrap.dedent("""
         for pair in ((outside, inside), (inside, outside)):
             threading.Thread(target=copy, args=pair, daemon=True).start()
 """)
-ASK_THERE = textwrap.dedent("""
+ASK_THERE = textwrap.dedent(
+    """
     import ray
     ray.init(log_to_driver=False)
     there = ray.remote(resources={"node:%s": 0.1}, num_cpus=0)
     print(ray.get(there(lambda: "x" * 1_000_000).remote(), timeout=60)[:3])
-""" % PUBLIC)
+"""
+    % PUBLIC
+)
 
 
 def test_a_translated_address_is_used_with_a_warning_while_it_leads_here(hosts):
     refused = hosts.on(hosts.node, *hosts.shell.command(*START, "--node-ip-address", PUBLIC))
     said, _ = refused.communicate(timeout=60)
-    assert refused.returncode == 2 and f"{PUBLIC} is on no interface of this machine" in said and f"{NODE} is used" in said, said
+    assert (
+        refused.returncode == 2
+        and f"{PUBLIC} is on no interface of this machine" in said
+        and f"{NODE} is used" in said
+    ), said
     hosts.link("-n", hosts.head, "addr", "add", f"{PUBLIC}/24", "dev", "wire")
     router = hosts.on(hosts.head, sys.executable, "-c", ROUTER, PUBLIC, NODE, DOOR)
     try:
@@ -210,13 +310,26 @@ def test_an_address_the_heads_machine_has_no_way_to_is_refused(hosts):
     hosts.link("-n", hosts.node, "addr", "add", "10.214.0.1/24", "dev", "lo")
     node = hosts.on(hosts.node, *hosts.shell.command(*START, "--node-ip-address", "10.214.0.1"))
     said, _ = node.communicate(timeout=60)
-    assert node.returncode == 1 and f"the head's machine cannot reach it at 10.214.0.1:{DOOR}" in said and said.count("Error: ") == 1, said
+    assert (
+        node.returncode == 1
+        and f"the head's machine cannot reach it at 10.214.0.1:{DOOR}" in said
+        and said.count("Error: ") == 1
+    ), said
     assert addresses(hosts) == [HEAD, NODE]
 
 
-@pytest.mark.parametrize("broken", [False, True], ids=["silent", "with the connection to the head broken"])
+@pytest.mark.parametrize(
+    "broken", [False, True], ids=["silent", "with the connection to the head broken"]
+)
 def test_a_short_partition_loses_nothing(hosts, broken):
-    driver = hosts.on(hosts.head, sys.executable, "-c", PROGRAM, hosts.shell.scratch / "runs", stdin=subprocess.PIPE)
+    driver = hosts.on(
+        hosts.head,
+        sys.executable,
+        "-c",
+        PROGRAM,
+        hosts.shell.scratch / "runs",
+        stdin=subprocess.PIPE,
+    )
     assert driver.stdout.readline() == "ready\n"
     with hosts.unplugged():
         if broken:
@@ -229,18 +342,42 @@ def test_a_short_partition_loses_nothing(hosts, broken):
 def test_a_killed_node_manager_on_a_host_that_lives_is_not_waited_for(hosts):
     """Long before node_timeout_ms: here that is an hour."""
     hosts.rayctl(hosts.head, "stop")
-    hosts.rayctl(hosts.head, "start", "--head", f"--port={PORT}", "--num-cpus=1", "--object-store-memory=100000000", "--system-config", '{"node_timeout_ms": 3600000}')
-    hosts.rayctl(hosts.node, "start", f"--address={HEAD}:{PORT}", "--num-cpus=2", "--object-store-memory=100000000")
+    hosts.rayctl(
+        hosts.head,
+        "start",
+        "--head",
+        f"--port={PORT}",
+        "--num-cpus=1",
+        "--object-store-memory=100000000",
+        "--system-config",
+        '{"node_timeout_ms": 3600000}',
+    )
+    hosts.rayctl(
+        hosts.node,
+        "start",
+        f"--address={HEAD}:{PORT}",
+        "--num-cpus=2",
+        "--object-store-memory=100000000",
+    )
     sessions = list(hosts.shell.root.glob("session_2*"))
-    daemons = [pid for pid, line in processes(hosts.shell) if "ray-node-manager" in line and f"--node-ip {NODE}" in line]
+    daemons = [
+        pid
+        for pid, line in processes(hosts.shell)
+        if "ray-node-manager" in line and f"--node-ip {NODE}" in line
+    ]
     assert len(daemons) == 1 and sessions
     os.kill(daemons[0], 9)
     assert eventually(lambda: not alive(daemons[0]), 10)
-    assert eventually(lambda: "node-manager has ended" in hosts.rayctl(hosts.head, "status"), 60, every=0.2), hosts.rayctl(hosts.head, "status")
+    assert eventually(
+        lambda: "node-manager has ended" in hosts.rayctl(hosts.head, "status"), 60, every=0.2
+    ), hosts.rayctl(hosts.head, "status")
 
 
 def processes(shell):
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if f"RAY_TMPDIR={shell.root}\0".encode() in (entry / "environ").read_bytes():
-                yield int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                yield (
+                    int(entry.name),
+                    (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(),
+                )

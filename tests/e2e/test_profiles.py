@@ -1,4 +1,5 @@
 """Stacks and profiles of what runs in a cluster: Python and native frames, on and off the processor, by pid, actor, task, job and daemon; over HTTP as well."""
+
 import http.client
 import json
 import os
@@ -91,25 +92,43 @@ def test_a_task_an_actor_thread_and_a_driver_show_python_and_native_frames(runni
     waiting = [block for block in blocks_of(text) if "wait_in_python (" in block]
     assert len(waiting) == 2, text
     assert '(idle): "MainThread"' in text or '(active): "MainThread"' in text
-    assert "ray::IDLE" not in text, "which is how the kernel calls a worker that works, and its threads"
+    assert "ray::IDLE" not in text, (
+        "which is how the kernel calls a worker that works, and its threads"
+    )
     assert all(re.search(r"wait_in_python \(.*test_profiles\.py:\d+\)", block) for block in waiting)
-    assert any(".task (" in block for block in waiting) and any("_bootstrap_inner" in block for block in waiting)
+    assert any(".task (" in block for block in waiting) and any(
+        "_bootstrap_inner" in block for block in waiting
+    )
     assert "_PyEval_EvalFrameDefault" not in text, "Python frames stand in their place"
-    native = [block for block in waiting if "PyThread_acquire_lock" in block or "epoll_wait" in block or "futex" in block or "sem_" in block or "poll" in block]
+    native = [
+        block
+        for block in waiting
+        if "PyThread_acquire_lock" in block
+        or "epoll_wait" in block
+        or "futex" in block
+        or "sem_" in block
+        or "poll" in block
+    ]
     assert native, waiting
     assert "worker " in text and "driver " in text and "(actor Waiter)" in text
     # Only Python, only that process.
     text = running.shell.ok("stack", f"--address={running.address}", "--no-native", str(pid))
     assert text.count("Process ") == 1 and "wait_in_python" in text and "libc" not in text
-    data = json.loads(running.shell.ok("stack", f"--address={running.address}", "--format=json", "Waiter"))
-    assert [process["pid"] for process in data] == [pid] and any(frame["native"] for thread in data[0]["threads"] for frame in thread["frames"])
+    data = json.loads(
+        running.shell.ok("stack", f"--address={running.address}", "--format=json", "Waiter")
+    )
+    assert [process["pid"] for process in data] == [pid] and any(
+        frame["native"] for thread in data[0]["threads"] for frame in thread["frames"]
+    )
     ray.get(gate.let_go.remote())
     ray.get(running_task)
 
 
 def test_a_native_call_that_holds_the_gil_shows(running, tmp_path):
     library = str(tmp_path / "hold.so")
-    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "-o", library, f"{HERE}/native_hold.c"], check=True)
+    subprocess.run(
+        ["gcc", "-O1", "-g", "-shared", "-fPIC", "-o", library, f"{HERE}/native_hold.c"], check=True
+    )
 
     @ray.remote
     class Holder:
@@ -118,6 +137,7 @@ def test_a_native_call_that_holds_the_gil_shows(running, tmp_path):
 
         def hold_it(self, path):
             import ctypes
+
             ctypes.PyDLL(path).hold(ctypes.byref(ctypes.c_int(0)))
 
     holder = Holder.remote()
@@ -128,6 +148,7 @@ def test_a_native_call_that_holds_the_gil_shows(running, tmp_path):
     def held():
         seen["text"] = running.shell.ok("stack", f"--address={running.address}", str(pid))
         return re.search(r"hold \(native_hold\.c:\d+\)", seen["text"])
+
     assert eventually(held, 20), seen
     (block,) = [block for block in blocks_of(seen["text"]) if "native_hold.c" in block]
     assert block.index("native_hold.c") < block.index("hold_it (")
@@ -152,56 +173,97 @@ def test_modes_and_formats_of_a_profile(running, tmp_path):
     off = running.shell.ok(*profile, "--mode=offcpu", "--format=folded", "all")
     assert re.search(r"\.burns \(.*;spin \(.* \d+$", cpu, re.M), cpu
     assert ".sleeps (" in off
-    spinning, waiting = (sum(int(line.rsplit(" ", 1)[1]) for line in cpu.splitlines() if name in line) for name in (";spin (", ";wait_in_python ("))
+    spinning, waiting = (
+        sum(int(line.rsplit(" ", 1)[1]) for line in cpu.splitlines() if name in line)
+        for name in (";spin (", ";wait_in_python (")
+    )
     assert spinning > 10 * waiting, cpu
     # One task, as a flame graph: an XML document that needs nothing else.
     out = tmp_path / "flame.svg"
-    task_id = next(task["task_id"] for task in ray.util.state.list_tasks(limit=1000) if task["name"].endswith("burns") and task["state"] == "RUNNING")
+    task_id = next(
+        task["task_id"]
+        for task in ray.util.state.list_tasks(limit=1000)
+        if task["name"].endswith("burns") and task["state"] == "RUNNING"
+    )
     running.shell.ok(*profile, "--output", out, task_id)
     root = xml.etree.ElementTree.parse(out).getroot()
-    assert root.tag.endswith("svg") and ">spin (" in out.read_text() and "src=" not in out.read_text()
+    assert (
+        root.tag.endswith("svg") and ">spin (" in out.read_text() and "src=" not in out.read_text()
+    )
     job = ray.get_runtime_context().get_job_id()
     speedscope = json.loads(running.shell.ok(*profile, "--format=speedscope", job))
-    assert "speedscope" in speedscope["$schema"] and any(frame["name"] == "spin" for frame in speedscope["shared"]["frames"])
+    assert "speedscope" in speedscope["$schema"] and any(
+        frame["name"] == "spin" for frame in speedscope["shared"]["frames"]
+    )
     text = running.shell.ok(*profile, "all")
     assert "self   total  function" in text and not re.search(r"0x[0-9a-f]{4}", text), text
     # Threads of the cluster software that only wait are seen when they are asked for.
     assert not re.search(r";ray-io \(\d+\);.*poll", off), off
-    assert re.search(r";ray-io \(\d+\);.*poll", running.shell.ok(*profile, "--mode=offcpu", "--format=folded", "--all-threads", "all"))
+    assert re.search(
+        r";ray-io \(\d+\);.*poll",
+        running.shell.ok(*profile, "--mode=offcpu", "--format=folded", "--all-threads", "all"),
+    )
     ray.get(gate.let_go.remote())
     ray.get(tasks)
 
 
 def test_daemons_profile_themselves(running):
     for daemon in ("head", "node-manager", "object-store"):
-        text = running.shell.ok("profile", f"--address={running.address}", "--duration=1", "--format=folded", daemon)
+        text = running.shell.ok(
+            "profile", f"--address={running.address}", "--duration=1", "--format=folded", daemon
+        )
         assert f"{daemon}" in text and "main" in text, text
 
 
 def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running):
     """Seed 003, by the program of docs/profiling.md: the Python thread waits for a native thread, which waits for a lock of the machine: neither uses a processor."""
-    program = subprocess.Popen([sys.executable, REPO / "docs" / "examples" / "slow_behind_a_lock.py"], env={**running.shell.env, "RAY_ADDRESS": running.address}, stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen(
+        [sys.executable, REPO / "docs" / "examples" / "slow_behind_a_lock.py"],
+        env={**running.shell.env, "RAY_ADDRESS": running.address},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         alone = float(re.match(r"1 process: (\d+) steps", program.stdout.readline()).group(1))
-        together = [float(rate) for rate in re.match(r"8 processes: ([\d.]+) to ([\d.]+) steps", program.stdout.readline()).groups()]
+        together = [
+            float(rate)
+            for rate in re.match(
+                r"8 processes: ([\d.]+) to ([\d.]+) steps", program.stdout.readline()
+            ).groups()
+        ]
         assert sum(together) / 2 < alone / 2, (alone, together)
-        text = running.shell.ok("profile", f"--address={running.address}", "--duration=3", "--format=folded", "Trainer")
+        text = running.shell.ok(
+            "profile", f"--address={running.address}", "--duration=3", "--format=folded", "Trainer"
+        )
     finally:
         program.send_signal(signal.SIGINT)
         program.communicate(timeout=30)
-    lines = [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1])) for line in text.splitlines()]
+    lines = [
+        (line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1]))
+        for line in text.splitlines()
+    ]
     operators = [(frames, count) for frames, count in lines if frames[1].startswith("operators")]
     assert len({frames[0] for frames, _ in operators}) == 8, text
-    behind_lock = sum(count for frames, count in operators if any(frame.startswith("query_device_properties") for frame in frames) and "flock" in frames[-1])
+    behind_lock = sum(
+        count
+        for frames, count in operators
+        if any(frame.startswith("query_device_properties") for frame in frames)
+        and "flock" in frames[-1]
+    )
     assert behind_lock > 0.5 * sum(count for _, count in operators), text
-    waiting = sum(count for frames, count in lines if any("Trainer.train (" in frame for frame in frames))
+    waiting = sum(
+        count for frames, count in lines if any("Trainer.train (" in frame for frame in frames)
+    )
     assert waiting > 0, "the Python thread shows what it waits for"
     assert program.returncode == 0
 
 
 def is_looked_at(pid):
     """A profile of the process is under way."""
-    return any(path.read_text() == "ray-profile\n" for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm"))
+    return any(
+        path.read_text() == "ray-profile\n"
+        for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm")
+    )
 
 
 def test_a_process_that_ends_meanwhile_is_named(running):
@@ -214,16 +276,36 @@ def test_a_process_that_ends_meanwhile_is_named(running):
 
     actor, other = Short.remote(), Short.remote()
     pid, pid_alone = ray.get([actor.pid.remote(), other.pid.remote()])
-    alone = subprocess.Popen(shell.command("profile", address, str(pid_alone), "--duration=10"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    alone = subprocess.Popen(
+        shell.command("profile", address, str(pid_alone), "--duration=10"),
+        env=shell.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert eventually(lambda: is_looked_at(pid_alone), 30)
-    look = subprocess.Popen(shell.command("profile", address, "all", "--duration=10", "--format=folded"), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    look = subprocess.Popen(
+        shell.command("profile", address, "all", "--duration=10", "--format=folded"),
+        env=shell.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert eventually(lambda: is_looked_at(pid), 30)
     ray.kill(actor)
     ray.kill(other)
     out, said = look.communicate(timeout=60)
-    assert look.returncode == 0 and f"Warning: nothing of process {pid} on 127.0.0.1: it ended during the look" in said and "driver" in out
+    assert (
+        look.returncode == 0
+        and f"Warning: nothing of process {pid} on 127.0.0.1: it ended during the look" in said
+        and "driver" in out
+    )
     _, said = alone.communicate(timeout=60)
-    assert alone.returncode == 1 and said == f"Error: process {pid_alone} on 127.0.0.1: it ended during the look, and what was seen of it went with it\n"
+    assert (
+        alone.returncode == 1
+        and said
+        == f"Error: process {pid_alone} on 127.0.0.1: it ended during the look, and what was seen of it went with it\n"
+    )
 
 
 def test_names_do_not_paint_the_terminal(running):
@@ -252,7 +334,11 @@ def test_names_do_not_paint_the_terminal(running):
     pid = str(ray.get(painter.ready.remote()))
     waiting = painter.wait.remote()
     assert eventually(lambda: "paint (" in shell.ok("stack", address, pid), 30)
-    for words in (["stack", pid], ["profile", pid, "--duration=0.3"], ["profile", pid, "--duration=0.3", "--format=folded"]):
+    for words in (
+        ["stack", pid],
+        ["profile", pid, "--duration=0.3"],
+        ["profile", pid, "--duration=0.3", "--format=folded"],
+    ):
         text = shell.ok(*words, address)
         assert "\\x1b[31mred" in text and "\x1b" not in text and "\x07" not in text, text
     ray.get([painter.end.remote(), waiting])
@@ -265,17 +351,27 @@ def test_wrong_words_are_one_clear_line(running):
     assert "nothing that runs" in shell.fails("profile", address, "NoSuchActor")
     assert "does not run now" in shell.fails("profile", address, "f" * 48)
     assert "wall, cpu or offcpu" in shell.fails("profile", address, "--mode=both", "all", code=2)
-    assert "flamegraph, speedscope, folded or text" in shell.fails("profile", address, "--format=pdf", "all", code=2)
+    assert "flamegraph, speedscope, folded or text" in shell.fails(
+        "profile", address, "--format=pdf", "all", code=2
+    )
     for seconds in ("0", "0.001", "1e2", "x", "3601", "nan", "-1"):
-        assert f"--duration is '{seconds}': it takes seconds from 0.01 to 3600" in shell.fails("profile", address, f"--duration={seconds}", "all", code=2)
+        assert f"--duration is '{seconds}': it takes seconds from 0.01 to 3600" in shell.fails(
+            "profile", address, f"--duration={seconds}", "all", code=2
+        )
     assert "--rate" in shell.fails("profile", address, "--rate=0", "all", code=2)
 
 
 def get(path, token=None, **query):
-    connection = http.client.HTTPConnection(ray._private.worker.global_worker.context["dashboard_address"], timeout=30)
+    connection = http.client.HTTPConnection(
+        ray._private.worker.global_worker.context["dashboard_address"], timeout=30
+    )
     try:
         # A machine may have py-spy; what is looked at here is the built-in sampler (test_py_spy.py).
-        connection.request("GET", f"{path}?{urllib.parse.urlencode({'sampler': 'builtin', **query})}", headers={"Authorization": f"Bearer {token}"} if token else {})
+        connection.request(
+            "GET",
+            f"{path}?{urllib.parse.urlencode({'sampler': 'builtin', **query})}",
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+        )
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read().decode()
     finally:
@@ -292,25 +388,54 @@ def test_stacks_and_flame_graphs_over_http(running):
 
     task = burns.remote(gate)
     assert eventually(lambda: ray.get(gate.arrived.remote()) == 1)
-    row = next(task for task in ray.util.state.list_tasks(detail=True, limit=1000) if task["name"].endswith("burns") and task["state"] == "RUNNING")
+    row = next(
+        task
+        for task in ray.util.state.list_tasks(detail=True, limit=1000)
+        if task["name"].endswith("burns") and task["state"] == "RUNNING"
+    )
     pid, node = row["worker_pid"], row["node_id"]
     assert get("/worker/traceback", pid=pid, node_id=node)[0] == 401
     status, headers, text = get("/worker/traceback", token, pid=pid, node_id=node)
-    assert status == 200 and headers["Content-Type"].startswith("text/plain") and "burns (" in text and "libc" not in text
+    assert (
+        status == 200
+        and headers["Content-Type"].startswith("text/plain")
+        and "burns (" in text
+        and "libc" not in text
+    )
     assert "libc" in get("/worker/traceback", token, pid=pid, ip="127.0.0.1", native=1)[2]
     status, headers, text = get("/worker/cpu_profile", token, pid=pid, node_id=node, duration=1)
-    assert status == 200 and headers["Content-Type"].startswith("image/svg+xml") and ">spin (" in text
-    assert ";spin (" in get("/worker/cpu_profile", token, pid=pid, node_id=node, duration=1, format="raw")[2]
+    assert (
+        status == 200 and headers["Content-Type"].startswith("image/svg+xml") and ">spin (" in text
+    )
+    assert (
+        ";spin ("
+        in get("/worker/cpu_profile", token, pid=pid, node_id=node, duration=1, format="raw")[2]
+    )
     of_task = dict(task_id=row["task_id"], attempt_number=row["attempt_number"], node_id=node)
     assert "burns (" in get("/task/traceback", token, **of_task)[2]
     status, headers, text = get("/task/cpu_profile", token, duration=1, **of_task)
-    assert status == 200 and headers["Content-Type"].startswith("text/html") and text.startswith("<style>")
-    assert json.loads(get("/api/profiling_enabled", token)[2])["data"]["profilingDefaults"]["cpuDuration"] == 5
-    for path, query, expected in [("/worker/traceback", {"pid": "x", "node_id": node}, 400), ("/worker/traceback", {"pid": 4000000, "node_id": node}, 500),
-                                  ("/worker/traceback", {"pid": 2**32 + pid, "node_id": node}, 400),
-                                  ("/worker/cpu_profile", {"pid": pid, "node_id": node, "duration": 61}, 400), ("/worker/cpu_profile", {"pid": pid, "node_id": node, "duration": 0}, 400),
-                                  ("/worker/cpu_profile", {"pid": pid, "node_id": node, "format": "pdf"}, 500), ("/worker/traceback", {"pid": pid, "ip": "10.9.9.9"}, 500),
-                                  ("/task/traceback", {"task_id": row["task_id"]}, 400), ("/task/traceback", {**of_task, "attempt_number": 7}, 500)]:
+    assert (
+        status == 200
+        and headers["Content-Type"].startswith("text/html")
+        and text.startswith("<style>")
+    )
+    assert (
+        json.loads(get("/api/profiling_enabled", token)[2])["data"]["profilingDefaults"][
+            "cpuDuration"
+        ]
+        == 5
+    )
+    for path, query, expected in [
+        ("/worker/traceback", {"pid": "x", "node_id": node}, 400),
+        ("/worker/traceback", {"pid": 4000000, "node_id": node}, 500),
+        ("/worker/traceback", {"pid": 2**32 + pid, "node_id": node}, 400),
+        ("/worker/cpu_profile", {"pid": pid, "node_id": node, "duration": 61}, 400),
+        ("/worker/cpu_profile", {"pid": pid, "node_id": node, "duration": 0}, 400),
+        ("/worker/cpu_profile", {"pid": pid, "node_id": node, "format": "pdf"}, 500),
+        ("/worker/traceback", {"pid": pid, "ip": "10.9.9.9"}, 500),
+        ("/task/traceback", {"task_id": row["task_id"]}, 400),
+        ("/task/traceback", {**of_task, "attempt_number": 7}, 500),
+    ]:
         status, _, text = get(path, token, **query)
         assert status == expected and "\n" not in text.strip(), (path, query, status, text)
     ray.get(gate.let_go.remote())

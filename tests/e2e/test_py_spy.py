@@ -1,4 +1,5 @@
 """py-spy of a node: used where it is installed and allowed; otherwise what that would take is said, and the process samples itself."""
+
 import json
 import os
 import stat
@@ -48,7 +49,9 @@ class Spied:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def ask(self, path, **query):
-        status, headers, body = self.api.request("GET", path, {"pid": self.pid, "node_id": self.node, **query})
+        status, headers, body = self.api.request(
+            "GET", path, {"pid": self.pid, "node_id": self.node, **query}
+        )
         return status, headers, body.decode()
 
     def stack(self, **query):
@@ -74,11 +77,23 @@ def spied(cluster):
 
 def test_without_it_the_advice_comes_first_then_the_built_in_sampler(spied):
     status, headers, text = spied.stack()
-    assert status == 200 and headers["X-Ray-Profiling-Sampler"] == "builtin" and "not installed" in headers["X-Ray-Profiling-Note"]
-    assert text.startswith(ADVICE) and "sudo chmod u+s `which py-spy`" in text and "passwordless sudo" in text
+    assert (
+        status == 200
+        and headers["X-Ray-Profiling-Sampler"] == "builtin"
+        and "not installed" in headers["X-Ray-Profiling-Note"]
+    )
+    assert (
+        text.startswith(ADVICE)
+        and "sudo chmod u+s `which py-spy`" in text
+        and "passwordless sudo" in text
+    )
     assert text.index("passwordless sudo") < text.index("spin (")
     status, headers, text = spied.profile()
-    assert status == 200 and headers["Content-Type"].startswith("image/svg+xml") and headers["X-Ray-Profiling-Sampler"] == "builtin"
+    assert (
+        status == 200
+        and headers["Content-Type"].startswith("image/svg+xml")
+        and headers["X-Ray-Profiling-Sampler"] == "builtin"
+    )
     assert "py-spy is not installed" in text and "spin (" in text
     for body in (spied.profile(format="raw")[2], spied.profile(format="speedscope")[2]):
         assert ADVICE not in body and "spin" in body, "what programs read has no advice in it"
@@ -91,50 +106,96 @@ def test_who_wants_py_spy_or_nothing_is_refused_with_the_advice(spied):
 
 
 def test_its_answers_and_arguments_are_passed_on(spied):
-    spied.program("py-spy", """
+    spied.program(
+        "py-spy",
+        """
         echo "$@" > "$0.arguments"
         [ "$1" = dump ] && echo "dump of $3" && exit
         while [ "$1" != --output ]; do shift; done
         echo "<svg>recorded</svg>" > "$2"
-    """)
-    arguments = lambda: (spied.directory / "py-spy.arguments").read_text().split()        # noqa: E731
+    """,
+    )
+    arguments = lambda: (spied.directory / "py-spy.arguments").read_text().split()  # noqa: E731
     status, headers, text = spied.stack()
-    assert (status, headers["X-Ray-Profiling-Sampler"], text) == (200, "py-spy", f"dump of {spied.pid}\n")
+    assert (status, headers["X-Ray-Profiling-Sampler"], text) == (
+        200,
+        "py-spy",
+        f"dump of {spied.pid}\n",
+    )
     assert arguments() == ["dump", "--pid", str(spied.pid)]
     spied.stack(native=1, subprocesses=1)
     assert arguments()[3:] == ["--native", "--subprocesses"]
     status, headers, text = spied.profile(native=1, idle=1)
-    assert (status, headers["Content-Type"], text) == (200, "image/svg+xml", "<svg>recorded</svg>\n")
+    assert (status, headers["Content-Type"], text) == (
+        200,
+        "image/svg+xml",
+        "<svg>recorded</svg>\n",
+    )
     assert arguments()[5:] == ["--format", "flamegraph", "--duration", "1", "--idle", "--native"]
     assert "sandbox" in headers["Content-Security-Policy"]
     status, headers, text = spied.profile(format="speedscope", ip="127.0.0.1")
-    assert headers["Content-Type"].startswith("text/plain") and arguments()[6] == "speedscope" and "--native" not in arguments()
+    assert (
+        headers["Content-Type"].startswith("text/plain")
+        and arguments()[6] == "speedscope"
+        and "--native" not in arguments()
+    )
     assert "spin (" in spied.stack(sampler="builtin")[2]
 
 
 def test_for_a_task(spied):
-    spied.program("py-spy", 'if [ $1 = dump ]; then echo "dump of $3"; else while [ "$1" != --output ]; do shift; done; echo "<?xml?><svg>recorded</svg>" > "$2"; fi')
-    row = eventually(lambda: [task for task in ray.util.state.list_tasks(detail=True) if task["state"] == "RUNNING" and task["name"].endswith("spin")])[0]
+    spied.program(
+        "py-spy",
+        'if [ $1 = dump ]; then echo "dump of $3"; else while [ "$1" != --output ]; do shift; done; echo "<?xml?><svg>recorded</svg>" > "$2"; fi',
+    )
+    row = eventually(
+        lambda: [
+            task
+            for task in ray.util.state.list_tasks(detail=True)
+            if task["state"] == "RUNNING" and task["name"].endswith("spin")
+        ]
+    )[0]
     of_task = {"task_id": row["task_id"], "attempt_number": row["attempt_number"]}
     assert spied.ask("/task/traceback", **of_task)[2] == f"dump of {spied.pid}\n"
     _, headers, text = spied.ask("/task/cpu_profile", duration=1, **of_task)
-    assert headers["Content-Type"].startswith("text/html") and text.startswith("<style>") and text.endswith("<svg>recorded</svg>\n")
+    assert (
+        headers["Content-Type"].startswith("text/html")
+        and text.startswith("<style>")
+        and text.endswith("<svg>recorded</svg>\n")
+    )
 
 
 def test_without_rights_the_advice_and_the_built_in_sampler(spied):
-    spied.program("py-spy", "echo 'Permission Denied: Try running again with elevated permissions' >&2; exit 1")
+    spied.program(
+        "py-spy",
+        "echo 'Permission Denied: Try running again with elevated permissions' >&2; exit 1",
+    )
     status, headers, text = spied.stack()
-    assert status == 200 and text.startswith(ADVICE) and "spin (" in text and "Permission Denied" in headers["X-Ray-Profiling-Note"]
+    assert (
+        status == 200
+        and text.startswith(ADVICE)
+        and "spin (" in text
+        and "Permission Denied" in headers["X-Ray-Profiling-Note"]
+    )
     status, _, text = spied.stack(sampler="py-spy")
     assert status == 500 and "Permission Denied" in text and ADVICE in text
 
 
 def test_what_fails_for_another_reason_says_it(spied):
-    spied.program("py-spy", "echo 'Error: Failed to find python version from target process' >&2; exit 1")
+    spied.program(
+        "py-spy", "echo 'Error: Failed to find python version from target process' >&2; exit 1"
+    )
     status, headers, text = spied.stack()
-    assert status == 200 and ADVICE not in text and "spin (" in text and "Failed to find python version" in headers["X-Ray-Profiling-Note"]
+    assert (
+        status == 200
+        and ADVICE not in text
+        and "spin (" in text
+        and "Failed to find python version" in headers["X-Ray-Profiling-Note"]
+    )
     status, _, text = spied.profile(sampler="py-spy")
-    assert (status, text) == (500, "py-spy: Error: Failed to find python version from target process")
+    assert (status, text) == (
+        500,
+        "py-spy: Error: Failed to find python version from target process",
+    )
     spied.program("py-spy", "kill -9 $$")
     assert "killed by signal 9" in spied.stack(sampler="py-spy")[2]
 
@@ -150,9 +211,22 @@ def test_only_processes_of_the_cluster_are_looked_at(spied):
 
 
 def test_the_real_one(spied, tmp_path):
-    made = subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], capture_output=True, text=True)
+    made = subprocess.run(
+        [sys.executable, "-m", "venv", tmp_path / "venv"], capture_output=True, text=True
+    )
     if made.returncode == 0:
-        made = subprocess.run([tmp_path / "venv" / "bin" / "pip", "install", "-q", "--retries=0", "--timeout=20", "py-spy"], capture_output=True, text=True)
+        made = subprocess.run(
+            [
+                tmp_path / "venv" / "bin" / "pip",
+                "install",
+                "-q",
+                "--retries=0",
+                "--timeout=20",
+                "py-spy",
+            ],
+            capture_output=True,
+            text=True,
+        )
     if made.returncode != 0:
         pytest.skip("py-spy cannot be installed here: " + made.stderr[-200:])
     spied.program("py-spy", f'exec {tmp_path}/venv/bin/py-spy "$@"\n')
@@ -162,4 +236,7 @@ def test_the_real_one(spied, tmp_path):
     assert f"Process {spied.pid}" in text and "spin (" in text
     _, headers, text = spied.profile()
     assert headers["X-Ray-Profiling-Sampler"] == "py-spy" and "<svg" in text and "spin (" in text
-    assert any("spin" in frame["name"] for frame in json.loads(spied.profile(format="speedscope")[2])["shared"]["frames"])
+    assert any(
+        "spin" in frame["name"]
+        for frame in json.loads(spied.profile(format="speedscope")[2])["shared"]["frames"]
+    )

@@ -1,4 +1,5 @@
 """The client of the real Ray (PyPI) works against this cluster, unchanged. Skipped where it is not there: `make conformance` installs it into build/ray-venv and build/ray-extras."""
+
 import json
 import subprocess
 import textwrap
@@ -7,7 +8,10 @@ import pytest
 from conftest import REPO
 from test_job_rest import Web
 
-VENV, EXTRAS = REPO / "build" / "ray-venv", REPO / "build" / "ray-extras"      # Ray, and what its clients need beside it (`make conformance`)
+VENV, EXTRAS = (
+    REPO / "build" / "ray-venv",
+    REPO / "build" / "ray-extras",
+)  # Ray, and what its clients need beside it (`make conformance`)
 PROGRAM = """
     import asyncio, sys, time
     from ray.job_submission import JobSubmissionClient, JobStatus
@@ -61,18 +65,39 @@ SAID = """
     gone True
     twice True
 """
-pytestmark = pytest.mark.skipif(not (VENV / "bin" / "ray").exists() or not (EXTRAS / "aiohttp").exists(), reason="the real Ray is not installed (make conformance)")
+pytestmark = pytest.mark.skipif(
+    not (VENV / "bin" / "ray").exists() or not (EXTRAS / "aiohttp").exists(),
+    reason="the real Ray is not installed (make conformance)",
+)
 
 
 @pytest.fixture(scope="module")
 def foreign(running):
     """Runs words of the real Ray's environment; nothing of this project is on its path."""
-    env = {name: value for name, value in running.env.items() if name not in ("PYTHONPATH", "RAY_TMPDIR")}
-    env.update(PYTHONPATH=str(EXTRAS), RAY_USAGE_STATS_ENABLED="0", RAY_TMPDIR=str(running.scratch / "theirs"), RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=running.ok("get-auth-token").strip(),
-               PATH=f"{VENV / 'bin'}:{env['PATH']}")
+    env = {
+        name: value
+        for name, value in running.env.items()
+        if name not in ("PYTHONPATH", "RAY_TMPDIR")
+    }
+    env.update(
+        PYTHONPATH=str(EXTRAS),
+        RAY_USAGE_STATS_ENABLED="0",
+        RAY_TMPDIR=str(running.scratch / "theirs"),
+        RAY_AUTH_MODE="token",
+        RAY_AUTH_TOKEN=running.ok("get-auth-token").strip(),
+        PATH=f"{VENV / 'bin'}:{env['PATH']}",
+    )
 
     def run(*words, timeout=150):
-        return subprocess.run([str(word) for word in words], env=env, cwd=running.scratch, capture_output=True, text=True, timeout=timeout)
+        return subprocess.run(
+            [str(word) for word in words],
+            env=env,
+            cwd=running.scratch,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
     return run
 
 
@@ -91,8 +116,27 @@ def test_its_class(running, foreign, folder):
 
 def test_its_command_line(running, foreign, folder):
     ray, address = VENV / "bin" / "ray", "http://" + Web(running).address
-    done = foreign(ray, "job", "submit", "--address", address, "--working-dir", folder, "--submission-id", "theirs", "--metadata-json", json.dumps({"a": "b"}), "--", "cat", "data.txt")
-    assert done.returncode == 0 and "content" in done.stdout and "Job 'theirs' succeeded" in done.stdout + done.stderr, done.stdout + done.stderr
+    done = foreign(
+        ray,
+        "job",
+        "submit",
+        "--address",
+        address,
+        "--working-dir",
+        folder,
+        "--submission-id",
+        "theirs",
+        "--metadata-json",
+        json.dumps({"a": "b"}),
+        "--",
+        "cat",
+        "data.txt",
+    )
+    assert (
+        done.returncode == 0
+        and "content" in done.stdout
+        and "Job 'theirs' succeeded" in done.stdout + done.stderr
+    ), done.stdout + done.stderr
     assert "content" in foreign(ray, "job", "logs", "--address", address, "theirs").stdout
     failed = foreign(ray, "job", "submit", "--address", address, "--", "sh", "-c", "exit 5")
     assert failed.returncode == 1 and "failed" in failed.stdout + failed.stderr

@@ -1,4 +1,5 @@
 """Objects live as long as somebody refers to them, and not longer: the store is empty when references are dropped, or their holders die."""
+
 import contextlib
 import signal
 
@@ -71,54 +72,186 @@ held = []
 
 # name: (what makes and holds references, what must be true meanwhile, what drops all of them)
 CASES = {
-    "values": ("outer = ray.put([big(), {'k': (big(), [big()])}])", "whole(ray.get(ray.get(outer)[1]['k'][1][0]))", "del outer"),
-    "values three deep": ("outer = ray.put([ray.put([ray.put([big()])])])", "whole(ray.get(ray.get(ray.get(ray.get(outer)[0])[0])[0]))", "del outer"),
-    "arguments": ("result = read.remote([big(), big()]); late = read.remote([big()])", "ray.get(result)", "del result, late"),
-    "an array by value": ("late = ones.remote(BIG); sent = read.remote([ray.put(ray.get(late))])", "ray.get(sent)", "del late, sent"),
+    "values": (
+        "outer = ray.put([big(), {'k': (big(), [big()])}])",
+        "whole(ray.get(ray.get(outer)[1]['k'][1][0]))",
+        "del outer",
+    ),
+    "values three deep": (
+        "outer = ray.put([ray.put([ray.put([big()])])])",
+        "whole(ray.get(ray.get(ray.get(ray.get(outer)[0])[0])[0]))",
+        "del outer",
+    ),
+    "arguments": (
+        "result = read.remote([big(), big()]); late = read.remote([big()])",
+        "ray.get(result)",
+        "del result, late",
+    ),
+    "an array by value": (
+        "late = ones.remote(BIG); sent = read.remote([ray.put(ray.get(late))])",
+        "ray.get(sent)",
+        "del late, sent",
+    ),
     "results": ("refs = ray.get(makes.remote(3))", "all(map(whole, ray.get(refs)))", "del refs"),
     "results nobody looks at": ("ref = makes.remote(3); ray.wait([ref])", "True", "del ref"),
-    "results dropped while they are made": ("ref = makes.remote(3); keep = big(); del ref", "whole(ray.get(keep))", "del keep"),
-    "results lent on": ("refs = ray.get(lends.remote([big()]))", "whole(ray.get(refs[1]['again']))", "del refs"),
-    "an actor's state": ("a = Holder.remote([big()]); ray.get(a.make.remote())", "ray.get(a.read.remote())", "ray.get(a.drop.remote())"),
-    "an actor that goes": ("a = Holder.remote([big()]); ray.get(a.make.remote()); refs = ray.get(a.lend.remote())", "all(map(whole, ray.get(refs)))", "del a, refs"),
-    "an actor that is killed": ("a = Holder.remote([big()]); ray.get(a.make.remote()); refs = ray.get(a.lend.remote())", "ray.get(a.read.remote())", "ray.kill(a); del refs"),
-    "an actor that exits": ("a = Holder.remote([big()]); ray.get(a.make.remote())", "ray.get(a.read.remote())", "a.leave.remote()"),
-    "an actor's process that is killed": ("a = Holder.remote([big()]); ray.get(a.make.remote()); b = Holder.remote(ray.get(a.lend.remote()))", "ray.get(b.read.remote())",
-                                          "os.kill(ray.get(a.pid.remote()), 9); del b"),
-    "a detached actor's arguments": ("a = Holder.options(lifetime='detached', name='d').remote([big()])", "ray.get(a.read.remote())", "ray.kill(a)"),
-    "borrowed and lent again": ("a = Holder.remote([big()]); b = Holder.remote(); ray.get(a.give.remote(b)); ray.get(a.drop.remote())", "ray.get(b.read.remote())",
-                                "ray.get(b.drop.remote())"),
-    "borrowed from a killed borrower": ("a = Holder.remote([big()]); b = Holder.remote(); ray.get(a.give.remote(b)); ray.kill(a)", "ray.get(b.read.remote())",
-                                        "ray.get(b.drop.remote())"),
-    "a worker that dies with borrows": ("ref = big(); lost = dies.remote([ref]); ray.wait([lost])", "whole(ray.get(ref))", "del ref, lost"),
-    "an exception that its own frame names": ("ref = fails_with.remote(big()); ray.wait([ref])", "True", "del ref"),
-    "a cycle": ("c = Cyclic(big()); d = Cyclic(c.ref)", "whole(ray.get(c.ref))", "del c, d; gc.collect()"),
-    "a cycle in a value": ("l = [big()]; l.append(l); ref = ray.put(l); got = ray.get(ref)", "whole(ray.get(got[1][1][0]))", "del l, ref, got; gc.collect()"),
-    "a thread": ("held.append(big())", "True", "t = threading.Thread(target=held.clear); t.start(); t.join()"),
+    "results dropped while they are made": (
+        "ref = makes.remote(3); keep = big(); del ref",
+        "whole(ray.get(keep))",
+        "del keep",
+    ),
+    "results lent on": (
+        "refs = ray.get(lends.remote([big()]))",
+        "whole(ray.get(refs[1]['again']))",
+        "del refs",
+    ),
+    "an actor's state": (
+        "a = Holder.remote([big()]); ray.get(a.make.remote())",
+        "ray.get(a.read.remote())",
+        "ray.get(a.drop.remote())",
+    ),
+    "an actor that goes": (
+        "a = Holder.remote([big()]); ray.get(a.make.remote()); refs = ray.get(a.lend.remote())",
+        "all(map(whole, ray.get(refs)))",
+        "del a, refs",
+    ),
+    "an actor that is killed": (
+        "a = Holder.remote([big()]); ray.get(a.make.remote()); refs = ray.get(a.lend.remote())",
+        "ray.get(a.read.remote())",
+        "ray.kill(a); del refs",
+    ),
+    "an actor that exits": (
+        "a = Holder.remote([big()]); ray.get(a.make.remote())",
+        "ray.get(a.read.remote())",
+        "a.leave.remote()",
+    ),
+    "an actor's process that is killed": (
+        "a = Holder.remote([big()]); ray.get(a.make.remote()); b = Holder.remote(ray.get(a.lend.remote()))",
+        "ray.get(b.read.remote())",
+        "os.kill(ray.get(a.pid.remote()), 9); del b",
+    ),
+    "a detached actor's arguments": (
+        "a = Holder.options(lifetime='detached', name='d').remote([big()])",
+        "ray.get(a.read.remote())",
+        "ray.kill(a)",
+    ),
+    "borrowed and lent again": (
+        "a = Holder.remote([big()]); b = Holder.remote(); ray.get(a.give.remote(b)); ray.get(a.drop.remote())",
+        "ray.get(b.read.remote())",
+        "ray.get(b.drop.remote())",
+    ),
+    "borrowed from a killed borrower": (
+        "a = Holder.remote([big()]); b = Holder.remote(); ray.get(a.give.remote(b)); ray.kill(a)",
+        "ray.get(b.read.remote())",
+        "ray.get(b.drop.remote())",
+    ),
+    "a worker that dies with borrows": (
+        "ref = big(); lost = dies.remote([ref]); ray.wait([lost])",
+        "whole(ray.get(ref))",
+        "del ref, lost",
+    ),
+    "an exception that its own frame names": (
+        "ref = fails_with.remote(big()); ray.wait([ref])",
+        "True",
+        "del ref",
+    ),
+    "a cycle": (
+        "c = Cyclic(big()); d = Cyclic(c.ref)",
+        "whole(ray.get(c.ref))",
+        "del c, d; gc.collect()",
+    ),
+    "a cycle in a value": (
+        "l = [big()]; l.append(l); ref = ray.put(l); got = ray.get(ref)",
+        "whole(ray.get(got[1][1][0]))",
+        "del l, ref, got; gc.collect()",
+    ),
+    "a thread": (
+        "held.append(big())",
+        "True",
+        "t = threading.Thread(target=held.clear); t.start(); t.join()",
+    ),
     "__del__": ("held.append(big()); d = Dropper(held[0])", "True", "del d"),
-    "a signal handler": ("held.append(big()); signal.signal(signal.SIGUSR1, lambda *_: held.clear())", "True", "signal.raise_signal(signal.SIGUSR1)"),
-    "a weakref callback": ("held.append(big()); c = Cyclic(None); w = weakref.ref(c, lambda _: held.clear())", "True", "del c; gc.collect()"),
-    "a callback": ("held.append(big()); slow = makes.remote(1); slow.future().add_done_callback(lambda _: held.clear())", "True", "ray.wait([slow]); del slow"),
-    "an attempt to get too early": ("ref = makes.remote(2)\ntry: ray.get(ref, timeout=0)\nexcept ray.exceptions.GetTimeoutError: pass", "True", "del ref"),
-    "a cancelled task's arguments": ("ref = big(); t = [read.remote([ref]) for _ in range(50)]\nfor one in t: ray.cancel(one)", "whole(ray.get(ref))", "del ref, t, one"),
-    "items of a generator": ("g = items.remote(3); refs = list(g)", "all(map(whole, ray.get(refs)))", "del g, refs"),
-    "items nobody takes": ("g = items.remote(4); first = next(g)", "whole(ray.get(first))", "del g, first"),
-    "a generator nobody looks at": ("g = items.remote(3); ray.wait([g.completed()])", "True", "del g"),
-    "a generator dropped while it runs": ("g = items.remote(50); first = next(g); del g", "whole(ray.get(first))", "del first"),
-    "a generator that is cancelled": ("g = items.remote(50); first = next(g); ray.cancel(g)", "whole(ray.get(first))", "del g, first"),
-    "a generator that fails": ("g = fails_after.remote(2); refs = list(g)", "whole(ray.get(refs[0]))", "del g, refs"),
-    "references as items": ("g = refs_as_items.remote(3); first = next(g)", "whole(ray.get(ray.get(first)[0]))", "del g, first"),
+    "a signal handler": (
+        "held.append(big()); signal.signal(signal.SIGUSR1, lambda *_: held.clear())",
+        "True",
+        "signal.raise_signal(signal.SIGUSR1)",
+    ),
+    "a weakref callback": (
+        "held.append(big()); c = Cyclic(None); w = weakref.ref(c, lambda _: held.clear())",
+        "True",
+        "del c; gc.collect()",
+    ),
+    "a callback": (
+        "held.append(big()); slow = makes.remote(1); slow.future().add_done_callback(lambda _: held.clear())",
+        "True",
+        "ray.wait([slow]); del slow",
+    ),
+    "an attempt to get too early": (
+        "ref = makes.remote(2)\ntry: ray.get(ref, timeout=0)\nexcept ray.exceptions.GetTimeoutError: pass",
+        "True",
+        "del ref",
+    ),
+    "a cancelled task's arguments": (
+        "ref = big(); t = [read.remote([ref]) for _ in range(50)]\nfor one in t: ray.cancel(one)",
+        "whole(ray.get(ref))",
+        "del ref, t, one",
+    ),
+    "items of a generator": (
+        "g = items.remote(3); refs = list(g)",
+        "all(map(whole, ray.get(refs)))",
+        "del g, refs",
+    ),
+    "items nobody takes": (
+        "g = items.remote(4); first = next(g)",
+        "whole(ray.get(first))",
+        "del g, first",
+    ),
+    "a generator nobody looks at": (
+        "g = items.remote(3); ray.wait([g.completed()])",
+        "True",
+        "del g",
+    ),
+    "a generator dropped while it runs": (
+        "g = items.remote(50); first = next(g); del g",
+        "whole(ray.get(first))",
+        "del first",
+    ),
+    "a generator that is cancelled": (
+        "g = items.remote(50); first = next(g); ray.cancel(g)",
+        "whole(ray.get(first))",
+        "del g, first",
+    ),
+    "a generator that fails": (
+        "g = fails_after.remote(2); refs = list(g)",
+        "whole(ray.get(refs[0]))",
+        "del g, refs",
+    ),
+    "references as items": (
+        "g = refs_as_items.remote(3); first = next(g)",
+        "whole(ray.get(ray.get(first)[0]))",
+        "del g, first",
+    ),
     "views": ("view = ray.get(big())[10:]", "int(view.sum()) == BIG - 10", "del view"),
 }
 
 # These keep their objects until the process that pickled them ends: references in what was not pickled as a value.
 OUT_OF_BAND = {
-    "an exception": ("try: ray.get(raises.remote([big()]))\nexcept ValueError as error: kept = error", "all(map(whole, ray.get(kept.cause.refs)))"),
+    "an exception": (
+        "try: ray.get(raises.remote([big()]))\nexcept ValueError as error: kept = error",
+        "all(map(whole, ray.get(kept.cause.refs)))",
+    ),
     "an exception nobody sees": ("ref = raises.remote([big()]); ray.wait([ref])", "True"),
-    "a closure": ("ref = big()\n@ray.remote\ndef closed(): return whole(ray.get(ref))", "ray.get(closed.remote())"),
-    "pickled by hand": ("data = cloudpickle.dumps([big()]); back = cloudpickle.loads(data)", "whole(ray.get(back[0]))"),
-    "pickled by hand and read by an actor": ("a = Holder.remote(); data = cloudpickle.dumps(big()); ray.get(a.__ray_call__.remote(lambda self, d: self.refs.append(cloudpickle.loads(d)), data))",
-                                             "ray.get(a.read.remote())"),
+    "a closure": (
+        "ref = big()\n@ray.remote\ndef closed(): return whole(ray.get(ref))",
+        "ray.get(closed.remote())",
+    ),
+    "pickled by hand": (
+        "data = cloudpickle.dumps([big()]); back = cloudpickle.loads(data)",
+        "whole(ray.get(back[0]))",
+    ),
+    "pickled by hand and read by an actor": (
+        "a = Holder.remote(); data = cloudpickle.dumps(big()); ray.get(a.__ray_call__.remote(lambda self, d: self.refs.append(cloudpickle.loads(d)), data))",
+        "ray.get(a.read.remote())",
+    ),
 }
 
 
@@ -128,7 +261,9 @@ class World:
         self.lines = [Line(record["object_store_socket"]) for record in running.records().values()]
 
     def driver(self):
-        driver = Driver(self.shell, init="ray.init(log_to_driver=False)", RAY_ADDRESS=self.running.address)
+        driver = Driver(
+            self.shell, init="ray.init(log_to_driver=False)", RAY_ADDRESS=self.running.address
+        )
         driver.run(PRELUDE)
         return driver
 
@@ -174,7 +309,9 @@ def test_the_driver_is_killed(world, case):
             driver.close()
     if "detached" in case:
         other = world.driver()
-        other.run("import ray.util; [ray.kill(ray.get_actor(e['name'], namespace=e['namespace'])) for e in ray.util.list_named_actors(all_namespaces=True)]")
+        other.run(
+            "import ray.util; [ray.kill(ray.get_actor(e['name'], namespace=e['namespace'])) for e in ray.util.list_named_actors(all_namespaces=True)]"
+        )
         other.close()
     assert world.empty() is True
 
@@ -234,6 +371,7 @@ def test_a_node_dies():
         import numpy as np
 
         import ray
+
         session = running.join(cpus=1, resources={"there": 1})
         running.await_nodes(2)
 
@@ -257,6 +395,7 @@ def test_a_node_dies():
         def left():
             stats = parse(here.ask("ObjectStoreService.GetStats"))
             return stats.get(3, 0), stats.get(4, 0)
+
         # The copy of what the dead node's process owned stays until its room is needed: nobody is left to say that it may go.
         assert eventually(lambda: left() == (1, 0), 20), left()
 
@@ -264,6 +403,8 @@ def test_a_node_dies():
 @pytest.mark.parametrize("seed", range(20))
 def test_random_graphs(world, seed):
     """Stores are empty while the drivers still live."""
+
     def empty():
         assert world.empty() is True
+
     reference_graphs.run(seed, world.running, look=empty)

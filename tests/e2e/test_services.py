@@ -1,4 +1,5 @@
 """Head and nodes as systemd's services: the protocol, the watchdog, what is restarted after which end, the unit files and what comes with them."""
+
 import json
 import os
 import pathlib
@@ -17,7 +18,11 @@ from services import HEAD, NODE, RENDERED, STORE, TOKEN, Service, Unit, machine
 ANALYZE = shutil.which("systemd-analyze")
 needs_analyze = pytest.mark.skipif(not ANALYZE, reason="systemd-analyze is not installed")
 UNITS = sorted(RENDERED.glob("*.service"))
-EXPOSURE = {HEAD: 15, STORE: 20, NODE: 42}      # tenths, at most; `systemd-analyze security` tells what each point is for
+EXPOSURE = {
+    HEAD: 15,
+    STORE: 20,
+    NODE: 42,
+}  # tenths, at most; `systemd-analyze security` tells what each point is for
 
 
 @pytest.fixture
@@ -27,6 +32,7 @@ def host(shell):
 
 
 # ---- the files
+
 
 @needs_analyze
 def test_units_verify():
@@ -38,7 +44,18 @@ def test_units_verify():
 @needs_analyze
 @pytest.mark.parametrize("name", EXPOSURE)
 def test_units_are_hardened(name):
-    done = subprocess.run([ANALYZE, "security", "--offline=true", "--no-pager", f"--threshold={EXPOSURE[name]}", RENDERED / f"{name}.service"], capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            ANALYZE,
+            "security",
+            "--offline=true",
+            "--no-pager",
+            f"--threshold={EXPOSURE[name]}",
+            RENDERED / f"{name}.service",
+        ],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout.splitlines()[-1]
 
 
@@ -53,65 +70,131 @@ def test_installed_units_find_the_programs_below_any_prefix(tmp_path):
         shutil.copy(unit, units)
     (tools / "cmake").write_text("#!/bin/sh\n")
     (tools / "cmake").chmod(0o755)
-    subprocess.run([REPO / "scripts" / "install", prefix], check=True, env={**os.environ, "DESTDIR": str(tmp_path / "root"), "PATH": f"{tools}:{os.environ['PATH']}"})
+    subprocess.run(
+        [REPO / "scripts" / "install", prefix],
+        check=True,
+        env={
+            **os.environ,
+            "DESTDIR": str(tmp_path / "root"),
+            "PATH": f"{tools}:{os.environ['PATH']}",
+        },
+    )
     installed = sorted(units.glob("*.service"))
     done = subprocess.run([ANALYZE, "verify", *installed], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr.strip(), done.stderr
     for unit in installed:
-        assert 'Environment="PATH=/opt/our ray 100%% & \\"new\\"|x/bin:/usr/bin:/bin"' in unit.read_text().splitlines()
+        assert (
+            'Environment="PATH=/opt/our ray 100%% & \\"new\\"|x/bin:/usr/bin:/bin"'
+            in unit.read_text().splitlines()
+        )
 
 
 def test_a_template_differs_from_its_unit_in_names_only():
     for name in EXPOSURE:
         unit, template = Unit(name).values, Unit(name + "@").values
-        instance = {key: [value.replace(" (%i)", "").replace("@%i", "").replace("-%i", "").replace("/%i.env", "/ray.env") for value in values] for key, values in template.items()}
+        instance = {
+            key: [
+                value.replace(" (%i)", "")
+                .replace("@%i", "")
+                .replace("-%i", "")
+                .replace("/%i.env", "/ray.env")
+                for value in values
+            ]
+            for key, values in template.items()
+        }
         assert instance == unit and template["EnvironmentFile"] == ["-/etc/ray/%i.env"]
 
 
-@pytest.mark.skipif(not shutil.which("systemd-sysusers") or os.geteuid() != 0, reason="systemd-sysusers is not installed, or this is not root")
+@pytest.mark.skipif(
+    not shutil.which("systemd-sysusers") or os.geteuid() != 0,
+    reason="systemd-sysusers is not installed, or this is not root",
+)
 def test_user_and_directories(tmp_path):
     """sysusers.d and tmpfiles.d, carried out in a root of their own."""
     (tmp_path / "etc" / "ray").mkdir(parents=True)
     (tmp_path / "etc" / "ray" / "ray.env").write_text("RAY_AUTH_TOKEN=x\n")
-    for tool, file in ((["systemd-sysusers"], "ray-sysusers.conf"), (["systemd-tmpfiles", "--create"], "ray-tmpfiles.conf")):
-        done = subprocess.run([*tool, f"--root={tmp_path}", REPO / "systemd" / file], capture_output=True, text=True)
-        assert done.returncode == 0 and not re.search("(?i)fail|error|unknown", done.stderr), done.stderr
-    name, _, uid, gid, *_, home, shell_ = (tmp_path / "etc" / "passwd").read_text().strip().split(":")
+    for tool, file in (
+        (["systemd-sysusers"], "ray-sysusers.conf"),
+        (["systemd-tmpfiles", "--create"], "ray-tmpfiles.conf"),
+    ):
+        done = subprocess.run(
+            [*tool, f"--root={tmp_path}", REPO / "systemd" / file], capture_output=True, text=True
+        )
+        assert done.returncode == 0 and not re.search("(?i)fail|error|unknown", done.stderr), (
+            done.stderr
+        )
+    name, _, uid, gid, *_, home, shell_ = (
+        (tmp_path / "etc" / "passwd").read_text().strip().split(":")
+    )
     assert (name, home, shell_) == ("ray", "/var/lib/ray", "/usr/sbin/nologin")
-    seen = {path: (oct(info.st_mode & 0o777), info.st_uid, info.st_gid) for path in ("etc/ray", "etc/ray/ray.env", "var/lib/ray") for info in [(tmp_path / path).stat()]}
-    assert seen == {"etc/ray": ("0o750", 0, int(gid)), "etc/ray/ray.env": ("0o640", 0, int(gid)), "var/lib/ray": ("0o750", int(uid), int(gid))}
+    seen = {
+        path: (oct(info.st_mode & 0o777), info.st_uid, info.st_gid)
+        for path in ("etc/ray", "etc/ray/ray.env", "var/lib/ray")
+        for info in [(tmp_path / path).stat()]
+    }
+    assert seen == {
+        "etc/ray": ("0o750", 0, int(gid)),
+        "etc/ray/ray.env": ("0o640", 0, int(gid)),
+        "var/lib/ray": ("0o750", int(uid), int(gid)),
+    }
 
 
 def test_the_environment_file_explains_what_the_units_take():
     text = (REPO / "config" / "ray.env").read_text()
-    assert not [line for line in text.splitlines() if line and not line.startswith("#")], "it shall change nothing as it comes"
+    assert not [line for line in text.splitlines() if line and not line.startswith("#")], (
+        "it shall change nothing as it comes"
+    )
     named = set(re.findall(r"^#(\w+)=", text, re.M))
     for name in EXPOSURE:
         unit = Unit(name)
         assert {variable for variable in unit.environment() if variable.startswith("RAY_")} <= named
-    settings = subprocess.run([BIN / "rayctl", "settings-doc"], capture_output=True, text=True, check=True).stdout
+    settings = subprocess.run(
+        [BIN / "rayctl", "settings-doc"], capture_output=True, text=True, check=True
+    ).stdout
     for name in (name[4:] for name in named if name.startswith("RAY_") and name[4:5].islower()):
         assert f"`{name}`" in settings, name
-    for section, daemon in (("the head:", HEAD), ("`ray-node-manager --help`", NODE), ("`ray-object-store --help`", STORE)):
-        help_ = subprocess.run([BIN / daemon, "--help"], capture_output=True, text=True, check=True).stdout
-        options = re.findall(r"^#   (--[\w-]+)", text[text.index(section):].split("\n\n#RAY")[0].split("\n#RAY_HEAD_OPTIONS")[0].split("\n#RAY_NODE_OPTIONS")[0], re.M)
+    for section, daemon in (
+        ("the head:", HEAD),
+        ("`ray-node-manager --help`", NODE),
+        ("`ray-object-store --help`", STORE),
+    ):
+        help_ = subprocess.run(
+            [BIN / daemon, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        options = re.findall(
+            r"^#   (--[\w-]+)",
+            text[text.index(section) :]
+            .split("\n\n#RAY")[0]
+            .split("\n#RAY_HEAD_OPTIONS")[0]
+            .split("\n#RAY_NODE_OPTIONS")[0],
+            re.M,
+        )
         assert options and all(option in help_ for option in options), (daemon, options)
 
 
 # ---- the protocol
 
+
 def test_the_daemons_say_what_systemd_wants_to_hear(shell, host):
     head, store, node = host.up(HEAD, STORE, NODE, watchdog_ms=600)
     assert host.address in [said for said in head.messages if said.startswith("STATUS=")][-1]
-    assert [said for said in node.messages if said.startswith("STATUS=")][0] == f"STATUS=Joining the cluster of {host.address}"
+    assert [said for said in node.messages if said.startswith("STATUS=")][
+        0
+    ] == f"STATUS=Joining the cluster of {host.address}"
     for service in (head, store, node):
         service.hear("WATCHDOG=1")
         service.hear("WATCHDOG=1")
     shell.ok("health-check", "--address", host.address, RAY_AUTH_TOKEN=TOKEN)
-    for service, why in ((node, "received signal 15"), (store, "the node ends"), (head, "received signal 15")):
+    for service, why in (
+        (node, "received signal 15"),
+        (store, "the node ends"),
+        (head, "received signal 15"),
+    ):
         code, _ = service.end_by_itself() if service is store else service.end()
         assert code == 0 and not Unit(service.name).restarts_after(code), service.name
-        assert service.messages[service.messages.index("STOPPING=1") + 1] == f"STATUS={why}", service.name
+        assert service.messages[service.messages.index("STOPPING=1") + 1] == f"STATUS={why}", (
+            service.name
+        )
 
 
 def state_of(pid):
@@ -125,7 +208,7 @@ def test_a_daemon_that_hangs_is_not_kept_alive(host, name):
     service.process.send_signal(signal.SIGSTOP)
     assert eventually(lambda: state_of(service.process.pid) == "T")
     silent_from = len(service.settled())
-    code, _ = service.end((signal.SIGABRT, signal.SIGCONT))         # as systemd ends it
+    code, _ = service.end((signal.SIGABRT, signal.SIGCONT))  # as systemd ends it
     assert service.messages[silent_from:] == []
     assert code == -signal.SIGABRT and Unit(name).restarts_after(code)
     host.up(name)
@@ -139,7 +222,17 @@ def test_no_keep_alives_where_nobody_watches(host):
 
 
 def test_start_block_is_a_service_too(shell, host):
-    command = [*shell.command("start", "--head", f"--port={free_port()}", "--num-cpus=1", "--object-store-memory=100000000", "--dashboard-port=0", "--block")]
+    command = [
+        *shell.command(
+            "start",
+            "--head",
+            f"--port={free_port()}",
+            "--num-cpus=1",
+            "--object-store-memory=100000000",
+            "--dashboard-port=0",
+            "--block",
+        )
+    ]
     service = Service(host, "rayctl", command, host.env, watchdog_ms=500)
     host.started.append(service)
     for wanted in ("READY=1", "WATCHDOG=1", "WATCHDOG=1"):
@@ -151,6 +244,7 @@ def test_start_block_is_a_service_too(shell, host):
 
 # ---- ends, as the restart policy sees them
 
+
 def test_a_killed_head_comes_back_to_its_nodes(shell, host):
     head, _, node = host.up(HEAD, STORE, NODE)
     code, _ = head.end((signal.SIGKILL,))
@@ -158,7 +252,9 @@ def test_a_killed_head_comes_back_to_its_nodes(shell, host):
     node.hear(f"STATUS=The head at {host.address} is away")
     host.up(HEAD)
     node.hear("STATUS=Node ")
-    (alive,) = json.loads(shell.ok("nodes", "--address", host.address, "--format", "json", RAY_AUTH_TOKEN=TOKEN))
+    (alive,) = json.loads(
+        shell.ok("nodes", "--address", host.address, "--format", "json", RAY_AUTH_TOKEN=TOKEN)
+    )
     assert alive["Alive"] and node.process.poll() is None
 
 
@@ -168,7 +264,10 @@ def test_a_node_without_its_store_ends_and_both_come_back(shell, host):
     assert Unit(STORE).restarts_after(code)
     code, said = node.end_by_itself()
     assert code == 1 and Unit(NODE).restarts_after(code) and "store" in said
-    assert any(said.startswith("STATUS=") and "store" in said for said in node.messages[node.messages.index("STOPPING=1"):])
+    assert any(
+        said.startswith("STATUS=") and "store" in said
+        for said in node.messages[node.messages.index("STOPPING=1") :]
+    )
     host.up(STORE, NODE)
     shell.ok("job", "submit", "--address", host.address, "--", "true", RAY_AUTH_TOKEN=TOKEN)
 
@@ -179,27 +278,44 @@ def test_a_killed_node_manager_takes_workers_and_store_along_and_comes_back(host
     workers = children(node.process.pid)
     code, _ = node.end((signal.SIGKILL,))
     assert Unit(NODE).restarts_after(code)
-    assert store.end_by_itself()[0] == 0 and "ray-object-store.service" in Unit(NODE).one("Requires")      # which starts it again
-    assert eventually(lambda: not [pid for pid in workers if pathlib.Path(f"/proc/{pid}").exists() and state_of(pid) != "Z"])
+    assert store.end_by_itself()[0] == 0 and "ray-object-store.service" in Unit(NODE).one(
+        "Requires"
+    )  # which starts it again
+    assert eventually(
+        lambda: (
+            not [
+                pid
+                for pid in workers
+                if pathlib.Path(f"/proc/{pid}").exists() and state_of(pid) != "Z"
+            ]
+        )
+    )
     host.up(STORE, NODE)
 
 
 def children(pid):
-    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+    return [
+        int(child)
+        for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+        for child in task.read_text().split()
+    ]
 
 
-@pytest.mark.parametrize("name, given, said", [
-    (HEAD, {"RAY_AUTH_TOKEN": None}, "there is no cluster token"),
-    (STORE, {"RAY_AUTH_TOKEN": None}, "there is no cluster token"),
-    (NODE, {"RAY_AUTH_TOKEN": None}, "there is no cluster token"),
-    (HEAD, {"RAY_HEAD_OPTIONS": "--dashbord-port 1"}, "--dashbord-port"),
-    (HEAD, {"RAY_HEAD_PORT": "70000"}, "70000"),
-    (HEAD, {"RAY_HEAD_OPTIONS": "--token-file /nonexistent/token"}, "/nonexistent/token"),
-    (STORE, {"RAY_OBJECT_STORE_OPTIONS": "--memory=-1"}, "--memory"),
-    (NODE, {"RAY_NODE_OPTIONS": "--resources '{bad'"}, "--resources"),
-    (NODE, {"RAY_HEAD_ADDRESS": "nowhere"}, "nowhere"),
-    (NODE, {"RAY_max_workers": "many"}, "RAY_max_workers"),
-])
+@pytest.mark.parametrize(
+    "name, given, said",
+    [
+        (HEAD, {"RAY_AUTH_TOKEN": None}, "there is no cluster token"),
+        (STORE, {"RAY_AUTH_TOKEN": None}, "there is no cluster token"),
+        (NODE, {"RAY_AUTH_TOKEN": None}, "there is no cluster token"),
+        (HEAD, {"RAY_HEAD_OPTIONS": "--dashbord-port 1"}, "--dashbord-port"),
+        (HEAD, {"RAY_HEAD_PORT": "70000"}, "70000"),
+        (HEAD, {"RAY_HEAD_OPTIONS": "--token-file /nonexistent/token"}, "/nonexistent/token"),
+        (STORE, {"RAY_OBJECT_STORE_OPTIONS": "--memory=-1"}, "--memory"),
+        (NODE, {"RAY_NODE_OPTIONS": "--resources '{bad'"}, "--resources"),
+        (NODE, {"RAY_HEAD_ADDRESS": "nowhere"}, "nowhere"),
+        (NODE, {"RAY_max_workers": "many"}, "RAY_max_workers"),
+    ],
+)
 def test_a_mistake_is_not_started_again(host, name, given, said):
     if name == NODE:
         host.up(STORE)
@@ -230,22 +346,41 @@ def test_what_may_pass_is_tried_again(host):
 
 
 @pytest.mark.parametrize("score, written", [("-500", {"0"}), ("0", {None}), ("200", {None})])
-def test_a_daemon_that_is_protected_when_memory_ends_does_not_protect_its_workers(shell, host, score, written):
+def test_a_daemon_that_is_protected_when_memory_ends_does_not_protect_its_workers(
+    shell, host, score, written
+):
     """With a stand-in for /proc/self/oom_score_adj, which not even root may lower everywhere."""
     fake = shell.scratch / "oom"
     fake.mkdir()
     (fake / "daemon").write_text(score + "\n")
-    subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", fake / "fake.so", REPO / "tests" / "e2e" / "fake_oom.c"], check=True)
+    subprocess.run(
+        [
+            "cc",
+            "-shared",
+            "-fPIC",
+            "-w",
+            "-o",
+            fake / "fake.so",
+            REPO / "tests" / "e2e" / "fake_oom.c",
+        ],
+        check=True,
+    )
     host.up(HEAD, STORE)
     (node,) = host.up(NODE, within=["env", f"LD_PRELOAD={fake}/fake.so", f"FAKE_OOM={fake}"])
     assert eventually(lambda: children(node.process.pid))
-    assert {path.read_text() if path.exists() else None for path in (fake / str(pid) for pid in children(node.process.pid))} == written
+    assert {
+        path.read_text() if path.exists() else None
+        for path in (fake / str(pid) for pid in children(node.process.pid))
+    } == written
 
 
 # ---- what a node offers
 
+
 def only_node(shell, address):
-    (node,) = json.loads(shell.ok("nodes", "--address", address, "--format", "json", RAY_AUTH_TOKEN=TOKEN))
+    (node,) = json.loads(
+        shell.ok("nodes", "--address", address, "--format", "json", RAY_AUTH_TOKEN=TOKEN)
+    )
     return node["Resources"]
 
 
@@ -259,7 +394,10 @@ def test_a_node_of_the_units_offers_what_rayctl_start_would(shell, host):
     del by_rayctl["node:__internal_head__"]
     assert set(by_units) == set(by_rayctl)
     assert by_units["CPU"] == by_rayctl["CPU"]
-    for name in ("memory", "object_store_memory"):      # what is available changes from one moment to the next
+    for name in (
+        "memory",
+        "object_store_memory",
+    ):  # what is available changes from one moment to the next
         assert by_units[name] == pytest.approx(by_rayctl[name], rel=0.5), name
 
 
@@ -270,7 +408,14 @@ def test_a_node_of_the_units_keeps_within_its_control_group(shell, host):
     (group / "cpu.max").write_text("100000 100000\n")
     (group / "memory.max").write_text("1000000000\n")
     (group / "memory.current").write_text("200000000\n")
-    within = ["unshare", "--mount", "sh", "-c", f'mount --bind {group} /sys/fs/cgroup && exec "$@"', "sh"]
+    within = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        f'mount --bind {group} /sys/fs/cgroup && exec "$@"',
+        "sh",
+    ]
     if subprocess.run([*within, "true"], capture_output=True).returncode != 0:
         pytest.skip("mounts are not allowed here")
     host.up(HEAD)
@@ -283,7 +428,14 @@ def test_a_node_of_the_units_keeps_within_its_control_group(shell, host):
 
 def test_options_and_overrides_of_the_environment_file(shell, host):
     host.up(HEAD, STORE)
-    host.up(NODE, RAY_OVERRIDE_RESOURCES='{"CPU": 8, "licence": 2}', RAY_OVERRIDE_LABELS='{"zone": "a"}', RAY_NODE_OPTIONS="--node-name 'on the left'")
-    (node,) = json.loads(shell.ok("nodes", "--address", host.address, "--format", "json", RAY_AUTH_TOKEN=TOKEN))
+    host.up(
+        NODE,
+        RAY_OVERRIDE_RESOURCES='{"CPU": 8, "licence": 2}',
+        RAY_OVERRIDE_LABELS='{"zone": "a"}',
+        RAY_NODE_OPTIONS="--node-name 'on the left'",
+    )
+    (node,) = json.loads(
+        shell.ok("nodes", "--address", host.address, "--format", "json", RAY_AUTH_TOKEN=TOKEN)
+    )
     assert node["NodeName"] == "on the left" and node["Labels"]["zone"] == "a"
     assert node["Resources"]["CPU"] == 8 and node["Resources"]["licence"] == 2

@@ -1,4 +1,5 @@
 """Clients that ask for the timeline and read it slowly, or not at all: they are counted, and the head holds little for each."""
+
 import pathlib
 import socket
 
@@ -8,7 +9,7 @@ from http_api import Api
 
 import ray
 
-TASKS = 20_000          # 24 MB of trace: more than the sockets between take
+TASKS = 20_000  # 24 MB of trace: more than the sockets between take
 MOST_TIMELINES, MOST_QUESTIONS = 8, 10
 
 
@@ -36,7 +37,9 @@ def stalled(api, path):
     connection.settimeout(60)
     host, port = api.address.rsplit(":", 1)
     connection.connect((host, int(port)))
-    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {api.address}\r\nAuthorization: Bearer {api.token}\r\n\r\n".encode())
+    connection.sendall(
+        f"GET {path} HTTP/1.1\r\nHost: {api.address}\r\nAuthorization: Bearer {api.token}\r\n\r\n".encode()
+    )
     return connection
 
 
@@ -65,7 +68,7 @@ def test_slow_readers_are_counted_and_cost_little(busy):
     assert refused == 429 and f"{MOST_TIMELINES} timelines" in answer["msg"]
     assert busy.api.get("/api/v0/nodes")[0] == 200
     assert memory_kb(head) - before < MOST_TIMELINES * 4096
-    assert eventually(lambda: fills_up(busy.api, readers))       # a timeline is a question, too
+    assert eventually(lambda: fills_up(busy.api, readers))  # a timeline is a question, too
     assert len(readers) >= MOST_QUESTIONS
     for reader in readers:
         reader.close()

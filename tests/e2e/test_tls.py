@@ -1,4 +1,5 @@
 """A cluster that speaks TLS: between its nodes, to drivers and commands, and over HTTP; and what others get there. Certificates are made by the openssl command."""
+
 import http.client
 import json
 import os
@@ -15,7 +16,10 @@ from cluster import Cluster, eventually, lasting_port, running_dashboard, world
 from http_api import Api
 from test_prometheus import endpoints
 
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="the openssl command is not here, and makes the certificates")
+pytestmark = pytest.mark.skipif(
+    shutil.which("openssl") is None,
+    reason="the openssl command is not here, and makes the certificates",
+)
 
 WORK = """
     import numpy, ray
@@ -46,11 +50,64 @@ def openssl(folder, *words):
 def authority(folder):
     """A new one, and a certificate of it for this machine; the variables that name them."""
     folder.mkdir()
-    openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test authority", "-days", "2")
-    openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "node.key", "-out", "node.csr", "-subj", "/CN=node")
+    openssl(
+        folder,
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-keyout",
+        "ca.key",
+        "-out",
+        "ca.crt",
+        "-subj",
+        "/CN=test authority",
+        "-days",
+        "2",
+    )
+    openssl(
+        folder,
+        "req",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-keyout",
+        "node.key",
+        "-out",
+        "node.csr",
+        "-subj",
+        "/CN=node",
+    )
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
-    openssl(folder, "x509", "-req", "-in", "node.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", "node.crt", "-days", "2", "-extfile", "names")
-    return {"RAY_USE_TLS": "1", "RAY_TLS_SERVER_CERT": str(folder / "node.crt"), "RAY_TLS_SERVER_KEY": str(folder / "node.key"), "RAY_TLS_CA_CERT": str(folder / "ca.crt")}
+    openssl(
+        folder,
+        "x509",
+        "-req",
+        "-in",
+        "node.csr",
+        "-CA",
+        "ca.crt",
+        "-CAkey",
+        "ca.key",
+        "-CAcreateserial",
+        "-out",
+        "node.crt",
+        "-days",
+        "2",
+        "-extfile",
+        "names",
+    )
+    return {
+        "RAY_USE_TLS": "1",
+        "RAY_TLS_SERVER_CERT": str(folder / "node.crt"),
+        "RAY_TLS_SERVER_KEY": str(folder / "node.key"),
+        "RAY_TLS_CA_CERT": str(folder / "ca.crt"),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +125,13 @@ def running(variables):
 
 
 def run(running, program, **env):
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env={**running.shell.env, "RAY_ADDRESS": running.address, **env}, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**running.shell.env, "RAY_ADDRESS": running.address, **env},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 def test_a_program_across_nodes(running):
@@ -92,7 +155,9 @@ def test_commands(running, words):
 
 def test_a_driver_without_tls_is_told_so(running):
     done = run(running, "import ray; ray.init()", RAY_USE_TLS="0")
-    assert done.returncode == 1 and "this cluster speaks TLS: set RAY_USE_TLS=1" in done.stderr, done.stderr
+    assert done.returncode == 1 and "this cluster speaks TLS: set RAY_USE_TLS=1" in done.stderr, (
+        done.stderr
+    )
 
 
 def test_the_certificate_of_another_authority(running, tmp_path):
@@ -100,14 +165,25 @@ def test_the_certificate_of_another_authority(running, tmp_path):
     said = running.shell.fails("status", f"--address={running.address}", **other)
     assert "certificate is not accepted" in said
     # One who believes ours, and shows one of its own.
-    said = running.shell.fails("status", f"--address={running.address}", **{**other, "RAY_TLS_CA_CERT": running.shell.env["RAY_TLS_CA_CERT"]})
+    said = running.shell.fails(
+        "status",
+        f"--address={running.address}",
+        **{**other, "RAY_TLS_CA_CERT": running.shell.env["RAY_TLS_CA_CERT"]},
+    )
     assert "unknown ca" in said or "certificate" in said
 
 
 def with_openssl(cluster):
     """Programs of the cluster that have OpenSSL in them; the head's HTTP interface is linked with it."""
-    pids = {process["name"]: process["pid"] for process in cluster.records()[cluster.head_node]["processes"]}
-    return {name for name, pid in pids.items() if "libssl" in pathlib.Path(f"/proc/{pid}/maps").read_text()} - {"ray-head"}
+    pids = {
+        process["name"]: process["pid"]
+        for process in cluster.records()[cluster.head_node]["processes"]
+    }
+    return {
+        name
+        for name, pid in pids.items()
+        if "libssl" in pathlib.Path(f"/proc/{pid}/maps").read_text()
+    } - {"ray-head"}
 
 
 def test_openssl_is_only_where_tls_is(running):
@@ -123,9 +199,15 @@ def test_a_head_without_tls(variables):
         assert "it does not speak TLS" in said
 
 
-@pytest.mark.parametrize("broken, said", (
-    ({"RAY_TLS_SERVER_KEY": ""}, "RAY_USE_TLS is set but RAY_TLS_SERVER_KEY is not"), ({"RAY_TLS_SERVER_CERT": "/nowhere.crt"}, "/nowhere.crt"),
-    ({"RAY_TLS_CA_CERT": "/dev/null"}, "/dev/null"), ({"RAY_USE_TLS": "perhaps"}, "RAY_USE_TLS is 'perhaps'")))
+@pytest.mark.parametrize(
+    "broken, said",
+    (
+        ({"RAY_TLS_SERVER_KEY": ""}, "RAY_USE_TLS is set but RAY_TLS_SERVER_KEY is not"),
+        ({"RAY_TLS_SERVER_CERT": "/nowhere.crt"}, "/nowhere.crt"),
+        ({"RAY_TLS_CA_CERT": "/dev/null"}, "/dev/null"),
+        ({"RAY_USE_TLS": "perhaps"}, "RAY_USE_TLS is 'perhaps'"),
+    ),
+)
 def test_bad_variables(variables, broken, said):
     with world() as shell:
         assert said in shell.fails("start", "--head", "--port=0", **{**variables, **broken}, code=2)
@@ -133,9 +215,18 @@ def test_bad_variables(variables, broken, said):
 
 
 def test_files_by_option(variables):
-    given = [f"--{option}={variables[variable]}" for option, variable in (("tls-cert", "RAY_TLS_SERVER_CERT"), ("tls-key", "RAY_TLS_SERVER_KEY"), ("tls-ca", "RAY_TLS_CA_CERT"))]
+    given = [
+        f"--{option}={variables[variable]}"
+        for option, variable in (
+            ("tls-cert", "RAY_TLS_SERVER_CERT"),
+            ("tls-key", "RAY_TLS_SERVER_KEY"),
+            ("tls-ca", "RAY_TLS_CA_CERT"),
+        )
+    ]
     with world() as shell:
-        assert "RAY_TLS_SERVER_KEY" in shell.fails("start", "--head", "--port=0", *given[:1], *given[2:], code=2)
+        assert "RAY_TLS_SERVER_KEY" in shell.fails(
+            "start", "--head", "--port=0", *given[:1], *given[2:], code=2
+        )
         cluster = Cluster(shell, cpus=1, **dict(word[2:].split("=") for word in given))
         assert "https://" in cluster.output
         shell.fails("status", f"--address={cluster.address}")
@@ -145,9 +236,17 @@ def test_files_by_option(variables):
 def ask(running, path, context=None, address=None, token=None):
     """`address`: the head's dashboard unless given; `token`: the right one."""
     context = context or ssl.create_default_context(cafile=running.shell.env["RAY_TLS_CA_CERT"])
-    connection = http.client.HTTPSConnection(address or running_dashboard(running.shell, running.address), timeout=30, context=context)
+    connection = http.client.HTTPSConnection(
+        address or running_dashboard(running.shell, running.address), timeout=30, context=context
+    )
     try:
-        connection.request("GET", path, headers={"Authorization": "Bearer " + (token or running.shell.ok("get-auth-token").strip())})
+        connection.request(
+            "GET",
+            path,
+            headers={
+                "Authorization": "Bearer " + (token or running.shell.ok("get-auth-token").strip())
+            },
+        )
         answer = connection.getresponse()
         return answer.status, answer.read()
     finally:
@@ -188,23 +287,46 @@ def test_prometheus_is_told_to_use_https(running):
     wanted = scraped_addresses(running)
 
     def told():
-        [group] = json.loads((running.shell.root / "prom_metrics_service_discovery.json").read_text())
-        return group["labels"] == {"job": "ray", "__scheme__": "https"} and set(group["targets"]) == wanted
+        [group] = json.loads(
+            (running.shell.root / "prom_metrics_service_discovery.json").read_text()
+        )
+        return (
+            group["labels"] == {"job": "ray", "__scheme__": "https"}
+            and set(group["targets"]) == wanted
+        )
+
     assert eventually(told)
     [group] = json.loads(ask(running, "/api/prometheus/sd")[1])
     assert group["labels"]["__scheme__"] == "https" and set(group["targets"]) == wanted
 
 
-@pytest.mark.skipif(not shutil.which("prometheus"), reason="Prometheus is not installed (Debian: apt-get install --no-install-recommends prometheus)")
+@pytest.mark.skipif(
+    not shutil.which("prometheus"),
+    reason="Prometheus is not installed (Debian: apt-get install --no-install-recommends prometheus)",
+)
 def test_prometheus_scrapes_over_https(running):
     port = lasting_port()
     running.shell.ok("metrics", "launch-prometheus", f"--port={port}")
     try:
+
         def targets():
-            return Api(f"127.0.0.1:{port}", token=None).get("/api/v1/targets", token=False)[1]["data"]["activeTargets"]
-        scraped = eventually(lambda: (found := targets()) and len(found) == 3 and all(target["health"] == "up" for target in found) and found, 60)
+            return Api(f"127.0.0.1:{port}", token=None).get("/api/v1/targets", token=False)[1][
+                "data"
+            ]["activeTargets"]
+
+        scraped = eventually(
+            lambda: (
+                (found := targets())
+                and len(found) == 3
+                and all(target["health"] == "up" for target in found)
+                and found
+            ),
+            60,
+        )
         assert scraped, targets()
-        assert {target["scrapeUrl"] for target in scraped} == {f"https://{address}/metrics" for address in scraped_addresses(running)}
+        assert {target["scrapeUrl"] for target in scraped} == {
+            f"https://{address}/metrics" for address in scraped_addresses(running)
+        }
     finally:
         assert "has ended" in running.shell.ok("metrics", "shutdown-prometheus")
 
@@ -218,12 +340,15 @@ def test_commands_and_jobs_over_https(running):
         said = running.shell.fails(*words, f"--address={address}", RAY_TLS_CA_CERT="")
         assert f"{address} shows a certificate that is not trusted here: RAY_TLS_CA_CERT" in said
     # Follows the log over a WebSocket.
-    done = run(running, """
+    done = run(
+        running,
+        """
         import asyncio
         from ray.job_submission import JobSubmissionClient
         client = JobSubmissionClient("auto")
         job = client.submit_job(entrypoint="echo one; echo two")
         async def main(): return "".join([lines async for lines in client.tail_job_logs(job)])
         print(asyncio.run(main()))
-    """)
+    """,
+    )
     assert "one\ntwo\n" in done.stdout, done.stderr

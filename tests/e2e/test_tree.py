@@ -1,4 +1,5 @@
 """The tree itself: include directions, generated documents, example files."""
+
 import glob
 import json
 import os
@@ -17,14 +18,17 @@ def test_include_directions():
     assert list(check_includes.violations(REPO)) == []
 
 
-@pytest.mark.parametrize("path, line", [
-    ("daemons/head/service/x.cc", '#include "daemons/node_manager/core/types.h"'),
-    ("worker/service/x.cc", "#include <boost/asio.hpp>"),
-    ("worker/core/x.h", '#include "common/net/loop.h"'),
-    ("daemons/head/core/x.cc", "#include <thread>"),
-    ("daemons/head/core/x.cc", "auto now = steady_now_us();"),
-    ("common/base/x.h", '#include "common/net/loop.h"'),
-])
+@pytest.mark.parametrize(
+    "path, line",
+    [
+        ("daemons/head/service/x.cc", '#include "daemons/node_manager/core/types.h"'),
+        ("worker/service/x.cc", "#include <boost/asio.hpp>"),
+        ("worker/core/x.h", '#include "common/net/loop.h"'),
+        ("daemons/head/core/x.cc", "#include <thread>"),
+        ("daemons/head/core/x.cc", "auto now = steady_now_us();"),
+        ("common/base/x.h", '#include "common/net/loop.h"'),
+    ],
+)
 def test_a_wrong_include_is_found(tmp_path, path, line):
     file = tmp_path / path
     file.parent.mkdir(parents=True)
@@ -34,11 +38,23 @@ def test_a_wrong_include_is_found(tmp_path, path, line):
 
 
 def test_the_settings_document_is_current():
-    table = subprocess.run([BIN / "rayctl", "settings-doc"], capture_output=True, text=True, check=True).stdout
+    table = subprocess.run(
+        [BIN / "rayctl", "settings-doc"], capture_output=True, text=True, check=True
+    ).stdout
     assert table in (REPO / "docs" / "configuration.md").read_text(), "run make docs"
 
 
-@pytest.mark.parametrize("path", sorted(glob.glob(str(REPO / "config" / "*.json"))), ids=os.path.basename)
+@pytest.mark.parametrize(
+    "path", sorted(glob.glob(str(REPO / "config" / "*.json"))), ids=os.path.basename
+)
 def test_example_files_are_accepted(shell, path):
     assert json.load(open(path))
-    shell.ok("start", "--head", "--port=0", "--config", path, "--num-cpus=1", "--object-store-memory=100000000")
+    shell.ok(
+        "start",
+        "--head",
+        "--port=0",
+        "--config",
+        path,
+        "--num-cpus=1",
+        "--object-store-memory=100000000",
+    )

@@ -1,4 +1,5 @@
 """`pip install .`: the wheel in a fresh virtual environment is all a program needs; the programs in it ask for nothing of this build."""
+
 import base64
 import hashlib
 import importlib.metadata
@@ -14,8 +15,21 @@ import pytest
 
 from conftest import REPO, free_port
 
-OTHERS = [path for minor in range(9, 14) if minor != sys.version_info.minor for path in (f"/usr/bin/python3.{minor}", *sorted(
-    str(found) for found in pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"), "versions").glob(f"3.{minor}.*/bin/python"))) if os.path.exists(path)]
+OTHERS = [
+    path
+    for minor in range(9, 14)
+    if minor != sys.version_info.minor
+    for path in (
+        f"/usr/bin/python3.{minor}",
+        *sorted(
+            str(found)
+            for found in pathlib.Path(
+                os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"), "versions"
+            ).glob(f"3.{minor}.*/bin/python")
+        ),
+    )
+    if os.path.exists(path)
+]
 
 PROGRAM = """
 import sys
@@ -60,16 +74,31 @@ class Environment:
         subprocess.run([python, "-m", "venv", directory], check=True, stdout=subprocess.DEVNULL)
         self.python = directory / "bin" / "python"
         (self.packages,) = directory.glob("lib/python3*/site-packages")
-        for path in pathlib.Path(importlib.metadata.distribution("cloudpickle").locate_file("")).glob("cloudpickle*"):
+        for path in pathlib.Path(
+            importlib.metadata.distribution("cloudpickle").locate_file("")
+        ).glob("cloudpickle*"):
             shutil.copytree(path, self.packages / path.name)
 
     def pip(self, *words):
-        done = subprocess.run([self.python, "-m", "pip", "--disable-pip-version-check", *words], capture_output=True, text=True, env=bare_environment(PATH=os.environ["PATH"]), cwd=self.directory)
+        done = subprocess.run(
+            [self.python, "-m", "pip", "--disable-pip-version-check", *words],
+            capture_output=True,
+            text=True,
+            env=bare_environment(PATH=os.environ["PATH"]),
+            cwd=self.directory,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def run(self, program, env, *words):
-        done = subprocess.run([self.python, "-c", program, *words], capture_output=True, text=True, env=env, cwd=self.directory, timeout=60)
+        done = subprocess.run(
+            [self.python, "-c", program, *words],
+            capture_output=True,
+            text=True,
+            env=env,
+            cwd=self.directory,
+            timeout=60,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -81,7 +110,11 @@ def bare_environment(**more):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     directory = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, REPO / "python" / "packaging" / "backend.py", directory], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, REPO / "python" / "packaging" / "backend.py", directory],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     (path,) = directory.glob("*.whl")
     return path
 
@@ -98,9 +131,15 @@ def test_name_and_tags(wheel):
     assert re.fullmatch(rf"ray-{version}-{python}-{python}-linux_\w+\.whl", wheel.name)
     with zipfile.ZipFile(wheel) as archive:
         (info,) = {name.split("/")[0] for name in archive.namelist() if ".dist-info/" in name}
-        head, metadata = (archive.read(f"{info}/{name}").decode().splitlines() for name in ("WHEEL", "METADATA"))
-    assert f"Tag: {'-'.join(wheel.stem.split('-')[2:])}" in head and "Root-Is-Purelib: false" in head
-    assert {"Name: ray", "Requires-Python: >=3.9"} <= set(metadata) and [line for line in metadata if line.startswith("Requires-Dist: cloudpickle")]
+        head, metadata = (
+            archive.read(f"{info}/{name}").decode().splitlines() for name in ("WHEEL", "METADATA")
+        )
+    assert (
+        f"Tag: {'-'.join(wheel.stem.split('-')[2:])}" in head and "Root-Is-Purelib: false" in head
+    )
+    assert {"Name: ray", "Requires-Python: >=3.9"} <= set(metadata) and [
+        line for line in metadata if line.startswith("Requires-Dist: cloudpickle")
+    ]
 
 
 def test_the_record_lists_every_file_and_its_hash(wheel):
@@ -111,40 +150,82 @@ def test_the_record_lists_every_file_and_its_hash(wheel):
         assert sorted(rows) == sorted(names) and len(names) == len(set(names))
         for name in set(names) - {record}:
             contents = archive.read(name)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(contents).digest()).rstrip(b"=").decode()
+            digest = (
+                base64.urlsafe_b64encode(hashlib.sha256(contents).digest()).rstrip(b"=").decode()
+            )
             assert rows[name] == f"sha256={digest},{len(contents)}", name
 
 
 def test_the_whole_package_is_in_it(wheel):
     source = REPO / "python"
-    files = {path.relative_to(source).as_posix() for path in (source / "ray").rglob("*") if path.suffix in (".py", ".pyi") or path.name == "py.typed"}
+    files = {
+        path.relative_to(source).as_posix()
+        for path in (source / "ray").rglob("*")
+        if path.suffix in (".py", ".pyi") or path.name == "py.typed"
+    }
     with zipfile.ZipFile(wheel) as archive:
         assert files - set(archive.namelist()) == set()
 
 
 def test_nothing_in_it_names_the_place_it_was_built_at(environment):
     package = environment.packages / "ray"
-    programs = [path for path in package.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
-    assert {"ray-head", "ray-node-manager", "ray-object-store", "rayctl", "ray-cpp-worker", "libray_api.so.0"} <= {path.name for path in programs}
+    programs = [
+        path
+        for path in package.rglob("*")
+        if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"
+    ]
+    assert {
+        "ray-head",
+        "ray-node-manager",
+        "ray-object-store",
+        "rayctl",
+        "ray-cpp-worker",
+        "libray_api.so.0",
+    } <= {path.name for path in programs}
     for path in programs:
-        dynamic = subprocess.run(["readelf", "--dynamic", "--section-headers", path], check=True, capture_output=True, text=True).stdout
+        dynamic = subprocess.run(
+            ["readelf", "--dynamic", "--section-headers", path],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
         for entry in re.findall(r"R(?:UN)?PATH\).*\[(.*)\]", dynamic):
-            assert all(part.startswith("$ORIGIN") for part in entry.split(":") if part), (path.name, entry)
-        assert ".debug_info" not in dynamic and ".symtab" not in dynamic, f"{path.name} is not stripped"
-        for line in subprocess.run(["ldd", path], check=True, capture_output=True, text=True).stdout.splitlines():
+            assert all(part.startswith("$ORIGIN") for part in entry.split(":") if part), (
+                path.name,
+                entry,
+            )
+        assert ".debug_info" not in dynamic and ".symtab" not in dynamic, (
+            f"{path.name} is not stripped"
+        )
+        for line in subprocess.run(
+            ["ldd", path], check=True, capture_output=True, text=True
+        ).stdout.splitlines():
             name = line.split()[0]
-            if not re.match(r"(/\S*/)?(linux-vdso|ld-linux|lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+|z)\.so)", name) and path.parent.name != "lib":
+            if (
+                not re.match(
+                    r"(/\S*/)?(linux-vdso|ld-linux|lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+|z)\.so)",
+                    name,
+                )
+                and path.parent.name != "lib"
+            ):
                 assert str(package) in line, f"{path.name} takes {name} from elsewhere: {line}"
     for path in package.rglob("*.cmake"):
         assert str(REPO) not in path.read_text(), path
 
 
 def test_a_program_runs_without_path_and_pythonpath(environment, shell):
-    env = bare_environment(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root), PATH="", PYTHONPATH="")
+    env = bare_environment(
+        HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root), PATH="", PYTHONPATH=""
+    )
     assert environment.run(PROGRAM, env) == "[0, 2, 4] 2000000 5 False\n"
     assert "ray.exceptions" in environment.run(MODULES, env).split()
-    where = environment.run("import ray, importlib.metadata as m; print(ray.__file__); print(m.version('ray'), ray.__version__)", env).split()
-    assert where[0] == str(environment.packages / "ray" / "__init__.py") and where[1].startswith(where[2] + "+rt.")
+    where = environment.run(
+        "import ray, importlib.metadata as m; print(ray.__file__); print(m.version('ray'), ray.__version__)",
+        env,
+    ).split()
+    assert where[0] == str(environment.packages / "ray" / "__init__.py") and where[1].startswith(
+        where[2] + "+rt."
+    )
     assert not shell.processes()
 
 
@@ -154,13 +235,25 @@ def test_rayctl_of_the_wheel_starts_a_cluster_of_its_interpreter(environment, sh
     del shell.env["PYTHONPATH"]
     shell.env["PATH"] = "/usr/bin:/bin"
     address = f"127.0.0.1:{free_port()}"
-    shell.ok("start", "--head", f"--port={address.rpartition(':')[2]}", "--num-cpus=1", "--object-store-memory=100000000")
-    program = ("import ray, sys; ray.init(); f = ray.remote(lambda: (sys.prefix, ray.__file__)); "
-               "print(*ray.get(f.remote()))")
+    shell.ok(
+        "start",
+        "--head",
+        f"--port={address.rpartition(':')[2]}",
+        "--num-cpus=1",
+        "--object-store-memory=100000000",
+    )
+    program = (
+        "import ray, sys; ray.init(); f = ray.remote(lambda: (sys.prefix, ray.__file__)); "
+        "print(*ray.get(f.remote()))"
+    )
     prefix, file = environment.run(program, {**shell.env, "RAY_ADDRESS": address}).split()
-    assert prefix == str(environment.directory) and file == str(environment.packages / "ray" / "__init__.py")
+    assert prefix == str(environment.directory) and file == str(
+        environment.packages / "ray" / "__init__.py"
+    )
     assert "CPU" in shell.ok("status")
-    assert str(environment.packages / "ray" / "__init__.py") in shell.ok("job", "submit", "--", "python", "-c", "import ray; ray.init(); print(ray.__file__)")
+    assert str(environment.packages / "ray" / "__init__.py") in shell.ok(
+        "job", "submit", "--", "python", "-c", "import ray; ray.init(); print(ray.__file__)"
+    )
     shell.ok("stop")
     assert not shell.processes()
 
@@ -168,7 +261,9 @@ def test_rayctl_of_the_wheel_starts_a_cluster_of_its_interpreter(environment, sh
 def test_the_standard_library_comes_first_in_workers(environment, shell):
     """site-packages is found as the interpreter finds it, not before everything."""
     shadow = environment.packages / "colorsys.py"
-    shadow.write_text("raise RuntimeError('a module of site-packages hides the standard library')\n")
+    shadow.write_text(
+        "raise RuntimeError('a module of site-packages hides the standard library')\n"
+    )
     try:
         env = bare_environment(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root))
         program = "import ray; ray.init(num_cpus=1, object_store_memory=80_000_000); f = ray.remote(lambda: __import__('colorsys').__file__); print(ray.get(f.remote()))"
@@ -180,29 +275,63 @@ def test_the_standard_library_comes_first_in_workers(environment, shell):
 def test_pip_builds_and_an_editable_install_follows_the_sources(tmp_path, shell):
     made = Environment(sys.executable, tmp_path / "env")
     made.pip("install", "--no-index", "--no-build-isolation", "-e", REPO)
-    env = bare_environment(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root), PATH="", PYTHONPATH="")
+    env = bare_environment(
+        HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root), PATH="", PYTHONPATH=""
+    )
     assert made.run(PROGRAM, env) == "[0, 2, 4] 2000000 5 False\n"
-    assert made.run("import os, ray.actor; print(os.path.realpath(ray.actor.__file__))", env) == f"{REPO / 'python' / 'ray' / 'actor.py'}\n"
-    assert "version" in subprocess.run([made.directory / "bin" / "ray", "--version"], env=env, check=True, capture_output=True, text=True).stdout
+    assert (
+        made.run("import os, ray.actor; print(os.path.realpath(ray.actor.__file__))", env)
+        == f"{REPO / 'python' / 'ray' / 'actor.py'}\n"
+    )
+    assert (
+        "version"
+        in subprocess.run(
+            [made.directory / "bin" / "ray", "--version"],
+            env=env,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+    )
 
 
 def test_what_cannot_be_built_says_why(tmp_path):
     def refusal(call, **env):
         program = f"import sys; sys.path.insert(0, {str(REPO / 'python' / 'packaging')!r}); import backend; backend.{call}"
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **env}, cwd=tmp_path)
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **env},
+            cwd=tmp_path,
+        )
         assert done.returncode == 1
         return done.stderr.splitlines()[-1]
+
     assert "scripts/setup installs" in refusal("build_wheel('.')", PATH="/nowhere")
     assert "unknown setting buidl-dir" in refusal("build_wheel('.', {'buidl-dir': 'x'})")
     assert "build from a checkout" in refusal("build_sdist('.')")
 
 
-@pytest.mark.skipif(not os.environ.get("RT_SLOW"), reason="compiles the binding for other interpreters: set RT_SLOW=1")
+@pytest.mark.skipif(
+    not os.environ.get("RT_SLOW"),
+    reason="compiles the binding for other interpreters: set RT_SLOW=1",
+)
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("python", OTHERS or [pytest.param("", marks=pytest.mark.skip(reason="no other Python from 3.9 to 3.13 on this machine"))])
+@pytest.mark.parametrize(
+    "python",
+    OTHERS
+    or [
+        pytest.param(
+            "", marks=pytest.mark.skip(reason="no other Python from 3.9 to 3.13 on this machine")
+        )
+    ],
+)
 def test_another_interpreter(python, tmp_path, shell):
     made = Environment(python, tmp_path / "env")
     made.pip("install", "--no-index", "--no-build-isolation", REPO)
-    env = bare_environment(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root), PATH="", PYTHONPATH="")
+    env = bare_environment(
+        HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root), PATH="", PYTHONPATH=""
+    )
     assert made.run(PROGRAM, env) == "[0, 2, 4] 2000000 5 False\n"
     assert "ray.exceptions" in made.run(MODULES, env).split()

@@ -1,4 +1,5 @@
 """Workers that end as they should: nothing of it looks like a crash, and nobody loses work by it."""
+
 import os
 import re
 import threading
@@ -37,18 +38,25 @@ class Gate:
 
 
 def ended():
-    return {worker.pid: worker.exit_type for worker in state.list_workers(filters=[("is_alive", "=", False), ("worker_type", "=", "WORKER")], detail=True)}
+    return {
+        worker.pid: worker.exit_type
+        for worker in state.list_workers(
+            filters=[("is_alive", "=", False), ("worker_type", "=", "WORKER")], detail=True
+        )
+    }
 
 
 def test_an_idle_worker_stays_as_long_as_what_it_submitted(running, tmp_path):
-    @ray.remote(runtime_env={"env_vars": {"WHO": "child"}})       # in a process of its own: the parent's has nothing to do but to stay
+    @ray.remote(
+        runtime_env={"env_vars": {"WHO": "child"}}
+    )  # in a process of its own: the parent's has nothing to do but to stay
     def child(gate):
         ray.get(gate.arrive_and_wait.remote())
         (tmp_path / "done").touch()
 
     @ray.remote
     def parent(gate):
-        child.remote(gate)      # whose result nobody wants
+        child.remote(gate)  # whose result nobody wants
         return os.getpid()
 
     @ray.remote

@@ -22,6 +22,7 @@ def temp_root():
 def cluster():
     """A local cluster of 4 CPUs, shared by a module's tests."""
     import ray
+
     context = ray.init(num_cpus=4, resources={"thing": 2})
     yield context
     ray.shutdown(wait_for_processes=True)
@@ -31,6 +32,7 @@ def cluster():
 def no_cluster():
     """For tests that call ray.init() themselves."""
     import ray
+
     ray.shutdown()
     yield
     ray.shutdown(wait_for_processes=True)

@@ -1,4 +1,5 @@
 """Actors that end by their own wish: what had started is answered, nothing else is."""
+
 import asyncio
 import threading
 
@@ -59,7 +60,11 @@ class Async:
         ray.actor.exit_actor()
 
 
-KINDS = {"plain": ray.remote(Plain), "threaded": ray.remote(max_concurrency=3)(Threaded), "async": ray.remote(Async)}
+KINDS = {
+    "plain": ray.remote(Plain),
+    "threaded": ray.remote(max_concurrency=3)(Threaded),
+    "async": ray.remote(Async),
+}
 
 
 @pytest.mark.parametrize("end", ["leave", "__ray_terminate__"])
@@ -89,7 +94,9 @@ def test_calls_that_run_are_answered(kind):
         ray.get(later, timeout=60)
 
 
-@pytest.mark.parametrize("end, why", [("leave", "exit_actor"), ("__ray_terminate__", "__ray_terminate__")])
+@pytest.mark.parametrize(
+    "end, why", [("leave", "exit_actor"), ("__ray_terminate__", "__ray_terminate__")]
+)
 def test_every_caller_hears_who_left_and_why(end, why):
     actor = KINDS["plain"].options(name=f"leaver {end}").remote()
     pid = ray.get(actor.__ray_call__.remote(lambda self: __import__("os").getpid()))
@@ -97,7 +104,15 @@ def test_every_caller_hears_who_left_and_why(end, why):
         with pytest.raises(ActorDiedError) as error:
             ray.get(ref, timeout=60)
         text = str(error.value)
-        for part in ("class_name: Plain", f"actor_id: {actor._actor_id.hex()}", f"pid: {pid}", f"name: leaver {end}", "namespace: ", "ip: ", why):
+        for part in (
+            "class_name: Plain",
+            f"actor_id: {actor._actor_id.hex()}",
+            f"pid: {pid}",
+            f"name: leaver {end}",
+            "namespace: ",
+            "ip: ",
+            why,
+        ):
             assert part in text
         assert error.value.actor_id == actor._actor_id.hex()
 
@@ -116,21 +131,29 @@ def test_a_failed_argument_of_a_call_says_whose_it_was():
 
     taker = ray.remote(Taker)
     actor = taker.remote()
-    for ref, names in ((actor.take.remote(source.remote()), ("ray::Taker.take()", "ray::source()")),
-                       (taker.remote(source.remote()).take.remote(1), ("ray::Taker.__init__()", "ray::source()"))):
+    for ref, names in (
+        (actor.take.remote(source.remote()), ("ray::Taker.take()", "ray::source()")),
+        (taker.remote(source.remote()).take.remote(1), ("ray::Taker.__init__()", "ray::source()")),
+    ):
         with pytest.raises((KeyError, ActorDiedError)) as error:
             ray.get(ref, timeout=60)
         text = str(error.value)
         at = [text.index(name) for name in names]
-        assert at == sorted(at) and "At least one of the input arguments for this task could not be computed:" in text and "the source" in text
+        assert (
+            at == sorted(at)
+            and "At least one of the input arguments for this task could not be computed:" in text
+            and "the source" in text
+        )
     assert ray.get(actor.take.remote(2), timeout=60) == 2
 
 
 # ---- what is owed to an actor that leaves by itself
 
+
 class Owed:
     def __init__(self, path, name):
         import atexit
+
         self.path, self.name = path, name
         atexit.register(self.note_in, path, "atexit")
 
@@ -167,7 +190,16 @@ class OwedAsync(Owed):
         self.note_in(self.path, "shutdown")
 
 
-@pytest.mark.parametrize("cls, end", [(Owed, "scope"), (Owed, "leave"), (Owed, "terminate"), (OwedRaises, "scope"), (OwedAsync, "scope")])
+@pytest.mark.parametrize(
+    "cls, end",
+    [
+        (Owed, "scope"),
+        (Owed, "leave"),
+        (Owed, "terminate"),
+        (OwedRaises, "scope"),
+        (OwedAsync, "scope"),
+    ],
+)
 def test_hooks_run_in_order(tmp_path, cls, end):
     path = tmp_path / "notes"
     actor = ray.remote(cls).remote(str(path), end)
@@ -177,7 +209,9 @@ def test_hooks_run_in_order(tmp_path, cls, end):
     elif end == "terminate":
         actor.__ray_terminate__.remote()
     del actor
-    assert until(lambda: path.read_text().split() if path.exists() else [], lambda said: "atexit" in said) == ["shutdown", "del", "atexit"]
+    assert until(
+        lambda: path.read_text().split() if path.exists() else [], lambda said: "atexit" in said
+    ) == ["shutdown", "del", "atexit"]
 
 
 def test_a_killed_actor_gets_no_hooks(tmp_path):

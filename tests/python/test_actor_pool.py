@@ -1,4 +1,5 @@
 """ray.util.ActorPool."""
+
 import threading
 
 import pytest

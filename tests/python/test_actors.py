@@ -1,4 +1,5 @@
 """Actors: state, order, names, lifetimes, restarts, threads."""
+
 import os
 import time
 
@@ -158,7 +159,9 @@ def test_kill():
     ray.get(counter.add.remote())
     ray.kill(counter)
     error = gone(counter)
-    assert "The actor died unexpectedly before finishing this task." in str(error) and "ray.kill" in str(error)
+    assert "The actor died unexpectedly before finishing this task." in str(
+        error
+    ) and "ray.kill" in str(error)
     assert counter._actor_id.hex() in str(error)
     deadline = time.time() + 10
     while time.time() < deadline:
@@ -251,6 +254,7 @@ def test_threads():
     class Threaded:
         def wait(self, seconds):
             import threading
+
             time.sleep(seconds)
             return threading.get_ident()
 
@@ -278,11 +282,21 @@ def test_context_in_actors():
     class Self:
         def facts(self):
             context = ray.get_runtime_context()
-            return context.get_actor_id(), context.get_task_name(), context.current_actor, context.was_current_actor_reconstructed
+            return (
+                context.get_actor_id(),
+                context.get_task_name(),
+                context.current_actor,
+                context.was_current_actor_reconstructed,
+            )
 
     actor = Self.remote()
     actor_id, name, handle, restarted = ray.get(actor.facts.remote())
-    assert actor_id == actor._actor_id.hex() and name == "Self.facts" and handle == actor and restarted is False
+    assert (
+        actor_id == actor._actor_id.hex()
+        and name == "Self.facts"
+        and handle == actor
+        and restarted is False
+    )
 
 
 def test_the_task_name_of_a_constructor_has_the_name_of_its_actor():
@@ -302,6 +316,13 @@ def test_the_task_name_of_a_constructor_has_the_name_of_its_actor():
 def test_pool():
     pool = ray.util.ActorPool([Counter.remote() for _ in range(2)])
     assert list(pool.map(lambda a, v: a.twice.remote(v), range(6))) == [0, 2, 4, 6, 8, 10]
-    assert sorted(pool.map_unordered(lambda a, v: a.twice.remote(v), range(6))) == [0, 2, 4, 6, 8, 10]
+    assert sorted(pool.map_unordered(lambda a, v: a.twice.remote(v), range(6))) == [
+        0,
+        2,
+        4,
+        6,
+        8,
+        10,
+    ]
     with pytest.raises(StopIteration):
         pool.get_next()

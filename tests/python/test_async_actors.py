@@ -1,4 +1,5 @@
 """Actors with coroutine methods."""
+
 import asyncio
 import time
 
@@ -46,7 +47,11 @@ class Async:
         before = ray.get_runtime_context().get_task_id()
         await asyncio.sleep(0.05)
         assert asyncio.current_task() is not None
-        return before, ray.get_runtime_context().get_task_id(), ray.get_runtime_context().get_actor_id()
+        return (
+            before,
+            ray.get_runtime_context().get_task_id(),
+            ray.get_runtime_context().get_actor_id(),
+        )
 
     async def leave(self):
         ray.actor.exit_actor()

@@ -1,4 +1,5 @@
 """ray.cancel: of queued, sent, running and finished tasks, of actors' calls, of children."""
+
 import asyncio
 import os
 import signal
@@ -61,7 +62,9 @@ def test_sent_behind_another_task(tmp_path):
         elif path:
             touch(path)
 
-    ray.get([maybe.remote("", False) for _ in range(200)])     # its duration is known: many are sent ahead
+    ray.get(
+        [maybe.remote("", False) for _ in range(200)]
+    )  # its duration is known: many are sent ahead
     blocker = maybe.remote("", True)
     behind = [maybe.remote(ran, False) for _ in range(5)]
     wait_for(started)
@@ -91,7 +94,9 @@ def test_running_task_sees_keyboard_interrupt_and_is_not_retried(tmp_path):
     with pytest.raises(RayTaskError) as error:
         ray.get(ref)
     assert isinstance(error.value, TaskCancelledError)
-    assert type(error.value.cause) is TaskCancelledError and error.value.cause.task_id == ref.task_id()
+    assert (
+        type(error.value.cause) is TaskCancelledError and error.value.cause.task_id == ref.task_id()
+    )
     assert sorted(os.listdir(tmp_path)) == ["KeyboardInterrupt", "started"]
 
 
@@ -160,7 +165,10 @@ def test_force_ends_a_stopped_worker(tmp_path):
 
     ref = stop.remote()
     pid = int(until(lambda: os.listdir(tmp_path))[0][4:])
-    until(lambda: open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0], lambda state: state == "T")
+    until(
+        lambda: open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0],
+        lambda state: state == "T",
+    )
     ray.cancel(ref, force=True)
     with pytest.raises(TaskCancelledError):
         ray.get(ref)
@@ -330,7 +338,7 @@ def test_call_that_waits_for_its_turn_is_answered_at_once(tmp_path, is_async):
     a = (Async if is_async else Threaded).remote()
     blocked = [a.block.remote(), a.block.remote()]
     queued = a.mark.remote()
-    ray.get(a.other.remote())     # what was sent before it has arrived
+    ray.get(a.other.remote())  # what was sent before it has arrived
     ray.cancel(queued)
     with pytest.raises(TaskCancelledError):
         ray.get(queued)

@@ -1,4 +1,5 @@
 """Concurrency groups: a limit and a queue of calls for each, of asyncio and threaded actors."""
+
 import asyncio
 import threading
 
@@ -80,7 +81,12 @@ def test_a_full_group_holds_only_its_own_calls(kind):
 
 @KINDS
 def test_a_call_may_name_another_group(kind):
-    actor = ray.remote(concurrency_groups=[{"name": "io", "max_concurrency": 1}, {"name": "other", "max_concurrency": 1}])(kind).remote()
+    actor = ray.remote(
+        concurrency_groups=[
+            {"name": "io", "max_concurrency": 1},
+            {"name": "other", "max_concurrency": 1},
+        ]
+    )(kind).remote()
     blocked = [actor.block.remote(), actor.block.options(concurrency_group="other").remote()]
     wait_for_running(actor, 2)
     ray.get(actor.open.remote(), timeout=60)
@@ -124,11 +130,19 @@ def test_arguments():
     class Plain:
         pass
 
-    for groups, error in (("io", TypeError), ({"io": 0}, ValueError), ({"io": "2"}, TypeError), ({"": 1}, ValueError), ({1: 1}, ValueError), ([1], ValueError)):
+    for groups, error in (
+        ("io", TypeError),
+        ({"io": 0}, ValueError),
+        ({"io": "2"}, TypeError),
+        ({"": 1}, ValueError),
+        ({1: 1}, ValueError),
+        ([1], ValueError),
+    ):
         with pytest.raises(error):
             ray.remote(concurrency_groups=groups)(Plain)
     with pytest.raises(ValueError):
         ray.remote(Plain).options(concurrency_groups={"io": 1})
+
     # An undeclared group is found when the method is called.
     class Undeclared:
         @ray.method(concurrency_group="io")

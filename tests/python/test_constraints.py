@@ -1,4 +1,5 @@
 """Which nodes run what: affinity, labels, and the GPUs of a node."""
+
 import os
 
 import pytest
@@ -6,7 +7,14 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 from ray.exceptions import ActorUnschedulableError, TaskUnschedulableError
-from ray.util.scheduling_strategies import DoesNotExist, Exists, In, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy, NotIn
+from ray.util.scheduling_strategies import (
+    DoesNotExist,
+    Exists,
+    In,
+    NodeAffinitySchedulingStrategy,
+    NodeLabelSchedulingStrategy,
+    NotIn,
+)
 
 SMALL = {"object_store_memory": 80 * 1024 * 1024}
 
@@ -37,14 +45,20 @@ def nodes():
 @pytest.mark.parametrize("index", range(3))
 def test_affinity(nodes, index):
     strategy = NodeAffinitySchedulingStrategy(nodes[index], soft=False)
-    assert ray.get([where.options(scheduling_strategy=strategy).remote() for _ in range(3)]) == [nodes[index]] * 3     # one CPU: they wait there
+    assert (
+        ray.get([where.options(scheduling_strategy=strategy).remote() for _ in range(3)])
+        == [nodes[index]] * 3
+    )  # one CPU: they wait there
     actor = Where.options(scheduling_strategy=strategy).remote()
     assert ray.get(actor.node.remote()) == nodes[index]
 
 
 def test_affinity_to_nobody(nodes):
     gone = ray.NodeID.from_random().hex()
-    hard, soft = NodeAffinitySchedulingStrategy(gone, soft=False), NodeAffinitySchedulingStrategy(gone, soft=True)
+    hard, soft = (
+        NodeAffinitySchedulingStrategy(gone, soft=False),
+        NodeAffinitySchedulingStrategy(gone, soft=True),
+    )
     with pytest.raises(TaskUnschedulableError, match="doesn't exist any more"):
         ray.get(where.options(scheduling_strategy=hard).remote())
     assert ray.get(where.options(scheduling_strategy=soft).remote()) in nodes
@@ -52,34 +66,71 @@ def test_affinity_to_nobody(nodes):
         ray.get(Where.options(scheduling_strategy=hard).remote().node.remote())
     assert ray.get(Where.options(scheduling_strategy=soft).remote().node.remote()) in nodes
     with pytest.raises(TaskUnschedulableError, match="doesn't have"):
-        ray.get(where.options(num_cpus=2, scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[1], soft=False)).remote())
+        ray.get(
+            where.options(
+                num_cpus=2, scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[1], soft=False)
+            ).remote()
+        )
 
 
 def test_a_full_node_spills_or_fails_when_asked(nodes):
-    holder = Where.options(scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[1], soft=False)).remote()
+    holder = Where.options(
+        scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[1], soft=False)
+    ).remote()
     assert ray.get(holder.node.remote()) == nodes[1]
     with pytest.raises(TaskUnschedulableError, match="no room"):
-        ray.get(where.options(scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[1], soft=False, _fail_on_unavailable=True)).remote())
-    spilled = ray.get(where.options(scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[1], soft=True, _spill_on_unavailable=True)).remote())
+        ray.get(
+            where.options(
+                scheduling_strategy=NodeAffinitySchedulingStrategy(
+                    nodes[1], soft=False, _fail_on_unavailable=True
+                )
+            ).remote()
+        )
+    spilled = ray.get(
+        where.options(
+            scheduling_strategy=NodeAffinitySchedulingStrategy(
+                nodes[1], soft=True, _spill_on_unavailable=True
+            )
+        ).remote()
+    )
     assert spilled in (nodes[0], nodes[2])
 
 
-@pytest.mark.parametrize("hard, soft, index", [
-    ({"region": In("eu", "asia")}, None, [1]), ({"region": NotIn("eu")}, None, [0, 2]), ({"gpu": Exists()}, None, [2]), ({"region": DoesNotExist()}, None, [0]),
-    ({"region": Exists()}, {"gpu": Exists()}, [2]), (None, {"region": In("eu")}, [1]),
-])
+@pytest.mark.parametrize(
+    "hard, soft, index",
+    [
+        ({"region": In("eu", "asia")}, None, [1]),
+        ({"region": NotIn("eu")}, None, [0, 2]),
+        ({"gpu": Exists()}, None, [2]),
+        ({"region": DoesNotExist()}, None, [0]),
+        ({"region": Exists()}, {"gpu": Exists()}, [2]),
+        (None, {"region": In("eu")}, [1]),
+    ],
+)
 def test_labels(nodes, hard, soft, index):
-    options = {"scheduling_strategy": NodeLabelSchedulingStrategy(hard, soft=soft), "num_cpus": 0}      # room everywhere: soft ones are met, too
+    options = {
+        "scheduling_strategy": NodeLabelSchedulingStrategy(hard, soft=soft),
+        "num_cpus": 0,
+    }  # room everywhere: soft ones are met, too
     assert ray.get(where.options(**options).remote()) in [nodes[i] for i in index]
     assert ray.get(Where.options(**options).remote().node.remote()) in [nodes[i] for i in index]
 
 
-@pytest.mark.parametrize("selector, index", [
-    ({"region": "eu"}, [1]), ({"region": "!eu"}, [0, 2]), ({"region": "in(us, asia)"}, [2]), ({"region": "!in(us,eu)"}, [0]), ({"region": "us", "gpu": "yes"}, [2]),
-])
+@pytest.mark.parametrize(
+    "selector, index",
+    [
+        ({"region": "eu"}, [1]),
+        ({"region": "!eu"}, [0, 2]),
+        ({"region": "in(us, asia)"}, [2]),
+        ({"region": "!in(us,eu)"}, [0]),
+        ({"region": "us", "gpu": "yes"}, [2]),
+    ],
+)
 def test_label_selector(nodes, selector, index):
     assert ray.get(where.options(label_selector=selector).remote()) in [nodes[i] for i in index]
-    assert ray.get(Where.options(label_selector=selector).remote().node.remote()) in [nodes[i] for i in index]
+    assert ray.get(Where.options(label_selector=selector).remote().node.remote()) in [
+        nodes[i] for i in index
+    ]
 
 
 def test_the_nodes_own_label(nodes):
@@ -88,8 +139,18 @@ def test_the_nodes_own_label(nodes):
 
 def test_fallbacks(nodes):
     fallbacks = [{"label_selector": {"region": "venus"}}, {"label_selector": {"region": "us"}}]
-    assert ray.get(where.options(label_selector={"region": "mars"}, fallback_strategy=fallbacks).remote()) == nodes[2]
-    assert ray.get(where.options(label_selector={"region": "eu"}, fallback_strategy=fallbacks).remote()) == nodes[1]
+    assert (
+        ray.get(
+            where.options(label_selector={"region": "mars"}, fallback_strategy=fallbacks).remote()
+        )
+        == nodes[2]
+    )
+    assert (
+        ray.get(
+            where.options(label_selector={"region": "eu"}, fallback_strategy=fallbacks).remote()
+        )
+        == nodes[1]
+    )
 
 
 def test_nobody_matches(nodes):
@@ -98,7 +159,18 @@ def test_nobody_matches(nodes):
     ray.cancel(waiting)
 
 
-@pytest.mark.parametrize("selector", [{"region": "in(a"}, {"region": "a b"}, {"region": "!"  "-x"}, {"": "a"}, {"a//b": "c"}, {"region": 1}, {"region": "in()"}])
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"region": "in(a"},
+        {"region": "a b"},
+        {"region": "!-x"},
+        {"": "a"},
+        {"a//b": "c"},
+        {"region": 1},
+        {"region": "in()"},
+    ],
+)
 def test_bad_selectors_are_refused_at_the_call(nodes, selector):
     with pytest.raises(ValueError, match="label_selector"):
         where.options(label_selector=selector).remote()
@@ -111,7 +183,11 @@ def test_gpus(no_cluster):
 
     @ray.remote
     def mine():
-        return ray.get_gpu_ids(), os.environ.get("CUDA_VISIBLE_DEVICES"), ray.get_runtime_context().get_accelerator_ids()["GPU"]
+        return (
+            ray.get_gpu_ids(),
+            os.environ.get("CUDA_VISIBLE_DEVICES"),
+            ray.get_runtime_context().get_accelerator_ids()["GPU"],
+        )
 
     @ray.remote
     class Holder:
@@ -131,7 +207,7 @@ def test_gpus(no_cluster):
     assert ray.wait([waiting, mine.remote()])[1] == [waiting]
     ray.kill(whole)
     assert ray.get(waiting)[0][0] in ids
-    assert ray.get(mine.remote()) == ([], None, [])            # workers that had GPUs are not used again
+    assert ray.get(mine.remote()) == ([], None, [])  # workers that had GPUs are not used again
 
 
 def test_gpus_of_a_node_that_names_them(no_cluster, monkeypatch):
@@ -159,7 +235,16 @@ def test_the_variable_is_left_alone_when_asked(no_cluster, monkeypatch):
 def test_labels_and_resources_of_the_environment_win(no_cluster, monkeypatch):
     monkeypatch.setenv("RAY_OVERRIDE_LABELS", '{"region": "moon"}')
     monkeypatch.setenv("RAY_OVERRIDE_RESOURCES", '{"thing": 3}')
-    ray.init("local", num_cpus=1, labels={"region": "eu", "kind": "x"}, resources={"thing": 1, "other": 1})
-    assert {name: ray.cluster_resources()[name] for name in ("CPU", "thing", "other")} == {"CPU": 1, "thing": 3, "other": 1}
+    ray.init(
+        "local",
+        num_cpus=1,
+        labels={"region": "eu", "kind": "x"},
+        resources={"thing": 1, "other": 1},
+    )
+    assert {name: ray.cluster_resources()[name] for name in ("CPU", "thing", "other")} == {
+        "CPU": 1,
+        "thing": 3,
+        "other": 1,
+    }
     labels = ray.get_runtime_context().get_node_labels()
     assert (labels["region"], labels["kind"]) == ("moon", "x")

@@ -1,4 +1,5 @@
 """Python calls C++ (a real shared library) and C++ calls Python, on a cluster."""
+
 import os
 import pathlib
 import pickle
@@ -11,12 +12,20 @@ import pytest
 
 import ray
 from ray.cross_language import cpp_actor_class, cpp_function
-from ray.exceptions import ActorDiedError, CrossLanguageError, RayTaskError, RuntimeEnvSetupError, TaskCancelledError
+from ray.exceptions import (
+    ActorDiedError,
+    CrossLanguageError,
+    RayTaskError,
+    RuntimeEnvSetupError,
+    TaskCancelledError,
+)
 from ray.job_config import JobConfig
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build"
-pytestmark = pytest.mark.skipif(not (BUILD / "bin" / "ray-cpp-worker").exists(), reason="not built: ray-cpp-worker")
+pytestmark = pytest.mark.skipif(
+    not (BUILD / "bin" / "ray-cpp-worker").exists(), reason="not built: ray-cpp-worker"
+)
 
 
 def run(*command, **options):
@@ -29,7 +38,15 @@ def run(*command, **options):
 def built():
     """The build directory: libraries/libcross.so with cross_module.py beside it, and the program `driver`."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="rtx-", dir="/tmp"))
-    run("cmake", "-S", str(HERE / "cross_library"), "-B", str(path), f"-DCMAKE_PREFIX_PATH={BUILD}", "-DCMAKE_BUILD_TYPE=Debug")
+    run(
+        "cmake",
+        "-S",
+        str(HERE / "cross_library"),
+        "-B",
+        str(path),
+        f"-DCMAKE_PREFIX_PATH={BUILD}",
+        "-DCMAKE_BUILD_TYPE=Debug",
+    )
     run("cmake", "--build", str(path), "-j2")
     shutil.copy(HERE / "cross_library" / "cross_module.py", path / "libraries")
     yield path
@@ -39,12 +56,36 @@ def built():
 @pytest.fixture(scope="module")
 def cpp(built):
     """A cluster whose job loads the library."""
-    ray.init(num_cpus=3, resources={"thing": 1}, job_config=JobConfig(code_search_path=[str(built / "libraries")]))
+    ray.init(
+        num_cpus=3,
+        resources={"thing": 1},
+        job_config=JobConfig(code_search_path=[str(built / "libraries")]),
+    )
     yield
     ray.shutdown(wait_for_processes=True)
 
 
-@pytest.mark.parametrize("value", [None, True, 0, 127, 2**31, 2**64 - 1, -1, -2**63, 1.5, "text", "π", b"\x00\xff", [1, [2, "x"]], {"a": [1], "b": {"c": None}}, [], {}])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        0,
+        127,
+        2**31,
+        2**64 - 1,
+        -1,
+        -(2**63),
+        1.5,
+        "text",
+        "π",
+        b"\x00\xff",
+        [1, [2, "x"]],
+        {"a": [1], "b": {"c": None}},
+        [],
+        {},
+    ],
+)
 def test_values_come_back_as_they_went(cpp, value):
     back = ray.get(cpp_function("Echo").remote(value))
     assert back == value
@@ -54,14 +95,19 @@ def test_values_come_back_as_they_went(cpp, value):
 def test_arguments_of_c_types(cpp):
     assert ray.get(cpp_function("Plus").remote(1, 2)) == 3
     assert ray.get(cpp_function("Half").remote(3)) == 1.5
-    assert ray.get(cpp_function("Joined").remote(("a", "b"), "-")) == "a-b"      # a tuple is an array, too
+    assert (
+        ray.get(cpp_function("Joined").remote(("a", "b"), "-")) == "a-b"
+    )  # a tuple is an array, too
     assert ray.get(cpp_function("Doubled").remote({"x": [1, 2]})) == {"x": [2, 4]}
     assert ray.get(cpp_function("Nothing").remote()) is None
 
 
 def test_runtime_environments(cpp):
     red = {"env_vars": {"COLOUR": "red ${NO_SUCH_VARIABLE}$COLOUR_OF_NOBODY"}}
-    assert ray.get(cpp_function("Variable").options(runtime_env=red).remote("COLOUR")) == "red $COLOUR_OF_NOBODY"
+    assert (
+        ray.get(cpp_function("Variable").options(runtime_env=red).remote("COLOUR"))
+        == "red $COLOUR_OF_NOBODY"
+    )
     assert ray.get(cpp_function("Variable").remote("COLOUR")) == ""
     with pytest.raises(RuntimeEnvSetupError, match="'pip' is for Python workers only"):
         ray.get(cpp_function("Variable").options(runtime_env={"pip": ["x"]}).remote("COLOUR"))
@@ -73,7 +119,9 @@ def test_large_values(cpp):
 
 
 def test_values_that_have_no_plain_form(cpp):
-    with pytest.raises(TypeError, match="A value of type set cannot go to a program of another language"):
+    with pytest.raises(
+        TypeError, match="A value of type set cannot go to a program of another language"
+    ):
         cpp_function("Echo").remote([{1}])
     with pytest.raises(OverflowError, match="64 bits"):
         cpp_function("Echo").remote(2**64)
@@ -92,8 +140,16 @@ def test_references_are_arguments(cpp):
 
     assert ray.get(cpp_function("Plus").remote(ray.put(1), ten.remote())) == 11
     assert ray.get(cpp_function("Plus").remote(cpp_function("Plus").remote(1, 2), 3)) == 6
-    value = {"list": [1, "two", 3.0, None, True, (4, 5)], "bytes": b"b", "big": 2**40, "text": "x" * 300}
-    assert ray.get(cpp_function("Echo").remote(ray.put(value))) == {**value, "list": [1, "two", 3.0, None, True, [4, 5]]}
+    value = {
+        "list": [1, "two", 3.0, None, True, (4, 5)],
+        "bytes": b"b",
+        "big": 2**40,
+        "text": "x" * 300,
+    }
+    assert ray.get(cpp_function("Echo").remote(ray.put(value))) == {
+        **value,
+        "list": [1, "two", 3.0, None, True, [4, 5]],
+    }
 
     @ray.remote
     def total(pair):
@@ -162,8 +218,20 @@ def test_num_returns(cpp):
 
 
 def test_options(cpp, tmp_path):
-    assert ray.get(cpp_function("Plus").options(resources={"thing": 1}, num_cpus=0, name="a sum").remote(1, 2)) == 3
-    ready, rest = ray.wait([cpp_function("Plus").options(resources={"absent": 1}).remote(1, 2), cpp_function("Nothing").remote()])
+    assert (
+        ray.get(
+            cpp_function("Plus")
+            .options(resources={"thing": 1}, num_cpus=0, name="a sum")
+            .remote(1, 2)
+        )
+        == 3
+    )
+    ready, rest = ray.wait(
+        [
+            cpp_function("Plus").options(resources={"absent": 1}).remote(1, 2),
+            cpp_function("Nothing").remote(),
+        ]
+    )
     assert len(ready) == len(rest) == 1
     ray.cancel(rest[0])
     with pytest.raises(TaskCancelledError):
@@ -176,6 +244,7 @@ def test_options(cpp, tmp_path):
 
 def test_cancel(cpp, tmp_path):
     """A running call ends as it would have; with force its process ends."""
+
     def running(name):
         started, go = tmp_path / f"{name} started", tmp_path / f"{name} go"
         ref = cpp_function("Wait").options(max_retries=0).remote(str(started), str(go))
@@ -197,7 +266,7 @@ def test_actors(cpp):
     Counter = cpp_actor_class("Counter::Create", "Counter")
     counter = Counter.remote(10)
     assert ray.get([counter.Add.remote(1), counter.Add.remote(ray.put(2))]) == [11, 13]
-    assert ray.get(counter.Kind.remote()) == "base"                            # registered as &Base::Kind
+    assert ray.get(counter.Kind.remote()) == "base"  # registered as &Base::Kind
     with pytest.raises(CrossLanguageError, match="std::logic_error: as asked"):
         ray.get(counter.Fail.remote())
     with pytest.raises(CrossLanguageError, match="Absent"):
@@ -212,7 +281,9 @@ def test_actors(cpp):
 
 def test_actor_options_and_names(cpp):
     Counter = cpp_actor_class("Counter::Create", "Counter")
-    counter = Counter.options(name="cpp counter", max_restarts=1, max_task_retries=-1, num_cpus=1).remote(5)
+    counter = Counter.options(
+        name="cpp counter", max_restarts=1, max_task_retries=-1, num_cpus=1
+    ).remote(5)
     found = ray.get_actor("cpp counter")
     assert found == counter
     assert ray.get(found.Add.remote(1)) == 6
@@ -221,7 +292,11 @@ def test_actor_options_and_names(cpp):
     while ray.get(counter.Pid.remote()) == pid:
         pass
     assert ray.get(counter.Add.remote(1)) == 6
-    made_elsewhere = cpp_actor_class("MakeCounter", "Counter").options(name="cpp counter", get_if_exists=True).remote()
+    made_elsewhere = (
+        cpp_actor_class("MakeCounter", "Counter")
+        .options(name="cpp counter", get_if_exists=True)
+        .remote()
+    )
     assert made_elsewhere == counter
     ray.kill(counter)
     with pytest.raises(ActorDiedError):
@@ -231,12 +306,26 @@ def test_actor_options_and_names(cpp):
 def test_handles_and_functions_travel(cpp):
     @ray.remote
     def use(counter, add, plus):
-        return ray.get([counter.Add.remote(1), add.remote(2), plus.remote(1, 1), cpp_function("Plus").remote(2, 2)])
+        return ray.get(
+            [
+                counter.Add.remote(1),
+                add.remote(2),
+                plus.remote(1, 1),
+                cpp_function("Plus").remote(2, 2),
+            ]
+        )
 
     counter = cpp_actor_class("Counter::Create", "Counter").remote(0)
     assert ray.get(use.remote(counter, counter.Add, cpp_function("Plus"))) == [1, 3, 2, 4]
-    assert pickle.loads(pickle.dumps(cpp_function("Plus").options(num_cpus=2)))._options["num_cpus"] == 2
-    made = ray.get(ray.remote(lambda c: c.remote(3)).options(num_cpus=0).remote(cpp_actor_class("Counter::Create", "Counter")))
+    assert (
+        pickle.loads(pickle.dumps(cpp_function("Plus").options(num_cpus=2)))._options["num_cpus"]
+        == 2
+    )
+    made = ray.get(
+        ray.remote(lambda c: c.remote(3))
+        .options(num_cpus=0)
+        .remote(cpp_actor_class("Counter::Create", "Counter"))
+    )
     assert made._info.class_name == "Counter"
 
 
@@ -257,7 +346,22 @@ def test_a_cpp_program_calls_python(built, tmp_path):
     out = run(str(built / "driver"), f"--ray_code_search_path={built / 'libraries'}", env=env)
     lines = [line for line in out.splitlines() if not line.startswith("(")]
     assert lines == [
-        "function: 2", "decorated: 25", "reference: 12", "table: 2 2.5", "bytes: 300000", "raises: as expected", "no module: as expected",
-        "no function: as expected", "no plain result: as expected", "arguments: as expected", "another type: as expected", "actor: 15", "found: 20",
-        "absent: not there", "method raises: as expected", "no method: as expected", "from Python: 21", "killed: as expected",
+        "function: 2",
+        "decorated: 25",
+        "reference: 12",
+        "table: 2 2.5",
+        "bytes: 300000",
+        "raises: as expected",
+        "no module: as expected",
+        "no function: as expected",
+        "no plain result: as expected",
+        "arguments: as expected",
+        "another type: as expected",
+        "actor: 15",
+        "found: 20",
+        "absent: not there",
+        "method raises: as expected",
+        "no method: as expected",
+        "from Python: 21",
+        "killed: as expected",
     ]

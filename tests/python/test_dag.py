@@ -1,4 +1,5 @@
 """ray.dag: bind and execute."""
+
 import warnings
 
 import pytest
@@ -6,7 +7,10 @@ import pytest
 import ray
 from ray.dag import DAGNode, InputNode, MultiOutputNode
 
-pytestmark = [pytest.mark.usefixtures("cluster"), pytest.mark.filterwarnings("ignore:DAGNode.execute")]
+pytestmark = [
+    pytest.mark.usefixtures("cluster"),
+    pytest.mark.filterwarnings("ignore:DAGNode.execute"),
+]
 
 
 @ray.remote
@@ -66,12 +70,16 @@ def test_nested_nodes_become_references():
     node = add.bind(1)
     assert ray.get(kinds.bind([node, 3]).execute()) == ["ObjectRef", "int"]
     assert ray.get(kinds.bind((node,)).execute()) == ["ObjectRef"]
-    assert ray.get(ray.remote(lambda d: type(d["a"]).__name__).bind({"a": node}).execute()) == "ObjectRef"
+    assert (
+        ray.get(ray.remote(lambda d: type(d["a"]).__name__).bind({"a": node}).execute())
+        == "ObjectRef"
+    )
     assert ray.get(ray.remote(lambda box: ray.get(box.inside)).bind(Box(node)).execute()) == 2
 
 
 def test_arguments_without_nodes_are_not_copied():
     from ray.dag.scan import replace_nodes
+
     for value in (Box(1), [1, 2], (Box(1),), {1}, "text", lambda: 1):
         assert replace_nodes(value, lambda node: None) is value
 
@@ -136,12 +144,17 @@ def test_classes():
     counter = Counter.bind(10)
     step = counter.add.bind(2)
     assert ray.get(step.execute()) == 12
-    assert ray.get(step.execute()) == 12        # an actor per execution
+    assert ray.get(step.execute()) == 12  # an actor per execution
     one, five = counter.add.bind(1), counter.add.bind(5)
     assert ray.get(add.bind(one, five).execute()) == 13 + 18
-    assert ray.get(counter.get.bind().execute()) == 18      # what was bound before runs before
+    assert ray.get(counter.get.bind().execute()) == 18  # what was bound before runs before
     assert ray.get(counter.execute().get.remote()) == 10
-    assert ray.get(Counter.options(num_cpus=0).bind(add.bind(1)).get.options(name="x").bind().execute()) == 2
+    assert (
+        ray.get(
+            Counter.options(num_cpus=0).bind(add.bind(1)).get.options(name="x").bind().execute()
+        )
+        == 2
+    )
 
 
 def test_class_node_errors():
@@ -157,7 +170,10 @@ def test_living_actors():
     with InputNode() as inp:
         node = counter.add.bind(inp)
     assert [ray.get(node.execute(1)), ray.get(node.execute(7))] == [101, 108]
-    assert ray.get(MultiOutputNode([counter.add.bind(1), counter.add.bind(1)]).execute()) == [109, 110]
+    assert ray.get(MultiOutputNode([counter.add.bind(1), counter.add.bind(1)]).execute()) == [
+        109,
+        110,
+    ]
 
 
 def test_errors_of_calls():

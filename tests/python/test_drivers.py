@@ -1,4 +1,5 @@
 """Drivers: several at once, joining and coming back, threads, forks, other processes, interactive programs."""
+
 import asyncio
 import multiprocessing
 import os
@@ -21,7 +22,9 @@ pytestmark = pytest.mark.usefixtures("no_cluster")
 
 def run(code, *args, **environment):
     merged = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
-    return subprocess.run([sys.executable, "-c", code, *args], env=merged, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-c", code, *args], env=merged, capture_output=True, text=True, timeout=60
+    )
 
 
 # ---- finding a cluster
@@ -35,13 +38,21 @@ def test_auto_finds_what_another_driver_started():
     assert found.stdout == f"{context['address']} ran\n", found.stderr
     assert run(JOIN.replace("address='auto'", ""), RAY_ADDRESS="auto").stdout == found.stdout
     own = run(JOIN.replace("address='auto'", "num_cpus=1"))
-    assert "ran" in own.stdout and context["address"] not in own.stdout, "init() without an address starts its own"
+    assert "ran" in own.stdout and context["address"] not in own.stdout, (
+        "init() without an address starts its own"
+    )
     assert not os.path.exists(os.path.join(os.environ["RAY_TMPDIR"], "ray_current_cluster"))
 
 
 def test_without_a_token_the_remedy_is_a_token(tmp_path):
-    said = run("import ray; ray.init(address='127.0.0.1:1')", HOME=str(tmp_path), RAY_AUTH_TOKEN="").stderr
-    assert "ConnectionError" in said and "rayctl get-auth-token" in said and "Is it running" not in said
+    said = run(
+        "import ray; ray.init(address='127.0.0.1:1')", HOME=str(tmp_path), RAY_AUTH_TOKEN=""
+    ).stderr
+    assert (
+        "ConnectionError" in said
+        and "rayctl get-auth-token" in said
+        and "Is it running" not in said
+    )
     assert "Is it running" in run("import ray; ray.init(address='127.0.0.1:1')").stderr
 
 
@@ -49,23 +60,43 @@ def test_auto_is_not_misled_by_clusters_that_ended(tmp_path):
     root = str(tmp_path)[:60] if len(str(tmp_path)) < 60 else "/tmp/" + os.urandom(4).hex()
     os.makedirs(root, exist_ok=True)
     try:
-        assert run("import ray; c = ray.init(num_cpus=1); print(c['session_dir'])", RAY_TMPDIR=root).returncode == 0
-        left = [name for name in os.listdir(root) if os.path.exists(os.path.join(root, name, "head_address"))]
+        assert (
+            run(
+                "import ray; c = ray.init(num_cpus=1); print(c['session_dir'])", RAY_TMPDIR=root
+            ).returncode
+            == 0
+        )
+        left = [
+            name
+            for name in os.listdir(root)
+            if os.path.exists(os.path.join(root, name, "head_address"))
+        ]
         assert not left, "an orderly end takes the address with it"
-        killed = run("import ray, os, signal; c = ray.init(num_cpus=1); print(c['address'], flush=True); os.kill(os.getpid(), signal.SIGKILL)", RAY_TMPDIR=root)
+        killed = run(
+            "import ray, os, signal; c = ray.init(num_cpus=1); print(c['address'], flush=True); os.kill(os.getpid(), signal.SIGKILL)",
+            RAY_TMPDIR=root,
+        )
         address = killed.stdout.strip()
         nothing = until(lambda: run(JOIN, RAY_TMPDIR=root), lambda done: done.returncode != 0)
         assert "ConnectionError" in nothing.stderr and "rayctl start --head" in nothing.stderr
         with open(os.path.join(root, "ray_current_cluster"), "w") as file:
             file.write(address + "\n")
         assert "ray_current_cluster" in run(JOIN, RAY_TMPDIR=root).stderr
-        assert "ran" in run("import ray; ray.init(num_cpus=1); print(ray.get(ray.remote(lambda: 'ran').remote()))", RAY_TMPDIR=root).stdout
+        assert (
+            "ran"
+            in run(
+                "import ray; ray.init(num_cpus=1); print(ray.get(ray.remote(lambda: 'ran').remote()))",
+                RAY_TMPDIR=root,
+            ).stdout
+        )
     finally:
         import shutil
+
         shutil.rmtree(root, ignore_errors=True)
 
 
 # ---- drivers of one cluster
+
 
 def test_drivers_share_names_by_namespace_only():
     context = ray.init(num_cpus=4, namespace="first")
@@ -88,15 +119,28 @@ def look(**where):
         return "none"
 print(look(), look(namespace="first"), ray.get_runtime_context().namespace == (namespace or ray.get_runtime_context().namespace))      # an actor's is its own
 """
-    drivers = [subprocess.Popen([sys.executable, "-c", code, context["address"], namespace], stdout=subprocess.PIPE, text=True,
-                                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) for namespace in ("first", "second", "", "first")]
+    drivers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, context["address"], namespace],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        for namespace in ("first", "second", "", "first")
+    ]
     said = [driver.communicate(timeout=60)[0] for driver in drivers]
-    assert said == ["first first True\n", "none first True\n", "none first True\n", "first first True\n"]
+    assert said == [
+        "first first True\n",
+        "none first True\n",
+        "none first True\n",
+        "first first True\n",
+    ]
     assert ray.get(actor.where.remote()) == "first"
 
 
 def test_leaving_a_cluster_and_coming_back():
     from ray.cluster_utils import Cluster
+
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
     try:
         jobs = set()
@@ -115,10 +159,19 @@ def test_a_cluster_that_was_started_anew_on_the_same_port(tmp_path):
     """The old driver says what happened and can join the new one."""
     root = "/tmp/" + "rs-" + os.urandom(4).hex()
     os.makedirs(root)
+
     def rayctl(*words):
-        done = subprocess.run(["rayctl", *words], env={**os.environ, "RAY_TMPDIR": root}, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            ["rayctl", *words],
+            env={**os.environ, "RAY_TMPDIR": root},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert done.returncode == 0, done.stderr
+
     import socket
+
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -143,6 +196,7 @@ def test_a_cluster_that_was_started_anew_on_the_same_port(tmp_path):
         ray.shutdown()
         rayctl("stop", "--force")
         import shutil
+
         shutil.rmtree(root, ignore_errors=True)
 
 
@@ -164,13 +218,16 @@ def test_another_minor_version_is_refused(monkeypatch):
     class A:
         pass
 
-    with pytest.raises(RuntimeError, match="Version mismatch: the driver runs Python 3.2.6, .* run Python 3"):
+    with pytest.raises(
+        RuntimeError, match="Version mismatch: the driver runs Python 3.2.6, .* run Python 3"
+    ):
         ray.get(ray.remote(lambda: 1).remote())
     with pytest.raises(ray.exceptions.ActorDiedError, match="Version mismatch"):
         ray.get(A.remote().__ray_ready__.remote())
 
 
 # ---- threads and processes
+
 
 def test_many_threads():
     ray.init(num_cpus=4)
@@ -239,7 +296,9 @@ def test_init_and_shutdown_race_in_threads(tmp_path):
     wait_for(started)
     ray.shutdown()
     thread.join(20)
-    assert not thread.is_alive() and len(waiting) == 1, "shutdown() ends what other threads wait for"
+    assert not thread.is_alive() and len(waiting) == 1, (
+        "shutdown() ends what other threads wait for"
+    )
 
 
 def test_shutdown_of_a_driver_that_joined_ends_what_its_threads_wait_for(tmp_path):
@@ -293,8 +352,25 @@ print("parent", ray.get([ref, pending, f.remote()]), flush=True)
 
 def test_a_forked_child_is_told():
     done = run(FORKED)
-    assert done.stdout.split("\n") == [*(f"{name} True" for name in ("get", "wait", "put", "remote", "method", "init", "get_actor", "future", "kill")), "initialized False",
-                                       "parent [1, 1, 1]", ""], done.stderr
+    assert done.stdout.split("\n") == [
+        *(
+            f"{name} True"
+            for name in (
+                "get",
+                "wait",
+                "put",
+                "remote",
+                "method",
+                "init",
+                "get_actor",
+                "future",
+                "kill",
+            )
+        ),
+        "initialized False",
+        "parent [1, 1, 1]",
+        "",
+    ], done.stderr
     assert done.returncode == 0
 
 
@@ -312,7 +388,9 @@ def test_children_with_a_life_of_their_own_join(method):
     address = ray.init(num_cpus=2)["address"]
     context = multiprocessing.get_context(method)
     queue = context.Queue()
-    children = [context.Process(target=square_in_child, args=(address, value, queue)) for value in (2, 3)]
+    children = [
+        context.Process(target=square_in_child, args=(address, value, queue)) for value in (2, 3)
+    ]
     for child in children:
         child.start()
     assert {queue.get(timeout=60) for _ in children} == {4, 9}
@@ -367,6 +445,7 @@ def test_processes_of_a_task():
 
 # ---- after the end
 
+
 def test_garbage_that_uses_ray_while_the_interpreter_ends():
     """Cyclic garbage is collected after the atexit handlers: a cluster must not be started for it, nor waited for."""
     done = run("""
@@ -402,7 +481,9 @@ ray.init(num_cpus=1)
 """
 
 
-@pytest.mark.parametrize("after_import, said", [(True, "got 1"), (False, "The interpreter is exiting")])
+@pytest.mark.parametrize(
+    "after_import, said", [(True, "got 1"), (False, "The interpreter is exiting")]
+)
 def test_exit_handlers_find_their_cluster_and_start_none(after_import, said):
     """What was registered after `import ray` runs before our own handler; what runs after it does not start another cluster."""
     lines = ["import ray", "atexit.register(at_exit)"]

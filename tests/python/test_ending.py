@@ -1,4 +1,5 @@
 """A worker that ends while answers wait to leave: what was finished has its result, and does not run again."""
+
 import ctypes
 import os
 import signal
@@ -48,13 +49,25 @@ def read_nothing():
 
 def fault_in_a_thread():
     import threading
+
     thread = threading.Thread(target=read_nothing)
     thread.start()
     thread.join()
 
 
 # Passed by name: what takes its time to arrive lets answers leave before.
-WAYS = {way.__name__: way for way in (exit_at_once, kill_itself, kill_its_group, terminate_itself, abort, read_nothing, fault_in_a_thread)}
+WAYS = {
+    way.__name__: way
+    for way in (
+        exit_at_once,
+        kill_itself,
+        kill_its_group,
+        terminate_itself,
+        abort,
+        read_nothing,
+        fault_in_a_thread,
+    )
+}
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -85,7 +98,7 @@ class Counter:
     def large(self, how=None):
         if how:
             WAYS[how]()
-        return b"x" * 90_000        # inside the answer: some of them are more than a socket takes at once
+        return b"x" * 90_000  # inside the answer: some of them are more than a socket takes at once
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -119,7 +132,9 @@ def fork_and(how, path):
 @pytest.mark.parametrize("how", ["exit_at_once", "abort", "read_nothing", "kill_itself"])
 def test_a_forked_child_that_ends_sends_nothing_of_its_parent(tmp_path, how):
     (tmp_path / "ran").touch()
-    answers = [work.remote(str(tmp_path / "ran"), i) for i in range(BEFORE)] + [fork_and.remote(how, str(tmp_path / "child"))]
+    answers = [work.remote(str(tmp_path / "ran"), i) for i in range(BEFORE)] + [
+        fork_and.remote(how, str(tmp_path / "child"))
+    ]
     assert ray.get(answers) == [*range(BEFORE), True]
 
 

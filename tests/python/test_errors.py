@@ -1,4 +1,5 @@
 """What `get` raises."""
+
 import os
 import signal
 
@@ -30,11 +31,25 @@ def test_type_text_and_attributes():
     with pytest.raises(ValueError) as caught:
         ray.get(fail.remote(ValueError("boom")))
     error = caught.value
-    assert isinstance(error, RayTaskError) and isinstance(error, RayError) and type(error).__name__ == "RayTaskError(ValueError)"
-    assert isinstance(error.cause, ValueError) and error.cause.args == ("boom",) and error.function_name == "fail" and error.pid > 0
+    assert (
+        isinstance(error, RayTaskError)
+        and isinstance(error, RayError)
+        and type(error).__name__ == "RayTaskError(ValueError)"
+    )
+    assert (
+        isinstance(error.cause, ValueError)
+        and error.cause.args == ("boom",)
+        and error.function_name == "fail"
+        and error.pid > 0
+    )
     lines = str(error).split("\n")
     assert lines[0] == f"\x1b[36mray::fail()\x1b[39m (pid={error.pid}, ip={error.ip})"
-    assert lines[-1] == "ValueError: boom" and "raise error" in str(error) and "executor.py" not in str(error) and "Traceback" not in str(error)
+    assert (
+        lines[-1] == "ValueError: boom"
+        and "raise error" in str(error)
+        and "executor.py" not in str(error)
+        and "Traceback" not in str(error)
+    )
 
 
 def test_custom_exceptions():
@@ -60,34 +75,56 @@ def test_errors_of_nested_gets_keep_their_cause():
 
     with pytest.raises(ValueError) as caught:
         ray.get(outer.remote())
-    assert type(caught.value.cause) is ValueError and "ray::outer()" in str(caught.value) and "ray::fail()" in str(caught.value)
+    assert (
+        type(caught.value.cause) is ValueError
+        and "ray::outer()" in str(caught.value)
+        and "ray::fail()" in str(caught.value)
+    )
 
 
 def test_base_exceptions():
     import asyncio
+
     with pytest.raises(RayTaskError) as caught:
         ray.get(fail.remote(KeyboardInterrupt()))
-    assert isinstance(caught.value, ray.exceptions.TaskCancelledError) and caught.value.cause.task_id is not None
+    assert (
+        isinstance(caught.value, ray.exceptions.TaskCancelledError)
+        and caught.value.cause.task_id is not None
+    )
     for kind in (GeneratorExit, asyncio.CancelledError):
         with pytest.raises(kind) as caught:
             ray.get(fail.remote(kind("why")))
-        assert isinstance(caught.value, RayTaskError) and isinstance(caught.value, Exception) and caught.value.args[0].args == ("why",)
+        assert (
+            isinstance(caught.value, RayTaskError)
+            and isinstance(caught.value, Exception)
+            and caught.value.args[0].args == ("why",)
+        )
 
 
 def test_errors_of_the_system_reach_dependent_tasks_as_causes():
     @ray.remote(max_retries=0)
     def crash():
         import os
+
         os._exit(3)
 
     crashed = crash.remote()
     with pytest.raises(WorkerCrashedError) as first:
         ray.get(crashed, timeout=60)
-    assert type(first.value) is WorkerCrashedError and str(first.value).count("exited with code 3") == 1
+    assert (
+        type(first.value) is WorkerCrashedError
+        and str(first.value).count("exited with code 3") == 1
+    )
     with pytest.raises(WorkerCrashedError) as caught:
         ray.get(pass_on.remote(pass_on.remote(crashed)), timeout=60)
-    assert isinstance(caught.value, RayTaskError) and type(caught.value.cause) is WorkerCrashedError and str(caught.value.cause) == str(first.value)
-    assert str(caught.value).count("At least one of the input arguments") == 2 and "ray.exceptions.WorkerCrashedError: The worker died" in str(caught.value)
+    assert (
+        isinstance(caught.value, RayTaskError)
+        and type(caught.value.cause) is WorkerCrashedError
+        and str(caught.value.cause) == str(first.value)
+    )
+    assert str(caught.value).count(
+        "At least one of the input arguments"
+    ) == 2 and "ray.exceptions.WorkerCrashedError: The worker died" in str(caught.value)
 
 
 def test_an_object_of_a_dead_owner_is_named():
@@ -105,7 +142,9 @@ def test_an_object_of_a_dead_owner_is_named():
         ray.get(owner.end.remote())
     with pytest.raises(OwnerDiedError, match=r"died: .*SIGSEGV") as caught:
         ray.get(ref, timeout=60)
-    assert caught.value.object_ref_hex == ref.hex() and str(caught.value).startswith(f"Failed to retrieve object {ref.hex()}. ")
+    assert caught.value.object_ref_hex == ref.hex() and str(caught.value).startswith(
+        f"Failed to retrieve object {ref.hex()}. "
+    )
     with pytest.raises(OwnerDiedError) as caught:
         ray.get(pass_on.remote(ref), timeout=60)
     assert caught.value.cause.object_ref_hex == ref.hex() and ref.hex() in str(caught.value)
@@ -119,7 +158,10 @@ class Bomb:
 def test_values_that_cannot_be_loaded():
     with pytest.raises(ray.exceptions.RaySystemError, match="no number") as caught:
         ray.get(ray.put(Bomb()))
-    assert type(caught.value) is ray.exceptions.RaySystemError and type(caught.value.client_exc) is ValueError
+    assert (
+        type(caught.value) is ray.exceptions.RaySystemError
+        and type(caught.value.client_exc) is ValueError
+    )
     with pytest.raises(ray.exceptions.RaySystemError, match="no number") as caught:
         ray.get(pass_on.remote(Bomb()))
     assert isinstance(caught.value, RayTaskError) and not isinstance(caught.value, ValueError)
@@ -142,6 +184,7 @@ def test_exceptions_that_cannot_be_pickled():
     @ray.remote
     def unpicklable():
         import threading
+
         error = ValueError("has a lock")
         error.lock = threading.Lock()
         raise error
@@ -156,6 +199,7 @@ def test_exceptions_that_cannot_be_pickled():
         class Odd(Exception):
             def __init__(self, a, b):
                 super().__init__("only one")
+
         raise Odd(1, 2)
 
     with pytest.raises(ray.exceptions.UnserializableException, match="only one"):
@@ -175,6 +219,7 @@ def test_segfault():
     @ray.remote(max_retries=0)
     def crash():
         import ctypes
+
         ctypes.string_at(0)
 
     with pytest.raises(WorkerCrashedError, match="signal 11|SIGSEGV"):

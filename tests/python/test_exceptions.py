@@ -1,4 +1,5 @@
 """The exception tree: contract exceptions.json, RayTaskError's dual types."""
+
 import json
 import os
 import pickle
@@ -17,12 +18,15 @@ CONTRACT = os.path.join(os.path.dirname(__file__), "../../../shared/contract/exc
 @pytest.mark.skipif(not os.path.exists(CONTRACT), reason="the contract is not beside this checkout")
 def test_tree_matches_the_contract():
     import inspect
+
     for name, facts in json.load(open(CONTRACT))["classes"].items():
         cls = getattr(ex, name)
         assert [base.__name__ for base in cls.__bases__] == facts["bases"], name
         if "init_params" in facts:
             parameters = [p.name for p in inspect.signature(cls.__init__).parameters.values()][1:]
-            assert parameters[:len(facts["init_params"])] == [p.rstrip("=") for p in facts["init_params"]], name
+            assert parameters[: len(facts["init_params"])] == [
+                p.rstrip("=") for p in facts["init_params"]
+            ], name
 
 
 class Custom(Exception):
@@ -37,8 +41,17 @@ def make(cause):
 
 def test_dual_types():
     error = make(ValueError("boom")).as_instanceof_cause()
-    assert isinstance(error, ValueError) and isinstance(error, ex.RayTaskError) and type(error).__name__ == "RayTaskError(ValueError)"
-    assert error.args == (error.cause,) and error.pid == 12 and error.function_name == "f" and str(error) == "text\nValueError: boom"
+    assert (
+        isinstance(error, ValueError)
+        and isinstance(error, ex.RayTaskError)
+        and type(error).__name__ == "RayTaskError(ValueError)"
+    )
+    assert (
+        error.args == (error.cause,)
+        and error.pid == 12
+        and error.function_name == "f"
+        and str(error) == "text\nValueError: boom"
+    )
     assert type(error).__mro__[1] is ex.RayTaskError
     custom = make(Custom(1, "more")).as_instanceof_cause()
     assert isinstance(custom, Custom) and custom.extra == "more"
@@ -48,22 +61,42 @@ def test_dual_types():
 
 def test_exceptions_of_the_interpreter_keep_their_fields():
     error = make(FileNotFoundError(2, "No such file", "here")).as_instanceof_cause()
-    assert isinstance(error, FileNotFoundError) and (error.errno, error.filename) == (2, "here") and error.args == (error.cause,)
+    assert (
+        isinstance(error, FileNotFoundError)
+        and (error.errno, error.filename) == (2, "here")
+        and error.args == (error.cause,)
+    )
     assert isinstance(make(OSError("only text")).as_instanceof_cause(), OSError)
     broken = make(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")).as_instanceof_cause()
-    assert isinstance(broken, UnicodeDecodeError) and broken.start == 0 and broken.reason == "invalid"
+    assert (
+        isinstance(broken, UnicodeDecodeError) and broken.start == 0 and broken.reason == "invalid"
+    )
     assert make(StopIteration(7)).as_instanceof_cause().value == 7
 
 
 def test_every_exception_of_the_interpreter_is_caught_by_its_name():
     """MemoryError, too, which makes its instances itself."""
     import builtins
-    with_arguments = (UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError, ExceptionGroup, BaseExceptionGroup)
-    kinds = [kind for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, BaseException) and kind not in with_arguments]
-    assert [kind for kind in kinds if not isinstance(make(kind("boom")).as_instanceof_cause(), kind)] == []
+
+    with_arguments = (
+        UnicodeDecodeError,
+        UnicodeEncodeError,
+        UnicodeTranslateError,
+        ExceptionGroup,
+        BaseExceptionGroup,
+    )
+    kinds = [
+        kind
+        for kind in vars(builtins).values()
+        if isinstance(kind, type) and issubclass(kind, BaseException) and kind not in with_arguments
+    ]
+    assert [
+        kind for kind in kinds if not isinstance(make(kind("boom")).as_instanceof_cause(), kind)
+    ] == []
 
     class OurMemoryError(MemoryError):
         pass
+
     error = make(OurMemoryError("boom")).as_instanceof_cause()
     assert isinstance(error, MemoryError) and error.args == (error.cause,)
 
@@ -87,7 +120,9 @@ def test_notes_of_the_cause_are_there_and_printed_once():
         cause.add_note("of the task")
         raise RayTaskError("f", "text\\nValueError: boom\\nof the task", cause).as_instanceof_cause()
     """
-    uncaught = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr
+    uncaught = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    ).stderr
     assert uncaught.endswith("\nValueError: boom\nof the task\n")
 
 
@@ -99,14 +134,20 @@ def test_groups_and_base_exceptions():
         except* KeyError:
             pass
     interrupted = make(KeyboardInterrupt("by hand")).as_instanceof_cause()
-    assert isinstance(interrupted, KeyboardInterrupt) and isinstance(interrupted, Exception) and type(interrupted).__name__ == "RayTaskError(KeyboardInterrupt)"
+    assert (
+        isinstance(interrupted, KeyboardInterrupt)
+        and isinstance(interrupted, Exception)
+        and type(interrupted).__name__ == "RayTaskError(KeyboardInterrupt)"
+    )
     assert make(SystemExit(3)).as_instanceof_cause().code == 3
 
 
 def test_a_cause_with_exceptions_where_the_interpreter_has_no_groups(monkeypatch):
     """As Python 3.9 and 3.10."""
+
     class Several(Exception):
         exceptions = ()
+
     monkeypatch.delattr("builtins.BaseExceptionGroup")
     assert isinstance(make(Several("x")).as_instanceof_cause(), Several)
 
@@ -114,23 +155,46 @@ def test_a_cause_with_exceptions_where_the_interpreter_has_no_groups(monkeypatch
 def test_causes_that_cannot_be_combined():
     class Closed(Exception):
         __slots__ = ("args",)
+
     plain = make(Closed()).as_instanceof_cause()
     assert isinstance(plain, ex.RayTaskError)
 
 
 def test_pickling():
-    for error in (make(ValueError("boom")).as_instanceof_cause(), make(ValueError("boom")), ex.ActorDiedError("why", "ab"), ex.ActorUnavailableError("now", "ab"),
-                  ex.GetTimeoutError("late"), ex.ObjectLostError("ab", None, ""), ex.TaskCancelledError("t"), ex.ObjectReconstructionFailedError("ab", reason="PUT")):
+    for error in (
+        make(ValueError("boom")).as_instanceof_cause(),
+        make(ValueError("boom")),
+        ex.ActorDiedError("why", "ab"),
+        ex.ActorUnavailableError("now", "ab"),
+        ex.GetTimeoutError("late"),
+        ex.ObjectLostError("ab", None, ""),
+        ex.TaskCancelledError("t"),
+        ex.ObjectReconstructionFailedError("ab", reason="PUT"),
+    ):
         copy = pickle.loads(pickle.dumps(error))
         assert type(copy) is type(error) and str(copy) == str(error)
 
 
 def test_system_errors_by_code():
     from ray._private import errors
+
     assert isinstance(errors.system_exception(errors.INVALID, "x"), ValueError)
-    assert isinstance(errors.system_exception(errors.ALREADY_EXISTS, "x"), ex.ActorAlreadyExistsError)
+    assert isinstance(
+        errors.system_exception(errors.ALREADY_EXISTS, "x"), ex.ActorAlreadyExistsError
+    )
     assert isinstance(errors.system_exception(errors.INTERNAL, "x"), ex.RaySystemError)
-    fields = dict(code=errors.ACTOR_DIED, message="The actor died.", actor_id="ab", task_id="", object_id="", creation_error=b"")
+    fields = dict(
+        code=errors.ACTOR_DIED,
+        message="The actor died.",
+        actor_id="ab",
+        task_id="",
+        object_id="",
+        creation_error=b"",
+    )
     died = errors.from_error_value(fields)
-    assert isinstance(died, ex.ActorDiedError) and died.actor_id == "ab" and str(died) == "The actor died."
+    assert (
+        isinstance(died, ex.ActorDiedError)
+        and died.actor_id == "ab"
+        and str(died) == "The actor died."
+    )
     assert ray.exceptions is ex

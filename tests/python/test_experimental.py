@@ -1,4 +1,5 @@
 """ray.experimental: internal_kv and tqdm_ray."""
+
 import json
 import logging
 import sys
@@ -22,13 +23,23 @@ def empty_store(cluster):
 
 def test_put_and_get():
     assert kv._internal_kv_initialized()
-    assert kv._internal_kv_put("a", "1") is False       # whether it was there
-    assert kv._internal_kv_put(b"a", b"2", overwrite=False) is True and kv._internal_kv_get("a") == b"1"
+    assert kv._internal_kv_put("a", "1") is False  # whether it was there
+    assert (
+        kv._internal_kv_put(b"a", b"2", overwrite=False) is True
+        and kv._internal_kv_get("a") == b"1"
+    )
     assert kv._internal_kv_put("a", b"3") is True and kv._internal_kv_get(b"a") == b"3"
     assert kv._internal_kv_get("b") is None
     assert kv._internal_kv_exists("a") and not kv._internal_kv_exists("b")
-    assert kv._internal_kv_put("empty", b"") is False and kv._internal_kv_get("empty") == b"" and kv._internal_kv_exists("empty")
-    assert kv._internal_kv_put(b"\xff\x00", b"\x00\xff") is False and kv._internal_kv_get(b"\xff\x00") == b"\x00\xff"
+    assert (
+        kv._internal_kv_put("empty", b"") is False
+        and kv._internal_kv_get("empty") == b""
+        and kv._internal_kv_exists("empty")
+    )
+    assert (
+        kv._internal_kv_put(b"\xff\x00", b"\x00\xff") is False
+        and kv._internal_kv_get(b"\xff\x00") == b"\x00\xff"
+    )
 
 
 def test_namespaces():
@@ -46,7 +57,11 @@ def test_list_and_delete():
 
 
 def test_wrong_types():
-    for call in (lambda: kv._internal_kv_put(3, "x"), lambda: kv._internal_kv_put("x", 3), lambda: kv._internal_kv_get(3)):
+    for call in (
+        lambda: kv._internal_kv_put(3, "x"),
+        lambda: kv._internal_kv_put("x", 3),
+        lambda: kv._internal_kv_get(3),
+    ):
         with pytest.raises(AssertionError):
             call()
     with pytest.raises(TypeError):
@@ -69,6 +84,7 @@ def test_what_is_absent():
 
 class Bar:
     """Stands in for tqdm.tqdm, which the machine may not have."""
+
     made = []
 
     def __init__(self, **options):
@@ -96,9 +112,18 @@ def bars(monkeypatch):
 
 
 def test_bar_of_the_driver(bars):
-    assert list(tqdm_ray.tqdm(range(3), desc="mine", unit="apples", flush_interval_s=0)) == [0, 1, 2]
+    assert list(tqdm_ray.tqdm(range(3), desc="mine", unit="apples", flush_interval_s=0)) == [
+        0,
+        1,
+        2,
+    ]
     (bar,) = bars
-    assert [state[0] for state in bar.states] == [0, 1, 2, 3, 3] and bar.closed and bar.options["unit"] == "apples" and bar.options["total"] == 3
+    assert (
+        [state[0] for state in bar.states] == [0, 1, 2, 3, 3]
+        and bar.closed
+        and bar.options["unit"] == "apples"
+        and bar.options["total"] == 3
+    )
 
 
 def test_bar_by_hand(bars):
@@ -117,18 +142,34 @@ def test_bar_by_hand(bars):
 
 
 def test_states_of_workers(bars):
-    state = {"uuid": "u", "desc": "theirs", "x": 1, "total": 4, "unit": "it", "pos": 0, "pid": 1, "closed": False}
+    state = {
+        "uuid": "u",
+        "desc": "theirs",
+        "x": 1,
+        "total": 4,
+        "unit": "it",
+        "pos": 0,
+        "pid": 1,
+        "closed": False,
+    }
     assert tqdm_ray.receive(tqdm_ray.RAY_TQDM_MAGIC + json.dumps(state))
     assert tqdm_ray.receive(tqdm_ray.RAY_TQDM_MAGIC + json.dumps({**state, "x": 4, "closed": True}))
     assert [each[0] for each in bars[0].states] == [1, 4] and bars[0].closed
-    assert not tqdm_ray.receive("a line") and not tqdm_ray.receive(tqdm_ray.RAY_TQDM_MAGIC + "{") and not tqdm_ray.receive(tqdm_ray.RAY_TQDM_MAGIC + "{}")
+    assert (
+        not tqdm_ray.receive("a line")
+        and not tqdm_ray.receive(tqdm_ray.RAY_TQDM_MAGIC + "{")
+        and not tqdm_ray.receive(tqdm_ray.RAY_TQDM_MAGIC + "{}")
+    )
 
 
 def test_without_tqdm(monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr(tqdm_ray, "_bars", tqdm_ray._Bars())
     with caplog.at_level(logging.WARNING, "ray"):
-        assert list(tqdm_ray.tqdm(range(2))) == [0, 1] and list(tqdm_ray.tqdm(x for x in "ab")) == ["a", "b"]
+        assert list(tqdm_ray.tqdm(range(2))) == [0, 1] and list(tqdm_ray.tqdm(x for x in "ab")) == [
+            "a",
+            "b",
+        ]
     assert caplog.text.count("tqdm is not installed") == 1
 
 
@@ -138,9 +179,11 @@ def test_bars_of_workers_reach_the_driver_and_are_no_output(bars, capfd):
         for _ in tqdm_ray.tqdm(range(3), desc="far"):
             pass
         print("the task's own line")
+
     ray.get(work.remote())
     printer = ray._private.worker.global_worker.log_printer
     import time
+
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and not (bars and bars[0].closed):
         printer.settle()

@@ -1,4 +1,5 @@
 """References in cyclic garbage: when somebody waits for room in the store, the processes of the node collect it."""
+
 import subprocess
 import sys
 
@@ -68,5 +69,7 @@ print("done")
 
 @pytest.mark.parametrize("where", ["put", "failed_task", "result", "actor"])
 def test_garbage_gives_its_room_to_those_who_wait(where):
-    done = subprocess.run([sys.executable, "-c", PROGRAM, where], capture_output=True, text=True, timeout=150)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, where], capture_output=True, text=True, timeout=150
+    )
     assert done.stdout.endswith("done\n"), done.stdout + done.stderr

@@ -1,4 +1,5 @@
 """Generators whose cluster is their own: more goes through the object store than fits; after ray.shutdown()."""
+
 import time
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import ray
 from waiting import touch, wait_for
 
-ITEM = 10_000_000     # bytes; the store holds seven
+ITEM = 10_000_000  # bytes; the store holds seven
 
 
 @pytest.fixture(autouse=True)

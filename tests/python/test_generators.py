@@ -1,4 +1,5 @@
 """Generators: num_returns="streaming" and "dynamic", of tasks and of actors of all kinds."""
+
 import asyncio
 import gc
 import os
@@ -33,6 +34,7 @@ def ids(refs):
 
 
 # ---- streaming
+
 
 def test_items_in_order_and_their_ids():
     generator = count.remote(2000)
@@ -109,6 +111,7 @@ def test_wait_takes_generators_and_refs(tmp_path):
 
 def test_many_consumers_share_a_generator():
     import threading
+
     generator, taken, lock = count.remote(3000), [], threading.Lock()
 
     def consume():
@@ -151,6 +154,7 @@ def test_items_go_to_other_tasks():
 
 def test_a_task_consumes_a_task(tmp_path):
     """The consumer holds one CPU, and so does each level below it: what waits gives its CPU back."""
+
     @ray.remote(num_cpus=4)
     def outer(n):
         for ref in ray.remote(num_cpus=4)(lambda m: (yield from range(m))).remote(n):
@@ -161,10 +165,12 @@ def test_a_task_consumes_a_task(tmp_path):
 
 # ---- failures
 
+
 def test_an_item_that_cannot_be_pickled_ends_the_stream():
     @ray.remote(max_retries=0)
     def f():
         import threading
+
         yield 1
         yield threading.Lock()
         yield 3
@@ -299,6 +305,7 @@ def test_force_cancel(tmp_path):
 
 # ---- limits
 
+
 def test_a_producer_waits_for_its_consumer(tmp_path):
     made = lambda: len(os.listdir(tmp_path))
 
@@ -373,7 +380,7 @@ def test_limits_of_an_actor_count_all_its_streams(tmp_path):
     a = A.remote()
     streams = [a.items.remote(name) for name in "xy"]
     until(lambda: len(os.listdir(tmp_path)) >= 4)
-    time.sleep(0.2)      # would show a sixth
+    time.sleep(0.2)  # would show a sixth
     assert len(os.listdir(tmp_path)) <= 5
     assert sorted(values(streams[0]) + values(streams[1])) == sorted(2 * list(range(5)))
 
@@ -386,11 +393,12 @@ def test_limits_that_make_no_sense(limit):
         ray.remote(_actor_generator_backpressure_num_objects=limit)(type("A", (), {}))
     with pytest.raises(ValueError):
         ray.remote(_actor_generator_backpressure_num_objects=-2)(type("A", (), {}))
-    for off in (-1, -7):        # Ray takes every negative number here, and -1 alone of an actor
+    for off in (-1, -7):  # Ray takes every negative number here, and -1 alone of an actor
         assert values(count.options(_generator_backpressure_num_objects=off).remote(2)) == [0, 1]
 
 
 # ---- actors
+
 
 class Items:
     def items(self, n):
@@ -408,8 +416,13 @@ class Items:
 
 @pytest.mark.parametrize("options", [{}, {"max_concurrency": 4}, {"concurrency_groups": {"g": 2}}])
 def test_actors_of_threads(options):
-    a = ray.remote(Items).options(**{k: v for k, v in options.items() if k != "concurrency_groups"}).remote() if "concurrency_groups" not in options \
+    a = (
+        ray.remote(Items)
+        .options(**{k: v for k, v in options.items() if k != "concurrency_groups"})
+        .remote()
+        if "concurrency_groups" not in options
         else ray.remote(**options)(Items).remote()
+    )
     streams = [a.items.remote(50) for _ in range(6)]
     assert [values(stream) for stream in streams] == [list(range(50))] * 6
     generator = a.fails.remote()
@@ -437,7 +450,9 @@ def test_an_actors_generator_is_cancelled_between_items(tmp_path, options):
         with pytest.raises(TaskCancelledError) as error:
             ray.get(ref)
         assert not isinstance(error.value, RayTaskError)
-    assert list(generator) == [] and sorted(os.listdir(tmp_path)) in (["0"], ["0", "1"]), "it ends where it would give its next item"
+    assert list(generator) == [] and sorted(os.listdir(tmp_path)) in (["0"], ["0", "1"]), (
+        "it ends where it would give its next item"
+    )
 
 
 def test_an_actor_that_dies():
@@ -504,6 +519,7 @@ def test_async_for_inside_an_async_actor():
 
 # ---- dynamic
 
+
 def test_dynamic_items_outlive_their_generator():
     @ray.remote(num_returns="dynamic")
     def f(n):
@@ -526,10 +542,14 @@ def test_dynamic_of_an_async_generator_is_an_error():
     a = ray.remote(Async).remote()
     with pytest.raises(ValueError, match="must return a generator"):
         ray.get(a.busy.options(num_returns="dynamic").remote(2))
-    assert [ray.get(ref) for ref in ray.get(a.plain.options(num_returns="dynamic").remote(2))] == [0, 1]
+    assert [ray.get(ref) for ref in ray.get(a.plain.options(num_returns="dynamic").remote(2))] == [
+        0,
+        1,
+    ]
 
 
 # ---- what is refused
+
 
 def test_strings_are_for_generators():
     plain = lambda: 1
@@ -543,7 +563,12 @@ def test_strings_are_for_generators():
 def test_a_generator_stays_where_it_is():
     generator = count.remote(1)
     assert ray.get(generator) is generator
-    for use in (lambda: ray.get([generator]), lambda: pickle.dumps(generator), lambda: ray.put(generator), lambda: count.remote(generator)):
+    for use in (
+        lambda: ray.get([generator]),
+        lambda: pickle.dumps(generator),
+        lambda: ray.put(generator),
+        lambda: count.remote(generator),
+    ):
         with pytest.raises(TypeError):
             use()
     for name in ("send", "throw", "asend", "athrow"):
@@ -556,4 +581,10 @@ def test_a_generator_stays_where_it_is():
 
 def test_the_timeline_shows_the_task():
     values(count.options(name="counted_stream").remote(3))
-    until(lambda: any("counted_stream" in event.get("name", "") or "counted_stream" in str(event.get("args", "")) for event in ray.timeline()))
+    until(
+        lambda: any(
+            "counted_stream" in event.get("name", "")
+            or "counted_stream" in str(event.get("args", ""))
+            for event in ray.timeline()
+        )
+    )

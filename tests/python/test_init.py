@@ -1,4 +1,5 @@
 """ray.init() and ray.shutdown(), joining clusters, jobs."""
+
 import os
 import subprocess
 import sys
@@ -10,21 +11,50 @@ import ray
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 
-SEEDS_KEYS = ("node_ip_address", "raylet_ip_address", "redis_address", "object_store_address", "raylet_socket_name", "webui_url", "session_dir",
-              "metrics_export_port", "gcs_address", "address", "dashboard_agent_listen_port", "node_id")
+SEEDS_KEYS = (
+    "node_ip_address",
+    "raylet_ip_address",
+    "redis_address",
+    "object_store_address",
+    "raylet_socket_name",
+    "webui_url",
+    "session_dir",
+    "metrics_export_port",
+    "gcs_address",
+    "address",
+    "dashboard_agent_listen_port",
+    "node_id",
+)
 
 
 def test_context():
     with ray.init(num_cpus=2, resources={"a": 1.5}, labels={"zone": "b"}) as context:
-        assert all(key in context for key in SEEDS_KEYS) and context["node_id"] == context.address_info["node_id"]
+        assert (
+            all(key in context for key in SEEDS_KEYS)
+            and context["node_id"] == context.address_info["node_id"]
+        )
         assert dict(context) == context.address_info and "address_info" in repr(context)
         assert os.path.isdir(context["session_dir"])
         total = ray.cluster_resources()
-        assert total["CPU"] == 2.0 and total["a"] == 1.5 and total["node:127.0.0.1"] == 1.0 and total["memory"] > 0 and total["object_store_memory"] > 0
+        assert (
+            total["CPU"] == 2.0
+            and total["a"] == 1.5
+            and total["node:127.0.0.1"] == 1.0
+            and total["memory"] > 0
+            and total["object_store_memory"] > 0
+        )
         assert total["node:__internal_head__"] == 1.0 and "GPU" not in total
-        node, = ray.nodes()
-        assert node["Alive"] and node["NodeID"] == context["node_id"] and node["Labels"]["zone"] == "b" and node["Resources"] == total
-        assert ray.get_runtime_context().get_node_id() == node["NodeID"] and context["metrics_export_port"] == node["MetricsExportPort"] > 0
+        (node,) = ray.nodes()
+        assert (
+            node["Alive"]
+            and node["NodeID"] == context["node_id"]
+            and node["Labels"]["zone"] == "b"
+            and node["Resources"] == total
+        )
+        assert (
+            ray.get_runtime_context().get_node_id() == node["NodeID"]
+            and context["metrics_export_port"] == node["MetricsExportPort"] > 0
+        )
     assert not ray.is_initialized()
 
 
@@ -92,11 +122,18 @@ def test_nothing_stays_behind():
 
 def run(code, **env):
     merged = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
-    return subprocess.run([sys.executable, "-c", code], env=merged, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-c", code], env=merged, capture_output=True, text=True, timeout=60
+    )
 
 
 def test_a_cluster_of_ones_own_needs_no_home_directory():
-    alone = run("import ray; ray.init(num_cpus=1); f = ray.remote(lambda: 'ran'); print(ray.get(f.remote()), len(ray.nodes()))", HOME="/nonexistent/home", RAY_AUTH_TOKEN="", RAY_ADDRESS="")
+    alone = run(
+        "import ray; ray.init(num_cpus=1); f = ray.remote(lambda: 'ran'); print(ray.get(f.remote()), len(ray.nodes()))",
+        HOME="/nonexistent/home",
+        RAY_AUTH_TOKEN="",
+        RAY_ADDRESS="",
+    )
     assert alone.returncode == 0 and "ran 1" in alone.stdout, alone.stderr
 
 
@@ -114,16 +151,22 @@ def test_drivers_join_by_address():
     joined = run(code.format(repr(context["address"])))
     assert joined.returncode == 0 and "from the first driver" in joined.stdout, joined.stderr
     assert ray.get_runtime_context().get_job_id() not in joined.stdout
-    assert "from the first driver" in run(code.format("'auto'"), RAY_ADDRESS=context["address"]).stdout
-    assert "from the first driver" in run(code.format("None"), RAY_ADDRESS=context["address"]).stdout
+    assert (
+        "from the first driver" in run(code.format("'auto'"), RAY_ADDRESS=context["address"]).stdout
+    )
+    assert (
+        "from the first driver" in run(code.format("None"), RAY_ADDRESS=context["address"]).stdout
+    )
     wrong = run(f"import ray; ray.init({context['address']!r}, num_cpus=3)")
     assert "ValueError" in wrong.stderr and "num_cpus" in wrong.stderr
 
 
 def test_detached_actors_outlive_their_driver():
     context = ray.init(num_cpus=2, namespace="shared")
-    code = ("import ray; ray.init({!r}, namespace='shared')\n@ray.remote\nclass A:\n    def m(self): return 'here'\n"
-            "a = A.options(name='kept', lifetime='detached').remote(); b = A.options(name='lost').remote()\nray.get([a.m.remote(), b.m.remote()])")
+    code = (
+        "import ray; ray.init({!r}, namespace='shared')\n@ray.remote\nclass A:\n    def m(self): return 'here'\n"
+        "a = A.options(name='kept', lifetime='detached').remote(); b = A.options(name='lost').remote()\nray.get([a.m.remote(), b.m.remote()])"
+    )
     made = run(code.format(context["address"]))
     assert made.returncode == 0, made.stderr
     assert ray.get(ray.get_actor("kept").m.remote()) == "here"
@@ -140,7 +183,10 @@ def test_detached_actors_outlive_their_driver():
 
 def test_environment_of_the_job(tmp_path):
     (tmp_path / "module_of_the_driver.py").write_text("X = 42")
-    os.environ["PYTHONPATH"], before = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}", os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"], before = (
+        f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+        os.environ.get("PYTHONPATH"),
+    )
     try:
         ray.init(num_cpus=1, runtime_env={"env_vars": {"SOME_VARIABLE": "some value"}})
     finally:
@@ -149,6 +195,7 @@ def test_environment_of_the_job(tmp_path):
     @ray.remote
     def f():
         import module_of_the_driver
+
         return module_of_the_driver.X, os.environ.get("SOME_VARIABLE")
 
     assert ray.get(f.remote()) == (42, "some value")
@@ -165,13 +212,15 @@ def test_timeline(tmp_path):
     deadline = time.time() + 10
     asked = time.monotonic()
     ray.timeline()
-    assert time.monotonic() - asked > 0.5       # what has just ended is on its way
+    assert time.monotonic() - asked > 0.5  # what has just ended is on its way
     while time.time() < deadline:
         spans = [e for e in ray.timeline() if e["cat"] == "task::step"]
         if len(spans) == 3:
             break
         time.sleep(0.1)
-    assert len(spans) == 3 and all(e["dur"] >= 20_000 and e["ph"] == "X" and e["tid"].startswith("worker:") for e in spans)
+    assert len(spans) == 3 and all(
+        e["dur"] >= 20_000 and e["ph"] == "X" and e["tid"].startswith("worker:") for e in spans
+    )
     assert ray.timeline(filename=tmp_path / "t.json") is None and (tmp_path / "t.json").exists()
 
 
@@ -180,18 +229,26 @@ def test_speed_of_starting():
     ray.shutdown(wait_for_processes=True)
     start = time.perf_counter()
     ray.init(num_cpus=2)
-    assert time.perf_counter() - start < 2      # the limit is 0.3 s on an idle machine: make bench
+    assert time.perf_counter() - start < 2  # the limit is 0.3 s on an idle machine: make bench
 
 
 def test_the_dashboard_listens_where_it_is_told_to():
     import urllib.request
+
     with ray.init(num_cpus=1, dashboard_port=0) as context:
-        assert context.dashboard_url == context.address_info["webui_url"] and context.dashboard_url.startswith("127.0.0.1:")
-        with urllib.request.urlopen(f"http://{context.dashboard_url}/api/authentication_mode", timeout=20) as answer:
+        assert context.dashboard_url == context.address_info[
+            "webui_url"
+        ] and context.dashboard_url.startswith("127.0.0.1:")
+        with urllib.request.urlopen(
+            f"http://{context.dashboard_url}/api/authentication_mode", timeout=20
+        ) as answer:
             assert answer.read() == b'{"authentication_mode":"token"}'
         port = int(context.dashboard_url.rpartition(":")[2])
         from ray.cluster_utils import Cluster
-        busy = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "dashboard_port": port})     # a cluster works without one
+
+        busy = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "dashboard_port": port}
+        )  # a cluster works without one
         assert len(busy.list_all_nodes()) == 1
         busy.shutdown()
     with ray.init(num_cpus=1, include_dashboard=False) as context:

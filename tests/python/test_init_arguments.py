@@ -1,4 +1,5 @@
 """Arguments of ray.init(): each does what its documentation says."""
+
 import logging
 import os
 import tempfile
@@ -12,18 +13,47 @@ pytestmark = pytest.mark.usefixtures("no_cluster")
 
 def test_those_of_the_node():
     with tempfile.TemporaryDirectory(prefix="ia-", dir="/tmp") as root:
-        with ray.init(num_cpus=2, num_gpus=1, resources={"a": 2, "third": 1 / 3}, labels={"zone": "z"}, object_store_memory=100 << 20, _memory=(1 << 30) + 0.7, _node_name="its name",
-                      _node_ip_address="127.0.0.1", _temp_dir=root, _plasma_directory="/dev/shm", _system_config={"node_timeout_ms": 30_000}) as context:
-            node, = ray.nodes()
-            assert node["NodeName"] == "its name" and node["NodeManagerAddress"] == "127.0.0.1" and node["Labels"]["zone"] == "z"
+        with ray.init(
+            num_cpus=2,
+            num_gpus=1,
+            resources={"a": 2, "third": 1 / 3},
+            labels={"zone": "z"},
+            object_store_memory=100 << 20,
+            _memory=(1 << 30) + 0.7,
+            _node_name="its name",
+            _node_ip_address="127.0.0.1",
+            _temp_dir=root,
+            _plasma_directory="/dev/shm",
+            _system_config={"node_timeout_ms": 30_000},
+        ) as context:
+            (node,) = ray.nodes()
+            assert (
+                node["NodeName"] == "its name"
+                and node["NodeManagerAddress"] == "127.0.0.1"
+                and node["Labels"]["zone"] == "z"
+            )
             amounts = node["Resources"]
-            assert [amounts[name] for name in ("CPU", "GPU", "a", "third", "memory")] == [2, 1, 2, 0.3333, 1 << 30] and amounts["object_store_memory"] == 100 << 20
-            assert context["session_dir"].startswith(root + "/session_") and ray.get_runtime_context().get_temp_dir() == root
-            assert ray.get(ray.remote(num_gpus=1)(lambda: "ran").options(resources={"a": 2}).remote()) == "ran"
+            assert [amounts[name] for name in ("CPU", "GPU", "a", "third", "memory")] == [
+                2,
+                1,
+                2,
+                0.3333,
+                1 << 30,
+            ] and amounts["object_store_memory"] == 100 << 20
+            assert (
+                context["session_dir"].startswith(root + "/session_")
+                and ray.get_runtime_context().get_temp_dir() == root
+            )
+            assert (
+                ray.get(ray.remote(num_gpus=1)(lambda: "ran").options(resources={"a": 2}).remote())
+                == "ran"
+            )
 
 
 def test_those_of_the_job():
-    config = ray.JobConfig(ray_namespace="of the config", default_actor_lifetime="detached", metadata={"k": "v"})
+    config = ray.JobConfig(
+        ray_namespace="of the config", default_actor_lifetime="detached", metadata={"k": "v"}
+    )
     with ray.init(num_cpus=1, job_config=config):
         assert ray.get_runtime_context().namespace == "of the config"
     with ray.init(num_cpus=1, job_config=config, namespace="given"):
@@ -52,8 +82,16 @@ def test_those_of_the_logger(capsys):
         logger.handlers[:] = handlers
 
 
-@pytest.mark.parametrize("argument", [{"_redis_password": "x"}, {"_tracing_startup_hook": "a:b"}, {"proxy_server_url": "x"},
-                                      {"enable_resource_isolation": True}, {"cgroup_path": "/x"}])
+@pytest.mark.parametrize(
+    "argument",
+    [
+        {"_redis_password": "x"},
+        {"_tracing_startup_hook": "a:b"},
+        {"proxy_server_url": "x"},
+        {"enable_resource_isolation": True},
+        {"cgroup_path": "/x"},
+    ],
+)
 def test_what_is_absent_is_named(argument):
     with pytest.raises(NotImplementedError, match="not in this release"):
         ray.init(**argument)
@@ -64,11 +102,21 @@ def test_what_belongs_to_a_new_cluster_is_refused_when_joining():
     address = ray.init(num_cpus=1)["address"]
     ray.shutdown()
     from ray.cluster_utils import Cluster
+
     cluster = Cluster(initialize_head=True)
     try:
-        for argument in ({"num_cpus": 1}, {"num_gpus": 0}, {"resources": {"a": 1}}, {"labels": {"a": "b"}}, {"object_store_memory": 100 << 20}, {"_node_name": "x"},
-                         {"_system_config": {"node_timeout_ms": 1}}):
-            with pytest.raises(ValueError, match=f"{next(iter(argument))} must not be provided.*address='local'"):
+        for argument in (
+            {"num_cpus": 1},
+            {"num_gpus": 0},
+            {"resources": {"a": 1}},
+            {"labels": {"a": "b"}},
+            {"object_store_memory": 100 << 20},
+            {"_node_name": "x"},
+            {"_system_config": {"node_timeout_ms": 1}},
+        ):
+            with pytest.raises(
+                ValueError, match=f"{next(iter(argument))} must not be provided.*address='local'"
+            ):
                 ray.init(cluster.address, **argument)
             assert not ray.is_initialized()
         with ray.init(cluster.address, _system_config={}, namespace="n"):

@@ -1,4 +1,5 @@
 """Notebooks: cells executed one after another in __main__, some with a top-level await in a loop that is already running; definitions made again."""
+
 import os
 import subprocess
 import sys
@@ -39,8 +40,13 @@ asyncio.run(main(%r))
 
 
 def notebook(*cells, **environment):
-    done = subprocess.run([sys.executable, "-c", KERNEL % (cells,)], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}, capture_output=True,
-                          text=True, timeout=90)
+    done = subprocess.run(
+        [sys.executable, "-c", KERNEL % (cells,)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1], done.stderr
 
@@ -64,8 +70,25 @@ def test_functions_and_classes_made_again():
         "ray.get(f.remote('text'))",
         "ray.get(f.remote(5))",
         "ray.init(ignore_reinit_error=True) and ray.init()",
-        "ray.shutdown()")
-    assert said == ["'127.0.0.1'", "2", "2", "11", "6", "'Point6'", "200", "True", "2", "1", "[1, 2, 'more']", "AttributeError", "RayTaskError(TypeError)", "15", "RuntimeError"], errors
+        "ray.shutdown()",
+    )
+    assert said == [
+        "'127.0.0.1'",
+        "2",
+        "2",
+        "11",
+        "6",
+        "'Point6'",
+        "200",
+        "True",
+        "2",
+        "1",
+        "[1, 2, 'more']",
+        "AttributeError",
+        "RayTaskError(TypeError)",
+        "15",
+        "RuntimeError",
+    ], errors
     assert '"<ipython-input-3>", line 3, in f' in errors, "a task's traceback names the cell"
 
 
@@ -83,15 +106,38 @@ def test_awaiting_in_the_running_loop():
         "await f.remote('text')",
         "f.remote(7).future().result()",
         "ray.shutdown()\nray.init(num_cpus=1, log_to_driver=False)\nawait f.remote(3)",
-        "ray.shutdown()")
-    assert said == ["2", "[1, 2, 3, 4, 5]", "3", "4", "(3, 0)", "0.01", "TimeoutError", "RayTaskError(TypeError)", "8", "4"], errors
+        "ray.shutdown()",
+    )
+    assert said == [
+        "2",
+        "[1, 2, 3, 4, 5]",
+        "3",
+        "4",
+        "(3, 0)",
+        "0.01",
+        "TimeoutError",
+        "RayTaskError(TypeError)",
+        "8",
+        "4",
+    ], errors
 
 
-@pytest.mark.parametrize("source", ["import ray\nf = ray.remote(lambda x: x + 1)\nprint(ray.get(f.remote(1)))\n",
-                                    "import ray\n@ray.remote\nclass A:\n    def m(self):\n        return 2\n\nprint(ray.get(A.remote().m.remote()))\n"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import ray\nf = ray.remote(lambda x: x + 1)\nprint(ray.get(f.remote(1)))\n",
+        "import ray\n@ray.remote\nclass A:\n    def m(self):\n        return 2\n\nprint(ray.get(A.remote().m.remote()))\n",
+    ],
+)
 def test_an_interpreter_that_reads_its_input(source):
     """As python -i and as a script on the standard input: no file, perhaps no source."""
     for flags in ([], ["-i", "-q"]):
-        done = subprocess.run([sys.executable, *flags], input=source, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSTARTUP": ""}, capture_output=True, text=True,
-                              timeout=60)
+        done = subprocess.run(
+            [sys.executable, *flags],
+            input=source,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSTARTUP": ""},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert done.stdout == "2\n", done.stderr

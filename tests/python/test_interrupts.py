@@ -1,5 +1,6 @@
 """Ctrl-C at random moments of a driver: it is a KeyboardInterrupt, and the driver, its cluster and its next calls are as they should be. The signal goes to
 the whole process group, as from a terminal. RAY_INTERRUPT_ROUNDS: how often per phase (RAY_INTERRUPT_SEED: which moments)."""
+
 import os
 import random
 import signal
@@ -33,19 +34,48 @@ PHASES = {
     "get_many": ("ray.get([f.remote(i) for i in range(200)])", "", ""),
     "wait": ("ray.wait([slow.remote(1)], timeout=5)", "", ""),
     "submit": ("refs = [f.remote(i) for i in range(2000)]", "", ""),
-    "new_functions": ("[ray.get(ray.remote(lambda x, i=i: x + i).remote(1)) for i in range(100)]", "", ""),
-    "calls": ("ray.get([counter.add.remote() for _ in range(300)])", "counter = Counter.remote()", "n = ray.get(counter.add.remote()); assert n == ray.get(counter.add.remote()) - 1"),
-    "actors": ("actor = Counter.options(num_cpus=0).remote(); assert ray.get(actor.add.remote()) == 1", "", ""),
+    "new_functions": (
+        "[ray.get(ray.remote(lambda x, i=i: x + i).remote(1)) for i in range(100)]",
+        "",
+        "",
+    ),
+    "calls": (
+        "ray.get([counter.add.remote() for _ in range(300)])",
+        "counter = Counter.remote()",
+        "n = ray.get(counter.add.remote()); assert n == ray.get(counter.add.remote()) - 1",
+    ),
+    "actors": (
+        "actor = Counter.options(num_cpus=0).remote(); assert ray.get(actor.add.remote()) == 1",
+        "",
+        "",
+    ),
     "put": ("assert ray.get(ray.put(bytes(3 << 20))) == bytes(3 << 20)", "", ""),
-    "future": ("done = []; future = slow.remote(1).future(); future.add_done_callback(done.append); future.result()", "", "assert f.remote(1).future().result(30) == 2"),
-    "completed": ("event = threading.Event(); slow.remote(1)._on_completed(lambda value: event.set()); event.wait()", "", "assert f.remote(1).future().result(30) == 2"),
-    "asyncio": ("asyncio.run(main())", "async def main():\n    await asyncio.gather(*(slow.remote(i) for i in range(3)))", "assert asyncio.run(one()) == 2"),
-    "loop_again": ("loop.run_until_complete(main())", "loop = asyncio.new_event_loop()\nasync def main():\n    for i in range(100):\n        await f.remote(i)",
-                   "assert loop.run_until_complete(one()) == 2"),
+    "future": (
+        "done = []; future = slow.remote(1).future(); future.add_done_callback(done.append); future.result()",
+        "",
+        "assert f.remote(1).future().result(30) == 2",
+    ),
+    "completed": (
+        "event = threading.Event(); slow.remote(1)._on_completed(lambda value: event.set()); event.wait()",
+        "",
+        "assert f.remote(1).future().result(30) == 2",
+    ),
+    "asyncio": (
+        "asyncio.run(main())",
+        "async def main():\n    await asyncio.gather(*(slow.remote(i) for i in range(3)))",
+        "assert asyncio.run(one()) == 2",
+    ),
+    "loop_again": (
+        "loop.run_until_complete(main())",
+        "loop = asyncio.new_event_loop()\nasync def main():\n    for i in range(100):\n        await f.remote(i)",
+        "assert loop.run_until_complete(one()) == 2",
+    ),
     "sessions": ("ray.shutdown(); ray.init(num_cpus=2, configure_logging=False)", "", ""),
 }
 
-DRIVER = PRELUDE + """
+DRIVER = (
+    PRELUDE
+    + """
 async def one():
     return await f.remote(1)
 ray.init(num_cpus=2)
@@ -67,6 +97,7 @@ for line in sys.stdin:
 ray.shutdown(wait_for_processes=True)
 print("end", flush=True)
 """
+)
 
 
 def of_group(group):
@@ -84,7 +115,14 @@ def of_group(group):
 
 def start(code):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen([sys.executable, "-c", code], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def await_none_of(group):
@@ -114,8 +152,13 @@ def test_random_moments(name):
         driver.stdout.close()
 
 
-@pytest.mark.parametrize("where", ["import ray; print('go', flush=True); ray.init(num_cpus=1); ray.get(ray.remote(lambda: __import__('time').sleep(60)).remote())",
-                                   "import ray; ray.init(num_cpus=1); ref = ray.remote(lambda: __import__('time').sleep(60)).remote(); print('go', flush=True); ray.get(ref)"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "import ray; print('go', flush=True); ray.init(num_cpus=1); ray.get(ray.remote(lambda: __import__('time').sleep(60)).remote())",
+        "import ray; ray.init(num_cpus=1); ref = ray.remote(lambda: __import__('time').sleep(60)).remote(); print('go', flush=True); ray.get(ref)",
+    ],
+)
 def test_a_driver_that_ends_by_it_leaves_nothing(where):
     for _ in range(ROUNDS):
         driver = start(where)
@@ -135,6 +178,7 @@ def test_a_driver_that_ends_by_it_leaves_nothing(where):
 def test_starting_and_leaving_is_not_torn():
     """The signal comes while init() and shutdown() are at work: it is seen afterwards, and a second one at once."""
     from ray._private.interrupts import deferred_interrupts
+
     steps = []
     with pytest.raises(KeyboardInterrupt):
         with deferred_interrupts():

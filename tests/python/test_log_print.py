@@ -1,4 +1,5 @@
 """The driver's printing of workers' lines, without a cluster."""
+
 from ray._private.log_print import Deduplicator
 
 
@@ -12,8 +13,12 @@ def test_lines_of_other_processes_are_counted():
     assert dedup.feed(line("step 2 of 10", 2), 0.1) == []
     assert dedup.feed(line("step 3 of 10", 3), 0.2) == []
     assert dedup.flush(1.0) == []
-    (printed, suffix), = dedup.flush(6.0)
-    assert printed == line("step 3 of 10", 3) and suffix.startswith(" [repeated 2x across cluster]") and "RAY_DEDUP_LOGS=0" in suffix
+    ((printed, suffix),) = dedup.flush(6.0)
+    assert (
+        printed == line("step 3 of 10", 3)
+        and suffix.startswith(" [repeated 2x across cluster]")
+        and "RAY_DEDUP_LOGS=0" in suffix
+    )
 
 
 def test_one_process_may_repeat_itself():

@@ -1,4 +1,5 @@
 """Workers' output on the driver's terminal."""
+
 import os
 import re
 import subprocess
@@ -26,16 +27,25 @@ ray.get(Talker.remote().say.remote("hi"))
 
 def run(**env):
     merged = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
-    result = subprocess.run([sys.executable, "-c", PROGRAM], env=merged, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=merged, capture_output=True, text=True, timeout=60
+    )
     assert result.returncode == 0, result.stderr
     return result
 
 
 def test_prefix_and_streams():
     result = run()
-    assert re.search(r"^\x1b\[36m\(f pid=\d+\)\x1b\[0m hello from task$", result.stdout, re.M), result.stdout
-    assert re.search(r"^\x1b\[36m\(Talker pid=\d+\)\x1b\[0m actor says hi$", result.stdout, re.M), result.stdout
-    assert re.search(r"\(f pid=\d+\)\x1b\[0m to stderr task", result.stderr) and ":task_name:" not in result.stdout + result.stderr
+    assert re.search(r"^\x1b\[36m\(f pid=\d+\)\x1b\[0m hello from task$", result.stdout, re.M), (
+        result.stdout
+    )
+    assert re.search(r"^\x1b\[36m\(Talker pid=\d+\)\x1b\[0m actor says hi$", result.stdout, re.M), (
+        result.stdout
+    )
+    assert (
+        re.search(r"\(f pid=\d+\)\x1b\[0m to stderr task", result.stderr)
+        and ":task_name:" not in result.stdout + result.stderr
+    )
 
 
 def test_names_of_tasks_do_not_paint_the_terminal():
@@ -45,8 +55,13 @@ ray.init(num_cpus=1)
 ray.get(ray.remote(lambda: print("said")).options(name="\\x1b[31mred\\n").remote())
 """
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_COLOR_PREFIX": "0"}
-    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
-    assert re.search(r"^\(\\x1b\[31mred *pid=\d+\) said$", result.stdout, re.M) and "\x1b" not in result.stdout, result.stdout
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert (
+        re.search(r"^\(\\x1b\[31mred *pid=\d+\) said$", result.stdout, re.M)
+        and "\x1b" not in result.stdout
+    ), result.stdout
 
 
 def test_lines_left_open_by_other_writers_take_no_marker_in():
@@ -69,10 +84,16 @@ def h():
 ray.get([f.remote(), g.remote(), h.remote()])
 """
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_COLOR_PREFIX": "0"}
-    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60
+    )
     assert result.returncode == 0, result.stderr
     lines = re.sub(r" pid=\d+", "", result.stdout).splitlines()
-    assert [line for line in lines if "of a" in line or "whole" in line] == ["(f) of a library", "(g) of a child", "(h) whole"], result.stdout
+    assert [line for line in lines if "of a" in line or "whole" in line] == [
+        "(f) of a library",
+        "(g) of a child",
+        "(h) whole",
+    ], result.stdout
     assert ":job_id:" not in result.stdout and ":task_name:" not in result.stdout
 
 
@@ -107,13 +128,28 @@ ray.get(silent.remote(True))
 ray.get(a.remote())
 ray.get(X.remote().f.remote())
 """
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_COLOR_PREFIX": "0", "RAY_DEDUP_LOGS": "0"}
-    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "RAY_COLOR_PREFIX": "0",
+        "RAY_DEDUP_LOGS": "0",
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60
+    )
     assert result.returncode == 0, result.stderr
-    out, err = (re.sub(r" ?pid=\d+", "", text).splitlines() for text in (result.stdout, result.stderr))
-    assert [line for line in out if "b writes" in line] == [f"(b) b writes {number}" for n in range(3) for number in (n, n + 10)], result.stdout
-    assert [line for line in err if "b warns" in line] == [f"(b) b warns {number}" for number in range(3)], result.stderr
-    assert out.count("(a) a prints") == 10 and err.count("(a) a complains") == 10, result.stdout + result.stderr
+    out, err = (
+        re.sub(r" ?pid=\d+", "", text).splitlines() for text in (result.stdout, result.stderr)
+    )
+    assert [line for line in out if "b writes" in line] == [
+        f"(b) b writes {number}" for n in range(3) for number in (n, n + 10)
+    ], result.stdout
+    assert [line for line in err if "b warns" in line] == [
+        f"(b) b warns {number}" for number in range(3)
+    ], result.stderr
+    assert out.count("(a) a prints") == 10 and err.count("(a) a complains") == 10, (
+        result.stdout + result.stderr
+    )
     assert "() no longer silent" in out, "it has no name, rather than a's"
     assert "(X) x writes" in out or "() x writes" in out, result.stdout
     assert ":task_name:" not in result.stdout + result.stderr
@@ -140,8 +176,16 @@ pid = ray.get(f.remote())
 logs = os.path.join(ray._private.worker.global_worker.context["session_dir"], "logs")
 print("files:", sorted(name.split(".", 1)[1] for name in os.listdir(logs) if name.startswith("worker-") and f"-{pid}.out" in name))
 """
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_ROTATION_MAX_BYTES": "4000", "RAY_ROTATION_BACKUP_COUNT": "2", "RAY_COLOR_PREFIX": "0"}
-    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "RAY_ROTATION_MAX_BYTES": "4000",
+        "RAY_ROTATION_BACKUP_COUNT": "2",
+        "RAY_COLOR_PREFIX": "0",
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60
+    )
     assert result.returncode == 0, result.stderr
     assert "files: ['out', 'out.1', 'out.2']" in result.stdout
     # The monitor reads what is there when it looks: a file that was rotated away twice between two looks is gone for it, and the task's name with it.
@@ -168,16 +212,31 @@ for text, task in tasks.items():
 for i in range(10): ray.get(f.remote("more"))
 print("gone", list(state.get_log(task_id=tasks["one"])))
 """
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_ROTATION_MAX_BYTES": "2000", "RAY_ROTATION_BACKUP_COUNT": "8"}
-    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "RAY_ROTATION_MAX_BYTES": "2000",
+        "RAY_ROTATION_BACKUP_COUNT": "8",
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60
+    )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines() == ["one True", "two True", "three True", "gone []"], result.stdout
+    assert result.stdout.splitlines() == ["one True", "two True", "three True", "gone []"], (
+        result.stdout
+    )
 
 
 def test_a_driver_without_a_standard_output():
     program = "import ray; ray.init(num_cpus=1); ray.get(ray.remote(lambda: print('lost')).remote()); ray.shutdown()"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, program], env=env, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, program],
+        env=env,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -200,8 +259,23 @@ ray.get([talker.begin.remote() for talker in talkers])
 ray.get([talker.say.remote() for talker in talkers])
 sys.stdin.read()
 """
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_COLOR_PREFIX": "0", "RAY_DEDUP_LOGS_AGG_WINDOW_S": "2"}
-    with subprocess.Popen([sys.executable, "-c", program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "RAY_COLOR_PREFIX": "0",
+        "RAY_DEDUP_LOGS_AGG_WINDOW_S": "2",
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as driver:
         lines = [driver.stdout.readline(), driver.stdout.readline()]
         driver.communicate()
-    assert driver.returncode == 0 and "alike\n" in lines[0] and "alike [repeated 2x across cluster]" in lines[1], lines
+    assert (
+        driver.returncode == 0
+        and "alike\n" in lines[0]
+        and "alike [repeated 2x across cluster]" in lines[1]
+    ), lines

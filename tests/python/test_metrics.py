@@ -1,4 +1,5 @@
 """ray.util.metrics: what is refused, and what arrives at the node-managers."""
+
 import gc
 import os
 import pathlib
@@ -14,12 +15,21 @@ from ray.util.metrics import Counter, Gauge, Histogram
 from waiting import until
 
 
-RAYCTL = shutil.which("rayctl") or str(pathlib.Path(ray.__file__).resolve().parents[2] / "build" / "bin" / "rayctl")
+RAYCTL = shutil.which("rayctl") or str(
+    pathlib.Path(ray.__file__).resolve().parents[2] / "build" / "bin" / "rayctl"
+)
 
 
 def metrics_text():
     from ray._private.worker import global_worker
-    return subprocess.run([RAYCTL, "metrics", f"--address={global_worker.context['head_address']}"], capture_output=True, text=True, check=True, timeout=60).stdout
+
+    return subprocess.run(
+        [RAYCTL, "metrics", f"--address={global_worker.context['head_address']}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
 
 
 def samples(name):
@@ -28,7 +38,12 @@ def samples(name):
     for line in metrics_text().splitlines():
         match = re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line)
         if match and match[1] == name:
-            tags = tuple(tag for tag in re.findall(r'\w+="[^"]*"', match[2]) if tag.split("=")[0] not in ("SessionName", "Version", "NodeAddress", "Component", "WorkerId"))
+            tags = tuple(
+                tag
+                for tag in re.findall(r'\w+="[^"]*"', match[2])
+                if tag.split("=")[0]
+                not in ("SessionName", "Version", "NodeAddress", "Component", "WorkerId")
+            )
             found[tags] = found.get(tags, 0) + float(match[3])
     return found
 
@@ -38,12 +53,22 @@ def becomes(question, wanted):
 
 
 def test_refused():
-    for call, kind in ((lambda: Counter(""), ValueError), (lambda: Counter(5), TypeError), (lambda: Counter("a", tag_keys=["x"]), TypeError),
-                       (lambda: Counter("a", tag_keys="x"), TypeError), (lambda: Counter("a", description=3), TypeError),
-                       (lambda: Counter("a").inc(0), ValueError), (lambda: Counter("a").inc(-1), ValueError), (lambda: Counter("a").inc(None), TypeError),
-                       (lambda: Counter("a", tag_keys=("k",)).inc(), ValueError), (lambda: Counter("a", tag_keys=("k",)).inc(1, {"k": 5}), TypeError),
-                       (lambda: Gauge("a").set("1"), TypeError), (lambda: Histogram("a"), ValueError), (lambda: Histogram("a", boundaries=[0, 1]), ValueError),
-                       (lambda: Counter("a").set_default_tags({"x": "y"}), ValueError)):
+    for call, kind in (
+        (lambda: Counter(""), ValueError),
+        (lambda: Counter(5), TypeError),
+        (lambda: Counter("a", tag_keys=["x"]), TypeError),
+        (lambda: Counter("a", tag_keys="x"), TypeError),
+        (lambda: Counter("a", description=3), TypeError),
+        (lambda: Counter("a").inc(0), ValueError),
+        (lambda: Counter("a").inc(-1), ValueError),
+        (lambda: Counter("a").inc(None), TypeError),
+        (lambda: Counter("a", tag_keys=("k",)).inc(), ValueError),
+        (lambda: Counter("a", tag_keys=("k",)).inc(1, {"k": 5}), TypeError),
+        (lambda: Gauge("a").set("1"), TypeError),
+        (lambda: Histogram("a"), ValueError),
+        (lambda: Histogram("a", boundaries=[0, 1]), ValueError),
+        (lambda: Counter("a").set_default_tags({"x": "y"}), ValueError),
+    ):
         with pytest.raises(kind):
             call()
 
@@ -82,7 +107,7 @@ def test_counts_of_ended_processes_stay_and_their_gauges_go(cluster):
     del meter
     gc.collect()
     becomes(lambda: samples("ray_temperature"), {})
-    assert samples("ray_work_total") == {(): 14.0}      # the last values came before the process ended
+    assert samples("ray_work_total") == {(): 14.0}  # the last values came before the process ended
     assert samples("ray_size_count") == {(): 2.0} and samples("ray_size_sum") == {(): 10.0}
     assert samples("ray_size_bucket") == {('le="1"',): 0.0, ('le="10"',): 2.0, ('le="+Inf"',): 2.0}
 
@@ -112,19 +137,32 @@ def test_several_nodes_and_a_driver_that_came_back(no_cluster):
         counter = Counter("driver")
         counter.inc(3)
         ray.get(there.remote())
-        becomes(lambda: (samples("ray_where_total"), samples("ray_driver_total")), ({(): 1.0}, {(): 3.0}))
+        becomes(
+            lambda: (samples("ray_where_total"), samples("ray_driver_total")),
+            ({(): 1.0}, {(): 3.0}),
+        )
         ray.shutdown()
         ray.init(address=cluster.address)
         counter.inc(1)
-        becomes(lambda: samples("ray_driver_total"), {(): 4.0})     # 3 in the sums of what ended, 1 of this connection
+        becomes(
+            lambda: samples("ray_driver_total"), {(): 4.0}
+        )  # 3 in the sums of what ended, 1 of this connection
     finally:
         ray.shutdown()
         cluster.shutdown()
 
 
 def test_too_many_series_are_warned_about_once(cluster):
-    code = ("import warnings; warnings.simplefilter('always')\nfrom ray.util.metrics import Counter\nc = Counter('many', tag_keys=('i',))\n"
-            "for i in range(10_010): c.inc(1, {'i': str(i)})\n")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    code = (
+        "import warnings; warnings.simplefilter('always')\nfrom ray.util.metrics import Counter\nc = Counter('many', tag_keys=('i',))\n"
+        "for i in range(10_010): c.inc(1, {'i': str(i)})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("more than 10000 series") == 1

@@ -1,4 +1,5 @@
 """get, put, wait, futures, references."""
+
 import asyncio
 import gc
 import os
@@ -26,7 +27,19 @@ def boom():
     raise ValueError("boom")
 
 
-@pytest.mark.parametrize("value", [None, 0, "text", b"bytes", [1, {"a": (2, 3)}], b"x" * 1_000_000, "y" * 1_000_000, list(range(100_000))])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        0,
+        "text",
+        b"bytes",
+        [1, {"a": (2, 3)}],
+        b"x" * 1_000_000,
+        "y" * 1_000_000,
+        list(range(100_000)),
+    ],
+)
 def test_put_and_get(value):
     ref = ray.put(value)
     assert ray.get(ref) == value and ray.get([ref, ref]) == [value, value]
@@ -87,7 +100,12 @@ def test_wait():
 
 def test_wait_arguments():
     a, b = ray.put(1), ray.put(2)
-    for bad, error in (((a,), TypeError), (a, TypeError), ([a, 1], TypeError), ([a, a], ValueError)):
+    for bad, error in (
+        ((a,), TypeError),
+        (a, TypeError),
+        ([a, 1], TypeError),
+        ([a, a], ValueError),
+    ):
         with pytest.raises(error):
             ray.wait(bad)
     for options in ({"num_returns": 0}, {"num_returns": 3}, {"timeout": -1}):
@@ -135,7 +153,9 @@ def test_await():
         with pytest.raises(ValueError):
             await boom.remote()
         assert await asyncio.wait_for(slow.remote(0.1, "y").as_future(), 10) == "y"
-        assert await asyncio.wait_for(asyncio.wrap_future(slow.remote(0.1, "z").future()), 10) == "z"
+        assert (
+            await asyncio.wait_for(asyncio.wrap_future(slow.remote(0.1, "z").future()), 10) == "z"
+        )
 
     asyncio.run(main())
     asyncio.run(main())
@@ -158,6 +178,7 @@ def test_interrupt_reaches_a_waiting_program():
 
 def test_threads():
     import threading
+
     results = []
 
     def work(n):
@@ -186,10 +207,10 @@ def test_a_large_argument_given_again_is_stored_once():
         started = time.monotonic()
         before, _ = ray.get(reader.place_and_first.remote(argument))
         other = reader.another.remote()
-        ray.wait([other])       # would lie where the argument was
+        ray.wait([other])  # would lie where the argument was
         after, _ = ray.get(reader.place_and_first.remote(argument))
         if time.monotonic() - started < 0.4:
-            break               # a stored argument is kept for half a second
+            break  # a stored argument is kept for half a second
     assert after == before
     argument[0] = 7
     assert ray.get(reader.place_and_first.remote(argument))[1] == 7
@@ -231,6 +252,12 @@ for ref in old:
     assert ray.wait([ref], timeout=0) == ([ref], [])
 print(ray.get(take.remote(new[0])))
 """
-    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     one = "('ValueError', True) ('RayTaskError(ValueError)', True) ('RayTaskError(ObjectLostError)', True)"
     assert done.stdout == f"{one}\n{one}\n{one}\nold\n", done.stdout + done.stderr

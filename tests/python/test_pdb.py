@@ -1,4 +1,5 @@
 """Breakpoints in tasks: pdb over TCP."""
+
 import json
 import os
 import socket
@@ -42,7 +43,7 @@ class Terminal:
             if not read:
                 return text
             text += read
-        return text[:-len("(Pdb) ")]
+        return text[: -len("(Pdb) ")]
 
     def say(self, command):
         self.file.write(command + "\n")
@@ -57,6 +58,7 @@ def stops(how, value):
         breakpoint()
     else:
         from ray.util.pdb import set_trace
+
         set_trace("here" if how == "named" else None)
     value += 1
     return value
@@ -66,7 +68,9 @@ def stops(how, value):
 def test_looking_and_going_on(how):
     result = stops.remote(how, 1)
     terminal = Terminal()
-    assert __file__ in terminal.entry["place"] and (how != "named" or terminal.key == "RAY_PDB_here")
+    assert __file__ in terminal.entry["place"] and (
+        how != "named" or terminal.key == "RAY_PDB_here"
+    )
     assert terminal.say("p value").strip() == "1"
     terminal.say("n")
     assert terminal.say("p value").strip() == "2"
@@ -96,6 +100,7 @@ def test_post_mortem():
         os.environ["RAY_DEBUG_POST_MORTEM"] = "1"
         secret = 42
         raise KeyError(secret)
+
     result = fails.remote()
     terminal = Terminal()
     assert terminal.say("p secret").strip() == "42"
@@ -106,13 +111,24 @@ def test_post_mortem():
 
 def test_debugpy(monkeypatch, cluster):
     from ray.util import ray_debugpy
+
     monkeypatch.setitem(sys.modules, "debugpy", None)
     with pytest.raises(ImportError, match="pip install debugpy"):
         ray_debugpy.set_trace()
     calls = []
     monkeypatch.setattr(ray_debugpy, "_address", None)
-    monkeypatch.setitem(sys.modules, "debugpy", types.SimpleNamespace(
-        listen=lambda address: (address[0], 5), is_client_connected=lambda: False, breakpoint=lambda: calls.append("breakpoint"),
-        wait_for_client=lambda: calls.append(waiting_entry()[1]["pdb_address"])))
+    monkeypatch.setitem(
+        sys.modules,
+        "debugpy",
+        types.SimpleNamespace(
+            listen=lambda address: (address[0], 5),
+            is_client_connected=lambda: False,
+            breakpoint=lambda: calls.append("breakpoint"),
+            wait_for_client=lambda: calls.append(waiting_entry()[1]["pdb_address"]),
+        ),
+    )
     ray_debugpy.set_trace()
-    assert calls == ["127.0.0.1:5", "breakpoint"] and kv._internal_kv_list("RAY_PDB_", namespace="pdb") == []
+    assert (
+        calls == ["127.0.0.1:5", "breakpoint"]
+        and kv._internal_kv_list("RAY_PDB_", namespace="pdb") == []
+    )

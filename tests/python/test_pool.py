@@ -1,4 +1,5 @@
 """ray.util.multiprocessing.Pool."""
+
 import itertools
 import multiprocessing
 import os
@@ -54,7 +55,11 @@ def pool(cluster):
 
 
 def test_apply(pool):
-    assert pool.apply(add, (1,)) == 4 and pool.apply(add, (1,), {"y": 5}) == 6 and pool.apply(process_id) != os.getpid()
+    assert (
+        pool.apply(add, (1,)) == 4
+        and pool.apply(add, (1,), {"y": 5}) == 6
+        and pool.apply(process_id) != os.getpid()
+    )
     assert pool.apply(lambda: 7) == 7
     with pytest.raises(TypeError):
         pool.apply(square, (), {"z": 1})
@@ -90,7 +95,7 @@ def test_work_is_spread(pool):
 def test_errors_are_the_calls_own(pool):
     with pytest.raises(KeyError) as caught:
         pool.apply(fail, (1,))
-    assert "in fail" in str(caught.value.__cause__)     # its traceback there
+    assert "in fail" in str(caught.value.__cause__)  # its traceback there
     with pytest.raises(KeyError):
         pool.map(fail, [1, 2])
     with pytest.raises(RuntimeError, match="Unpicklable"):
@@ -109,7 +114,12 @@ def test_async_results(pool):
     with pytest.raises(multiprocessing.TimeoutError):
         result.get(timeout=0.01)
     result.wait(timeout=0.01)
-    assert result.get() == 0.5 and result.ready() and result.successful() and result.get(timeout=0) == 0.5
+    assert (
+        result.get() == 0.5
+        and result.ready()
+        and result.successful()
+        and result.get(timeout=0) == 0.5
+    )
     failed = pool.map_async(fail, [1, 2])
     failed.wait()
     assert failed.ready() and not failed.successful()
@@ -177,6 +187,7 @@ def test_imap_of_an_iterable_that_fails(pool):
     def items():
         yield from range(3)
         raise LookupError("no more")
+
     results = pool.imap(square, items())
     assert [next(results) for _ in range(3)] == [0, 1, 4]
     with pytest.raises(LookupError):
@@ -188,6 +199,7 @@ def test_imap_of_an_iterable_that_fails(pool):
 def test_initializer():
     def set_up(a, b):
         os.environ["POOL_TEST"] = a + b
+
     with Pool(2, initializer=set_up, initargs=("x", "y")) as mine:
         assert mine.map(lambda _: os.environ["POOL_TEST"], range(4)) == ["xy"] * 4
     for wrong in (fail, 3):
@@ -232,7 +244,16 @@ def test_close_and_join():
     rest = mine.imap(square, range(50))
     mine.close()
     mine.close()
-    for call in (mine.map, mine.map_async, mine.imap, mine.imap_unordered, mine.starmap, mine.starmap_async, mine.apply, mine.apply_async):
+    for call in (
+        mine.map,
+        mine.map_async,
+        mine.imap,
+        mine.imap_unordered,
+        mine.starmap,
+        mine.starmap_async,
+        mine.apply,
+        mine.apply_async,
+    ):
         with pytest.raises(ValueError, match="not running"):
             call(square, [1])
     mine.join()
@@ -265,12 +286,17 @@ def test_inside_a_task():
     def nested():
         with Pool(2) as mine:
             return mine.map(square, range(3))
+
     assert ray.get(ray.remote(num_cpus=0)(nested).remote()) == [0, 1, 4]
 
 
 def test_a_process_that_dies_fails_its_calls_and_is_replaced():
     with Pool(1) as mine:
-        for die in (lambda: mine.apply(os._exit, (3,)), lambda: mine.map(os._exit, [3]), lambda: next(mine.imap(os._exit, [3]))):
+        for die in (
+            lambda: mine.apply(os._exit, (3,)),
+            lambda: mine.map(os._exit, [3]),
+            lambda: next(mine.imap(os._exit, [3])),
+        ):
             with pytest.raises(ActorDiedError):
                 die()
             assert mine.apply(square, (3,)) == 9

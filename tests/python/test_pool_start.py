@@ -1,4 +1,5 @@
 """ray.util.multiprocessing.Pool where nothing is connected yet."""
+
 import pytest
 
 import ray

@@ -1,4 +1,5 @@
 """What ps shows of workers."""
+
 import os
 import pathlib
 import threading
@@ -63,7 +64,11 @@ class Threaded:
 
     def __init__(self):
         self.seen = []
-        thread = threading.Thread(target=lambda: self.seen.append(pathlib.Path("/proc/thread-self/comm").read_text().strip()))
+        thread = threading.Thread(
+            target=lambda: self.seen.append(
+                pathlib.Path("/proc/thread-self/comm").read_text().strip()
+            )
+        )
         thread.start()
         thread.join()
 
@@ -71,7 +76,9 @@ class Threaded:
         return [*self.seen, pathlib.Path("/proc/self/comm").read_text().strip()]
 
 
-@pytest.mark.parametrize("name, seen", (("Threaded", "ray::Threaded"), ("A" + "é" * 20, "ray::A" + "é" * 4)))
+@pytest.mark.parametrize(
+    "name, seen", (("Threaded", "ray::Threaded"), ("A" + "é" * 20, "ray::A" + "é" * 4))
+)
 def test_threads_of_an_actor_have_its_name(name, seen):
     assert ray.get(ray.remote(type(name, (Threaded,), {})).remote().names.remote()) == [seen] * 2
 
@@ -79,7 +86,10 @@ def test_threads_of_an_actor_have_its_name(name, seen):
 def test_a_long_name_is_cut():
     name = "long_" * 1000
     scope = {}
-    exec(f"def {name}(): return open('/proc/self/cmdline').read(), dict(__import__('os').environ)", scope)
+    exec(
+        f"def {name}(): return open('/proc/self/cmdline').read(), dict(__import__('os').environ)",
+        scope,
+    )
     text, environ = ray.get(ray.remote(scope[name]).remote())
     assert text.rstrip("\0").startswith("ray::long_") and len(text) < 5000
     assert environ["RAY_JOB_ID"] == ray.get_runtime_context().get_job_id()

@@ -1,4 +1,5 @@
 """Submissions in ray.timeline(): marks, and with RAY_PROFILING spans as long as they took, beside those of other calls and of the program's own."""
+
 import logging
 import time
 
@@ -30,7 +31,9 @@ def events_with(enough):
 
 
 def of_type(events, *kinds):
-    return sorted((event for event in events if event["cat"] in kinds), key=lambda event: event["ts"])
+    return sorted(
+        (event for event in events if event["cat"] in kinds), key=lambda event: event["ts"]
+    )
 
 
 def bodies(events, count):
@@ -54,29 +57,54 @@ def test_marks_cost_nothing_and_are_there():
     ray.cancel(never)
     with pytest.raises(ray.exceptions.TaskCancelledError):
         ray.get(never)
-    events = events_with(lambda events: bodies(events, 4) and len(of_type(events, "submit_task")) >= 5)
+    events = events_with(
+        lambda events: bodies(events, 4) and len(of_type(events, "submit_task")) >= 5
+    )
     marks = of_type(events, "submit_task")
-    assert [mark["tid"].partition(":")[0] for mark in marks] == ["driver", "worker", "driver", "driver", "driver"]
+    assert [mark["tid"].partition(":")[0] for mark in marks] == [
+        "driver",
+        "worker",
+        "driver",
+        "driver",
+        "driver",
+    ]
     assert all(mark["dur"] == 1.0 and mark["args"] == {} for mark in marks)
     [body] = of_type(events, "task::outer")
-    assert marks[1]["tid"] == body["tid"] and body["ts"] <= marks[1]["ts"] <= body["ts"] + body["dur"]
-    assert not of_type(events, "mine", "no-op", "ray.get", "ray.wait", "ray.put", "wait_for_function")
+    assert (
+        marks[1]["tid"] == body["tid"] and body["ts"] <= marks[1]["ts"] <= body["ts"] + body["dur"]
+    )
+    assert not of_type(
+        events, "mine", "no-op", "ray.get", "ray.wait", "ray.put", "wait_for_function"
+    )
 
 
 def test_only_the_process_that_profiles_records():
     ray.init(num_cpus=2)
     ray.get(outer.options(runtime_env={"env_vars": {"RAY_PROFILING": ""}}).remote())
-    events = events_with(lambda events: bodies(events, 2) and len(of_type(events, "submit_task")) >= 2 and of_type(events, "mine") and of_type(events, "ray.get"))
+    events = events_with(
+        lambda events: (
+            bodies(events, 2)
+            and len(of_type(events, "submit_task")) >= 2
+            and of_type(events, "mine")
+            and of_type(events, "ray.get")
+        )
+    )
     [of_driver, of_worker] = of_type(events, "submit_task")
     [body] = of_type(events, "task::outer")
     assert of_driver["tid"].startswith("driver:") and of_driver["dur"] == 1.0
-    assert of_worker["tid"] == body["tid"] and of_worker["dur"] > 1.0       # measured, and no mark beside it
+    assert (
+        of_worker["tid"] == body["tid"] and of_worker["dur"] > 1.0
+    )  # measured, and no mark beside it
     [mine], [get] = of_type(events, "mine"), of_type(events, "ray.get")
-    assert mine["tid"] == get["tid"] == body["tid"] and mine["ts"] <= get["ts"] and get["ts"] + get["dur"] <= mine["ts"] + mine["dur"]
+    assert (
+        mine["tid"] == get["tid"] == body["tid"]
+        and mine["ts"] <= get["ts"]
+        and get["ts"] + get["dur"] <= mine["ts"] + mine["dur"]
+    )
 
 
 def test_actors_and_what_never_ran_are_measured(monkeypatch):
-    monkeypatch.setenv("RAY_PROFILING", "0")       # as in Ray: whatever it says
+    monkeypatch.setenv("RAY_PROFILING", "0")  # as in Ray: whatever it says
     ray.init(num_cpus=1)
 
     @ray.remote
@@ -91,12 +119,27 @@ def test_actors_and_what_never_ran_are_measured(monkeypatch):
     ray.cancel(never)
     with pytest.raises(ray.exceptions.TaskCancelledError):
         ray.get(never)
-    events = events_with(lambda events: bodies(events, 3) and len(of_type(events, "submit_task")) >= 4 and of_type(events, "in a coroutine") and len(of_type(events, "ray.get")) >= 2)
+    events = events_with(
+        lambda events: (
+            bodies(events, 3)
+            and len(of_type(events, "submit_task")) >= 4
+            and of_type(events, "in a coroutine")
+            and len(of_type(events, "ray.get")) >= 2
+        )
+    )
     spans = of_type(events, "submit_task")
-    assert [span["tid"].partition(":")[0] for span in spans] == ["driver", "driver", "worker", "driver"]
+    assert [span["tid"].partition(":")[0] for span in spans] == [
+        "driver",
+        "driver",
+        "worker",
+        "driver",
+    ]
     assert not [span for span in spans if span["dur"] == 1.0]
     failed = of_type(events, "ray.get")[-1]
-    assert failed["args"]["type"] == "<class 'ray.exceptions.TaskCancelledError'>" and "Traceback" in failed["args"]["traceback"]
+    assert (
+        failed["args"]["type"] == "<class 'ray.exceptions.TaskCancelledError'>"
+        and "Traceback" in failed["args"]["traceback"]
+    )
     [call] = of_type(events, "task::Async.method")
     [span] = of_type(events, "in a coroutine")
     assert span["tid"] == call["tid"] and span["cname"] == "generic_work"
@@ -112,9 +155,12 @@ def test_what_is_dropped_is_told(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING, logger="ray"):
         events = events_with(lambda events: of_type(events, "small"))
     assert not of_type(events, "large") and "1 events are not in the timeline" in caplog.text
-    assert of_type(events, "small")[0]["args"] == {"object": "<class 'object'>", "not a number": "nan"}
+    assert of_type(events, "small")[0]["args"] == {
+        "object": "<class 'object'>",
+        "not a number": "nan",
+    }
 
-    half = "half \ud83d"       # of a pair: no UTF-8
+    half = "half \ud83d"  # of a pair: no UTF-8
     with profile(half, {half: half}):
         pass
     with pytest.raises(ValueError), profile("failed", None):

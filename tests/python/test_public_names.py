@@ -1,4 +1,5 @@
 """Names at the top: there, or absent with an error that names the feature and that probing programs expect."""
+
 import importlib
 import importlib.util
 import logging
@@ -21,7 +22,9 @@ list_named_actors metrics inspect_serializability register_serializer deregister
 disable_log_once_globally enable_periodic_logging pdb rpdb ray_debugpy connect disconnect iter ActorGroup collective accelerators tracing state""".split()
 
 
-@pytest.mark.parametrize("package, name", [(ray, name) for name in TOP] + [(ray.util, name) for name in UTIL])
+@pytest.mark.parametrize(
+    "package, name", [(ray, name) for name in TOP] + [(ray.util, name) for name in UTIL]
+)
 def test_every_name_is_there_or_named(package, name):
     try:
         getattr(package, name)
@@ -29,11 +32,22 @@ def test_every_name_is_there_or_named(package, name):
         if isinstance(error, NotImplementedError):
             assert f"{package.__name__}.{name}: not in this release" in str(error)
         else:
-            importlib.import_module(f"{package.__name__}.{name}")     # a module that is imported by name
-    assert name in dir(package) or not hasattr(package, name) or importlib.util.find_spec(f"{package.__name__}.{name}")
+            importlib.import_module(
+                f"{package.__name__}.{name}"
+            )  # a module that is imported by name
+    assert (
+        name in dir(package)
+        or not hasattr(package, name)
+        or importlib.util.find_spec(f"{package.__name__}.{name}")
+    )
 
 
-ABSENT_NOW = [(package, name) for package, names in ABSENT.items() for name in names if not hasattr(importlib.import_module(package), name)]
+ABSENT_NOW = [
+    (package, name)
+    for package, names in ABSENT.items()
+    for name in names
+    if not hasattr(importlib.import_module(package), name)
+]
 
 
 @pytest.mark.parametrize("package, name", ABSENT_NOW)
@@ -62,8 +76,10 @@ def test_old_names_of_private_modules(caplog):
         assert ray.worker.global_worker is ray._private.worker.global_worker
         assert ray.worker.global_worker is not None
         assert ray.ray_constants.DEFAULT_PORT == 6379
-    assert [record.getMessage().split(" is ")[0] for record in caplog.records] == ["DeprecationWarning: `ray.worker.global_worker`",
-                                                                                  "DeprecationWarning: `ray.ray_constants.DEFAULT_PORT`"]
+    assert [record.getMessage().split(" is ")[0] for record in caplog.records] == [
+        "DeprecationWarning: `ray.worker.global_worker`",
+        "DeprecationWarning: `ray.ray_constants.DEFAULT_PORT`",
+    ]
     with pytest.raises(AttributeError):
         ray.state.no_such_thing
     assert callable(ray.state.nodes) and callable(ray.serialization.raise_unserializable)

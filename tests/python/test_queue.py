@@ -1,4 +1,5 @@
 """ray.util.queue.Queue."""
+
 import asyncio
 import queue
 
@@ -27,14 +28,22 @@ def test_first_in_first_out():
     items = [1, None, "two", {"three": 3}]
     for item in items:
         shared.put(item)
-    assert shared.size() == shared.qsize() == len(shared) == 4 and not shared.empty() and not shared.full()
+    assert (
+        shared.size() == shared.qsize() == len(shared) == 4
+        and not shared.empty()
+        and not shared.full()
+    )
     assert [shared.get() for _ in items] == items
     assert shared.empty()
 
 
 def test_without_waiting():
     shared = Queue(maxsize=1)
-    for take in (shared.get_nowait, lambda: shared.get(block=False), lambda: shared.get(block=False, timeout=-1)):
+    for take in (
+        shared.get_nowait,
+        lambda: shared.get(block=False),
+        lambda: shared.get(block=False, timeout=-1),
+    ):
         with pytest.raises(Empty) as caught:
             take()
         assert isinstance(caught.value, queue.Empty) and not isinstance(caught.value, RayTaskError)
@@ -56,8 +65,12 @@ def test_timeouts():
     with pytest.raises(Full) as caught:
         shared.put(2, timeout=0)
     assert isinstance(caught.value, RayTaskError)
-    for call in (lambda: shared.get(timeout=-1), lambda: shared.put(1, timeout=-0.1), lambda: asyncio.run(shared.get_async(timeout=-1)),
-                 lambda: asyncio.run(shared.put_async(1, timeout=-1))):
+    for call in (
+        lambda: shared.get(timeout=-1),
+        lambda: shared.put(1, timeout=-0.1),
+        lambda: asyncio.run(shared.get_async(timeout=-1)),
+        lambda: asyncio.run(shared.put_async(1, timeout=-1)),
+    ):
         with pytest.raises(ValueError):
             call()
     assert shared.get() == 1
@@ -115,6 +128,7 @@ def test_coroutines():
         taken = asyncio.ensure_future(shared.get_async())
         await shared.put_async(3)
         return await taken
+
     assert asyncio.run(both(Queue(maxsize=1))) == 3
 
 
@@ -162,4 +176,5 @@ def test_shutdown_does_not_wait_for_ever():
 
 def test_the_deprecated_name():
     import ray.experimental
+
     assert ray.experimental.queue is ray.util.queue

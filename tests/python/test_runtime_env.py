@@ -1,4 +1,5 @@
 """Runtime environments of jobs, tasks and actors, made by real workers."""
+
 import json
 import os
 import subprocess
@@ -44,21 +45,44 @@ def test_inheritance():
     ray.init(num_cpus=3, runtime_env={"env_vars": {"A": "job", "B": "job"}})
     actor = Actor.options(runtime_env={"env_vars": {"B": "actor"}}).remote()
     assert ray.get([actor.variable.remote("A"), actor.variable.remote("B")]) == ["job", "actor"]
-    assert ray.get(actor.of_a_child.remote("B")) == "actor" and ray.get(actor.of_a_child.remote("A")) == "job"
-    assert ray.get(actor.of_a_child.remote("B", B="child")) == "child" and ray.get(actor.of_a_child.remote("A", B="child")) == "job"
+    assert (
+        ray.get(actor.of_a_child.remote("B")) == "actor"
+        and ray.get(actor.of_a_child.remote("A")) == "job"
+    )
+    assert (
+        ray.get(actor.of_a_child.remote("B", B="child")) == "child"
+        and ray.get(actor.of_a_child.remote("A", B="child")) == "job"
+    )
     assert ray.get(actor.environment.remote())["env_vars"] == {"A": "job", "B": "actor"}
-    assert ray.get(environment_string.remote()) == '{"env_vars": {"A": "job", "B": "job"}}' == ray.get_runtime_context().get_runtime_env_string()
+    assert (
+        ray.get(environment_string.remote())
+        == '{"env_vars": {"A": "job", "B": "job"}}'
+        == ray.get_runtime_context().get_runtime_env_string()
+    )
     assert ray.get(variable.options(runtime_env={}).remote("A")) == "job"
 
 
 def test_variables():
     ray.init(num_cpus=1)
     os.environ["NOT_OF_WORKERS"] = "x"
-    env = {"env_vars": {"PATH": "/first:${PATH}", "EMPTY": "<${NO_SUCH_VARIABLE}>", "PLAIN": "$HOME $NO_SUCH_VARIABLE", "TZ": "UTC"}}
+    env = {
+        "env_vars": {
+            "PATH": "/first:${PATH}",
+            "EMPTY": "<${NO_SUCH_VARIABLE}>",
+            "PLAIN": "$HOME $NO_SUCH_VARIABLE",
+            "TZ": "UTC",
+        }
+    }
     path = ray.get(variable.options(runtime_env=env).remote("PATH"))
-    assert path.startswith("/first:/") and ray.get(variable.options(runtime_env=env).remote("EMPTY")) == "<>"
-    assert ray.get(variable.options(runtime_env=env).remote("PLAIN")) == f"{os.environ['HOME']} $NO_SUCH_VARIABLE"
-    assert ray.get(variable.remote("PATH")) == path[len("/first:"):]
+    assert (
+        path.startswith("/first:/")
+        and ray.get(variable.options(runtime_env=env).remote("EMPTY")) == "<>"
+    )
+    assert (
+        ray.get(variable.options(runtime_env=env).remote("PLAIN"))
+        == f"{os.environ['HOME']} $NO_SUCH_VARIABLE"
+    )
+    assert ray.get(variable.remote("PATH")) == path[len("/first:") :]
 
 
 def test_variables_only_the_start_of_a_program_honours(tmp_path):
@@ -68,33 +92,63 @@ def test_variables_only_the_start_of_a_program_honours(tmp_path):
     @ray.remote
     def start():
         import subprocess
-        return (hash("a"), sys.flags.dont_write_bytecode, sys.flags.utf8_mode, ray.get_runtime_context().get_worker_id() != "",
-                subprocess.run(["sh", "-c", "echo $LD_LIBRARY_PATH"], capture_output=True, text=True, check=True).stdout.strip())
+
+        return (
+            hash("a"),
+            sys.flags.dont_write_bytecode,
+            sys.flags.utf8_mode,
+            ray.get_runtime_context().get_worker_id() != "",
+            subprocess.run(
+                ["sh", "-c", "echo $LD_LIBRARY_PATH"], capture_output=True, text=True, check=True
+            ).stdout.strip(),
+        )
 
     env = {"env_vars": {"PYTHONHASHSEED": "5", "PYTHONUTF8": "1", "LD_LIBRARY_PATH": "/nowhere"}}
-    told = subprocess.run([sys.executable, "-c", "print(hash('a'))"], env={**os.environ, "PYTHONHASHSEED": "5"}, capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        [sys.executable, "-c", "print(hash('a'))"],
+        env={**os.environ, "PYTHONHASHSEED": "5"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     found = ray.get(start.options(runtime_env=env).remote())
     assert found[0] == int(told) and found[2:] == (1, True, "/nowhere")
 
     @ray.remote
     def from_path():
         import module_beside
+
         return module_beside.X
-    assert ray.get(from_path.options(runtime_env={"env_vars": {"PYTHONPATH": str(tmp_path)}}).remote()) == 7
+
+    assert (
+        ray.get(from_path.options(runtime_env={"env_vars": {"PYTHONPATH": str(tmp_path)}}).remote())
+        == 7
+    )
 
 
 def test_threads_of_math_libraries():
     ray.init(num_cpus=2)
     assert ray.get(variable.options(num_cpus=2).remote("OMP_NUM_THREADS")) == "2"
-    assert ray.get(variable.options(num_cpus=2, runtime_env={"env_vars": {"OMP_NUM_THREADS": "7"}}).remote("OMP_NUM_THREADS")) == "7"
+    assert (
+        ray.get(
+            variable.options(num_cpus=2, runtime_env={"env_vars": {"OMP_NUM_THREADS": "7"}}).remote(
+                "OMP_NUM_THREADS"
+            )
+        )
+        == "7"
+    )
 
 
 def test_packages_of_another_interpreter_come_first(monkeypatch):
     monkeypatch.delenv("PYTHONPATH")
     ray.init(num_cpus=1)
-    path = ray.get(ray.remote(lambda: sys.path).options(runtime_env={"py_executable": sys.executable}).remote())
+    path = ray.get(
+        ray.remote(lambda: sys.path).options(runtime_env={"py_executable": sys.executable}).remote()
+    )
     ours = os.path.dirname(os.path.dirname(ray.__file__))
-    assert ours in path and path.index(ours) > max(i for i, entry in enumerate(path) if entry.startswith(sys.prefix + "/lib"))
+    assert ours in path and path.index(ours) > max(
+        i for i, entry in enumerate(path) if entry.startswith(sys.prefix + "/lib")
+    )
 
 
 def test_another_interpreter(tmp_path):
@@ -102,18 +156,34 @@ def test_another_interpreter(tmp_path):
     python = tmp_path / "python with space"
     python.symlink_to(sys.executable)
     executable = ray.remote(lambda: (os.path.basename(sys.executable), sys.flags.dev_mode))
-    assert ray.get(executable.options(runtime_env={"py_executable": f"'{python}' -X dev"}).remote()) == ("python with space", True)
+    assert ray.get(
+        executable.options(runtime_env={"py_executable": f"'{python}' -X dev"}).remote()
+    ) == ("python with space", True)
     with pytest.raises(RuntimeEnvSetupError, match="no_such_python"):
         ray.get(executable.options(runtime_env={"py_executable": "no_such_python"}).remote())
 
 
 def test_working_dir_and_modules(tmp_path):
-    for path, text in {"wd/data.txt": "content", "wd/beside.py": "X = 1", "wd/big.log": "", "wd/sub/__init__.py": "", "mod/__init__.py": "Y = 2", "mod/inner.py": "Z = 3"}.items():
+    for path, text in {
+        "wd/data.txt": "content",
+        "wd/beside.py": "X = 1",
+        "wd/big.log": "",
+        "wd/sub/__init__.py": "",
+        "mod/__init__.py": "Y = 2",
+        "mod/inner.py": "Z = 3",
+    }.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     with zipfile.ZipFile(tmp_path / "wheel-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("from_wheel.py", "W = 4")
-    ray.init(num_cpus=2, runtime_env={"working_dir": str(tmp_path / "wd"), "py_modules": [str(tmp_path / "mod"), str(tmp_path / "wheel-1.0-py3-none-any.whl")], "excludes": ["*.log"]})
+    ray.init(
+        num_cpus=2,
+        runtime_env={
+            "working_dir": str(tmp_path / "wd"),
+            "py_modules": [str(tmp_path / "mod"), str(tmp_path / "wheel-1.0-py3-none-any.whl")],
+            "excludes": ["*.log"],
+        },
+    )
 
     @ray.remote
     def look():
@@ -121,30 +191,72 @@ def test_working_dir_and_modules(tmp_path):
         import from_wheel
         import mod.inner
         import sub
-        child = subprocess.run([sys.executable, "-c", "import beside, mod; print(beside.X + mod.Y)"], capture_output=True, text=True, check=True).stdout.strip()
-        return open("data.txt").read(), sorted(os.listdir(".")), beside.X, mod.Y, mod.inner.Z, from_wheel.W, child, sys.path[0] == os.getcwd()
+
+        child = subprocess.run(
+            [sys.executable, "-c", "import beside, mod; print(beside.X + mod.Y)"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        return (
+            open("data.txt").read(),
+            sorted(os.listdir(".")),
+            beside.X,
+            mod.Y,
+            mod.inner.Z,
+            from_wheel.W,
+            child,
+            sys.path[0] == os.getcwd(),
+        )
 
     data, listed, *found, child, first = ray.get(look.remote())
-    assert data == "content" and [name for name in listed if name != "__pycache__"] == ["beside.py", "data.txt", "sub"] and found == [1, 2, 3, 4] and child == "3" and first
+    assert (
+        data == "content"
+        and [name for name in listed if name != "__pycache__"] == ["beside.py", "data.txt", "sub"]
+        and found == [1, 2, 3, 4]
+        and child == "3"
+        and first
+    )
     context = ray.get_runtime_context().runtime_env
-    assert context.working_dir().startswith("gcs://_ray_pkg_") and context.working_dir().endswith(".zip") and "excludes" not in context
+    assert (
+        context.working_dir().startswith("gcs://_ray_pkg_")
+        and context.working_dir().endswith(".zip")
+        and "excludes" not in context
+    )
     # A task takes the job's package by its URI, beside an environment of its own.
-    assert ray.get(look.options(runtime_env={"env_vars": {"A": "1"}, "working_dir": context.working_dir()}).remote())[0] == "content"
+    assert (
+        ray.get(
+            look.options(
+                runtime_env={"env_vars": {"A": "1"}, "working_dir": context.working_dir()}
+            ).remote()
+        )[0]
+        == "content"
+    )
 
 
 def test_modules_of_the_driver_are_not_those_of_a_working_dir(tmp_path):
     for name, text in {"wd/which.py": "X = 'working dir'", "here/which.py": "X = 'here'"}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    (tmp_path / "here" / "program.py").write_text(textwrap.dedent(f"""
+    (tmp_path / "here" / "program.py").write_text(
+        textwrap.dedent(f"""
         import ray
         ray.init(num_cpus=1, runtime_env={{"working_dir": {str(tmp_path / "wd")!r}}})
         def which():
             import which
             return which.X
         print(ray.get(ray.remote(which).remote()))
-    """))
-    assert subprocess.run([sys.executable, str(tmp_path / "here" / "program.py")], capture_output=True, text=True, check=True).stdout.strip() == "working dir"
+    """)
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, str(tmp_path / "here" / "program.py")],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        == "working dir"
+    )
 
 
 def test_archives_of_the_node(tmp_path):
@@ -164,15 +276,33 @@ def test_archives_of_the_node(tmp_path):
 
 
 def test_hooks(tmp_path):
-    (tmp_path / "hooks.py").write_text("import os\ndef mark(): os.environ['HOOKED'] = 'by name'\ndef fail(): raise ValueError('the hook is wrong')\n")
-    ray.init(num_cpus=1, runtime_env={"py_modules": [str(tmp_path / "hooks.py")], "worker_process_setup_hook": "hooks.mark"})
+    (tmp_path / "hooks.py").write_text(
+        "import os\ndef mark(): os.environ['HOOKED'] = 'by name'\ndef fail(): raise ValueError('the hook is wrong')\n"
+    )
+    ray.init(
+        num_cpus=1,
+        runtime_env={
+            "py_modules": [str(tmp_path / "hooks.py")],
+            "worker_process_setup_hook": "hooks.mark",
+        },
+    )
     assert ray.get(variable.remote("HOOKED")) == "by name"
 
     def in_place():
         os.environ["HOOKED"] = "by value"
-    assert ray.get(variable.options(runtime_env={"worker_process_setup_hook": in_place}).remote("HOOKED")) == "by value"
+
+    assert (
+        ray.get(
+            variable.options(runtime_env={"worker_process_setup_hook": in_place}).remote("HOOKED")
+        )
+        == "by value"
+    )
     with pytest.raises(RuntimeEnvSetupError, match="the hook is wrong"):
-        ray.get(variable.options(runtime_env={"worker_process_setup_hook": "hooks.fail"}).remote("HOOKED"))
+        ray.get(
+            variable.options(runtime_env={"worker_process_setup_hook": "hooks.fail"}).remote(
+                "HOOKED"
+            )
+        )
 
 
 def test_failures():
@@ -185,27 +315,49 @@ def test_failures():
         ray.get(actor.variable.remote("A"))
     assert raised.value.error_message
     with pytest.raises(RuntimeEnvSetupError, match="setup_timeout_seconds"):
-        ray.get(variable.options(runtime_env={"worker_process_setup_hook": _sleep, "config": {"setup_timeout_seconds": 1}}).remote("A"))
+        ray.get(
+            variable.options(
+                runtime_env={
+                    "worker_process_setup_hook": _sleep,
+                    "config": {"setup_timeout_seconds": 1},
+                }
+            ).remote("A")
+        )
     # The node is as good as before.
-    assert ray.get(variable.remote("A")) is None and ray.get(Actor.remote().variable.remote("A")) is None
+    assert (
+        ray.get(variable.remote("A")) is None
+        and ray.get(Actor.remote().variable.remote("A")) is None
+    )
 
 
 def _sleep():
     import time
+
     time.sleep(600)
 
 
 def test_workers_of_an_environment_are_used_again():
     ray.init(num_cpus=1)
     pid = ray.remote(lambda: os.getpid())
-    red, blue = (pid.options(runtime_env={"env_vars": {"COLOUR": name}}) for name in ("red", "blue"))
+    red, blue = (
+        pid.options(runtime_env={"env_vars": {"COLOUR": name}}) for name in ("red", "blue")
+    )
     first = ray.get(red.remote())
     assert ray.get(red.remote()) == first != ray.get(blue.remote())
-    assert ray.get([variable.options(runtime_env={"env_vars": {"COLOUR": name}}).remote("COLOUR") for name in ("red", "blue") * 5]) == ["red", "blue"] * 5
+    assert (
+        ray.get(
+            [
+                variable.options(runtime_env={"env_vars": {"COLOUR": name}}).remote("COLOUR")
+                for name in ("red", "blue") * 5
+            ]
+        )
+        == ["red", "blue"] * 5
+    )
 
 
 def test_packages_go_with_their_job(tmp_path):
     from ray._private.runtime_env.packaging import NAMESPACE
+
     (tmp_path / "data.txt").write_text("content")
     code = textwrap.dedent(f"""
         import os, ray
@@ -218,7 +370,17 @@ def test_packages_go_with_their_job(tmp_path):
 
     def packages():
         return [key for key in _raylet.kv_list(NAMESPACE, "") if b"#" not in key]
-    drivers = [subprocess.Popen([sys.executable, "-c", code], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+
+    drivers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
     try:
         assert [driver.stdout.readline().strip() for driver in drivers] == ["content"] * 2
         assert len(packages()) == 1
@@ -234,12 +396,24 @@ def test_packages_go_with_their_job(tmp_path):
 
 def test_on_another_node(tmp_path):
     from ray.cluster_utils import Cluster
+
     (tmp_path / "data.txt").write_text("content")
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80 << 20})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80 << 20}
+    )
     try:
         cluster.add_node(num_cpus=1, resources={"there": 1}, object_store_memory=80 << 20)
-        ray.init(address=cluster.address, runtime_env={"working_dir": str(tmp_path), "env_vars": {"A": "b"}})
-        read = ray.remote(lambda: (open("data.txt").read(), os.environ["A"], ray.get_runtime_context().get_node_id()))
+        ray.init(
+            address=cluster.address,
+            runtime_env={"working_dir": str(tmp_path), "env_vars": {"A": "b"}},
+        )
+        read = ray.remote(
+            lambda: (
+                open("data.txt").read(),
+                os.environ["A"],
+                ray.get_runtime_context().get_node_id(),
+            )
+        )
         here, there = ray.get([read.remote(), read.options(resources={"there": 1}).remote()])
         assert here[:2] == there[:2] == ("content", "b") and there[2] != cluster.head_node.node_id
     finally:
@@ -248,9 +422,16 @@ def test_on_another_node(tmp_path):
 
 
 def test_who_asks_for_none_imports_nothing():
-    code = ("import sys, ray; ray.init(num_cpus=1); f = ray.remote(lambda: [m for m in sys.modules if 'runtime_env' in m]); print(ray.get(f.remote()), "
-            "[m for m in sys.modules if 'runtime_env' in m or m == 'zipfile'])")
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[] []"
+    code = (
+        "import sys, ray; ray.init(num_cpus=1); f = ray.remote(lambda: [m for m in sys.modules if 'runtime_env' in m]); print(ray.get(f.remote()), "
+        "[m for m in sys.modules if 'runtime_env' in m or m == 'zipfile'])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[] []"
+    )
 
 
 def test_a_failed_upload_leaves_no_session(tmp_path, monkeypatch):
@@ -258,6 +439,7 @@ def test_a_failed_upload_leaves_no_session(tmp_path, monkeypatch):
 
     def fail(self):
         raise ConnectionError("no head")
+
     monkeypatch.setattr(Upload, "send", fail)
     with pytest.raises(ConnectionError):
         ray.init(num_cpus=1, runtime_env={"working_dir": str(tmp_path)})
@@ -265,7 +447,8 @@ def test_a_failed_upload_leaves_no_session(tmp_path, monkeypatch):
 
 
 def test_plugins(tmp_path, monkeypatch):
-    (tmp_path / "plugins_of_the_node.py").write_text(textwrap.dedent("""
+    (tmp_path / "plugins_of_the_node.py").write_text(
+        textwrap.dedent("""
         from ray._private.runtime_env.plugin import RuntimeEnvPlugin
 
         class First(RuntimeEnvPlugin):
@@ -284,12 +467,23 @@ def test_plugins(tmp_path, monkeypatch):
                 return 0
             def modify_context(self, uris, runtime_env, context, logger):
                 context.env_vars["ORDER"] = context.env_vars.get("ORDER", "") + runtime_env["second"]
-    """))
+    """)
+    )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
-    monkeypatch.setenv("RAY_RUNTIME_ENV_PLUGINS", json.dumps([{"class": "plugins_of_the_node.First", "priority": 20}, {"class": "plugins_of_the_node.Second", "priority": 5}]))
+    monkeypatch.setenv(
+        "RAY_RUNTIME_ENV_PLUGINS",
+        json.dumps(
+            [
+                {"class": "plugins_of_the_node.First", "priority": 20},
+                {"class": "plugins_of_the_node.Second", "priority": 5},
+            ]
+        ),
+    )
     ray.init(num_cpus=1)
     env = {"first": "a", "second": "b"}
-    assert ray.get([variable.options(runtime_env=env).remote(name) for name in ("ORDER", "CREATED")]) == ["ba", "None"]
+    assert ray.get(
+        [variable.options(runtime_env=env).remote(name) for name in ("ORDER", "CREATED")]
+    ) == ["ba", "None"]
     assert ray.get(variable.remote("ORDER")) is None
     with pytest.raises(RuntimeEnvSetupError, match="b it must be"):
         ray.get(variable.options(runtime_env={"second": "c"}).remote("ORDER"))
@@ -301,8 +495,13 @@ def wheel(folder, name, version, text):
     info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(f"{name}.py", text)
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+        archive.writestr(
+            f"{info}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         archive.writestr(f"{info}/RECORD", "")
     return path
 
@@ -316,13 +515,24 @@ def test_pip(tmp_path):
     @ray.remote
     def sample():
         import rt_sample
+
         return rt_sample.X, sys.prefix != sys.base_prefix
 
     def version(number):
-        return sample.options(runtime_env={"pip": {"packages": [f"rt_sample=={number}"], "pip_install_options": offline}})
-    assert ray.get([version("1.0").remote(), version("2.0").remote()]) == [("one", True), ("two", True)]
+        return sample.options(
+            runtime_env={
+                "pip": {"packages": [f"rt_sample=={number}"], "pip_install_options": offline}
+            }
+        )
+
+    assert ray.get([version("1.0").remote(), version("2.0").remote()]) == [
+        ("one", True),
+        ("two", True),
+    ]
     cache = Path(ray._private.worker.global_worker.context["session_dir"]) / "runtime_resources"
-    assert len(list(cache.glob("pip_*.lock"))) == 2     # one for each, also after the exec of its interpreter
+    assert (
+        len(list(cache.glob("pip_*.lock"))) == 2
+    )  # one for each, also after the exec of its interpreter
     with pytest.raises(RuntimeEnvSetupError, match="(?s)rt_sample==3.0.*No matching distribution"):
         ray.get(version("3.0").remote())
     with pytest.raises(ModuleNotFoundError):
@@ -333,6 +543,7 @@ def test_archives_behind_http(tmp_path):
     import functools
     import http.server
     import threading
+
     with zipfile.ZipFile(tmp_path / "code.zip", "w") as archive:
         archive.writestr("data.txt", "fetched")
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
@@ -342,7 +553,10 @@ def test_archives_behind_http(tmp_path):
         ray.init(num_cpus=1)
         read = ray.remote(lambda: open("data.txt").read())
         where = f"http://127.0.0.1:{server.server_address[1]}"
-        assert ray.get(read.options(runtime_env={"working_dir": f"{where}/code.zip"}).remote()) == "fetched"
+        assert (
+            ray.get(read.options(runtime_env={"working_dir": f"{where}/code.zip"}).remote())
+            == "fetched"
+        )
         with pytest.raises(RuntimeEnvSetupError, match="404"):
             ray.get(read.options(runtime_env={"working_dir": f"{where}/none.zip"}).remote())
     finally:

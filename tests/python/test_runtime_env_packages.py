@@ -1,4 +1,5 @@
 """Runtime environments without a cluster: fields, which files are uploaded, unpacking, the node's cache."""
+
 import io
 import os
 import stat
@@ -28,13 +29,31 @@ def names(root, excludes=()):
 
 # ---- fields
 
-@pytest.mark.parametrize("fields, error", [
-    ({"env_vars": {"a=b": "c"}}, ValueError), ({"py_modules": "a"}, TypeError), ({"py_modules": [1]}, TypeError), ({"excludes": "a"}, TypeError),
-    ({"pip": {"packages": ["a"], "colour": 1}}, ValueError), ({"pip": {"pip_check": True}}, ValueError), ({"pip": "/no/such/file"}, ValueError),
-    ({"uv": ["a"], "pip": ["b"]}, ValueError), ({"conda": 1}, TypeError), ({"py_executable": 1}, TypeError), ({"worker_process_setup_hook": 1}, TypeError),
-    ({"image_uri": "a", "pip": ["b"]}, ValueError), ({"working_dir": "gcs://a"}, ValueError), ({"working_dir": "/no/such/dir"}, ValueError), ({"py_modules": ["/no/such/dir"]}, ValueError), ({"working_dir": "ftp://a.zip"}, ValueError),
-    ({"config": {"setup_timeout_seconds": 0}}, ValueError), ({"config": {"setup_timeout_seconds": "1"}}, TypeError), ({"config": 1}, TypeError),
-])
+
+@pytest.mark.parametrize(
+    "fields, error",
+    [
+        ({"env_vars": {"a=b": "c"}}, ValueError),
+        ({"py_modules": "a"}, TypeError),
+        ({"py_modules": [1]}, TypeError),
+        ({"excludes": "a"}, TypeError),
+        ({"pip": {"packages": ["a"], "colour": 1}}, ValueError),
+        ({"pip": {"pip_check": True}}, ValueError),
+        ({"pip": "/no/such/file"}, ValueError),
+        ({"uv": ["a"], "pip": ["b"]}, ValueError),
+        ({"conda": 1}, TypeError),
+        ({"py_executable": 1}, TypeError),
+        ({"worker_process_setup_hook": 1}, TypeError),
+        ({"image_uri": "a", "pip": ["b"]}, ValueError),
+        ({"working_dir": "gcs://a"}, ValueError),
+        ({"working_dir": "/no/such/dir"}, ValueError),
+        ({"py_modules": ["/no/such/dir"]}, ValueError),
+        ({"working_dir": "ftp://a.zip"}, ValueError),
+        ({"config": {"setup_timeout_seconds": 0}}, ValueError),
+        ({"config": {"setup_timeout_seconds": "1"}}, TypeError),
+        ({"config": 1}, TypeError),
+    ],
+)
 def test_bad_fields(fields, error):
     with pytest.raises(error):
         RuntimeEnv(**fields)
@@ -44,18 +63,30 @@ def test_bad_fields(fields, error):
 
 def test_fields_are_normalised(tmp_path):
     write(tmp_path, requirements_dot_txt="# comment\nsome\n\nother==1\n")
-    assert RuntimeEnv(pip=str(tmp_path / "requirements.txt"))["pip"] == {"packages": ["some", "other==1"], "pip_check": False}
+    assert RuntimeEnv(pip=str(tmp_path / "requirements.txt"))["pip"] == {
+        "packages": ["some", "other==1"],
+        "pip_check": False,
+    }
     assert RuntimeEnv(pip=["a", "a"]).pip_config() == {"packages": ["a"], "pip_check": False}
     env = RuntimeEnv(env_vars={"B": "1"}, config={"setup_timeout_seconds": 5}, some_plugin={"x": 1})
-    assert env.get("config", data_class=RuntimeEnvConfig)["setup_timeout_seconds"] == 5 and env.plugins() == [("some_plugin", {"x": 1})]
-    assert RuntimeEnv.deserialize(env.serialize()) == env and env.serialize().startswith('{"config": ')
+    assert env.get("config", data_class=RuntimeEnvConfig)[
+        "setup_timeout_seconds"
+    ] == 5 and env.plugins() == [("some_plugin", {"x": 1})]
+    assert RuntimeEnv.deserialize(env.serialize()) == env and env.serialize().startswith(
+        '{"config": '
+    )
     with pytest.raises(TypeError):
         env.set("env_vars", [1])
     assert RuntimeEnv(nsight="default").nsight() == "default"
 
 
 def test_local_places_are_for_jobs(tmp_path):
-    for fields in ({"working_dir": str(tmp_path)}, {"py_modules": [str(tmp_path)]}, {"py_modules": [os]}, {"excludes": ["a"]}):
+    for fields in (
+        {"working_dir": str(tmp_path)},
+        {"py_modules": [str(tmp_path)]},
+        {"py_modules": [os]},
+        {"excludes": ["a"]},
+    ):
         with pytest.raises(ValueError):
             check_task_env(fields)
     check_task_env({"working_dir": "gcs://_ray_pkg_0.zip", "py_modules": ["file:///a.whl"]})
@@ -63,13 +94,20 @@ def test_local_places_are_for_jobs(tmp_path):
 
 def test_job_in_a_job(monkeypatch):
     given = {"env_vars": {"A": "job"}, "working_dir": "gcs://a.zip"}
-    assert merge_with_submitted({}, {}) == {} and merge_with_submitted({"pip": ["x"]}, {}) == {"pip": ["x"]}
-    assert merge_with_submitted({"env_vars": {"B": "driver"}}, given) == {"env_vars": {"A": "job", "B": "driver"}, "working_dir": "gcs://a.zip"}
+    assert merge_with_submitted({}, {}) == {} and merge_with_submitted({"pip": ["x"]}, {}) == {
+        "pip": ["x"]
+    }
+    assert merge_with_submitted({"env_vars": {"B": "driver"}}, given) == {
+        "env_vars": {"A": "job", "B": "driver"},
+        "working_dir": "gcs://a.zip",
+    }
     for env in ({"env_vars": {"A": "driver"}}, {"working_dir": "gcs://b.zip"}):
         with pytest.raises(ValueError, match="conflict"):
             merge_with_submitted(env, given)
     monkeypatch.setenv("RAY_OVERRIDE_JOB_RUNTIME_ENV", "1")
-    assert merge_with_submitted({"env_vars": {"A": "driver"}, "working_dir": "gcs://b.zip"}, given) == {"env_vars": {"A": "driver"}, "working_dir": "gcs://b.zip"}
+    assert merge_with_submitted(
+        {"env_vars": {"A": "driver"}, "working_dir": "gcs://b.zip"}, given
+    ) == {"env_vars": {"A": "driver"}, "working_dir": "gcs://b.zip"}
 
 
 def rewrite(env):
@@ -87,6 +125,7 @@ def test_hook_of_the_driver(monkeypatch):
 
 # ---- what is uploaded
 
+
 def test_defaults_are_left_out(tmp_path, monkeypatch):
     write(tmp_path, a_dot_py="", venv__x="", sub__b_dot_py="", sub____pycache____c="")
     (tmp_path / ".git").mkdir()
@@ -96,23 +135,43 @@ def test_defaults_are_left_out(tmp_path, monkeypatch):
     assert [name for name in names(tmp_path) if "c" not in name] == ["a.py", "sub/b.py"]
     assert not any("__pycache__" in name or ".git" in name for name in names(tmp_path))
     monkeypatch.setenv("RAY_OVERRIDE_RUNTIME_ENV_DEFAULT_EXCLUDES", "sub")
-    assert ".git/HEAD" in names(tmp_path) and not any(name.startswith("sub") for name in names(tmp_path))
+    assert ".git/HEAD" in names(tmp_path) and not any(
+        name.startswith("sub") for name in names(tmp_path)
+    )
 
 
-@pytest.mark.parametrize("pattern, left", [
-    ("*.log", ["a.txt", "deep/a.txt", "deep/er/b.txt"]), ("/a.txt", ["a.log", "deep/a.log", "deep/a.txt", "deep/er/b.txt"]),
-    ("deep/", ["a.log", "a.txt"]), ("deep/*.log", ["a.log", "a.txt", "deep/a.txt", "deep/er/b.txt"]), ("deep/**", ["a.log", "a.txt"]),
-    ("**/er", ["a.log", "a.txt", "deep/a.log", "deep/a.txt"]), ("a.[lx]og", ["a.txt", "deep/a.txt", "deep/er/b.txt"]), ("# a.txt", None), ("a?txt", ["a.log", "deep/a.log", "deep/er/b.txt"]),
-])
+@pytest.mark.parametrize(
+    "pattern, left",
+    [
+        ("*.log", ["a.txt", "deep/a.txt", "deep/er/b.txt"]),
+        ("/a.txt", ["a.log", "deep/a.log", "deep/a.txt", "deep/er/b.txt"]),
+        ("deep/", ["a.log", "a.txt"]),
+        ("deep/*.log", ["a.log", "a.txt", "deep/a.txt", "deep/er/b.txt"]),
+        ("deep/**", ["a.log", "a.txt"]),
+        ("**/er", ["a.log", "a.txt", "deep/a.log", "deep/a.txt"]),
+        ("a.[lx]og", ["a.txt", "deep/a.txt", "deep/er/b.txt"]),
+        ("# a.txt", None),
+        ("a?txt", ["a.log", "deep/a.log", "deep/er/b.txt"]),
+    ],
+)
 def test_patterns(tmp_path, pattern, left):
-    write(tmp_path, a_dot_txt="", a_dot_log="", deep__a_dot_txt="", deep__a_dot_log="", deep__er__b_dot_txt="")
+    write(
+        tmp_path,
+        a_dot_txt="",
+        a_dot_log="",
+        deep__a_dot_txt="",
+        deep__a_dot_log="",
+        deep__er__b_dot_txt="",
+    )
     everything = ["a.log", "a.txt", "deep/a.log", "deep/a.txt", "deep/er/b.txt"]
     assert names(tmp_path) == everything
     assert names(tmp_path, [pattern]) == (left if left is not None else everything)
 
 
 def test_ignore_files(tmp_path, monkeypatch):
-    write(tmp_path, a_dot_log="", keep_dot_log="", b_dot_tmp="", sub__c_dot_dat="", sub__d_dot_dat="")
+    write(
+        tmp_path, a_dot_log="", keep_dot_log="", b_dot_tmp="", sub__c_dot_dat="", sub__d_dot_dat=""
+    )
     (tmp_path / ".gitignore").write_text("*.log\n!keep.log\n")
     (tmp_path / ".rayignore").write_text("*.tmp\n")
     (tmp_path / "sub" / ".gitignore").write_text("/c.dat\n")
@@ -136,11 +195,20 @@ def test_packages_are_named_by_their_content(tmp_path):
     write(tmp_path, one__a="x", two__a="x", three__a="y")
     (tmp_path / "one" / "run").write_text("#!")
     (tmp_path / "one" / "run").chmod(0o755)
-    uploads = [package_folder(str(tmp_path / name), excludes) for name, excludes in (("one", ["run"]), ("two", []), ("three", []), ("one", []))]
+    uploads = [
+        package_folder(str(tmp_path / name), excludes)
+        for name, excludes in (("one", ["run"]), ("two", []), ("three", []), ("one", []))
+    ]
     try:
-        assert uploads[0].name == uploads[1].name != uploads[2].name and uploads[0].name.startswith("_ray_pkg_") and uploads[0].name.endswith(".zip")
+        assert (
+            uploads[0].name == uploads[1].name != uploads[2].name
+            and uploads[0].name.startswith("_ray_pkg_")
+            and uploads[0].name.endswith(".zip")
+        )
         unpack(uploads[3].path, str(tmp_path / "out"), uploads[3].name)
-        assert os.access(tmp_path / "out" / "run", os.X_OK) and not os.access(tmp_path / "out" / "a", os.X_OK)
+        assert os.access(tmp_path / "out" / "run", os.X_OK) and not os.access(
+            tmp_path / "out" / "a", os.X_OK
+        )
     finally:
         for upload in uploads:
             upload.discard()
@@ -163,6 +231,7 @@ def test_size_limit_and_warning(tmp_path, monkeypatch, caplog):
 
 def test_py_modules(tmp_path):
     import json as module
+
     write(tmp_path, alone_dot_py="X = 1")
     for given, inside in ((module, "json/decoder.py"), (str(tmp_path / "alone.py"), "alone.py")):
         upload = py_module_upload(given, [])
@@ -174,6 +243,7 @@ def test_py_modules(tmp_path):
 
 # ---- unpacking what others made
 
+
 def zip_of(path, *entries):
     with zipfile.ZipFile(path, "w") as archive:
         for name, mode in entries:
@@ -182,7 +252,17 @@ def zip_of(path, *entries):
             archive.writestr(info, "/etc/passwd")
 
 
-@pytest.mark.parametrize("name, mode", [("../evil", 0o100644), ("/evil", 0o100644), ("a/../../evil", 0o100644), ("..\\evil", 0o100644), ("link", stat.S_IFLNK | 0o777), ("device", stat.S_IFCHR | 0o600)])
+@pytest.mark.parametrize(
+    "name, mode",
+    [
+        ("../evil", 0o100644),
+        ("/evil", 0o100644),
+        ("a/../../evil", 0o100644),
+        ("..\\evil", 0o100644),
+        ("link", stat.S_IFLNK | 0o777),
+        ("device", stat.S_IFCHR | 0o600),
+    ],
+)
 def test_a_zip_cannot_write_elsewhere(tmp_path, name, mode):
     zip_of(tmp_path / "bad.zip", ("good", 0o100644), (name, mode))
     with pytest.raises(SetupError, match="evil|link|device"):
@@ -190,7 +270,15 @@ def test_a_zip_cannot_write_elsewhere(tmp_path, name, mode):
     assert not (tmp_path / "in" / "evil").exists() and not (tmp_path / "evil").exists()
 
 
-@pytest.mark.parametrize("name, kind, target", [("../evil", tarfile.REGTYPE, ""), ("link", tarfile.SYMTYPE, "/etc"), ("hard", tarfile.LNKTYPE, "/etc/passwd"), ("fifo", tarfile.FIFOTYPE, "")])
+@pytest.mark.parametrize(
+    "name, kind, target",
+    [
+        ("../evil", tarfile.REGTYPE, ""),
+        ("link", tarfile.SYMTYPE, "/etc"),
+        ("hard", tarfile.LNKTYPE, "/etc/passwd"),
+        ("fifo", tarfile.FIFOTYPE, ""),
+    ],
+)
 def test_a_tar_cannot_write_elsewhere(tmp_path, name, kind, target):
     with tarfile.open(tmp_path / "bad.tar.gz", "w:gz") as archive:
         info = tarfile.TarInfo(name)
@@ -198,7 +286,9 @@ def test_a_tar_cannot_write_elsewhere(tmp_path, name, kind, target):
         archive.addfile(info, io.BytesIO())
     with pytest.raises(SetupError):
         unpack(str(tmp_path / "bad.tar.gz"), str(tmp_path / "in" / "out"), "bad.tar.gz")
-    assert not (tmp_path / "in" / "evil").exists() and not os.path.lexists(tmp_path / "in" / "out" / "link")
+    assert not (tmp_path / "in" / "evil").exists() and not os.path.lexists(
+        tmp_path / "in" / "out" / "link"
+    )
 
 
 def test_bombs_and_rubbish_are_refused(tmp_path, monkeypatch):
@@ -231,6 +321,7 @@ def test_names_that_are_no_text_are_refused(tmp_path):
 
 # ---- the cache of a node
 
+
 def fill(path):
     os.makedirs(path)
     with open(os.path.join(path, "file"), "w") as file:
@@ -243,6 +334,7 @@ def test_folders_are_made_once_and_a_failure_leaves_nothing(tmp_path):
     def fail(path):
         fill(path)
         raise SetupError("no")
+
     with pytest.raises(SetupError):
         cache.folder("a", fail)
     assert sorted(os.listdir(cache.root)) == ["a.lock"]
@@ -260,8 +352,10 @@ def test_what_nobody_uses_is_swept(tmp_path, monkeypatch):
     theirs = os.path.join(cache.root, "theirs")
     cache.sweep(lambda name: True)
     assert os.path.isdir(theirs)
-    cache.sweep(lambda name: False)         # no job has it any more
-    assert not os.path.exists(theirs) and not os.path.exists(theirs + ".lock") and os.path.isdir(mine)
+    cache.sweep(lambda name: False)  # no job has it any more
+    assert (
+        not os.path.exists(theirs) and not os.path.exists(theirs + ".lock") and os.path.isdir(mine)
+    )
     monkeypatch.setenv("RAY_RUNTIME_ENV_CACHE_SIZE_GB", "0")
     cache.sweep(lambda name: True)
-    assert os.path.isdir(mine)              # of a living process
+    assert os.path.isdir(mine)  # of a living process

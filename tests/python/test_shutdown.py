@@ -1,4 +1,5 @@
 """ray.shutdown() and the end of a program while something else is going on. Each program is a process: what went wrong ended in crashes and hangs."""
+
 import os
 import subprocess
 import sys
@@ -28,7 +29,13 @@ ray.get(actor.m.remote(1))
 
 def run(program):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RAY_ENABLE_AUTO_CONNECT": "0"}
-    done = subprocess.run([sys.executable, "-c", PRELUDE + program], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + program],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     return done
 

@@ -1,4 +1,5 @@
 """ray.util.state on a cluster of two nodes."""
+
 import ray
 from ray.cluster_utils import Cluster
 from ray.util import state
@@ -22,20 +23,33 @@ def test_two_nodes(no_cluster):
 
         there = There.remote()
         node = ray.get(there.node.remote())
-        assert {n.node_id: n.is_head_node for n in state.list_nodes()} == {node: False, ray.get_runtime_context().get_node_id(): True}
+        assert {n.node_id: n.is_head_node for n in state.list_nodes()} == {
+            node: False,
+            ray.get_runtime_context().get_node_id(): True,
+        }
         [inner] = [ray.get(there.make.remote())]
         assert state.get_actor(there._actor_id.hex()).node_id == node
-        makes = until(lambda: state.list_tasks(filters=[("name", "=", "There.make"), ("state", "=", "FINISHED")]), len)
+        makes = until(
+            lambda: state.list_tasks(
+                filters=[("name", "=", "There.make"), ("state", "=", "FINISHED")]
+            ),
+            len,
+        )
         assert makes[0].node_id == node
         seen = {(entry.type, entry.reference_type) for entry in state.get_objects(inner.hex())}
         assert {kind for kind, _ in seen} == {"DRIVER", "WORKER"}
         assert ray.experimental.get_object_locations([inner])[inner]["node_ids"] == [node]
-        until(lambda: "".join(state.get_log(actor_id=there._actor_id.hex())), lambda text: "made there" in text)
+        until(
+            lambda: "".join(state.get_log(actor_id=there._actor_id.hex())),
+            lambda text: "made there" in text,
+        )
         assert any(worker.node_id == node for worker in state.list_workers())
         cluster.remove_node(other)
         until(lambda: state.get_node(node), lambda entry: entry.state == "DEAD")
         assert state.list_workers(filters=[("node_id", "=", node)]) == []
-        assert state.list_tasks(filters=[("name", "=", "There.make")])[0].state == "FINISHED"      # the head keeps what it was told
+        assert (
+            state.list_tasks(filters=[("name", "=", "There.make")])[0].state == "FINISHED"
+        )  # the head keeps what it was told
     finally:
         ray.shutdown()
         cluster.shutdown()

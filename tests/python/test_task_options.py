@@ -1,4 +1,5 @@
 """Options of tasks beyond resources: max_calls, num_returns of generator functions."""
+
 import os
 import time
 
@@ -107,7 +108,13 @@ def test_options_given_as_bools():
     def held():
         return ray.get_runtime_context().get_assigned_resources()
 
-    @ray.remote(num_cpus=True, max_restarts=True, max_concurrency=False, max_task_retries=False, max_pending_calls=True)
+    @ray.remote(
+        num_cpus=True,
+        max_restarts=True,
+        max_concurrency=False,
+        max_task_retries=False,
+        max_pending_calls=True,
+    )
     class Held:
         def resources(self):
             return ray.get_runtime_context().get_assigned_resources()

@@ -1,4 +1,5 @@
 """Tasks: arguments, results, options, retries, nesting."""
+
 import os
 import time
 
@@ -67,7 +68,12 @@ def test_num_returns():
 
 
 def test_signature_is_checked_here():
-    for call in (lambda: add.remote(), lambda: add.remote(1, 2, 3), lambda: add.remote(1, z=3), lambda: add.remote(1, x=2)):
+    for call in (
+        lambda: add.remote(),
+        lambda: add.remote(1, 2, 3),
+        lambda: add.remote(1, z=3),
+        lambda: add.remote(1, x=2),
+    ):
         with pytest.raises(TypeError):
             call()
 
@@ -139,7 +145,7 @@ def step(wait=None, make=None):
 
 
 def run_behind(flag):
-    ray.get([step.remote() for _ in range(100)])         # measured: they are sent many at once
+    ray.get([step.remote() for _ in range(100)])  # measured: they are sent many at once
     waiting = step.remote(wait=flag)
     ray.get([step.remote() for _ in range(2000)])
     later = [step.remote(), step.remote(make=flag), step.remote()]
@@ -177,7 +183,10 @@ def test_more_arguments_than_two_bytes_count():
 
     one = ray.put(1)
     counter = Counter.remote()
-    assert ray.get([count.remote(*[one] * 70_000), counter.count.remote(*[one] * 70_000)]) == [(70_000, 70_000)] * 2
+    assert (
+        ray.get([count.remote(*[one] * 70_000), counter.count.remote(*[one] * 70_000)])
+        == [(70_000, 70_000)] * 2
+    )
     assert ray.get(many.remote()) == list(range(70_000))
 
 
@@ -252,12 +261,14 @@ def test_functions_too_large_and_large(recwarn):
     def length():
         return len(payload)
 
-    assert ray.get(length.remote()) == 400_000     # through the key-value store
+    assert ray.get(length.remote()) == 400_000  # through the key-value store
     os.environ["FUNCTION_SIZE_ERROR_THRESHOLD"] = "100000"
     try:
+
         @ray.remote
         def too_large():
             return len(payload)
+
         with pytest.raises(ValueError, match="too large"):
             too_large.remote()
     finally:
@@ -266,6 +277,7 @@ def test_functions_too_large_and_large(recwarn):
 
 def test_unpicklable_arguments_and_results():
     import threading
+
     with pytest.raises(TypeError, match="Could not serialize"):
         echo.remote(threading.Lock())
 
@@ -283,30 +295,53 @@ def test_omp_threads_follow_cpus():
         return os.environ["OMP_NUM_THREADS"]
 
     if "OMP_NUM_THREADS" not in os.environ:
-        assert ray.get([threads.remote(), threads.options(num_cpus=3).remote(), threads.options(num_cpus=0).remote()]) == ["1", "3", "1"]
+        assert ray.get(
+            [
+                threads.remote(),
+                threads.options(num_cpus=3).remote(),
+                threads.options(num_cpus=0).remote(),
+            ]
+        ) == ["1", "3", "1"]
 
 
 def test_the_task_name_of_a_thread_without_a_task():
     @ray.remote
     def in_a_thread():
         import concurrent.futures
+
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             return pool.submit(ray.get_runtime_context().get_task_name).result()
 
     assert ray.get([in_a_thread.remote(), in_a_thread.options(name="named").remote()]) == ["", ""]
-    assert ray.get_runtime_context().get_task_name() is None      # on a driver
+    assert ray.get_runtime_context().get_task_name() is None  # on a driver
 
 
 def test_context():
     @ray.remote
     def facts():
         context = ray.get_runtime_context()
-        return (context.get_task_id(), context.get_actor_id(), context.get_task_name(), context.get_task_function_name(), context.get_assigned_resources(),
-                context.get_job_id(), context.get_worker_id())
+        return (
+            context.get_task_id(),
+            context.get_actor_id(),
+            context.get_task_name(),
+            context.get_task_function_name(),
+            context.get_assigned_resources(),
+            context.get_job_id(),
+            context.get_worker_id(),
+        )
 
     ref = facts.remote()
     task, actor, name, function, resources, job, worker = ray.get(ref)
-    assert task == ref.task_id().hex() and actor is None and resources == {"CPU": 1.0} and job == ray.get_runtime_context().get_job_id()
-    assert name == "facts" and function == "test_tasks.facts" and worker != ray.get_runtime_context().get_worker_id()
+    assert (
+        task == ref.task_id().hex()
+        and actor is None
+        and resources == {"CPU": 1.0}
+        and job == ray.get_runtime_context().get_job_id()
+    )
+    assert (
+        name == "facts"
+        and function == "test_tasks.facts"
+        and worker != ray.get_runtime_context().get_worker_id()
+    )
     assert ray.get(facts.options(name="other", num_cpus=0).remote())[2::2][:2] == ("other", {})
     assert ray.get_runtime_context().get_task_id() is None

@@ -1,4 +1,5 @@
 """Failures of tasks whose results nobody has seen: reported when the last reference goes."""
+
 import os
 import subprocess
 import sys
@@ -51,7 +52,13 @@ ray.get(after.remote(1))
 
 def run(log=True, **env):
     merged = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
-    result = subprocess.run([sys.executable, "-c", PROGRAM.replace("LOG", str(log))], env=merged, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM.replace("LOG", str(log))],
+        env=merged,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert result.returncode == 0, result.stderr
     return result.stderr
 
@@ -59,10 +66,19 @@ def run(log=True, **env):
 def test_only_what_nobody_saw_is_reported():
     for log in (True, False):
         errors = run(log)
-        assert errors.count("Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): ") == 2, errors
+        assert (
+            errors.count("Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): ") == 2
+        ), errors
         assert "actor died" not in errors
         assert "ValueError: dropped at once" in errors and "ValueError: dropped later" in errors
-        for text in ("waited for", "read", "asked for", "argument", "alive at the end", "cancelled"):
+        for text in (
+            "waited for",
+            "read",
+            "asked for",
+            "argument",
+            "alive at the end",
+            "cancelled",
+        ):
             assert f"ValueError: {text}" not in errors
 
 

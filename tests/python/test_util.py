@@ -1,4 +1,5 @@
 """The small things of ray.util."""
+
 import io
 import os
 import threading
@@ -8,8 +9,15 @@ import pytest
 import ray
 import ray.util
 from ray.util import accelerators, as_completed, inspect_serializability, map_unordered
-from ray.util.scheduling_strategies import (DoesNotExist, Exists, In, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy, NotIn,
-                                            PlacementGroupSchedulingStrategy)
+from ray.util.scheduling_strategies import (
+    DoesNotExist,
+    Exists,
+    In,
+    NodeAffinitySchedulingStrategy,
+    NodeLabelSchedulingStrategy,
+    NotIn,
+    PlacementGroupSchedulingStrategy,
+)
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -45,6 +53,7 @@ class Locked:
 
 # ---- as_completed, map_unordered
 
+
 def test_as_completed():
     refs = [same.remote(i) for i in range(25)]
     assert sorted(as_completed(refs)) == list(range(25))
@@ -69,12 +78,24 @@ def test_as_completed_errors():
 
 
 def test_map_unordered():
-    for options in ({}, {"backpressure_size": 2}, {"backpressure_size": 2, "chunk_size": 1}, {"backpressure_size": None}):
+    for options in (
+        {},
+        {"backpressure_size": 2},
+        {"backpressure_size": 2, "chunk_size": 1},
+        {"backpressure_size": None},
+    ):
         assert sorted(map_unordered(same, range(30), **options)) == list(range(30))
     assert sorted(map_unordered(Echo.remote().echo, range(5))) == list(range(5))
     assert list(map_unordered(same, [])) == []
-    assert all(isinstance(ref, ray.ObjectRef) for ref in map_unordered(same, range(3), yield_obj_refs=True))
-    for wrong in ({"backpressure_size": 0}, {"backpressure_size": -1}, {"chunk_size": 0}, {"num_returns": 1}):
+    assert all(
+        isinstance(ref, ray.ObjectRef) for ref in map_unordered(same, range(3), yield_obj_refs=True)
+    )
+    for wrong in (
+        {"backpressure_size": 0},
+        {"backpressure_size": -1},
+        {"chunk_size": 0},
+        {"num_returns": 1},
+    ):
         with pytest.raises(ValueError):
             list(map_unordered(same, range(3), **wrong))
 
@@ -86,6 +107,7 @@ def test_map_unordered_holds_back():
         for i in range(1000):
             read.append(i)
             yield i
+
     results = map_unordered(same, items(), backpressure_size=5, chunk_size=1)
     next(results)
     assert len(read) == 5
@@ -93,10 +115,13 @@ def test_map_unordered_holds_back():
 
 # ---- serialisation
 
+
 def test_custom_serializer():
     with pytest.raises(TypeError):
         ray.put(Locked(1))
-    ray.util.register_serializer(Locked, serializer=lambda locked: locked.value, deserializer=Locked)
+    ray.util.register_serializer(
+        Locked, serializer=lambda locked: locked.value, deserializer=Locked
+    )
     try:
         assert ray.get(ray.put(Locked(5))).value == 5
         assert ray.get(ray.remote(lambda items: items[0].value).remote([Locked(6)])) == 6
@@ -110,7 +135,10 @@ def test_custom_serializer():
 def test_a_serializer_can_take_the_place_of_a_working_one():
     class Plain:
         pass
-    ray.util.register_serializer(Plain, serializer=lambda plain: 1, deserializer=lambda one: ("made of", one))
+
+    ray.util.register_serializer(
+        Plain, serializer=lambda plain: 1, deserializer=lambda one: ("made of", one)
+    )
     assert ray.get(same.remote(Plain())) == ("made of", 1)
     ray.util.deregister_serializer(Plain)
     assert type(ray.get(ray.put(Plain()))).__name__ == "Plain"
@@ -123,7 +151,11 @@ def test_inspect_serializability():
     holder = Locked(1)
     well, failures = inspect_serializability(holder, name="holder", print_file=out)
     (failure,) = failures
-    assert not well and tuple(failure) == (holder.lock, "lock", holder) and "FailTuple(lock" in out.getvalue()
+    assert (
+        not well
+        and tuple(failure) == (holder.lock, "lock", holder)
+        and "FailTuple(lock" in out.getvalue()
+    )
 
 
 def test_inspect_closures():
@@ -131,20 +163,30 @@ def test_inspect_closures():
 
     def closure():
         return lock
+
     well, failures = inspect_serializability(closure, print_file=io.StringIO())
-    assert not well and [(found, name) for found, name, _ in map(tuple, failures)] == [(lock, "lock")]
+    assert not well and [(found, name) for found, name, _ in map(tuple, failures)] == [
+        (lock, "lock")
+    ]
 
 
 # ---- facts
 
+
 def test_list_named_actors():
     assert ray.util.list_named_actors() == []
-    here, there = Echo.options(name="here").remote(), Echo.options(name="there", namespace="other").remote()
+    here, there = (
+        Echo.options(name="here").remote(),
+        Echo.options(name="there", namespace="other").remote(),
+    )
     ray.get([here.echo.remote(1), there.echo.remote(1)])
     assert ray.util.list_named_actors() == ["here"]
     everywhere = ray.util.list_named_actors(all_namespaces=True)
     mine = ray.get_runtime_context().namespace
-    assert sorted(everywhere, key=lambda each: each["name"]) == [{"name": "here", "namespace": mine}, {"name": "there", "namespace": "other"}]
+    assert sorted(everywhere, key=lambda each: each["name"]) == [
+        {"name": "here", "namespace": mine},
+        {"name": "there", "namespace": "other"},
+    ]
     ray.kill(here)
     with pytest.raises(ray.exceptions.ActorDiedError):
         ray.get(here.echo.remote(1))
@@ -172,11 +214,25 @@ print(u.log_once("d"))
 """
     import subprocess
     import sys
-    assert subprocess.check_output([sys.executable, "-c", script], text=True).split() == ["True", "False", "True", "False", "True", "False", "False"]
+
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).split() == [
+        "True",
+        "False",
+        "True",
+        "False",
+        "True",
+        "False",
+        "False",
+    ]
 
 
 def test_accelerator_names():
-    assert (accelerators.NVIDIA_H100, accelerators.NVIDIA_A100, accelerators.NVIDIA_TESLA_V100, accelerators.GOOGLE_TPU_V4) == ("H100", "A100", "V100", "TPU-V4")
+    assert (
+        accelerators.NVIDIA_H100,
+        accelerators.NVIDIA_A100,
+        accelerators.NVIDIA_TESLA_V100,
+        accelerators.GOOGLE_TPU_V4,
+    ) == ("H100", "A100", "V100", "TPU-V4")
 
 
 def test_everything_promised_is_there():
@@ -192,36 +248,59 @@ def test_everything_promised_is_there():
 def test_import_ray_does_not_import_this():
     import subprocess
     import sys
+
     script = "import sys, ray; print([name for name in sys.modules if name.startswith(('ray.util', 'ray.dag', 'ray.experimental', 'ray.cluster_utils'))])"
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
 
 
 # ---- scheduling strategies
 
+
 def test_node_affinity_arguments():
     node_id = ray.nodes()[0]["NodeID"]
     strategy = NodeAffinitySchedulingStrategy(ray.NodeID.from_hex(node_id), True)
-    assert (strategy.node_id, strategy.soft, strategy._spill_on_unavailable, strategy._fail_on_unavailable) == (node_id, True, False, False)
-    for wrong in (lambda: NodeAffinitySchedulingStrategy("zz", False), lambda: NodeAffinitySchedulingStrategy("ab", False),
-                  lambda: NodeAffinitySchedulingStrategy(node_id, False, _spill_on_unavailable=True),
-                  lambda: NodeAffinitySchedulingStrategy(node_id, True, _fail_on_unavailable=True)):
+    assert (
+        strategy.node_id,
+        strategy.soft,
+        strategy._spill_on_unavailable,
+        strategy._fail_on_unavailable,
+    ) == (node_id, True, False, False)
+    for wrong in (
+        lambda: NodeAffinitySchedulingStrategy("zz", False),
+        lambda: NodeAffinitySchedulingStrategy("ab", False),
+        lambda: NodeAffinitySchedulingStrategy(node_id, False, _spill_on_unavailable=True),
+        lambda: NodeAffinitySchedulingStrategy(node_id, True, _fail_on_unavailable=True),
+    ):
         with pytest.raises(ValueError):
             wrong()
 
 
 def test_label_arguments():
-    strategy = NodeLabelSchedulingStrategy({"a": In("x", "y"), "b": Exists()}, soft={"c": NotIn("z"), "d": DoesNotExist()})
+    strategy = NodeLabelSchedulingStrategy(
+        {"a": In("x", "y"), "b": Exists()}, soft={"c": NotIn("z"), "d": DoesNotExist()}
+    )
     assert strategy.hard["a"].values == ["x", "y"] and strategy.soft["c"].values == ["z"]
     NodeLabelSchedulingStrategy(None, soft={"a": In("x")})
-    for wrong in (lambda: NodeLabelSchedulingStrategy({}), lambda: NodeLabelSchedulingStrategy(3), lambda: NodeLabelSchedulingStrategy({"a": "x"}),
-                  lambda: NodeLabelSchedulingStrategy({3: In("x")}), lambda: NodeLabelSchedulingStrategy({"a": In("x")}, soft=3), In, NotIn, lambda: In(3)):
+    for wrong in (
+        lambda: NodeLabelSchedulingStrategy({}),
+        lambda: NodeLabelSchedulingStrategy(3),
+        lambda: NodeLabelSchedulingStrategy({"a": "x"}),
+        lambda: NodeLabelSchedulingStrategy({3: In("x")}),
+        lambda: NodeLabelSchedulingStrategy({"a": In("x")}, soft=3),
+        In,
+        NotIn,
+        lambda: In(3),
+    ):
         with pytest.raises(ValueError):
             wrong()
 
 
 def test_placement_group_arguments():
     strategy = PlacementGroupSchedulingStrategy("group")
-    assert (strategy.placement_group_bundle_index, strategy.placement_group_capture_child_tasks) == (-1, None)
+    assert (
+        strategy.placement_group_bundle_index,
+        strategy.placement_group_capture_child_tasks,
+    ) == (-1, None)
     with pytest.raises(TypeError):
         PlacementGroupSchedulingStrategy()
 
@@ -235,9 +314,11 @@ def test_named_strategies():
 
 # ---- joblib
 
+
 def test_joblib_is_named_when_it_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "joblib", None)
     from ray.util.joblib import register_ray
+
     with pytest.raises(ImportError, match="pip install joblib"):
         register_ray()
 
@@ -246,16 +327,28 @@ def test_joblib_backend(monkeypatch):
     """The calls joblib makes of a backend, by a stand-in of its base class."""
     import sys
     import types
+
     registered = {}
     parallel = types.ModuleType("joblib.parallel")
     parallel.register_parallel_backend = registered.__setitem__
-    parallel.ParallelBackendBase = type("ParallelBackendBase", (), {"__init__": lambda self, **options: None})
-    for name, module in (("joblib", types.ModuleType("joblib")), ("joblib.parallel", parallel), ("joblib._parallel_backends", None)):
+    parallel.ParallelBackendBase = type(
+        "ParallelBackendBase", (), {"__init__": lambda self, **options: None}
+    )
+    for name, module in (
+        ("joblib", types.ModuleType("joblib")),
+        ("joblib.parallel", parallel),
+        ("joblib._parallel_backends", None),
+    ):
         monkeypatch.setitem(sys.modules, name, module)
     from ray.util.joblib import register_ray
+
     register_ray()
     backend = registered["ray"](ray_remote_args={"num_cpus": 0})
-    assert backend.effective_n_jobs(-1) == 4 and backend.effective_n_jobs(-2) == 3 and backend.effective_n_jobs(100) == 4
+    assert (
+        backend.effective_n_jobs(-1) == 4
+        and backend.effective_n_jobs(-2) == 3
+        and backend.effective_n_jobs(100) == 4
+    )
     with pytest.raises(ValueError):
         backend.effective_n_jobs(0)
     owner = types.SimpleNamespace(n_jobs=2)

@@ -1,4 +1,5 @@
 """What travels unharmed: arrays of every layout, tensors, Arrow tables, cycles, custom serializers; and how long views live."""
+
 import collections
 import dataclasses
 import gc
@@ -15,7 +16,7 @@ from ray import cloudpickle
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
-SMALL, LARGE = 10, 60_000        # elements of 8 bytes: in messages, in shared memory
+SMALL, LARGE = 10, 60_000  # elements of 8 bytes: in messages, in shared memory
 
 
 @ray.remote
@@ -26,7 +27,14 @@ def echo(value):
 @ray.remote
 def facts(array):
     """As a task sees an array."""
-    return array.dtype, array.shape, array.flags.writeable, array.flags.c_contiguous, array.flags.f_contiguous, array.tolist() if array.size < 1000 else None
+    return (
+        array.dtype,
+        array.shape,
+        array.flags.writeable,
+        array.flags.c_contiguous,
+        array.flags.f_contiguous,
+        array.tolist() if array.size < 1000 else None,
+    )
 
 
 def ways(value):
@@ -39,13 +47,31 @@ def ways(value):
 
 STRUCT = np.dtype([("name", "U5"), ("at", "f8", (2,)), ("n", "i4")])
 ARRAYS = {
-    "0-d": np.array(3.5), "0-d text": np.array("text"), "empty": np.zeros(0), "empty in one dimension": np.zeros((3, 0, 2)), "fortran": np.asfortranarray(np.arange(12.0).reshape(3, 4)),
-    "strided": np.arange(20)[::3], "reversed": np.arange(20)[::-1], "columns": np.arange(24).reshape(4, 6)[:, 1::2], "transposed": np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2),
-    "broadcast": np.broadcast_to(np.arange(3), (4, 3)), "structured": np.array([("a", (1, 2), 3), ("b", (4, 5), 6)], dtype=STRUCT), "big endian": np.arange(5, dtype=">i4"),
-    "bool": np.array([True, False]), "complex": np.array([1 + 2j]), "half": np.arange(4, dtype=np.float16), "dates": np.array(["2026-11-21", "NaT"], dtype="datetime64[D]"),
-    "durations": np.array([1, 2], dtype="timedelta64[ms]"), "text": np.array(["a", "bcd"]), "bytes": np.array([b"a", b"bcd"]), "void": np.array([b"ab", b"cd"], dtype="V2"),
-    "objects": np.array([1, "two", None, [3]], dtype=object), "0-d object": np.array({"a": 1}, dtype=object), "record": np.rec.array([(1, 2.0)], dtype=[("x", int), ("y", float)]),
-    "masked": np.ma.array([1, 2, 3], mask=[0, 1, 0]), "matrix": np.asmatrix([[1, 2], [3, 4]]),
+    "0-d": np.array(3.5),
+    "0-d text": np.array("text"),
+    "empty": np.zeros(0),
+    "empty in one dimension": np.zeros((3, 0, 2)),
+    "fortran": np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+    "strided": np.arange(20)[::3],
+    "reversed": np.arange(20)[::-1],
+    "columns": np.arange(24).reshape(4, 6)[:, 1::2],
+    "transposed": np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2),
+    "broadcast": np.broadcast_to(np.arange(3), (4, 3)),
+    "structured": np.array([("a", (1, 2), 3), ("b", (4, 5), 6)], dtype=STRUCT),
+    "big endian": np.arange(5, dtype=">i4"),
+    "bool": np.array([True, False]),
+    "complex": np.array([1 + 2j]),
+    "half": np.arange(4, dtype=np.float16),
+    "dates": np.array(["2026-11-21", "NaT"], dtype="datetime64[D]"),
+    "durations": np.array([1, 2], dtype="timedelta64[ms]"),
+    "text": np.array(["a", "bcd"]),
+    "bytes": np.array([b"a", b"bcd"]),
+    "void": np.array([b"ab", b"cd"], dtype="V2"),
+    "objects": np.array([1, "two", None, [3]], dtype=object),
+    "0-d object": np.array({"a": 1}, dtype=object),
+    "record": np.rec.array([(1, 2.0)], dtype=[("x", int), ("y", float)]),
+    "masked": np.ma.array([1, 2, 3], mask=[0, 1, 0]),
+    "matrix": np.asmatrix([[1, 2], [3, 4]]),
 }
 
 
@@ -56,10 +82,17 @@ def test_arrays(name, repeat):
     if repeat > 1:
         if name.startswith("0-d") or not array.size:
             pytest.skip("has one size")
-        array = np.repeat(array, repeat // array.size + 1, axis=0) if name != "fortran" else np.asfortranarray(np.repeat(array, repeat, axis=0))
+        array = (
+            np.repeat(array, repeat // array.size + 1, axis=0)
+            if name != "fortran"
+            else np.asfortranarray(np.repeat(array, repeat, axis=0))
+        )
     for got in ways(array):
         assert type(got) is type(array) and got.dtype == array.dtype and got.shape == array.shape
-        assert (got.flags.f_contiguous, got.flags.c_contiguous) == (array.flags.f_contiguous, array.flags.c_contiguous) or not (array.flags.c_contiguous or array.flags.f_contiguous)
+        assert (got.flags.f_contiguous, got.flags.c_contiguous) == (
+            array.flags.f_contiguous,
+            array.flags.c_contiguous,
+        ) or not (array.flags.c_contiguous or array.flags.f_contiguous)
         assert pickle.dumps(got.tolist()) == pickle.dumps(array.tolist())
 
 
@@ -90,6 +123,7 @@ def test_bytearrays_and_buffers(size):
 
 def test_views_outlive_what_they_came_from():
     """Slices, memoryviews, views of other types, arrays in objects and closures, in any order of dropping."""
+
     def values():
         whole = ray.get(ray.put(np.arange(LARGE)))
         yield whole[::7], np.arange(LARGE)[::7]
@@ -102,7 +136,7 @@ def test_views_outlive_what_they_came_from():
 
     kept = list(values())
     gc.collect()
-    for _ in range(20):     # would lie where they were
+    for _ in range(20):  # would lie where they were
         ray.get(ray.put(np.full(LARGE, 77.0)))
     for got, expected in kept:
         assert (np.asarray(got) == np.asarray(expected)).all()
@@ -141,7 +175,9 @@ def test_an_actor_keeps_views_of_its_arguments():
 
 
 def test_many_buffers_in_one_object():
-    value = {i: np.full(i % 50, i) for i in range(2000)} | {"large": [np.full(LARGE, i) for i in range(5)]}
+    value = {i: np.full(i % 50, i) for i in range(2000)} | {
+        "large": [np.full(LARGE, i) for i in range(5)]
+    }
     for got in ways(value):
         assert all((got[i] == value[i]).all() and len(got[i]) == i % 50 for i in range(2000))
         assert [int(part[-1]) for part in got["large"]] == [0, 1, 2, 3, 4]
@@ -164,7 +200,11 @@ def test_cycles():
     table = {"node": node}
     table["table"] = table
     for got in ways(table):
-        assert got["table"] is got and got["node"].me is got["node"] and got["node"].others[0] is got["node"].others
+        assert (
+            got["table"] is got
+            and got["node"].me is got["node"]
+            and got["node"].others[0] is got["node"].others
+        )
         assert (got["node"].array == node.array).all()
 
 
@@ -203,8 +243,30 @@ class Slots:
         return (self.a, self.b) == (other.a, other.b)
 
 
-@pytest.mark.parametrize("value", [Point(1, [2]), Frozen(1, np.ones(3)), Slots(1, "b"), {Point(1, 2): {3, 4}}, collections.OrderedDict(b=1, a=2), collections.deque([1], 5), range(5), slice(1, 2),
-                                   frozenset({1}), 2 ** 200, float("inf"), 1j, "\ud800", ..., NotImplemented, int, Point, len], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value",
+    [
+        Point(1, [2]),
+        Frozen(1, np.ones(3)),
+        Slots(1, "b"),
+        {Point(1, 2): {3, 4}},
+        collections.OrderedDict(b=1, a=2),
+        collections.deque([1], 5),
+        range(5),
+        slice(1, 2),
+        frozenset({1}),
+        2**200,
+        float("inf"),
+        1j,
+        "\ud800",
+        ...,
+        NotImplemented,
+        int,
+        Point,
+        len,
+    ],
+    ids=lambda v: type(v).__name__,
+)
 def test_ordinary_objects(value):
     for got in ways(value):
         assert type(got) is type(value) and got == value
@@ -217,7 +279,11 @@ def test_custom_serializers():
 
     with pytest.raises(TypeError):
         ray.put(Locked(1))
-    ray.util.register_serializer(Locked, serializer=lambda one: (one.n, np.full(LARGE, one.n)), deserializer=lambda state: Locked(state[0]))
+    ray.util.register_serializer(
+        Locked,
+        serializer=lambda one: (one.n, np.full(LARGE, one.n)),
+        deserializer=lambda state: Locked(state[0]),
+    )
     try:
         assert ray.get(ray.put(Locked(5))).n == ray.get(ray.put([Locked(5)]))[0].n == 5
         assert ray.get(ray.remote(lambda one: one.n).remote(Locked(5))) == 5
@@ -250,12 +316,20 @@ def test_tensors(size):
         return 2 * tensor
 
     tensor = torch.arange(size, dtype=torch.float64)
-    for value in (tensor, tensor[::3], tensor.reshape(2, -1).t(), tensor.to(torch.bfloat16), torch.tensor(3), torch.zeros(0, 3), tensor > 5):
+    for value in (
+        tensor,
+        tensor[::3],
+        tensor.reshape(2, -1).t(),
+        tensor.to(torch.bfloat16),
+        torch.tensor(3),
+        torch.zeros(0, 3),
+        tensor > 5,
+    ):
         for got in ways(value):
             assert got.dtype == value.dtype and got.shape == value.shape and torch.equal(got, value)
     assert torch.equal(ray.get(double.remote(tensor)), 2 * tensor)
     changed = ray.get(ray.put(tensor))
-    changed += 1            # a tensor that is received may be written to
+    changed += 1  # a tensor that is received may be written to
     assert torch.equal(changed, tensor + 1)
     layer = torch.nn.Linear(3, 2)
     got = ray.get(echo.remote(layer))
@@ -268,8 +342,21 @@ def test_tensors(size):
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 def test_arrow(size):
     pa = pytest.importorskip("pyarrow")
-    table = pa.table({"n": range(size), "text": [str(i) for i in range(size)], "list": [[i, None] for i in range(size)]})
-    for value in (table, table.slice(2, 5), table.to_batches()[0], table["n"], pa.array([1, None, 3]), table.schema):
+    table = pa.table(
+        {
+            "n": range(size),
+            "text": [str(i) for i in range(size)],
+            "list": [[i, None] for i in range(size)],
+        }
+    )
+    for value in (
+        table,
+        table.slice(2, 5),
+        table.to_batches()[0],
+        table["n"],
+        pa.array([1, None, 3]),
+        table.schema,
+    ):
         for got in ways(value):
             assert got.equals(value)
     column = ray.get(ray.put(table))["n"]
@@ -326,7 +413,11 @@ def last_line_of(tmp_path, text):
     program = tmp_path / "program.py"
     program.write_text(text)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
-    return done.stdout.split("\n")[-2] if done.stdout.endswith("\n") and done.returncode == 0 else done.stdout + done.stderr
+    return (
+        done.stdout.split("\n")[-2]
+        if done.stdout.endswith("\n") and done.returncode == 0
+        else done.stdout + done.stderr
+    )
 
 
 def test_classes_of_main_keep_their_module(tmp_path):

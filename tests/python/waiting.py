@@ -1,4 +1,5 @@
 """Waiting for what happens elsewhere: looks again and again, up to a minute."""
+
 import os
 import time
 
@@ -15,6 +16,7 @@ def until(question, good=bool):
 
 
 # Tasks and their drivers tell each other by files.
+
 
 def touch(path):
     open(path, "w").close()

@@ -10,7 +10,8 @@ TaskRecord& Ledger::record(const TaskId& id) {
   return it->second;
 }
 
-void Ledger::submitted(const TaskId& id, TaskPlan plan, uint64_t owner, const ActorId& actor, uint64_t order) {
+void Ledger::submitted(const TaskId& id, TaskPlan plan, uint64_t owner, const ActorId& actor,
+                       uint64_t order) {
   auto [it, added] = tasks_.try_emplace(id);
   if (!added) violation(fmt::format("task id {} is used twice", id.hex()));
   it->second.plan = std::move(plan);
@@ -31,21 +32,27 @@ const TaskRecord& Ledger::started(const TaskId& id, uint64_t worker) {
   if (!task.running_on.empty()) {
     ++totals_.overlapping_runs;
     // Only a worker nobody can reach may still be running it.
-    if (!network_faults_) violation(fmt::format("task {} runs on workers #{} and #{} at once", id.hex(), task.running_on.begin()->first, worker));
+    if (!network_faults_)
+      violation(fmt::format("task {} runs on workers #{} and #{} at once", id.hex(),
+                            task.running_on.begin()->first, worker));
   }
   ++task.running_on[worker];
   int allowed = 1 + task.plan.max_retries + task.free_passes;
   if (task.plan.max_retries >= 0 && task.executions > allowed) {
-    violation(fmt::format("task {} (max_retries={}) is executed for the {}th time, {} of them free of charge", id.hex(), task.plan.max_retries, task.executions, task.free_passes));
+    violation(fmt::format(
+        "task {} (max_retries={}) is executed for the {}th time, {} of them free of charge",
+        id.hex(), task.plan.max_retries, task.executions, task.free_passes));
   }
-  if (task.ended && !network_faults_ && open_by_owner_.contains(task.owner)) violation(fmt::format("task {} is executed after it has ended", id.hex()));
+  if (task.ended && !network_faults_ && open_by_owner_.contains(task.owner))
+    violation(fmt::format("task {} is executed after it has ended", id.hex()));
   return task;
 }
 
 void Ledger::stopped(const TaskId& id, uint64_t worker) {
   TaskRecord& task = record(id);
   auto it = task.running_on.find(worker);
-  if (it == task.running_on.end()) violation(fmt::format("task {} did not run on worker #{}", id.hex(), worker));
+  if (it == task.running_on.end())
+    violation(fmt::format("task {} did not run on worker #{}", id.hex(), worker));
   if (--it->second == 0) task.running_on.erase(it);
   --running_;
 }
@@ -55,7 +62,8 @@ void Ledger::incident(const TaskId& id, bool charged) {
   ++task.incidents;
   if (charged) return;
   // Alone from now on: it cannot happen to it again.
-  if (++task.free_passes > 1) violation(fmt::format("task {} was retried free of charge twice", id.hex()));
+  if (++task.free_passes > 1)
+    violation(fmt::format("task {} was retried free of charge twice", id.hex()));
   if (task.executions > 0) ++totals_.reruns_not_charged;
 }
 
@@ -67,7 +75,8 @@ void Ledger::end(TaskRecord& task) {
 void Ledger::succeeded(const TaskId& id) {
   TaskRecord& task = record(id);
   if (task.ended) violation(fmt::format("task {} ends twice", id.hex()));
-  if (task.executions == 0) violation(fmt::format("task {} succeeded without having run", id.hex()));
+  if (task.executions == 0)
+    violation(fmt::format("task {} succeeded without having run", id.hex()));
   open_by_owner_[task.owner].erase(id);
   end(task);
   ++totals_.succeeded;
@@ -84,8 +93,12 @@ void Ledger::failed(const TaskId& id, const proto::ErrorValue& error) {
   ++failures_[std::string(code_name(static_cast<Code>(error.code())))];
 }
 
-void Ledger::check_cause(const TaskId& id, const TaskRecord& task, const proto::ErrorValue& error) const {
-  auto wrong = [&](const char* why) { violation(fmt::format("task {} failed without cause ({}): {} {}", id.hex(), why, error.code(), error.message())); };
+void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
+                         const proto::ErrorValue& error) const {
+  auto wrong = [&](const char* why) {
+    violation(fmt::format("task {} failed without cause ({}): {} {}", id.hex(), why, error.code(),
+                          error.message()));
+  };
   bool any_fault = process_faults_ || network_faults_;
   const ActorRecord* actor = task.actor.is_nil() ? nullptr : &actors_.at(task.actor);
   switch (static_cast<Code>(error.code())) {
@@ -100,15 +113,23 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task, const proto::
       break;
     case Code::kActorDied:
       if (!actor) return wrong("it is no actor call");
-      // The head gave up the node of its driver, which does not know that yet. (UNKNOWN: and has restarted since; it keeps no dead actors.)
-      if (network_faults_ && (error.exit().kind() == proto::ExitInfo::JOB_FINISHED || error.exit().kind() == proto::ExitInfo::OWNER_DIED || error.exit().kind() == proto::ExitInfo::UNKNOWN)) return;
-      if (!any_fault && !actor->kill_asked && actor->deaths == 0 && !actor->plan.constructor_raises) wrong("its actor never died");
-      if (!network_faults_ && !actor->kill_asked && !actor->plan.constructor_raises && actor->plan.max_restarts >= 0 && actor->deaths <= actor->plan.max_restarts)
+      // The head gave up the node of its driver, which does not know that yet. (UNKNOWN: and has
+      // restarted since; it keeps no dead actors.)
+      if (network_faults_ && (error.exit().kind() == proto::ExitInfo::JOB_FINISHED ||
+                              error.exit().kind() == proto::ExitInfo::OWNER_DIED ||
+                              error.exit().kind() == proto::ExitInfo::UNKNOWN))
+        return;
+      if (!any_fault && !actor->kill_asked && actor->deaths == 0 && !actor->plan.constructor_raises)
+        wrong("its actor never died");
+      if (!network_faults_ && !actor->kill_asked && !actor->plan.constructor_raises &&
+          actor->plan.max_restarts >= 0 && actor->deaths <= actor->plan.max_restarts)
         wrong("its actor had restarts left");
-      if (!actor->kill_asked && actor->plan.max_restarts < 0 && !actor->plan.constructor_raises) wrong("its actor restarts for ever");
+      if (!actor->kill_asked && actor->plan.max_restarts < 0 && !actor->plan.constructor_raises)
+        wrong("its actor restarts for ever");
       break;
     case Code::kActorUnavailable:
-      if (!actor || (!network_faults_ && actor->deaths == 0)) wrong("its actor was there all the time");
+      if (!actor || (!network_faults_ && actor->deaths == 0))
+        wrong("its actor was there all the time");
       if (task.plan.max_retries < 0) wrong("it had retries without limit");
       break;
     case Code::kInternal:
@@ -131,10 +152,14 @@ void Ledger::owner_ended(uint64_t owner) {
 void Ledger::actor_started(const ActorId& id, int64_t epoch, uint64_t worker) {
   ActorRecord& actor = actors_.at(id);
   auto [it, added] = actor.starts.try_emplace(epoch, worker);
-  if (!added) violation(fmt::format("actor {} epoch {} starts on worker #{} and again on #{}", id.hex(), epoch, it->second, worker));
+  if (!added)
+    violation(fmt::format("actor {} epoch {} starts on worker #{} and again on #{}", id.hex(),
+                          epoch, it->second, worker));
   if (!actor.living.empty() && !network_faults_) {
-    // An ended actor's process is ended before the next start is ordered, unless nobody can reach it.
-    violation(fmt::format("actor {} epoch {} starts on worker #{} while it lives on #{}", id.hex(), epoch, worker, *actor.living.begin()));
+    // An ended actor's process is ended before the next start is ordered, unless nobody can reach
+    // it.
+    violation(fmt::format("actor {} epoch {} starts on worker #{} while it lives on #{}", id.hex(),
+                          epoch, worker, *actor.living.begin()));
   }
   actor.living.insert(worker);
   ++totals_.actor_starts;
@@ -152,8 +177,10 @@ std::string Ledger::describe_pending(size_t limit) const {
   for (const TaskId& id : ids) {
     if (limit-- == 0) break;
     const TaskRecord& task = tasks_.at(id);
-    out += fmt::format("  task {} of owner #{}: {} wants {}, {} executions, {} incidents, runs on {} workers\n", id.hex().substr(0, 16), task.owner,
-                       task.actor.is_nil() ? "task" : "call", task.plan.resources.to_string(), task.executions, task.incidents, task.running_on.size());
+    out += fmt::format(
+        "  task {} of owner #{}: {} wants {}, {} executions, {} incidents, runs on {} workers\n",
+        id.hex().substr(0, 16), task.owner, task.actor.is_nil() ? "task" : "call",
+        task.plan.resources.to_string(), task.executions, task.incidents, task.running_on.size());
   }
   return out;
 }

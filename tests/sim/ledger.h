@@ -1,5 +1,6 @@
-// What really happened: every execution of every task and every start of every actor, seen from above, where no process sees.
-// The invariants that no single core can check are checked here. A violation prints the seed and the last events, and aborts.
+// What really happened: every execution of every task and every start of every actor, seen from
+// above, where no process sees. The invariants that no single core can check are checked here. A
+// violation prints the seed and the last events, and aborts.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,13 @@ namespace rt::sim {
 
 // What a task does when it runs.
 struct TaskPlan {
-  int function = 0;               // tasks of one function share measured durations
+  int function = 0;  // tasks of one function share measured durations
   ResourceSet resources;
   std::string strategy;
   int64_t duration_us = 1000;
-  int64_t blocked_us = 0;         // it waits so long in get() half-way
-  int crashes = 0;                // its first so many executions end their worker
-  int max_retries = 3;            // -1: no limit
+  int64_t blocked_us = 0;  // it waits so long in get() half-way
+  int crashes = 0;         // its first so many executions end their worker
+  int max_retries = 3;     // -1: no limit
 };
 
 struct ActorPlan {
@@ -30,29 +31,29 @@ struct ActorPlan {
   std::string name, strategy;
   int64_t constructor_us = 2000;
   bool constructor_raises = false;
-  int64_t max_restarts = 0;       // -1: no limit
+  int64_t max_restarts = 0;  // -1: no limit
   bool detached = false;
 };
 
 struct TaskRecord {
   TaskPlan plan;
-  uint64_t owner = 0;             // process number
-  ActorId actor;                  // nil: a normal task
-  uint64_t order = 0;             // of its owner's submissions
+  uint64_t owner = 0;  // process number
+  ActorId actor;       // nil: a normal task
+  uint64_t order = 0;  // of its owner's submissions
   int executions = 0;
-  int incidents = 0;              // times it was in flight when its worker was lost
-  int free_passes = 0;            // of these, times it was not charged for: somebody before it was running
-  std::map<uint64_t, int> running_on;   // worker process numbers
+  int incidents = 0;    // times it was in flight when its worker was lost
+  int free_passes = 0;  // of these, times it was not charged for: somebody before it was running
+  std::map<uint64_t, int> running_on;  // worker process numbers
   bool ended = false;
-  int error = 0;                  // Code, when it failed
+  int error = 0;  // Code, when it failed
 };
 
 struct ActorRecord {
   ActorPlan plan;
-  std::map<int64_t, uint64_t> starts;   // epoch -> worker process number
-  std::set<uint64_t> living;            // worker processes that hold it now
+  std::map<int64_t, uint64_t> starts;  // epoch -> worker process number
+  std::set<uint64_t> living;           // worker processes that hold it now
   int deaths = 0;
-  bool kill_asked = false;              // by a user, or because its job or owner ended
+  bool kill_asked = false;  // by a user, or because its job or owner ended
 };
 
 class Ledger {
@@ -63,7 +64,8 @@ class Ledger {
   };
 
   // ---- owners
-  void submitted(const TaskId& id, TaskPlan plan, uint64_t owner, const ActorId& actor, uint64_t order);
+  void submitted(const TaskId& id, TaskPlan plan, uint64_t owner, const ActorId& actor,
+                 uint64_t order);
   // Its worker was lost with it in flight. `charged`: it counts as a failed attempt.
   void incident(const TaskId& id, bool charged);
   void succeeded(const TaskId& id);
@@ -72,7 +74,7 @@ class Ledger {
 
   // ---- workers
   const TaskRecord& started(const TaskId& id, uint64_t worker);
-  void stopped(const TaskId& id, uint64_t worker);          // finished, or its worker died
+  void stopped(const TaskId& id, uint64_t worker);  // finished, or its worker died
   void worker_died() { ++totals_.workers_died; }
 
   // ---- actors

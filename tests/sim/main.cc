@@ -1,4 +1,5 @@
-// sim --seed N --nodes N --events N: a long random run. Prints the seed first and a summary last; aborts on a violation.
+// sim --seed N --nodes N --events N: a long random run. Prints the seed first and a summary last;
+// aborts on a violation.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -24,11 +25,16 @@ int main(int argc, char** argv) {
     if (i + 1 >= argc) return usage();
     uint64_t value = std::strtoull(argv[++i], &end, 10);
     if (*end != '\0') return usage();
-    if (flag == "--seed") seed = value;
-    else if (flag == "--nodes") nodes = static_cast<int>(value);
-    else if (flag == "--owners") owners = static_cast<int>(value);
-    else if (flag == "--events") events = value;
-    else return usage();
+    if (flag == "--seed")
+      seed = value;
+    else if (flag == "--nodes")
+      nodes = static_cast<int>(value);
+    else if (flag == "--owners")
+      owners = static_cast<int>(value);
+    else if (flag == "--events")
+      events = value;
+    else
+      return usage();
   }
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
@@ -40,10 +46,16 @@ int main(int argc, char** argv) {
     while (static_cast<int>(s.nodes().size()) < nodes) s.add_node({{"CPU", 2}});
     while (static_cast<int>(s.owners().size()) < owners) s.add_owner();
     s.wait_ready();
-    submit_random(s, 50 * nodes, 2 * kSecond);   // about twice what the nodes can do
+    submit_random(s, 50 * nodes, 2 * kSecond);  // about twice what the nodes can do
     random_actors(s, owners, s.now_us() + 2 * kSecond);
-    s.chaos({.worker_kills = 0.5 * nodes, .node_kills = 0.02 * nodes, .connection_breaks = 1.0 * nodes, .head_crashes = 0.3, .partitions = 0.3, .driver_kills = 0.3,
-             .spare_driver_nodes = false}, 3 * kSecond);
+    s.chaos({.worker_kills = 0.5 * nodes,
+             .node_kills = 0.02 * nodes,
+             .connection_breaks = 1.0 * nodes,
+             .head_crashes = 0.3,
+             .partitions = 0.3,
+             .driver_kills = 0.3,
+             .spare_driver_nodes = false},
+            3 * kSecond);
     s.finish();
   }
   std::printf("%s", s.summary().c_str());

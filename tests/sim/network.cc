@@ -4,7 +4,8 @@
 
 namespace rt::sim {
 
-Process::Process(VirtualClock& clock, Network& network, int host) : clock_(clock), network_(network), host_(host), number_(++network.last_process_) {}
+Process::Process(VirtualClock& clock, Network& network, int host)
+    : clock_(clock), network_(network), host_(host), number_(++network.last_process_) {}
 
 VirtualClock::Id Process::after(int64_t delay_us, const char* what, std::function<void()> run) {
   return clock_.after(delay_us, what, number_, [this, run = std::move(run)] {
@@ -28,9 +29,11 @@ uint64_t Channel::wait_for_answer(std::function<void(const Error&)> failed, int6
   std::weak_ptr<Channel> self = weak_from_this();
   uint64_t id = ++last_call_;
   if (!open_) {
-    network_->clock_.after(0, "call fails", process_->number(), [this, hold = shared_from_this(), failed = std::move(failed)] {
-      if (process_->alive()) failed(make_error(Code::kUnavailable, "the connection is closed"));
-    });
+    network_->clock_.after(0, "call fails", process_->number(),
+                           [this, hold = shared_from_this(), failed = std::move(failed)] {
+                             if (process_->alive())
+                               failed(make_error(Code::kUnavailable, "the connection is closed"));
+                           });
     return 0;
   }
   calls_[id] = std::move(failed);
@@ -49,7 +52,7 @@ void Channel::close() {
   network_->fin(*this);
   open_ = false;
   network_->clock_.after(0, "closed", process_->number(), [hold = shared_from_this()] {
-    hold->open_ = true;   // so that lost() runs once
+    hold->open_ = true;  // so that lost() runs once
     hold->lost();
   });
 }
@@ -70,48 +73,57 @@ void Channel::lost() {
 
 int64_t Network::delay_us(int a, int b) {
   bool local = a == b;
-  int64_t low = local ? options_.local_min_us : options_.remote_min_us, high = local ? options_.local_max_us : options_.remote_max_us;
+  int64_t low = local ? options_.local_min_us : options_.remote_min_us,
+          high = local ? options_.local_max_us : options_.remote_max_us;
   if (!local && rng_.chance(options_.slow_message)) high = options_.slow_max_us;
   return low + static_cast<int64_t>(rng_.below(static_cast<uint64_t>(high - low + 1)));
 }
 
-void Network::connect(Process& from, int to_host, const char* what, std::function<Process*()> find, std::function<void(Result<ChannelPtr>)> done) {
+void Network::connect(Process& from, int to_host, const char* what, std::function<Process*()> find,
+                      std::function<void(Result<ChannelPtr>)> done) {
   auto fail = [this, &from, done](int64_t delay, Code code, const char* why) {
     clock_.after(delay, "connect fails", from.number(), [&from, done, code, why] {
       if (from.alive()) done(make_error(code, why));
     });
   };
-  if (partitioned(from.host(), to_host)) return fail(options_.connect_timeout_us, Code::kTimeout, "no route");
-  clock_.after(delay_us(from.host(), to_host), what, from.number(), [this, &from, to_host, find, done, fail] {
-    if (!from.alive()) return;
-    if (partitioned(from.host(), to_host)) return fail(options_.connect_timeout_us, Code::kTimeout, "no route");
-    Process* to = find();
-    if (!to || !to->alive()) return fail(delay_us(from.host(), to_host), Code::kUnavailable, "connection refused");
-    Connection& connection = connections_[++last_connection_];
-    Process* processes[2] = {&from, to};
-    for (int i = 0; i < 2; ++i) {
-      connection.ends[i] = std::make_shared<Channel>();
-      connection.ends[i]->network_ = this;
-      connection.ends[i]->process_ = processes[i];
-      connection.ends[i]->connection_ = last_connection_;
-      connection.hosts[i] = processes[i]->host();
-      of_process_[processes[i]->number()].insert(last_connection_);
-    }
-    connection.ends[0]->peer_ = connection.ends[1];
-    connection.ends[1]->peer_ = connection.ends[0];
-    ChannelPtr client = connection.ends[0], server = connection.ends[1];
-    to->accepted(server);
-    // The greeting's answer: the client may talk when it has arrived, and finds out when it never does.
-    auto told = std::make_shared<bool>(false);
-    client->on_closed = [done, told] {
-      if (!std::exchange(*told, true)) done(make_error(Code::kUnavailable, "the connection broke"));
-    };
-    server->send("connected", [client, done, told](Channel&) {
-      if (std::exchange(*told, true)) return;
-      client->on_closed = nullptr;
-      done(client);
-    });
-  });
+  if (partitioned(from.host(), to_host))
+    return fail(options_.connect_timeout_us, Code::kTimeout, "no route");
+  clock_.after(delay_us(from.host(), to_host), what, from.number(),
+               [this, &from, to_host, find, done, fail] {
+                 if (!from.alive()) return;
+                 if (partitioned(from.host(), to_host))
+                   return fail(options_.connect_timeout_us, Code::kTimeout, "no route");
+                 Process* to = find();
+                 if (!to || !to->alive())
+                   return fail(delay_us(from.host(), to_host), Code::kUnavailable,
+                               "connection refused");
+                 Connection& connection = connections_[++last_connection_];
+                 Process* processes[2] = {&from, to};
+                 for (int i = 0; i < 2; ++i) {
+                   connection.ends[i] = std::make_shared<Channel>();
+                   connection.ends[i]->network_ = this;
+                   connection.ends[i]->process_ = processes[i];
+                   connection.ends[i]->connection_ = last_connection_;
+                   connection.hosts[i] = processes[i]->host();
+                   of_process_[processes[i]->number()].insert(last_connection_);
+                 }
+                 connection.ends[0]->peer_ = connection.ends[1];
+                 connection.ends[1]->peer_ = connection.ends[0];
+                 ChannelPtr client = connection.ends[0], server = connection.ends[1];
+                 to->accepted(server);
+                 // The greeting's answer: the client may talk when it has arrived, and finds out
+                 // when it never does.
+                 auto told = std::make_shared<bool>(false);
+                 client->on_closed = [done, told] {
+                   if (!std::exchange(*told, true))
+                     done(make_error(Code::kUnavailable, "the connection broke"));
+                 };
+                 server->send("connected", [client, done, told](Channel&) {
+                   if (std::exchange(*told, true)) return;
+                   client->on_closed = nullptr;
+                   done(client);
+                 });
+               });
 }
 
 void Network::transmit(Channel& from, const char* what, Channel::AtPeer at_peer) {
@@ -124,11 +136,14 @@ void Network::transmit(Channel& from, const char* what, Channel::AtPeer at_peer)
     return;
   }
   from.last_arrival_us_ = std::max(from.last_arrival_us_, clock_.now_us() + delay_us(a, b));
-  clock_.at(from.last_arrival_us_, what, peer->process_->number(), [this, peer, at_peer = std::move(at_peer)] {
-    auto connection = connections_.find(peer->connection_);
-    if (connection == connections_.end() || connection->second.cut || !peer->open_ || !peer->process_->alive()) return;
-    at_peer(*peer);
-  });
+  clock_.at(from.last_arrival_us_, what, peer->process_->number(),
+            [this, peer, at_peer = std::move(at_peer)] {
+              auto connection = connections_.find(peer->connection_);
+              if (connection == connections_.end() || connection->second.cut || !peer->open_ ||
+                  !peer->process_->alive())
+                return;
+              at_peer(*peer);
+            });
 }
 
 void Network::fin(Channel& from) {
@@ -139,7 +154,8 @@ void Network::cut(Connection& connection, int64_t notice_max_us) {
   if (connection.cut) return;
   connection.cut = true;
   for (const ChannelPtr& end : connection.ends) {
-    clock_.after(static_cast<int64_t>(rng_.below(static_cast<uint64_t>(notice_max_us) + 1)), "connection lost", end->process_->number(), [end] { end->lost(); });
+    clock_.after(static_cast<int64_t>(rng_.below(static_cast<uint64_t>(notice_max_us) + 1)),
+                 "connection lost", end->process_->number(), [end] { end->lost(); });
   }
 }
 
@@ -178,7 +194,9 @@ void Network::forget_if_over(uint64_t id) {
 uint64_t Network::break_random() {
   std::vector<uint64_t> candidates;
   for (const auto& [id, connection] : connections_) {
-    if (connection.hosts[0] != connection.hosts[1] && !connection.cut && connection.ends[0]->open_ && connection.ends[1]->open_) candidates.push_back(id);
+    if (connection.hosts[0] != connection.hosts[1] && !connection.cut &&
+        connection.ends[0]->open_ && connection.ends[1]->open_)
+      candidates.push_back(id);
   }
   if (candidates.empty()) return 0;
   uint64_t id = candidates[rng_.below(candidates.size())];
@@ -190,10 +208,11 @@ uint64_t Network::break_random() {
 }
 
 void Network::partition(std::set<int> group, double broken_connections) {
-  heal();   // one at a time: what an earlier one holds back must not be overtaken
+  heal();  // one at a time: what an earlier one holds back must not be overtaken
   cut_off_ = std::move(group);
   for (auto& [id, connection] : connections_) {
-    if (!partitioned(connection.hosts[0], connection.hosts[1]) || !rng_.chance(broken_connections)) continue;
+    if (!partitioned(connection.hosts[0], connection.hosts[1]) || !rng_.chance(broken_connections))
+      continue;
     ++broken_;
     if (on_broken) on_broken(*connection.ends[0]->process_, *connection.ends[1]->process_);
     cut(connection, options_.notice_lost_host_max_us);
@@ -207,7 +226,8 @@ void Network::heal() {
   for (auto& [id, messages] : held) {
     for (Held& message : messages) {
       // Also from an end that has been closed since: these bytes were on their way.
-      if (auto from = message.from.lock()) transmit(*from, message.what, std::move(message.at_peer));
+      if (auto from = message.from.lock())
+        transmit(*from, message.what, std::move(message.at_peer));
     }
   }
 }

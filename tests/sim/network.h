@@ -1,8 +1,9 @@
 // Processes, and the connections between them.
 //
-// A connection delivers in order, each message after a random delay. Nothing on it is lost but with the connection itself; then
-// whatever is in flight may be lost, and each end learns of it at its own time. A process that ends leaves its connections either in
-// order (what it had sent arrives, then the end of the stream) or abruptly. While two hosts are partitioned, messages between them
+// A connection delivers in order, each message after a random delay. Nothing on it is lost but with
+// the connection itself; then whatever is in flight may be lost, and each end learns of it at its
+// own time. A process that ends leaves its connections either in order (what it had sent arrives,
+// then the end of the stream) or abruptly. While two hosts are partitioned, messages between them
 // wait, new connections time out, and some old ones break.
 #pragma once
 
@@ -23,7 +24,8 @@ class Network;
 class Channel;
 using ChannelPtr = std::shared_ptr<Channel>;
 
-// A process of the model. Objects stay until the end of the simulation; a process that died does nothing any more.
+// A process of the model. Objects stay until the end of the simulation; a process that died does
+// nothing any more.
 class Process {
  public:
   Process(VirtualClock& clock, Network& network, int host);
@@ -61,16 +63,18 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   // Runs at the peer when the message arrives. Dropped when the connection is gone.
   void send(const char* what, AtPeer at_peer);
-  // `serve` runs at the peer and may answer later; `done` runs here exactly once: kUnavailable when the connection breaks, kTimeout.
+  // `serve` runs at the peer and may answer later; `done` runs here exactly once: kUnavailable when
+  // the connection breaks, kTimeout.
   template <class T>
-  void call(const char* what, std::function<void(Channel&, Answer<T>)> serve, Answer<T> done, int64_t timeout_us = -1);
+  void call(const char* what, std::function<void(Channel&, Answer<T>)> serve, Answer<T> done,
+            int64_t timeout_us = -1);
   // What was sent before still arrives. on_closed follows here, too.
   void close();
 
   bool open() const { return open_; }
   Process* process() const { return process_; }
   uint64_t connection() const { return connection_; }
-  std::function<void()> on_closed;     // the connection is gone; once
+  std::function<void()> on_closed;  // the connection is gone; once
 
  private:
   friend class Network;
@@ -82,7 +86,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::weak_ptr<Channel> peer_;
   uint64_t connection_ = 0;
   bool open_ = true;
-  int64_t last_arrival_us_ = 0;        // of what this end sent
+  int64_t last_arrival_us_ = 0;  // of what this end sent
   uint64_t last_call_ = 0;
   std::map<uint64_t, std::function<void(const Error&)>> calls_;
 };
@@ -90,19 +94,21 @@ class Channel : public std::enable_shared_from_this<Channel> {
 struct NetworkOptions {
   int64_t local_min_us = 10, local_max_us = 60;
   int64_t remote_min_us = 80, remote_max_us = 600;
-  double slow_message = 0.002;          // part of messages that take up to slow_max_us
+  double slow_message = 0.002;  // part of messages that take up to slow_max_us
   int64_t slow_max_us = 30'000;
-  int64_t notice_max_us = 200'000;      // after a break, an end learns within this time
+  int64_t notice_max_us = 200'000;  // after a break, an end learns within this time
   int64_t notice_lost_host_max_us = 2'000'000;
   int64_t connect_timeout_us = 5'000'000;
 };
 
 class Network {
  public:
-  Network(VirtualClock& clock, uint64_t seed, NetworkOptions options) : clock_(clock), rng_(seed), options_(options) {}
+  Network(VirtualClock& clock, uint64_t seed, NetworkOptions options)
+      : clock_(clock), rng_(seed), options_(options) {}
 
   // `find` says at arrival who listens there now; null: refused.
-  void connect(Process& from, int to_host, const char* what, std::function<Process*()> find, std::function<void(Result<ChannelPtr>)> done);
+  void connect(Process& from, int to_host, const char* what, std::function<Process*()> find,
+               std::function<void(Result<ChannelPtr>)> done);
 
   // ---- faults
   // Breaks one random connection between hosts; 0 when there is none, else its number.
@@ -110,7 +116,9 @@ class Network {
   // `group` and the rest of the world do not hear of each other until heal().
   void partition(std::set<int> group, double broken_connections);
   void heal();
-  bool partitioned(int a, int b) const { return a != b && !cut_off_.empty() && cut_off_.contains(a) != cut_off_.contains(b); }
+  bool partitioned(int a, int b) const {
+    return a != b && !cut_off_.empty() && cut_off_.contains(a) != cut_off_.contains(b);
+  }
   size_t connections() const { return connections_.size(); }
   int64_t broken() const { return broken_; }
   // Told of each connection a fault broke, by what its two processes are.
@@ -126,7 +134,7 @@ class Network {
   };
   struct Connection {
     ChannelPtr ends[2];
-    bool cut = false;                   // what is in flight will not arrive
+    bool cut = false;  // what is in flight will not arrive
     int hosts[2];
   };
   int64_t delay_us(int a, int b);
@@ -140,15 +148,16 @@ class Network {
   Rng rng_;
   const NetworkOptions options_;
   std::map<uint64_t, Connection> connections_;
-  std::map<uint64_t, std::set<uint64_t>> of_process_;   // connections, by process number
-  std::map<uint64_t, std::vector<Held>> held_;   // by connection, while its hosts are partitioned
+  std::map<uint64_t, std::set<uint64_t>> of_process_;  // connections, by process number
+  std::map<uint64_t, std::vector<Held>> held_;  // by connection, while its hosts are partitioned
   std::set<int> cut_off_;
   uint64_t last_connection_ = 0, last_process_ = 0;
   int64_t broken_ = 0;
 };
 
 template <class T>
-void Channel::call(const char* what, std::function<void(Channel&, Answer<T>)> serve, Answer<T> done, int64_t timeout_us) {
+void Channel::call(const char* what, std::function<void(Channel&, Answer<T>)> serve, Answer<T> done,
+                   int64_t timeout_us) {
   auto once = std::make_shared<Answer<T>>(std::move(done));
   uint64_t id = wait_for_answer([once](const Error& error) { (*once)(error); }, timeout_us);
   if (!id) return;

@@ -15,9 +15,13 @@ Scenario* current = nullptr;
 // For RT_CHECKs of the cores, and for violation().
 void tell_how_to_repeat(int) {
   if (current) {
-    std::fprintf(stderr, "simulation with seed %llu at %.3f ms, event %llu. The last events:\n%s", static_cast<unsigned long long>(current->world().seed),
-                 static_cast<double>(current->now_us()) / 1000, static_cast<unsigned long long>(current->world().clock.events()), current->world().clock.recent().c_str());
-    std::fprintf(stderr, "SIM_SEED=%llu repeats it, SIM_TRACE=1 prints every event.\n", static_cast<unsigned long long>(current->world().seed));
+    std::fprintf(stderr, "simulation with seed %llu at %.3f ms, event %llu. The last events:\n%s",
+                 static_cast<unsigned long long>(current->world().seed),
+                 static_cast<double>(current->now_us()) / 1000,
+                 static_cast<unsigned long long>(current->world().clock.events()),
+                 current->world().clock.recent().c_str());
+    std::fprintf(stderr, "SIM_SEED=%llu repeats it, SIM_TRACE=1 prints every event.\n",
+                 static_cast<unsigned long long>(current->world().seed));
     current = nullptr;
   }
   std::signal(SIGABRT, SIG_DFL);
@@ -30,9 +34,12 @@ void violation(const std::string& what) {
   std::abort();
 }
 
-ResourceSet resources(const std::map<std::string, double>& amounts) { return ResourceSet::from_map(amounts).value(); }
+ResourceSet resources(const std::map<std::string, double>& amounts) {
+  return ResourceSet::from_map(amounts).value();
+}
 
-Scenario::Scenario(ScenarioOptions options) : options_(std::move(options)), world_(options_.seed, options_.network) {
+Scenario::Scenario(ScenarioOptions options)
+    : options_(std::move(options)), world_(options_.seed, options_.network) {
   current = this;
   std::signal(SIGABRT, tell_how_to_repeat);
   world_.clock.print_events(std::getenv("SIM_TRACE") != nullptr);
@@ -48,7 +55,8 @@ Scenario::~Scenario() { current = nullptr; }
 // ---- build
 
 SimNode& Scenario::add_node(const std::map<std::string, double>& amounts) {
-  SimNode* node = world_.adopt(std::make_unique<SimNode>(world_, ++last_host_, resources(amounts), all_nodes_.empty()));
+  SimNode* node = world_.adopt(
+      std::make_unique<SimNode>(world_, ++last_host_, resources(amounts), all_nodes_.empty()));
   all_nodes_.push_back(node);
   node->on_gone = [this, node] {
     ++nodes_killed_;
@@ -69,19 +77,22 @@ void Scenario::wait_ready() {
   run_until("nodes register and drivers join", [this] {
     auto ns = nodes();
     auto os = owners();
-    return std::all_of(ns.begin(), ns.end(), [](SimNode* n) { return n->registered(); }) && std::all_of(os.begin(), os.end(), [](SimOwner* o) { return o->joined(); });
+    return std::all_of(ns.begin(), ns.end(), [](SimNode* n) { return n->registered(); }) &&
+           std::all_of(os.begin(), os.end(), [](SimOwner* o) { return o->joined(); });
   });
 }
 
 std::vector<SimNode*> Scenario::nodes() const {
   std::vector<SimNode*> out;
-  std::copy_if(all_nodes_.begin(), all_nodes_.end(), std::back_inserter(out), [](SimNode* node) { return node->alive(); });
+  std::copy_if(all_nodes_.begin(), all_nodes_.end(), std::back_inserter(out),
+               [](SimNode* node) { return node->alive(); });
   return out;
 }
 
 std::vector<SimOwner*> Scenario::owners() const {
   std::vector<SimOwner*> out;
-  std::copy_if(all_owners_.begin(), all_owners_.end(), std::back_inserter(out), [](SimOwner* owner) { return owner->alive(); });
+  std::copy_if(all_owners_.begin(), all_owners_.end(), std::back_inserter(out),
+               [](SimOwner* owner) { return owner->alive(); });
   return out;
 }
 
@@ -103,13 +114,18 @@ void Scenario::run_until(const char* what, const std::function<bool()>& done, in
   int64_t limit = now_us() + limit_us;
   while (!done()) {
     if (!world_.clock.step()) violation(fmt::format("{}: nothing happens any more", what));
-    if (now_us() > limit) violation(fmt::format("{}: not within {} ms. {}\n{}", what, limit_us / 1000, not_idle(), world_.ledger.describe_pending(10)));
+    if (now_us() > limit)
+      violation(fmt::format("{}: not within {} ms. {}\n{}", what, limit_us / 1000, not_idle(),
+                            world_.ledger.describe_pending(10)));
   }
 }
 
-void Scenario::at_random_times(double per_second, int64_t until_us, const char* what, std::function<void()> event) {
+void Scenario::at_random_times(double per_second, int64_t until_us, const char* what,
+                               std::function<void()> event) {
   if (per_second <= 0) return;
-  int64_t at_us = now_us() + 1 + static_cast<int64_t>(world_.rng.uniform() * 2 * static_cast<double>(kSecond) / per_second);
+  int64_t at_us =
+      now_us() + 1 +
+      static_cast<int64_t>(world_.rng.uniform() * 2 * static_cast<double>(kSecond) / per_second);
   if (at_us >= until_us) return;
   world_.clock.at(at_us, what, 0, [this, per_second, until_us, what, event] {
     event();
@@ -120,9 +136,12 @@ void Scenario::at_random_times(double per_second, int64_t until_us, const char* 
 void Scenario::chaos(const Chaos& chaos, int64_t us) {
   int64_t until = now_us() + us;
   at_random_times(chaos.worker_kills, until, "kill worker", [this] { kill_random_worker(); });
-  at_random_times(chaos.node_kills, until, "kill node", [this, chaos] { kill_random_node(chaos.spare_driver_nodes); });
-  at_random_times(chaos.connection_breaks, until, "break connection", [this] { break_random_connection(); });
-  at_random_times(chaos.head_crashes, until, "crash head", [this, chaos] { restart_head(world_.between(1, chaos.head_down_max_us)); });
+  at_random_times(chaos.node_kills, until, "kill node",
+                  [this, chaos] { kill_random_node(chaos.spare_driver_nodes); });
+  at_random_times(chaos.connection_breaks, until, "break connection",
+                  [this] { break_random_connection(); });
+  at_random_times(chaos.head_crashes, until, "crash head",
+                  [this, chaos] { restart_head(world_.between(1, chaos.head_down_max_us)); });
   at_random_times(chaos.driver_kills, until, "kill driver", [this] {
     auto alive = owners();
     if (!alive.empty()) kill_owner(*alive[world_.rng.below(alive.size())]);
@@ -133,7 +152,8 @@ void Scenario::chaos(const Chaos& chaos, int64_t us) {
       if (world_.rng.chance(0.3)) group.push_back(node);
     }
     partition(group, world_.rng.uniform());
-    world_.clock.at(std::min(until, now_us() + world_.between(1, chaos.partition_max_us)), "heal", 0, [this] { heal(); });
+    world_.clock.at(std::min(until, now_us() + world_.between(1, chaos.partition_max_us)), "heal",
+                    0, [this] { heal(); });
   });
   run_for(us);
   heal();
@@ -144,25 +164,35 @@ void Scenario::chaos(const Chaos& chaos, int64_t us) {
 
 std::string Scenario::not_idle() const {
   for (SimOwner* owner : owners()) {
-    if (owner->pending() > 0) return fmt::format("driver #{} has {} pending tasks", owner->number(), owner->pending());
+    if (owner->pending() > 0)
+      return fmt::format("driver #{} has {} pending tasks", owner->number(), owner->pending());
     if (owner->has_leases()) return fmt::format("driver #{} keeps leases", owner->number());
   }
   if (!world_.head) return "the head is down";
   for (SimNode* node : nodes()) {
-    if (std::string why = node->busy(); !why.empty()) return fmt::format("node #{}: {}", node->number(), why);
+    if (std::string why = node->busy(); !why.empty())
+      return fmt::format("node #{}: {}", node->number(), why);
     const head::NodeState* seen = world_.head->core().cluster().find(node->id());
-    if (!seen || !seen->usable()) return fmt::format("the head has no connection to node #{}", node->number());
+    if (!seen || !seen->usable())
+      return fmt::format("the head has no connection to node #{}", node->number());
     if (!(head::Cluster::free_now(*seen) == node->core().resources().available()))
-      return fmt::format("the head believes that node #{} has {} free, it has {}", node->number(), head::Cluster::free_now(*seen).to_string(), node->core().resources().available().to_string());
-    if (!seen->demands.empty()) return fmt::format("the head believes that something waits at node #{}", node->number());
+      return fmt::format("the head believes that node #{} has {} free, it has {}", node->number(),
+                         head::Cluster::free_now(*seen).to_string(),
+                         node->core().resources().available().to_string());
+    if (!seen->demands.empty())
+      return fmt::format("the head believes that something waits at node #{}", node->number());
   }
   for (const auto& [id, node] : world_.head->core().cluster().nodes()) {
-    if (node.alive() && !world_.nodes.contains(id)) return fmt::format("the head believes that node {} is alive", id.hex().substr(0, 8));
+    if (node.alive() && !world_.nodes.contains(id))
+      return fmt::format("the head believes that node {} is alive", id.hex().substr(0, 8));
   }
   for (const auto& [id, actor] : world_.head->core().actors().all()) {
     size_t living = world_.ledger.actor(id).living.size();
-    if (actor.phase == head::Actor::Phase::kAlive && living != 1) return fmt::format("actor {} is alive at the head and in {} processes", id.hex(), living);
-    if (actor.dead() && living != 0) return fmt::format("actor {} is dead at the head and lives in {} processes", id.hex(), living);
+    if (actor.phase == head::Actor::Phase::kAlive && living != 1)
+      return fmt::format("actor {} is alive at the head and in {} processes", id.hex(), living);
+    if (actor.dead() && living != 0)
+      return fmt::format("actor {} is dead at the head and lives in {} processes", id.hex(),
+                         living);
   }
   return "";
 }
@@ -170,10 +200,13 @@ std::string Scenario::not_idle() const {
 void Scenario::finish(int64_t limit_us) {
   auto no_tasks = [this] {
     auto alive = owners();
-    return std::all_of(alive.begin(), alive.end(), [](SimOwner* owner) { return owner->pending() == 0; });
+    return std::all_of(alive.begin(), alive.end(),
+                       [](SimOwner* owner) { return owner->pending() == 0; });
   };
   run_until("all tasks end", no_tasks, limit_us);
-  if (world_.ledger.pending() != 0) violation(fmt::format("{} tasks were forgotten:\n{}", world_.ledger.pending(), world_.ledger.describe_pending(10)));
+  if (world_.ledger.pending() != 0)
+    violation(fmt::format("{} tasks were forgotten:\n{}", world_.ledger.pending(),
+                          world_.ledger.describe_pending(10)));
   // Checked now and then: it looks at everything.
   int64_t limit = now_us() + 30 * kSecond;
   for (std::string why = not_idle(); !why.empty(); why = not_idle()) {
@@ -193,7 +226,8 @@ bool Scenario::kill_random_worker() {
   std::vector<SimWorker*> busy;
   for (SimNode* node : nodes()) {
     for (SimWorker* worker : node->workers()) {
-      if (worker->load() > 0 || worker->is_actor() || world_.rng.chance(0.1)) busy.push_back(worker);
+      if (worker->load() > 0 || worker->is_actor() || world_.rng.chance(0.1))
+        busy.push_back(worker);
     }
   }
   if (busy.empty()) return false;
@@ -253,12 +287,18 @@ void Scenario::fail_spawns(double part) {
 std::string Scenario::summary() const {
   const Ledger::Totals& t = world_.ledger.totals();
   std::string failures;
-  for (const auto& [code, count] : world_.ledger.failures_by_code()) failures += fmt::format(" {}={}", code, count);
-  return fmt::format("seed {}: {} events in {:.3f} virtual s, trace {:016x}\n"
-                     "tasks {} ({} of them actor calls): {} succeeded, {} failed{}, {} gone with their driver; {} executions, {} reruns not charged, {} overlapping runs\n"
-                     "{} worker deaths, {} nodes lost, {} connections broken, {} head crashes, {} actor starts; {} nodes left\n",
-                     world_.seed, world_.clock.events(), static_cast<double>(now_us()) / 1e6, hash(), t.submitted, t.calls, t.succeeded, t.failed, failures, t.abandoned, t.executions,
-                     t.reruns_not_charged, t.overlapping_runs, t.workers_died, nodes_killed_, world_.network.broken(), head_crashes_, t.actor_starts, nodes().size());
+  for (const auto& [code, count] : world_.ledger.failures_by_code())
+    failures += fmt::format(" {}={}", code, count);
+  return fmt::format(
+      "seed {}: {} events in {:.3f} virtual s, trace {:016x}\n"
+      "tasks {} ({} of them actor calls): {} succeeded, {} failed{}, {} gone with their driver; {} "
+      "executions, {} reruns not charged, {} overlapping runs\n"
+      "{} worker deaths, {} nodes lost, {} connections broken, {} head crashes, {} actor starts; "
+      "{} nodes left\n",
+      world_.seed, world_.clock.events(), static_cast<double>(now_us()) / 1e6, hash(), t.submitted,
+      t.calls, t.succeeded, t.failed, failures, t.abandoned, t.executions, t.reruns_not_charged,
+      t.overlapping_runs, t.workers_died, nodes_killed_, world_.network.broken(), head_crashes_,
+      t.actor_starts, nodes().size());
 }
 
 }  // namespace rt::sim

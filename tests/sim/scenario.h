@@ -1,7 +1,8 @@
-// A cluster in one process, one seed and virtual time, as tests script it: build, run, break, heal, and see that everything ends.
+// A cluster in one process, one seed and virtual time, as tests script it: build, run, break, heal,
+// and see that everything ends.
 //
-// Each event of each core is followed by the core's check_invariants(); the ledger checks what no core sees. A violation aborts with
-// the seed and the last events. One scenario at a time.
+// Each event of each core is followed by the core's check_invariants(); the ledger checks what no
+// core sees. A violation aborts with the seed and the last events. One scenario at a time.
 #pragma once
 
 #include <functional>
@@ -28,9 +29,10 @@ struct ScenarioOptions {
 
 // Faults per second of virtual time.
 struct Chaos {
-  double worker_kills = 0, node_kills = 0, connection_breaks = 0, head_crashes = 0, partitions = 0, driver_kills = 0;
+  double worker_kills = 0, node_kills = 0, connection_breaks = 0, head_crashes = 0, partitions = 0,
+         driver_kills = 0;
   int64_t head_down_max_us = kSecond, partition_max_us = 3 * kSecond;
-  bool spare_driver_nodes = true;     // nodes of drivers are not killed
+  bool spare_driver_nodes = true;  // nodes of drivers are not killed
 };
 
 ResourceSet resources(const std::map<std::string, double>& amounts);
@@ -50,11 +52,14 @@ class Scenario {
   // ---- time
   void run_for(int64_t us);
   // A violation when `done` does not come true in time.
-  void run_until(const char* what, const std::function<bool()>& done, int64_t limit_us = 60 * kSecond);
-  void at_random_times(double per_second, int64_t until_us, const char* what, std::function<void()> event);
+  void run_until(const char* what, const std::function<bool()>& done,
+                 int64_t limit_us = 60 * kSecond);
+  void at_random_times(double per_second, int64_t until_us, const char* what,
+                       std::function<void()> event);
   // Faults begin now and end after `us`, with the network healed and the head up.
   void chaos(const Chaos& chaos, int64_t us);
-  // Faults have stopped: every task of living drivers ends, then all leases and resources come back, here and in the head's view.
+  // Faults have stopped: every task of living drivers ends, then all leases and resources come
+  // back, here and in the head's view.
   void finish(int64_t limit_us = 180 * kSecond);
 
   // ---- faults
@@ -76,8 +81,8 @@ class Scenario {
   Disk& disk() { return disk_; }
   Ledger& ledger() { return world_.ledger; }
   SimHead& head() { return *world_.head; }
-  std::vector<SimNode*> nodes() const;             // alive, in the order they were added
-  std::vector<SimOwner*> owners() const;           // alive
+  std::vector<SimNode*> nodes() const;    // alive, in the order they were added
+  std::vector<SimOwner*> owners() const;  // alive
   SimNode& random_node();
   int64_t now_us() const { return world_.clock.now_us(); }
   uint64_t hash() const { return world_.clock.hash(); }

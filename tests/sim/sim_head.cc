@@ -26,8 +26,13 @@ void answer_status(const Channel::Answer<T>& answer, const Status& status) {
 
 }  // namespace
 
-SimHead::SimHead(World& world, Disk& disk) : Process(world.clock, world.network, kHeadHost), world_(world), disk_(disk), core_(options_of(world), *this) {
-  Status loaded = drive([&](head::HeadCore& core, Now now) { return core.load(disk_.tables, now); });
+SimHead::SimHead(World& world, Disk& disk)
+    : Process(world.clock, world.network, kHeadHost),
+      world_(world),
+      disk_(disk),
+      core_(options_of(world), *this) {
+  Status loaded =
+      drive([&](head::HeadCore& core, Now now) { return core.load(disk_.tables, now); });
   if (!loaded) violation("the head cannot read its own state: " + loaded.error().message);
   world_.head = this;
 }
@@ -56,28 +61,43 @@ Channel* SimHead::channel(head::ConnId conn) {
 
 // ---- requests
 
-void SimHead::register_node(Channel& from, const proto::RegisterNodeRequest& request, Answer<proto::RegisterNodeReply> answer) {
-  drive([&](head::HeadCore& core, Now now) { core.register_node(from.connection(), request, now, answer); });
+void SimHead::register_node(Channel& from, const proto::RegisterNodeRequest& request,
+                            Answer<proto::RegisterNodeReply> answer) {
+  drive([&](head::HeadCore& core, Now now) {
+    core.register_node(from.connection(), request, now, answer);
+  });
 }
 
 void SimHead::report_resources(Channel& from, const proto::ResourceReport& report) {
-  (void)drive([&](head::HeadCore& core, Now now) { return core.report_resources(from.connection(), report, now); });
+  (void)drive([&](head::HeadCore& core, Now now) {
+    return core.report_resources(from.connection(), report, now);
+  });
 }
 
 void SimHead::unregister_node(Channel& from, const proto::UnregisterNodeRequest& request) {
-  (void)drive([&](head::HeadCore& core, Now now) { return core.unregister_node(from.connection(), request, now); });
+  (void)drive([&](head::HeadCore& core, Now now) {
+    return core.unregister_node(from.connection(), request, now);
+  });
 }
 
-void SimHead::actor_started(Channel& from, const proto::ActorStarted& report, Answer<proto::Empty> answer) {
-  answer_status(answer, drive([&](head::HeadCore& core, Now now) { return core.actor_started(from.connection(), report, now); }));
+void SimHead::actor_started(Channel& from, const proto::ActorStarted& report,
+                            Answer<proto::Empty> answer) {
+  answer_status(answer, drive([&](head::HeadCore& core, Now now) {
+                  return core.actor_started(from.connection(), report, now);
+                }));
 }
 
-void SimHead::actor_died(Channel& from, const proto::ActorDied& report, Answer<proto::Empty> answer) {
-  answer_status(answer, drive([&](head::HeadCore& core, Now now) { return core.actor_died(from.connection(), report, now); }));
+void SimHead::actor_died(Channel& from, const proto::ActorDied& report,
+                         Answer<proto::Empty> answer) {
+  answer_status(answer, drive([&](head::HeadCore& core, Now now) {
+                  return core.actor_died(from.connection(), report, now);
+                }));
 }
 
 void SimHead::dead_workers(Channel& from, const proto::DeadWorkers& report) {
-  (void)drive([&](head::HeadCore& core, Now now) { return core.dead_workers(from.connection(), report, now); });
+  (void)drive([&](head::HeadCore& core, Now now) {
+    return core.dead_workers(from.connection(), report, now);
+  });
 }
 
 void SimHead::add_job(const proto::AddJobRequest& request, Answer<proto::AddJobReply> answer) {
@@ -85,23 +105,29 @@ void SimHead::add_job(const proto::AddJobRequest& request, Answer<proto::AddJobR
 }
 
 void SimHead::finish_job(const proto::FinishJobRequest& request, Answer<proto::Empty> answer) {
-  answer_status(answer, drive([&](head::HeadCore& core, Now now) { return core.finish_job(request, now); }));
+  answer_status(
+      answer, drive([&](head::HeadCore& core, Now now) { return core.finish_job(request, now); }));
 }
 
-void SimHead::register_actor(const proto::RegisterActorRequest& request, Answer<proto::RegisterActorReply> answer) {
+void SimHead::register_actor(const proto::RegisterActorRequest& request,
+                             Answer<proto::RegisterActorReply> answer) {
   drive([&](head::HeadCore& core, Now now) { core.register_actor(request, now, answer); });
 }
 
-void SimHead::get_actor(const proto::GetActorRequest& request, Answer<proto::GetActorReply> answer) {
+void SimHead::get_actor(const proto::GetActorRequest& request,
+                        Answer<proto::GetActorReply> answer) {
   answer(drive([&](head::HeadCore& core, Now) { return core.get_actor(request); }));
 }
 
 void SimHead::kill_actor(const proto::KillActorRequest& request, Answer<proto::Empty> answer) {
-  answer_status(answer, drive([&](head::HeadCore& core, Now now) { return core.kill_actor(request, now); }));
+  answer_status(
+      answer, drive([&](head::HeadCore& core, Now now) { return core.kill_actor(request, now); }));
 }
 
 void SimHead::subscribe(Channel& from, const proto::SubscribeRequest& request) {
-  (void)drive([&](head::HeadCore& core, Now now) { return core.subscribe(from.connection(), request, now); });
+  (void)drive([&](head::HeadCore& core, Now now) {
+    return core.subscribe(from.connection(), request, now);
+  });
 }
 
 // ---- decisions
@@ -143,35 +169,55 @@ void SimHead::commit(const head::Batch& batch) {
 
 void SimHead::create_actor(const head::NodeLink& node, const proto::CreateActorRequest& request) {
   ActorId id = ActorId::from_binary(request.spec().actor_id());
-  Answer<proto::CreateActorReply> answered = [this, node = node.node, id, epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
-    drive([&](head::HeadCore& core, Now now) { core.create_actor_answered(node, id, epoch, reply, now); });
-  };
+  Answer<proto::CreateActorReply> answered =
+      [this, node = node.node, id, epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
+        drive([&](head::HeadCore& core, Now now) {
+          core.create_actor_answered(node, id, epoch, reply, now);
+        });
+      };
   Channel* to = channel(node.conn);
-  if (!to) return void(after(0, "no node", [answered] { answered(make_error(Code::kUnavailable, "the connection broke")); }));
+  if (!to)
+    return void(after(0, "no node", [answered] {
+      answered(make_error(Code::kUnavailable, "the connection broke"));
+    }));
   to->call<proto::CreateActorReply>(
-      "create actor", [request](Channel& at, Answer<proto::CreateActorReply> answer) { node_at(at).create_actor(at, request, std::move(answer)); }, answered);
+      "create actor",
+      [request](Channel& at, Answer<proto::CreateActorReply> answer) {
+        node_at(at).create_actor(at, request, std::move(answer));
+      },
+      answered);
 }
 
 void SimHead::kill_worker(const head::NodeLink& node, const proto::KillWorkerRequest& request) {
-  if (Channel* to = channel(node.conn)) to->send("kill worker", [request](Channel& at) { node_at(at).kill(request); });
+  if (Channel* to = channel(node.conn))
+    to->send("kill worker", [request](Channel& at) { node_at(at).kill(request); });
 }
 
-void SimHead::start_job(const head::NodeLink&, const proto::StartJobProcessRequest&) { violation("nobody submitted a job"); }
-void SimHead::stop_job(const head::NodeLink&, const std::string&) { violation("nobody submitted a job"); }
-void SimHead::remove_job_log(const head::NodeLink&, const std::string&) { violation("nobody submitted a job"); }
+void SimHead::start_job(const head::NodeLink&, const proto::StartJobProcessRequest&) {
+  violation("nobody submitted a job");
+}
+void SimHead::stop_job(const head::NodeLink&, const std::string&) {
+  violation("nobody submitted a job");
+}
+void SimHead::remove_job_log(const head::NodeLink&, const std::string&) {
+  violation("nobody submitted a job");
+}
 
 void SimHead::probe(const NodeId& node, const std::string&, int) {
   auto known = world_.nodes.find(node);
-  SimNode* to = known == world_.nodes.end() ? nullptr : known->second;   // null: killed; its host refuses
-  network_.connect(*this, to ? to->host() : kHeadHost, "probe", [to]() -> Process* { return to; }, [this, node](Result<ChannelPtr> channel) {
-    Status answer;
-    if (channel) {
-      (*channel)->close();
-    } else {
-      answer = channel.error();
-    }
-    drive([&](head::HeadCore& core, Now now) { core.probe_answered(node, answer, now); });
-  });
+  SimNode* to =
+      known == world_.nodes.end() ? nullptr : known->second;  // null: killed; its host refuses
+  network_.connect(
+      *this, to ? to->host() : kHeadHost, "probe", [to]() -> Process* { return to; },
+      [this, node](Result<ChannelPtr> channel) {
+        Status answer;
+        if (channel) {
+          (*channel)->close();
+        } else {
+          answer = channel.error();
+        }
+        drive([&](head::HeadCore& core, Now now) { core.probe_answered(node, answer, now); });
+      });
 }
 
 void SimHead::push(head::ConnId conn, const proto::HeadEvent& event) {

@@ -1,4 +1,5 @@
-// The head: a HeadCore between connections and a disk. The disk outlives a crash: what was committed is there, acknowledged or not.
+// The head: a HeadCore between connections and a disk. The disk outlives a crash: what was
+// committed is there, acknowledged or not.
 #pragma once
 
 #include <deque>
@@ -10,7 +11,7 @@ namespace rt::sim {
 
 struct Disk {
   head::Tables tables;
-  bool full = false;               // writes are refused
+  bool full = false;  // writes are refused
 };
 
 class SimHead final : public Process, private head::HeadSink {
@@ -25,7 +26,8 @@ class SimHead final : public Process, private head::HeadSink {
   // ---- requests, as they arrive
   template <class T>
   using Answer = Channel::Answer<T>;
-  void register_node(Channel& from, const proto::RegisterNodeRequest& request, Answer<proto::RegisterNodeReply> answer);
+  void register_node(Channel& from, const proto::RegisterNodeRequest& request,
+                     Answer<proto::RegisterNodeReply> answer);
   void report_resources(Channel& from, const proto::ResourceReport& report);
   void unregister_node(Channel& from, const proto::UnregisterNodeRequest& request);
   void actor_started(Channel& from, const proto::ActorStarted& report, Answer<proto::Empty> answer);
@@ -33,7 +35,8 @@ class SimHead final : public Process, private head::HeadSink {
   void dead_workers(Channel& from, const proto::DeadWorkers& report);
   void add_job(const proto::AddJobRequest& request, Answer<proto::AddJobReply> answer);
   void finish_job(const proto::FinishJobRequest& request, Answer<proto::Empty> answer);
-  void register_actor(const proto::RegisterActorRequest& request, Answer<proto::RegisterActorReply> answer);
+  void register_actor(const proto::RegisterActorRequest& request,
+                      Answer<proto::RegisterActorReply> answer);
   void get_actor(const proto::GetActorRequest& request, Answer<proto::GetActorReply> answer);
   void kill_actor(const proto::KillActorRequest& request, Answer<proto::Empty> answer);
   void subscribe(Channel& from, const proto::SubscribeRequest& request);

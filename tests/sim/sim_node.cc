@@ -25,7 +25,11 @@ node::NodeIdentity identity(World& world, int host, const ResourceSet& total) {
 }  // namespace
 
 SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_node)
-    : Process(world.clock, world.network, host), world_(world), me_(identity(world, host, total)), is_head_node_(is_head_node), core_(*this, world.settings, me_) {
+    : Process(world.clock, world.network, host),
+      world_(world),
+      me_(identity(world, host, total)),
+      is_head_node_(is_head_node),
+      core_(*this, world.settings, me_) {
   world_.nodes[me_.id] = this;
   head_lost_us_ = clock_.now_us();
   after(0, "node starts", [this] {
@@ -43,7 +47,8 @@ void SimNode::check() {
     if (const node::Worker* worker = core_.worker(id)) resumed.add(node::cpu_part(worker->held));
   }
   for (const auto& [name, units] : core_.resources().available().all()) {
-    if (units < 0 && -units > resumed.units(name)) violation(fmt::format("node #{} owes {} units of {}", number(), -units, name));
+    if (units < 0 && -units > resumed.units(name))
+      violation(fmt::format("node #{} owes {} units of {}", number(), -units, name));
   }
   arm_tick();
 }
@@ -62,10 +67,13 @@ void SimNode::check_computing() const {
   for (const auto& [id, worker] : processes_) {
     const TaskPlan* plan = worker->computing();
     const node::Worker* known = core_.worker(id);
-    // One that was told to leave no longer counts for the node, though it may finish what it runs or have to be killed.
+    // One that was told to leave no longer counts for the node, though it may finish what it runs
+    // or have to be killed.
     if (plan && known && known->state != node::WorkerState::kDying) used.add(plan->resources);
   }
-  if (!me_.total.contains(used)) violation(fmt::format("tasks on node #{} use {} of {}", number(), used.to_string(), me_.total.to_string()));
+  if (!me_.total.contains(used))
+    violation(fmt::format("tasks on node #{} use {} of {}", number(), used.to_string(),
+                          me_.total.to_string()));
 }
 
 std::vector<SimWorker*> SimNode::workers() const {
@@ -78,9 +86,11 @@ std::string SimNode::busy() const {
   ResourceSet held;
   for (const auto& [id, actor] : core_.actors()) held.add(actor.lifetime);
   held.add(core_.resources().available());
-  if (!core_.leases().leases().empty()) return fmt::format("{} leases are out", core_.leases().leases().size());
+  if (!core_.leases().leases().empty())
+    return fmt::format("{} leases are out", core_.leases().leases().size());
   if (!core_.leases().nobody_waits()) return "a demand waits";
-  if (!(held == me_.total)) return fmt::format("{} of {} are accounted for", held.to_string(), me_.total.to_string());
+  if (!(held == me_.total))
+    return fmt::format("{} of {} are accounted for", held.to_string(), me_.total.to_string());
   for (const auto& [id, worker] : processes_) {
     if (worker->load() > 0) return fmt::format("worker #{} works", worker->number());
   }
@@ -120,12 +130,20 @@ void SimNode::session_closed(uint64_t connection) {
   job_finished(session.job);
   proto::FinishJobRequest finish;
   finish.set_job_id(session.job.binary());
-  report_reliably<proto::FinishJobRequest>("finish job", [](Channel& at, const proto::FinishJobRequest& r, Answer<proto::Empty> a) { head_at(at).finish_job(r, std::move(a)); }, finish);
+  report_reliably<proto::FinishJobRequest>(
+      "finish job",
+      [](Channel& at, const proto::FinishJobRequest& r, Answer<proto::Empty> a) {
+        head_at(at).finish_job(r, std::move(a));
+      },
+      finish);
 }
 
-void SimNode::register_worker(Channel& from, const WorkerId& id, int pid, Answer<proto::Empty> answer) {
+void SimNode::register_worker(Channel& from, const WorkerId& id, int pid,
+                              Answer<proto::Empty> answer) {
   sessions_.at(from.connection()).worker = id;
-  Status status = drive([&](node::NodeCore& core, Now now) { return core.worker_registered(id, pid, "w-" + id.hex().substr(0, 16), now); });
+  Status status = drive([&](node::NodeCore& core, Now now) {
+    return core.worker_registered(id, pid, "w-" + id.hex().substr(0, 16), now);
+  });
   if (status) return answer(proto::Empty());
   sessions_.at(from.connection()).worker = WorkerId::nil();
   answer(status.error());
@@ -134,30 +152,44 @@ void SimNode::register_worker(Channel& from, const WorkerId& id, int pid, Answer
 void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer) {
   uint64_t connection = from.connection();
   if (!ever_registered_) {
-    when_registered_.push_back([this, hold = from.shared_from_this(), pid, answer] { register_driver(*hold, pid, answer); });
+    when_registered_.push_back([this, hold = from.shared_from_this(), pid, answer] {
+      register_driver(*hold, pid, answer);
+    });
     return;
   }
-  if (!registered_) return answer(make_error(Code::kUnavailable, "the head cannot be reached at the moment; try again"));
+  if (!registered_)
+    return answer(
+        make_error(Code::kUnavailable, "the head cannot be reached at the moment; try again"));
   proto::AddJobRequest add;
   add.set_node_id(me_.id.binary());
   add.set_ip(me_.ip);
   add.set_pid(pid);
   head_->call<proto::AddJobReply>(
-      "add job", [add](Channel& at, Answer<proto::AddJobReply> reply) { head_at(at).add_job(add, std::move(reply)); },
+      "add job",
+      [add](Channel& at, Answer<proto::AddJobReply> reply) {
+        head_at(at).add_job(add, std::move(reply));
+      },
       [this, connection, pid, answer](Result<proto::AddJobReply> added) {
         if (!added) return answer(added.error());
         JobId job = JobId::from_binary(added->job_id());
         if (sessions_.contains(connection)) return driver_joined(connection, job, pid, answer);
-        proto::FinishJobRequest finish;   // it left while the head was asked
+        proto::FinishJobRequest finish;  // it left while the head was asked
         finish.set_job_id(job.binary());
-        report_reliably<proto::FinishJobRequest>("finish job", [](Channel& at, const proto::FinishJobRequest& r, Answer<proto::Empty> a) { head_at(at).finish_job(r, std::move(a)); }, finish);
+        report_reliably<proto::FinishJobRequest>(
+            "finish job",
+            [](Channel& at, const proto::FinishJobRequest& r, Answer<proto::Empty> a) {
+              head_at(at).finish_job(r, std::move(a));
+            },
+            finish);
       },
       30'000'000);
 }
 
-void SimNode::driver_joined(uint64_t connection, JobId job, int pid, Answer<proto::RegisterWorkerReply> answer) {
+void SimNode::driver_joined(uint64_t connection, JobId job, int pid,
+                            Answer<proto::RegisterWorkerReply> answer) {
   WorkerId id = driver_worker_id(job);
-  Status joined = drive([&](node::NodeCore& core, Now now) { return core.add_driver(id, job, pid, "driver", now); });
+  Status joined = drive(
+      [&](node::NodeCore& core, Now now) { return core.add_driver(id, job, pid, "driver", now); });
   if (!joined) return answer(joined.error());
   Session& session = sessions_.at(connection);
   session.worker = id;
@@ -186,7 +218,9 @@ void SimNode::set_demand(Channel& from, const proto::LeaseDemand& demand) {
 }
 
 void SimNode::return_lease(Channel& from, uint64_t lease, bool worker_failed) {
-  drive([&](node::NodeCore& core, Now now) { core.return_lease(from.connection(), lease, worker_failed, now); });
+  drive([&](node::NodeCore& core, Now now) {
+    core.return_lease(from.connection(), lease, worker_failed, now);
+  });
 }
 
 void SimNode::set_blocked(Channel& from, bool blocked) {
@@ -205,15 +239,18 @@ void SimNode::await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answ
   }
   if (!core_.worker(id)) return answer(reply);
   auto once = std::make_shared<bool>(false);
-  Answer<proto::WorkerExitReply> first = [once, answer = std::move(answer)](Result<proto::WorkerExitReply> r) {
-    if (!std::exchange(*once, true)) answer(std::move(r));
-  };
+  Answer<proto::WorkerExitReply> first =
+      [once, answer = std::move(answer)](Result<proto::WorkerExitReply> r) {
+        if (!std::exchange(*once, true)) answer(std::move(r));
+      };
   exit_waiters_[id].push_back(first);
   after(kStillAliveUs, "exit awaited", [this, id, first] {
     const node::Worker* worker = core_.worker(id);
-    if (worker && worker->connected && worker->state != node::WorkerState::kDying) first(proto::WorkerExitReply());   // it goes on
+    if (worker && worker->connected && worker->state != node::WorkerState::kDying)
+      first(proto::WorkerExitReply());  // it goes on
   });
-  after(kExitWaitUs, "exit awaited", [first] { first(proto::WorkerExitReply()); });   // it is still there
+  after(kExitWaitUs, "exit awaited",
+        [first] { first(proto::WorkerExitReply()); });  // it is still there
 }
 
 void SimNode::answer_exit(const WorkerId& id) {
@@ -227,8 +264,10 @@ void SimNode::answer_exit(const WorkerId& id) {
   for (auto& answer : waiting.mapped()) answer(reply);
 }
 
-void SimNode::create_actor(Channel& from, const proto::CreateActorRequest& request, Answer<proto::CreateActorReply> answer) {
-  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back({from.shared_from_this(), std::move(answer)});
+void SimNode::create_actor(Channel& from, const proto::CreateActorRequest& request,
+                           Answer<proto::CreateActorReply> answer) {
+  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back(
+      {from.shared_from_this(), std::move(answer)});
   drive([&](node::NodeCore& core, Now now) { core.create_actor(request, now); });
 }
 
@@ -239,19 +278,23 @@ void SimNode::kill(const proto::KillWorkerRequest& request) {
 // ---- decisions
 
 void SimNode::grant(node::OwnerId owner, const proto::LeaseGrant& grant) {
-  if (Channel* to = channel(owner)) to->send("grant", [grant](Channel& at) { owner_at(at).on_grant(at, grant); });
+  if (Channel* to = channel(owner))
+    to->send("grant", [grant](Channel& at) { owner_at(at).on_grant(at, grant); });
 }
 
 void SimNode::revoke(node::OwnerId owner, const proto::LeaseRevoke& revoke) {
-  if (Channel* to = channel(owner)) to->send("revoke", [revoke](Channel& at) { owner_at(at).on_revoke(at, revoke); });
+  if (Channel* to = channel(owner))
+    to->send("revoke", [revoke](Channel& at) { owner_at(at).on_revoke(at, revoke); });
 }
 
 void SimNode::redirect(node::OwnerId owner, const proto::LeaseRedirect& redirect) {
-  if (Channel* to = channel(owner)) to->send("redirect", [redirect](Channel& at) { owner_at(at).on_redirect(redirect); });
+  if (Channel* to = channel(owner))
+    to->send("redirect", [redirect](Channel& at) { owner_at(at).on_redirect(redirect); });
 }
 
 void SimNode::notice(node::OwnerId owner, const proto::LeaseNotice& notice) {
-  if (Channel* to = channel(owner)) to->send("notice", [notice](Channel& at) { owner_at(at).on_notice(notice); });
+  if (Channel* to = channel(owner))
+    to->send("notice", [notice](Channel& at) { owner_at(at).on_notice(notice); });
 }
 
 void SimNode::spawn_worker(const WorkerId& id, const node::WorkerKind&) {
@@ -259,7 +302,10 @@ void SimNode::spawn_worker(const WorkerId& id, const node::WorkerKind&) {
   bool fails = world_.rng.chance(world_.spawn_failures);
   after(world_.between(500, 15'000), "spawn", [this, id, fails] {
     spawning_.erase(id);
-    if (fails) return drive([&](node::NodeCore& core, Now now) { core.worker_start_failed(id, "fork: Resource temporarily unavailable", now); });
+    if (fails)
+      return drive([&](node::NodeCore& core, Now now) {
+        core.worker_start_failed(id, "fork: Resource temporarily unavailable", now);
+      });
     int pid = ++last_pid_;
     if (doomed_.erase(id)) {
       drive([&](node::NodeCore& core, Now now) { core.worker_spawned(id, pid, now); });
@@ -286,20 +332,32 @@ void SimNode::process_ended(const WorkerId& id, const node::ProcessEnd& end) {
 }
 
 void SimNode::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
-  if (Session* session = session_of(id)) session->channel->send("exit", [graceful = request.graceful()](Channel& at) { worker_at(at).ask_exit(graceful); });
+  if (Session* session = session_of(id))
+    session->channel->send(
+        "exit", [graceful = request.graceful()](Channel& at) { worker_at(at).ask_exit(graceful); });
 }
 
 void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& request) {
-  Answer<proto::CreateActorReply> done = [this, actor = ActorId::from_binary(request.spec().actor_id()), epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
+  Answer<proto::CreateActorReply> done = [this,
+                                          actor = ActorId::from_binary(request.spec().actor_id()),
+                                          epoch = request.epoch()](
+                                             Result<proto::CreateActorReply> reply) {
     drive([&](node::NodeCore& core, Now now) { core.actor_start_done(actor, epoch, reply, now); });
   };
   Session* session = session_of(id);
-  if (!session) return void(after(0, "no worker", [done] { done(make_error(Code::kUnavailable, "its worker is gone")); }));
+  if (!session)
+    return void(after(0, "no worker",
+                      [done] { done(make_error(Code::kUnavailable, "its worker is gone")); }));
   session->channel->call<proto::CreateActorReply>(
-      "start actor", [request](Channel& at, Answer<proto::CreateActorReply> answer) { worker_at(at).start_actor(request, std::move(answer)); }, done);
+      "start actor",
+      [request](Channel& at, Answer<proto::CreateActorReply> answer) {
+        worker_at(at).start_actor(request, std::move(answer));
+      },
+      done);
 }
 
-void SimNode::actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply) {
+void SimNode::actor_created(const ActorId& id, int64_t epoch,
+                            const proto::CreateActorReply& reply) {
   bool answered = false;
   auto waiting = actor_waiters_.extract({id, epoch});
   if (!waiting.empty()) {
@@ -315,7 +373,12 @@ void SimNode::actor_created(const ActorId& id, int64_t epoch, const proto::Creat
     started.set_epoch(epoch);
     *started.mutable_address() = reply.address();
     started.set_pid(reply.pid());
-    report_reliably<proto::ActorStarted>("actor started", [](Channel& at, const proto::ActorStarted& r, Answer<proto::Empty> a) { head_at(at).actor_started(at, r, std::move(a)); }, started);
+    report_reliably<proto::ActorStarted>(
+        "actor started",
+        [](Channel& at, const proto::ActorStarted& r, Answer<proto::Empty> a) {
+          head_at(at).actor_started(at, r, std::move(a));
+        },
+        started);
   } else {
     proto::ActorDied died;
     died.set_actor_id(id.binary());
@@ -326,7 +389,12 @@ void SimNode::actor_created(const ActorId& id, int64_t epoch, const proto::Creat
 }
 
 void SimNode::actor_died(const proto::ActorDied& died) {
-  report_reliably<proto::ActorDied>("actor died", [](Channel& at, const proto::ActorDied& r, Answer<proto::Empty> a) { head_at(at).actor_died(at, r, std::move(a)); }, died);
+  report_reliably<proto::ActorDied>(
+      "actor died",
+      [](Channel& at, const proto::ActorDied& r, Answer<proto::Empty> a) {
+        head_at(at).actor_died(at, r, std::move(a));
+      },
+      died);
 }
 
 void SimNode::worker_died(const WorkerId& id, const proto::ExitInfo&) {
@@ -340,7 +408,8 @@ void SimNode::queue_dead_worker(const WorkerId& id) {
   after(kDeadBatchUs, "dead workers", [this] {
     dead_planned_ = false;
     proto::DeadWorkers dead = std::exchange(dead_, {});
-    if (registered_) head_->send("dead workers", [dead](Channel& at) { head_at(at).dead_workers(at, dead); });
+    if (registered_)
+      head_->send("dead workers", [dead](Channel& at) { head_at(at).dead_workers(at, dead); });
   });
 }
 

@@ -1,4 +1,5 @@
-// One node: a NodeCore with the connections, processes and the link to the head that its service gives it.
+// One node: a NodeCore with the connections, processes and the link to the head that its service
+// gives it.
 #pragma once
 
 #include <deque>
@@ -19,7 +20,7 @@ class SimNode final : public Process, private node::NodeSink {
   void crash();
   // Only the node-manager is killed: its workers and drivers notice.
   void kill_manager();
-  std::function<void()> on_gone;           // this node's host has no node-manager any more
+  std::function<void()> on_gone;  // this node's host has no node-manager any more
 
   // ---- requests, as they arrive
   template <class T>
@@ -30,7 +31,8 @@ class SimNode final : public Process, private node::NodeSink {
   void return_lease(Channel& from, uint64_t lease, bool worker_failed);
   void set_blocked(Channel& from, bool blocked);
   void await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answer);
-  void create_actor(Channel& from, const proto::CreateActorRequest& request, Answer<proto::CreateActorReply> answer);
+  void create_actor(Channel& from, const proto::CreateActorRequest& request,
+                    Answer<proto::CreateActorReply> answer);
   void kill(const proto::KillWorkerRequest& request);
   void on_head_event(const proto::HeadEvent& event);
 
@@ -64,7 +66,8 @@ class SimNode final : public Process, private node::NodeSink {
   void kill_worker(const WorkerId& id) override;
   void ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) override;
   void start_actor(const WorkerId& id, const proto::CreateActorRequest& request) override;
-  void actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply) override;
+  void actor_created(const ActorId& id, int64_t epoch,
+                     const proto::CreateActorReply& reply) override;
   void actor_died(const proto::ActorDied& died) override;
   void worker_died(const WorkerId& id, const proto::ExitInfo& info) override;
   void resources_changed() override;
@@ -87,7 +90,8 @@ class SimNode final : public Process, private node::NodeSink {
   Session* session_of(const WorkerId& worker);
   Channel* channel(node::OwnerId owner);
   void leave(Exit how);
-  void driver_joined(uint64_t connection, JobId job, int pid, Answer<proto::RegisterWorkerReply> answer);
+  void driver_joined(uint64_t connection, JobId job, int pid,
+                     Answer<proto::RegisterWorkerReply> answer);
   void job_finished(JobId job);
   void answer_exit(const WorkerId& id);
   void queue_dead_worker(const WorkerId& id);
@@ -98,25 +102,30 @@ class SimNode final : public Process, private node::NodeSink {
   void retry_head(const Error& why);
   void on_registered(const proto::RegisterNodeReply& reply);
   void fill_registration(proto::RegisterNodeRequest* request) const;
-  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes, bool tell_drivers);
+  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
+                     bool tell_drivers);
   void send_report();
   void heartbeat();
   // Sent now or when the head is back; again when the connection breaks before the answer.
   void send_reliably(SendToHead send);
   void send_pending();
   template <class Request>
-  void report_reliably(const char* what, void (*deliver)(Channel&, const Request&, Answer<proto::Empty>), const Request& request);
+  void report_reliably(const char* what,
+                       void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
+                       const Request& request);
 
   World& world_;
   node::NodeIdentity me_;
   const bool is_head_node_;
   node::NodeCore core_;
-  std::map<uint64_t, Session> sessions_;                      // by connection, which is the core's owner id
-  std::set<WorkerId> spawning_, doomed_;                      // doomed: killed before they existed
-  std::set<WorkerId> resumed_;                                // have come back from get(): may be over-committed
+  std::map<uint64_t, Session> sessions_;  // by connection, which is the core's owner id
+  std::set<WorkerId> spawning_, doomed_;  // doomed: killed before they existed
+  std::set<WorkerId> resumed_;            // have come back from get(): may be over-committed
   std::map<WorkerId, SimWorker*> processes_;
   std::map<WorkerId, std::vector<Answer<proto::WorkerExitReply>>> exit_waiters_;
-  std::map<std::pair<ActorId, int64_t>, std::vector<std::pair<ChannelPtr, Answer<proto::CreateActorReply>>>> actor_waiters_;
+  std::map<std::pair<ActorId, int64_t>,
+           std::vector<std::pair<ChannelPtr, Answer<proto::CreateActorReply>>>>
+      actor_waiters_;
   std::map<JobId, proto::JobInfo> driver_jobs_;
   std::set<std::string> known_nodes_;
   VirtualClock::Id tick_timer_ = 0;

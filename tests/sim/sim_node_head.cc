@@ -1,4 +1,5 @@
-// A node's link to the head: registers, comes back, gives up. See daemons/node_manager/service/head_link.h, which this mirrors.
+// A node's link to the head: registers, comes back, gives up. See
+// daemons/node_manager/service/head_link.h, which this mirrors.
 #include <algorithm>
 
 #include "tests/sim/sim_head.h"
@@ -11,42 +12,67 @@ constexpr int64_t kFirstPauseUs = 20'000, kMaxPauseUs = 1'000'000, kCallTimeoutU
 }
 
 template <class Request>
-void SimNode::report_reliably(const char* what, void (*deliver)(Channel&, const Request&, Answer<proto::Empty>), const Request& request) {
+void SimNode::report_reliably(const char* what,
+                              void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
+                              const Request& request) {
   send_reliably([what, deliver, request](Channel& channel, std::function<void(bool)> done) {
     channel.call<proto::Empty>(
-        what, [deliver, request](Channel& at, Answer<proto::Empty> answer) { deliver(at, request, std::move(answer)); },
-        [done](Result<proto::Empty> reply) { done(reply || (reply.error().code != Code::kUnavailable && reply.error().code != Code::kTimeout)); }, kCallTimeoutUs);
+        what,
+        [deliver, request](Channel& at, Answer<proto::Empty> answer) {
+          deliver(at, request, std::move(answer));
+        },
+        [done](Result<proto::Empty> reply) {
+          done(reply ||
+               (reply.error().code != Code::kUnavailable && reply.error().code != Code::kTimeout));
+        },
+        kCallTimeoutUs);
   });
 }
-template void SimNode::report_reliably(const char*, void (*)(Channel&, const proto::FinishJobRequest&, Answer<proto::Empty>), const proto::FinishJobRequest&);
-template void SimNode::report_reliably(const char*, void (*)(Channel&, const proto::ActorStarted&, Answer<proto::Empty>), const proto::ActorStarted&);
-template void SimNode::report_reliably(const char*, void (*)(Channel&, const proto::ActorDied&, Answer<proto::Empty>), const proto::ActorDied&);
+template void SimNode::report_reliably(const char*,
+                                       void (*)(Channel&, const proto::FinishJobRequest&,
+                                                Answer<proto::Empty>),
+                                       const proto::FinishJobRequest&);
+template void SimNode::report_reliably(const char*,
+                                       void (*)(Channel&, const proto::ActorStarted&,
+                                                Answer<proto::Empty>),
+                                       const proto::ActorStarted&);
+template void SimNode::report_reliably(const char*,
+                                       void (*)(Channel&, const proto::ActorDied&,
+                                                Answer<proto::Empty>),
+                                       const proto::ActorDied&);
 
 void SimNode::connect_head() {
-  network_.connect(*this, kHeadHost, "node connects", [this]() -> Process* { return world_.head; }, [this](Result<ChannelPtr> channel) {
-    if (!channel) return retry_head(channel.error());
-    head_ = *channel;
-    head_->on_closed = [this] { head_lost(); };
-    proto::RegisterNodeRequest request;
-    fill_registration(&request);
-    head_->call<proto::RegisterNodeReply>(
-        "register node", [request](Channel& at, Answer<proto::RegisterNodeReply> answer) { head_at(at).register_node(at, request, std::move(answer)); },
-        [this, current = head_.get()](Result<proto::RegisterNodeReply> reply) {
-          if (head_.get() != current) return;
-          if (reply) {
-            on_registered(*reply);
-          } else if (reply.error().code == Code::kUnavailable || reply.error().code == Code::kTimeout) {
-            head_->close();
-          } else {
-            leave(Exit::kOrderly);   // the head's considered answer
-          }
-        },
-        world_.settings.connect_timeout_ms * 1000);
-  });
+  network_.connect(
+      *this, kHeadHost, "node connects", [this]() -> Process* { return world_.head; },
+      [this](Result<ChannelPtr> channel) {
+        if (!channel) return retry_head(channel.error());
+        head_ = *channel;
+        head_->on_closed = [this] { head_lost(); };
+        proto::RegisterNodeRequest request;
+        fill_registration(&request);
+        head_->call<proto::RegisterNodeReply>(
+            "register node",
+            [request](Channel& at, Answer<proto::RegisterNodeReply> answer) {
+              head_at(at).register_node(at, request, std::move(answer));
+            },
+            [this, current = head_.get()](Result<proto::RegisterNodeReply> reply) {
+              if (head_.get() != current) return;
+              if (reply) {
+                on_registered(*reply);
+              } else if (reply.error().code == Code::kUnavailable ||
+                         reply.error().code == Code::kTimeout) {
+                head_->close();
+              } else {
+                leave(Exit::kOrderly);  // the head's considered answer
+              }
+            },
+            world_.settings.connect_timeout_ms * 1000);
+      });
 }
 
 void SimNode::retry_head(const Error&) {
-  int64_t limit_ms = ever_registered_ ? world_.settings.head_reconnect_timeout_ms : world_.settings.connect_timeout_ms;
+  int64_t limit_ms = ever_registered_ ? world_.settings.head_reconnect_timeout_ms
+                                      : world_.settings.connect_timeout_ms;
   if (clock_.now_us() - head_lost_us_ > limit_ms * 1000) return leave(Exit::kOrderly);
   pause_us_ = pause_us_ == 0 ? kFirstPauseUs : std::min(kMaxPauseUs, pause_us_ * 2);
   after(pause_us_, "head again", [this] { connect_head(); });
@@ -112,10 +138,12 @@ void SimNode::on_head_event(const proto::HeadEvent& event) {
   }
 }
 
-void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes, bool tell_drivers) {
+void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
+                            bool tell_drivers) {
   proto::HeadEvent membership;
   for (const proto::Node& node : nodes) {
-    if (node.node_id() == me_.id.view() && !node.alive()) return leave(Exit::kOrderly);   // the head declared this node dead
+    if (node.node_id() == me_.id.view() && !node.alive())
+      return leave(Exit::kOrderly);  // the head declared this node dead
     if (known_nodes_.contains(node.node_id()) != node.alive()) *membership.add_nodes() = node;
     if (node.alive()) {
       known_nodes_.insert(node.node_id());
@@ -125,7 +153,9 @@ void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node
     core_.node_changed(node);
   }
   for (const auto& [id, session] : sessions_) {
-    if (tell_drivers && session.is_driver && membership.nodes_size() > 0) session.channel->send("nodes", [membership](Channel& at) { owner_at(at).on_head_event(membership); });
+    if (tell_drivers && session.is_driver && membership.nodes_size() > 0)
+      session.channel->send("nodes",
+                            [membership](Channel& at) { owner_at(at).on_head_event(membership); });
   }
   drive([](node::NodeCore& core, Now now) { core.nodes_settled(now); });
 }
@@ -134,7 +164,8 @@ void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node
 
 void SimNode::resources_changed() {
   if (!alive() || std::exchange(report_planned_, true)) return;
-  int64_t due = last_report_us_ + world_.settings.resource_report_min_interval_ms * 1000 - clock_.now_us();
+  int64_t due =
+      last_report_us_ + world_.settings.resource_report_min_interval_ms * 1000 - clock_.now_us();
   after(std::max<int64_t>(due, 0), "report", [this] { send_report(); });
 }
 
@@ -149,7 +180,9 @@ void SimNode::send_report() {
 
 void SimNode::heartbeat() {
   after(world_.settings.heartbeat_interval_ms * 1000, "heartbeat", [this] {
-    if (!report_planned_ && clock_.now_us() - last_report_us_ >= world_.settings.heartbeat_interval_ms * 1000 / 2) send_report();
+    if (!report_planned_ &&
+        clock_.now_us() - last_report_us_ >= world_.settings.heartbeat_interval_ms * 1000 / 2)
+      send_report();
     heartbeat();
   });
 }

@@ -9,24 +9,36 @@
 namespace rt::sim {
 
 SimOwner::SimOwner(World& world, SimNode& node)
-    : Process(world.clock, world.network, node.host()), world_(world), node_(node), submitter_(*this, world.settings), calls_(*this, world.settings) {
+    : Process(world.clock, world.network, node.host()),
+      world_(world),
+      node_(node),
+      submitter_(*this, world.settings),
+      calls_(*this, world.settings) {
   after(world_.between(0, 2000), "driver starts", [this] { join(); });
 }
 
 SimOwner::~SimOwner() = default;
 
 void SimOwner::join() {
-  network_.connect(*this, host(), "driver connects", [this]() -> Process* { return &node_; }, [this](Result<ChannelPtr> channel) {
-    if (!channel) return leave(Exit::kOrderly);
-    node_manager_ = *channel;
-    node_manager_->on_closed = [this] { leave(Exit::kOrderly); };   // a driver cannot go on without its node
-    register_job();
-  });
+  network_.connect(
+      *this, host(), "driver connects", [this]() -> Process* { return &node_; },
+      [this](Result<ChannelPtr> channel) {
+        if (!channel) return leave(Exit::kOrderly);
+        node_manager_ = *channel;
+        node_manager_->on_closed = [this] {
+          leave(Exit::kOrderly);
+        };  // a driver cannot go on without its node
+        register_job();
+      });
 }
 
 void SimOwner::register_job() {
   node_manager_->call<proto::RegisterWorkerReply>(
-      "register driver", [pid = static_cast<int>(number())](Channel& at, Channel::Answer<proto::RegisterWorkerReply> answer) { node_at(at).register_driver(at, pid, std::move(answer)); },
+      "register driver",
+      [pid = static_cast<int>(number())](Channel& at,
+                                         Channel::Answer<proto::RegisterWorkerReply> answer) {
+        node_at(at).register_driver(at, pid, std::move(answer));
+      },
       [this](Result<proto::RegisterWorkerReply> reply) {
         if (!reply) return void(after(100'000, "join again", [this] { register_job(); }));
         job_ = JobId::from_binary(reply->job_id());
@@ -46,7 +58,8 @@ void SimOwner::leave(Exit how) {
   }
 }
 
-// As the worker's service does: a tick is due while leases may have to be returned or redirected demand withdrawn.
+// As the worker's service does: a tick is due while leases may have to be returned or redirected
+// demand withdrawn.
 void SimOwner::arm_tick() {
   if (tick_timer_ || (!submitter_.has_leases() && submitter_.pending() == 0)) return;
   tick_timer_ = after(world_.settings.lease_idle_timeout_ms * 1000, "owner tick", [this] {
@@ -65,7 +78,8 @@ void SimOwner::arm_tick() {
 // ---- the program
 
 worker::Template* SimOwner::function(const TaskPlan& plan, bool call) {
-  std::string key = fmt::format("{}/{}/{}/{}", plan.function, call ? "" : plan.resources.to_string(), plan.strategy, call);
+  std::string key = fmt::format("{}/{}/{}/{}", plan.function,
+                                call ? "" : plan.resources.to_string(), plan.strategy, call);
   auto& slot = functions_[key];
   if (slot) return slot.get();
   slot = std::make_unique<worker::Template>();
@@ -146,12 +160,18 @@ worker::NodeKey SimOwner::node_of(const Channel& channel) const {
 void SimOwner::answered(const worker::NodeKey& node, uint64_t class_id, int leases) {
   Asked& asked = asked_[{node, class_id}];
   asked.answered += leases;
-  if (asked.answered > asked.allowed) violation(fmt::format("owner #{}: {} leases of class {} were granted or redirected, {} asked for", number(), asked.answered, class_id, asked.allowed));
+  if (asked.answered > asked.allowed)
+    violation(
+        fmt::format("owner #{}: {} leases of class {} were granted or redirected, {} asked for",
+                    number(), asked.answered, class_id, asked.allowed));
 }
 
 void SimOwner::on_grant(Channel& from, const proto::LeaseGrant& grant) {
   answered(node_of(from), grant.class_id(), 1);
-  drive([&] { submitter_.lease_granted(node_of(from), grant.class_id(), grant.lease_id(), grant.worker(), grant.pid(), clock_.now_us()); });
+  drive([&] {
+    submitter_.lease_granted(node_of(from), grant.class_id(), grant.lease_id(), grant.worker(),
+                             grant.pid(), clock_.now_us());
+  });
 }
 
 void SimOwner::on_revoke(Channel& from, const proto::LeaseRevoke& revoke) {
@@ -162,13 +182,22 @@ void SimOwner::on_revoke(Channel& from, const proto::LeaseRevoke& revoke) {
 void SimOwner::on_redirect(const proto::LeaseRedirect& redirect) {
   NodeId node = NodeId::from_binary(redirect.node().node_id());
   answered(worker::NodeKey::nil(), redirect.class_id(), redirect.count());
-  if (auto it = world_.nodes.find(node); it != world_.nodes.end()) node_hosts_[node] = it->second->host();   // its address
-  drive([&] { submitter_.redirected(redirect.class_id(), node, redirect.count(), redirect.answer(), clock_.now_us()); });
+  if (auto it = world_.nodes.find(node); it != world_.nodes.end())
+    node_hosts_[node] = it->second->host();  // its address
+  drive([&] {
+    submitter_.redirected(redirect.class_id(), node, redirect.count(), redirect.answer(),
+                          clock_.now_us());
+  });
 }
 
 void SimOwner::on_notice(const proto::LeaseNotice& notice) {
   notices_.push_back(notice.message());
-  if (notice.fatal()) drive([&] { submitter_.class_failed(notice.class_id(), make_error(static_cast<Code>(notice.code()), notice.message()), clock_.now_us()); });
+  if (notice.fatal())
+    drive([&] {
+      submitter_.class_failed(notice.class_id(),
+                              make_error(static_cast<Code>(notice.code()), notice.message()),
+                              clock_.now_us());
+    });
 }
 
 void SimOwner::on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t duration_us) {
@@ -177,13 +206,18 @@ void SimOwner::on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t
   Link& link = links_.at(found->second);
   drive([&] {
     worker::ActorLink* actor = link.actor.is_nil() ? nullptr : calls_.find(link.actor);
-    worker::Task* task = actor ? calls_.reply_of(*actor, seq) : submitter_.reply_of(link.lease_key, seq);
+    worker::Task* task =
+        actor ? calls_.reply_of(*actor, seq) : submitter_.reply_of(link.lease_key, seq);
     if (!task) {
-      // Only calls that were settled when the head said that their actor restarts may still be answered.
-      if (!actor) violation(fmt::format("owner #{}: a reply to task {} that is not in flight", number(), seq));
+      // Only calls that were settled when the head said that their actor restarts may still be
+      // answered.
+      if (!actor)
+        violation(
+            fmt::format("owner #{}: a reply to task {} that is not in flight", number(), seq));
       return from.close();
     }
-    if (status == TaskStatus::kNotStarted) return submitter_.task_returned(link.lease_key, task, clock_.now_us());
+    if (status == TaskStatus::kNotStarted)
+      return submitter_.task_returned(link.lease_key, task, clock_.now_us());
     if (actor) {
       calls_.finished(*actor, task);
     } else {
@@ -212,36 +246,45 @@ void SimOwner::on_head_event(const proto::HeadEvent& event) {
 
 // ---- decisions of the submitter
 
-void SimOwner::send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want, int64_t backlog, const std::string& what, uint64_t last_answer) {
+void SimOwner::send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want,
+                           int64_t backlog, const std::string& what, uint64_t last_answer) {
   proto::LeaseDemand demand = worker::lease_demand(node, c, want, backlog, what);
   demand.mutable_job()->set_job_id(job_.binary());
   demand.set_last_answer(last_answer);
   Asked& asked = asked_[{node, c.id}];
   asked.allowed = std::max(asked.allowed, asked.answered + want);
   with_node(node, [demand](Result<ChannelPtr> channel) {
-    if (channel) (*channel)->send("demand", [demand](Channel& at) { node_at(at).set_demand(at, demand); });
+    if (channel)
+      (*channel)->send("demand", [demand](Channel& at) { node_at(at).set_demand(at, demand); });
   });
 }
 
 void SimOwner::connect_lease(worker::Lease& lease) {
-  with_peer(lease.worker, [this, key = lease.key, id = WorkerId::from_binary(lease.worker.worker_id())](Result<ChannelPtr> channel) {
-    worker::Lease* lease = submitter_.find_lease(key);
-    if (!lease) return;
-    drive([&] {
-      if (!channel) return submitter_.lease_broken(key, clock_.now_us());
-      links_[id].lease_key = key;
-      lease->connection = channel->get();
-      submitter_.lease_ready(key, clock_.now_us());
-    });
-  });
+  with_peer(lease.worker,
+            [this, key = lease.key,
+             id = WorkerId::from_binary(lease.worker.worker_id())](Result<ChannelPtr> channel) {
+              worker::Lease* lease = submitter_.find_lease(key);
+              if (!lease) return;
+              drive([&] {
+                if (!channel) return submitter_.lease_broken(key, clock_.now_us());
+                links_[id].lease_key = key;
+                lease->connection = channel->get();
+                submitter_.lease_ready(key, clock_.now_us());
+              });
+            });
 }
 
 void SimOwner::push_task(worker::Lease& lease, worker::Task& task) {
-  static_cast<Channel*>(lease.connection)->send("task", [message = TaskMessage{task.seq, task.id}](Channel& at) { worker_at(at).run(at, message); });
+  static_cast<Channel*>(lease.connection)
+      ->send("task", [message = TaskMessage{task.seq, task.id}](Channel& at) {
+        worker_at(at).run(at, message);
+      });
 }
 
 void SimOwner::take_back(worker::Lease& lease, int count) {
-  static_cast<Channel*>(lease.connection)->send("take back", [count](Channel& at) { worker_at(at).take_back(at, count); });
+  static_cast<Channel*>(lease.connection)->send("take back", [count](Channel& at) {
+    worker_at(at).take_back(at, count);
+  });
 }
 
 void SimOwner::return_lease(worker::Lease& lease, bool worker_failed) {
@@ -250,28 +293,36 @@ void SimOwner::return_lease(worker::Lease& lease, bool worker_failed) {
     if (it != links_.end() && it->second.lease_key == lease.key) it->second.lease_key = 0;
   }
   with_node(lease.node, [id = lease.id, worker_failed](Result<ChannelPtr> channel) {
-    if (channel) (*channel)->send("return lease", [id, worker_failed](Channel& at) { node_at(at).return_lease(at, id, worker_failed); });
+    if (channel)
+      (*channel)->send("return lease", [id, worker_failed](Channel& at) {
+        node_at(at).return_lease(at, id, worker_failed);
+      });
   });
 }
 
 void SimOwner::ask_exit(worker::Lease& lease) {
   WorkerId worker = WorkerId::from_binary(lease.worker.worker_id());
-  Channel::Answer<proto::WorkerExitReply> answer = [this, key = lease.key, node = lease.node](Result<proto::WorkerExitReply> reply) {
-    proto::ExitInfo info;
-    if (reply) {
-      info = reply->info();
-    } else if (!node.is_nil()) {
-      info.set_kind(proto::ExitInfo::NODE_DIED);
-      info.set_node_id(node.binary());
-    } else {
-      info.set_message(reply.error().message);
-    }
-    drive([&] { submitter_.worker_exit(key, info, clock_.now_us()); });
-  };
+  Channel::Answer<proto::WorkerExitReply> answer =
+      [this, key = lease.key, node = lease.node](Result<proto::WorkerExitReply> reply) {
+        proto::ExitInfo info;
+        if (reply) {
+          info = reply->info();
+        } else if (!node.is_nil()) {
+          info.set_kind(proto::ExitInfo::NODE_DIED);
+          info.set_node_id(node.binary());
+        } else {
+          info.set_message(reply.error().message);
+        }
+        drive([&] { submitter_.worker_exit(key, info, clock_.now_us()); });
+      };
   with_node(lease.node, [worker, answer](Result<ChannelPtr> channel) {
     if (!channel) return answer(channel.error());
     (*channel)->call<proto::WorkerExitReply>(
-        "get worker exit", [worker](Channel& at, Channel::Answer<proto::WorkerExitReply> reply) { node_at(at).await_exit(worker, std::move(reply)); }, answer, 5'000'000);
+        "get worker exit",
+        [worker](Channel& at, Channel::Answer<proto::WorkerExitReply> reply) {
+          node_at(at).await_exit(worker, std::move(reply));
+        },
+        answer, 5'000'000);
   });
 }
 

@@ -1,7 +1,7 @@
 // A driver: a Submitter and an ActorCalls with the connections the worker's service gives them.
 //
-// It joins through its node's node-manager, submits tasks and actor calls, and ends with its node. What it does beyond the cores mirrors
-// worker/service (peers, submit, actors, cluster).
+// It joins through its node's node-manager, submits tasks and actor calls, and ends with its node.
+// What it does beyond the cores mirrors worker/service (peers, submit, actors, cluster).
 #pragma once
 
 #include <deque>
@@ -30,7 +30,9 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
 
   bool joined() const { return !job_.is_nil(); }
   bool has_leases() const { return submitter_.has_leases(); }
-  int64_t pending() const { return submitter_.pending() + calls_.pending() + static_cast<int64_t>(not_joined_.size()); }
+  int64_t pending() const {
+    return submitter_.pending() + calls_.pending() + static_cast<int64_t>(not_joined_.size());
+  }
   int64_t succeeded() const { return succeeded_; }
   const std::map<ActorId, proto::ExitInfo>& dead_actors() const { return dead_actors_; }
   const std::vector<std::string>& notices() const { return notices_; }
@@ -47,7 +49,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
 
  private:
   using WithChannel = std::function<void(Result<ChannelPtr>)>;
-  struct Link {                     // to a worker
+  struct Link {  // to a worker
     ChannelPtr channel;
     uint64_t lease_key = 0;
     ActorId actor;
@@ -59,7 +61,8 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   };
 
   // SubmitComm, ActorComm
-  void send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want, int64_t backlog, const std::string& what, uint64_t last_answer) override;
+  void send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want,
+                   int64_t backlog, const std::string& what, uint64_t last_answer) override;
   void connect_lease(worker::Lease& lease) override;
   void push_task(worker::Lease& lease, worker::Task& task) override;
   void take_back(worker::Lease& lease, int count) override;
@@ -118,18 +121,18 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   int64_t head_lost_us_ = 0;
   std::vector<WithChannel> head_waiters_;
   std::map<WorkerId, Link> links_;
-  std::map<uint64_t, WorkerId> link_ids_;             // by connection
+  std::map<uint64_t, WorkerId> link_ids_;  // by connection
   std::map<worker::NodeKey, NodePeer> node_peers_;
-  std::map<uint64_t, NodeId> node_ids_;               // by connection
-  std::map<NodeId, int> node_hosts_;                  // nodes that are part of the cluster
+  std::map<uint64_t, NodeId> node_ids_;  // by connection
+  std::map<NodeId, int> node_hosts_;     // nodes that are part of the cluster
   std::set<ActorId> subscribed_, own_actors_;
   std::map<ActorId, proto::ExitInfo> dead_actors_;
   std::vector<std::string> notices_;
   struct Asked {
-    int64_t answered = 0;           // leases granted here or moved elsewhere, in all
-    int64_t allowed = 0;            // and the most that demands asked for by then
+    int64_t answered = 0;  // leases granted here or moved elsewhere, in all
+    int64_t allowed = 0;   // and the most that demands asked for by then
   };
-  std::map<std::pair<worker::NodeKey, uint64_t>, Asked> asked_;   // by class
+  std::map<std::pair<worker::NodeKey, uint64_t>, Asked> asked_;  // by class
 };
 
 inline SimOwner& owner_at(Channel& arrived) { return static_cast<SimOwner&>(*arrived.process()); }

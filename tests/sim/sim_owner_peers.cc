@@ -1,4 +1,5 @@
-// An owner's connections to workers, node-managers and the head, and what it asks of the head. See worker/service/{peers,actors}.cc.
+// An owner's connections to workers, node-managers and the head, and what it asks of the head. See
+// worker/service/{peers,actors}.cc.
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"
@@ -19,21 +20,23 @@ void SimOwner::with_peer(const proto::WorkerAddress& address, WithChannel done) 
   // Workers are behind their node's front door.
   auto find = [this, id, node]() -> Process* {
     auto worker = world_.workers.find(id);
-    return worker == world_.workers.end() || !world_.nodes.contains(node) ? nullptr : worker->second;
+    return worker == world_.workers.end() || !world_.nodes.contains(node) ? nullptr
+                                                                          : worker->second;
   };
-  network_.connect(*this, host_of(node), "worker link", find, [this, id](Result<ChannelPtr> channel) {
-    Link& link = links_[id];
-    std::vector<WithChannel> waiters;
-    waiters.swap(link.waiters);
-    if (!channel) {
-      links_.erase(id);
-    } else {
-      link.channel = *channel;
-      link_ids_[(*channel)->connection()] = id;
-      (*channel)->on_closed = [this, id, raw = channel->get()] { link_closed(id, *raw); };
-    }
-    for (auto& waiter : waiters) waiter(channel);
-  });
+  network_.connect(
+      *this, host_of(node), "worker link", find, [this, id](Result<ChannelPtr> channel) {
+        Link& link = links_[id];
+        std::vector<WithChannel> waiters;
+        waiters.swap(link.waiters);
+        if (!channel) {
+          links_.erase(id);
+        } else {
+          link.channel = *channel;
+          link_ids_[(*channel)->connection()] = id;
+          (*channel)->on_closed = [this, id, raw = channel->get()] { link_closed(id, *raw); };
+        }
+        for (auto& waiter : waiters) waiter(channel);
+      });
 }
 
 void SimOwner::link_closed(const WorkerId& id, Channel& channel) {
@@ -43,8 +46,10 @@ void SimOwner::link_closed(const WorkerId& id, Channel& channel) {
   Link link = std::move(it->second);
   links_.erase(it);
   drive([&] {
-    if (worker::Lease* lease = submitter_.find_lease(link.lease_key); lease && lease->state == worker::Lease::State::kReady) {
-      for (const worker::Task* task : lease->in_flight) world_.ledger.incident(task->id, task == lease->in_flight.front());
+    if (worker::Lease* lease = submitter_.find_lease(link.lease_key);
+        lease && lease->state == worker::Lease::State::kReady) {
+      for (const worker::Task* task : lease->in_flight)
+        world_.ledger.incident(task->id, task == lease->in_flight.front());
     }
     if (link.lease_key) submitter_.lease_broken(link.lease_key, clock_.now_us());
     // A connection to an earlier life of the actor says nothing about the present one.
@@ -56,33 +61,36 @@ void SimOwner::link_closed(const WorkerId& id, Channel& channel) {
 void SimOwner::with_node(const worker::NodeKey& node, WithChannel done) {
   if (node.is_nil() || node == node_.id()) {
     if (node_manager_ && node_manager_->open()) return done(node_manager_);
-    return done(make_error(Code::kUnavailable, "the connection to this node's node-manager is lost"));
+    return done(
+        make_error(Code::kUnavailable, "the connection to this node's node-manager is lost"));
   }
   NodePeer& peer = node_peers_[node];
   if (peer.channel && peer.channel->open()) return done(peer.channel);
   auto known = node_hosts_.find(node);
-  if (known == node_hosts_.end()) return done(make_error(Code::kNodeDied, "not part of the cluster any more"));
+  if (known == node_hosts_.end())
+    return done(make_error(Code::kNodeDied, "not part of the cluster any more"));
   peer.waiters.push_back(std::move(done));
   if (peer.waiters.size() > 1) return;
   auto find = [this, node]() -> Process* {
     auto it = world_.nodes.find(node);
     return it == world_.nodes.end() ? nullptr : it->second;
   };
-  network_.connect(*this, known->second, "owner connects", find, [this, node](Result<ChannelPtr> channel) {
-    NodePeer& peer = node_peers_[node];
-    std::vector<WithChannel> waiters;
-    waiters.swap(peer.waiters);
-    if (channel) {
-      peer.channel = *channel;
-      node_ids_[(*channel)->connection()] = node;
-      (*channel)->on_closed = [this, node, id = (*channel)->connection()] {
-        node_ids_.erase(id);
-        node_peers_[node].channel.reset();
-        drive([&] { submitter_.node_gone(node, clock_.now_us()); });
-      };
-    }
-    for (auto& waiter : waiters) waiter(channel);
-  });
+  network_.connect(*this, known->second, "owner connects", find,
+                   [this, node](Result<ChannelPtr> channel) {
+                     NodePeer& peer = node_peers_[node];
+                     std::vector<WithChannel> waiters;
+                     waiters.swap(peer.waiters);
+                     if (channel) {
+                       peer.channel = *channel;
+                       node_ids_[(*channel)->connection()] = node;
+                       (*channel)->on_closed = [this, node, id = (*channel)->connection()] {
+                         node_ids_.erase(id);
+                         node_peers_[node].channel.reset();
+                         drive([&] { submitter_.node_gone(node, clock_.now_us()); });
+                       };
+                     }
+                     for (auto& waiter : waiters) waiter(channel);
+                   });
 }
 
 // ---- the head
@@ -95,29 +103,33 @@ void SimOwner::with_head(WithChannel done) {
 
 void SimOwner::connect_head() {
   if (std::exchange(head_connecting_, true)) return;
-  network_.connect(*this, kHeadHost, "owner at head", [this]() -> Process* { return world_.head; }, [this](Result<ChannelPtr> channel) {
-    head_connecting_ = false;
-    if (!channel) {
-      if (head_lost_us_ == 0) head_lost_us_ = clock_.now_us();
-      if (clock_.now_us() - head_lost_us_ > world_.settings.head_reconnect_timeout_ms * 1000) return leave(Exit::kOrderly);
-      return void(after(100'000, "head again", [this] {
-        if (!head_waiters_.empty()) connect_head();
-      }));
-    }
-    head_lost_us_ = 0;
-    head_ = *channel;
-    head_->on_closed = [this] { head_closed(); };
-    resubscribe();
-    auto waiters = std::move(head_waiters_);
-    head_waiters_.clear();
-    for (auto& waiter : waiters) waiter(head_);
-  });
+  network_.connect(
+      *this, kHeadHost, "owner at head", [this]() -> Process* { return world_.head; },
+      [this](Result<ChannelPtr> channel) {
+        head_connecting_ = false;
+        if (!channel) {
+          if (head_lost_us_ == 0) head_lost_us_ = clock_.now_us();
+          if (clock_.now_us() - head_lost_us_ > world_.settings.head_reconnect_timeout_ms * 1000)
+            return leave(Exit::kOrderly);
+          return void(after(100'000, "head again", [this] {
+            if (!head_waiters_.empty()) connect_head();
+          }));
+        }
+        head_lost_us_ = 0;
+        head_ = *channel;
+        head_->on_closed = [this] { head_closed(); };
+        resubscribe();
+        auto waiters = std::move(head_waiters_);
+        head_waiters_.clear();
+        for (auto& waiter : waiters) waiter(head_);
+      });
 }
 
 void SimOwner::head_closed() {
   head_.reset();
   head_lost_us_ = clock_.now_us();
-  if (!subscribed_.empty()) after(50'000, "head again", [this] { with_head([](Result<ChannelPtr>) {}); });
+  if (!subscribed_.empty())
+    after(50'000, "head again", [this] { with_head([](Result<ChannelPtr>) {}); });
 }
 
 void SimOwner::resubscribe() {
@@ -134,12 +146,17 @@ void SimOwner::register_actor(const proto::RegisterActorRequest& request) {
   with_head([this, request](Result<ChannelPtr> channel) {
     if (!channel) return;
     (*channel)->call<proto::RegisterActorReply>(
-        "register actor", [request](Channel& at, Channel::Answer<proto::RegisterActorReply> answer) { head_at(at).register_actor(request, std::move(answer)); },
+        "register actor",
+        [request](Channel& at, Channel::Answer<proto::RegisterActorReply> answer) {
+          head_at(at).register_actor(request, std::move(answer));
+        },
         [this, request](Result<proto::RegisterActorReply> reply) {
           ActorId id = ActorId::from_binary(request.spec().actor_id());
           if (reply) return drive([&] { calls_.link(id); });
-          if (reply.error().code == Code::kUnavailable || reply.error().code == Code::kTimeout) return void(after(50'000, "register again", [this, request] { register_actor(request); }));
-          world_.ledger.actor_kill_asked(id);   // it never lives
+          if (reply.error().code == Code::kUnavailable || reply.error().code == Code::kTimeout)
+            return void(
+                after(50'000, "register again", [this, request] { register_actor(request); }));
+          world_.ledger.actor_kill_asked(id);  // it never lives
           proto::ActorInfo dead;
           dead.mutable_spec()->set_actor_id(id.binary());
           dead.set_state(proto::ACTOR_DEAD);
@@ -161,8 +178,13 @@ void SimOwner::kill_actor(const ActorId& actor, bool no_restart) {
   request.set_no_restart(no_restart);
   request.set_why(proto::ExitInfo::KILLED_BY_USER);
   with_head([request](Result<ChannelPtr> channel) {
-    if (channel) (*channel)->call<proto::Empty>(
-        "kill actor", [request](Channel& at, Channel::Answer<proto::Empty> answer) { head_at(at).kill_actor(request, std::move(answer)); }, [](Result<proto::Empty>) {});
+    if (channel)
+      (*channel)->call<proto::Empty>(
+          "kill actor",
+          [request](Channel& at, Channel::Answer<proto::Empty> answer) {
+            head_at(at).kill_actor(request, std::move(answer));
+          },
+          [](Result<proto::Empty>) {});
   });
 }
 
@@ -178,20 +200,26 @@ void SimOwner::subscribe_actor(const ActorId& id) {
 
 void SimOwner::connect_actor(worker::ActorLink& actor) {
   actor.connection = nullptr;
-  with_peer(actor.info.address(), [this, id = actor.id, epoch = actor.info.epoch(), worker = WorkerId::from_binary(actor.info.address().worker_id())](Result<ChannelPtr> channel) {
-    worker::ActorLink* actor = calls_.find(id);
-    if (!actor || actor->info.epoch() != epoch) return;
-    drive([&] {
-      if (!channel) return calls_.connection_lost(id);
-      links_[worker].actor = id;
-      actor->connection = channel->get();
-      calls_.connected(id);
-    });
-  });
+  with_peer(actor.info.address(),
+            [this, id = actor.id, epoch = actor.info.epoch(),
+             worker = WorkerId::from_binary(actor.info.address().worker_id())](
+                Result<ChannelPtr> channel) {
+              worker::ActorLink* actor = calls_.find(id);
+              if (!actor || actor->info.epoch() != epoch) return;
+              drive([&] {
+                if (!channel) return calls_.connection_lost(id);
+                links_[worker].actor = id;
+                actor->connection = channel->get();
+                calls_.connected(id);
+              });
+            });
 }
 
 void SimOwner::push_call(worker::ActorLink& actor, worker::Task& task) {
-  static_cast<Channel*>(actor.connection)->send("call", [message = TaskMessage{task.seq, task.id}](Channel& at) { worker_at(at).run(at, message); });
+  static_cast<Channel*>(actor.connection)
+      ->send("call", [message = TaskMessage{task.seq, task.id}](Channel& at) {
+        worker_at(at).run(at, message);
+      });
 }
 
 void SimOwner::ask_again(const ActorId& id, int64_t delay_us) {
@@ -207,13 +235,18 @@ void SimOwner::query_actor(const ActorId& id) {
     proto::GetActorRequest request;
     request.set_actor_id(id.binary());
     (*channel)->call<proto::GetActorReply>(
-        "get actor", [request](Channel& at, Channel::Answer<proto::GetActorReply> answer) { head_at(at).get_actor(request, std::move(answer)); },
+        "get actor",
+        [request](Channel& at, Channel::Answer<proto::GetActorReply> answer) {
+          head_at(at).get_actor(request, std::move(answer));
+        },
         [this, id](Result<proto::GetActorReply> reply) {
           if (!reply) return ask_again(id, 500'000);
-          if (reply->found() && reply->actor().state() == proto::ACTOR_DEAD) dead_actors_[id] = reply->actor().death();
+          if (reply->found() && reply->actor().state() == proto::ACTOR_DEAD)
+            dead_actors_[id] = reply->actor().death();
           drive([&] { calls_.actor_update(id, reply->found() ? &reply->actor() : nullptr); });
           worker::ActorLink* actor = calls_.find(id);
-          if (actor && actor->state == worker::ActorLink::State::kInterrupted) ask_again(id, 500'000);
+          if (actor && actor->state == worker::ActorLink::State::kInterrupted)
+            ask_again(id, 500'000);
         },
         10'000'000);
   });

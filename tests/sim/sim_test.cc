@@ -33,8 +33,8 @@ ActorPlan actor(int64_t max_restarts, double cpus = 1) {
 
 TaskPlan call(int64_t duration_us, int max_retries) { return task(duration_us, 0, max_retries); }
 
-#define FOR_SEEDS(count)                    \
-  for (uint64_t seed : seeds(count))        \
+#define FOR_SEEDS(count)             \
+  for (uint64_t seed : seeds(count)) \
     if (SCOPED_TRACE(seed); true)
 
 TEST(Sim, AQuietClusterRunsEverythingOnce) {
@@ -76,7 +76,12 @@ TEST(Sim, OneSeedIsOneHistory) {
     s.wait_ready();
     submit_random(s, 400, kSecond);
     random_actors(s, 4, s.now_us() + kSecond);
-    s.chaos({.worker_kills = 10, .node_kills = 1, .connection_breaks = 5, .head_crashes = 0.5, .partitions = 0.5}, 2 * kSecond);
+    s.chaos({.worker_kills = 10,
+             .node_kills = 1,
+             .connection_breaks = 5,
+             .head_crashes = 0.5,
+             .partitions = 0.5},
+            2 * kSecond);
     s.finish();
     return std::pair(s.hash(), s.world().clock.events());
   };
@@ -127,7 +132,8 @@ TEST(Sim, ACrashingTaskDoesNotTakeItsNeighboursAlong) {
     s.finish();
     EXPECT_EQ(s.ledger().totals().failed, 10);
     EXPECT_EQ(s.ledger().totals().succeeded, 390);
-    EXPECT_EQ(s.ledger().failures_by_code(), (std::map<std::string, int>{{std::string(code_name(Code::kWorkerCrashed)), 10}}));
+    EXPECT_EQ(s.ledger().failures_by_code(),
+              (std::map<std::string, int>{{std::string(code_name(Code::kWorkerCrashed)), 10}}));
   }
 }
 
@@ -165,7 +171,9 @@ TEST(Sim, WhatTheDiskRefusesIsWrittenLater) {
     s.run_until("the actor lives", [&] { return !s.ledger().actor(a).living.empty(); });
     s.disk().full = true;
     owner.kill_actor(a, false);
-    s.run_until("it is restarted", [&] { return s.ledger().actor(a).deaths == 1 && !s.ledger().actor(a).living.empty(); });
+    s.run_until("it is restarted", [&] {
+      return s.ledger().actor(a).deaths == 1 && !s.ledger().actor(a).living.empty();
+    });
     s.disk().full = false;
     s.run_for(3 * kSecond);
     s.restart_head(200 * kMs);
@@ -187,7 +195,8 @@ TEST(Sim, APartitionHeals) {
     }
     s.run_for(50 * kMs);
     auto nodes = s.nodes();
-    // Driver nodes on both sides; shorter than the head's patience in even seeds, longer in odd ones.
+    // Driver nodes on both sides; shorter than the head's patience in even seeds, longer in odd
+    // ones.
     bool lasting = seed % 2;
     s.partition({nodes.begin() + 3, nodes.begin() + 12}, lasting ? 0.5 : 0);
     s.run_for(lasting ? 14 * kSecond : kSecond);
@@ -207,7 +216,10 @@ TEST(Sim, ANodeWhoseConnectionBreaksInAShortPartitionLosesNothing) {
     s.wait_ready();
     std::vector<ActorId> actors;
     for (int i = 0; i < 6; ++i) actors.push_back(owner.create_actor(actor(0)));
-    s.run_until("all live", [&] { return std::all_of(actors.begin(), actors.end(), [&](const ActorId& a) { return !s.ledger().actor(a).living.empty(); }); });
+    s.run_until("all live", [&] {
+      return std::all_of(actors.begin(), actors.end(),
+                         [&](const ActorId& a) { return !s.ledger().actor(a).living.empty(); });
+    });
     auto nodes = s.nodes();
     s.partition({nodes.begin() + 3, nodes.end()}, 1);
     s.run_for(s.world().between(2 * kSecond, 4 * kSecond));
@@ -227,7 +239,10 @@ TEST(Sim, ActorsRestartAsOftenAsAllowed) {
     s.wait_ready();
     ActorId a = owner.create_actor(actor(2));
     for (int life = 1; life <= 3; ++life) {
-      s.run_until("it lives", [&] { return !s.ledger().actor(a).living.empty() && owner.actor_state(a) == worker::ActorLink::State::kAlive; });
+      s.run_until("it lives", [&] {
+        return !s.ledger().actor(a).living.empty() &&
+               owner.actor_state(a) == worker::ActorLink::State::kAlive;
+      });
       for (int i = 0; i < 20; ++i) owner.call(a, call(1000, -1));
       s.run_for(s.world().between(0, 15 * kMs));
       for (SimNode* node : s.nodes()) {
@@ -235,7 +250,8 @@ TEST(Sim, ActorsRestartAsOftenAsAllowed) {
           if (worker->is_actor()) s.kill_worker(*worker);
         }
       }
-      s.run_until("its death is known", [&] { return owner.actor_state(a) != worker::ActorLink::State::kAlive; });
+      s.run_until("its death is known",
+                  [&] { return owner.actor_state(a) != worker::ActorLink::State::kAlive; });
     }
     s.finish();
     EXPECT_EQ(s.ledger().actor(a).starts.size(), 3u);
@@ -252,7 +268,10 @@ TEST(Sim, AnActorMovesWhenItsNodeDies) {
     ActorPlan plan = actor(-1, 3);
     std::vector<ActorId> actors;
     for (int i = 0; i < 3; ++i) actors.push_back(owner.create_actor(plan));
-    auto all_live = [&] { return std::all_of(actors.begin(), actors.end(), [&](const ActorId& a) { return !s.ledger().actor(a).living.empty(); }); };
+    auto all_live = [&] {
+      return std::all_of(actors.begin(), actors.end(),
+                         [&](const ActorId& a) { return !s.ledger().actor(a).living.empty(); });
+    };
     s.run_until("all live", all_live);
     s.kill_random_node(true);
     for (const ActorId& a : actors) owner.call(a, call(500, -1));
@@ -314,7 +333,7 @@ TEST(Sim, AnInfeasibleTaskRunsWhenANodeJoins) {
     owner.call(a, call(100, 0));
     s.run_for(5 * kSecond);
     EXPECT_EQ(s.ledger().totals().executions, 0);
-    ASSERT_GE(owner.notices().size(), 2u);   // one for the tasks, one for the actor
+    ASSERT_GE(owner.notices().size(), 2u);  // one for the tasks, one for the actor
     s.add_node({{"CPU", 20}, {"accelerator", 2}});
     s.finish();
     EXPECT_EQ(s.ledger().totals().succeeded, 6);
@@ -332,7 +351,8 @@ TEST(Sim, TwoDriversShareANode) {
     for (int i = 0; i < 4000; ++i) late.submit(task(5000));
     int64_t before_greedy = greedy.succeeded();
     s.run_for(2 * kSecond);
-    double share = static_cast<double>(late.succeeded()) / static_cast<double>(late.succeeded() + greedy.succeeded() - before_greedy);
+    double share = static_cast<double>(late.succeeded()) /
+                   static_cast<double>(late.succeeded() + greedy.succeeded() - before_greedy);
     EXPECT_GT(share, 0.35);
     EXPECT_LT(share, 0.65);
     s.finish();
@@ -371,7 +391,9 @@ TEST(Sim, WhatADriverLeavesBehindIsCleanedUp) {
     plan.name = "stays";
     ActorId detached = doomed.create_actor(plan);
     for (int i = 0; i < 100; ++i) doomed.submit(task(100 * kMs));
-    s.run_until("both live", [&] { return !s.ledger().actor(mortal).living.empty() && !s.ledger().actor(detached).living.empty(); });
+    s.run_until("both live", [&] {
+      return !s.ledger().actor(mortal).living.empty() && !s.ledger().actor(detached).living.empty();
+    });
     s.kill_owner(doomed);
     for (int i = 0; i < 100; ++i) other.submit(task(1000));
     s.finish();
@@ -405,7 +427,14 @@ TEST(Sim, EverythingAtOnce) {
     s.wait_ready();
     submit_random(s, 1000, 2 * kSecond);
     random_actors(s, 8, s.now_us() + 2 * kSecond);
-    s.chaos({.worker_kills = 10, .node_kills = 0.5, .connection_breaks = 20, .head_crashes = 0.5, .partitions = 0.3, .driver_kills = 0.3, .spare_driver_nodes = false}, 3 * kSecond);
+    s.chaos({.worker_kills = 10,
+             .node_kills = 0.5,
+             .connection_breaks = 20,
+             .head_crashes = 0.5,
+             .partitions = 0.3,
+             .driver_kills = 0.3,
+             .spare_driver_nodes = false},
+            3 * kSecond);
     s.finish();
   }
 }

@@ -9,24 +9,32 @@
 namespace rt::sim {
 
 SimWorker::SimWorker(World& world, SimNode& node, const WorkerId& id, int pid)
-    : Process(world.clock, world.network, node.host()), world_(world), node_(node), id_(id), pid_(pid) {
+    : Process(world.clock, world.network, node.host()),
+      world_(world),
+      node_(node),
+      id_(id),
+      pid_(pid) {
   world_.workers[id_] = this;
   after(world_.between(1000, 10'000), "worker started", [this] { connect(); });
 }
 
 void SimWorker::connect() {
-  network_.connect(*this, host(), "worker connects", [this]() -> Process* { return &node_; }, [this](Result<ChannelPtr> channel) {
-    if (!channel) return die({true, 1, 0, ""});
-    node_channel_ = *channel;
-    // A worker whose node-manager is gone has no reason to live.
-    node_channel_->on_closed = [this] { die({true, 1, 0, ""}); };
-    node_channel_->call<proto::Empty>(
-        "register worker",
-        [id = id_, pid = pid_](Channel& at, Channel::Answer<proto::Empty> answer) { node_at(at).register_worker(at, id, pid, std::move(answer)); },
-        [this](Result<proto::Empty> registered) {
-          if (!registered) die({true, 1, 0, ""});
-        });
-  });
+  network_.connect(
+      *this, host(), "worker connects", [this]() -> Process* { return &node_; },
+      [this](Result<ChannelPtr> channel) {
+        if (!channel) return die({true, 1, 0, ""});
+        node_channel_ = *channel;
+        // A worker whose node-manager is gone has no reason to live.
+        node_channel_->on_closed = [this] { die({true, 1, 0, ""}); };
+        node_channel_->call<proto::Empty>(
+            "register worker",
+            [id = id_, pid = pid_](Channel& at, Channel::Answer<proto::Empty> answer) {
+              node_at(at).register_worker(at, id, pid, std::move(answer));
+            },
+            [this](Result<proto::Empty> registered) {
+              if (!registered) die({true, 1, 0, ""});
+            });
+      });
 }
 
 void SimWorker::accepted(const ChannelPtr& channel) {
@@ -52,12 +60,15 @@ void SimWorker::die(const node::ProcessEnd& end_info) {
 
 // ---- tasks
 
-// A worker is lent to one owner at a time: two of them in its queue would mean that a lease was granted twice.
+// A worker is lent to one owner at a time: two of them in its queue would mean that a lease was
+// granted twice.
 void SimWorker::check_one_owner(const Channel& from) const {
   if (is_actor()) return;
   auto check = [&](const Channel& other, const TaskMessage& task) {
     if (other.connection() == from.connection() || !other.open()) return;
-    violation(fmt::format("worker #{} has tasks of two owners: {} came over connection {}, now one over {}", number(), task.id.hex(), other.connection(), from.connection()));
+    violation(fmt::format(
+        "worker #{} has tasks of two owners: {} came over connection {}, now one over {}", number(),
+        task.id.hex(), other.connection(), from.connection()));
   };
   for (const Incoming& waiting : incoming_) check(*waiting.from, waiting.task);
   if (running_) check(*running_->incoming.from, running_->incoming.task);
@@ -66,11 +77,15 @@ void SimWorker::check_one_owner(const Channel& from) const {
 void SimWorker::run(Channel& from, const TaskMessage& task) {
   check_one_owner(from);
   const TaskRecord& record = world_.ledger.task(task.id);
-  if (record.actor.is_nil() == is_actor()) violation(fmt::format("worker #{} got a {} it cannot run", number(), is_actor() ? "task" : "call"));
+  if (record.actor.is_nil() == is_actor())
+    violation(
+        fmt::format("worker #{} got a {} it cannot run", number(), is_actor() ? "task" : "call"));
   if (is_actor()) {
     // Over one connection, a caller's calls come in the order it made them.
     uint64_t& last = last_order_[from.connection()];
-    if (record.order <= last) violation(fmt::format("call {} of owner #{} arrives after call {}", record.order, record.owner, last));
+    if (record.order <= last)
+      violation(fmt::format("call {} of owner #{} arrives after call {}", record.order,
+                            record.owner, last));
     last = record.order;
   }
   incoming_.push_back({links_.at(from.connection()), task});
@@ -86,7 +101,8 @@ void SimWorker::next() {
   node_.check_computing();
   const TaskPlan& plan = record.plan;
   if (record.executions <= plan.crashes) {
-    after(plan.duration_us / 2, "task crashes", [this] { die({true, 0, SIGSEGV, "segmentation fault"}); });
+    after(plan.duration_us / 2, "task crashes",
+          [this] { die({true, 0, SIGSEGV, "segmentation fault"}); });
   } else if (plan.blocked_us == 0) {
     after(plan.duration_us, "task done", [this] { finished(); });
   } else {
@@ -111,24 +127,32 @@ void SimWorker::finished() {
   running_.reset();
   world_.ledger.stopped(done.incoming.task.id, number());
   uint32_t duration = static_cast<uint32_t>(clock_.now_us() - done.since_us);
-  done.incoming.from->send("reply", [seq = done.incoming.task.seq, duration](Channel& at) { owner_at(at).on_reply(at, seq, TaskStatus::kOk, duration); });
+  done.incoming.from->send("reply", [seq = done.incoming.task.seq, duration](Channel& at) {
+    owner_at(at).on_reply(at, seq, TaskStatus::kOk, duration);
+  });
   if (leaving_ || (exit_when_idle_ && incoming_.empty())) return die({true, 0, 0, ""});
   next();
 }
 
-void SimWorker::take_back(Channel& from, int count) { give_back(&from, static_cast<size_t>(std::max(count, 0))); }
+void SimWorker::take_back(Channel& from, int count) {
+  give_back(&from, static_cast<size_t>(std::max(count, 0)));
+}
 
 void SimWorker::give_back(Channel* only, size_t limit) {
   if (is_actor()) return;
   for (size_t i = incoming_.size(); i-- > 0 && limit > 0;) {
     if (only && incoming_[i].from.get() != only) continue;
-    incoming_[i].from->send("not started", [seq = incoming_[i].task.seq](Channel& at) { owner_at(at).on_reply(at, seq, TaskStatus::kNotStarted, 0); });
+    incoming_[i].from->send("not started", [seq = incoming_[i].task.seq](Channel& at) {
+      owner_at(at).on_reply(at, seq, TaskStatus::kNotStarted, 0);
+    });
     incoming_.erase(incoming_.begin() + static_cast<std::ptrdiff_t>(i));
     --limit;
   }
 }
 
-const TaskPlan* SimWorker::computing() const { return running_ && !ever_blocked_ && !is_actor() ? &running_->record->plan : nullptr; }
+const TaskPlan* SimWorker::computing() const {
+  return running_ && !ever_blocked_ && !is_actor() ? &running_->record->plan : nullptr;
+}
 
 // ---- the node-manager's wishes
 
@@ -137,20 +161,23 @@ void SimWorker::ask_exit(bool graceful) {
   if (!running_ && (leaving_ || incoming_.empty())) die({true, 0, 0, ""});
 }
 
-void SimWorker::start_actor(const proto::CreateActorRequest& request, Channel::Answer<proto::CreateActorReply> answer) {
-  if (is_actor() || running_) violation(fmt::format("worker #{} is to become an actor while it is busy", number()));
+void SimWorker::start_actor(const proto::CreateActorRequest& request,
+                            Channel::Answer<proto::CreateActorReply> answer) {
+  if (is_actor() || running_)
+    violation(fmt::format("worker #{} is to become an actor while it is busy", number()));
   actor_ = ActorId::from_binary(request.spec().actor_id());
   epoch_ = request.epoch();
   world_.ledger.actor_started(actor_, epoch_, number());
   const ActorPlan& plan = world_.ledger.actor(actor_).plan;
-  after(plan.constructor_us, "constructor", [this, raises = plan.constructor_raises, answer = std::move(answer)] {
-    proto::CreateActorReply reply;
-    reply.set_ok(!raises);
-    if (raises) reply.mutable_failure()->set_kind(proto::ExitInfo::INIT_FAILED);
-    constructed_ = !raises;
-    answer(reply);
-    next();
-  });
+  after(plan.constructor_us, "constructor",
+        [this, raises = plan.constructor_raises, answer = std::move(answer)] {
+          proto::CreateActorReply reply;
+          reply.set_ok(!raises);
+          if (raises) reply.mutable_failure()->set_kind(proto::ExitInfo::INIT_FAILED);
+          constructed_ = !raises;
+          answer(reply);
+          next();
+        });
 }
 
 }  // namespace rt::sim

@@ -1,6 +1,8 @@
-// A worker process: connects to its node-manager, runs what owners push, one task at a time, in order.
+// A worker process: connects to its node-manager, runs what owners push, one task at a time, in
+// order.
 //
-// It ends when it is killed, when a task crashes it, when it is asked to and idle, or when its node-manager is gone.
+// It ends when it is killed, when a task crashes it, when it is asked to and idle, or when its
+// node-manager is gone.
 #pragma once
 
 #include <deque>
@@ -35,11 +37,13 @@ class SimWorker final : public Process {
   // ---- from the node-manager
   // Graceful: after all that has arrived; else after what runs now.
   void ask_exit(bool graceful);
-  void start_actor(const proto::CreateActorRequest& request, Channel::Answer<proto::CreateActorReply> answer);
+  void start_actor(const proto::CreateActorRequest& request,
+                   Channel::Answer<proto::CreateActorReply> answer);
 
   const WorkerId& id() const { return id_; }
   int pid() const { return pid_; }
-  // What it computes with at this moment; null: idle, waiting in get(), or back from there, when its node may be over-committed.
+  // What it computes with at this moment; null: idle, waiting in get(), or back from there, when
+  // its node may be over-committed.
   const TaskPlan* computing() const;
   // What has arrived and not ended.
   size_t load() const { return incoming_.size() + running_.has_value(); }
@@ -67,7 +71,7 @@ class SimWorker final : public Process {
   const WorkerId id_;
   const int pid_;
   ChannelPtr node_channel_;
-  std::map<uint64_t, ChannelPtr> links_;     // owners, by connection
+  std::map<uint64_t, ChannelPtr> links_;  // owners, by connection
   std::deque<Incoming> incoming_;
   std::optional<Running> running_;
   ActorId actor_;
@@ -76,6 +80,8 @@ class SimWorker final : public Process {
   bool constructed_ = false, exit_when_idle_ = false, leaving_ = false, ever_blocked_ = false;
 };
 
-inline SimWorker& worker_at(Channel& arrived) { return static_cast<SimWorker&>(*arrived.process()); }
+inline SimWorker& worker_at(Channel& arrived) {
+  return static_cast<SimWorker&>(*arrived.process());
+}
 
 }  // namespace rt::sim

@@ -7,7 +7,8 @@
 
 namespace rt::sim {
 
-VirtualClock::Id VirtualClock::at(int64_t steady_us, const char* what, uint64_t who, std::function<void()> run) {
+VirtualClock::Id VirtualClock::at(int64_t steady_us, const char* what, uint64_t who,
+                                  std::function<void()> run) {
   Id id = ++last_;
   due_.emplace(std::max(steady_us, now_us_), id);
   planned_.emplace(id, Event{what, who, std::move(run)});
@@ -15,7 +16,7 @@ VirtualClock::Id VirtualClock::at(int64_t steady_us, const char* what, uint64_t 
 }
 
 void VirtualClock::cancel(Id& id) {
-  planned_.erase(id);   // its entry in due_ is skipped when its time comes
+  planned_.erase(id);  // its entry in due_ is skipped when its time comes
   id = 0;
 }
 
@@ -44,13 +45,16 @@ void VirtualClock::note(const char* what, uint64_t who, uint64_t detail) {
   mix(detail);
   past_.push_back({now_us_, what, who, detail});
   if (past_.size() > kRemembered) past_.pop_front();
-  if (print_) std::fprintf(stderr, "%12.3f ms  %-24s #%llu %llu\n", static_cast<double>(now_us_) / 1000, what, static_cast<unsigned long long>(who), static_cast<unsigned long long>(detail));
+  if (print_)
+    std::fprintf(stderr, "%12.3f ms  %-24s #%llu %llu\n", static_cast<double>(now_us_) / 1000, what,
+                 static_cast<unsigned long long>(who), static_cast<unsigned long long>(detail));
 }
 
 std::string VirtualClock::recent() const {
   std::string out;
   for (const Past& past : past_) {
-    out += fmt::format("  {:12.3f} ms  {:<24} #{}", static_cast<double>(past.at_us) / 1000, past.what, past.who);
+    out += fmt::format("  {:12.3f} ms  {:<24} #{}", static_cast<double>(past.at_us) / 1000,
+                       past.what, past.who);
     out += past.detail ? fmt::format(" {}\n", past.detail) : "\n";
   }
   return out;

@@ -1,6 +1,8 @@
-// Virtual time: a queue of events. Nothing happens between two events, so an hour costs as much as what happens in it.
+// Virtual time: a queue of events. Nothing happens between two events, so an hour costs as much as
+// what happens in it.
 //
-// Every event that runs is mixed into a hash: two runs of one seed that differ anywhere differ there.
+// Every event that runs is mixed into a hash: two runs of one seed that differ anywhere differ
+// there.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +19,13 @@ namespace rt::sim {
 
 class VirtualClock {
  public:
-  using Id = uint64_t;   // 0: none
+  using Id = uint64_t;  // 0: none
 
   // `what` is a literal, `who` says which process: both are for the trace.
   Id at(int64_t steady_us, const char* what, uint64_t who, std::function<void()> run);
-  Id after(int64_t delay_us, const char* what, uint64_t who, std::function<void()> run) { return at(now_us_ + delay_us, what, who, std::move(run)); }
+  Id after(int64_t delay_us, const char* what, uint64_t who, std::function<void()> run) {
+    return at(now_us_ + delay_us, what, who, std::move(run));
+  }
   // No-op for one that ran; clears the caller's id.
   void cancel(Id& id);
 
@@ -54,7 +58,8 @@ class VirtualClock {
 
   int64_t now_us_ = 1'000'000;
   Id last_ = 0;
-  std::priority_queue<std::pair<int64_t, Id>, std::vector<std::pair<int64_t, Id>>, std::greater<>> due_;
+  std::priority_queue<std::pair<int64_t, Id>, std::vector<std::pair<int64_t, Id>>, std::greater<>>
+      due_;
   std::unordered_map<Id, Event> planned_;
   std::deque<Past> past_;
   uint64_t events_ = 0, hash_ = 0xcbf29ce484222325ull;

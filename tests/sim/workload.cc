@@ -5,7 +5,9 @@
 namespace rt::sim {
 
 TaskPlan random_task(Rng& rng) {
-  auto between = [&rng](int64_t low, int64_t high) { return low + static_cast<int64_t>(rng.below(static_cast<uint64_t>(high - low + 1))); };
+  auto between = [&rng](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(rng.below(static_cast<uint64_t>(high - low + 1)));
+  };
   TaskPlan plan;
   uint64_t kind = rng.below(100);
   if (kind < 40) {

@@ -5,7 +5,8 @@
 
 namespace rt::sim {
 
-// Mostly CPU, mostly milliseconds, with everything else mixed in: microseconds, seconds, fractions, several CPUs, waits, few retries.
+// Mostly CPU, mostly milliseconds, with everything else mixed in: microseconds, seconds, fractions,
+// several CPUs, waits, few retries.
 TaskPlan random_task(Rng& rng);
 // `count` tasks of random drivers, submitted in bursts over `over_us`.
 void submit_random(Scenario& s, int count, int64_t over_us);

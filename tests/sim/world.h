@@ -19,11 +19,15 @@ class SimNode;
 class SimWorker;
 
 struct World {
-  World(uint64_t seed, const NetworkOptions& options) : seed(seed), rng(seed), network(clock, seed ^ 0x5eedull, options) {}
+  World(uint64_t seed, const NetworkOptions& options)
+      : seed(seed), rng(seed), network(clock, seed ^ 0x5eedull, options) {}
 
-  int64_t between(int64_t low, int64_t high) { return low + static_cast<int64_t>(rng.below(static_cast<uint64_t>(high - low + 1))); }
+  int64_t between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(rng.below(static_cast<uint64_t>(high - low + 1)));
+  }
 
-  // Processes stay until the end of the simulation: what is still on its way to them finds them dead.
+  // Processes stay until the end of the simulation: what is still on its way to them finds them
+  // dead.
   template <class T>
   T* adopt(std::unique_ptr<T> process) {
     T* raw = process.get();
@@ -37,12 +41,12 @@ struct World {
   Network network;
   Ledger ledger;
   Settings settings;
-  double spawn_failures = 0;          // part of worker starts that fail
+  double spawn_failures = 0;  // part of worker starts that fail
 
   std::vector<std::unique_ptr<Process>> processes;
 
   // Who answers where, now.
-  SimHead* head = nullptr;            // null: down
+  SimHead* head = nullptr;  // null: down
   std::map<NodeId, SimNode*> nodes;
   std::map<WorkerId, SimWorker*> workers;
 };

@@ -1,5 +1,5 @@
-// A node-manager of one process for tests of the worker library: registers drivers and workers, grants leases on registered
-// workers to whoever asks first, knows no head and no object store.
+// A node-manager of one process for tests of the worker library: registers drivers and workers,
+// grants leases on registered workers to whoever asks first, knows no head and no object store.
 #pragma once
 
 #include <condition_variable>
@@ -40,11 +40,12 @@ class FakeNodeManager final : public proto::NodeManagerService {
   ~FakeNodeManager() override {
     loop_.stop();
     thread_.join();
-    server_.reset();   // its connections' closed handlers use what follows
+    server_.reset();  // its connections' closed handlers use what follows
   }
   const std::string& socket() const { return socket_; }
 
-  void RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request, proto::RegisterWorkerReply* reply, Closure* done) override {
+  void RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request,
+                      proto::RegisterWorkerReply* reply, Closure* done) override {
     reply->set_node_id(std::string(28, 'n'));
     JobId job = job_id_from_int(1);
     reply->set_job_id(request->is_driver() ? job.binary() : "");
@@ -63,28 +64,36 @@ class FakeNodeManager final : public proto::NodeManagerService {
     done->Run();
     serve();
   }
-  void SetLeaseDemand(Controller* controller, const proto::LeaseDemand* request, proto::Empty*, Closure* done) override {
+  void SetLeaseDemand(Controller* controller, const proto::LeaseDemand* request, proto::Empty*,
+                      Closure* done) override {
     auto connection = rpc::server_call(controller).connection();
-    std::erase_if(demands_, [&](const Demand& d) { return d.connection == connection && d.class_id == request->class_id(); });
+    std::erase_if(demands_, [&](const Demand& d) {
+      return d.connection == connection && d.class_id == request->class_id();
+    });
     if (request->want() > 0) demands_.push_back({connection, request->class_id(), request->want()});
     done->Run();
     serve();
   }
-  void ReturnLease(Controller*, const proto::LeaseReturn* request, proto::Empty*, Closure* done) override {
+  void ReturnLease(Controller*, const proto::LeaseReturn* request, proto::Empty*,
+                   Closure* done) override {
     for (auto& [id, w] : workers_) {
       if (w.lease == request->lease_id()) w.lease = 0;
     }
     done->Run();
     serve();
   }
-  void GetWorkerExit(Controller*, const proto::WorkerExitRequest*, proto::WorkerExitReply* reply, Closure* done) override {
+  void GetWorkerExit(Controller*, const proto::WorkerExitRequest*, proto::WorkerExitReply* reply,
+                     Closure* done) override {
     reply->set_exited(true);
     reply->mutable_info()->set_kind(proto::ExitInfo::SIGNALED);
     reply->mutable_info()->set_signal(9);
     done->Run();
   }
-  void SetBlocked(Controller*, const proto::Blocked*, proto::Empty*, Closure* done) override { done->Run(); }
-  void AddTaskEvents(Controller*, const proto::TaskEventBatch* batch, proto::Empty*, Closure* done) override {
+  void SetBlocked(Controller*, const proto::Blocked*, proto::Empty*, Closure* done) override {
+    done->Run();
+  }
+  void AddTaskEvents(Controller*, const proto::TaskEventBatch* batch, proto::Empty*,
+                     Closure* done) override {
     task_events += batch->count();
     done->Run();
   }

@@ -1,4 +1,5 @@
-// A driver and executing workers of the worker library around a FakeNodeManager, all in this process.
+// A driver and executing workers of the worker library around a FakeNodeManager, all in this
+// process.
 #pragma once
 
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 
 namespace rt::test {
 
-// Runs `body` on the in-band bytes of the arguments; its string is the result. An exception is a task error.
+// Runs `body` on the in-band bytes of the arguments; its string is the result. An exception is a
+// task error.
 class FunctionExecutor final : public worker::Executor {
  public:
   using Body = std::function<std::string(worker::ExecutingTask&)>;
@@ -71,7 +73,7 @@ class WorkerPair {
   }
   ~WorkerPair() {
     driver.reset();
-    node_.reset();   // workers end with their node-manager
+    node_.reset();  // workers end with their node-manager
     for (auto& thread : threads_) thread.join();
     workers_.clear();
     std::filesystem::remove_all(directory_);

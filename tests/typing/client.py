@@ -1,4 +1,5 @@
 """A program as users write it, for `mypy --strict` (tests/python/test_typing.py). It also runs: what is checked here is true."""
+
 from __future__ import annotations
 
 import asyncio
@@ -66,7 +67,9 @@ def tasks() -> None:
     values: List[int] = ray.get([add.remote(i) for i in range(3)], timeout=10)
     text: str = ray.get(name_of.remote(add.remote(1)))
     low, high = halves.remote(5)
-    assert value == 3 and by_reference == 6 and by_keyword == 4 and values == [2, 3, 4] and text == "3"
+    assert (
+        value == 3 and by_reference == 6 and by_keyword == 4 and values == [2, 3, 4] and text == "3"
+    )
     assert ray.get(low) + ray.get(high) == 5
     ready, rest = ray.wait([ref, add.remote(2)], num_returns=2, timeout=5.0)
     assert len(ready) == 2 and not rest and ray.get(ready[0]) + 0 == 3

@@ -1,4 +1,5 @@
 """What type checkers must find: every line that ends with `# error`, and no other (tests/python/test_typing.py)."""
+
 from __future__ import annotations
 
 import ray

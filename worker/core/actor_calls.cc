@@ -10,20 +10,26 @@ namespace rt::worker {
 
 namespace {
 
-// Links to dead actors with their causes, beside those with handles here; a call to another one asks the head again.
+// Links to dead actors with their causes, beside those with handles here; a call to another one
+// asks the head again.
 constexpr size_t kDeadKept = 100;
-constexpr int kLooks = 2;   // per new link: more than are added
+constexpr int kLooks = 2;  // per new link: more than are added
 
 proto::ErrorValue unavailable_error(const ActorLink& actor, const Task& task) {
-  auto error = system_error(Code::kActorUnavailable,
-                            fmt::format("The actor {} is unavailable: the connection to its process broke while it was restarting or dying. The task may or "
-                                        "may not have been executed on the actor; allow retries with max_task_retries.", actor.id.hex()), task);
+  auto error = system_error(
+      Code::kActorUnavailable,
+      fmt::format("The actor {} is unavailable: the connection to its process broke while it was "
+                  "restarting or dying. The task may or "
+                  "may not have been executed on the actor; allow retries with max_task_retries.",
+                  actor.id.hex()),
+      task);
   error.set_actor_id(actor.id.binary());
   return error;
 }
 
 // Of a call that no process had.
-proto::ErrorValue unsent_error(const ActorLink& actor, const Task& task, const proto::ExitInfo& death) {
+proto::ErrorValue unsent_error(const ActorLink& actor, const Task& task,
+                               const proto::ExitInfo& death) {
   auto error = actor_death_error(&task, actor.id, &actor.info, death);
   error.mutable_exit()->clear_worker_id();
   return error;
@@ -31,7 +37,8 @@ proto::ErrorValue unsent_error(const ActorLink& actor, const Task& task, const p
 
 }  // namespace
 
-ActorCalls::ActorCalls(ActorComm& comm, const Settings& settings) : comm_(comm), settings_(settings) {}
+ActorCalls::ActorCalls(ActorComm& comm, const Settings& settings)
+    : comm_(comm), settings_(settings) {}
 
 ActorCalls::~ActorCalls() {
   for (auto& [id, actor] : actors_) {
@@ -74,9 +81,12 @@ void ActorCalls::forget_old_dead() {
 
 Status ActorCalls::admit(const ActorId& id, int64_t max_pending_calls) {
   ActorLink& actor = link(id);
-  if (max_pending_calls >= 0 && static_cast<int64_t>(actor.queue.size() + actor.in_flight.size()) >= max_pending_calls) {
+  if (max_pending_calls >= 0 &&
+      static_cast<int64_t>(actor.queue.size() + actor.in_flight.size()) >= max_pending_calls) {
     return make_error(Code::kResourceExhausted,
-                      fmt::format("The actor {} has {} pending calls, its max_pending_calls. Wait for some of them before calling again.", id.hex(), max_pending_calls));
+                      fmt::format("The actor {} has {} pending calls, its max_pending_calls. Wait "
+                                  "for some of them before calling again.",
+                                  id.hex(), max_pending_calls));
   }
   return {};
 }
@@ -104,7 +114,9 @@ void ActorCalls::args_ready(const ActorId& id) {
 
 void ActorCalls::pump(ActorLink& actor) {
   if (actor.state != ActorLink::State::kAlive) return;
-  auto room = [&] { return static_cast<int64_t>(actor.in_flight.size()) < settings_.actor_max_in_flight; };
+  auto room = [&] {
+    return static_cast<int64_t>(actor.in_flight.size()) < settings_.actor_max_in_flight;
+  };
   auto send = [&](Task* task) {
     task->seq = actor.next_seq++;
     actor.in_flight.push_back(task);
@@ -135,14 +147,19 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
   ActorLink& actor = *found;
   if (!info) {
     proto::ExitInfo death;
-    death.set_message("the cluster does not know it (its records are gone, or the handle comes from another cluster)");
+    death.set_message(
+        "the cluster does not know it (its records are gone, or the handle comes from another "
+        "cluster)");
     fail_all(actor, death);
     return;
   }
-  if (info->epoch() < actor.info.epoch()) return;   // older news
+  if (info->epoch() < actor.info.epoch()) return;  // older news
   bool same_life = info->epoch() == actor.info.epoch();
-  // A death starts a new epoch. Restarting in the one that was alive comes from a head that restarted before that was on its disk.
-  if (same_life && actor.info.state() == proto::ACTOR_ALIVE && info->state() == proto::ACTOR_RESTARTING) return;
+  // A death starts a new epoch. Restarting in the one that was alive comes from a head that
+  // restarted before that was on its disk.
+  if (same_life && actor.info.state() == proto::ACTOR_ALIVE &&
+      info->state() == proto::ACTOR_RESTARTING)
+    return;
   actor.info = *info;
   switch (info->state()) {
     case proto::ACTOR_DEAD: fail_all(actor, info->death()); break;
@@ -152,8 +169,11 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
       actor.state = ActorLink::State::kRestarting;
       break;
     case proto::ACTOR_ALIVE:
-      if (same_life && (actor.state == ActorLink::State::kAlive || actor.state == ActorLink::State::kConnecting)) break;
-      // In the same life only the connection broke, or the head has not heard of the death yet: what is uncertain waits for the next answer.
+      if (same_life &&
+          (actor.state == ActorLink::State::kAlive || actor.state == ActorLink::State::kConnecting))
+        break;
+      // In the same life only the connection broke, or the head has not heard of the death yet:
+      // what is uncertain waits for the next answer.
       if (!same_life) settle_uncertain(actor);
       actor.state = ActorLink::State::kConnecting;
       comm_.connect_actor(actor);
@@ -174,11 +194,15 @@ void ActorCalls::connected(const ActorId& id) {
 
 void ActorCalls::connection_lost(const ActorId& id) {
   ActorLink* actor = find(id);
-  if (!actor || (actor->state != ActorLink::State::kAlive && actor->state != ActorLink::State::kConnecting)) return;
+  if (!actor ||
+      (actor->state != ActorLink::State::kAlive && actor->state != ActorLink::State::kConnecting))
+    return;
   actor->state = ActorLink::State::kInterrupted;
   actor->connection = nullptr;
-  // The head hears of a death from the node-manager at about the same time. If it still says alive: connect again.
-  comm_.ask_again(id, std::min<int64_t>(1'000'000, 50'000ll << std::min(actor->connect_failures++, 5)));
+  // The head hears of a death from the node-manager at about the same time. If it still says alive:
+  // connect again.
+  comm_.ask_again(id,
+                  std::min<int64_t>(1'000'000, 50'000ll << std::min(actor->connect_failures++, 5)));
 }
 
 void ActorCalls::settle_uncertain(ActorLink& actor) {
@@ -199,7 +223,8 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
   }
   // The life they were meant for is over.
   std::vector<Task*> gap;
-  std::erase_if(actor.queue, [&](Task* task) { return task->in_gap && (gap.push_back(task), true); });
+  std::erase_if(actor.queue,
+                [&](Task* task) { return task->in_gap && (gap.push_back(task), true); });
   for (Task* task : gap) comm_.fail_task(task, unavailable_error(actor, *task));
   actor.queue.insert(actor.queue.begin(), again.begin(), again.end());
 }
@@ -211,7 +236,8 @@ void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
   std::deque<Task*> sent = std::move(actor.in_flight), queued = std::move(actor.queue);
   actor.in_flight.clear();
   actor.queue.clear();
-  for (Task* task : sent) comm_.fail_task(task, actor_death_error(task, actor.id, &actor.info, death));
+  for (Task* task : sent)
+    comm_.fail_task(task, actor_death_error(task, actor.id, &actor.info, death));
   for (Task* task : queued) comm_.fail_task(task, unsent_error(actor, *task, death));
 }
 
@@ -247,20 +273,23 @@ void ActorCalls::retry(ActorLink& actor, Task* task) {
 }
 
 bool ActorCalls::cancel(ActorLink& actor, Task* task) {
-  if (auto queued = std::find(actor.queue.begin(), actor.queue.end(), task); queued != actor.queue.end()) {
+  if (auto queued = std::find(actor.queue.begin(), actor.queue.end(), task);
+      queued != actor.queue.end()) {
     actor.queue.erase(queued);
     comm_.fail_task(task, cancelled_error(*task));
-    pump(actor);   // it may have been what the others waited for
+    pump(actor);  // it may have been what the others waited for
     return false;
   }
-  if (std::find(actor.in_flight.begin(), actor.in_flight.end(), task) == actor.in_flight.end()) return false;
+  if (std::find(actor.in_flight.begin(), actor.in_flight.end(), task) == actor.in_flight.end())
+    return false;
   task->cancelled = true;
   return actor.state == ActorLink::State::kAlive;
 }
 
 int64_t ActorCalls::pending() const {
   int64_t count = 0;
-  for (const auto& [id, actor] : actors_) count += static_cast<int64_t>(actor->queue.size() + actor->in_flight.size());
+  for (const auto& [id, actor] : actors_)
+    count += static_cast<int64_t>(actor->queue.size() + actor->in_flight.size());
   return count;
 }
 
@@ -268,7 +297,8 @@ void ActorCalls::check_invariants() const {
   size_t dead = 0;
   for (const auto& [id, actor] : actors_) {
     RT_CHECK(actor->id == id);
-    if (actor->state == ActorLink::State::kDead) RT_CHECK(actor->queue.empty() && actor->in_flight.empty());
+    if (actor->state == ActorLink::State::kDead)
+      RT_CHECK(actor->queue.empty() && actor->in_flight.empty());
     dead += actor->state == ActorLink::State::kDead;
     for (const Task* task : actor->in_flight) RT_CHECK(task->unready_args == 0);
   }

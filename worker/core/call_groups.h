@@ -1,5 +1,6 @@
-// Which call of an actor with several calls at a time starts next. Each concurrency group runs at most its limit, in the order its
-// calls came; calls of no group belong to the default one. Pure; the executor guards it with its own mutex.
+// Which call of an actor with several calls at a time starts next. Each concurrency group runs at
+// most its limit, in the order its calls came; calls of no group belong to the default one. Pure;
+// the executor guards it with its own mutex.
 #pragma once
 
 #include <algorithm>
@@ -41,10 +42,12 @@ class CallGroups {
     return it == numbers_.end() ? -1 : it->second;
   }
 
-  void add(int group, Call call) { groups_[group].waiting.push_back({++arrivals_, std::move(call)}); }
+  void add(int group, Call call) {
+    groups_[group].waiting.push_back({++arrivals_, std::move(call)});
+  }
 
   int size() const { return static_cast<int>(groups_.size()); }
-  std::vector<std::string> names() const {      // by number; "" is the default group's
+  std::vector<std::string> names() const {  // by number; "" is the default group's
     std::vector<std::string> names(groups_.size());
     for (const auto& [name, number] : numbers_) names[number] = name;
     return names;
@@ -54,7 +57,9 @@ class CallGroups {
   std::optional<Started> next() {
     int number = -1;
     for (int i = 0; i < static_cast<int>(groups_.size()); ++i) {
-      if (groups_[i].startable() > 0 && (number < 0 || groups_[i].waiting.front().first < groups_[number].waiting.front().first)) number = i;
+      if (groups_[i].startable() > 0 &&
+          (number < 0 || groups_[i].waiting.front().first < groups_[number].waiting.front().first))
+        number = i;
     }
     return number < 0 ? std::nullopt : next(number);
   }
@@ -100,17 +105,20 @@ class CallGroups {
   }
 
   void check_invariants() const {
-    for (const Group& group : groups_) RT_CHECK(group.limit >= 1 && group.running >= 0 && group.running <= group.limit);
+    for (const Group& group : groups_)
+      RT_CHECK(group.limit >= 1 && group.running >= 0 && group.running <= group.limit);
   }
 
  private:
   struct Group {
     int limit = 1;
     int running = 0;
-    std::deque<std::pair<uint64_t, Call>> waiting;   // with the number of its arrival
-    size_t startable() const { return std::min<size_t>(waiting.size(), static_cast<size_t>(limit - running)); }
+    std::deque<std::pair<uint64_t, Call>> waiting;  // with the number of its arrival
+    size_t startable() const {
+      return std::min<size_t>(waiting.size(), static_cast<size_t>(limit - running));
+    }
   };
-  std::deque<Group> groups_ = std::deque<Group>(1);        // by number; made once
+  std::deque<Group> groups_ = std::deque<Group>(1);  // by number; made once
   std::map<std::string, int, std::less<>> numbers_;
   uint64_t arrivals_ = 0;
 };

@@ -7,14 +7,18 @@ namespace rt::worker {
 
 namespace {
 
-const std::string kDependencyFailed = "  At least one of the input arguments for this task could not be computed:\n";
-constexpr size_t kMaxDependencyText = 64 * 1024;   // of a chain of tasks that all failed by the first one's error
+const std::string kDependencyFailed =
+    "  At least one of the input arguments for this task could not be computed:\n";
+constexpr size_t kMaxDependencyText =
+    64 * 1024;  // of a chain of tasks that all failed by the first one's error
 
 // What str() of the error shows; ray/_private/errors.py puts the same line in front.
 std::string shown(const proto::ErrorValue& error) {
-  std::string title = error.proctitle().empty() ? "ray::" + error.function_name() : error.proctitle();
+  std::string title =
+      error.proctitle().empty() ? "ray::" + error.function_name() : error.proctitle();
   std::string where = fmt::format("pid={}, ip={}", error.pid(), error.ip());
-  if (!error.actor_id().empty()) where += ", actor_id=" + ActorId::from_binary(error.actor_id()).hex();
+  if (!error.actor_id().empty())
+    where += ", actor_id=" + ActorId::from_binary(error.actor_id()).hex();
   if (!error.actor_repr().empty()) where += ", repr=" + error.actor_repr();
   return fmt::format("\x1b[36m{}()\x1b[39m ({})\n{}", title, where, error.traceback());
 }
@@ -53,7 +57,9 @@ proto::ErrorValue as_cause(const proto::ErrorValue& error) {
 
 }  // namespace
 
-std::string error_text(const proto::ErrorValue& error) { return error.code() == kTaskRaised ? shown(error) : error.message(); }
+std::string error_text(const proto::ErrorValue& error) {
+  return error.code() == kTaskRaised ? shown(error) : error.message();
+}
 
 std::string display_name(const proto::FunctionDescriptor& function) {
   if (!function.class_name().empty()) return function.class_name() + "." + function.name();
@@ -64,8 +70,10 @@ std::string display_name(const proto::FunctionDescriptor& function) {
 std::string task_name(const proto::TaskTemplate& spec) {
   const auto& function = spec.function();
   // A script's module is __main__ to its functions and has the script's name for everybody else.
-  bool unnamed = function.class_name().empty() ? spec.name() == function.module() + "." + function.name() || spec.name() == "__main__." + function.name()
-                                               : spec.name() == function.name();
+  bool unnamed = function.class_name().empty()
+                     ? spec.name() == function.module() + "." + function.name() ||
+                           spec.name() == "__main__." + function.name()
+                     : spec.name() == function.name();
   return unnamed || spec.name().empty() ? display_name(function) : spec.name();
 }
 
@@ -75,7 +83,9 @@ proto::ErrorValue dependency_error(const proto::ErrorValue& cause, const Receive
   proto::ErrorValue error = raised ? cause : as_cause(cause);
   error.set_function_name(display_name(at.function));
   error.set_proctitle("ray::" + error.function_name());
-  error.set_traceback(kDependencyFailed + (raised ? "ray.exceptions.RayTaskError" : error.cause_class()) + ": " + error_text(cause));
+  error.set_traceback(kDependencyFailed +
+                      (raised ? "ray.exceptions.RayTaskError" : error.cause_class()) + ": " +
+                      error_text(cause));
   error.set_pid(at.pid);
   error.set_ip(at.ip);
   error.set_actor_id(at.actor_id);
@@ -114,17 +124,23 @@ std::string describe_exit(const proto::ExitInfo& info) {
   switch (info.kind()) {
     // The message of who saw the process end names the code or the signal.
     case proto::ExitInfo::SIGNALED:
-      if (info.message().empty()) text = fmt::format("it was killed by signal {} ({})", info.signal(), strsignal(info.signal()));
+      if (info.message().empty())
+        text =
+            fmt::format("it was killed by signal {} ({})", info.signal(), strsignal(info.signal()));
       break;
     case proto::ExitInfo::EXITED:
       if (info.message().empty()) text = fmt::format("it exited with code {}", info.exit_code());
       break;
-    case proto::ExitInfo::NODE_DIED: text = fmt::format("its node ({}) died", info.ip().empty() ? "unknown" : info.ip()); break;
+    case proto::ExitInfo::NODE_DIED:
+      text = fmt::format("its node ({}) died", info.ip().empty() ? "unknown" : info.ip());
+      break;
     case proto::ExitInfo::KILLED_BY_USER: text = "it was killed by ray.kill"; break;
     case proto::ExitInfo::OUT_OF_SCOPE: text = "all references to the actor were removed"; break;
     case proto::ExitInfo::INTENTIONAL: text = "it exited intentionally"; break;
     case proto::ExitInfo::INIT_FAILED: text = "its constructor raised an exception"; break;
-    case proto::ExitInfo::OUT_OF_MEMORY: text = "it was ended because the node ran out of memory"; break;
+    case proto::ExitInfo::OUT_OF_MEMORY:
+      text = "it was ended because the node ran out of memory";
+      break;
     case proto::ExitInfo::JOB_FINISHED: text = "its job finished"; break;
     case proto::ExitInfo::OWNER_DIED: text = "its owner died"; break;
     case proto::ExitInfo::UNSCHEDULABLE: text = "it cannot be scheduled"; break;
@@ -152,22 +168,36 @@ proto::ErrorValue system_error(Code code, const std::string& message, const Task
 }
 
 proto::ErrorValue cancelled_error(const Task& task) {
-  return system_error(Code::kCancelled, fmt::format("Task {} was cancelled.", task.function->spec.name()), task);
+  return system_error(Code::kCancelled,
+                      fmt::format("Task {} was cancelled.", task.function->spec.name()), task);
 }
 
 proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& info) {
   bool node = info.kind() == proto::ExitInfo::NODE_DIED;
-  Code code = node ? Code::kNodeDied : info.kind() == proto::ExitInfo::OUT_OF_MEMORY ? Code::kOutOfMemory : Code::kWorkerCrashed;
-  std::string where = info.pid() && info.message().empty() ? fmt::format(" (pid={}, ip={})", info.pid(), info.ip()) : "";
-  auto error = system_error(code, fmt::format("The worker{} died unexpectedly while executing this task. Task {} failed because {}", where,
-                                              task.function->spec.name(), describe_exit(info)), task);
+  Code code = node                                            ? Code::kNodeDied
+              : info.kind() == proto::ExitInfo::OUT_OF_MEMORY ? Code::kOutOfMemory
+                                                              : Code::kWorkerCrashed;
+  std::string where = info.pid() && info.message().empty()
+                          ? fmt::format(" (pid={}, ip={})", info.pid(), info.ip())
+                          : "";
+  auto error = system_error(
+      code,
+      fmt::format(
+          "The worker{} died unexpectedly while executing this task. Task {} failed because {}",
+          where, task.function->spec.name(), describe_exit(info)),
+      task);
   *error.mutable_exit() = info;
   return error;
 }
 
-proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor, const proto::ActorInfo* info, const proto::ExitInfo& exit) {
-  if (exit.kind() == proto::ExitInfo::INIT_FAILED && exit.exit_code() == static_cast<int>(Code::kRuntimeEnvSetup)) {
-    auto error = system_error(Code::kRuntimeEnvSetup, "Could not create the actor because its associated runtime env failed to be created.\n" + exit.message());
+proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor,
+                                    const proto::ActorInfo* info, const proto::ExitInfo& exit) {
+  if (exit.kind() == proto::ExitInfo::INIT_FAILED &&
+      exit.exit_code() == static_cast<int>(Code::kRuntimeEnvSetup)) {
+    auto error = system_error(
+        Code::kRuntimeEnvSetup,
+        "Could not create the actor because its associated runtime env failed to be created.\n" +
+            exit.message());
     error.set_actor_id(actor.binary());
     *error.mutable_exit() = exit;
     return error;
@@ -177,7 +207,8 @@ proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor, cons
   text += "\tactor_id: " + actor.hex() + "\n";
   if (info && info->pid()) text += fmt::format("\tpid: {}\n", info->pid());
   if (info && !info->spec().name().empty()) text += "\tname: " + info->spec().name() + "\n";
-  if (info && !info->spec().ray_namespace().empty()) text += "\tnamespace: " + info->spec().ray_namespace() + "\n";
+  if (info && !info->spec().ray_namespace().empty())
+    text += "\tnamespace: " + info->spec().ray_namespace() + "\n";
   if (!exit.ip().empty()) text += "\tip: " + exit.ip() + "\n";
   text += "The actor is dead because " + describe_exit(exit);
   auto error = system_error(Code::kActorDied, text);

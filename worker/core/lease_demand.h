@@ -9,7 +9,8 @@
 namespace rt::worker {
 
 // Everything but the job, which the sender knows.
-inline proto::LeaseDemand lease_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
+inline proto::LeaseDemand lease_demand(const NodeKey& node, const SchedulingClass& c, int want,
+                                       int64_t backlog, const std::string& what) {
   proto::LeaseDemand demand;
   demand.set_class_id(c.id);
   c.resources.to_proto(demand.mutable_resources());
@@ -20,7 +21,7 @@ inline proto::LeaseDemand lease_demand(const NodeKey& node, const SchedulingClas
   demand.set_what(what);
   demand.set_language(c.language);
   if (c.constraint) *demand.mutable_constraint() = *c.constraint;
-  demand.set_no_spill(!node.is_nil());   // redirected there: it shall not redirect back
+  demand.set_no_spill(!node.is_nil());  // redirected there: it shall not redirect back
   return demand;
 }
 

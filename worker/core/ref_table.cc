@@ -15,13 +15,16 @@ Blob copy_blob(Bytes bytes) {
 
 namespace {
 
-constexpr size_t kPoolKept = 65'536;   // recycled entries
+constexpr size_t kPoolKept = 65'536;  // recycled entries
 
-// Plain small values wait until this process does something anyway. A failure that nobody has seen is to be reported.
+// Plain small values wait until this process does something anyway. A failure that nobody has seen
+// is to be reported.
 bool others_care(const ObjectEntry& entry) {
   if (!entry.owned || entry.kind != ObjectEntry::Kind::kObject) return true;
   ObjectState state = entry.state.load(std::memory_order_acquire);
-  return state == ObjectState::kInStore || (state == ObjectState::kInMemory && (!entry.contained.empty() | entry.unseen_error.load(std::memory_order_relaxed)));
+  return state == ObjectState::kInStore ||
+         (state == ObjectState::kInMemory &&
+          (!entry.contained.empty() | entry.unseen_error.load(std::memory_order_relaxed)));
 }
 
 }  // namespace
@@ -29,7 +32,8 @@ bool others_care(const ObjectEntry& entry) {
 void release_last(RefEntry* entry) {
   RefTable* table = entry->table;
   if (table->closed_.load(std::memory_order_acquire)) {
-    entry->local_refs.fetch_sub(RefEntry::kQueued, std::memory_order_acq_rel);   // may go at any time from here on
+    entry->local_refs.fetch_sub(RefEntry::kQueued,
+                                std::memory_order_acq_rel);  // may go at any time from here on
     return;
   }
   // Before it is pushed. What a holder wrote is visible to who drops the last hold.
@@ -37,7 +41,8 @@ void release_last(RefEntry* entry) {
   RefEntry* head = table->released_.load(std::memory_order_relaxed);
   do {
     entry->next_queued = head;
-  } while (!table->released_.compare_exchange_weak(head, entry, std::memory_order_release, std::memory_order_relaxed));
+  } while (!table->released_.compare_exchange_weak(head, entry, std::memory_order_release,
+                                                   std::memory_order_relaxed));
   if (wake && table->wake_) table->wake_();
 }
 
@@ -45,7 +50,7 @@ RefTable::RefTable(RefComm& comm, const WorkerId& self) : comm_(comm), self_(sel
 
 RefTable::~RefTable() {
   for (ObjectEntry* entry : pool_) delete entry;
-  if (!unreferenced_) return;   // else somebody may still point to them
+  if (!unreferenced_) return;  // else somebody may still point to them
   for (auto& [id, entry] : entries_) delete entry;
 }
 
@@ -65,9 +70,13 @@ void RefTable::end_values(const Blob& error) {
 
 bool RefTable::is_forgotten() {
   while (RefEntry* list = released_.exchange(nullptr, std::memory_order_acquire)) {
-    while (list) std::exchange(list, list->next_queued)->local_refs.fetch_sub(RefEntry::kQueued, std::memory_order_acq_rel);
+    while (list)
+      std::exchange(list, list->next_queued)
+          ->local_refs.fetch_sub(RefEntry::kQueued, std::memory_order_acq_rel);
   }
-  unreferenced_ = std::none_of(entries_.begin(), entries_.end(), [](const auto& at) { return at.second->local_refs.load(std::memory_order_acquire) != 0; });
+  unreferenced_ = std::none_of(entries_.begin(), entries_.end(), [](const auto& at) {
+    return at.second->local_refs.load(std::memory_order_acquire) != 0;
+  });
   return unreferenced_;
 }
 
@@ -96,7 +105,8 @@ ObjectEntry* RefTable::find(const ObjectId& id) {
   return it == entries_.end() ? nullptr : it->second;
 }
 
-ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::WorkerAddress> owner, bool registered) {
+ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::WorkerAddress> owner,
+                              bool registered) {
   ObjectEntry* entry = find(id);
   if (entry) {
     // Counted twice at the owner is counted once: borrowers are a set there.
@@ -119,7 +129,8 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
 bool RefTable::add_borrower(const ObjectId& id, const WorkerId& borrower) {
   ObjectEntry* entry = find(id);
   if (!entry || !entry->owned) return false;
-  if (std::find(entry->borrowers.begin(), entry->borrowers.end(), borrower) == entry->borrowers.end())
+  if (std::find(entry->borrowers.begin(), entry->borrowers.end(), borrower) ==
+      entry->borrowers.end())
     entry->borrowers.push_back(borrower);
   return true;
 }
@@ -134,7 +145,8 @@ void RefTable::remove_borrower(const ObjectId& id, const WorkerId& borrower) {
 void RefTable::borrower_gone(const WorkerId& borrower) {
   std::vector<ObjectEntry*> touched;
   for (auto& [id, entry] : entries_) {
-    if (!entry->borrowers.empty() && std::erase(entry->borrowers, borrower) > 0) touched.push_back(entry);
+    if (!entry->borrowers.empty() && std::erase(entry->borrowers, borrower) > 0)
+      touched.push_back(entry);
   }
   for (ObjectEntry* entry : touched) consider(entry);
 }
@@ -157,7 +169,7 @@ void RefTable::consider(ObjectEntry* entry) {
     if (entry->borrowers.empty()) destroy(entry);
     return;
   }
-  if (entry->registering) return;   // confirm_borrows() looks again
+  if (entry->registering) return;  // confirm_borrows() looks again
   if (entry->registered) {
     comm_.remove_borrower(*entry->owner, entry->id);
   } else {
@@ -178,8 +190,8 @@ void RefTable::destroy(ObjectEntry* entry) {
       comm_.stream_dropped(task_of(entry->id));
     }
   }
-  // Back to how allocate() found a new one. Members that own memory are swapped out first: dropping them may re-enter
-  // release_last(), never this function.
+  // Back to how allocate() found a new one. Members that own memory are swapped out first: dropping
+  // them may re-enter release_last(), never this function.
   std::vector<Ref> contained = std::move(entry->contained);
   if (pool_.size() >= kPoolKept) {
     delete entry;

@@ -11,7 +11,8 @@ std::string merge_runtime_env(const std::string& parent, const std::string& chil
   nlohmann::json merged = nlohmann::json::parse(parent, nullptr, false);
   if (!merged.is_object()) merged = nlohmann::json::object();
   for (auto& [name, value] : fields.items()) {
-    if (name == "env_vars" && value.is_object() && merged.contains(name) && merged[name].is_object()) {
+    if (name == "env_vars" && value.is_object() && merged.contains(name) &&
+        merged[name].is_object()) {
       merged[name].update(value);
     } else {
       merged[name] = value;

@@ -7,7 +7,8 @@
 
 namespace rt::worker {
 
-Submitter::Submitter(SubmitComm& comm, const Settings& settings) : comm_(comm), settings_(settings) {}
+Submitter::Submitter(SubmitComm& comm, const Settings& settings)
+    : comm_(comm), settings_(settings) {}
 
 Submitter::~Submitter() {
   for (auto& [key, c] : classes_) {
@@ -23,8 +24,8 @@ Submitter::~Submitter() {
 
 SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
   ResourceSet resources = ResourceSet::from_proto(spec.resources());
-  std::string key = resources.to_string() + '\n' + spec.scheduling_strategy() + '\n' + spec.runtime_env() + '\n' +
-                    std::to_string(spec.function().language());
+  std::string key = resources.to_string() + '\n' + spec.scheduling_strategy() + '\n' +
+                    spec.runtime_env() + '\n' + std::to_string(spec.function().language());
   if (spec.has_constraint()) key += '\n' + spec.constraint().SerializeAsString();
   auto& slot = classes_[key];
   if (!slot) {
@@ -34,7 +35,8 @@ SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
     slot->strategy = spec.scheduling_strategy();
     slot->runtime_env = spec.runtime_env();
     slot->language = spec.function().language();
-    if (spec.has_constraint()) slot->constraint = std::make_unique<proto::NodeConstraint>(spec.constraint());
+    if (spec.has_constraint())
+      slot->constraint = std::make_unique<proto::NodeConstraint>(spec.constraint());
     class_by_id_[slot->id] = slot.get();
   }
   return slot.get();
@@ -44,8 +46,8 @@ void Submitter::submit(Task* task, int64_t now_us) {
   SchedulingClass& c = *task->function->scheduling_class;
   ++pending_;
   c.queue.push_back(task);
-  // With a backlog in front nothing changes for this task: replies and grants move the queue on. Demand follows its growth in
-  // steps that double, not task by task.
+  // With a backlog in front nothing changes for this task: replies and grants move the queue on.
+  // Demand follows its growth in steps that double, not task by task.
   size_t n = c.queue.size();
   if (n == 1) {
     pump(c, now_us);
@@ -60,7 +62,9 @@ bool Submitter::may_push(const Lease& lease, const Task& task) const {
   if (lease.overdue) return false;
   if (task.function->alone || lease.in_flight.back()->function->alone) return false;
   // Alone: what must not be blamed for, or lost with, a neighbour's crash.
-  if (task.suspect || task.retries_left == 0 || lease.in_flight.back()->suspect || lease.in_flight.back()->retries_left == 0) return false;
+  if (task.suspect || task.retries_left == 0 || lease.in_flight.back()->suspect ||
+      lease.in_flight.back()->retries_left == 0)
+    return false;
   int64_t average = task.function->average_us;
   if (average < 0) return false;
   return lease.in_flight_us + average <= settings_.pipeline_target_us &&
@@ -109,22 +113,24 @@ void Submitter::rebalance(SchedulingClass& c) {
     if (lease->in_flight.empty()) {
       idle = true;
     } else if (lease->overdue) {
-      continue;                        // all of it is on its way back
+      continue;  // all of it is on its way back
     } else if (!fullest || lease->in_flight.size() > fullest->in_flight.size()) {
       fullest = lease;
     }
   }
   if (!idle || !fullest || fullest->take_back_pending || fullest->in_flight.size() < 2) return;
   // A few microseconds of work are not worth the messages.
-  if (fullest->in_flight_us < 500 && fullest->in_flight.front()->function->average_us >= 0 && fullest->in_flight.size() < 16) {
-    fullest->take_back_pending = true;   // watch() sees when they take longer
+  if (fullest->in_flight_us < 500 && fullest->in_flight.front()->function->average_us >= 0 &&
+      fullest->in_flight.size() < 16) {
+    fullest->take_back_pending = true;  // watch() sees when they take longer
     return;
   }
   fullest->take_back_pending = true;
   comm_.take_back(*fullest, static_cast<int>(fullest->in_flight.size() / 2));
 }
 
-// Measured durations are the past's. Tasks behind one that breaks with it go to whoever is free, at the latest when it ends.
+// Measured durations are the past's. Tasks behind one that breaks with it go to whoever is free, at
+// the latest when it ends.
 void Submitter::watch(Lease& lease, int64_t now_us) {
   if (lease.state != Lease::State::kReady || lease.in_flight.empty() || lease.overdue) return;
   if (uint32_t first = lease.in_flight.front()->seq; first != lease.watched_seq) {
@@ -132,10 +138,12 @@ void Submitter::watch(Lease& lease, int64_t now_us) {
     lease.watched_since_us = now_us;
     return;
   }
-  constexpr int kPatience = 4;   // a worker that waits for its turn on a crowded host is not stuck: taking back costs messages
+  constexpr int kPatience = 4;  // a worker that waits for its turn on a crowded host is not stuck:
+                                // taking back costs messages
   if (now_us - lease.watched_since_us < kPatience * settings_.pipeline_target_us) return;
   lease.overdue = true;
-  if (lease.in_flight.size() > 1) comm_.take_back(lease, static_cast<int>(lease.in_flight.size()) - 1);
+  if (lease.in_flight.size() > 1)
+    comm_.take_back(lease, static_cast<int>(lease.in_flight.size()) - 1);
 }
 
 int Submitter::needed_leases(const SchedulingClass& c) const {
@@ -146,9 +154,13 @@ int Submitter::needed_leases(const SchedulingClass& c) const {
     if (average >= 0) break;
     if (!lease->in_flight.empty()) average = lease->in_flight.front()->function->average_us;
   }
-  // Another worker pays when it saves more than about a millisecond. Where the measure proves wrong, as many again are asked for.
-  int64_t overdue = std::count_if(c.leases.begin(), c.leases.end(), [](const Lease* lease) { return lease->overdue; });
-  if (average >= 0) unstarted = std::min(unstarted, std::max((unstarted * std::max<int64_t>(average, 1) + 999) / 1000, overdue + 1));
+  // Another worker pays when it saves more than about a millisecond. Where the measure proves
+  // wrong, as many again are asked for.
+  int64_t overdue = std::count_if(c.leases.begin(), c.leases.end(),
+                                  [](const Lease* lease) { return lease->overdue; });
+  if (average >= 0)
+    unstarted = std::min(
+        unstarted, std::max((unstarted * std::max<int64_t>(average, 1) + 999) / 1000, overdue + 1));
   return static_cast<int>(std::min<int64_t>(unstarted, settings_.max_workers));
 }
 
@@ -160,7 +172,8 @@ void Submitter::update_demand(SchedulingClass& c, int64_t now_us) {
     if (lease->state == Lease::State::kConnecting && needed > 0) --needed;
   }
   if (c.leases.empty() && !c.queue.empty()) needed = std::max(needed, 1);
-  const std::string& what = c.queue.empty() ? std::string() : c.queue.front()->function->spec.name();
+  const std::string& what =
+      c.queue.empty() ? std::string() : c.queue.front()->function->spec.name();
   for (auto& [node, remote] : c.remotes) {
     int want = std::min(remote.want, needed);
     if (want != remote.want) {
@@ -171,13 +184,15 @@ void Submitter::update_demand(SchedulingClass& c, int64_t now_us) {
   }
   std::erase_if(c.remotes, [](const auto& item) { return item.second.want == 0; });
   if (needed == c.local_want) return;
-  // A level that only shrinks a little under load is not worth a message: grants beyond the need are returned.
+  // A level that only shrinks a little under load is not worth a message: grants beyond the need
+  // are returned.
   if (needed != 0 && needed < c.local_want && c.local_want - needed < c.local_want / 4) return;
   c.local_want = needed;
   send_demand(NodeKey::nil(), c, needed, static_cast<int64_t>(c.queue.size()), what);
 }
 
-void Submitter::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what) {
+void Submitter::send_demand(const NodeKey& node, const SchedulingClass& c, int want,
+                            int64_t backlog, const std::string& what) {
   auto last = last_answer_.find(node);
   comm_.send_demand(node, c, want, backlog, what, last == last_answer_.end() ? 0 : last->second);
 }
@@ -188,8 +203,9 @@ void Submitter::answered(const NodeKey& node, uint64_t answer) {
   last = std::max(last, answer);
 }
 
-void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id, const proto::WorkerAddress& worker, int pid,
-                              int64_t now_us, std::vector<std::string> gpu_ids) {
+void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id,
+                              const proto::WorkerAddress& worker, int pid, int64_t now_us,
+                              std::vector<std::string> gpu_ids) {
   answered(node, lease_id);
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end()) return;
@@ -250,7 +266,7 @@ void Submitter::remove_in_flight(Lease& lease, Task* task) {
     lease.in_flight.pop_front();
     lease.overdue = false;
   } else if (lease.in_flight.back() == task) {
-    lease.in_flight.pop_back();        // taken back: newest first
+    lease.in_flight.pop_back();  // taken back: newest first
   } else {
     std::erase(lease.in_flight, task);
   }
@@ -279,7 +295,8 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
     }
   }
   // Refill in gulps, not task by task: one write carries many.
-  if (!c.queue.empty() && (lease->in_flight.size() < 8 || lease->in_flight_us < settings_.pipeline_target_us / 2)) {
+  if (!c.queue.empty() &&
+      (lease->in_flight.size() < 8 || lease->in_flight_us < settings_.pipeline_target_us / 2)) {
     pump(c, now_us);
   } else if (lease->in_flight.empty()) {
     rebalance(c);
@@ -338,13 +355,15 @@ void Submitter::lease_broken(uint64_t key, int64_t now_us) {
   if (!lease || lease->state == Lease::State::kBroken) return;
   SchedulingClass& c = *lease->owner_class;
   lease->state = Lease::State::kBroken;
-  if (!lease->in_flight.empty()) c.unstarted_in_flight -= static_cast<int64_t>(lease->in_flight.size()) - 1;
+  if (!lease->in_flight.empty())
+    c.unstarted_in_flight -= static_cast<int64_t>(lease->in_flight.size()) - 1;
   std::vector<Task*> lost(lease->in_flight.begin(), lease->in_flight.end());
   lease->in_flight.clear();
   if (lost.empty()) {
     drop_lease(*lease, true);
   } else {
-    // The first one is to blame, or at least was running; the rest go on in isolation, free of charge.
+    // The first one is to blame, or at least was running; the rest go on in isolation, free of
+    // charge.
     std::vector<Task*> blamed{lost.front()};
     for (size_t i = lost.size(); i-- > 1;) {
       lost[i]->suspect = true;
@@ -369,7 +388,8 @@ void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, in
   for (Task* task : tasks) {
     if (task->retries_left == 0 || task->cancelled) {
       --pending_;
-      comm_.fail_task(task, task->cancelled ? cancelled_error(*task) : worker_death_error(*task, info));
+      comm_.fail_task(task,
+                      task->cancelled ? cancelled_error(*task) : worker_death_error(*task, info));
       continue;
     }
     comm_.attempt_failed(*task, worker_death_error(*task, info));
@@ -382,12 +402,16 @@ void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, in
   }
 }
 
-void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids, int64_t now_us) {
+void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids,
+                               int64_t now_us) {
   std::vector<Lease*> hit;
   for (auto& [key, lease] : leases_) {
-    // A broken one goes back as broken once its worker's end is known: it may still be running what was pushed.
+    // A broken one goes back as broken once its worker's end is known: it may still be running what
+    // was pushed.
     if (lease->state == Lease::State::kBroken) continue;
-    if (lease->node == node && std::find(lease_ids.begin(), lease_ids.end(), lease->id) != lease_ids.end()) hit.push_back(lease.get());
+    if (lease->node == node &&
+        std::find(lease_ids.begin(), lease_ids.end(), lease->id) != lease_ids.end())
+      hit.push_back(lease.get());
   }
   for (Lease* lease : hit) {
     lease->revoked = true;
@@ -401,7 +425,8 @@ void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>&
   }
 }
 
-void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, uint64_t answer, int64_t now_us) {
+void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, uint64_t answer,
+                           int64_t now_us) {
   answered(NodeKey::nil(), answer);
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end() || count <= 0) return;
@@ -412,7 +437,8 @@ void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, ui
   SchedulingClass::Remote& remote = c.remotes[node];
   remote.want += moved;
   remote.until_us = now_us + 2'000'000;
-  send_demand(node, c, remote.want, static_cast<int64_t>(c.queue.size()), c.queue.empty() ? "" : c.queue.front()->function->spec.name());
+  send_demand(node, c, remote.want, static_cast<int64_t>(c.queue.size()),
+              c.queue.empty() ? "" : c.queue.front()->function->spec.name());
   update_demand(c, now_us);
 }
 
@@ -458,7 +484,9 @@ Lease* Submitter::cancel(Task* task, bool* unknown, int64_t now_us) {
     pump(c, now_us);
     return nullptr;
   }
-  auto has = [task](const auto& tasks) { return std::find(tasks.begin(), tasks.end(), task) != tasks.end(); };
+  auto has = [task](const auto& tasks) {
+    return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+  };
   for (Lease* lease : c.leases) {
     if (!has(lease->in_flight)) continue;
     task->cancelled = true;
@@ -474,14 +502,17 @@ Lease* Submitter::cancel(Task* task, bool* unknown, int64_t now_us) {
 }
 
 bool Submitter::needs_tick() const {
-  return !leases_.empty() || std::any_of(classes_.begin(), classes_.end(), [](const auto& item) { return !item.second->remotes.empty(); });
+  return !leases_.empty() || std::any_of(classes_.begin(), classes_.end(), [](const auto& item) {
+    return !item.second->remotes.empty();
+  });
 }
 
 void Submitter::return_idle_leases() {
   std::vector<Lease*> idle;
   for (auto& [key, c] : classes_) {
     for (Lease* lease : c->leases) {
-      if (lease->state != Lease::State::kBroken && lease->in_flight.empty() && c->queue.empty()) idle.push_back(lease);
+      if (lease->state != Lease::State::kBroken && lease->in_flight.empty() && c->queue.empty())
+        idle.push_back(lease);
     }
   }
   for (Lease* lease : idle) drop_lease(*lease, false);
@@ -516,7 +547,7 @@ int64_t Submitter::tick(int64_t now_us) {
     if (changed) update_demand(*c, now_us);
     for (Lease* lease : c->leases) {
       watch(*lease, now_us);
-      lease->take_back_pending = false;   // ask again if there is still reason to
+      lease->take_back_pending = false;  // ask again if there is still reason to
     }
     if (c->unstarted_in_flight > 0) {
       if (c->queue.empty()) rebalance(*c);

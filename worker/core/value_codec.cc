@@ -43,7 +43,8 @@ size_t buffers_start(const ValueParts& parts, size_t packed_refs) {
 std::string pack_refs(std::span<const Ref> refs, const OwnerOf& owner_of) {
   std::string out;
   if (refs.empty()) return out;
-  // Few owners, many references: the index of the last address found is nearly always the next one, too.
+  // Few owners, many references: the index of the last address found is nearly always the next one,
+  // too.
   std::vector<const proto::WorkerAddress*> owners;
   std::string ids;
   ids.reserve(refs.size() * 30);
@@ -51,7 +52,8 @@ std::string pack_refs(std::span<const Ref> refs, const OwnerOf& owner_of) {
   for (const Ref& ref : refs) {
     const proto::WorkerAddress& owner = owner_of(ref);
     if (owners.empty() || owners[index]->worker_id() != owner.worker_id()) {
-      for (index = 0; index < owners.size() && owners[index]->worker_id() != owner.worker_id();) ++index;
+      for (index = 0; index < owners.size() && owners[index]->worker_id() != owner.worker_id();)
+        ++index;
       if (index == owners.size()) owners.push_back(&owner);
     }
     ids.append(ref.id().view());
@@ -79,7 +81,9 @@ Result<std::vector<PackedRef>> unpack_refs(Bytes packed) {
     uint32_t length;
     Bytes bytes;
     auto address = std::make_shared<proto::WorkerAddress>();
-    if (!reader.get(&length) || !reader.take(length, &bytes) || !address->ParseFromArray(bytes.data(), bytes.size())) return bad;
+    if (!reader.get(&length) || !reader.take(length, &bytes) ||
+        !address->ParseFromArray(bytes.data(), bytes.size()))
+      return bad;
     owners.push_back(std::move(address));
   }
   uint32_t count;
@@ -88,7 +92,8 @@ Result<std::vector<PackedRef>> unpack_refs(Bytes packed) {
   for (uint32_t i = 0; i < count; ++i) {
     Bytes id;
     uint16_t index;
-    if (!reader.take(ObjectId::kSize, &id) || !reader.get(&index) || index >= owners.size()) return bad;
+    if (!reader.take(ObjectId::kSize, &id) || !reader.get(&index) || index >= owners.size())
+      return bad;
     refs.push_back({ObjectId::from_binary(as_view(id)), owners[index]});
   }
   return refs;
@@ -102,7 +107,8 @@ size_t encoded_size(const ValueParts& parts, size_t packed_refs) {
 
 void plain_copy(uint8_t* to, const uint8_t* from, size_t n, size_t) { std::memcpy(to, from, n); }
 
-void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy, size_t parallel_from) {
+void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy,
+                  size_t parallel_from) {
   std::memset(out, 0, kValueHeader);
   out[0] = static_cast<uint8_t>(parts.kind);
   uint32_t contained = packed_refs.size(), count = parts.buffers.size();
@@ -126,7 +132,8 @@ void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t
 
 Result<DecodedValue> decode_value(Bytes encoded) {
   Error bad = make_error(Code::kInvalid, "malformed value");
-  if (encoded.size() < kValueHeader || encoded[0] > static_cast<uint8_t>(ValueKind::kNone)) return bad;
+  if (encoded.size() < kValueHeader || encoded[0] > static_cast<uint8_t>(ValueKind::kNone))
+    return bad;
   uint32_t contained, count;
   uint64_t inband;
   std::memcpy(&contained, encoded.data() + 4, 4);
@@ -164,7 +171,8 @@ std::string encode_error(const proto::ErrorValue& error) {
 
 Result<proto::ErrorValue> decode_error(Bytes inband) {
   proto::ErrorValue error;
-  if (!error.ParseFromArray(inband.data(), inband.size())) return make_error(Code::kInvalid, "malformed error value");
+  if (!error.ParseFromArray(inband.data(), inband.size()))
+    return make_error(Code::kInvalid, "malformed error value");
   return error;
 }
 
@@ -173,6 +181,8 @@ Result<proto::ErrorValue> error_of(Bytes encoded) {
   return decode_error(value.inband);
 }
 
-bool is_error(Bytes encoded) { return !encoded.empty() && encoded[0] == static_cast<uint8_t>(ValueKind::kError); }
+bool is_error(Bytes encoded) {
+  return !encoded.empty() && encoded[0] == static_cast<uint8_t>(ValueKind::kError);
+}
 
 }  // namespace rt::worker

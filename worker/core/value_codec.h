@@ -11,8 +11,8 @@ namespace rt::worker {
 
 inline constexpr size_t kValueHeader = 24;
 
-// Packed references: u16 address count, each u32 length + serialised WorkerAddress; u32 reference count, each 28 bytes id +
-// u16 address index.
+// Packed references: u16 address count, each u32 length + serialised WorkerAddress; u32 reference
+// count, each 28 bytes id + u16 address index.
 using OwnerOf = std::function<const proto::WorkerAddress&(const Ref&)>;
 std::string pack_refs(std::span<const Ref> refs, const OwnerOf& owner_of);
 
@@ -24,13 +24,15 @@ struct PackedRef {
 Result<std::vector<PackedRef>> unpack_refs(Bytes packed);
 
 size_t encoded_size(const ValueParts& parts, size_t packed_refs);
-// Header, references and in-band bytes go out at once; `copy` writes each buffer (a hook for parallel copies).
-// `parallel_from`: passed on; from this size on a copy may use a second thread.
+// Header, references and in-band bytes go out at once; `copy` writes each buffer (a hook for
+// parallel copies). `parallel_from`: passed on; from this size on a copy may use a second thread.
 using CopyFn = void (*)(uint8_t* to, const uint8_t* from, size_t n, size_t parallel_from);
-void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy, size_t parallel_from = 0);
+void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy,
+                  size_t parallel_from = 0);
 void plain_copy(uint8_t* to, const uint8_t* from, size_t n, size_t parallel_from);
 
-// Views into `encoded`. Peers' bytes: every offset is checked. `contained` is left to the caller (packed_refs).
+// Views into `encoded`. Peers' bytes: every offset is checked. `contained` is left to the caller
+// (packed_refs).
 struct DecodedValue {
   ValueKind kind;
   Bytes inband;

@@ -15,21 +15,28 @@ void Worker::Impl::subscribe_actor(const ActorId& id) {
       proto::ActorInfo dead;
       dead.mutable_spec()->set_actor_id(id.binary());
       dead.set_state(proto::ACTOR_DEAD);
-      dead.mutable_death()->set_message("the head cannot be reached: " + connection.error().message);
+      dead.mutable_death()->set_message("the head cannot be reached: " +
+                                        connection.error().message);
       actors->actor_update(id, &dead);
       return;
     }
     proto::SubscribeRequest request;
     request.add_actor_ids(id.binary());
-    rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1, [this, id](Result<proto::Empty> subscribed) {
-      // The state came before this answer. An actor the head has never heard of is being made, if somebody counts it; else it is long dead.
-      ActorLink* actor = actors->find(id);
-      if (subscribed && actor && actor->state == ActorLink::State::kUnknown && !actor->info.has_spec() && !counted(id)) actors->actor_update(id, nullptr);
-    });
+    rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
+              [this, id](Result<proto::Empty> subscribed) {
+                // The state came before this answer. An actor the head has never heard of is being
+                // made, if somebody counts it; else it is long dead.
+                ActorLink* actor = actors->find(id);
+                if (subscribed && actor && actor->state == ActorLink::State::kUnknown &&
+                    !actor->info.has_spec() && !counted(id))
+                  actors->actor_update(id, nullptr);
+              });
   });
 }
 
-bool Worker::Impl::counted(const ActorId& id) { return refs->find(handle_object_of(id)) || actor_args.contains(id); }
+bool Worker::Impl::counted(const ActorId& id) {
+  return refs->find(handle_object_of(id)) || actor_args.contains(id);
+}
 
 bool Worker::Impl::forget_actor(const ActorId& id) {
   if (counted(id)) return false;
@@ -59,7 +66,8 @@ void Worker::Impl::connect_actor(ActorLink& actor) {
 void Worker::Impl::push_call(ActorLink& actor, Task& task) {
   Link& link = *static_cast<Link*>(actor.connection);
   write_task(link, task);
-  if (actor.in_flight.size() == 1 || link.connection->queued_bytes() > 8192) link.connection->flush();
+  if (actor.in_flight.size() == 1 || link.connection->queued_bytes() > 8192)
+    link.connection->flush();
 }
 
 void Worker::Impl::ask_again(const ActorId& id, int64_t delay_us) {
@@ -74,30 +82,36 @@ void Worker::Impl::query_actor(const ActorId& id) {
     if (!connection) return ask_again(id, 1'000'000);
     proto::GetActorRequest request;
     request.set_actor_id(id.binary());
-    rpc::call(**connection, &proto::HeadService::Stub::GetActor, request, 10'000'000, [this, id](Result<proto::GetActorReply> reply) {
-      if (!reply) return ask_again(id, 500'000);
-      actors->actor_update(id, reply->found() ? &reply->actor() : nullptr);
-      ActorLink* actor = actors->find(id);
-      if (actor && actor->state == ActorLink::State::kInterrupted) ask_again(id, 500'000);
-    });
+    rpc::call(**connection, &proto::HeadService::Stub::GetActor, request, 10'000'000,
+              [this, id](Result<proto::GetActorReply> reply) {
+                if (!reply) return ask_again(id, 500'000);
+                actors->actor_update(id, reply->found() ? &reply->actor() : nullptr);
+                ActorLink* actor = actors->find(id);
+                if (actor && actor->state == ActorLink::State::kInterrupted) ask_again(id, 500'000);
+              });
   });
 }
 
-void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> request, std::function<void(Result<proto::RegisterActorReply>)> done) {
-  with_head([this, request, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
-    if (!connection) return done(connection.error());
-    rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000, [this, request, done](Result<proto::RegisterActorReply> reply) {
-      // The head went away with the request: it takes the same registration again, whether or not it had it on disk.
-      bool again = !reply && is_away(reply.error().code) && !stopping;
-      again ? register_actor(request, done) : done(std::move(reply));
-    });
-  });
+void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> request,
+                                  std::function<void(Result<proto::RegisterActorReply>)> done) {
+  with_head(
+      [this, request, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
+        if (!connection) return done(connection.error());
+        rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000,
+                  [this, request, done](Result<proto::RegisterActorReply> reply) {
+                    // The head went away with the request: it takes the same registration again,
+                    // whether or not it had it on disk.
+                    bool again = !reply && is_away(reply.error().code) && !stopping;
+                    again ? register_actor(request, done) : done(std::move(reply));
+                  });
+      });
 }
 
 Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<const Arg> args) {
   Lock lock(mutex);
   if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  refs->drain_releases();       // the last handle to an actor of this name may just have gone: the head is told so before
+  refs->drain_releases();  // the last handle to an actor of this name may just have gone: the head
+                           // is told so before
   auto request = std::make_shared<proto::RegisterActorRequest>();
   proto::ActorSpec& spec = *request->mutable_spec();
   spec = std::move(actor_options.spec);
@@ -106,19 +120,22 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   spec.set_actor_id(id.binary());
   spec.set_job_id(context.job_id.binary());
   if (spec.ray_namespace().empty()) spec.set_ray_namespace(context.ray_namespace);
-  spec.mutable_creation()->set_runtime_env(merge_runtime_env(runtime_env(), spec.creation().runtime_env()));
-  if (TaskId parent = or_driver(submitting_task()); !parent.is_nil()) spec.set_parent_task_id(parent.binary());
+  spec.mutable_creation()->set_runtime_env(
+      merge_runtime_env(runtime_env(), spec.creation().runtime_env()));
+  if (TaskId parent = or_driver(submitting_task()); !parent.is_nil())
+    spec.set_parent_task_id(parent.binary());
   spec.set_created_us(wall_now_us());
   *spec.mutable_owner() = self_address;
   *spec.mutable_job_config() = options.job_config;
   spec.mutable_job_config()->set_job_id(context.job_id.binary());
   spec.set_submission_recorded(profiles);
 
-  Task staging;   // only to encode the arguments the way tasks do
+  Task staging;  // only to encode the arguments the way tasks do
   RT_TRY(build_args(lock, staging, args));
   std::vector<Ref> held = staging.held;
   auto unready = std::make_shared<int>(0);
-  auto fill = [this, request, inlined = std::move(staging.inlined), list = std::move(staging.args)] {
+  auto fill = [this, request, inlined = std::move(staging.inlined),
+               list = std::move(staging.args)] {
     for (const Task::Arg& arg : list) {
       proto::TaskArg* out = request->mutable_spec()->add_args();
       if (!arg.ref) {
@@ -127,7 +144,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
       }
       const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
       if (entry.state == ObjectState::kInMemory) {
-        entry.unseen_error.store(false, std::memory_order_relaxed);     // the actor tells of it
+        entry.unseen_error.store(false, std::memory_order_relaxed);  // the actor tells of it
         out->set_inlined(std::string(as_view(entry.blob.bytes())));
       } else {
         out->set_object_id(entry.id.binary());
@@ -161,16 +178,19 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   auto answer = std::make_shared<std::optional<Result<proto::RegisterActorReply>>>();
   auto send = [this, request, fill, fail, answer, id, named] {
     fill();
-    register_actor(request, [this, fail, answer, id, named](Result<proto::RegisterActorReply> reply) {
-      if (!reply && !named) fail(reply.error());
-      if (reply && !reply->existed()) actors->link(id);
-      *answer = std::move(reply);
-    });
+    register_actor(request,
+                   [this, fail, answer, id, named](Result<proto::RegisterActorReply> reply) {
+                     if (!reply && !named) fail(reply.error());
+                     if (reply && !reply->existed()) actors->link(id);
+                     *answer = std::move(reply);
+                   });
   };
-  // Placed when its arguments exist: a process that waits for them would hold its resources meanwhile.
+  // Placed when its arguments exist: a process that waits for them would hold its resources
+  // meanwhile.
   for (const Ref& ref : arg_refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-    bool top_level = std::any_of(args.begin(), args.end(), [&](const Arg& a) { return a.ref && *a.ref == ref; });
+    bool top_level =
+        std::any_of(args.begin(), args.end(), [&](const Arg& a) { return a.ref && *a.ref == ref; });
     if (!top_level || entry.ready) continue;
     ++*unready;
     entry.waiters.push_back([unready, send] {
@@ -179,7 +199,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     resolve(entry);
   }
   if (*unready == 0) send();
-  const bool follow = spec.detached() || !arg_refs.empty();   // to hear when they are no longer needed
+  const bool follow =
+      spec.detached() || !arg_refs.empty();  // to hear when they are no longer needed
   if (follow && !named) actors->link(id);
   loop->flush_all();
   if (!named) return actor;
@@ -190,13 +211,15 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   }
   if (!**answer) {
     actor_args.erase(id);
-    if (actor.handle) static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
+    if (actor.handle)
+      static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
     return (*answer)->error();
   }
   const proto::RegisterActorReply& reply = ***answer;
   if (reply.existed()) {
     actor_args.erase(id);
-    if (actor.handle) static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
+    if (actor.handle)
+      static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
     return Actor{ActorId::from_binary(reply.actor_id()), {}};
   }
   if (follow) actors->link(id);
@@ -204,7 +227,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   return actor;
 }
 
-Status Worker::Impl::submit_method(const ActorId& actor, const Template* method, const MethodOptions& method_options, std::span<const Arg> args,
+Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
+                                   const MethodOptions& method_options, std::span<const Arg> args,
                                    std::vector<Ref>* returns) {
   Lock lock(mutex);
   if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
@@ -227,7 +251,8 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
     return admitted;
   }
   make_returns(*task, returns);
-  // An argument that is an error travels like any value: the worker answers with it when the call's turn has come.
+  // An argument that is an error travels like any value: the worker answers with it when the call's
+  // turn has come.
   wait_for_args(task, [this, actor] { actors->args_ready(actor); });
   actors->submit(actor, task);
   if (++submits_since_poll >= 64) {
@@ -247,7 +272,9 @@ void Worker::Impl::actor_out_of_scope(const ActorId& actor) {
   request.set_why(proto::ExitInfo::OUT_OF_SCOPE);
   request.set_graceful(true);
   with_head([request](Result<std::shared_ptr<rpc::Connection>> connection) {
-    if (connection) rpc::call(**connection, &proto::HeadService::Stub::KillActor, request, 10'000'000, [](Result<proto::Empty>) {});
+    if (connection)
+      rpc::call(**connection, &proto::HeadService::Stub::KillActor, request, 10'000'000,
+                [](Result<proto::Empty>) {});
   });
 }
 

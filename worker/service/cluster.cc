@@ -12,7 +12,8 @@
 namespace rt::worker {
 
 template <class Method>
-Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
+Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(
+    Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
   using Reply = typename rpc::StubMethod<Method>::ReplyType;
   Lock lock(mutex);
   if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
@@ -22,7 +23,8 @@ Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(Meth
       *answer = Result<Reply>(connection.error());
       return;
     }
-    rpc::call(**connection, method, request, 60'000'000, [answer](Result<Reply> reply) { *answer = std::move(reply); });
+    rpc::call(**connection, method, request, 60'000'000,
+              [answer](Result<Reply> reply) { *answer = std::move(reply); });
   });
   while (!answer->has_value()) {
     wait_until(lock, -1, [&] { return answer->has_value() || stopping; });
@@ -34,7 +36,9 @@ Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(Meth
 void Worker::Impl::subscribe(const proto::SubscribeRequest& request) {
   subscriptions.MergeFrom(request);
   with_head([request](Result<std::shared_ptr<rpc::Connection>> connection) {
-    if (connection) rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1, [](Result<proto::Empty>) {});
+    if (connection)
+      rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
+                [](Result<proto::Empty>) {});
   });
 }
 
@@ -53,7 +57,8 @@ void Worker::Impl::deliver_logs(Lock& lock) {
   if (sink) {
     sink(lines);
   } else {
-    // Of a worker, or a driver that does not print workers' output: its own errors are printed all the same.
+    // Of a worker, or a driver that does not print workers' output: its own errors are printed all
+    // the same.
     for (const DriverLine& line : lines) {
       if (line.is_error) fmt::print(stderr, "{}\n", line.text);
     }
@@ -63,9 +68,12 @@ void Worker::Impl::deliver_logs(Lock& lock) {
 
 uint32_t Worker::Impl::event_error(const proto::ErrorValue& error) {
   constexpr size_t kMaxMessage = 500, kMaxTraceback = 4000;
-  std::string_view type = error.cause_class().empty() ? error_type_name(error) : error.cause_class();
-  if (type == "ray.exceptions.TaskCancelledError") type = "TASK_CANCELLED";    // what the interruption of a running task raised
-  return events.string(fmt::format("{}\n{}\n{}", type, shortened(error.message(), kMaxMessage), shortened(error.traceback(), kMaxTraceback)));
+  std::string_view type =
+      error.cause_class().empty() ? error_type_name(error) : error.cause_class();
+  if (type == "ray.exceptions.TaskCancelledError")
+    type = "TASK_CANCELLED";  // what the interruption of a running task raised
+  return events.string(fmt::format("{}\n{}\n{}", type, shortened(error.message(), kMaxMessage),
+                                   shortened(error.traceback(), kMaxTraceback)));
 }
 
 uint32_t Worker::Impl::event_error(Bytes encoded) {
@@ -90,7 +98,9 @@ uint32_t Worker::Impl::event_owner_of(Link* link) {
   if (link->events_of != events.batch()) {
     link->events_of = events.batch();
     const rpc::Peer& peer = link->connection->peer();
-    link->event_owner = events.string(link->peer.binary() + (peer.is_unix ? context.node_ip : peer.name.substr(0, peer.name.rfind(':'))));
+    link->event_owner =
+        events.string(link->peer.binary() +
+                      (peer.is_unix ? context.node_ip : peer.name.substr(0, peer.name.rfind(':'))));
   }
   return link->event_owner;
 }
@@ -105,7 +115,8 @@ uint32_t Worker::Impl::event_parent_of(const TaskId& parent) {
 }
 
 bool Worker::Impl::may_record_event() {
-  if (settings.task_events_report_interval_ms <= 0 || stopping) return false;     // stop() has sent the last
+  if (settings.task_events_report_interval_ms <= 0 || stopping)
+    return false;  // stop() has sent the last
   events_recorded.add_one();
   if (static_cast<int64_t>(events.size()) < settings.task_events_buffer) return true;
   ++events_dropped;
@@ -121,26 +132,32 @@ void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
   times.deserialize_us = std::max<int64_t>(0, task.started_us() - task.start_us());
   times.execute_us = std::max<int64_t>(0, task.executed_us() - task.started_us());
   times.store_us = std::max<int64_t>(0, task.finished_us() - task.executed_us());
-  const EventKind kind{incoming_task.function, incoming_task.link.get(), incoming_task.parent, incoming_task.attempt};
+  const EventKind kind{incoming_task.function, incoming_task.link.get(), incoming_task.parent,
+                       incoming_task.attempt};
   // Another one at the same address has not been seen in this batch.
-  const bool seen = kind.function->events_of == events.batch() && (!kind.link || kind.link->events_of == events.batch());
+  const bool seen = kind.function->events_of == events.batch() &&
+                    (!kind.link || kind.link->events_of == events.batch());
   if (seen && kind == event_kind && !task.failed()) {
-    events.add(task.id(), times);           // one of many: only its times are new
+    events.add(task.id(), times);  // one of many: only its times are new
   } else {
     event_kind = task.failed() ? EventKind() : kind;
     TaskEventCommon common = event_of(*incoming_task.function);
     common.attempt = static_cast<uint32_t>(incoming_task.attempt);
     common.parent = event_parent_of(incoming_task.parent);
     common.owner = event_owner_of(incoming_task.link.get());
-    common.submission_recorded = incoming_task.link ? incoming_task.link->submissions_recorded : actor->spec().submission_recorded();
+    common.submission_recorded = incoming_task.link ? incoming_task.link->submissions_recorded
+                                                    : actor->spec().submission_recorded();
     if (task.failed()) common.error = event_error(as_bytes(task.error_value()));
-    common.kind = !incoming_task.link ? TaskEvent::kActorCreation : actor ? TaskEvent::kActorMethod : TaskEvent::kTask;
+    common.kind = !incoming_task.link ? TaskEvent::kActorCreation
+                  : actor             ? TaskEvent::kActorMethod
+                                      : TaskEvent::kTask;
     events.add(task.id(), common, times);
   }
   recorded_event();
 }
 
-void Worker::Impl::record_failure(const Task& task, const proto::ErrorValue* error, const proto::ExitInfo* end) {
+void Worker::Impl::record_failure(const Task& task, const proto::ErrorValue* error,
+                                  const proto::ExitInfo* end) {
   if (task.function->spec.unrecorded() || !may_record_event()) return;
   TaskEvent event;
   event.task = task.id;
@@ -152,17 +169,20 @@ void Worker::Impl::record_failure(const Task& task, const proto::ErrorValue* err
   event.parent = event_parent_of(parent_of(task));
   event.created_us = task.created_us;
   if (error) event.error = event_error(*error);
-  if (end && !end->worker_id().empty() && end->pid()) event.owner = events.string(pack_event_process({end->worker_id(), end->node_id(), end->pid()}));
+  if (end && !end->worker_id().empty() && end->pid())
+    event.owner = events.string(pack_event_process({end->worker_id(), end->node_id(), end->pid()}));
   event.start_us = wall_now_us();
   event.submission_recorded = profiles;
-  event.kind = task.function->scheduling_class ? TaskEvent::kOwnerFailedTask : TaskEvent::kOwnerFailedMethod;
+  event.kind =
+      task.function->scheduling_class ? TaskEvent::kOwnerFailedTask : TaskEvent::kOwnerFailedMethod;
   events.add(event);
   event_kind = {};
   recorded_event();
 }
 
-void Worker::Impl::record_span(const std::string& type, int64_t start_us, int64_t end_us, const std::string& extra) {
-  constexpr size_t kMaxBytes = 64 << 10;       // a batch has to hold many
+void Worker::Impl::record_span(const std::string& type, int64_t start_us, int64_t end_us,
+                               const std::string& extra) {
+  constexpr size_t kMaxBytes = 64 << 10;  // a batch has to hold many
   Lock lock(mutex);
   if (stopping || context.job_id.is_nil() || !may_record_event()) return;
   if (type.size() + extra.size() > kMaxBytes) return void(++events_dropped);
@@ -173,7 +193,7 @@ void Worker::Impl::record_span(const std::string& type, int64_t start_us, int64_
     event.attempt = static_cast<uint32_t>(task->attempt());
     event.function = events.string(task->incoming().function->display);
   }
-  if (event.task.is_nil()) event.task = put_task;      // a driver's, or of a thread of its own
+  if (event.task.is_nil()) event.task = put_task;  // a driver's, or of a thread of its own
   event.name = events.string(type);
   event.call_site = events.string(extra);
   event.kind = TaskEvent::kSpan;
@@ -183,11 +203,12 @@ void Worker::Impl::record_span(const std::string& type, int64_t start_us, int64_
   event_kind = {};
   const bool timer_was_set = event_timer_set;
   recorded_event();
-  if (!timer_was_set && pumping) loop->wake();       // whoever reads there looks at the timers anew
+  if (!timer_was_set && pumping) loop->wake();  // whoever reads there looks at the timers anew
 }
 
 void Worker::Impl::recorded_event() {
-  // A batch costs the node-manager and the head about the same, whatever it holds, as long as its strings are no flood: every error is one of its own.
+  // A batch costs the node-manager and the head about the same, whatever it holds, as long as its
+  // strings are no flood: every error is one of its own.
   constexpr size_t kFlushEvents = 65536, kFlushStringBytes = size_t{4} << 20;
   if (events.size() >= kFlushEvents || events.string_bytes() >= kFlushStringBytes) {
     flush_events();
@@ -250,8 +271,9 @@ void Worker::Impl::flush_records() {
   flush_metrics();
 }
 
-// Idle leases are returned, and the nodes they were at have told the head: a node-manager reports before it answers GetStats. A grant that
-// was on its way arrives before that answer and is returned: that node is asked again.
+// Idle leases are returned, and the nodes they were at have told the head: a node-manager reports
+// before it answers GetStats. A grant that was on its way arrives before that answer and is
+// returned: that node is asked again.
 void Worker::Impl::settle_leases() {
   constexpr int64_t kLimitUs = 1'000'000;
   Lock lock(mutex);
@@ -268,7 +290,8 @@ void Worker::Impl::settle_leases() {
           --*waiting;
           return;
         }
-        rpc::call(**connection, &proto::NodeManagerService::Stub::GetStats, proto::Empty(), kLimitUs, [waiting](Result<proto::NodeStats>) { --*waiting; });
+        rpc::call(**connection, &proto::NodeManagerService::Stub::GetStats, proto::Empty(),
+                  kLimitUs, [waiting](Result<proto::NodeStats>) { --*waiting; });
       });
     }
     wait_until(lock, deadline, [&] { return *waiting == 0 || stopping; });
@@ -284,7 +307,8 @@ Result<std::vector<proto::Node>> Worker::nodes() {
   return std::vector<proto::Node>(reply->nodes().begin(), reply->nodes().end());
 }
 
-Result<bool> Worker::kv_put(const std::string& ns, const std::string& key, const std::string& value, bool overwrite) {
+Result<bool> Worker::kv_put(const std::string& ns, const std::string& key, const std::string& value,
+                            bool overwrite) {
   proto::KvPutRequest request;
   request.set_ns(ns);
   request.set_key(key);
@@ -302,7 +326,8 @@ Result<std::string> Worker::kv_get(const std::string& ns, const std::string& key
   request.set_key(key);
   auto reply = impl_->call_head(&proto::HeadService::Stub::KvGet, request);
   if (!reply) return reply.error();
-  if (!reply->found()) return make_error(Code::kNotFound, fmt::format("no key '{}' in namespace '{}'", key, ns));
+  if (!reply->found())
+    return make_error(Code::kNotFound, fmt::format("no key '{}' in namespace '{}'", key, ns));
   return std::move(*reply->mutable_value());
 }
 
@@ -333,14 +358,18 @@ Result<std::vector<proto::ActorInfo>> Worker::list_actors(bool all_namespaces) {
   return std::vector<proto::ActorInfo>(reply->actors().begin(), reply->actors().end());
 }
 
-Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_namespace, proto::ActorInfo* info) {
+Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_namespace,
+                                proto::ActorInfo* info) {
   proto::GetActorRequest request;
   request.set_name(name);
   request.set_ray_namespace(ray_namespace.empty() ? impl_->context.ray_namespace : ray_namespace);
   auto reply = impl_->call_head(&proto::HeadService::Stub::GetActor, request);
   if (!reply) return reply.error();
   if (!reply->found() || reply->actor().state() == proto::ACTOR_DEAD) {
-    return make_error(Code::kNotFound, fmt::format("Failed to look up actor '{}' in namespace '{}': no live actor has this name.", name, request.ray_namespace()));
+    return make_error(
+        Code::kNotFound,
+        fmt::format("Failed to look up actor '{}' in namespace '{}': no live actor has this name.",
+                    name, request.ray_namespace()));
   }
   *info = reply->actor();
   ActorId id = ActorId::from_binary(reply->actor().spec().actor_id());
@@ -381,8 +410,10 @@ Result<std::pair<std::string, int64_t>> Worker::timeline_json() {
     auto reply = impl_->call_head(&proto::HeadService::Stub::GetTaskEvents, request);
     if (!reply) return reply.error();
     for (const auto& batch : reply->batches()) {
-      if (auto data = unpack_task_events(batch.packed())) trace.add(*data, &json);
-      else unreadable += batch.count();
+      if (auto data = unpack_task_events(batch.packed()))
+        trace.add(*data, &json);
+      else
+        unreadable += batch.count();
     }
     dropped = std::max(dropped, reply->dropped());
     after = reply->next_row();

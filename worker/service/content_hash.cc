@@ -32,10 +32,11 @@ ContentHash content_hash(Bytes inband, std::span<const Bytes> buffers) {
     size_t size;
   };
   std::vector<Piece> pieces;
-  std::vector<uint64_t> digests;   // two per piece, then the sizes: what the final hash is taken of
+  std::vector<uint64_t> digests;  // two per piece, then the sizes: what the final hash is taken of
   size_t total = 0;
   auto add = [&](Bytes bytes) {
-    for (size_t at = 0; at < bytes.size(); at += kPiece) pieces.push_back({bytes.data() + at, std::min(kPiece, bytes.size() - at)});
+    for (size_t at = 0; at < bytes.size(); at += kPiece)
+      pieces.push_back({bytes.data() + at, std::min(kPiece, bytes.size() - at)});
     total += bytes.size();
   };
   add(inband);
@@ -46,7 +47,8 @@ ContentHash content_hash(Bytes inband, std::span<const Bytes> buffers) {
   digests.resize(pieces.size() * 2);
   std::atomic<size_t> next{0};
   auto work = [&] {
-    for (size_t i; (i = next.fetch_add(1)) < pieces.size();) hash_piece(pieces[i].data, pieces[i].size, &digests[i * 2]);
+    for (size_t i; (i = next.fetch_add(1)) < pieces.size();)
+      hash_piece(pieces[i].data, pieces[i].size, &digests[i * 2]);
   };
   if (total >= kParallelFrom) {
     std::thread second(work);
@@ -58,7 +60,8 @@ ContentHash content_hash(Bytes inband, std::span<const Bytes> buffers) {
   digests.push_back(inband.size());
   for (Bytes buffer : buffers) digests.push_back(buffer.size());
   uint64_t out[2];
-  hash_piece(reinterpret_cast<const uint8_t*>(digests.data()), digests.size() * sizeof(uint64_t), out);
+  hash_piece(reinterpret_cast<const uint8_t*>(digests.data()), digests.size() * sizeof(uint64_t),
+             out);
   return {out[0], out[1]};
 }
 

@@ -1,5 +1,5 @@
-// A 128-bit hash of a value's bytes, to recognise a large argument that was stored before. Not secret-keyed: it tells accidents
-// apart, within one process's own objects.
+// A 128-bit hash of a value's bytes, to recognise a large argument that was stored before. Not
+// secret-keyed: it tells accidents apart, within one process's own objects.
 #pragma once
 
 #include <cstdint>

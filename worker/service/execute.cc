@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "worker/service/executing_task.h"
 #include "worker/core/death.h"
+#include "worker/service/executing_task.h"
 #include "worker/service/fatal_signals.h"
 #include "worker/service/impl.h"
 
@@ -27,7 +27,8 @@ ExecTemplate* Worker::Impl::exec_template(std::string_view serialized) {
   return it->second.get();
 }
 
-bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count, std::vector<ReferredArg>* referred) {
+bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count,
+                             std::vector<ReferredArg>* referred) {
   // All inline arguments share one allocation.
   std::vector<Bytes> inlined(count);
   size_t total = 0;
@@ -40,7 +41,11 @@ bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count
       continue;
     }
     if (kind != 1 && kind != 2) return false;
-    ReferredArg arg{static_cast<size_t>(i), ObjectId::from_binary(as_view(reader.take(ObjectId::kSize))), kind == 1, {}, {}};
+    ReferredArg arg{static_cast<size_t>(i),
+                    ObjectId::from_binary(as_view(reader.take(ObjectId::kSize))),
+                    kind == 1,
+                    {},
+                    {}};
     if (arg.in_store) {
       auto size = reader.number<int64_t>();
       auto locations = reader.number<uint16_t>();
@@ -78,64 +83,78 @@ bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count
     value.inband = decoded->inband;
     value.buffers = std::move(decoded->buffers);
     value.keepalive = memory;
-    if (!decoded->packed_refs.empty()) value.contained = take_refs(decoded->packed_refs, false, false);
+    if (!decoded->packed_refs.empty())
+      value.contained = take_refs(decoded->packed_refs, false, false);
   }
   task.unready = static_cast<int>(referred->size());
   return true;
 }
 
-void Worker::Impl::fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, std::vector<store::Location> locations,
+void Worker::Impl::fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
+                             const ObjectId& id, std::vector<store::Location> locations,
                              proto::WorkerAddress owner) {
   if (!store) {
     task->failed = true;
-    task->failure = encode_error(system_error(Code::kObjectLost, "an argument lies in shared memory, and this process has no object store"));
+    task->failure = encode_error(
+        system_error(Code::kObjectLost,
+                     "an argument lies in shared memory, and this process has no object store"));
     --task->unready;
     return;
   }
-  bool remote = std::none_of(locations.begin(), locations.end(), [&](const auto& l) { return l.node == context.node_id; });
+  bool remote = std::none_of(locations.begin(), locations.end(),
+                             [&](const auto& l) { return l.node == context.node_id; });
   std::vector<store::StoreClient::Wanted> wanted{{id, std::move(locations)}};
-  store->get(std::move(wanted), settings.object_fetch_timeout_ms * 1000, [this, task, index, id, owner, remote](std::vector<Result<OwnedBytes>> got) {
-    Result<DecodedValue> decoded = got.empty() ? Result<DecodedValue>(make_error(Code::kObjectLost, "no answer"))
-                                   : got[0]    ? decode_value(got[0]->bytes)
-                                               : Result<DecodedValue>(got[0].error());
-    if (!decoded) {
-      task->failed = true;
-      auto error = system_error(decoded.error().code == Code::kUnavailable ? Code::kObjectLost : decoded.error().code,
-                                fmt::format("Argument object {} cannot be read: {}", id.hex(), decoded.error().message));
-      error.set_object_id(id.binary());
-      task->failure = encode_error(error);
-    } else {
-      Value& value = task->args[index];
-      value.kind = decoded->kind;
-      value.inband = decoded->inband;
-      value.buffers = std::move(decoded->buffers);
-      value.keepalive = got[0]->keepalive;
-      value.in_shared_memory = true;
-      if (!decoded->packed_refs.empty()) value.contained = take_refs(decoded->packed_refs, false, false);
-      if (value.kind == ValueKind::kError) {
-        task->failed = true;
-        task->failure = std::string(as_view(got[0]->bytes));
-      }
-    }
-    --task->unready;
-    if (!remote || owner.worker_id() == context.worker_id.view()) return;
-    proto::AddLocation note;
-    note.set_object_id(id.binary());
-    note.set_node_id(context.node_id.binary());
-    note.set_ip(context.node_ip);
-    note.set_port(context.node_manager_port);
-    with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
-      if (link) rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
-    });
-  });
+  store->get(
+      std::move(wanted), settings.object_fetch_timeout_ms * 1000,
+      [this, task, index, id, owner, remote](std::vector<Result<OwnedBytes>> got) {
+        Result<DecodedValue> decoded =
+            got.empty() ? Result<DecodedValue>(make_error(Code::kObjectLost, "no answer"))
+            : got[0]    ? decode_value(got[0]->bytes)
+                        : Result<DecodedValue>(got[0].error());
+        if (!decoded) {
+          task->failed = true;
+          auto error = system_error(
+              decoded.error().code == Code::kUnavailable ? Code::kObjectLost : decoded.error().code,
+              fmt::format("Argument object {} cannot be read: {}", id.hex(),
+                          decoded.error().message));
+          error.set_object_id(id.binary());
+          task->failure = encode_error(error);
+        } else {
+          Value& value = task->args[index];
+          value.kind = decoded->kind;
+          value.inband = decoded->inband;
+          value.buffers = std::move(decoded->buffers);
+          value.keepalive = got[0]->keepalive;
+          value.in_shared_memory = true;
+          if (!decoded->packed_refs.empty())
+            value.contained = take_refs(decoded->packed_refs, false, false);
+          if (value.kind == ValueKind::kError) {
+            task->failed = true;
+            task->failure = std::string(as_view(got[0]->bytes));
+          }
+        }
+        --task->unready;
+        if (!remote || owner.worker_id() == context.worker_id.view()) return;
+        proto::AddLocation note;
+        note.set_object_id(id.binary());
+        note.set_node_id(context.node_id.binary());
+        note.set_ip(context.node_ip);
+        note.set_port(context.node_manager_port);
+        with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
+          if (link)
+            rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
+        });
+      });
 }
 
-void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id, const proto::WorkerAddress& owner_address) {
+void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
+                               const ObjectId& id, const proto::WorkerAddress& owner_address) {
   auto owner = std::make_shared<proto::WorkerAddress>(owner_address);
   ObjectEntry* entry = refs->borrow(id, owner, false);
-  if (!entry) {   // ours, and freed: whoever sent it held no reference
+  if (!entry) {  // ours, and freed: whoever sent it held no reference
     task->failed = true;
-    task->failure = encode_error(system_error(Code::kObjectLost, fmt::format("Argument object {} was freed", id.hex())));
+    task->failure = encode_error(
+        system_error(Code::kObjectLost, fmt::format("Argument object {} was freed", id.hex())));
     --task->unready;
     return;
   }
@@ -164,7 +183,8 @@ void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t
   }
 }
 
-// A pool worker belongs to the job of the first task it gets: what that task submits is of the same job, with the same settings.
+// A pool worker belongs to the job of the first task it gets: what that task submits is of the same
+// job, with the same settings.
 void Worker::Impl::adopt_job(const proto::JobConfig& job) {
   JobId id = JobId::from_binary(job.job_id());
   if (options.is_driver || !context.job_id.is_nil() || id.is_nil()) return;
@@ -180,7 +200,9 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
   if (refusing) return;
   wire::Reader reader(body);
   if (link->job_config) adopt_job(*link->job_config);
-  auto refuse = [&](const char* what) { link->connection->close(make_error(Code::kProtocol, what)); };
+  auto refuse = [&](const char* what) {
+    link->connection->close(make_error(Code::kProtocol, what));
+  };
   while (!reader.at_end()) {
     auto tag = reader.number<uint8_t>();
     if (tag == wire::kTemplateRecord) {
@@ -193,7 +215,8 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     }
     if (tag == wire::kGpuRecord) {
       link->gpu_ids.resize(reader.number<uint16_t>());
-      for (std::string& name : link->gpu_ids) name = std::string(as_view(reader.take(reader.number<uint16_t>())));
+      for (std::string& name : link->gpu_ids)
+        name = std::string(as_view(reader.take(reader.number<uint16_t>())));
       if (!reader.ok()) return refuse("malformed GPU ids");
       continue;
     }
@@ -216,7 +239,8 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     task->attempt = reader.number<uint8_t>();
     task->parent = link->parent;
     task->created_us = reader.number<int64_t>();
-    if (task->attempt > 0 && found != link->templates.end() && found->second->spec.num_returns() < 0) {
+    if (task->attempt > 0 && found != link->templates.end() &&
+        found->second->spec.num_returns() < 0) {
       task->items_known = reader.number<uint32_t>();
       task->items_taken = reader.number<uint32_t>();
     }
@@ -254,7 +278,8 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
   wire::Reader reader(body);
   auto seq = reader.number<uint32_t>();
   auto flags = reader.number<uint8_t>();
-  auto waiting = std::find_if(incoming.begin(), incoming.end(), [&](const auto& t) { return t->link == link && t->seq == seq; });
+  auto waiting = std::find_if(incoming.begin(), incoming.end(),
+                              [&](const auto& t) { return t->link == link && t->seq == seq; });
   if (waiting != incoming.end()) {
     return_unstarted(**waiting);
     incoming.erase(waiting);
@@ -264,7 +289,7 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {
     if (task->incoming().link != link || task->incoming().seq != seq) continue;
     task->set_cancelled();
-    if (task->take_back()) {   // it waits for a thread or its turn in the executor
+    if (task->take_back()) {  // it waits for a thread or its turn in the executor
       return_unstarted(task->incoming());
       link->connection->flush();
       return;
@@ -272,7 +297,7 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     if (flags & wire::kCancelRecursive) cancel_children(task->id(), flags & wire::kCancelForce);
     if ((flags & wire::kCancelForce) && !actor) {
       flush_records();
-      loop->flush_all();   // answers of the tasks before it
+      loop->flush_all();  // answers of the tasks before it
       _exit(1);
     }
     if (!actor) task->interrupt();
@@ -299,7 +324,8 @@ std::shared_ptr<IncomingTask> Worker::Impl::next_task() {
       // A plain actor keeps the order of its callers.
       if (actor && !actor->spec().out_of_order()) {
         auto& link = (*it)->link;
-        auto next = std::find_if(std::next(it), incoming.end(), [&](const auto& t) { return t->link != link && t->unready == 0; });
+        auto next = std::find_if(std::next(it), incoming.end(),
+                                 [&](const auto& t) { return t->link != link && t->unready == 0; });
         if (next == incoming.end()) return nullptr;
         auto task = *next;
         incoming.erase(next);
@@ -314,8 +340,9 @@ std::shared_ptr<IncomingTask> Worker::Impl::next_task() {
   return nullptr;
 }
 
-void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::function<void(const proto::CreateActorReply&)> reply) {
-  if (!connected) {   // it may be read together with the answer to our registration
+void Worker::Impl::start_actor(const proto::CreateActorRequest& request,
+                               std::function<void(const proto::CreateActorReply&)> reply) {
+  if (!connected) {  // it may be read together with the answer to our registration
     early_start = [this, request, reply = std::move(reply)] { start_actor(request, reply); };
     return;
   }
@@ -331,7 +358,8 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::fu
   adopt_job(spec.job_config());
   auto task = std::make_shared<IncomingTask>();
   task->function = exec_template(spec.creation().SerializeAsString());
-  task->id = make_task_id(static_cast<uint64_t>(request.epoch()), ActorId::from_binary(spec.actor_id()));
+  task->id =
+      make_task_id(static_cast<uint64_t>(request.epoch()), ActorId::from_binary(spec.actor_id()));
   task->parent = TaskId::from_binary(spec.parent_task_id());
   task->created_us = spec.created_us();
   task->args.resize(spec.args_size());
@@ -351,7 +379,8 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request, std::fu
       value.inband = decoded->inband;
       value.buffers = std::move(decoded->buffers);
       value.keepalive = blob.data;
-      if (!decoded->packed_refs.empty()) value.contained = take_refs(decoded->packed_refs, false, false);
+      if (!decoded->packed_refs.empty())
+        value.contained = take_refs(decoded->packed_refs, false, false);
       continue;
     }
     // By reference: its owner says where it is.
@@ -374,8 +403,11 @@ bool Worker::Impl::may_leave() const {
   return actor || !is_needed();
 }
 
-// What a task of this worker put stays readable as long as somebody refers to it, and what it submitted runs on though nobody waits for it.
-bool Worker::Impl::is_needed() const { return refs->owned() > 0 || submitter->pending() > 0 || actors->pending() > 0; }
+// What a task of this worker put stays readable as long as somebody refers to it, and what it
+// submitted runs on though nobody waits for it.
+bool Worker::Impl::is_needed() const {
+  return refs->owned() > 0 || submitter->pending() > 0 || actors->pending() > 0;
+}
 
 void Worker::Impl::leave_if_idle() {
   if (exit_when_idle && !exiting && may_leave()) request_exit(0);
@@ -391,7 +423,8 @@ void Worker::Impl::exit_actor(const std::string& why) {
   request.set_graceful(true);
   if (actor) request.set_actor_id(actor->spec().actor_id());
   // Its Exit is the answer: then the cause of the death is known there.
-  if (node_manager) rpc::notify(*node_manager, &proto::NodeManagerService::Stub::KillWorker, request);
+  if (node_manager)
+    rpc::notify(*node_manager, &proto::NodeManagerService::Stub::KillWorker, request);
   loop->flush_all();
 }
 
@@ -403,7 +436,7 @@ void Worker::Impl::leave(bool graceful) {
   }
   flush_records();
   loop->flush_all();
-  if (executing > 0 && !executor->end_running()) _exit(0);   // user code may never return
+  if (executing > 0 && !executor->end_running()) _exit(0);  // user code may never return
   request_exit(0);
 }
 
@@ -422,10 +455,13 @@ void Worker::Impl::set_blocked(bool blocked) {
   node_manager->flush();
 }
 
-// A caller that names a group the actor does not have ends it, as in Ray: it holds another class than the one that runs here.
+// A caller that names a group the actor does not have ends it, as in Ray: it holds another class
+// than the one that runs here.
 void Worker::Impl::require_group(const std::string& name) const {
   if (name.empty() || actor->spec().concurrency_groups().contains(name)) return;
-  fmt::print(stderr, "A call named the concurrency group \"{}\", and the actor {} has none of that name.\n", name, actor->spec().class_name());
+  fmt::print(stderr,
+             "A call named the concurrency group \"{}\", and the actor {} has none of that name.\n",
+             name, actor->spec().class_name());
   _exit(1);
 }
 
@@ -434,11 +470,13 @@ void Worker::Impl::end_by_signal() {
   loop->wake();
 }
 
-// Answers leave together, up to reply_flush_us after they were given: a process that ends at once would take them along.
+// Answers leave together, up to reply_flush_us after they were given: a process that ends at once
+// would take them along.
 void Worker::Impl::flush_before_exit(bool in_signal_handler) {
   constexpr int64_t kLimitUs = 1'000'000;
   if (getpid() != pid) return;
-  // The thread that ends may be the one that has the lock, with half a message written: then nothing can be sent.
+  // The thread that ends may be the one that has the lock, with half a message written: then
+  // nothing can be sent.
   const int64_t until_us = steady_now_us() + kLimitUs;
   while (!mutex.try_lock()) {
     if (steady_now_us() > until_us) return;
@@ -457,7 +495,7 @@ int Worker::Impl::run(Executor& the_executor) {
   pid = getpid();
   FatalSignals faults([this] { flush_before_exit(true); });
   Lock lock(mutex);
-  int64_t now_us = 0;         // by the wall clock; 0: what happened since took time
+  int64_t now_us = 0;  // by the wall clock; 0: what happened since took time
   while (!exiting && !stopping && !signalled_to_end) {
     auto task = next_task();
     if (!task) {
@@ -465,14 +503,16 @@ int Worker::Impl::run(Executor& the_executor) {
       // Replies of this burst leave together, then whoever has news for us is read right here.
       wait_until(lock, -1, [&] {
         return exiting || stopping || signalled_to_end || (exit_when_idle && may_leave()) ||
-               std::any_of(incoming.begin(), incoming.end(), [](const auto& t) { return t->unready == 0; });
+               std::any_of(incoming.begin(), incoming.end(),
+                           [](const auto& t) { return t->unready == 0; });
       });
       last_flush_us = now_us = 0;
       continue;
     }
     if (actor) require_group(task->function->spec.concurrency_group());
     ++executing;
-    auto started = std::make_unique<ExecutingTaskImpl>(*this, std::move(task), now_us ? now_us : wall_now_us());
+    auto started = std::make_unique<ExecutingTaskImpl>(*this, std::move(task),
+                                                       now_us ? now_us : wall_now_us());
     lock.unlock();
     if (started->incoming().failed) {
       started->fail_encoded();
@@ -486,13 +526,15 @@ int Worker::Impl::run(Executor& the_executor) {
     now_us = wall_now_us();
     if (last_flush_us == 0) last_flush_us = now_us;
     // A clock that was set back makes it flush, too.
-    if (static_cast<uint64_t>(now_us - last_flush_us) > static_cast<uint64_t>(settings.reply_flush_us) || incoming.empty()) {
+    if (static_cast<uint64_t>(now_us - last_flush_us) >
+            static_cast<uint64_t>(settings.reply_flush_us) ||
+        incoming.empty()) {
       loop->flush_all();
       last_flush_us = now_us;
       now_us = 0;
     }
   }
-  submitter->return_idle_leases();      // else their workers would end with this one
+  submitter->return_idle_leases();  // else their workers would end with this one
   loop->flush_all();
   flush_records();
   loop->flush_all();
@@ -508,7 +550,8 @@ bool Worker::Impl::was_last_call(ExecTemplate& function) {
 // The reply leaves when every borrow it ends or begins is known to the owners concerned.
 void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   --executing;
-  if (!task.replied() || task.taken_back()) return leave_if_idle();   // not started, and never will be: see exit_actor()
+  if (!task.replied() || task.taken_back())
+    return leave_if_idle();  // not started, and never will be: see exit_actor()
   record_event(task);
   task.incoming().function->ran = true;
   auto& incoming_task = task.incoming();
@@ -526,7 +569,7 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     }
     task.drop_args();
     refs->register_kept();
-    if (task.failed()) flush_records();     // the answer is the end of this process
+    if (task.failed()) flush_records();  // the answer is the end of this process
     creation_answer = std::move(answer);
     flush_held_replies();
     return;
@@ -534,7 +577,8 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   if (was_last_call(*incoming_task.function)) {
     task.mark_leaving();
     exit_when_idle = true;
-    flush_records();   // the owner ends the lease, and with it this process, when it has read the reply
+    flush_records();  // the owner ends the lease, and with it this process, when it has read the
+                      // reply
   }
   int outstanding = 0;
   if (refs->has_unregistered()) {
@@ -543,11 +587,14 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   }
   if (!incoming_task.link->open) return leave_if_idle();
   send_held(incoming_task.link, wire::kReplies, task.reply(), task.third_party_refs(), outstanding);
-  if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task) incoming_task.link->connection->flush();
+  if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task)
+    incoming_task.link->connection->flush();
   leave_if_idle();
 }
 
-void Worker::Impl::send_held(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body, const ThirdParty& third_party, int outstanding) {
+void Worker::Impl::send_held(const std::shared_ptr<Link>& link, uint32_t type,
+                             std::string_view body, const ThirdParty& third_party,
+                             int outstanding) {
   if (outstanding == 0 && third_party.empty() && held_replies.empty()) {
     link->connection->begin_flat(type).append(body);
     link->connection->end_flat();
@@ -569,7 +616,8 @@ void Worker::Impl::send_held(const std::shared_ptr<Link>& link, uint32_t type, s
         flush_held_replies();
       };
       if (!link) return done(link.error());
-      rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, 30'000'000, done);
+      rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, 30'000'000,
+                done);
     });
   }
   loop->flush_all();

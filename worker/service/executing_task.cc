@@ -10,8 +10,13 @@ namespace rt::worker {
 // Bytes of a result that are a reply in less than the clock shows.
 constexpr size_t kStoredAtOnce = 1024;
 
-ExecutingTaskImpl::ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task, int64_t start_us)
-    : impl_(impl), task_(std::move(task)), start_us_(start_us), loaded_(task_->function->ran && task_->without_arguments() && !(impl.actor && is_concurrent(impl.actor->spec()))) {
+ExecutingTaskImpl::ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task,
+                                     int64_t start_us)
+    : impl_(impl),
+      task_(std::move(task)),
+      start_us_(start_us),
+      loaded_(task_->function->ran && task_->without_arguments() &&
+              !(impl.actor && is_concurrent(impl.actor->spec()))) {
   next_ = impl.running;
   if (next_) next_->previous_ = this;
   impl.running = this;
@@ -28,7 +33,8 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
   Worker::Impl::Lock lock(impl_.mutex);
   if (!replied_ && !impl_.refusing) {
     // A binding that lost the task is a bug of ours; the caller must not wait for ever.
-    std::string error = encode_error(system_error(Code::kInternal, "the worker finished the task without a result"));
+    std::string error = encode_error(
+        system_error(Code::kInternal, "the worker finished the task without a result"));
     failed_ = true;
     error_ = error;
     begin_reply(wire::TaskStatus::kError, 1, wall_now_us());
@@ -56,7 +62,9 @@ const proto::JobConfig& ExecutingTaskImpl::job_config() const {
   // An actor stays with the job that made it, whoever calls.
   if (impl_.actor) return impl_.actor->spec().job_config();
   // A connection older than its peer's first task names no job: the worker's own is the same.
-  if (task_->link && task_->link->job_config && !JobId::from_binary(task_->link->job_config->job_id()).is_nil()) return *task_->link->job_config;
+  if (task_->link && task_->link->job_config &&
+      !JobId::from_binary(task_->link->job_config->job_id()).is_nil())
+    return *task_->link->job_config;
   return impl_.options.job_config;
 }
 
@@ -92,13 +100,17 @@ void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
     }
     returned_refs_.push_back(ref);
     if (entry.owner->worker_id() == receiver.view()) continue;
-    auto known = std::find_if(third_party_.begin(), third_party_.end(), [&](const auto& item) { return item.first.worker_id() == entry.owner->worker_id(); });
-    if (known == third_party_.end()) known = third_party_.insert(third_party_.end(), {*entry.owner, {}});
+    auto known = std::find_if(third_party_.begin(), third_party_.end(), [&](const auto& item) {
+      return item.first.worker_id() == entry.owner->worker_id();
+    });
+    if (known == third_party_.end())
+      known = third_party_.insert(third_party_.end(), {*entry.owner, {}});
     known->second.push_back(entry.id);
   }
 }
 
-void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out, const ValueParts& parts, uint32_t index) {
+void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out,
+                                      const ValueParts& parts, uint32_t index) {
   std::string packed = parts.contained.empty() ? std::string() : impl_.pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
   wire::Writer writer(out);
@@ -117,13 +129,16 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
     return;
   }
   const WorkerId owner = task_->link ? task_->link->peer : impl_.context.worker_id;
-  auto sealed = impl_.write_to_store(lock, make_object_id(task_->id, index), owner, parts, packed, size);
+  auto sealed =
+      impl_.write_to_store(lock, make_object_id(task_->id, index), owner, parts, packed, size);
   if (!sealed) {
-    inline_value(encode_error(system_error(sealed.error().code, fmt::format("The result ({} bytes) of {} cannot be stored: {}", size,
-                                                                           spec().name(), sealed.error().message))));
+    inline_value(encode_error(system_error(
+        sealed.error().code, fmt::format("The result ({} bytes) of {} cannot be stored: {}", size,
+                                         spec().name(), sealed.error().message))));
     return;
   }
-  // The store hears of it before anybody can ask for it, and before this process can die of what comes next.
+  // The store hears of it before anybody can ask for it, and before this process can die of what
+  // comes next.
   impl_.loop->flush_all();
   hold_for_receiver(parts.contained);
   writer.number(uint8_t{1});
@@ -136,15 +151,18 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
   if (executed_us_ == 0) executed_us_ = wall_now_us();
   bool plain = true, at_once = true;
   for (const ValueParts& parts : returns) {
-    plain &= parts.contained.empty() && static_cast<int64_t>(encoded_size(parts, 0)) <= impl_.settings.max_inline_bytes;
-    at_once &= (parts.kind == ValueKind::kNone || parts.kind == ValueKind::kRaw) && parts.inband.size() <= kStoredAtOnce;
+    plain &= parts.contained.empty() &&
+             static_cast<int64_t>(encoded_size(parts, 0)) <= impl_.settings.max_inline_bytes;
+    at_once &= (parts.kind == ValueKind::kNone || parts.kind == ValueKind::kRaw) &&
+               parts.inband.size() <= kStoredAtOnce;
   }
-  begin_reply(wire::TaskStatus::kOk, returns.size(), plain && at_once ? executed_us_ : wall_now_us());
+  begin_reply(wire::TaskStatus::kOk, returns.size(),
+              plain && at_once ? executed_us_ : wall_now_us());
   Worker::Impl::Lock lock(impl_.mutex, std::defer_lock);
-  if (!plain) lock.lock();   // small results without references need nothing of ours
+  if (!plain) lock.lock();  // small results without references need nothing of ours
   uint32_t index = 1;
   for (const ValueParts& parts : returns) append_return(lock, reply_, parts, index++);
-  if (!plain) finished_us_ = wall_now_us();     // nothing was stored otherwise
+  if (!plain) finished_us_ = wall_now_us();  // nothing was stored otherwise
 }
 
 void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {
@@ -160,8 +178,10 @@ void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {
 
 void ExecutingTaskImpl::fail_encoded() {
   failed_ = true;
-  error_ = encoded_dependency_error(as_bytes(task_->failure), {spec().function(), task_->id, impl_.actor ? impl_.actor->spec().actor_id() : "", getpid(),
-                                                               impl_.context.node_ip});
+  error_ = encoded_dependency_error(
+      as_bytes(task_->failure),
+      {spec().function(), task_->id, impl_.actor ? impl_.actor->spec().actor_id() : "", getpid(),
+       impl_.context.node_ip});
   begin_reply(wire::TaskStatus::kError, 1, wall_now_us());
   wire::Writer writer(reply_);
   writer.number(uint8_t{0});

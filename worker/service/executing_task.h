@@ -1,5 +1,6 @@
-// A task between its arrival and its reply. Made under the lock by Worker::run(), used without it by the binding, destroyed by
-// the binding when it has dropped the arguments: the destructor sends the reply.
+// A task between its arrival and its reply. Made under the lock by Worker::run(), used without it
+// by the binding, destroyed by the binding when it has dropped the arguments: the destructor sends
+// the reply.
 #pragma once
 
 #include <map>
@@ -22,7 +23,9 @@ class ExecutingTaskImpl final : public ExecutingTask {
   int num_returns() const override { return task_->function->spec.num_returns(); }
   std::vector<Value>& args() override { return task_->args; }
   bool is_actor_creation() const override { return !task_->link; }
-  const proto::ActorSpec* actor_spec() const override { return impl_.actor ? &impl_.actor->spec() : nullptr; }
+  const proto::ActorSpec* actor_spec() const override {
+    return impl_.actor ? &impl_.actor->spec() : nullptr;
+  }
   int64_t actor_restarts() const override { return impl_.actor ? impl_.actor->num_restarts() : 0; }
   std::vector<std::string> gpu_ids() const override;
   const proto::JobConfig& job_config() const override;
@@ -52,11 +55,15 @@ class ExecutingTaskImpl final : public ExecutingTask {
   bool taken_back() const { return stage_.load() == Stage::kTakenBack; }
   void set_cancelled() { cancelled_.store(true, std::memory_order_release); }
   // (L) Of a generator: items yielded and not taken by its consumer.
-  int64_t items_ahead() const { return std::max<int64_t>(0, static_cast<int64_t>(items_yielded_) - task_->items_taken); }
+  int64_t items_ahead() const {
+    return std::max<int64_t>(0, static_cast<int64_t>(items_yielded_) - task_->items_taken);
+  }
   void set_items_taken(uint32_t taken) { task_->items_taken = std::max(task_->items_taken, taken); }
   // Wakes the executing thread out of a wait, once: the language's runtime has something to raise.
   void interrupt() { interrupt_.store(true, std::memory_order_release); }
-  bool take_interrupt() { return interrupt_.load(std::memory_order_relaxed) && interrupt_.exchange(false); }
+  bool take_interrupt() {
+    return interrupt_.load(std::memory_order_relaxed) && interrupt_.exchange(false);
+  }
 
   IncomingTask& incoming() { return *task_; }
   const IncomingTask& incoming() const { return *task_; }
@@ -64,9 +71,14 @@ class ExecutingTaskImpl final : public ExecutingTask {
   bool failed() const { return failed_; }
   bool replied() const { return replied_; }
   const std::string& reply() const { return reply_; }
-  void mark_leaving() { reply_[sizeof(uint32_t)] = static_cast<char>(reply_[sizeof(uint32_t)] | wire::kLeaving); }   // after the sequence number
+  void mark_leaving() {
+    reply_[sizeof(uint32_t)] = static_cast<char>(reply_[sizeof(uint32_t)] | wire::kLeaving);
+  }  // after the sequence number
   const std::string& error_value() const { return error_; }
-  const std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>& third_party_refs() const { return third_party_; }
+  const std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>& third_party_refs()
+      const {
+    return third_party_;
+  }
   int64_t start_us() const { return start_us_; }
   int64_t started_us() const { return started_us_; }
   int64_t executed_us() const { return executed_us_; }
@@ -74,7 +86,8 @@ class ExecutingTaskImpl final : public ExecutingTask {
 
  private:
   void begin_reply(wire::TaskStatus status, size_t count, int64_t finished_us);
-  void append_return(Worker::Impl::Lock& lock, std::string& out, const ValueParts& parts, uint32_t index);
+  void append_return(Worker::Impl::Lock& lock, std::string& out, const ValueParts& parts,
+                     uint32_t index);
   bool has_room() const;
   void hold_for_receiver(std::span<const Ref> contained);
 
@@ -89,8 +102,10 @@ class ExecutingTaskImpl final : public ExecutingTask {
   std::atomic<Stage> stage_{Stage::kWaiting};
   std::atomic<bool> cancelled_{false}, interrupt_{false};
   ExecutingTaskImpl *next_ = nullptr, *previous_ = nullptr;
-  int64_t start_us_ = 0, started_us_ = 0, executed_us_ = 0, finished_us_ = 0;   // wall clock; reading it is a good part of what a small task costs
-  bool loaded_ = false;         // nothing to load, neither function nor arguments, nor to wait for: it starts when it arrives
+  int64_t start_us_ = 0, started_us_ = 0, executed_us_ = 0,
+          finished_us_ = 0;  // wall clock; reading it is a good part of what a small task costs
+  bool loaded_ = false;      // nothing to load, neither function nor arguments, nor to wait for: it
+                             // starts when it arrives
 };
 
 }  // namespace rt::worker

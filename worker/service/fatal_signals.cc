@@ -19,7 +19,8 @@ struct sigaction g_before[std::size(kSignals)];
 
 void on_fault(int number, siginfo_t* info, void*) {
   const int kept_errno = errno;
-  const std::function<void()>* last = g_last.exchange(nullptr);     // a fault in there is not handled again
+  const std::function<void()>* last =
+      g_last.exchange(nullptr);  // a fault in there is not handled again
   if (last && getpid() == g_pid) (*last)();
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     if (kSignals[i] == number) sigaction(number, &g_before[i], nullptr);
@@ -48,7 +49,8 @@ FatalSignals::~FatalSignals() {
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     struct sigaction now{};
     sigaction(kSignals[i], nullptr, &now);
-    if (now.sa_sigaction == on_fault) sigaction(kSignals[i], &g_before[i], nullptr);    // else the program has put its own in front
+    if (now.sa_sigaction == on_fault)
+      sigaction(kSignals[i], &g_before[i], nullptr);  // else the program has put its own in front
   }
 }
 

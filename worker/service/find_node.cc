@@ -14,25 +14,38 @@ namespace {
 
 // Of this machine: its socket is here, and somebody listens on it.
 bool is_local(const proto::Node& node) {
-  return !node.node_manager_socket().empty() && net::is_listening(net::Address::unix_socket(node.node_manager_socket()), 0) == net::Listening::kYes;
+  return !node.node_manager_socket().empty() &&
+         net::is_listening(net::Address::unix_socket(node.node_manager_socket()), 0) ==
+             net::Listening::kYes;
 }
 
 // A node of another user, or one of another machine where that user has the same directory.
-bool is_denied(const proto::Node& node) { return !node.node_manager_socket().empty() && access(node.node_manager_socket().c_str(), W_OK) != 0 && errno == EACCES; }
+bool is_denied(const proto::Node& node) {
+  return !node.node_manager_socket().empty() &&
+         access(node.node_manager_socket().c_str(), W_OK) != 0 && errno == EACCES;
+}
 
 Error no_node(const std::string& head_address, const proto::GetNodesReply& reply) {
   for (const auto& node : reply.nodes()) {
     if (!is_denied(node)) continue;
-    return make_error(Code::kUnavailable, fmt::format("the cluster at {0} has no node on this machine that this user may use: {1} is another user's (permission denied). "
-                                                      "Start a node of your own with `rayctl start --address={0}`, or work as that user",
-                                                      head_address, node.node_manager_socket()));
+    return make_error(
+        Code::kUnavailable,
+        fmt::format(
+            "the cluster at {0} has no node on this machine that this user may use: {1} is another "
+            "user's (permission denied). "
+            "Start a node of your own with `rayctl start --address={0}`, or work as that user",
+            head_address, node.node_manager_socket()));
   }
-  return make_error(Code::kUnavailable, fmt::format("the cluster at {0} has no node on this machine: start one with `rayctl start --address={0}`", head_address));
+  return make_error(Code::kUnavailable,
+                    fmt::format("the cluster at {0} has no node on this machine: start one with "
+                                "`rayctl start --address={0}`",
+                                head_address));
 }
 
 }  // namespace
 
-Result<proto::Node> find_local_node(const std::string& head_address, const std::string& token, int64_t timeout_us) {
+Result<proto::Node> find_local_node(const std::string& head_address, const std::string& token,
+                                    int64_t timeout_us) {
   rpc::Target target;
   RT_ASSIGN(target.address, net::Address::parse(head_address));
   rpc::Identity me;
@@ -40,7 +53,10 @@ Result<proto::Node> find_local_node(const std::string& head_address, const std::
   me.token = token;
   RT_ASSIGN(auto client, rpc::SyncClient::connect(target, me, timeout_us));
   if (client->connection()->peer().role != "head") {
-    return make_error(Code::kUnavailable, fmt::format("{} is not the head's address but that of another process of a cluster: give the one `rayctl start --head` printed", head_address));
+    return make_error(Code::kUnavailable,
+                      fmt::format("{} is not the head's address but that of another process of a "
+                                  "cluster: give the one `rayctl start --head` printed",
+                                  head_address));
   }
   proto::GetNodesRequest request;
   request.set_alive_only(true);

@@ -1,4 +1,5 @@
-// What this process refers to and what it has to do: lists for people, made when somebody asks. Nothing is kept for them.
+// What this process refers to and what it has to do: lists for people, made when somebody asks.
+// Nothing is kept for them.
 #include <unistd.h>
 
 #include <unordered_map>
@@ -41,7 +42,9 @@ PendingTasks Worker::Impl::pending_tasks() {
   });
   actors->for_each_call([&](const Task& task, const ActorLink& actor, bool in_flight) {
     auto& sent = pending[&task];
-    if (in_flight) sent = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(), actor.info.pid()};
+    if (in_flight)
+      sent = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(),
+                       actor.info.pid()};
   });
   // Those whose arguments are not ready are known by their results only.
   refs->for_each([&](ObjectEntry& entry) {
@@ -87,7 +90,8 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
       record->set_task_state(state_of(*task, pending));
       record->set_call_site(task->function->spec.call_site());
     }
-    for (const ObjectLocation& location : entry.locations) record->add_locations(location.node.binary());
+    for (const ObjectLocation& location : entry.locations)
+      record->add_locations(location.node.binary());
   });
 }
 
@@ -95,7 +99,9 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
   refs->drain_releases();
   PendingTasks pending = pending_tasks();
   int64_t total = 0;
-  auto add = [&]() -> proto::TaskRecord* { return ++total > kMaxListed ? nullptr : out->add_tasks(); };
+  auto add = [&]() -> proto::TaskRecord* {
+    return ++total > kMaxListed ? nullptr : out->add_tasks();
+  };
   for (const auto& [task, sent] : pending) {
     if (task->function->spec.unrecorded()) continue;
     proto::TaskRecord* record = add();
@@ -104,7 +110,8 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_attempt(task->attempt);
     fill_template(task->function->spec, record);
     record->set_kind(task->function->scheduling_class ? 0 : 2);
-    if (TaskId parent = parent_of(*task); !parent.is_nil()) record->set_parent_task_id(parent.binary());
+    if (TaskId parent = parent_of(*task); !parent.is_nil())
+      record->set_parent_task_id(parent.binary());
     record->set_created_us(task->created_us);
     record->set_state(state_of(*task, pending));
     if (!sent) continue;
@@ -127,49 +134,61 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_pid(getpid());
     return record;
   };
-  for (const auto& task : incoming) here(*task, actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER);
+  for (const auto& task : incoming)
+    here(*task, actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER);
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {
-    proto::TaskRecord* record = here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
+    proto::TaskRecord* record =
+        here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
     if (record && task->has_started()) record->set_start_time_us(task->start_us());
   }
   out->set_total(total);
 }
 
-Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, bool ask_owners, int64_t deadline_us) {
+Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, bool ask_owners,
+                                                  int64_t deadline_us) {
   struct Answers {
     std::vector<Where> found;
     size_t waiting = 0;
   };
-  auto answers = std::make_shared<Answers>();     // an owner may answer after the deadline
+  auto answers = std::make_shared<Answers>();  // an owner may answer after the deadline
   answers->found.resize(refs.size());
   Impl::Lock lock(impl_->mutex);
   for (size_t i = 0; i < refs.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
     if (entry.ready) {
-      for (const ObjectLocation& location : entry.locations) answers->found[i].nodes.push_back(location.node);
+      for (const ObjectLocation& location : entry.locations)
+        answers->found[i].nodes.push_back(location.node);
       answers->found[i].size = entry.size;
     } else if (!entry.owned && ask_owners) {
       ++answers->waiting;
-      impl_->with_peer(*entry.owner, [answers, i, id = entry.id](Result<std::shared_ptr<Link>> link) {
-        proto::ObjectStatusRequest request;
-        request.set_object_id(id.binary());
-        if (!link) {
-          --answers->waiting;
-          return;
-        }
-        rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, 30'000'000, [answers, i](Result<proto::ObjectStatus> status) {
-          --answers->waiting;
-          if (!status || (status->state() != proto::ObjectStatus::READY_INLINE && status->state() != proto::ObjectStatus::READY_IN_STORE)) return;
-          for (const std::string& node : status->locations()) answers->found[i].nodes.push_back(NodeId::from_binary(node));
-          answers->found[i].size = status->size();
-        });
-      });
+      impl_->with_peer(
+          *entry.owner, [answers, i, id = entry.id](Result<std::shared_ptr<Link>> link) {
+            proto::ObjectStatusRequest request;
+            request.set_object_id(id.binary());
+            if (!link) {
+              --answers->waiting;
+              return;
+            }
+            rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request,
+                      30'000'000, [answers, i](Result<proto::ObjectStatus> status) {
+                        --answers->waiting;
+                        if (!status || (status->state() != proto::ObjectStatus::READY_INLINE &&
+                                        status->state() != proto::ObjectStatus::READY_IN_STORE))
+                          return;
+                        for (const std::string& node : status->locations())
+                          answers->found[i].nodes.push_back(NodeId::from_binary(node));
+                        answers->found[i].size = status->size();
+                      });
+          });
     }
   }
   while (answers->waiting > 0) {
     if (impl_->stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-    if (impl_->wait_until(lock, deadline_us, [&] { return answers->waiting == 0 || impl_->stopping; }) == Waited::kTimeout) {
-      return make_error(Code::kTimeout, "the owners of some objects did not say in time where they are");
+    if (impl_->wait_until(lock, deadline_us, [&] {
+          return answers->waiting == 0 || impl_->stopping;
+        }) == Waited::kTimeout) {
+      return make_error(Code::kTimeout,
+                        "the owners of some objects did not say in time where they are");
     }
   }
   return answers->found;

@@ -10,7 +10,9 @@ namespace {
 
 constexpr int64_t kRecentArgumentUs = 500'000;
 
-store::Location to_store(const ObjectLocation& location, int64_t size) { return {location.node, location.ip, location.port, size}; }
+store::Location to_store(const ObjectLocation& location, int64_t size) {
+  return {location.node, location.ip, location.port, size};
+}
 
 std::vector<store::Location> to_store(const ObjectEntry& entry) {
   std::vector<store::Location> out;
@@ -20,8 +22,8 @@ std::vector<store::Location> to_store(const ObjectEntry& entry) {
 
 }  // namespace
 
-// Of the process, not of the session: jobs of clusters that follow one another have the same number, and what is left of the last one is not to be
-// taken for an object of this one.
+// Of the process, not of the session: jobs of clusters that follow one another have the same
+// number, and what is left of the last one is not to be taken for an object of this one.
 ObjectId Worker::Impl::next_put_id() {
   static std::atomic<uint32_t> last_index{kPutIndexBase};
   return make_object_id(put_task, last_index.fetch_add(1, std::memory_order_relaxed) + 1);
@@ -47,7 +49,9 @@ std::vector<Ref> Worker::Impl::take_refs(Bytes packed, bool registered, bool reg
     if (!entry) {
       // We own it and it is gone: the sender's hold was lost. A ref that says so.
       entry = refs->create(item.id);
-      set_error(*entry, system_error(Code::kObjectLost, fmt::format("object {} was freed by its owner", item.id.hex())));
+      set_error(*entry,
+                system_error(Code::kObjectLost,
+                             fmt::format("object {} was freed by its owner", item.id.hex())));
     }
     out.emplace_back(entry);
     if (register_now) refs->register_now(entry);
@@ -72,27 +76,34 @@ void Worker::Impl::set_blob(ObjectEntry& entry, Blob blob) {
 
 void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error) {
   ++errors_stored;
-  const bool loss = error.code() == static_cast<int>(Code::kObjectLost) || error.code() == static_cast<int>(Code::kOwnerDied);
-  if (!loss || !error.object_id().empty()) return set_blob(entry, copy_blob(as_bytes(encode_error(error))));
+  const bool loss = error.code() == static_cast<int>(Code::kObjectLost) ||
+                    error.code() == static_cast<int>(Code::kOwnerDied);
+  if (!loss || !error.object_id().empty())
+    return set_blob(entry, copy_blob(as_bytes(encode_error(error))));
   proto::ErrorValue named = error;
   named.set_object_id(entry.id.binary());
   set_blob(entry, copy_blob(as_bytes(encode_error(named))));
 }
 
 void Worker::Impl::owner_died(ObjectEntry& entry, const Error& why) {
-  entry.fetching = true;   // until its node has told how it ended
+  entry.fetching = true;  // until its node has told how it ended
   Ref hold(&entry);
-  ask_exit(*entry.owner, NodeKey::from_binary(entry.owner->node_id()), [this, hold, why](proto::ExitInfo exit) {
-    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-    entry.fetching = false;
-    if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty()) exit.set_message(why.message);
-    proto::ErrorValue error = system_error(Code::kOwnerDied, fmt::format("The owner of object {} on {} died: {}", entry.id.hex(), exit.ip(), describe_exit(exit)));
-    *error.mutable_exit() = std::move(exit);
-    set_error(entry, error);
-  });
+  ask_exit(*entry.owner, NodeKey::from_binary(entry.owner->node_id()),
+           [this, hold, why](proto::ExitInfo exit) {
+             auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+             entry.fetching = false;
+             if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
+               exit.set_message(why.message);
+             proto::ErrorValue error = system_error(
+                 Code::kOwnerDied, fmt::format("The owner of object {} on {} died: {}",
+                                               entry.id.hex(), exit.ip(), describe_exit(exit)));
+             *error.mutable_exit() = std::move(exit);
+             set_error(entry, error);
+           });
 }
 
-Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts, const std::string& packed) {
+Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts,
+                              const std::string& packed) {
   size_t size = encoded_size(parts, packed.size());
   auto data = std::make_shared_for_overwrite<uint8_t[]>(size);
   encode_value(parts, packed, data.get(), plain_copy);
@@ -103,12 +114,16 @@ Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts, const
   return ref;
 }
 
-Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const ObjectId& id, const WorkerId& owner, const ValueParts& parts,
+Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const ObjectId& id,
+                                                          const WorkerId& owner,
+                                                          const ValueParts& parts,
                                                           const std::string& packed, size_t size) {
-  if (!store || !store->is_open()) return make_error(Code::kUnavailable, "the connection to this node's object store is lost");
+  if (!store || !store->is_open())
+    return make_error(Code::kUnavailable, "the connection to this node's object store is lost");
   // The callback may come after we gave up waiting: what it touches is shared.
   auto answer = std::make_shared<std::optional<Result<store::Allocation>>>();
-  store->create(id, static_cast<int64_t>(size), owner, [answer](Result<store::Allocation> a) { *answer = std::move(a); });
+  store->create(id, static_cast<int64_t>(size), owner,
+                [answer](Result<store::Allocation> a) { *answer = std::move(a); });
   while (!answer->has_value()) {
     wait_until(lock, -1, [&] { return answer->has_value() || stopping; });
     if (stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
@@ -116,12 +131,14 @@ Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const Obje
   if (!**answer) return (*answer)->error();
   store::Allocation allocation = ***answer;
   lock.unlock();
-  encode_value(parts, packed, allocation.memory.data(), store::copy_large, static_cast<size_t>(settings.parallel_copy_bytes));
+  encode_value(parts, packed, allocation.memory.data(), store::copy_large,
+               static_cast<size_t>(settings.parallel_copy_bytes));
   lock.lock();
   return Sealed{store->seal(id, allocation, owner), static_cast<int64_t>(size)};
 }
 
-Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const ValueParts& parts, const std::string& packed, size_t size) {
+Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const ValueParts& parts,
+                                      const std::string& packed, size_t size) {
   auto sealed = write_to_store(lock, id, context.worker_id, parts, packed, size);
   if (!sealed) return sealed.error();
   ObjectEntry* entry = refs->create(id);
@@ -135,8 +152,8 @@ Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const Valu
   return ref;
 }
 
-// A task that is done before the next one with the same argument is submitted must not take the stored argument with it. One at most, and
-// not for long: it is room that others may wait for.
+// A task that is done before the next one with the same argument is submitted must not take the
+// stored argument with it. One at most, and not for long: it is room that others may wait for.
 void Worker::Impl::keep_recent(const Ref& argument) {
   recent_argument = argument;
   recent_until_us = steady_now_us() + kRecentArgumentUs;
@@ -178,7 +195,8 @@ Result<Ref> Worker::Impl::put(const ValueParts& parts, const ContentHash* conten
   if (!parts.contained.empty()) packed = pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
   ObjectId id = next_put_id();
-  if (static_cast<int64_t>(size) <= settings.max_inline_bytes) return store_small(id, parts, packed);
+  if (static_cast<int64_t>(size) <= settings.max_inline_bytes)
+    return store_small(id, parts, packed);
   recent_argument.reset();
   refs->drain_releases();
   auto ref = store_large(lock, id, parts, packed, size);
@@ -212,15 +230,19 @@ void Worker::Impl::free_object(ObjectEntry& entry) {
   store->free({entry.id}, elsewhere);
 }
 
-// The last reference to a failed task's result went, and nobody has read it, waited for it or passed it on.
+// The last reference to a failed task's result went, and nobody has read it, waited for it or
+// passed it on.
 void Worker::Impl::report_unseen(const ObjectEntry& entry) {
   auto value = decode_value(entry.blob.bytes());
   auto error = value ? decode_error(value->inband) : Result<proto::ErrorValue>(value.error());
   if (!error || stopping) return;
   // The end of an actor is often meant, and its calls with it.
-  if (error->code() == static_cast<int>(Code::kActorDied) || error->code() == static_cast<int>(Code::kActorUnavailable)) return;
+  if (error->code() == static_cast<int>(Code::kActorDied) ||
+      error->code() == static_cast<int>(Code::kActorUnavailable))
+    return;
   DriverLine line;
-  line.text = "Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): " + error_text(*error);
+  line.text =
+      "Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): " + error_text(*error);
   line.is_stderr = line.is_error = true;
   pending_lines.push_back(std::move(line));
   background_cv.notify_one();
@@ -243,34 +265,43 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
     proto::ObjectStatusRequest request;
     request.set_object_id(entry.id.binary());
     request.set_want_value(true);
-    rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1, [this, hold](Result<proto::ObjectStatus> status) {
-      auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-      if (entry.ready) return;
-      if (!status) return owner_died(entry, status.error());
-      switch (status->state()) {
-        case proto::ObjectStatus::READY_INLINE:
-          if (is_error(as_bytes(status->value()))) ++errors_stored;
-          set_blob(entry, copy_blob(as_bytes(status->value())));
-          break;
-        case proto::ObjectStatus::READY_IN_STORE: {
-          entry.state = ObjectState::kInStore;
-          entry.size = status->size();
-          int n = std::min({status->locations_size(), status->location_ips_size(), status->location_ports_size()});
-          for (int i = 0; i < n; ++i)
-            entry.locations.push_back({NodeId::from_binary(status->locations(i)), status->location_ips(i), status->location_ports(i)});
-          mark_ready(entry);
-          break;
-        }
-        default:
-          set_error(entry, system_error(Code::kObjectLost, fmt::format("Object {} was freed: its owner does not know it any more.", entry.id.hex())));
-      }
-    });
+    rpc::call(
+        *(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1,
+        [this, hold](Result<proto::ObjectStatus> status) {
+          auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+          if (entry.ready) return;
+          if (!status) return owner_died(entry, status.error());
+          switch (status->state()) {
+            case proto::ObjectStatus::READY_INLINE:
+              if (is_error(as_bytes(status->value()))) ++errors_stored;
+              set_blob(entry, copy_blob(as_bytes(status->value())));
+              break;
+            case proto::ObjectStatus::READY_IN_STORE: {
+              entry.state = ObjectState::kInStore;
+              entry.size = status->size();
+              int n = std::min({status->locations_size(), status->location_ips_size(),
+                                status->location_ports_size()});
+              for (int i = 0; i < n; ++i)
+                entry.locations.push_back({NodeId::from_binary(status->locations(i)),
+                                           status->location_ips(i), status->location_ports(i)});
+              mark_ready(entry);
+              break;
+            }
+            default:
+              set_error(entry,
+                        system_error(
+                            Code::kObjectLost,
+                            fmt::format("Object {} was freed: its owner does not know it any more.",
+                                        entry.id.hex())));
+          }
+        });
   });
 }
 
-// The store no longer has a borrowed object. Stores drop what a dead owner left: whether it lives decides what the reader is told.
+// The store no longer has a borrowed object. Stores drop what a dead owner left: whether it lives
+// decides what the reader is told.
 void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
-  entry.fetching = true;   // until the owner has answered
+  entry.fetching = true;  // until the owner has answered
   Ref hold(&entry);
   auto answered = [this, hold, why = std::move(why)](const Status& heard) {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
@@ -283,14 +314,21 @@ void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
     proto::ObjectStatusRequest request;
     request.set_object_id(hold.id().binary());
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1,
-              [answered](Result<proto::ObjectStatus> status) { answered(status ? Status() : status.error()); });
+              [answered](Result<proto::ObjectStatus> status) {
+                answered(status ? Status() : status.error());
+              });
   });
 }
 
 void Worker::Impl::fetch(ObjectEntry& entry) {
   if (entry.fetching || !entry.in_store() || is_local(entry)) return;
   if (!store) {
-    set_error(entry, system_error(Code::kObjectLost, fmt::format("Object {} lies in shared memory, and this process has no object store.", entry.id.hex())));
+    set_error(
+        entry,
+        system_error(
+            Code::kObjectLost,
+            fmt::format("Object {} lies in shared memory, and this process has no object store.",
+                        entry.id.hex())));
     return;
   }
   entry.fetching = true;
@@ -298,37 +336,44 @@ void Worker::Impl::fetch(ObjectEntry& entry) {
   for (const auto& location : entry.locations) remote &= location.node != context.node_id;
   Ref hold(&entry);
   std::vector<store::StoreClient::Wanted> wanted{{entry.id, to_store(entry)}};
-  store->get(std::move(wanted), settings.object_fetch_timeout_ms * 1000, [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
-    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-    entry.fetching = false;
-    if (got.empty() || !got[0]) {
-      std::string why = got.empty() ? "no answer" : got[0].error().message;
-      Code code = got.empty() || got[0].error().code == Code::kUnavailable ? Code::kObjectLost : got[0].error().code;
-      why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size, why);
-      if (code == Code::kObjectLost && !entry.owned) return lost(entry, std::move(why));
-      set_error(entry, system_error(code, why));
-      return;
-    }
-    entry.mapped = *got[0];   // dropped once somebody holds a view, see value_of()
-    entry.view = entry.mapped.keepalive;
-    entry.view_bytes = entry.mapped.bytes;
-    if (!remote) return;
-    if (entry.owned) {
-      entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
-      return;
-    }
-    proto::AddLocation note;
-    note.set_object_id(entry.id.binary());
-    note.set_node_id(context.node_id.binary());
-    note.set_ip(context.node_ip);
-    note.set_port(context.node_manager_port);
-    with_peer(*entry.owner, [note](Result<std::shared_ptr<Link>> link) {
-      if (link) rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
-    });
-  });
+  store->get(
+      std::move(wanted), settings.object_fetch_timeout_ms * 1000,
+      [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
+        auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+        entry.fetching = false;
+        if (got.empty() || !got[0]) {
+          std::string why = got.empty() ? "no answer" : got[0].error().message;
+          Code code = got.empty() || got[0].error().code == Code::kUnavailable
+                          ? Code::kObjectLost
+                          : got[0].error().code;
+          why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size,
+                            why);
+          if (code == Code::kObjectLost && !entry.owned) return lost(entry, std::move(why));
+          set_error(entry, system_error(code, why));
+          return;
+        }
+        entry.mapped = *got[0];  // dropped once somebody holds a view, see value_of()
+        entry.view = entry.mapped.keepalive;
+        entry.view_bytes = entry.mapped.bytes;
+        if (!remote) return;
+        if (entry.owned) {
+          entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
+          return;
+        }
+        proto::AddLocation note;
+        note.set_object_id(entry.id.binary());
+        note.set_node_id(context.node_id.binary());
+        note.set_ip(context.node_ip);
+        note.set_port(context.node_manager_port);
+        with_peer(*entry.owner, [note](Result<std::shared_ptr<Link>> link) {
+          if (link)
+            rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
+        });
+      });
 }
 
-Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared) {
+Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive,
+                                   bool shared) {
   auto decoded = decode_value(encoded);
   if (!decoded) return decoded.error();
   Value value;
@@ -339,7 +384,8 @@ Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive 
   value.in_shared_memory = shared;
   if (!decoded->packed_refs.empty()) {
     if (entry.contained.empty()) {
-      // Of a borrowed object: register with their owners now, and keep them as long as the object that holds them.
+      // Of a borrowed object: register with their owners now, and keep them as long as the object
+      // that holds them.
       entry.contained = take_refs(decoded->packed_refs, false, true);
     }
     value.contained = entry.contained;
@@ -349,7 +395,8 @@ Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive 
 
 Result<Value> Worker::Impl::value_of(const Ref& ref) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-  if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory && entry.contained.empty()) {
+  if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory &&
+      entry.contained.empty()) {
     // Published and constant: no lock. A value with references inside needs the table.
     Bytes bytes = entry.blob.bytes();
     uint32_t packed = 0;
@@ -364,12 +411,14 @@ Result<Value> Worker::Impl::value_of(const Ref& ref) {
       if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
       continue;
     }
-    if (entry.state == ObjectState::kInMemory) return decode(entry, entry.blob.bytes(), entry.blob.data, false);
+    if (entry.state == ObjectState::kInMemory)
+      return decode(entry, entry.blob.bytes(), entry.blob.data, false);
     Keepalive view = entry.mapped.keepalive ? entry.mapped.keepalive : entry.view.lock();
     if (view) {
       Bytes bytes = entry.mapped.keepalive ? entry.mapped.bytes : entry.view_bytes;
       // The creator keeps its pin; a fetched copy is pinned by those who look at it.
-      bool creator = entry.owned && !entry.locations.empty() && entry.locations.front().node == context.node_id && entry.view.expired();
+      bool creator = entry.owned && !entry.locations.empty() &&
+                     entry.locations.front().node == context.node_id && entry.view.expired();
       if (!creator) entry.mapped = {};
       return decode(entry, bytes, std::move(view), true);
     }
@@ -379,7 +428,8 @@ Result<Value> Worker::Impl::value_of(const Ref& ref) {
   }
 }
 
-void Worker::Impl::fill_status(const ObjectEntry& entry, bool want_value, proto::ObjectStatus* status) {
+void Worker::Impl::fill_status(const ObjectEntry& entry, bool want_value,
+                               proto::ObjectStatus* status) {
   status->set_size(entry.size);
   entry.unseen_error.store(false, std::memory_order_relaxed);
   if (entry.state == ObjectState::kInMemory) {
@@ -395,8 +445,11 @@ void Worker::Impl::fill_status(const ObjectEntry& entry, bool want_value, proto:
   }
 }
 
-void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request, std::function<void(const proto::ObjectStatus&)> reply) {
-  ObjectEntry* entry = ObjectId::is_valid(request.object_id()) ? refs->find(ObjectId::from_binary(request.object_id())) : nullptr;
+void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request,
+                                std::function<void(const proto::ObjectStatus&)> reply) {
+  ObjectEntry* entry = ObjectId::is_valid(request.object_id())
+                           ? refs->find(ObjectId::from_binary(request.object_id()))
+                           : nullptr;
   proto::ObjectStatus status;
   if (!entry || !entry->owned) {
     status.set_state(proto::ObjectStatus::UNKNOWN);
@@ -408,7 +461,7 @@ void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request, std::
     reply(status);
     return;
   }
-  if (!request.want_value()) {    // where it is now, for people: nowhere
+  if (!request.want_value()) {  // where it is now, for people: nowhere
     status.set_state(proto::ObjectStatus::UNKNOWN);
     status.set_size(-1);
     reply(status);
@@ -421,7 +474,8 @@ void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request, std::
   });
 }
 
-void Worker::Impl::add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids, const WorkerId& borrower) {
+void Worker::Impl::add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
+                                const WorkerId& borrower) {
   proto::BorrowRequest request;
   for (const ObjectId& id : ids) request.add_object_ids(id.binary());
   if (borrower == context.worker_id) {
@@ -430,7 +484,8 @@ void Worker::Impl::add_borrower(const proto::WorkerAddress& owner, const std::ve
     request.mutable_borrower()->set_worker_id(borrower.binary());
   }
   with_peer(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
-    if (!link) return refs->confirm_borrows(ids);   // the owner is gone: reading the object will say so
+    if (!link)
+      return refs->confirm_borrows(ids);  // the owner is gone: reading the object will say so
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, -1,
               [this, ids](Result<proto::BorrowReply>) {
                 refs->confirm_borrows(ids);
@@ -447,9 +502,10 @@ void Worker::Impl::remove_borrower(const proto::WorkerAddress& owner, const Obje
   auto it = peers.find(WorkerId::from_binary(owner.worker_id()));
   if (it != peers.end() && it->second.link && it->second.link->open) {
     rpc::notify(*it->second.link->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
-  } else {   // who lent it told the owner of us: we may never have spoken to it
+  } else {  // who lent it told the owner of us: we may never have spoken to it
     with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
-      if (link) rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
+      if (link)
+        rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
     });
   }
 }

@@ -1,4 +1,5 @@
-// Connections to other workers, node-managers and the head: opened on first use, kept, shared by everything that flows.
+// Connections to other workers, node-managers and the head: opened on first use, kept, shared by
+// everything that flows.
 #include <fmt/core.h>
 
 #include "common/rpc/build.h"
@@ -22,7 +23,8 @@ rpc::Identity Worker::Impl::identity() const {
 
 // Once for each difference, however many workers have it.
 void Worker::Impl::note_build(const std::string& theirs) {
-  if (!options.is_driver || theirs == rpc::my_build() || told_builds.size() >= kMaxToldBuilds) return;
+  if (!options.is_driver || theirs == rpc::my_build() || told_builds.size() >= kMaxToldBuilds)
+    return;
   std::string difference = rpc::build_difference(rpc::my_build(), theirs);
   if (difference.empty() || !told_builds.insert(difference).second) return;
   DriverLine line;
@@ -33,13 +35,15 @@ void Worker::Impl::note_build(const std::string& theirs) {
   background_cv.notify_one();
 }
 
-std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connection>& connection, bool inbound) {
+std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connection>& connection,
+                                               bool inbound) {
   auto link = std::make_shared<Link>();
   link->connection = connection;
   link->peer = WorkerId::from_binary(connection->peer().id);
   if (inbound && !connection->peer().job_config.empty()) {
     link->job_config = std::make_unique<proto::JobConfig>();
-    if (!link->job_config->ParseFromString(connection->peer().job_config)) link->job_config->Clear();
+    if (!link->job_config->ParseFromString(connection->peer().job_config))
+      link->job_config->Clear();
   }
   note_build(connection->peer().build);
   connection->add_service(worker_rpc.get());
@@ -65,7 +69,9 @@ void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Byt
     case wire::kCancel: on_cancel(link, body); break;
     case wire::kItems: on_items(link, body); break;
     case wire::kItemsTaken: on_items_taken(link, body); break;
-    default: link->connection->close(make_error(Code::kProtocol, fmt::format("unknown flat frame type {}", type)));
+    default:
+      link->connection->close(
+          make_error(Code::kProtocol, fmt::format("unknown flat frame type {}", type)));
   }
 }
 
@@ -87,8 +93,10 @@ void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, const Error& w
   // What the peer sent and has not started dies with it.
   std::erase_if(incoming, [&](const auto& task) { return task->link == link; });
   if (link->lease_key) submitter->lease_broken(link->lease_key, steady_now_us());
-  if (ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor); actor && actor->connection == link.get()) {
-    actors->connection_lost(link->actor);   // not when this was the connection to an earlier life of it
+  if (ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
+      actor && actor->connection == link.get()) {
+    actors->connection_lost(
+        link->actor);  // not when this was the connection to an earlier life of it
   }
   (void)why;
 }
@@ -111,19 +119,20 @@ void Worker::Impl::with_peer(const proto::WorkerAddress& address, WithLink done)
     target.name = "worker";
     target.id = id.hex();
   }
-  rpc::connect(*loop, target, identity(), settings.connect_timeout_ms * 1000, [this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
-    std::vector<WithLink> waiters;
-    waiters.swap(peers[id].waiters);
-    if (!connection) {
-      if (!peers[id].link) peers.erase(id);
-      for (auto& waiter : waiters) waiter(connection.error());
-      return;
-    }
-    auto link = adopt_link(*connection, false);
-    link->peer = id;
-    peers[id].link = link;
-    for (auto& waiter : waiters) waiter(link);
-  });
+  rpc::connect(*loop, target, identity(), settings.connect_timeout_ms * 1000,
+               [this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+                 std::vector<WithLink> waiters;
+                 waiters.swap(peers[id].waiters);
+                 if (!connection) {
+                   if (!peers[id].link) peers.erase(id);
+                   for (auto& waiter : waiters) waiter(connection.error());
+                   return;
+                 }
+                 auto link = adopt_link(*connection, false);
+                 link->peer = id;
+                 peers[id].link = link;
+                 for (auto& waiter : waiters) waiter(link);
+               });
 }
 
 void Worker::Impl::with_node(const NodeKey& node, WithConnection done) {
@@ -142,26 +151,28 @@ void Worker::Impl::with_node(const NodeKey& node, WithConnection done) {
   }
   auto known = node_table.find(node);
   if (known == node_table.end()) {
-    done(make_error(Code::kNodeDied, fmt::format("node {} is not part of the cluster any more", node.hex())));
+    done(make_error(Code::kNodeDied,
+                    fmt::format("node {} is not part of the cluster any more", node.hex())));
     return;
   }
   peer.waiters.push_back(std::move(done));
   if (peer.waiters.size() > 1) return;
   rpc::Target target{net::Address::tcp(known->second.ip(), known->second.port()), "self", ""};
-  rpc::connect(*loop, target, identity(), settings.connect_timeout_ms * 1000, [this, node](Result<std::shared_ptr<rpc::Connection>> connection) {
-    NodePeer& peer = node_peers[node];
-    std::vector<WithConnection> waiters;
-    waiters.swap(peer.waiters);
-    if (connection) {
-      peer.connection = *connection;
-      (*connection)->add_service(node_client->for_node(node));
-      (*connection)->set_closed_handler([this, node](const Error&) {
-        node_peers[node].connection.reset();
-        submitter->node_gone(node, steady_now_us());
-      });
-    }
-    for (auto& waiter : waiters) waiter(connection);
-  });
+  rpc::connect(*loop, target, identity(), settings.connect_timeout_ms * 1000,
+               [this, node](Result<std::shared_ptr<rpc::Connection>> connection) {
+                 NodePeer& peer = node_peers[node];
+                 std::vector<WithConnection> waiters;
+                 waiters.swap(peer.waiters);
+                 if (connection) {
+                   peer.connection = *connection;
+                   (*connection)->add_service(node_client->for_node(node));
+                   (*connection)->set_closed_handler([this, node](const Error&) {
+                     node_peers[node].connection.reset();
+                     submitter->node_gone(node, steady_now_us());
+                   });
+                 }
+                 for (auto& waiter : waiters) waiter(connection);
+               });
 }
 
 void Worker::Impl::with_head(WithConnection done) {
@@ -179,37 +190,43 @@ void Worker::Impl::with_head(WithConnection done) {
     return;
   }
   head_connecting = true;
-  rpc::connect(*loop, {*address, "self", ""}, identity(), settings.connect_timeout_ms * 1000, [this](Result<std::shared_ptr<rpc::Connection>> connection) {
-    head_connecting = false;
-    if (!connection) {
-      int64_t now = steady_now_us();
-      if (head_lost_us == 0) head_lost_us = now;
-      if (is_away(connection.error().code) && now - head_lost_us < settings.head_reconnect_timeout_ms * 1000 && !stopping) {
-        loop->run_after(100'000, [this] {
-          if (!head_waiters.empty()) {
-            auto waiters = std::move(head_waiters);
-            head_waiters.clear();
-            for (auto& waiter : waiters) with_head(std::move(waiter));
+  rpc::connect(
+      *loop, {*address, "self", ""}, identity(), settings.connect_timeout_ms * 1000,
+      [this](Result<std::shared_ptr<rpc::Connection>> connection) {
+        head_connecting = false;
+        if (!connection) {
+          int64_t now = steady_now_us();
+          if (head_lost_us == 0) head_lost_us = now;
+          if (is_away(connection.error().code) &&
+              now - head_lost_us < settings.head_reconnect_timeout_ms * 1000 && !stopping) {
+            loop->run_after(100'000, [this] {
+              if (!head_waiters.empty()) {
+                auto waiters = std::move(head_waiters);
+                head_waiters.clear();
+                for (auto& waiter : waiters) with_head(std::move(waiter));
+              }
+            });
+            return;
           }
-        });
-        return;
-      }
-      auto waiters = std::move(head_waiters);
-      head_waiters.clear();
-      Error error = connection.error();
-      if (is_away(error.code)) error.message = fmt::format("the cluster's head at {} could not be reached for {} s: {}", context.head_address, (now - head_lost_us + 500'000) / 1'000'000, error.message);
-      for (auto& waiter : waiters) waiter(error);
-      return;
-    }
-    head_lost_us = 0;
-    head = *connection;
-    head->add_service(node_client->for_head());
-    head->set_closed_handler([this](const Error&) { head_closed(); });
-    resubscribe();
-    auto waiters = std::move(head_waiters);
-    head_waiters.clear();
-    for (auto& waiter : waiters) waiter(head);
-  });
+          auto waiters = std::move(head_waiters);
+          head_waiters.clear();
+          Error error = connection.error();
+          if (is_away(error.code))
+            error.message = fmt::format(
+                "the cluster's head at {} could not be reached for {} s: {}", context.head_address,
+                (now - head_lost_us + 500'000) / 1'000'000, error.message);
+          for (auto& waiter : waiters) waiter(error);
+          return;
+        }
+        head_lost_us = 0;
+        head = *connection;
+        head->add_service(node_client->for_head());
+        head->set_closed_handler([this](const Error&) { head_closed(); });
+        resubscribe();
+        auto waiters = std::move(head_waiters);
+        head_waiters.clear();
+        for (auto& waiter : waiters) waiter(head);
+      });
 }
 
 void Worker::Impl::head_closed() {

@@ -1,5 +1,6 @@
-// Who reads the sockets. A thread that waits for something reads them itself; a second one that waits follows on a condition
-// variable; the background thread takes over when nobody has read for a millisecond.
+// Who reads the sockets. A thread that waits for something reads them itself; a second one that
+// waits follows on a condition variable; the background thread takes over when nobody has read for
+// a millisecond.
 #include <pthread.h>
 #include <signal.h>
 
@@ -16,17 +17,21 @@ constexpr int64_t kSignalCheckUs = 50'000;
 
 }  // namespace
 
-Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done) {
+Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us,
+                                const std::function<bool()>& done) {
   const bool may_block = t_current_task != nullptr && !options.is_driver;
   int64_t report_at = may_block ? steady_now_us() + settings.blocked_report_after_us : -1;
   bool reported = false;
-  // A signal that came while nothing waited in the kernel, or to another thread, is known to the language's runtime only.
+  // A signal that came while nothing waited in the kernel, or to another thread, is known to the
+  // language's runtime only.
   const int64_t look_at = options.is_driver ? steady_now_us() + kSignalCheckUs : -1;
   Waited result = Waited::kDone;
   for (;;) {
     refs->drain_releases();
     if (done()) break;
-    const bool ends = may_block && signalled_to_end && !std::exchange(end_told, true);     // the signal came while this thread was not in the kernel
+    const bool ends =
+        may_block && signalled_to_end &&
+        !std::exchange(end_told, true);  // the signal came while this thread was not in the kernel
     if (ends || (may_block && t_current_task->take_interrupt())) {
       result = Waited::kInterrupted;
       break;
@@ -136,7 +141,8 @@ void Worker::Impl::background() {
     if (pumping && ++quiet > kQuietTicks) {
       // Somebody sits in wait(): nothing to do until it leaves.
       background_asleep = true;
-      background_cv.wait(lock, [this] { return stopping || !background_asleep || !pending_lines.empty(); });
+      background_cv.wait(
+          lock, [this] { return stopping || !background_asleep || !pending_lines.empty(); });
       background_asleep = false;
       quiet = 0;
       continue;
@@ -164,7 +170,7 @@ void Worker::Impl::background() {
     // Let the follower get the lock before looking again.
     background_cv.wait_for(lock, microseconds(kTickUs), [this] { return stopping.load(); });
   }
-  if (!pending_lines.empty()) deliver_logs(lock);     // the last words to a driver that leaves at once
+  if (!pending_lines.empty()) deliver_logs(lock);  // the last words to a driver that leaves at once
 }
 
 }  // namespace rt::worker

@@ -15,14 +15,16 @@ std::vector<ObjectId> valid_ids(const google::protobuf::RepeatedPtrField<std::st
 
 }  // namespace
 
-void WorkerRpc::GetObject(Controller*, const proto::ObjectStatusRequest* request, proto::ObjectStatus* reply, Closure* done) {
+void WorkerRpc::GetObject(Controller*, const proto::ObjectStatusRequest* request,
+                          proto::ObjectStatus* reply, Closure* done) {
   impl_.serve_object(*request, [reply, done](const proto::ObjectStatus& status) {
     *reply = status;
     done->Run();
   });
 }
 
-void WorkerRpc::AddBorrower(Controller*, const proto::BorrowRequest* request, proto::BorrowReply* reply, Closure* done) {
+void WorkerRpc::AddBorrower(Controller*, const proto::BorrowRequest* request,
+                            proto::BorrowReply* reply, Closure* done) {
   WorkerId borrower = WorkerId::from_binary(request->borrower().worker_id());
   for (const ObjectId& id : valid_ids(request->object_ids())) {
     if (!impl_.refs->add_borrower(id, borrower)) reply->add_unknown(id.binary());
@@ -30,14 +32,19 @@ void WorkerRpc::AddBorrower(Controller*, const proto::BorrowRequest* request, pr
   done->Run();
 }
 
-void WorkerRpc::RemoveBorrower(Controller*, const proto::ReturnBorrow* request, proto::Empty*, Closure* done) {
+void WorkerRpc::RemoveBorrower(Controller*, const proto::ReturnBorrow* request, proto::Empty*,
+                               Closure* done) {
   WorkerId borrower = WorkerId::from_binary(request->borrower_worker_id());
-  for (const ObjectId& id : valid_ids(request->object_ids())) impl_.refs->remove_borrower(id, borrower);
+  for (const ObjectId& id : valid_ids(request->object_ids()))
+    impl_.refs->remove_borrower(id, borrower);
   done->Run();
 }
 
-void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request, proto::Empty*, Closure* done) {
-  ObjectEntry* entry = ObjectId::is_valid(request->object_id()) ? impl_.refs->find(ObjectId::from_binary(request->object_id())) : nullptr;
+void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request, proto::Empty*,
+                                  Closure* done) {
+  ObjectEntry* entry = ObjectId::is_valid(request->object_id())
+                           ? impl_.refs->find(ObjectId::from_binary(request->object_id()))
+                           : nullptr;
   NodeId node = NodeId::from_binary(request->node_id());
   store::Location where{node, request->ip(), request->port(), 0};
   if (!entry || !entry->in_store()) {
@@ -46,55 +53,73 @@ void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request
   } else {
     bool known = false;
     for (const auto& location : entry->locations) known |= location.node == node;
-    if (!known && entry->locations.size() < 4096) entry->locations.push_back({node, request->ip(), request->port()});
+    if (!known && entry->locations.size() < 4096)
+      entry->locations.push_back({node, request->ip(), request->port()});
   }
   done->Run();
 }
 
-void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request, proto::CancelReply* reply, Closure* done) {
+void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request,
+                       proto::CancelReply* reply, Closure* done) {
   // From a borrower of its result. All returns of a pending task are there.
-  Task* task = TaskId::is_valid(request->task_id()) ? impl_.producer_of(impl_.refs->find(make_object_id(TaskId::from_binary(request->task_id()), 1))) : nullptr;
+  Task* task = TaskId::is_valid(request->task_id())
+                   ? impl_.producer_of(impl_.refs->find(
+                         make_object_id(TaskId::from_binary(request->task_id()), 1)))
+                   : nullptr;
   reply->set_found(task != nullptr);
   if (task) {
-    if (Status sent = impl_.cancel_task(task, request->force(), request->recursive()); !sent) rpc::server_call(controller).fail(sent.error());
+    if (Status sent = impl_.cancel_task(task, request->force(), request->recursive()); !sent)
+      rpc::server_call(controller).fail(sent.error());
   }
   done->Run();
 }
 
-void WorkerRpc::ListObjects(Controller*, const proto::Empty*, proto::ObjectRecords* reply, Closure* done) {
+void WorkerRpc::ListObjects(Controller*, const proto::Empty*, proto::ObjectRecords* reply,
+                            Closure* done) {
   impl_.list_objects(reply);
   done->Run();
 }
 
-void WorkerRpc::ListTasks(Controller*, const proto::Empty*, proto::TaskRecords* reply, Closure* done) {
+void WorkerRpc::ListTasks(Controller*, const proto::Empty*, proto::TaskRecords* reply,
+                          Closure* done) {
   impl_.list_tasks(reply);
   done->Run();
 }
 
-void NodeEvents::OnLeaseGrant(Controller*, const proto::LeaseGrant* grant, proto::Empty*, Closure* done) {
-  impl_.submitter->lease_granted(node_, grant->class_id(), grant->lease_id(), grant->worker(), grant->pid(), steady_now_us(),
+void NodeEvents::OnLeaseGrant(Controller*, const proto::LeaseGrant* grant, proto::Empty*,
+                              Closure* done) {
+  impl_.submitter->lease_granted(node_, grant->class_id(), grant->lease_id(), grant->worker(),
+                                 grant->pid(), steady_now_us(),
                                  {grant->gpu_ids().begin(), grant->gpu_ids().end()});
   done->Run();
 }
 
-void NodeEvents::OnLeaseRevoke(Controller*, const proto::LeaseRevoke* revoke, proto::Empty*, Closure* done) {
+void NodeEvents::OnLeaseRevoke(Controller*, const proto::LeaseRevoke* revoke, proto::Empty*,
+                               Closure* done) {
   std::vector<uint64_t> ids(revoke->lease_ids().begin(), revoke->lease_ids().end());
   impl_.submitter->leases_revoked(node_, ids, steady_now_us());
   done->Run();
 }
 
-void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redirect, proto::Empty*, Closure* done) {
+void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redirect, proto::Empty*,
+                                 Closure* done) {
   NodeId node = NodeId::from_binary(redirect->node().node_id());
   if (!node.is_nil()) {
     impl_.node_table[node] = redirect->node();
-    impl_.submitter->redirected(redirect->class_id(), node, redirect->count(), redirect->answer(), steady_now_us());
+    impl_.submitter->redirected(redirect->class_id(), node, redirect->count(), redirect->answer(),
+                                steady_now_us());
   }
   done->Run();
 }
 
-void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, proto::Empty*, Closure* done) {
+void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, proto::Empty*,
+                               Closure* done) {
   if (notice->fatal()) {
-    impl_.submitter->class_failed(notice->class_id(), make_error(notice->code() ? static_cast<Code>(notice->code()) : Code::kInternal, notice->message()), steady_now_us());
+    impl_.submitter->class_failed(
+        notice->class_id(),
+        make_error(notice->code() ? static_cast<Code>(notice->code()) : Code::kInternal,
+                   notice->message()),
+        steady_now_us());
   } else if (notice->code() == static_cast<int>(Code::kLocalNodeDied)) {
     impl_.node_manager_last_words = notice->message();
   } else if (impl_.options.is_driver && !notice->message().empty()) {
@@ -108,24 +133,27 @@ void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, pr
   done->Run();
 }
 
-void NodeEvents::OnHeadEvent(Controller*, const proto::HeadEvent* event, proto::Empty*, Closure* done) {
+void NodeEvents::OnHeadEvent(Controller*, const proto::HeadEvent* event, proto::Empty*,
+                             Closure* done) {
   impl_.on_head_event(*event);
   done->Run();
 }
 
-void NodeEvents::StartActor(Controller*, const proto::CreateActorRequest* request, proto::CreateActorReply* reply, Closure* done) {
+void NodeEvents::StartActor(Controller*, const proto::CreateActorRequest* request,
+                            proto::CreateActorReply* reply, Closure* done) {
   impl_.start_actor(*request, [reply, done](const proto::CreateActorReply& answer) {
     *reply = answer;
     done->Run();
   });
 }
 
-void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, proto::Empty*, Closure* done) {
+void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, proto::Empty*,
+                      Closure* done) {
   done->Run();
   if (request->why() == proto::ExitInfo::KILLED_BY_USER && !request->graceful()) {
     impl_.flush_records();
     impl_.loop->flush_all();
-    _exit(1);       // nothing of the user's runs any more: no atexit, no destructor
+    _exit(1);  // nothing of the user's runs any more: no atexit, no destructor
   }
   impl_.leave(request->graceful());
 }

@@ -1,5 +1,5 @@
-// The generated services a worker answers: other workers (WorkerService), its node-manager (NodeClientService) and the head
-// (HeadClientService). Each method only unpacks and calls Impl.
+// The generated services a worker answers: other workers (WorkerService), its node-manager
+// (NodeClientService) and the head (HeadClientService). Each method only unpacks and calls Impl.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,10 @@ class WorkerRpc final : public proto::WorkerService {
   explicit WorkerRpc(Worker::Impl& impl) : impl_(impl) {}
   using Controller = google::protobuf::RpcController;
   using Closure = google::protobuf::Closure;
-  void GetObject(Controller*, const proto::ObjectStatusRequest*, proto::ObjectStatus*, Closure*) override;
-  void AddBorrower(Controller*, const proto::BorrowRequest*, proto::BorrowReply*, Closure*) override;
+  void GetObject(Controller*, const proto::ObjectStatusRequest*, proto::ObjectStatus*,
+                 Closure*) override;
+  void AddBorrower(Controller*, const proto::BorrowRequest*, proto::BorrowReply*,
+                   Closure*) override;
   void RemoveBorrower(Controller*, const proto::ReturnBorrow*, proto::Empty*, Closure*) override;
   void AddObjectLocation(Controller*, const proto::AddLocation*, proto::Empty*, Closure*) override;
   void Cancel(Controller*, const proto::CancelTask*, proto::CancelReply*, Closure*) override;
@@ -37,7 +39,8 @@ class NodeEvents final : public proto::NodeClientService {
   void OnLeaseRedirect(Controller*, const proto::LeaseRedirect*, proto::Empty*, Closure*) override;
   void OnLeaseNotice(Controller*, const proto::LeaseNotice*, proto::Empty*, Closure*) override;
   void OnHeadEvent(Controller*, const proto::HeadEvent*, proto::Empty*, Closure*) override;
-  void StartActor(Controller*, const proto::CreateActorRequest*, proto::CreateActorReply*, Closure*) override;
+  void StartActor(Controller*, const proto::CreateActorRequest*, proto::CreateActorReply*,
+                  Closure*) override;
   void Exit(Controller*, const proto::KillWorkerRequest*, proto::Empty*, Closure*) override;
 
  private:
@@ -48,7 +51,8 @@ class NodeEvents final : public proto::NodeClientService {
 class HeadEvents final : public proto::HeadClientService {
  public:
   explicit HeadEvents(Worker::Impl& impl) : impl_(impl) {}
-  void OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event, proto::Empty*, google::protobuf::Closure* done) override {
+  void OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event, proto::Empty*,
+                   google::protobuf::Closure* done) override {
     impl_.on_head_event(*event);
     done->Run();
   }

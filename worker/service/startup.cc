@@ -30,8 +30,12 @@ struct Descriptor {
 }  // namespace
 
 Worker::Impl::Impl(Options the_options)
-    : options(std::move(the_options)), settings(options.settings), loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)), rng(Rng::from_system()),
-      ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")), profiles(std::getenv("RAY_PROFILING") != nullptr) {}
+    : options(std::move(the_options)),
+      settings(options.settings),
+      loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)),
+      rng(Rng::from_system()),
+      ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
+      profiles(std::getenv("RAY_PROFILING") != nullptr) {}
 
 Worker::Impl::~Impl() = default;
 
@@ -40,7 +44,8 @@ Status Worker::Impl::start() {
   node_client = std::make_unique<NodeClient>(*this);
   worker_rpc = std::make_unique<WorkerRpc>(*this);
   profile_server = std::make_unique<profile::ProfileServer>(*loop);
-  refs = std::make_unique<RefTable>(*this, options.worker_id);   // made anew once a driver knows its id
+  refs =
+      std::make_unique<RefTable>(*this, options.worker_id);  // made anew once a driver knows its id
   streams = std::make_unique<GeneratorStreams>(*refs);
   submitter = std::make_unique<Submitter>(*this, settings);
   actors = std::make_unique<ActorCalls>(*this, settings);
@@ -50,23 +55,28 @@ Status Worker::Impl::start() {
 
   // Where others reach this process.
   uint64_t unique = rng.next();
-  std::string name = options.is_driver ? fmt::format("d-{}-{:08x}", getpid(), static_cast<uint32_t>(unique)) : "w-" + options.worker_id.hex().substr(0, 16);
+  std::string name = options.is_driver
+                         ? fmt::format("d-{}-{:08x}", getpid(), static_cast<uint32_t>(unique))
+                         : "w-" + options.worker_id.hex().substr(0, 16);
   socket_path = directory_of(options.node_manager_socket) + "/" + name;
 
   std::optional<Result<std::shared_ptr<rpc::Connection>>> connection;
-  rpc::connect(*loop, {net::Address::unix_socket(options.node_manager_socket), "self", ""}, identity(), options.connect_timeout_us,
+  rpc::connect(*loop, {net::Address::unix_socket(options.node_manager_socket), "self", ""},
+               identity(), options.connect_timeout_us,
                [&](Result<std::shared_ptr<rpc::Connection>> c) { connection = std::move(c); });
   while (!connection) {
     if (wait_until(lock, deadline, [&] { return connection.has_value(); }) == Waited::kTimeout)
-      return make_error(Code::kTimeout, fmt::format("no answer from the node-manager at {}", options.node_manager_socket));
+      return make_error(Code::kTimeout, fmt::format("no answer from the node-manager at {}",
+                                                    options.node_manager_socket));
   }
   if (!*connection) return connection->error();
   node_manager = **connection;
   node_manager->add_service(node_client->for_node(NodeKey::nil()));
   node_manager->set_closed_handler([this](const Error& why) { on_node_manager_lost(why); });
 
-  // Bound now, because registering makes it known; accepted from when this process knows who it is and has its store: the node-manager
-  // may lease it, and tasks may come, before its own answer is read.
+  // Bound now, because registering makes it known; accepted from when this process knows who it is
+  // and has its store: the node-manager may lease it, and tasks may come, before its own answer is
+  // read.
   Descriptor listener;
   RT_ASSIGN(listener.fd, net::listen_on(net::Address::unix_socket(socket_path)));
 
@@ -78,7 +88,8 @@ Status Worker::Impl::start() {
   request.set_socket_path(socket_path);
   request.set_language(options.language);
   std::optional<Result<proto::RegisterWorkerReply>> reply;
-  rpc::call(*node_manager, &proto::NodeManagerService::Stub::RegisterWorker, request, options.connect_timeout_us,
+  rpc::call(*node_manager, &proto::NodeManagerService::Stub::RegisterWorker, request,
+            options.connect_timeout_us,
             [&](Result<proto::RegisterWorkerReply> r) { reply = std::move(r); });
   while (!reply) wait_until(lock, -1, [&] { return reply.has_value(); });
   if (!*reply) return reply->error();
@@ -97,8 +108,10 @@ Status Worker::Impl::start() {
   context.dashboard_address = r.dashboard_address();
   context.object_store_socket = r.object_store_socket();
   if (!r.event_counters().empty()) {
-    // Another user's driver cannot reach it: then nobody learns what it took along when it is killed.
-    if (auto counter = SharedCounter::open(r.event_counters(), r.event_counter())) events_recorded = std::move(*counter);
+    // Another user's driver cannot reach it: then nobody learns what it took along when it is
+    // killed.
+    if (auto counter = SharedCounter::open(r.event_counters(), r.event_counter()))
+      events_recorded = std::move(*counter);
   }
   cluster_id = r.cluster_id();
   token = context.token = r.token();
@@ -115,17 +128,25 @@ Status Worker::Impl::start() {
   streams = std::make_unique<GeneratorStreams>(*refs);
   refs->set_wake(loop->waker());
   next_task_unique = rng.next();
-  put_task = options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
+  put_task =
+      options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
 
-  if (!context.object_store_socket.empty()) {   // else a node without shared memory: large values are refused
-    store::StoreClient::Options store_options{context.object_store_socket, identity(), context.worker_id, context.job_id, getpid(), options.collect_garbage};
-    RT_ASSIGN(store, store::StoreClient::attach(*loop, settings, store_options, std::max<int64_t>(1'000'000, deadline - steady_now_us())));
+  if (!context.object_store_socket
+           .empty()) {  // else a node without shared memory: large values are refused
+    store::StoreClient::Options store_options{
+        context.object_store_socket, identity(), context.worker_id, context.job_id, getpid(),
+        options.collect_garbage};
+    RT_ASSIGN(store,
+              store::StoreClient::attach(*loop, settings, store_options,
+                                         std::max<int64_t>(1'000'000, deadline - steady_now_us())));
   }
   rpc::ServerOptions server_options;
   server_options.identity = identity();
   server_options.hello_timeout_us = settings.hello_timeout_ms * 1000;
   server_options.max_connections = static_cast<int>(settings.max_connections);
-  server_options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) { adopt_link(c, true); };
+  server_options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
+    adopt_link(c, true);
+  };
   server = std::make_unique<rpc::Server>(*loop, std::move(server_options));
   RT_TRY(server->listen_fd(std::exchange(listener.fd, -1)));
   return finish_start();
@@ -140,7 +161,7 @@ Status Worker::Impl::finish_start() {
     subscribe(logs);
   }
   if (early_start) std::exchange(early_start, nullptr)();
-  if (options.metrics) schedule_metrics();     // what was counted before
+  if (options.metrics) schedule_metrics();  // what was counted before
   loop->flush_all();
   background_thread = std::thread([this] { background(); });
   return {};
@@ -152,18 +173,21 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   if (!options.is_driver) {
     // Its node-manager is this worker's life.
     request_exit(1);
-    if (executing > 0 && !executor->end_running()) _exit(1);   // user code may never return
+    if (executing > 0 && !executor->end_running()) _exit(1);  // user code may never return
     return;
   }
   DriverLine line;
   line.name = "raylet";
   const std::string& said = node_manager_last_words;
-  line.text = "The connection to this node's node-manager is lost (" + (said.empty() ? why.message : said) + ")";
-  line.text += ": nothing more can be run from this program. Look at " + context.session_dir + "/logs.";
+  line.text = "The connection to this node's node-manager is lost (" +
+              (said.empty() ? why.message : said) + ")";
+  line.text +=
+      ": nothing more can be run from this program. Look at " + context.session_dir + "/logs.";
   proto::ExitInfo death;
   death.set_kind(proto::ExitInfo::NODE_DIED);
   death.set_ip(context.node_ip);
-  death.set_message(line.text.substr(0, line.text.size() - 1));   // a sentence of its own ends with it
+  death.set_message(
+      line.text.substr(0, line.text.size() - 1));  // a sentence of its own ends with it
   actors->close(death);
   submitter->close(make_error(Code::kLocalNodeDied, line.text), steady_now_us());
   line.is_stderr = line.is_notice = true;
@@ -189,7 +213,8 @@ void Worker::Impl::stop() {
   if (background_thread.joinable()) background_thread.join();
   Lock lock(mutex);
   server.reset();
-  for (auto& link : std::vector<std::shared_ptr<Link>>(links.begin(), links.end())) link->connection->set_closed_handler(nullptr);
+  for (auto& link : std::vector<std::shared_ptr<Link>>(links.begin(), links.end()))
+    link->connection->set_closed_handler(nullptr);
   links.clear();
   peers.clear();
   node_peers.clear();

@@ -30,7 +30,10 @@ void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
     Ref item;
     auto arrival = stream ? stream->arrive(number, &item) : GeneratorStream::Arrival::kRefused;
     if (arrival == GeneratorStream::Arrival::kRefused) {
-      link->connection->close(make_error(Code::kProtocol, fmt::format("item {} of task {}: not the next one of a generator in flight", number, seq)));
+      link->connection->close(
+          make_error(Code::kProtocol,
+                     fmt::format("item {} of task {}: not the next one of a generator in flight",
+                                 number, seq)));
       return;
     }
     ObjectLocation node = value.in_store ? location_of(*link) : ObjectLocation{};
@@ -42,15 +45,19 @@ void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
         packed = decoded ? decoded->packed_refs : Bytes{};
       }
       if (!packed.empty()) (void)take_refs(packed, true, false);
-      if (value.in_store && store) store->free({make_object_id(task->id, kFirstItemIndex + number)}, {{node.node, node.ip, node.port, value.size}});
+      if (value.in_store && store)
+        store->free({make_object_id(task->id, kFirstItemIndex + number)},
+                    {{node.node, node.ip, node.port, value.size}});
     } else {
       if (stream->producer.lock() != link) stream->producer = link;
       stream->seq = seq;
-      store_return(*static_cast<ObjectEntry*>(item.entry()), value, node, true);   // what was raised is read by its consumer or not wanted
+      store_return(*static_cast<ObjectEntry*>(item.entry()), value, node,
+                   true);  // what was raised is read by its consumer or not wanted
     }
     acknowledge_items(*stream);
   }
-  if (!reader.ok()) link->connection->close(make_error(Code::kProtocol, "malformed item of a generator"));
+  if (!reader.ok())
+    link->connection->close(make_error(Code::kProtocol, "malformed item of a generator"));
 }
 
 void Worker::Impl::acknowledge_items(GeneratorStream& stream) {
@@ -75,12 +82,18 @@ void Worker::Impl::end_stream(Task* task, const Blob* error) {
   if (!last) return;
   ++errors_stored;
   // Waited for, and never to come: whoever waits looks again.
-  set_blob(*static_cast<ObjectEntry*>(last.entry()), error ? *error : copy_blob(as_bytes(encode_error(system_error(Code::kNotFound, "the generator has ended")))));
+  set_blob(*static_cast<ObjectEntry*>(last.entry()),
+           error ? *error
+                 : copy_blob(as_bytes(
+                       encode_error(system_error(Code::kNotFound, "the generator has ended")))));
 }
 
 void Worker::Impl::complete_stream(Task* task, std::span<const Return> returns, bool failed) {
   bool usable = returns.size() == 1 && !returns[0].in_store;
-  Blob value = copy_blob(usable ? returns[0].value : as_bytes(encode_error(system_error(Code::kInternal, "the worker's reply holds no value", *task))));
+  Blob value =
+      copy_blob(usable ? returns[0].value
+                       : as_bytes(encode_error(system_error(
+                             Code::kInternal, "the worker's reply holds no value", *task))));
   failed |= !usable;
   errors_stored += failed;
   auto& result = *static_cast<ObjectEntry*>(task->returns[0].entry());
@@ -133,7 +146,9 @@ Waited Worker::next_item(const Ref& stream_ref, int64_t deadline_us, Ref* item) 
   item->reset();
   if (!stream) return Waited::kDone;
   if (!stream->has_item() && !stream->ended()) {
-    Waited waited = impl_->wait_until(lock, deadline_us, [&] { return stream->has_item() || stream->ended() || impl_->stopping; });
+    Waited waited = impl_->wait_until(lock, deadline_us, [&] {
+      return stream->has_item() || stream->ended() || impl_->stopping;
+    });
     if (waited != Waited::kDone) return waited;
   }
   if (stream->take(item) == GeneratorStream::Next::kItem) impl_->acknowledge_items(*stream);
@@ -161,9 +176,12 @@ bool ExecutingTaskImpl::skip_item() {
 }
 
 Status ExecutingTaskImpl::item(const ValueParts& value) {
-  if (items_yielded_ >= kMaxItems) return make_error(Code::kResourceExhausted, fmt::format("a generator yields at most {} items", kMaxItems));
+  if (items_yielded_ >= kMaxItems)
+    return make_error(Code::kResourceExhausted,
+                      fmt::format("a generator yields at most {} items", kMaxItems));
   Worker::Impl::Lock lock(impl_.mutex);
-  if (!task_->link || !task_->link->open) return make_error(Code::kUnavailable, "the caller of this generator is gone");
+  if (!task_->link || !task_->link->open)
+    return make_error(Code::kUnavailable, "the caller of this generator is gone");
   if (value.kind == ValueKind::kError) {
     failed_ = true;
     error_.resize(encoded_size(value, 0));
@@ -186,22 +204,29 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
 bool ExecutingTaskImpl::has_room() const {
   int64_t limit = task_->function->spec.generator_backpressure();
   if (limit > 0 && items_ahead() >= limit) return false;
-  // A stream whose consumer waits for it goes on, whatever the others of its actor have left untaken: nobody waits in a circle.
-  return limit != kSharedLimit || !impl_.actor || items_ahead() == 0 || impl_.items_ahead() < impl_.actor->spec().creation().generator_backpressure();
+  // A stream whose consumer waits for it goes on, whatever the others of its actor have left
+  // untaken: nobody waits in a circle.
+  return limit != kSharedLimit || !impl_.actor || items_ahead() == 0 ||
+         impl_.items_ahead() < impl_.actor->spec().creation().generator_backpressure();
 }
 
 Waited ExecutingTaskImpl::wait_for_room() {
   // What nobody takes before the end is not waited for.
-  if (task_->function->spec.generator_backpressure() == 0 || num_returns() != kStreamingReturns) return Waited::kDone;
+  if (task_->function->spec.generator_backpressure() == 0 || num_returns() != kStreamingReturns)
+    return Waited::kDone;
   Worker::Impl::Lock lock(impl_.mutex);
   if (has_room()) return Waited::kDone;
-  return impl_.wait_until(lock, -1, [this] { return has_room() || cancelled() || !task_->link->open || impl_.stopping; });
+  return impl_.wait_until(lock, -1, [this] {
+    return has_room() || cancelled() || !task_->link->open || impl_.stopping;
+  });
 }
 
-// Of the streams that run; what an ended one has left to its consumer is not held against the others.
+// Of the streams that run; what an ended one has left to its consumer is not held against the
+// others.
 int64_t Worker::Impl::items_ahead() const {
   int64_t ahead = 0;
-  for (const ExecutingTaskImpl* task = running; task; task = task->next()) ahead += task->items_ahead();
+  for (const ExecutingTaskImpl* task = running; task; task = task->next())
+    ahead += task->items_ahead();
   return ahead;
 }
 
@@ -209,7 +234,8 @@ void Worker::Impl::on_items_taken(const std::shared_ptr<Link>& link, Bytes body)
   wire::Reader reader(body);
   auto seq = reader.number<uint32_t>();
   auto taken = reader.number<uint32_t>();
-  if (!reader.ok()) return link->connection->close(make_error(Code::kProtocol, "malformed count of items taken"));
+  if (!reader.ok())
+    return link->connection->close(make_error(Code::kProtocol, "malformed count of items taken"));
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {
     if (task->incoming().link == link && task->incoming().seq == seq) task->set_items_taken(taken);
   }
@@ -218,17 +244,19 @@ void Worker::Impl::on_items_taken(const std::shared_ptr<Link>& link, Bytes body)
 // The first item leaves at once, the next ones of a fast generator share its successor's message.
 void Worker::Impl::flush_items(Link& link) {
   int64_t now = steady_now_us();
-  if (now - last_item_flush_us >= settings.reply_flush_us || link.connection->queued_bytes() > 16384) {
+  if (now - last_item_flush_us >= settings.reply_flush_us ||
+      link.connection->queued_bytes() > 16384) {
     last_item_flush_us = now;
     link.connection->flush();
     return;
   }
   if (item_flush_timer_set) return;
   item_flush_timer_set = true;
-  loop->run_after(settings.reply_flush_us, [this] {   // what was dispatched is followed by flush_all()
-    item_flush_timer_set = false;
-    last_item_flush_us = steady_now_us();
-  });
+  loop->run_after(settings.reply_flush_us,
+                  [this] {  // what was dispatched is followed by flush_all()
+                    item_flush_timer_set = false;
+                    last_item_flush_us = steady_now_us();
+                  });
 }
 
 }  // namespace rt::worker

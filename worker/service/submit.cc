@@ -26,7 +26,8 @@ Status Worker::Impl::build_args(Lock& lock, Task& task, std::span<const Arg> arg
         out.offset = static_cast<uint32_t>(task.inlined.size());
         out.size = static_cast<uint32_t>(size);
         task.inlined.resize(task.inlined.size() + size);
-        encode_value(parts, packed, reinterpret_cast<uint8_t*>(task.inlined.data()) + out.offset, plain_copy);
+        encode_value(parts, packed, reinterpret_cast<uint8_t*>(task.inlined.data()) + out.offset,
+                     plain_copy);
         task.held.insert(task.held.end(), parts.contained.begin(), parts.contained.end());
       }
     }
@@ -49,7 +50,8 @@ void Worker::Impl::make_returns(Task& task, std::vector<Ref>* returns) {
   }
 }
 
-Status Worker::Impl::submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns) {
+Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
+                            std::vector<Ref>* returns) {
   Lock lock(mutex);
   if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   refs->drain_releases();
@@ -125,7 +127,9 @@ void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
 }  // namespace
 
 // What a driver submits outside of tasks is its own.
-TaskId Worker::Impl::or_driver(const TaskId& parent) const { return parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : parent; }
+TaskId Worker::Impl::or_driver(const TaskId& parent) const {
+  return parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : parent;
+}
 
 void Worker::Impl::write_task(Link& link, const Task& task) {
   std::string& out = link.connection->begin_flat(wire::kTasks);
@@ -165,8 +169,10 @@ void Worker::Impl::write_task(Link& link, const Task& task) {
       continue;
     }
     const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
-    if (entry.state == ObjectState::kInMemory) entry.unseen_error.store(false, std::memory_order_relaxed);
-    if (entry.state == ObjectState::kInMemory && inlined + entry.blob.size <= wire::kMaxInlinedBytes) {
+    if (entry.state == ObjectState::kInMemory)
+      entry.unseen_error.store(false, std::memory_order_relaxed);
+    if (entry.state == ObjectState::kInMemory &&
+        inlined + entry.blob.size <= wire::kMaxInlinedBytes) {
       inlined += entry.blob.size;
       writer.number(uint8_t{0});
       writer.number(static_cast<uint32_t>(entry.blob.size));
@@ -188,7 +194,8 @@ void Worker::Impl::push_task(Lease& lease, Task& task) {
   Link& link = *static_cast<Link*>(lease.connection);
   write_task(link, task);
   // An idle worker is woken at once; a busy one gets more with the next write.
-  if (lease.in_flight.size() == 1 || link.connection->queued_bytes() > 8192) link.connection->flush();
+  if (lease.in_flight.size() == 1 || link.connection->queued_bytes() > 8192)
+    link.connection->flush();
 }
 
 void Worker::Impl::take_back(Lease& lease, int count) {
@@ -235,16 +242,19 @@ void Worker::Impl::connect_lease(Lease& lease) {
   });
 }
 
-void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog, const std::string& what, uint64_t last_answer) {
+void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, int want,
+                               int64_t backlog, const std::string& what, uint64_t last_answer) {
   proto::LeaseDemand demand = lease_demand(node, c, want, backlog, what);
   *demand.mutable_job() = options.job_config;
   demand.mutable_job()->set_job_id(context.job_id.binary());
   demand.set_last_answer(last_answer);
   with_node(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {
-      // Sent to a node that has just died: back to our own node-manager, which may not know yet, so not at once.
+      // Sent to a node that has just died: back to our own node-manager, which may not know yet, so
+      // not at once.
       constexpr int64_t kPauseUs = 50'000;
-      if (!node.is_nil() && demand.want() > 0) loop->run_after(kPauseUs, [this, node] { submitter->node_gone(node, steady_now_us()); });
+      if (!node.is_nil() && demand.want() > 0)
+        loop->run_after(kPauseUs, [this, node] { submitter->node_gone(node, steady_now_us()); });
       return;
     }
     rpc::notify(**connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
@@ -253,7 +263,9 @@ void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, in
 }
 
 void Worker::Impl::return_lease(Lease& lease, bool worker_failed) {
-  if (auto* link = static_cast<Link*>(lease.connection); link && lease.state != Lease::State::kBroken) link->lease_key = 0;
+  if (auto* link = static_cast<Link*>(lease.connection);
+      link && lease.state != Lease::State::kBroken)
+    link->lease_key = 0;
   proto::LeaseReturn note;
   note.set_lease_id(lease.id);
   note.set_worker_failed(worker_failed);
@@ -264,16 +276,19 @@ void Worker::Impl::return_lease(Lease& lease, bool worker_failed) {
 }
 
 void Worker::Impl::ask_exit(Lease& lease) {
-  ask_exit(lease.worker, lease.node, [this, key = lease.key, pid = lease.pid](proto::ExitInfo info) {
-    if (info.pid() == 0) info.set_pid(pid);
-    submitter->worker_exit(key, info, steady_now_us());
-  });
+  ask_exit(lease.worker, lease.node,
+           [this, key = lease.key, pid = lease.pid](proto::ExitInfo info) {
+             if (info.pid() == 0) info.set_pid(pid);
+             submitter->worker_exit(key, info, steady_now_us());
+           });
 }
 
-void Worker::Impl::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node, std::function<void(proto::ExitInfo)> done) {
+void Worker::Impl::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
+                            std::function<void(proto::ExitInfo)> done) {
   proto::WorkerExitRequest request;
   request.set_worker_id(worker.worker_id());
-  auto answer = [done = std::move(done), ip = worker.ip(), id = worker.worker_id(), node](Result<proto::WorkerExitReply> reply) {
+  auto answer = [done = std::move(done), ip = worker.ip(), id = worker.worker_id(),
+                 node](Result<proto::WorkerExitReply> reply) {
     proto::ExitInfo info;
     if (reply) {
       info = reply->info();
@@ -289,7 +304,8 @@ void Worker::Impl::ask_exit(const proto::WorkerAddress& worker, const NodeKey& n
   };
   with_node(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) return answer(connection.error());
-    rpc::call(**connection, &proto::NodeManagerService::Stub::GetWorkerExit, request, 5'000'000, answer);
+    rpc::call(**connection, &proto::NodeManagerService::Stub::GetWorkerExit, request, 5'000'000,
+              answer);
   });
 }
 
@@ -311,14 +327,17 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
     }
     for (uint32_t i = 0; i < count && reader.ok(); ++i) returns[i] = read_return(reader);
     ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
-    Task* task = !reader.ok() ? nullptr : actor ? actors->reply_of(*actor, seq) : submitter->reply_of(link->lease_key, seq);
+    Task* task = !reader.ok() ? nullptr
+                 : actor      ? actors->reply_of(*actor, seq)
+                              : submitter->reply_of(link->lease_key, seq);
     if (!task) {
-      link->connection->close(make_error(Code::kProtocol, fmt::format("a reply to task {} that is not in flight", seq)));
+      link->connection->close(make_error(
+          Code::kProtocol, fmt::format("a reply to task {} that is not in flight", seq)));
       return;
     }
     if (flags & wire::kLeaving && !actor) submitter->worker_leaves(link->lease_key);
     if (status == wire::TaskStatus::kNotStarted) {
-      if (actor) {   // of an actor's calls only cancelled ones come back
+      if (actor) {  // of an actor's calls only cancelled ones come back
         actors->finished(*actor, task);
         fail_task(task, cancelled_error(*task));
       } else {
@@ -332,9 +351,12 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       continue;
     }
     ObjectLocation node;
-    if (std::any_of(returns, returns + count, [](const Return& r) { return r.in_store; })) node = location_of(*link);
-    // The lease first: its next task may go out while this one's results are stored. It may be gone afterwards.
-    actor ? actors->finished(*actor, task) : submitter->finished(link->lease_key, task, duration, now);
+    if (std::any_of(returns, returns + count, [](const Return& r) { return r.in_store; }))
+      node = location_of(*link);
+    // The lease first: its next task may go out while this one's results are stored. It may be gone
+    // afterwards.
+    actor ? actors->finished(*actor, task)
+          : submitter->finished(link->lease_key, task, duration, now);
     complete(task, node, {returns, count}, status);
   }
   if (!reader.ok()) link->connection->close(make_error(Code::kProtocol, "malformed reply"));
@@ -356,14 +378,17 @@ Task* Worker::Impl::task_in_flight(Link& link, uint32_t seq) {
 
 ObjectLocation Worker::Impl::location_of(const Link& link) {
   ActorLink* actor = link.actor.is_nil() ? nullptr : actors->find(link.actor);
-  const proto::WorkerAddress& worker = actor ? actor->info.address() : submitter->find_lease(link.lease_key)->worker;
+  const proto::WorkerAddress& worker =
+      actor ? actor->info.address() : submitter->find_lease(link.lease_key)->worker;
   return {NodeId::from_binary(worker.node_id()), worker.ip(), worker.port()};
 }
 
-void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node, bool cancelled) {
+void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node,
+                                bool cancelled) {
   if (!value.in_store) {
     auto decoded = decode_value(value.value);
-    if (decoded && !decoded->packed_refs.empty()) entry.contained = take_refs(decoded->packed_refs, true, false);
+    if (decoded && !decoded->packed_refs.empty())
+      entry.contained = take_refs(decoded->packed_refs, true, false);
     if (decoded && decoded->kind == ValueKind::kError) {
       ++errors_stored;
       entry.unseen_error = !ignore_unseen_errors && !cancelled;
@@ -378,7 +403,8 @@ void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const O
   mark_ready(entry);
 }
 
-void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<const Return> returns, wire::TaskStatus status) {
+void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<const Return> returns,
+                            wire::TaskStatus status) {
   if (task->function->spec.num_returns() < 0) {
     complete_stream(task, returns, status != wire::TaskStatus::kOk);
     return drop_task(task);
@@ -386,7 +412,9 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
   for (size_t i = 0; i < task->returns.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(task->returns[i].entry());
     // An error stands for all returns.
-    const Return* r = i < returns.size() ? &returns[i] : returns.empty() ? nullptr : &returns.back();
+    const Return* r = i < returns.size() ? &returns[i]
+                      : returns.empty()  ? nullptr
+                                         : &returns.back();
     if (!r) {
       set_error(entry, system_error(Code::kInternal, "the worker's reply holds no value", *task));
       continue;
@@ -402,16 +430,22 @@ void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& err
 }
 
 void Worker::Impl::tell_retry(const Task& task, const proto::ErrorValue& error) {
-  constexpr int kMost = 10;                // a second: a lost node takes thousands of tasks along
+  constexpr int kMost = 10;  // a second: a lost node takes thousands of tasks along
   constexpr int64_t kWindowUs = 1'000'000;
   const int64_t now_us = steady_now_us();
   if (now_us - retries_told_since_us > kWindowUs) retries_told = 0;
   if (retries_told++ == 0) retries_told_since_us = now_us;
   if (stopping || retries_told > kMost + 1) return;
-  std::string text = retries_told > kMost ? "More tasks failed and will be retried: they are not told one by one."
-                                          : fmt::format("Task {} failed. There are {} retries remaining, so the task will be retried. Error: {}", display_name(task.function->spec.function()),
-                                                        task.retries_left < 0 ? "infinite" : std::to_string(task.retries_left),
-                                                        error.code() == kTaskRaised ? "User exception:\n" + error_text(error) : error_text(error));
+  std::string text =
+      retries_told > kMost
+          ? "More tasks failed and will be retried: they are not told one by one."
+          : fmt::format(
+                "Task {} failed. There are {} retries remaining, so the task will be retried. "
+                "Error: {}",
+                display_name(task.function->spec.function()),
+                task.retries_left < 0 ? "infinite" : std::to_string(task.retries_left),
+                error.code() == kTaskRaised ? "User exception:\n" + error_text(error)
+                                            : error_text(error));
   while (!text.empty() && text.back() == '\n') text.pop_back();
   if (!options.is_driver) return fmt::print(stderr, "{}\n", text);
   DriverLine line;
@@ -431,7 +465,7 @@ void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
 
 void Worker::Impl::settle_with_error(Task* task, const Blob& error) {
   ++errors_stored;
-  bool stream = task->function->spec.num_returns() < 0;     // the error is its last item, too
+  bool stream = task->function->spec.num_returns() < 0;  // the error is its last item, too
   if (stream) end_stream(task, &error);
   for (Ref& ref : task->returns) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
@@ -451,7 +485,9 @@ void Worker::Impl::drop_task(Task* task) { tasks.give_back(task); }
 
 // ---- cancellation, the owner's side
 
-Task* Worker::Impl::producer_of(const ObjectEntry* entry) const { return entry && entry->owned && !entry->ready ? entry->producer : nullptr; }
+Task* Worker::Impl::producer_of(const ObjectEntry* entry) const {
+  return entry && entry->owned && !entry->ready ? entry->producer : nullptr;
+}
 
 Status Worker::Impl::cancel(const Ref& ref, bool force, bool recursive) {
   Lock lock(mutex);
@@ -465,7 +501,9 @@ Status Worker::Impl::cancel(const Ref& ref, bool force, bool recursive) {
     request.set_force(force);
     request.set_recursive(recursive);
     with_peer(*entry.owner, [request](Result<std::shared_ptr<Link>> link) {
-      if (link) rpc::call(*(*link)->connection, &proto::WorkerService::Stub::Cancel, request, 30'000'000, [](Result<proto::CancelReply>) {});
+      if (link)
+        rpc::call(*(*link)->connection, &proto::WorkerService::Stub::Cancel, request, 30'000'000,
+                  [](Result<proto::CancelReply>) {});
     });
   }
   loop->flush_all();
@@ -481,13 +519,17 @@ Status Worker::Impl::cancel_task(Task* task, bool force, bool recursive) {
     Link& link = *static_cast<Link*>(connection);
     wire::Writer writer(link.connection->begin_flat(wire::kCancel));
     writer.number(task->seq);
-    writer.number(static_cast<uint8_t>((force ? wire::kCancelForce : 0) | (recursive ? wire::kCancelRecursive : 0)));
+    writer.number(static_cast<uint8_t>((force ? wire::kCancelForce : 0) |
+                                       (recursive ? wire::kCancelRecursive : 0)));
     link.connection->end_flat();
     link.connection->flush();
   };
   if (GeneratorStream* stream = streams->find(task->id)) stream->cancel();
   if (!task->function->scheduling_class) {
-    if (force) return make_error(Code::kInvalid, "force=True is not supported for actor tasks: use ray.kill to end the actor");
+    if (force)
+      return make_error(
+          Code::kInvalid,
+          "force=True is not supported for actor tasks: use ray.kill to end the actor");
     ActorLink& actor = actors->link(actor_of(task->id));
     if (actors->cancel(actor, task)) tell(actor.connection);
     return {};
@@ -501,7 +543,8 @@ Status Worker::Impl::cancel_task(Task* task, bool force, bool recursive) {
   return {};
 }
 
-// A worker that does not end as it was told (it is stopped, or stuck) is killed by its node-manager.
+// A worker that does not end as it was told (it is stopped, or stuck) is killed by its
+// node-manager.
 void Worker::Impl::end_worker_of(uint64_t lease_key, const TaskId& id) {
   constexpr int64_t kGraceUs = 1'000'000;
   loop->run_after(kGraceUs, [this, lease_key, id] {
@@ -521,11 +564,12 @@ void Worker::Impl::end_worker_of(uint64_t lease_key, const TaskId& id) {
 }
 
 void Worker::Impl::cancel_children(const TaskId& parent, bool force) {
-  std::vector<Ref> results;   // cancelling one may end others
-  refs->drain_releases();     // entries that nobody refers to any more name tasks that are gone
+  std::vector<Ref> results;  // cancelling one may end others
+  refs->drain_releases();    // entries that nobody refers to any more name tasks that are gone
   refs->for_each([&](ObjectEntry& entry) {
     Task* task = producer_of(&entry);
-    if (task && task->parent == parent && task->returns.front().entry() == &entry) results.push_back(task->returns.front());
+    if (task && task->parent == parent && task->returns.front().entry() == &entry)
+      results.push_back(task->returns.front());
   });
   for (const Ref& ref : results) {
     Task* task = producer_of(static_cast<ObjectEntry*>(ref.entry()));

@@ -16,9 +16,14 @@ class NoLoop final : public net::Loop {
   TimerId run_after(int64_t, Task) override { return 0; }
   void cancel(TimerId) override {}
   void post(Task) override {}
-  void connect(const net::Address&, int64_t, std::function<void(Result<std::unique_ptr<net::Stream>>)>) override {}
-  Result<std::unique_ptr<net::Listener>> listen(const net::Address&, std::function<void(int fd)>) override { return std::unique_ptr<net::Listener>(); }
-  Result<std::unique_ptr<net::Listener>> listen_fd(int, std::function<void(int fd)> accepted) override {
+  void connect(const net::Address&, int64_t,
+               std::function<void(Result<std::unique_ptr<net::Stream>>)>) override {}
+  Result<std::unique_ptr<net::Listener>> listen(const net::Address&,
+                                                std::function<void(int fd)>) override {
+    return std::unique_ptr<net::Listener>();
+  }
+  Result<std::unique_ptr<net::Listener>> listen_fd(int,
+                                                   std::function<void(int fd)> accepted) override {
     accept = std::move(accepted);
     return std::unique_ptr<net::Listener>();
   }
@@ -32,17 +37,22 @@ struct Endpoint {
   http::Server server;
 };
 
-void* open_server(const char* token, int max_connections, const tls::Tls* tls, ray_http_answer answer, void* context) {
+void* open_server(const char* token, int max_connections, const tls::Tls* tls,
+                  ray_http_answer answer, void* context) {
   http::ServerOptions options;
   options.token = token;
   options.max_connections = max_connections;
-  options.tls = std::shared_ptr<const tls::Tls>(std::shared_ptr<void>(), tls);   // owned elsewhere
+  options.tls = std::shared_ptr<const tls::Tls>(std::shared_ptr<void>(), tls);  // owned elsewhere
   auto* endpoint = new Endpoint(std::move(options));
   endpoint->server.on("GET", "/.*", [answer, context](http::Call& call) {
     std::string body;
-    auto put = [](void* sink, const char* text, size_t size) { static_cast<std::string*>(sink)->append(text, size); };
+    auto put = [](void* sink, const char* text, size_t size) {
+      static_cast<std::string*>(sink)->append(text, size);
+    };
     call.response.status = answer(context, call.request.path.c_str(), put, &body);
-    call.response.set_content(body, call.response.status == 200 ? "text/plain; version=0.0.4; charset=utf-8" : "text/plain; charset=utf-8");
+    call.response.set_content(body, call.response.status == 200
+                                        ? "text/plain; version=0.0.4; charset=utf-8"
+                                        : "text/plain; charset=utf-8");
   });
   if (!endpoint->server.listen_fd(-1)) {
     delete endpoint;

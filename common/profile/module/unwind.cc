@@ -16,12 +16,14 @@ namespace {
 constexpr int64_t kRefreshAtMostEveryNs = 200'000'000;
 
 // Debug information of this machine only: libdwfl's standard search might ask servers of the net.
-int find_local_debuginfo(Dwfl_Module* module, void** userdata, const char* name, Dwarf_Addr base, const char* file, const char* link, GElf_Word crc, char** found) {
+int find_local_debuginfo(Dwfl_Module* module, void** userdata, const char* name, Dwarf_Addr base,
+                         const char* file, const char* link, GElf_Word crc, char** found) {
   return dwfl_build_id_find_debuginfo(module, userdata, name, base, file, link, crc, found);
 }
 
 char* g_debuginfo_path = nullptr;
-const Dwfl_Callbacks kCallbacks = {dwfl_linux_proc_find_elf, find_local_debuginfo, dwfl_offline_section_address, &g_debuginfo_path};
+const Dwfl_Callbacks kCallbacks = {dwfl_linux_proc_find_elf, find_local_debuginfo,
+                                   dwfl_offline_section_address, &g_debuginfo_path};
 
 int64_t now_ns() {
   timespec now{};
@@ -32,7 +34,7 @@ int64_t now_ns() {
 struct Unwinder {
   Dwfl* dwfl = nullptr;
   int64_t refreshed_ns = 0;
-  const ray_unwind_input* input = nullptr;      // of the unwind() under way
+  const ray_unwind_input* input = nullptr;  // of the unwind() under way
   uint64_t* pcs = nullptr;
   size_t capacity = 0, count = 0;
   std::string function;
@@ -74,20 +76,23 @@ bool set_registers(Dwfl_Thread* thread, void* arg) {
   constexpr int kSp = 31, kGeneral = 32;
 #endif
   dwfl_thread_state_register_pc(thread, input.pc);
-  if (!input.only_sp_and_pc) return dwfl_thread_state_registers(thread, 0, kGeneral, input.registers);
+  if (!input.only_sp_and_pc)
+    return dwfl_thread_state_registers(thread, 0, kGeneral, input.registers);
 #if defined(__x86_64__)
   if (!dwfl_thread_state_registers(thread, kPc, 1, &input.pc)) return false;
 #endif
   return dwfl_thread_state_registers(thread, kSp, 1, &input.sp);
 }
 
-const Dwfl_Thread_Callbacks kThreadCallbacks = {no_next_thread, only_thread, read_stack, set_registers, nullptr, nullptr};
+const Dwfl_Thread_Callbacks kThreadCallbacks = {no_next_thread, only_thread, read_stack,
+                                                set_registers,  nullptr,     nullptr};
 
 int on_frame(Dwfl_Frame* frame, void* arg) {
   auto& self = *static_cast<Unwinder*>(arg);
   Dwarf_Addr pc = 0;
   bool is_activation = false;
-  if (self.count == self.capacity || !dwfl_frame_pc(frame, &pc, &is_activation) || pc == 0) return DWARF_CB_ABORT;
+  if (self.count == self.capacity || !dwfl_frame_pc(frame, &pc, &is_activation) || pc == 0)
+    return DWARF_CB_ABORT;
   if (self.count > 0 && !is_activation) --pc;
   self.pcs[self.count++] = pc;
   return DWARF_CB_OK;
@@ -96,7 +101,9 @@ int on_frame(Dwfl_Frame* frame, void* arg) {
 void* open_self(char* error, size_t error_size) {
   auto* self = new Unwinder;
   self->dwfl = dwfl_begin(&kCallbacks);
-  if (self->dwfl && report(*self) && dwfl_attach_state(self->dwfl, nullptr, getpid(), &kThreadCallbacks, self)) return self;
+  if (self->dwfl && report(*self) &&
+      dwfl_attach_state(self->dwfl, nullptr, getpid(), &kThreadCallbacks, self))
+    return self;
   std::snprintf(error, error_size, "%s", dwfl_errmsg(-1));
   if (self->dwfl) dwfl_end(self->dwfl);
   delete self;
@@ -116,7 +123,7 @@ size_t unwind(void* handle, const ray_unwind_input* input, uint64_t* pcs, size_t
   self.capacity = capacity;
   self.count = 0;
   if (!knows(self, input->pc) && capacity > 0) {
-    pcs[0] = input->pc;                         // generated code: nothing says where its caller is
+    pcs[0] = input->pc;  // generated code: nothing says where its caller is
     return 1;
   }
   dwfl_getthread_frames(self.dwfl, getpid(), on_frame, &self);
@@ -130,7 +137,8 @@ void symbol(void* handle, uint64_t pc, ray_unwind_symbol* out) {
   Dwfl_Module* module = knows(self, pc) ? dwfl_addrmodule(self.dwfl, pc) : nullptr;
   if (!module) return;
   const char* path = nullptr;
-  out->module = dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, &path, nullptr);
+  out->module =
+      dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, &path, nullptr);
   if (path) out->module = path;
   if (const char* name = dwfl_module_addrname(module, pc)) {
     int status = 0;
@@ -139,7 +147,8 @@ void symbol(void* handle, uint64_t pc, ray_unwind_symbol* out) {
     std::free(demangled);
     out->function = self.function.c_str();
   }
-  if (Dwfl_Line* line = dwfl_module_getsrc(module, pc)) out->file = dwfl_lineinfo(line, nullptr, &out->line, nullptr, nullptr, nullptr);
+  if (Dwfl_Line* line = dwfl_module_getsrc(module, pc))
+    out->file = dwfl_lineinfo(line, nullptr, &out->line, nullptr, nullptr, nullptr);
 }
 
 const ray_unwind_api kApi = {RAY_UNWIND_VERSION, open_self, close_self, unwind, symbol};

@@ -13,7 +13,7 @@ namespace {
 
 struct Context {
   SSL_CTX* mutual = nullptr;
-  SSL_CTX* open = nullptr;      // for servers that ask for no certificate
+  SSL_CTX* open = nullptr;  // for servers that ask for no certificate
   ~Context() {
     SSL_CTX_free(mutual);
     SSL_CTX_free(open);
@@ -22,7 +22,7 @@ struct Context {
 
 struct Session {
   SSL* ssl = nullptr;
-  BIO* in = nullptr;            // both belong to `ssl`
+  BIO* in = nullptr;  // both belong to `ssl`
   BIO* out = nullptr;
 };
 
@@ -45,15 +45,20 @@ bool load(SSL_CTX* context, const char* certificate, const char* key, char* erro
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
-  if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1) return say_file(error, size, "cannot use the certificate", certificate);
-  if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) return say_file(error, size, "cannot use the key", key);
-  if (SSL_CTX_check_private_key(context) != 1) return say_file(error, size, "the certificate is of another key than", key);
+  if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
+    return say_file(error, size, "cannot use the certificate", certificate);
+  if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
+    return say_file(error, size, "cannot use the key", key);
+  if (SSL_CTX_check_private_key(context) != 1)
+    return say_file(error, size, "the certificate is of another key than", key);
   return true;
 }
 
-// Every process of a cluster is a client and a server, most with the same certificate: what its authority signed it for does not matter.
+// Every process of a cluster is a client and a server, most with the same certificate: what its
+// authority signed it for does not matter.
 bool trust(SSL_CTX* context, const char* authorities, char* error, size_t size) {
-  if (SSL_CTX_load_verify_locations(context, authorities, nullptr) != 1) return say_file(error, size, "cannot use the authority's certificate", authorities);
+  if (SSL_CTX_load_verify_locations(context, authorities, nullptr) != 1)
+    return say_file(error, size, "cannot use the authority's certificate", authorities);
   X509_VERIFY_PARAM_set_purpose(SSL_CTX_get0_param(context), X509_PURPOSE_ANY);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   static const unsigned char kName[] = "ray";
@@ -61,7 +66,8 @@ bool trust(SSL_CTX* context, const char* authorities, char* error, size_t size) 
   return true;
 }
 
-void* open_context(const char* certificate, const char* key, const char* authorities, char* error, size_t size) {
+void* open_context(const char* certificate, const char* key, const char* authorities, char* error,
+                   size_t size) {
   ERR_clear_error();
   auto context = std::make_unique<Context>();
   context->mutual = SSL_CTX_new(TLS_method());
@@ -70,7 +76,10 @@ void* open_context(const char* certificate, const char* key, const char* authori
     say_why(error, size, "OpenSSL does not start");
     return nullptr;
   }
-  if (!load(context->mutual, certificate, key, error, size) || !load(context->open, certificate, key, error, size) || !trust(context->mutual, authorities, error, size)) return nullptr;
+  if (!load(context->mutual, certificate, key, error, size) ||
+      !load(context->open, certificate, key, error, size) ||
+      !trust(context->mutual, authorities, error, size))
+    return nullptr;
   return context.release();
 }
 
@@ -99,14 +108,16 @@ void end_session(void* given) {
 
 int received(void* given, const void* data, size_t size) {
   size_t taken = 0;
-  return size == 0 || (BIO_write_ex(static_cast<Session*>(given)->in, data, size, &taken) == 1 && taken == size);
+  return size == 0 ||
+         (BIO_write_ex(static_cast<Session*>(given)->in, data, size, &taken) == 1 && taken == size);
 }
 
 // A certificate that was not believed says more than "certificate verify failed".
 int failed(Session* session, char* error, size_t size) {
   long verdict = SSL_get_verify_result(session->ssl);
   if (verdict != X509_V_OK) {
-    std::snprintf(error, size, "the other side's certificate is not accepted: %s", X509_verify_cert_error_string(verdict));
+    std::snprintf(error, size, "the other side's certificate is not accepted: %s",
+                  X509_verify_cert_error_string(verdict));
     ERR_clear_error();
   } else {
     say_why(error, size, "the connection is damaged");
@@ -120,7 +131,8 @@ int shake_hands(void* given, char* error, size_t size) {
   int done = SSL_do_handshake(session->ssl);
   if (done == 1) return 1;
   int why = SSL_get_error(session->ssl, done);
-  return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? RAY_TLS_MORE : failed(session, error, size);
+  return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? RAY_TLS_MORE
+                                                                   : failed(session, error, size);
 }
 
 long read_plain(void* given, void* data, size_t wanted, char* error, size_t size) {
@@ -142,7 +154,8 @@ int write_plain(void* given, const void* data, size_t wanted, char* error, size_
   if (wanted == 0) return 1;
   ERR_clear_error();
   size_t n = 0;
-  if (SSL_write_ex(session->ssl, data, wanted, &n) == 1 && n == wanted) return 1;   // memory takes everything
+  if (SSL_write_ex(session->ssl, data, wanted, &n) == 1 && n == wanted)
+    return 1;  // memory takes everything
   failed(session, error, size);
   return 0;
 }
@@ -163,6 +176,8 @@ size_t take(void* given, void* data, size_t size) {
 }  // namespace
 
 const ray_tls_api* ray_tls() {
-  static const ray_tls_api api = {RAY_TLS_VERSION, open_context, close_context, begin_session, end_session, received, shake_hands, read_plain, write_plain, say_end, to_send, take};
+  static const ray_tls_api api = {RAY_TLS_VERSION, open_context, close_context, begin_session,
+                                  end_session,     received,     shake_hands,   read_plain,
+                                  write_plain,     say_end,      to_send,       take};
   return &api;
 }

@@ -1,4 +1,5 @@
-// The C++ API. User code that runs in the cluster is built as a shared library in the code search path:
+// The C++ API. User code that runs in the cluster is built as a shared library in the code search
+// path:
 //
 //   int Plus(int a, int b) { return a + b; }
 //   RAY_REMOTE(Plus);
@@ -25,11 +26,11 @@
 
 namespace ray {
 
-// Starts or joins a cluster; a second call is ignored. The flags of argv (--ray_address and so on) win over the configuration; an unknown
-// flag ends the process.
+// Starts or joins a cluster; a second call is ignored. The flags of argv (--ray_address and so on)
+// win over the configuration; an unknown flag ends the process.
 RAY_API void Init();
-RAY_API void Init(RayConfig &config);
-RAY_API void Init(RayConfig &config, int argc, char **argv);
+RAY_API void Init(RayConfig& config);
+RAY_API void Init(RayConfig& config, int argc, char** argv);
 RAY_API bool IsInitialized();
 // Disconnects; ends the cluster when Init() started it.
 RAY_API void Shutdown();
@@ -42,92 +43,106 @@ RAY_API void ExitActor();
 
 // Stores a copy.
 template <class T>
-ObjectRef<T> Put(const T &obj) {
+ObjectRef<T> Put(const T& obj) {
   return ObjectRef<T>(internal::CurrentRuntime().Put(internal::Encode(obj)));
 }
 
-// Waits for values, at most timeout_ms. Throws RayTimeoutException, or what is stored instead of a value.
+// Waits for values, at most timeout_ms. Throws RayTimeoutException, or what is stored instead of a
+// value.
 template <class T>
-std::shared_ptr<T> Get(const ObjectRef<T> &object) {
+std::shared_ptr<T> Get(const ObjectRef<T>& object) {
   return object.Get();
 }
 template <class T>
-std::shared_ptr<T> Get(const ObjectRef<T> &object, const int &timeout_ms) {
+std::shared_ptr<T> Get(const ObjectRef<T>& object, const int& timeout_ms) {
   return object.Get(timeout_ms);
 }
-inline void Get(const ObjectRef<void> &object) { object.Get(); }
-inline void Get(const ObjectRef<void> &object, const int &timeout_ms) { object.Get(timeout_ms); }
+inline void Get(const ObjectRef<void>& object) { object.Get(); }
+inline void Get(const ObjectRef<void>& object, const int& timeout_ms) { object.Get(timeout_ms); }
 
 template <class T>
-std::vector<std::shared_ptr<T>> Get(const std::vector<ObjectRef<T>> &objects, const int &timeout_ms) {
+std::vector<std::shared_ptr<T>> Get(const std::vector<ObjectRef<T>>& objects,
+                                    const int& timeout_ms) {
   return internal::GetAll<T>(internal::RecordsOf(objects), timeout_ms);
 }
 template <class T>
-std::vector<std::shared_ptr<T>> Get(const std::vector<ObjectRef<T>> &objects) {
+std::vector<std::shared_ptr<T>> Get(const std::vector<ObjectRef<T>>& objects) {
   return Get(objects, -1);
 }
 
 // By binary ids.
 template <class T>
-std::vector<std::shared_ptr<T>> Get(const std::vector<std::string> &ids, const int &timeout_ms) {
+std::vector<std::shared_ptr<T>> Get(const std::vector<std::string>& ids, const int& timeout_ms) {
   std::vector<internal::ObjectPtr> records;
-  for (const std::string &id : ids) records.push_back(internal::CurrentRuntime().FindObject(id));
+  for (const std::string& id : ids) records.push_back(internal::CurrentRuntime().FindObject(id));
   return internal::GetAll<T>(records, timeout_ms);
 }
 template <class T>
-std::vector<std::shared_ptr<T>> Get(const std::vector<std::string> &ids) {
+std::vector<std::shared_ptr<T>> Get(const std::vector<std::string>& ids) {
   return Get<T>(ids, -1);
 }
 
-// Waits until num_objects are ready on this node, at most timeout_ms (-1: without limit). More than num_objects may be in `ready`.
+// Waits until num_objects are ready on this node, at most timeout_ms (-1: without limit). More than
+// num_objects may be in `ready`.
 template <class T>
-WaitResult<T> Wait(const std::vector<ObjectRef<T>> &objects, int num_objects, int timeout_ms) {
-  std::vector<bool> flags = internal::CurrentRuntime().Wait(internal::RecordsOf(objects), num_objects, timeout_ms);
+WaitResult<T> Wait(const std::vector<ObjectRef<T>>& objects, int num_objects, int timeout_ms) {
+  std::vector<bool> flags =
+      internal::CurrentRuntime().Wait(internal::RecordsOf(objects), num_objects, timeout_ms);
   std::list<ObjectRef<T>> ready, unready;
-  for (std::size_t i = 0; i < objects.size(); ++i) (flags[i] ? ready : unready).push_back(objects[i]);
+  for (std::size_t i = 0; i < objects.size(); ++i)
+    (flags[i] ? ready : unready).push_back(objects[i]);
   return WaitResult<T>(std::move(ready), std::move(unready));
 }
 
 // A call of a registered free or static function: Task(f).SetResource("CPU", 1).Remote(args...).
 template <class F>
-internal::TaskCaller<F> Task(F function, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-  static_assert(!internal::FunctionTraits<F>::kIsMethod, "a member function is called through an ActorHandle");
+internal::TaskCaller<F> Task(F function, const char* file = __builtin_FILE(),
+                             int line = __builtin_LINE()) {
+  static_assert(!internal::FunctionTraits<F>::kIsMethod,
+                "a member function is called through an ActorHandle");
   return internal::TaskCaller<F>(function, file, line);
 }
 
 // An actor made by a registered free or static function that returns a pointer to a new object.
 template <class F>
-internal::ActorCreator<F> Actor(F factory, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-  static_assert(internal::FunctionTraits<F>::kIsFactory, "an actor's factory is a free or static function that returns a pointer to the object");
+internal::ActorCreator<F> Actor(F factory, const char* file = __builtin_FILE(),
+                                int line = __builtin_LINE()) {
+  static_assert(
+      internal::FunctionTraits<F>::kIsFactory,
+      "an actor's factory is a free or static function that returns a pointer to the object");
   return internal::ActorCreator<F>(factory, file, line);
 }
 
 // A call of a Python function: Task(PyFunction<int>{"module", "function"}).Remote(args...).
 template <class R>
-internal::PyTaskCaller<R> Task(PyFunction<R> function, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+internal::PyTaskCaller<R> Task(PyFunction<R> function, const char* file = __builtin_FILE(),
+                               int line = __builtin_LINE()) {
   return internal::PyTaskCaller<R>(std::move(function), file, line);
 }
 
 // An actor of a Python class: Actor(PyActorClass{"module", "Class"}).Remote(args...).
-inline internal::PyActorCreator Actor(PyActorClass actor_class, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+inline internal::PyActorCreator Actor(PyActorClass actor_class, const char* file = __builtin_FILE(),
+                                      int line = __builtin_LINE()) {
   return internal::PyActorCreator(std::move(actor_class), file, line);
 }
 
 // A named actor; empty when there is none. An empty namespace is the job's own.
 template <class T>
-boost::optional<ActorHandle<T>> GetActor(const std::string &name, const std::string &ray_namespace) {
+boost::optional<ActorHandle<T>> GetActor(const std::string& name,
+                                         const std::string& ray_namespace) {
   if (name.empty()) return {};
   internal::ActorPtr actor = internal::CurrentRuntime().GetActor(name, ray_namespace);
   if (!actor) return {};
   return ActorHandle<T>(std::move(actor));
 }
 template <class T>
-boost::optional<ActorHandle<T>> GetActor(const std::string &name) {
+boost::optional<ActorHandle<T>> GetActor(const std::string& name) {
   return GetActor<T>(name, "");
 }
 
 // A named actor of Python.
-inline boost::optional<ActorHandleXlang> GetActor(const std::string &name, const std::string &ray_namespace = "") {
+inline boost::optional<ActorHandleXlang> GetActor(const std::string& name,
+                                                  const std::string& ray_namespace = "") {
   if (name.empty()) return {};
   internal::ActorPtr actor = internal::CurrentRuntime().GetActor(name, ray_namespace);
   if (!actor) return {};

@@ -18,16 +18,28 @@ proto::ExitInfo exit_info(proto::ExitInfo::Kind kind, std::string message) {
 // ---- registration
 
 Status ActorManager::validate(const proto::ActorSpec& spec) const {
-  auto invalid = [](std::string text) { return make_error(Code::kInvalid, "actor: " + std::move(text)); };
-  if (!ActorId::is_valid(spec.actor_id())) return invalid(fmt::format("the actor id has {} bytes, not {}", spec.actor_id().size(), ActorId::kSize));
-  if (!JobId::is_valid(spec.job_id())) return invalid(fmt::format("the job id has {} bytes, not {}", spec.job_id().size(), JobId::kSize));
-  if (job_of(ActorId::from_binary(spec.actor_id())) != JobId::from_binary(spec.job_id())) return invalid("its id is of another job");
-  if (!spec.owner().worker_id().empty() && !WorkerId::is_valid(spec.owner().worker_id())) return invalid("the owner's worker id has a wrong size");
-  if (!spec.owner().node_id().empty() && !NodeId::is_valid(spec.owner().node_id())) return invalid("the owner's node id has a wrong size");
-  if (spec.max_restarts() < -1) return invalid(fmt::format("max_restarts is {}; give -1 (no limit) or more", spec.max_restarts()));
+  auto invalid = [](std::string text) {
+    return make_error(Code::kInvalid, "actor: " + std::move(text));
+  };
+  if (!ActorId::is_valid(spec.actor_id()))
+    return invalid(
+        fmt::format("the actor id has {} bytes, not {}", spec.actor_id().size(), ActorId::kSize));
+  if (!JobId::is_valid(spec.job_id()))
+    return invalid(
+        fmt::format("the job id has {} bytes, not {}", spec.job_id().size(), JobId::kSize));
+  if (job_of(ActorId::from_binary(spec.actor_id())) != JobId::from_binary(spec.job_id()))
+    return invalid("its id is of another job");
+  if (!spec.owner().worker_id().empty() && !WorkerId::is_valid(spec.owner().worker_id()))
+    return invalid("the owner's worker id has a wrong size");
+  if (!spec.owner().node_id().empty() && !NodeId::is_valid(spec.owner().node_id()))
+    return invalid("the owner's node id has a wrong size");
+  if (spec.max_restarts() < -1)
+    return invalid(
+        fmt::format("max_restarts is {}; give -1 (no limit) or more", spec.max_restarts()));
   for (const proto::Resources* resources : {&spec.placement(), &spec.creation().resources()}) {
     for (const auto& [name, units] : resources->units()) {
-      if (name.empty() || units < 0 || units > static_cast<int64_t>(ResourceSet::kMaxAmount) * ResourceSet::kUnit)
+      if (name.empty() || units < 0 ||
+          units > static_cast<int64_t>(ResourceSet::kMaxAmount) * ResourceSet::kUnit)
         return invalid(fmt::format("the amount of resource '{}' is out of range", name));
     }
   }
@@ -40,15 +52,23 @@ Status ActorManager::check_job(const proto::ActorSpec& spec) {
   JobId job = JobId::from_binary(spec.job_id());
   if (env_.jobs.running(job)) return {};
   if (spec.job_config().outlives_job() && has_living_actors(job)) return {};
-  if (!env_.jobs.find(job)) return make_error(Code::kNotFound, fmt::format("job {} is not known to this cluster", job.hex()));
-  if (!WorkerId::is_valid(spec.owner().worker_id())) return make_error(Code::kInvalid, "actor: it names no owner");
+  if (!env_.jobs.find(job))
+    return make_error(Code::kNotFound,
+                      fmt::format("job {} is not known to this cluster", job.hex()));
+  if (!WorkerId::is_valid(spec.owner().worker_id()))
+    return make_error(Code::kInvalid, "actor: it names no owner");
   for (Actor* actor : directory_.of_job(job)) {
-    if (actor->phase == Phase::kAlive && actor->info.address().worker_id() == spec.owner().worker_id()) return {};
+    if (actor->phase == Phase::kAlive &&
+        actor->info.address().worker_id() == spec.owner().worker_id())
+      return {};
   }
-  return make_error(Code::kCancelled, fmt::format("job {} has finished: its processes create no more actors", job.hex()));
+  return make_error(
+      Code::kCancelled,
+      fmt::format("job {} has finished: its processes create no more actors", job.hex()));
 }
 
-void ActorManager::register_actor(const proto::RegisterActorRequest& request, Now now, Reply<proto::RegisterActorReply> reply) {
+void ActorManager::register_actor(const proto::RegisterActorRequest& request, Now now,
+                                  Reply<proto::RegisterActorReply> reply) {
   const proto::ActorSpec& spec = request.spec();
   if (Status valid = validate(spec); !valid) return reply(valid.error());
   ActorId id = ActorId::from_binary(spec.actor_id());
@@ -58,15 +78,19 @@ void ActorManager::register_actor(const proto::RegisterActorRequest& request, No
     out.set_actor_id(id.binary());
     reply(std::move(out));
   };
-  if (Actor* same = directory_.find(id)) {   // asked again: the answer was lost with its connection
+  if (Actor* same = directory_.find(id)) {  // asked again: the answer was lost with its connection
     if (same->phase == Phase::kCommitting) return same->on_committed.push_back(answer);
     return answer({});
   }
   if (!spec.name().empty()) {
     if (Actor* holder = directory_.find_named(spec.ray_namespace(), spec.name())) {
       if (!request.get_if_exists()) {
-        return reply(make_error(Code::kAlreadyExists, fmt::format("The name {} (namespace={}) is already taken by another actor. Please use a different name or get the existing actor using ray.get_actor('{}', namespace='{}')",
-                                                                  spec.name(), spec.ray_namespace(), spec.name(), spec.ray_namespace())));
+        return reply(make_error(
+            Code::kAlreadyExists,
+            fmt::format("The name {} (namespace={}) is already taken by another actor. Please use "
+                        "a different name or get the existing actor using ray.get_actor('{}', "
+                        "namespace='{}')",
+                        spec.name(), spec.ray_namespace(), spec.name(), spec.ray_namespace())));
       }
       auto existing = [this, holder_id = holder->id, reply](const Status& status) {
         Actor* actor = directory_.find(holder_id);
@@ -114,18 +138,24 @@ void ActorManager::committed(const ActorId& id, const Status& status, Now now) {
 // ---- kills
 
 Status ActorManager::kill(const proto::KillActorRequest& request, Now now) {
-  if (!ActorId::is_valid(request.actor_id())) return make_error(Code::kInvalid, fmt::format("an actor id has {} bytes, not {}", ActorId::kSize, request.actor_id().size()));
+  if (!ActorId::is_valid(request.actor_id()))
+    return make_error(Code::kInvalid, fmt::format("an actor id has {} bytes, not {}",
+                                                  ActorId::kSize, request.actor_id().size()));
   Actor* actor = directory_.find(ActorId::from_binary(request.actor_id()));
-  if (!actor) return make_error(Code::kNotFound, fmt::format("actor {} is not known to this cluster", to_hex(request.actor_id())));
+  if (!actor)
+    return make_error(Code::kNotFound, fmt::format("actor {} is not known to this cluster",
+                                                   to_hex(request.actor_id())));
   if (actor->dead()) return {};
-  proto::ExitInfo why = exit_info(request.why() == proto::ExitInfo::UNKNOWN ? proto::ExitInfo::KILLED_BY_USER : request.why());
+  proto::ExitInfo why = exit_info(
+      request.why() == proto::ExitInfo::UNKNOWN ? proto::ExitInfo::KILLED_BY_USER : request.why());
   if (!request.no_restart()) {
     if (actor->on_node()) send_kill(*actor, why, request.graceful());
     return {};
   }
   if (request.graceful() && actor->phase == Phase::kAlive) {
     actor->ending = why;
-    // It finishes what it was asked, and nobody can ask it anything more: the next of this name need not wait for that.
+    // It finishes what it was asked, and nobody can ask it anything more: the next of this name
+    // need not wait for that.
     if (why.kind() == proto::ExitInfo::OUT_OF_SCOPE) directory_.give_up_name(*actor);
     send_kill(*actor, why, true);
     return {};
@@ -143,10 +173,11 @@ void ActorManager::send_kill(Actor& actor, const proto::ExitInfo& why, bool grac
   kill.set_graceful(graceful);
   NodeState* node = env_.cluster.find(actor.node);
   if (node && node->usable()) env_.sink.kill_worker(node->link(), kill);
-  actor.pending_kill = std::move(kill);   // also when sent: it may be lost with its connection
+  actor.pending_kill = std::move(kill);  // also when sent: it may be lost with its connection
 }
 
-void ActorManager::kill_stray(const NodeState& node, const ActorId& id, const std::string& worker_id, const char* why) {
+void ActorManager::kill_stray(const NodeState& node, const ActorId& id,
+                              const std::string& worker_id, const char* why) {
   if (!node.usable()) return;
   proto::KillWorkerRequest kill;
   kill.set_actor_id(id.binary());
@@ -158,14 +189,18 @@ void ActorManager::kill_stray(const NodeState& node, const ActorId& id, const st
 
 void ActorManager::job_finished(const JobId& job, Now now) {
   for (Actor* actor : directory_.of_job(job)) {
-    if (!actor->outlives_job()) finish(*actor, exit_info(proto::ExitInfo::JOB_FINISHED), Process::kKill, now);
+    if (!actor->outlives_job())
+      finish(*actor, exit_info(proto::ExitInfo::JOB_FINISHED), Process::kKill, now);
   }
 }
 
 void ActorManager::owners_dead(const std::vector<WorkerId>& workers, Now now) {
   for (const WorkerId& worker : workers) {
     for (Actor* actor : directory_.owned_by(worker)) {
-      finish(*actor, exit_info(proto::ExitInfo::OWNER_DIED, fmt::format("worker {} that created it is gone", worker.hex())), Process::kKill, now);
+      finish(*actor,
+             exit_info(proto::ExitInfo::OWNER_DIED,
+                       fmt::format("worker {} that created it is gone", worker.hex())),
+             Process::kKill, now);
     }
   }
 }
@@ -181,7 +216,9 @@ Result<proto::GetActorReply> ActorManager::get(const proto::GetActorRequest& req
   proto::GetActorReply reply;
   const Actor* actor = nullptr;
   if (!request.actor_id().empty()) {
-    if (!ActorId::is_valid(request.actor_id())) return make_error(Code::kInvalid, fmt::format("an actor id has {} bytes, not {}", ActorId::kSize, request.actor_id().size()));
+    if (!ActorId::is_valid(request.actor_id()))
+      return make_error(Code::kInvalid, fmt::format("an actor id has {} bytes, not {}",
+                                                    ActorId::kSize, request.actor_id().size()));
     actor = directory_.find(ActorId::from_binary(request.actor_id()));
   } else if (!request.name().empty()) {
     actor = directory_.find_named(request.ray_namespace(), request.name());
@@ -200,7 +237,9 @@ Result<proto::ListActorsReply> ActorManager::list(const proto::ListActorsRequest
   for (const auto& [id, actor] : directory_.all()) {
     if (actor.phase == Phase::kCommitting) continue;
     if (request.alive_only() && actor.dead()) continue;
-    if (!request.all_namespaces() && !request.ray_namespace().empty() && actor.info.spec().ray_namespace() != request.ray_namespace()) continue;
+    if (!request.all_namespaces() && !request.ray_namespace().empty() &&
+        actor.info.spec().ray_namespace() != request.ray_namespace())
+      continue;
     if (request.named_only() && actor.info.spec().name().empty()) continue;
     sorted.emplace(id, &actor);
   }
@@ -210,7 +249,8 @@ Result<proto::ListActorsReply> ActorManager::list(const proto::ListActorsRequest
 }
 
 std::optional<std::string> ActorManager::record(const std::string& key) const {
-  const Actor* actor = ActorId::is_valid(key) ? directory_.find(ActorId::from_binary(key)) : nullptr;
+  const Actor* actor =
+      ActorId::is_valid(key) ? directory_.find(ActorId::from_binary(key)) : nullptr;
   if (!actor) return std::nullopt;
   return actor->info.SerializeAsString();
 }
@@ -224,10 +264,13 @@ void ActorManager::recover(proto::ActorInfo info, Now now) {
   bool was_restarting = info.state() == proto::ACTOR_RESTARTING;
   const proto::ActorSpec& spec = info.spec();
   if (!spec.name().empty()) {
-    // A full disk may have kept the record of a dead actor whose name was given away since: the later one is right.
+    // A full disk may have kept the record of a dead actor whose name was given away since: the
+    // later one is right.
     if (Actor* holder = directory_.find_named(spec.ray_namespace(), spec.name())) {
-      if (holder->info.start_time_ms() >= info.start_time_ms()) return env_.journal.erase(table::kActors, spec.actor_id());
-      finish(*holder, exit_info(proto::ExitInfo::UNKNOWN, "a later actor has its name"), Process::kKill, now);
+      if (holder->info.start_time_ms() >= info.start_time_ms())
+        return env_.journal.erase(table::kActors, spec.actor_id());
+      finish(*holder, exit_info(proto::ExitInfo::UNKNOWN, "a later actor has its name"),
+             Process::kKill, now);
     }
   }
   Actor& actor = directory_.add(std::move(info));
@@ -253,8 +296,9 @@ void ActorManager::nodes_settled(Now now) {
     actor.recovered = false;
     if (actor.info.address().worker_id().empty()) {
       next_start(actor, 0, now);
-    } else {   // it was alive on a node that is not even recorded any more
-      lost(actor, exit_info(proto::ExitInfo::NODE_DIED, "its node left while the head was away"), now);
+    } else {  // it was alive on a node that is not even recorded any more
+      lost(actor, exit_info(proto::ExitInfo::NODE_DIED, "its node left while the head was away"),
+           now);
     }
   }
 }
@@ -266,10 +310,13 @@ void ActorManager::end_event(Now now) {
     owners_dead(owners, now);
   }
   if (placement_wanted_) place(now);
-  for (const ActorId& id : directory_.forget_dead(env_.options.settings.dead_actors_kept)) env_.journal.erase(table::kActors, id.binary());
+  for (const ActorId& id : directory_.forget_dead(env_.options.settings.dead_actors_kept))
+    env_.journal.erase(table::kActors, id.binary());
 }
 
-void ActorManager::persist(const Actor& actor) { env_.journal.put(table::kActors, actor.id.binary(), actor.info.SerializeAsString()); }
+void ActorManager::persist(const Actor& actor) {
+  env_.journal.put(table::kActors, actor.id.binary(), actor.info.SerializeAsString());
+}
 
 void ActorManager::publish(const Actor& actor) {
   env_.subscriptions.publish_actor(actor.id, ActorDirectory::brief(actor.info));
@@ -288,13 +335,15 @@ void ActorManager::check_invariants() const {
       sums[actor.node].second.add(actor.placement);
       ++counts[actor.node];
     }
-    if (!actor.dead() && !actor.detached() && env_.jobs.find(actor.job) && !env_.jobs.running(actor.job)) {
+    if (!actor.dead() && !actor.detached() && env_.jobs.find(actor.job) &&
+        !env_.jobs.running(actor.job)) {
       // Only detached actors' own actors outlive their job.
       RT_CHECK(WorkerId::is_valid(actor.info.spec().owner().worker_id()));
     }
   }
   for (const auto& [id, node] : env_.cluster.nodes()) {
-    RT_CHECK(node.actors_hold == sums[id].first && node.actors_placed == sums[id].second && node.actors == counts[id]);
+    RT_CHECK(node.actors_hold == sums[id].first && node.actors_placed == sums[id].second &&
+             node.actors == counts[id]);
     for (const auto& [actor, reservation] : node.reserved) {
       const Actor* holder = directory_.find(actor);
       RT_CHECK(holder && holder->node == id);

@@ -1,8 +1,8 @@
-// What happens to actors: registration, placement, starts, deaths and restarts, kills, and the comparison with what a node says
-// after a lost connection or a restart of the head.
+// What happens to actors: registration, placement, starts, deaths and restarts, kills, and the
+// comparison with what a node says after a lost connection or a restart of the head.
 //
-// A start is identified by (actor, epoch). The epoch is on disk before a node hears of it, so that after any crash an older start is
-// recognised as such and ended.
+// A start is identified by (actor, epoch). The epoch is on disk before a node hears of it, so that
+// after any crash an older start is recognised as such and ended.
 //
 //   actor_manager.cc             registration, kills, queries, recovery
 //   actor_manager_placement.cc   queue -> node
@@ -34,7 +34,8 @@ class ActorManager {
   explicit ActorManager(Env env) : env_(env) {}
 
   // ---- clients
-  void register_actor(const proto::RegisterActorRequest& request, Now now, Reply<proto::RegisterActorReply> reply);
+  void register_actor(const proto::RegisterActorRequest& request, Now now,
+                      Reply<proto::RegisterActorReply> reply);
   Status kill(const proto::KillActorRequest& request, Now now);
   Result<proto::GetActorReply> get(const proto::GetActorRequest& request);
   Result<proto::ListActorsReply> list(const proto::ListActorsRequest& request) const;
@@ -42,11 +43,13 @@ class ActorManager {
   const proto::ActorInfo* visible(const ActorId& id) const;
 
   // ---- nodes
-  void create_answered(const NodeId& node, const ActorId& id, int64_t epoch, const Result<proto::CreateActorReply>& reply, Now now);
+  void create_answered(const NodeId& node, const ActorId& id, int64_t epoch,
+                       const Result<proto::CreateActorReply>& reply, Now now);
   void started(NodeState& node, const ActorId& id, const proto::ActorStarted& report, Now now);
   void died(NodeState& node, const ActorId& id, const proto::ActorDied& report, Now now);
   // (Re-)registered: what it says lives there against what we know.
-  void node_registered(NodeState& node, const google::protobuf::RepeatedPtrField<proto::ActorInfo>& live, Now now);
+  void node_registered(NodeState& node,
+                       const google::protobuf::RepeatedPtrField<proto::ActorInfo>& live, Now now);
   void node_lost(NodeState& node, Now now);
 
   // ---- lives of others
@@ -57,7 +60,9 @@ class ActorManager {
   bool has_living_actors(const JobId& job) { return !directory_.of_job(job).empty(); }
   template <class Fits>
   bool any_living(Fits fits) const {
-    return std::any_of(directory_.all().begin(), directory_.all().end(), [&](const auto& entry) { return !entry.second.dead() && fits(entry.second.info.spec()); });
+    return std::any_of(directory_.all().begin(), directory_.all().end(), [&](const auto& entry) {
+      return !entry.second.dead() && fits(entry.second.info.spec());
+    });
   }
 
   // ---- recovery after a restart of the head
@@ -109,11 +114,13 @@ class ActorManager {
   void finish(Actor& actor, proto::ExitInfo death, Process process, Now now);
   void log_end(const Actor& actor, const proto::ExitInfo& death, const char* what);
   void send_kill(Actor& actor, const proto::ExitInfo& why, bool graceful);
-  void kill_stray(const NodeState& node, const ActorId& id, const std::string& worker_id, const char* why);
+  void kill_stray(const NodeState& node, const ActorId& id, const std::string& worker_id,
+                  const char* why);
 
   Env env_;
   ActorDirectory directory_;
-  std::vector<WorkerId> dead_owners_;      // processes of ended actors: what they owned ends with this event
+  std::vector<WorkerId>
+      dead_owners_;  // processes of ended actors: what they owned ends with this event
   std::set<JobId> orphaned_jobs_;
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;

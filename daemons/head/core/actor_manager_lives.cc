@@ -23,7 +23,9 @@ bool ends_for_good(proto::ExitInfo::Kind kind) {
   }
 }
 
-int64_t backoff_us(int failures, int64_t max_ms) { return std::min(max_ms * 1000, kFirstBackoffUs << std::min(failures, 20)); }
+int64_t backoff_us(int failures, int64_t max_ms) {
+  return std::min(max_ms * 1000, kFirstBackoffUs << std::min(failures, 20));
+}
 
 }  // namespace
 
@@ -48,35 +50,40 @@ void ActorManager::next_start(Actor& actor, int64_t delay_us, Now now) {
     queue(*actor, when);
   };
   int64_t due_us = now.steady_us + delay_us;
-  // With a full disk it goes on all the same: only a crash of the head on top could confuse two starts.
+  // With a full disk it goes on all the same: only a crash of the head on top could confuse two
+  // starts.
   env_.journal.then([this, id = actor.id, due, due_us](const Status&, Now when) {
     if (when.steady_us >= due_us) return due(when);
     if (Actor* actor = directory_.find(id)) actor->delay_timer = env_.timers.at(due_us, due);
   });
 }
 
-void ActorManager::alive(Actor& actor, NodeState& node, const proto::WorkerAddress& address, int pid, Now now) {
+void ActorManager::alive(Actor& actor, NodeState& node, const proto::WorkerAddress& address,
+                         int pid, Now now) {
   *actor.info.mutable_address() = address;
   actor.info.mutable_address()->set_node_id(node.id.binary());
   actor.info.set_pid(pid);
   actor.failed_starts = 0;
-  if (actor.phase == Phase::kAlive) return;   // its node came back with it
+  if (actor.phase == Phase::kAlive) return;  // its node came back with it
   actor.alive_since_us = now.steady_us;
   move(actor, Phase::kAlive, &node);
   persist(actor);
   publish(actor);
 }
 
-void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int64_t epoch, const Result<proto::CreateActorReply>& reply, Now now) {
+void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int64_t epoch,
+                                   const Result<proto::CreateActorReply>& reply, Now now) {
   NodeState* node = env_.cluster.find(node_id);
   if (!node || !node->alive()) return;
   Actor* actor = directory_.find(id);
-  bool current = actor && actor->node == node_id && actor->info.epoch() == epoch && actor->on_node();
+  bool current =
+      actor && actor->node == node_id && actor->info.epoch() == epoch && actor->on_node();
   if (!current) {
-    if (reply && reply->ok()) kill_stray(*node, id, reply->address().worker_id(), "the actor was ended while it started");
+    if (reply && reply->ok())
+      kill_stray(*node, id, reply->address().worker_id(), "the actor was ended while it started");
     return;
   }
-  if (actor->phase == Phase::kAlive) return;   // reported by other means already
+  if (actor->phase == Phase::kAlive) return;  // reported by other means already
   if (!reply) {
     // A broken connection says nothing about the start: the node comes back with it, or dies.
     if (reply.error().code != Code::kUnavailable) start_refused(*actor, *node, reply.error(), now);
@@ -92,31 +99,45 @@ void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int
 
 void ActorManager::no_room(Actor& actor, NodeState& node, Now now) {
   node.refused_at_us = now.steady_us;
-  move(actor, Phase::kQueued);   // nothing was started: the epoch stays
+  move(actor, Phase::kQueued);  // nothing was started: the epoch stays
 }
 
 void ActorManager::start_refused(Actor& actor, NodeState& node, const Error& error, Now now) {
   const Settings& settings = env_.options.settings;
   if (++actor.failed_starts < settings.actor_start_attempts) {
     node.refused_at_us = now.steady_us;
-    return next_start(actor, backoff_us(actor.failed_starts, settings.actor_restart_backoff_max_ms), now);
+    return next_start(actor, backoff_us(actor.failed_starts, settings.actor_restart_backoff_max_ms),
+                      now);
   }
-  finish(actor, exit_info(proto::ExitInfo::UNKNOWN, fmt::format("node {} could not start it ({} attempts): {}", node.info.ip(), actor.failed_starts, error.message)), Process::kKill, now);
+  finish(actor,
+         exit_info(proto::ExitInfo::UNKNOWN,
+                   fmt::format("node {} could not start it ({} attempts): {}", node.info.ip(),
+                               actor.failed_starts, error.message)),
+         Process::kKill, now);
 }
 
-void ActorManager::started(NodeState& node, const ActorId& id, const proto::ActorStarted& report, Now now) {
+void ActorManager::started(NodeState& node, const ActorId& id, const proto::ActorStarted& report,
+                           Now now) {
   Actor* actor = directory_.find(id);
-  bool awaited = actor && actor->info.epoch() == report.epoch() && (actor->on_node() ? actor->node == node.id : actor->phase == Phase::kWaiting && actor->recovered);
-  if (!awaited) return kill_stray(node, id, report.address().worker_id(), "the actor has been ended or started elsewhere");
+  bool awaited = actor && actor->info.epoch() == report.epoch() &&
+                 (actor->on_node() ? actor->node == node.id
+                                   : actor->phase == Phase::kWaiting && actor->recovered);
+  if (!awaited)
+    return kill_stray(node, id, report.address().worker_id(),
+                      "the actor has been ended or started elsewhere");
   alive(*actor, node, report.address(), report.pid(), now);
 }
 
-void ActorManager::died(NodeState& node, const ActorId& id, const proto::ActorDied& report, Now now) {
+void ActorManager::died(NodeState& node, const ActorId& id, const proto::ActorDied& report,
+                        Now now) {
   Actor* actor = directory_.find(id);
-  if (!actor || !actor->on_node() || actor->node != node.id || actor->info.epoch() != report.epoch()) return;
+  if (!actor || !actor->on_node() || actor->node != node.id ||
+      actor->info.epoch() != report.epoch())
+    return;
   proto::ExitInfo death = report.death();
   // The refusal of a start whose question's connection broke.
-  if (actor->phase == Phase::kStarting && death.kind() == proto::ExitInfo::UNSCHEDULABLE) return no_room(*actor, node, now);
+  if (actor->phase == Phase::kStarting && death.kind() == proto::ExitInfo::UNSCHEDULABLE)
+    return no_room(*actor, node, now);
   if (death.node_id().empty()) death.set_node_id(node.id.binary());
   if (death.ip().empty()) death.set_ip(node.info.ip());
   if (death.pid() == 0) death.set_pid(actor->info.pid());
@@ -136,15 +157,21 @@ void ActorManager::lost(Actor& actor, proto::ExitInfo death, Now now) {
   if (!restart) {
     if (limit > 0 && !ends_for_good(death.kind())) {
       std::string text = death.message();
-      death.set_message(fmt::format("{}{}it was restarted {} times before (max_restarts={})", text, text.empty() ? "" : "; ", actor.info.num_restarts(), limit));
+      death.set_message(fmt::format("{}{}it was restarted {} times before (max_restarts={})", text,
+                                    text.empty() ? "" : "; ", actor.info.num_restarts(), limit));
     }
     return finish(actor, std::move(death), Process::kGone, now);
   }
-  if (WorkerId::is_valid(actor.info.address().worker_id())) dead_owners_.push_back(WorkerId::from_binary(actor.info.address().worker_id()));
-  bool healthy = actor.phase == Phase::kAlive && now.steady_us - actor.alive_since_us >= kHealthyLifeUs;
+  if (WorkerId::is_valid(actor.info.address().worker_id()))
+    dead_owners_.push_back(WorkerId::from_binary(actor.info.address().worker_id()));
+  bool healthy =
+      actor.phase == Phase::kAlive && now.steady_us - actor.alive_since_us >= kHealthyLifeUs;
   actor.short_lives = healthy ? 0 : actor.short_lives + 1;
   // The first quick death is forgiven: programs kill their actors on purpose.
-  int64_t delay_us = actor.short_lives <= 1 ? 0 : backoff_us(actor.short_lives, env_.options.settings.actor_restart_backoff_max_ms);
+  int64_t delay_us =
+      actor.short_lives <= 1
+          ? 0
+          : backoff_us(actor.short_lives, env_.options.settings.actor_restart_backoff_max_ms);
   actor.info.set_num_restarts(actor.info.num_restarts() + 1);
   log_end(actor, death, "is restarted");
   *actor.info.mutable_death() = std::move(death);
@@ -152,12 +179,14 @@ void ActorManager::lost(Actor& actor, proto::ExitInfo death, Now now) {
 }
 
 void ActorManager::log_end(const Actor& actor, const proto::ExitInfo& death, const char* what) {
-  env_.sink.log(fmt::format("actor {} {} {}: {} {}", actor.label(), actor.id.hex(), what, proto::ExitInfo::Kind_Name(death.kind()), death.message()));
+  env_.sink.log(fmt::format("actor {} {} {}: {} {}", actor.label(), actor.id.hex(), what,
+                            proto::ExitInfo::Kind_Name(death.kind()), death.message()));
 }
 
 void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, Now now) {
   if (actor.dead()) return;
-  if (WorkerId::is_valid(actor.info.address().worker_id())) dead_owners_.push_back(WorkerId::from_binary(actor.info.address().worker_id()));
+  if (WorkerId::is_valid(actor.info.address().worker_id()))
+    dead_owners_.push_back(WorkerId::from_binary(actor.info.address().worker_id()));
   if (process == Process::kKill && actor.on_node()) send_kill(actor, death, false);
   env_.timers.cancel(actor.delay_timer);
   if (death.pid() == 0) death.set_pid(actor.info.pid());
@@ -168,18 +197,24 @@ void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, 
   move(actor, Phase::kDead);
   persist(actor);
   publish(actor);
-  if (!env_.jobs.running(actor.job) && directory_.of_job(actor.job).empty()) orphaned_jobs_.insert(actor.job);
+  if (!env_.jobs.running(actor.job) && directory_.of_job(actor.job).empty())
+    orphaned_jobs_.insert(actor.job);
 }
 
-void ActorManager::node_registered(NodeState& node, const google::protobuf::RepeatedPtrField<proto::ActorInfo>& live, Now now) {
+void ActorManager::node_registered(NodeState& node,
+                                   const google::protobuf::RepeatedPtrField<proto::ActorInfo>& live,
+                                   Now now) {
   std::set<ActorId> listed;
   for (const auto& info : live) {
     if (!ActorId::is_valid(info.spec().actor_id())) continue;
     ActorId id = ActorId::from_binary(info.spec().actor_id());
     Actor* actor = directory_.find(id);
-    bool here = actor && actor->info.epoch() == info.epoch() && (actor->on_node() ? actor->node == node.id : actor->phase == Phase::kWaiting && actor->recovered);
+    bool here = actor && actor->info.epoch() == info.epoch() &&
+                (actor->on_node() ? actor->node == node.id
+                                  : actor->phase == Phase::kWaiting && actor->recovered);
     if (!here) {
-      kill_stray(node, id, info.address().worker_id(), "the actor has been ended or started elsewhere");
+      kill_stray(node, id, info.address().worker_id(),
+                 "the actor has been ended or started elsewhere");
       continue;
     }
     listed.insert(id);
@@ -187,18 +222,22 @@ void ActorManager::node_registered(NodeState& node, const google::protobuf::Repe
       alive(*actor, node, info.address(), info.pid(), now);
     } else if (actor->phase == Phase::kWaiting) {
       env_.cluster.reserve(node, id, actor->placement);
-      move(*actor, Phase::kStarting, &node);   // still in its constructor: ReportActorStarted follows
+      move(*actor, Phase::kStarting,
+           &node);  // still in its constructor: ReportActorStarted follows
     }
     if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);
   }
   for (Actor* actor : directory_.on_node(node.id)) {
     if (listed.contains(actor->id)) continue;
     if (actor->phase == Phase::kStarting) {
-      // The order may have been lost with the connection. A node that has it knows the epoch and does nothing twice.
+      // The order may have been lost with the connection. A node that has it knows the epoch and
+      // does nothing twice.
       send_create(*actor, node);
       if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);
     } else {
-      proto::ExitInfo death = exit_info(proto::ExitInfo::UNKNOWN, "its process ended while its node was disconnected from the head");
+      proto::ExitInfo death =
+          exit_info(proto::ExitInfo::UNKNOWN,
+                    "its process ended while its node was disconnected from the head");
       death.set_node_id(node.id.binary());
       death.set_ip(node.info.ip());
       lost(*actor, std::move(death), now);
@@ -210,7 +249,7 @@ void ActorManager::node_registered(NodeState& node, const google::protobuf::Repe
 void ActorManager::node_lost(NodeState& node, Now now) {
   for (Actor* actor : directory_.on_node(node.id)) {
     if (actor->phase == Phase::kStarting) {
-      next_start(*actor, 0, now);   // it never was alive: this is no restart
+      next_start(*actor, 0, now);  // it never was alive: this is no restart
       continue;
     }
     proto::ExitInfo death = exit_info(proto::ExitInfo::NODE_DIED, node.info.death_message());
@@ -219,7 +258,11 @@ void ActorManager::node_lost(NodeState& node, Now now) {
     lost(*actor, std::move(death), now);
   }
   for (Actor* actor : directory_.owned_on(node.id)) {
-    finish(*actor, exit_info(proto::ExitInfo::OWNER_DIED, fmt::format("the node ({}) of the process that created it died", node.info.ip())), Process::kKill, now);
+    finish(
+        *actor,
+        exit_info(proto::ExitInfo::OWNER_DIED,
+                  fmt::format("the node ({}) of the process that created it died", node.info.ip())),
+        Process::kKill, now);
   }
   placement_wanted_ = true;
 }

@@ -8,9 +8,10 @@
 
 namespace rt::head {
 
-// First choice: nodes with the room now. An actor that has waited a while may also go where only tasks are in the way: there it
-// queues at the node-manager, which takes leases back for it.
-NodeState* ActorManager::choose(const Actor& actor, const std::optional<AllowedNodes>& allowed, Now now) {
+// First choice: nodes with the room now. An actor that has waited a while may also go where only
+// tasks are in the way: there it queues at the node-manager, which takes leases back for it.
+NodeState* ActorManager::choose(const Actor& actor, const std::optional<AllowedNodes>& allowed,
+                                Now now) {
   const Settings& settings = env_.options.settings;
   bool patient = now.steady_us - actor.queued_since_us >= settings.lease_revoke_after_ms * 1000;
   std::vector<const NodeState*> fitting, only_tasks_in_the_way, preferred;
@@ -18,13 +19,18 @@ NodeState* ActorManager::choose(const Actor& actor, const std::optional<AllowedN
   for (const auto& [id, node] : env_.cluster.nodes()) {
     if (!node.alive()) continue;
     ++index;
-    auto place = allowed ? std::find(allowed->nodes.begin(), allowed->nodes.end(), index) - allowed->nodes.begin() : 0;
+    auto place = allowed ? std::find(allowed->nodes.begin(), allowed->nodes.end(), index) -
+                               allowed->nodes.begin()
+                         : 0;
     if (allowed && place == static_cast<std::ptrdiff_t>(allowed->nodes.size())) continue;
-    if (!node.takes_work() || (node.refused_at_us && now.steady_us - node.refused_at_us < settings.placement_settle_ms * 1000)) continue;
+    if (!node.takes_work() || (node.refused_at_us && now.steady_us - node.refused_at_us <
+                                                         settings.placement_settle_ms * 1000))
+      continue;
     if (!Cluster::free_of_actors(node).contains(actor.placement)) continue;
     if (Cluster::free_now(node).contains(actor.placement)) {
       fitting.push_back(&node);
-      if (allowed && place < static_cast<std::ptrdiff_t>(allowed->preferred)) preferred.push_back(&node);
+      if (allowed && place < static_cast<std::ptrdiff_t>(allowed->preferred))
+        preferred.push_back(&node);
     } else if (patient) {
       only_tasks_in_the_way.push_back(&node);
     }
@@ -32,7 +38,9 @@ NodeState* ActorManager::choose(const Actor& actor, const std::optional<AllowedN
   if (!preferred.empty()) fitting.swap(preferred);
   if (fitting.empty()) fitting.swap(only_tasks_in_the_way);
   if (fitting.empty()) return nullptr;
-  PlacementRequest request{actor.placement, NodeId::from_binary(actor.info.spec().owner().node_id()), settings.scheduler_spread_threshold};
+  PlacementRequest request{actor.placement,
+                           NodeId::from_binary(actor.info.spec().owner().node_id()),
+                           settings.scheduler_spread_threshold};
   PlacementPolicy policy = *policy_of(actor.info.spec().creation().scheduling_strategy());
   return env_.cluster.find(policy(fitting, request)->id);
 }
@@ -47,14 +55,20 @@ std::optional<AllowedNodes> ActorManager::allowed(const Actor& actor) const {
   return allowed_nodes(creation.constraint(), actor.placement, live);
 }
 
-std::string ActorManager::unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed) const {
+std::string ActorManager::unschedulable(const Actor& actor,
+                                        const std::optional<AllowedNodes>& allowed) const {
   using Verdict = AllowedNodes::Verdict;
   if (!allowed || env_.cluster.awaiting_nodes()) return "";
   const proto::NodeConstraint& constraint = actor.info.spec().creation().constraint();
-  std::string node = "the node " + to_hex(constraint.node_id()) + " specified via NodeAffinitySchedulingStrategy ";
-  if (allowed->verdict == Verdict::kGone) return node + "doesn't exist any more or is not known, and soft=False was given";
-  if (allowed->verdict == Verdict::kTooSmall) return node + "doesn't have " + actor.placement.to_string() + ", and soft=False was given";
-  if (constraint.fail_on_unavailable()) return node + "has no room for " + actor.placement.to_string() + " now, and _fail_on_unavailable was given";
+  std::string node =
+      "the node " + to_hex(constraint.node_id()) + " specified via NodeAffinitySchedulingStrategy ";
+  if (allowed->verdict == Verdict::kGone)
+    return node + "doesn't exist any more or is not known, and soft=False was given";
+  if (allowed->verdict == Verdict::kTooSmall)
+    return node + "doesn't have " + actor.placement.to_string() + ", and soft=False was given";
+  if (constraint.fail_on_unavailable())
+    return node + "has no room for " + actor.placement.to_string() +
+           " now, and _fail_on_unavailable was given";
   return "";
 }
 
@@ -74,11 +88,13 @@ void ActorManager::place(Now now) {
         continue;
       }
       if (std::string why = unschedulable(oldest, constrained); !why.empty()) {
-        finish(oldest, exit_info(proto::ExitInfo::UNSCHEDULABLE, std::move(why)), Process::kGone, now);
+        finish(oldest, exit_info(proto::ExitInfo::UNSCHEDULABLE, std::move(why)), Process::kGone,
+               now);
         continue;
       }
       if (constrained ? constrained->nodes.empty() : env_.cluster.infeasible(it->first.placement)) {
-        int64_t warn_at_us = oldest.queued_since_us + env_.options.settings.infeasible_warning_after_ms * 1000;
+        int64_t warn_at_us =
+            oldest.queued_since_us + env_.options.settings.infeasible_warning_after_ms * 1000;
         if (now.steady_us >= warn_at_us) {
           warn_infeasible(it->first, it->second, now);
         } else {
@@ -118,10 +134,12 @@ void ActorManager::warn_infeasible(const Shape& shape, ShapeQueue& queue, Now) {
     if (!queue.warned.insert(actor->job).second) continue;
     const proto::TaskTemplate& creation = actor->info.spec().creation();
     std::string where = creation.has_constraint() ? " on " + describe(creation.constraint()) : "";
-    env_.subscriptions.publish_notice(actor->job, "warning",
-                                      fmt::format("The actor {} needs {}{}, which no node of the cluster has. It stays pending until a node with these resources joins; "
-                                                  "see `rayctl status`, or ask for less.",
-                                                  actor->label(), shape.placement.to_string(), where));
+    env_.subscriptions.publish_notice(
+        actor->job, "warning",
+        fmt::format("The actor {} needs {}{}, which no node of the cluster has. It stays pending "
+                    "until a node with these resources joins; "
+                    "see `rayctl status`, or ask for less.",
+                    actor->label(), shape.placement.to_string(), where));
   }
 }
 
@@ -146,7 +164,7 @@ void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
     } else {
       env_.cluster.cancel_reservation(before, actor.id);
     }
-    placement_wanted_ = true;   // it holds less from now on, or nothing
+    placement_wanted_ = true;  // it holds less from now on, or nothing
   }
   directory_.move(actor, to, node ? node->id : NodeId::nil());
   if (node) account(actor, *node, +1);

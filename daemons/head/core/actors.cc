@@ -11,10 +11,15 @@ using Phase = Actor::Phase;
 
 bool legal(Phase from, Phase to) {
   switch (from) {
-    case Phase::kCommitting: return to == Phase::kQueued || to == Phase::kDead || to == Phase::kWaiting;
-    case Phase::kWaiting: return to == Phase::kQueued || to == Phase::kStarting || to == Phase::kAlive || to == Phase::kDead;
+    case Phase::kCommitting:
+      return to == Phase::kQueued || to == Phase::kDead || to == Phase::kWaiting;
+    case Phase::kWaiting:
+      return to == Phase::kQueued || to == Phase::kStarting || to == Phase::kAlive ||
+             to == Phase::kDead;
     case Phase::kQueued: return to == Phase::kStarting || to == Phase::kDead;
-    case Phase::kStarting: return to == Phase::kAlive || to == Phase::kWaiting || to == Phase::kQueued || to == Phase::kDead;
+    case Phase::kStarting:
+      return to == Phase::kAlive || to == Phase::kWaiting || to == Phase::kQueued ||
+             to == Phase::kDead;
     case Phase::kAlive: return to == Phase::kWaiting || to == Phase::kDead;
     case Phase::kDead: return false;
   }
@@ -35,7 +40,8 @@ void set_index(Map& map, const Key& key, const Value& value, bool add) {
 
 Shape shape_of(const Actor& actor) {
   const proto::TaskTemplate& creation = actor.info.spec().creation();
-  return {actor.placement, creation.scheduling_strategy(), creation.has_constraint() ? creation.constraint().SerializeAsString() : ""};
+  return {actor.placement, creation.scheduling_strategy(),
+          creation.has_constraint() ? creation.constraint().SerializeAsString() : ""};
 }
 
 template <class Map, class Key>
@@ -82,7 +88,9 @@ Actor& ActorDirectory::add(proto::ActorInfo info) {
   }
   actor.info = std::move(info);
   if (!actor.info.spec().name().empty()) {
-    bool free = names_.try_emplace({actor.info.spec().ray_namespace(), actor.info.spec().name()}, id).second;
+    bool free =
+        names_.try_emplace({actor.info.spec().ray_namespace(), actor.info.spec().name()}, id)
+            .second;
     RT_CHECK(free);
   }
   index(actor, true);
@@ -94,7 +102,8 @@ void ActorDirectory::index(Actor& actor, bool add) {
   const proto::WorkerAddress& owner = actor.info.spec().owner();
   if (actor.detached() || !WorkerId::is_valid(owner.worker_id())) return;
   set_index(by_owner_, WorkerId::from_binary(owner.worker_id()), actor.id, add);
-  if (NodeId::is_valid(owner.node_id())) set_index(by_owner_node_, NodeId::from_binary(owner.node_id()), actor.id, add);
+  if (NodeId::is_valid(owner.node_id()))
+    set_index(by_owner_node_, NodeId::from_binary(owner.node_id()), actor.id, add);
 }
 
 void ActorDirectory::give_up_name(Actor& actor) {
@@ -145,7 +154,8 @@ void ActorDirectory::enter(Actor& actor) {
 void ActorDirectory::move(Actor& actor, Phase to, const NodeId& node) {
   RT_CHECK(legal(actor.phase, to));
   leave(actor);
-  bool was_alive = actor.info.state() == proto::ACTOR_ALIVE || actor.info.state() == proto::ACTOR_RESTARTING;
+  bool was_alive =
+      actor.info.state() == proto::ACTOR_ALIVE || actor.info.state() == proto::ACTOR_RESTARTING;
   actor.phase = to;
   bool placed = to == Phase::kStarting || to == Phase::kAlive;
   RT_CHECK(placed == !node.is_nil());
@@ -155,7 +165,8 @@ void ActorDirectory::move(Actor& actor, Phase to, const NodeId& node) {
   } else if (to == Phase::kDead) {
     actor.info.set_state(proto::ACTOR_DEAD);
   } else {
-    actor.info.set_state(was_alive || actor.info.num_restarts() > 0 ? proto::ACTOR_RESTARTING : proto::ACTOR_PENDING);
+    actor.info.set_state(was_alive || actor.info.num_restarts() > 0 ? proto::ACTOR_RESTARTING
+                                                                    : proto::ACTOR_PENDING);
   }
   enter(actor);
 }
@@ -238,7 +249,8 @@ void ActorDirectory::check_invariants() const {
   RT_CHECK(dead == dead_order_.size());
   for (const auto& [shape, queue] : queues_) {
     RT_CHECK(!queue.actors.empty());
-    for (const auto& [seq, actor] : queue.actors) RT_CHECK(actor->phase == Phase::kQueued && actor->queue_seq == seq);
+    for (const auto& [seq, actor] : queue.actors)
+      RT_CHECK(actor->phase == Phase::kQueued && actor->queue_seq == seq);
     queued -= queue.actors.size();
   }
   RT_CHECK(queued == 0);

@@ -23,9 +23,11 @@ void Cluster::await_return(NodeState& node, const std::string& since, Now now) {
   node.refused = false;
   NodeId id = node.id;
   int64_t limit_ms = env_.options.settings.node_timeout_ms;
-  node.grace_timer = env_.timers.at(now.steady_us + limit_ms * 1000, [this, id, limit_ms, since](Now due) {
-    env_.on_node_lost(id, fmt::format("it did not come back within {} ms {}", limit_ms, since), due);
-  });
+  node.grace_timer =
+      env_.timers.at(now.steady_us + limit_ms * 1000, [this, id, limit_ms, since](Now due) {
+        env_.on_node_lost(id, fmt::format("it did not come back within {} ms {}", limit_ms, since),
+                          due);
+      });
   probe(node);
 }
 
@@ -38,46 +40,67 @@ void Cluster::probe_answered(const NodeId& id, const Status& answer, Now now) {
   if (!node || !node->alive() || node->conn != 0 || node->refused || node->probe_timer) return;
   const Settings& settings = env_.options.settings;
   if (answer || answer.error().code != Code::kUnavailable) {
-    node->probe_timer = env_.timers.at(now.steady_us + settings.heartbeat_interval_ms * 1000, [this, id](Now) {
-      NodeState* node = find(id);
-      node->probe_timer = 0;
-      probe(*node);
-    });
+    node->probe_timer =
+        env_.timers.at(now.steady_us + settings.heartbeat_interval_ms * 1000, [this, id](Now) {
+          NodeState* node = find(id);
+          node->probe_timer = 0;
+          probe(*node);
+        });
     return;
   }
   node->refused = true;
   env_.timers.cancel(node->grace_timer);
   int64_t grace_ms = std::min(settings.node_reconnect_grace_ms, settings.node_timeout_ms);
-  node->grace_timer = env_.timers.at(std::max(now.steady_us, node->lost_at_us + grace_ms * 1000), [this, id, why = answer.error().message](Now due) {
-    env_.on_node_lost(id, fmt::format("its connection broke and its node-manager has ended: {}", why), due);
-  });
+  node->grace_timer = env_.timers.at(
+      std::max(now.steady_us, node->lost_at_us + grace_ms * 1000),
+      [this, id, why = answer.error().message](Now due) {
+        env_.on_node_lost(
+            id, fmt::format("its connection broke and its node-manager has ended: {}", why), due);
+      });
 }
 
 Status Cluster::validate(const proto::Node& node) const {
   if (!NodeId::is_valid(node.node_id()))
-    return make_error(Code::kInvalid, fmt::format("a node id has {} bytes, not {}", node.node_id().size(), NodeId::kSize));
-  if (NodeId::from_binary(node.node_id()).is_nil()) return make_error(Code::kInvalid, "the node id is nil");
-  if (node.ip().empty()) return make_error(Code::kInvalid, "the node names no ip address; give --node-ip");
-  if (node.port() < 0 || node.port() > 65535) return make_error(Code::kInvalid, fmt::format("the node's port {} is out of range", node.port()));
+    return make_error(Code::kInvalid, fmt::format("a node id has {} bytes, not {}",
+                                                  node.node_id().size(), NodeId::kSize));
+  if (NodeId::from_binary(node.node_id()).is_nil())
+    return make_error(Code::kInvalid, "the node id is nil");
+  if (node.ip().empty())
+    return make_error(Code::kInvalid, "the node names no ip address; give --node-ip");
+  if (node.port() < 0 || node.port() > 65535)
+    return make_error(Code::kInvalid,
+                      fmt::format("the node's port {} is out of range", node.port()));
   for (const auto& [name, units] : node.total().units()) {
-    if (name.empty() || units < 0 || units > static_cast<int64_t>(ResourceSet::kMaxAmount) * ResourceSet::kUnit)
-      return make_error(Code::kInvalid, fmt::format("the node's resource '{}' has an amount out of range", name));
+    if (name.empty() || units < 0 ||
+        units > static_cast<int64_t>(ResourceSet::kMaxAmount) * ResourceSet::kUnit)
+      return make_error(Code::kInvalid,
+                        fmt::format("the node's resource '{}' has an amount out of range", name));
   }
   return {};
 }
 
-// A node that comes back has the id and the address it had, and its old connection may still look sound here. Any other claim to the id
-// or the address of a node that was heard just now is a mistake.
-Status Cluster::check_claims(ConnId conn, const NodeId& id, const proto::Node& node, Now now) const {
+// A node that comes back has the id and the address it had, and its old connection may still look
+// sound here. Any other claim to the id or the address of a node that was heard just now is a
+// mistake.
+Status Cluster::check_claims(ConnId conn, const NodeId& id, const proto::Node& node,
+                             Now now) const {
   constexpr int64_t kHeartbeatsOfALivingNode = 3;
-  int64_t since_us = now.steady_us - kHeartbeatsOfALivingNode * env_.options.settings.heartbeat_interval_ms * 1000;
+  int64_t since_us =
+      now.steady_us - kHeartbeatsOfALivingNode * env_.options.settings.heartbeat_interval_ms * 1000;
   for (const auto& [other_id, other] : nodes_) {
     if (!other.usable() || other.conn == conn || other.last_heard_us < since_us) continue;
     bool same_address = other.info.ip() == node.ip() && other.info.port() == node.port();
     if (other_id == id && !same_address)
-      return make_error(Code::kAlreadyExists, fmt::format("node {} lives at {}:{} already; start this one with an id of its own", id.hex(), other.info.ip(), other.info.port()));
+      return make_error(
+          Code::kAlreadyExists,
+          fmt::format("node {} lives at {}:{} already; start this one with an id of its own",
+                      id.hex(), other.info.ip(), other.info.port()));
     if (other_id != id && same_address && node.port() != 0)
-      return make_error(Code::kAlreadyExists, fmt::format("{}:{} is the address of node {}, which lives; give this one an address of its own", node.ip(), node.port(), other_id.hex()));
+      return make_error(
+          Code::kAlreadyExists,
+          fmt::format(
+              "{}:{} is the address of node {}, which lives; give this one an address of its own",
+              node.ip(), node.port(), other_id.hex()));
   }
   return {};
 }
@@ -89,14 +112,17 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
     return make_error(Code::kInvalid, "this connection speaks for another node already");
   NodeState* known = find(id);
   if (known && !known->alive())
-    return make_error(Code::kNodeDied, fmt::format("node {} was declared dead ({}); start it again as a new node", id.hex(), known->info.death_message()));
+    return make_error(Code::kNodeDied,
+                      fmt::format("node {} was declared dead ({}); start it again as a new node",
+                                  id.hex(), known->info.death_message()));
   RT_TRY(check_claims(conn, id, node, now));
 
   NodeState& state = known ? *known : nodes_[id];
   if (state.conn != 0 && state.conn != conn) {
     ConnId old = state.conn;
     by_conn_.erase(old);
-    env_.sink.close(old, make_error(Code::kUnavailable, "the node registered over a newer connection"));
+    env_.sink.close(old,
+                    make_error(Code::kUnavailable, "the node registered over a newer connection"));
   }
   env_.timers.cancel(state.grace_timer);
   env_.timers.cancel(state.probe_timer);
@@ -104,7 +130,9 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   state.id = id;
   state.info = node;
   state.info.set_alive(true);
-  state.info.set_start_time_ms(start_ms ? start_ms : node.start_time_ms() ? node.start_time_ms() : now.wall_us / 1000);
+  state.info.set_start_time_ms(start_ms               ? start_ms
+                               : node.start_time_ms() ? node.start_time_ms()
+                                                      : now.wall_us / 1000);
   if (state.info.name().empty()) state.info.set_name(node.ip());
   state.total = ResourceSet::from_proto(node.total());
   if (!node.has_available()) *state.info.mutable_available() = node.total();
@@ -116,7 +144,8 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   state.refused_at_us = 0;
   by_conn_[conn] = id;
   awaited_.erase(id);
-  if (!state.silence_timer) arm_silence_timer(state, now.steady_us + env_.options.settings.node_timeout_ms * 1000);
+  if (!state.silence_timer)
+    arm_silence_timer(state, now.steady_us + env_.options.settings.node_timeout_ms * 1000);
   members_changed_.insert(id);
   persist(state);
   return &state;
@@ -130,8 +159,9 @@ void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
     if (!node || !node->alive()) return;
     node->silence_timer = 0;
     int64_t limit_us = env_.options.settings.node_timeout_ms * 1000;
-    if (node->conn == 0) return;   // the grace timer decides
-    if (due.steady_us - node->last_heard_us < limit_us) return arm_silence_timer(*node, node->last_heard_us + limit_us);
+    if (node->conn == 0) return;  // the grace timer decides
+    if (due.steady_us - node->last_heard_us < limit_us)
+      return arm_silence_timer(*node, node->last_heard_us + limit_us);
     env_.on_node_lost(id, fmt::format("no heartbeat for {} ms", limit_us / 1000), due);
   });
 }
@@ -165,10 +195,11 @@ void Cluster::show_available(NodeState& node) {
     if (units > 0) (*shown.mutable_units())[name] = units;
   }
   const auto& before = node.info.available().units();
-  bool same = before.size() == shown.units().size() && std::all_of(before.begin(), before.end(), [&](const auto& item) {
-    auto it = shown.units().find(item.first);
-    return it != shown.units().end() && it->second == item.second;
-  });
+  bool same = before.size() == shown.units().size() &&
+              std::all_of(before.begin(), before.end(), [&](const auto& item) {
+                auto it = shown.units().find(item.first);
+                return it != shown.units().end() && it->second == item.second;
+              });
   if (same) return;
   *node.info.mutable_available() = std::move(shown);
   resources_changed_.insert(node.id);
@@ -176,7 +207,8 @@ void Cluster::show_available(NodeState& node) {
 
 Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, Now now) {
   NodeState* node = on_connection(conn);
-  if (!node || report.node_id() != node->id.view()) return make_error(Code::kNotFound, "resources reported for a node that is not registered here");
+  if (!node || report.node_id() != node->id.view())
+    return make_error(Code::kNotFound, "resources reported for a node that is not registered here");
   node->last_heard_us = now.steady_us;
   if (report.incarnation() < node->info.incarnation()) return false;
   ResourceSet available = ResourceSet::from_proto(report.available());
@@ -191,7 +223,8 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   }
   drop_settled(*node);
   show_available(*node);
-  int kept = static_cast<int>(std::min<int64_t>(report.demands_size(), env_.options.settings.demands_per_node));
+  int kept = static_cast<int>(
+      std::min<int64_t>(report.demands_size(), env_.options.settings.demands_per_node));
   node->demands.assign(report.demands().begin(), report.demands().begin() + kept);
   return changed || had_reserved;
 }
@@ -235,7 +268,9 @@ const NodeState* Cluster::find(const NodeId& id) const {
 std::optional<NodeId> Cluster::superseded_by(const NodeState& node) const {
   if (node.info.port() == 0) return std::nullopt;
   for (const auto& [id, other] : nodes_) {
-    if (id != node.id && other.alive() && other.conn == 0 && other.info.ip() == node.info.ip() && other.info.port() == node.info.port()) return id;
+    if (id != node.id && other.alive() && other.conn == 0 && other.info.ip() == node.info.ip() &&
+        other.info.port() == node.info.port())
+      return id;
   }
   return std::nullopt;
 }
@@ -251,7 +286,9 @@ NodeState* Cluster::job_node() {
 }
 
 bool Cluster::infeasible(const ResourceSet& request) const {
-  return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) { return entry.second.alive() && entry.second.total.contains(request); });
+  return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
+    return entry.second.alive() && entry.second.total.contains(request);
+  });
 }
 
 void Cluster::reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement) {
@@ -346,7 +383,9 @@ void Cluster::check_invariants(Now) const {
     connected += node.conn != 0;
     if (node.conn) RT_CHECK(node.alive() && by_conn_.at(node.conn) == id);
     if (!node.alive()) RT_CHECK(node.reserved.empty() && node.actors == 0);
-    if (node.alive()) RT_CHECK(node.conn ? node.silence_timer != 0 && node.grace_timer == 0 && node.probe_timer == 0 : node.grace_timer != 0);
+    if (node.alive())
+      RT_CHECK(node.conn ? node.silence_timer != 0 && node.grace_timer == 0 && node.probe_timer == 0
+                         : node.grace_timer != 0);
     ResourceSet sum;
     for (const auto& [actor, reservation] : node.reserved) sum.add(reservation.amount);
     RT_CHECK(sum == node.reserved_sum);

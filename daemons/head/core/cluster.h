@@ -1,13 +1,15 @@
 // The nodes of the cluster and what is free on them.
 //
-// A node is alive from its registration until it leaves or stays silent for node_timeout_ms. Without a connection it has lost its
-// process or only the network: its front door is asked every heartbeat_interval_ms. Where that is refused the host lives and the
-// node-manager does not, and the node is dead node_reconnect_grace_ms after its connection broke; else it has until node_timeout_ms.
-// A dead node id never comes back.
+// A node is alive from its registration until it leaves or stays silent for node_timeout_ms.
+// Without a connection it has lost its process or only the network: its front door is asked every
+// heartbeat_interval_ms. Where that is refused the host lives and the node-manager does not, and
+// the node is dead node_reconnect_grace_ms after its connection broke; else it has until
+// node_timeout_ms. A dead node id never comes back.
 //
-// Resource view: `available` is what the node reported last, without what starting actors take. That is reserved here from the request
-// to the node's answer, and what a started actor holds from then to the next report, which includes it. So an answer makes room for
-// the next actor at once. Actors' holdings are known exactly, at any time.
+// Resource view: `available` is what the node reported last, without what starting actors take.
+// That is reserved here from the request to the node's answer, and what a started actor holds from
+// then to the next report, which includes it. So an answer makes room for the next actor at once.
+// Actors' holdings are known exactly, at any time.
 #pragma once
 
 #include <deque>
@@ -23,7 +25,7 @@
 
 namespace rt::head {
 
-inline constexpr int kReasonExpected = 1, kReasonUnexpected = 2;      // of proto::Node.death_reason
+inline constexpr int kReasonExpected = 1, kReasonUnexpected = 2;  // of proto::Node.death_reason
 
 struct Reservation {
   ResourceSet amount;
@@ -32,19 +34,19 @@ struct Reservation {
 
 struct NodeState {
   NodeId id;
-  proto::Node info;               // alive, total, available (less what is reserved), death
-  ConnId conn = 0;                // 0: lost, or not back yet after a restart of the head
+  proto::Node info;  // alive, total, available (less what is reserved), death
+  ConnId conn = 0;   // 0: lost, or not back yet after a restart of the head
   ResourceSet total, available;
   std::map<ActorId, Reservation> reserved;
   ResourceSet reserved_sum;
-  ResourceSet actors_hold;        // for good (alive) or while they start
-  ResourceSet actors_placed;      // placement amounts of all of them: what policies call load
-  int actors = 0;                 // starting or alive
+  ResourceSet actors_hold;    // for good (alive) or while they start
+  ResourceSet actors_placed;  // placement amounts of all of them: what policies call load
+  int actors = 0;             // starting or alive
   std::vector<proto::Demand> demands;
   int64_t last_heard_us = 0;
-  int64_t lost_at_us = 0;         // when the connection broke
-  int64_t refused_at_us = 0;      // said "no resources" and has not reported since; 0: did not
-  bool refused = false;           // its front door was, since the connection broke
+  int64_t lost_at_us = 0;     // when the connection broke
+  int64_t refused_at_us = 0;  // said "no resources" and has not reported since; 0: did not
+  bool refused = false;       // its front door was, since the connection broke
   Timers::Id grace_timer = 0, silence_timer = 0, probe_timer = 0;
 
   bool alive() const { return info.alive(); }
@@ -67,15 +69,18 @@ class Cluster {
 
   // From a record of an earlier head: alive and awaited, as one whose connection has just broken.
   void recover(const proto::Node& node, Now now);
-  // kInvalid: malformed; kNodeDied: this id was declared dead; kAlreadyExists: the id or the address is a living node's. On success the connection speaks for the node.
+  // kInvalid: malformed; kNodeDied: this id was declared dead; kAlreadyExists: the id or the
+  // address is a living node's. On success the connection speaks for the node.
   Result<NodeState*> register_node(ConnId conn, const proto::Node& node, Now now);
   // The live node that speaks over this connection, or null.
   NodeState* on_connection(ConnId conn);
   // Its time without a connection begins. False when the connection was no (current) node's.
   bool connection_closed(ConnId conn, Now now);
-  // `answer`: success when something listens at the node's front door, kUnavailable when the host refuses, else none came.
+  // `answer`: success when something listens at the node's front door, kUnavailable when the host
+  // refuses, else none came.
   void probe_answered(const NodeId& id, const Status& answer, Now now);
-  // kNotFound: no such node on this connection; kInvalid. Old reports are ignored; true when it may have freed something.
+  // kNotFound: no such node on this connection; kInvalid. Old reports are ignored; true when it may
+  // have freed something.
   Result<bool> report(ConnId conn, const proto::ResourceReport& report, Now now);
   // The node is dead from now on.
   void bury(NodeState& node, int reason, const std::string& why, Now now);
@@ -83,7 +88,8 @@ class Cluster {
   NodeState* find(const NodeId& id);
   const NodeState* find(const NodeId& id) const;
   const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
-  // A node with a lost connection at the ip and port `node` listens on now: its predecessor, which cannot live any more.
+  // A node with a lost connection at the ip and port `node` listens on now: its predecessor, which
+  // cannot live any more.
   std::optional<NodeId> superseded_by(const NodeState& node) const;
   // The head's own node, else any that can be used; null when there is none.
   NodeState* job_node();
@@ -97,13 +103,15 @@ class Cluster {
   // The node has answered: from now on it holds `held`, and the next report says so.
   void settle(NodeState& node, const ActorId& actor, const ResourceSet& held);
   void cancel_reservation(NodeState& node, const ActorId& actor);
-  static ResourceSet free_now(const NodeState& node);         // available - reserved
-  static ResourceSet free_of_actors(const NodeState& node);   // total - what actors hold: free once tasks end
+  static ResourceSet free_now(const NodeState& node);  // available - reserved
+  static ResourceSet free_of_actors(
+      const NodeState& node);  // total - what actors hold: free once tasks end
 
   // ---- telling others
-  // What changed since the last call for each: membership at once, resources when the interval has passed.
+  // What changed since the last call for each: membership at once, resources when the interval has
+  // passed.
   void publish(Now now, const std::function<void(const proto::HeadEvent&)>& to_subscribers);
-  void broadcast(const proto::HeadEvent& event) const;        // to every connected node-manager
+  void broadcast(const proto::HeadEvent& event) const;  // to every connected node-manager
   void check_invariants(Now now) const;
 
  private:

@@ -7,7 +7,8 @@
 namespace rt::head {
 namespace {
 
-constexpr char kDashboardKey[] = "dashboard";      // and its namespace: clients turn a cluster's address into that of its HTTP interface with it
+constexpr char kDashboardKey[] = "dashboard";  // and its namespace: clients turn a cluster's
+                                               // address into that of its HTTP interface with it
 constexpr size_t kRecentFailures = 20;
 
 }  // namespace
@@ -18,7 +19,10 @@ HeadCore::HeadCore(HeadOptions options, HeadSink& sink)
       rng_(options_.seed),
       journal_(sink),
       subscriptions_(sink),
-      cluster_({options_, sink, journal_, timers_, [this](const NodeId& id, const std::string& why, Now now) { node_lost(id, kReasonUnexpected, why, now); }}),
+      cluster_({options_, sink, journal_, timers_,
+                [this](const NodeId& id, const std::string& why, Now now) {
+                  node_lost(id, kReasonUnexpected, why, now);
+                }}),
       jobs_(journal_),
       kv_(journal_, options_.settings),
       packages_(kv_, options_.settings),
@@ -36,8 +40,10 @@ void HeadCore::end_event(Now now) {
     if (due.empty()) break;
     for (auto& continuation : due) continuation({}, now);
   }
-  cluster_.publish(now, [this](const proto::HeadEvent& event) { subscriptions_.publish_nodes(event); });
-  if (ended_now_.finished_jobs_size() > 0 || ended_now_.over_jobs_size() > 0) cluster_.broadcast(std::exchange(ended_now_, {}));
+  cluster_.publish(now,
+                   [this](const proto::HeadEvent& event) { subscriptions_.publish_nodes(event); });
+  if (ended_now_.finished_jobs_size() > 0 || ended_now_.over_jobs_size() > 0)
+    cluster_.broadcast(std::exchange(ended_now_, {}));
   int64_t next = timers_.next_us();
   if (next != timer_set_for_ && next >= 0) sink_.set_timer(next);
   timer_set_for_ = next;
@@ -63,7 +69,9 @@ void HeadCore::persisted(uint64_t id, const Status& status, Now now) {
 
 void HeadCore::rewrite_dirty() {
   for (const auto& [table, key] : journal_.take_dirty()) {
-    const char* const kTables[] = {table::kMeta, table::kNodes, table::kJobs, table::kActors, table::kKv, table::kKvJobs, table::kSubmittedJobs};
+    const char* const kTables[] = {table::kMeta,         table::kNodes, table::kJobs,
+                                   table::kActors,       table::kKv,    table::kKvJobs,
+                                   table::kSubmittedJobs};
     for (const char* known : kTables) {
       if (table != known) continue;
       if (auto value = record(table, key)) {
@@ -75,7 +83,8 @@ void HeadCore::rewrite_dirty() {
   }
 }
 
-std::optional<std::string> HeadCore::record(const std::string& table, const std::string& key) const {
+std::optional<std::string> HeadCore::record(const std::string& table,
+                                            const std::string& key) const {
   if (table == table::kMeta) {
     if (key == "next_job") return jobs_.counter();
     if (key == "incarnation") return std::to_string(incarnation_);
@@ -99,18 +108,22 @@ std::optional<std::string> HeadCore::record(const std::string& table, const std:
 
 Result<NodeState*> HeadCore::node_on(ConnId conn, const char* what) {
   NodeState* node = cluster_.on_connection(conn);
-  if (!node) return make_error(Code::kNotFound, fmt::format("{}: no live node is registered over this connection", what));
+  if (!node)
+    return make_error(Code::kNotFound,
+                      fmt::format("{}: no live node is registered over this connection", what));
   return node;
 }
 
-void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now, Reply<proto::RegisterNodeReply> reply) {
+void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now,
+                             Reply<proto::RegisterNodeReply> reply) {
   Event event(*this, now);
   const NodeState* before = cluster_.find(NodeId::from_binary(request.node().node_id()));
   int64_t lost_at_us = before ? before->lost_at_us : 0;
   auto registered = cluster_.register_node(conn, request.node(), now);
   if (!registered) return reply(registered.error());
   NodeState& node = **registered;
-  if (auto old = cluster_.superseded_by(node)) node_lost(*old, kReasonUnexpected, "another node-manager listens at its address now", now);
+  if (auto old = cluster_.superseded_by(node))
+    node_lost(*old, kReasonUnexpected, "another node-manager listens at its address now", now);
 
   proto::RegisterNodeReply answer;
   answer.set_cluster_id(cluster_id_);
@@ -129,11 +142,11 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   for (const auto& [id, other] : cluster_.nodes()) {
     if (other.alive()) *answer.add_nodes() = other.info;
   }
-  auto live_actors = request.live_actors();   // the request ends with its answer
+  auto live_actors = request.live_actors();  // the request ends with its answer
   reply(std::move(answer));
 
   for (const JobId& job : jobs_.running_on(node.id)) {
-    if (!connected.contains(job)) end_job(job, now);   // its driver ended while the node was away
+    if (!connected.contains(job)) end_job(job, now);  // its driver ended while the node was away
   }
   actors_.node_registered(node, live_actors, now);
   submitted_.node_registered(node, now);
@@ -161,12 +174,15 @@ Status HeadCore::report_resources(ConnId conn, const proto::ResourceReport& repo
   return {};
 }
 
-Status HeadCore::unregister_node(ConnId conn, const proto::UnregisterNodeRequest& request, Now now) {
+Status HeadCore::unregister_node(ConnId conn, const proto::UnregisterNodeRequest& request,
+                                 Now now) {
   Event event(*this, now);
   RT_ASSIGN(NodeState * node, node_on(conn, "unregister"));
-  if (request.node_id() != node->id.view()) return make_error(Code::kInvalid, "unregister: this connection speaks for another node");
+  if (request.node_id() != node->id.view())
+    return make_error(Code::kInvalid, "unregister: this connection speaks for another node");
   int reason = request.reason() > 0 && request.reason() <= 4 ? request.reason() : kReasonExpected;
-  node_lost(node->id, reason, request.message().empty() ? "it left the cluster" : request.message(), now);
+  node_lost(node->id, reason, request.message().empty() ? "it left the cluster" : request.message(),
+            now);
   return {};
 }
 
@@ -175,7 +191,8 @@ void HeadCore::node_lost(const NodeId& id, int reason, const std::string& why, N
   if (!node || !node->alive()) return;
   cluster_.bury(*node, reason, why, now);
   sink_.log(fmt::format("node {} ({}) is dead: {}", node->info.ip(), id.hex(), why));
-  if (reason == kReasonUnexpected) remember_failure(fmt::format("node {} ({}) died: {}", node->info.ip(), id.hex(), why));
+  if (reason == kReasonUnexpected)
+    remember_failure(fmt::format("node {} ({}) died: {}", node->info.ip(), id.hex(), why));
   for (const JobId& job : jobs_.running_on(id)) end_job(job, now);
   actors_.node_lost(*node, now);
   submitted_.node_lost(*node, now);
@@ -252,7 +269,8 @@ void HeadCore::remember_failure(std::string text) {
 
 Result<NodeLink> HeadCore::connected_node(const NodeId& id) const {
   const NodeState* node = cluster_.find(id);
-  if (!node || !node->usable()) return make_error(Code::kUnavailable, fmt::format("node {} is not connected", id.hex()));
+  if (!node || !node->usable())
+    return make_error(Code::kUnavailable, fmt::format("node {} is not connected", id.hex()));
   return node->link();
 }
 

@@ -1,14 +1,15 @@
 // The head's decisions: ties membership, actors, jobs, key-value and subscriptions together.
 //
-// Pure and single-threaded. Events come in as methods with the time; decisions leave through HeadSink, whose methods must not call
-// back. Every public method that changes something is one event: its writes leave as one atomic batch when it ends, placement and
-// notifications happen once. Constructed without files or sockets, so a simulator runs it beside hundreds of node cores.
+// Pure and single-threaded. Events come in as methods with the time; decisions leave through
+// HeadSink, whose methods must not call back. Every public method that changes something is one
+// event: its writes leave as one atomic batch when it ends, placement and notifications happen
+// once. Constructed without files or sockets, so a simulator runs it beside hundreds of node cores.
 //
-// Peers' input is validated here. Failures: requests that promise durability are answered with the disk's error and leave no trace;
-// all else goes on in memory and is written when the disk allows.
+// Peers' input is validated here. Failures: requests that promise durability are answered with the
+// disk's error and leave no trace; all else goes on in memory and is written when the disk allows.
 //
-//   head_core.cc            events, membership, questions      head_core_requests.cc   jobs, actors, subscriptions
-//   head_core_load.cc       what an earlier head left
+//   head_core.cc            events, membership, questions      head_core_requests.cc   jobs,
+//   actors, subscriptions head_core_load.cc       what an earlier head left
 #pragma once
 
 #include <deque>
@@ -29,20 +30,25 @@ class HeadCore {
   // `sink` outlives the core.
   HeadCore(HeadOptions options, HeadSink& sink);
 
-  // Before anything else: what an earlier head left (empty: a new cluster). kIo names a record that cannot be read; kWrongCluster.
+  // Before anything else: what an earlier head left (empty: a new cluster). kIo names a record that
+  // cannot be read; kWrongCluster.
   Status load(const Tables& tables, Now now);
 
   // ---- the sink's answers
   void persisted(uint64_t id, const Status& status, Now now);
   void timer(Now now);
   void probe_answered(const NodeId& node, const Status& answer, Now now);
-  void create_actor_answered(const NodeId& node, const ActorId& actor, int64_t epoch, const Result<proto::CreateActorReply>& reply, Now now);
-  void start_job_answered(const std::string& submission_id, const NodeId& node, const Status& status, Now now);
-  void stop_job_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply, Now now);
+  void create_actor_answered(const NodeId& node, const ActorId& actor, int64_t epoch,
+                             const Result<proto::CreateActorReply>& reply, Now now);
+  void start_job_answered(const std::string& submission_id, const NodeId& node,
+                          const Status& status, Now now);
+  void stop_job_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply,
+                         Now now);
 
   // ---- membership
   // Answered before anything is sent to the node.
-  void register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now, Reply<proto::RegisterNodeReply> reply);
+  void register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now,
+                     Reply<proto::RegisterNodeReply> reply);
   Status report_resources(ConnId conn, const proto::ResourceReport& report, Now now);
   Status unregister_node(ConnId conn, const proto::UnregisterNodeRequest& request, Now now);
   void connection_closed(ConnId conn, Now now);
@@ -56,14 +62,23 @@ class HeadCore {
 
   // ---- key-value
   void kv_put(const proto::KvPutRequest& request, Now now, Reply<proto::KvPutReply> reply);
-  Result<proto::KvGetReply> kv_get(const proto::KvGetRequest& request) const { return kv_.get(request); }
+  Result<proto::KvGetReply> kv_get(const proto::KvGetRequest& request) const {
+    return kv_.get(request);
+  }
   void kv_delete(const proto::KvGetRequest& request, Now now, Reply<proto::KvPutReply> reply);
-  Result<proto::KvListReply> kv_list(const proto::KvListRequest& request) const { return kv_.list(request); }
+  Result<proto::KvListReply> kv_list(const proto::KvListRequest& request) const {
+    return kv_.list(request);
+  }
 
   // ---- actors
-  void register_actor(const proto::RegisterActorRequest& request, Now now, Reply<proto::RegisterActorReply> reply);
-  Result<proto::GetActorReply> get_actor(const proto::GetActorRequest& request) { return actors_.get(request); }
-  Result<proto::ListActorsReply> list_actors(const proto::ListActorsRequest& request) const { return actors_.list(request); }
+  void register_actor(const proto::RegisterActorRequest& request, Now now,
+                      Reply<proto::RegisterActorReply> reply);
+  Result<proto::GetActorReply> get_actor(const proto::GetActorRequest& request) {
+    return actors_.get(request);
+  }
+  Result<proto::ListActorsReply> list_actors(const proto::ListActorsRequest& request) const {
+    return actors_.list(request);
+  }
   Status kill_actor(const proto::KillActorRequest& request, Now now);
   Status actor_started(ConnId conn, const proto::ActorStarted& report, Now now);
   Status actor_died(ConnId conn, const proto::ActorDied& report, Now now);
@@ -74,10 +89,12 @@ class HeadCore {
   Status publish_logs(ConnId conn, const proto::HeadEvent& event);
 
   // ---- submitted jobs
-  void submit_job(const proto::SubmitJobRequest& request, Now now, Reply<proto::SubmitJobReply> reply);
+  void submit_job(const proto::SubmitJobRequest& request, Now now,
+                  Reply<proto::SubmitJobReply> reply);
   Result<proto::SubmittedJob> submitted_job(const std::string& submission_id) const;
   proto::SubmittedJobsReply submitted_jobs() const;
-  void stop_submitted_job(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply);
+  void stop_submitted_job(const std::string& submission_id, Now now,
+                          Reply<proto::StopJobReply> reply);
   void delete_submitted_job(const std::string& submission_id, Now now, Reply<proto::Empty> reply);
   Status report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now);
 
@@ -85,7 +102,8 @@ class HeadCore {
   Result<NodeLink> connected_node(const NodeId& id) const;
   const std::string& cluster_id() const { return cluster_id_; }
   int64_t incarnation() const { return incarnation_; }
-  // Where the HTTP interface listens, for nodes and for clients that look for it. Before nodes register.
+  // Where the HTTP interface listens, for nodes and for clients that look for it. Before nodes
+  // register.
   void set_dashboard(const std::string& address);
   const std::string& dashboard() const { return dashboard_address_; }
   const Cluster& cluster() const { return cluster_; }
@@ -109,8 +127,8 @@ class HeadCore {
   Status load_meta(const Records& meta);
   void end_event(Now now);
   void end_job(const JobId& id, Now now);
-  bool names_package(const std::string& name) const;                     // something that runs, or is to
-  void job_over(const JobId& id);      // it has ended, and no actor of it is left
+  bool names_package(const std::string& name) const;  // something that runs, or is to
+  void job_over(const JobId& id);                     // it has ended, and no actor of it is left
   void node_lost(const NodeId& id, int reason, const std::string& why, Now now);
   void announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now);
   void settle_if_complete(Now now);
@@ -135,8 +153,8 @@ class HeadCore {
 
   std::string cluster_id_;
   int64_t incarnation_ = 0;
-  bool settling_ = false;                    // after a restart: nodes are awaited
-  proto::HeadEvent ended_now_;               // jobs to announce at the end of this event
+  bool settling_ = false;       // after a restart: nodes are awaited
+  proto::HeadEvent ended_now_;  // jobs to announce at the end of this event
   std::deque<std::string> recent_failures_;
   std::string dashboard_address_;
   int64_t timer_set_for_ = -1;

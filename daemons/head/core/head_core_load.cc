@@ -18,11 +18,14 @@ const Records& table_of(const Tables& tables, const char* name) {
 template <class Message>
 Status parse(const char* table, const std::string& key, const std::string& value, Message* out) {
   if (out->ParseFromString(value)) return {};
-  return make_error(Code::kIo, fmt::format("record {} of table '{}' cannot be read: the state is damaged", to_hex(key), table));
+  return make_error(Code::kIo,
+                    fmt::format("record {} of table '{}' cannot be read: the state is damaged",
+                                to_hex(key), table));
 }
 
 Status damaged(const char* table, const std::string& key, const char* what) {
-  return make_error(Code::kIo, fmt::format("record {} of table '{}' {}: the state is damaged", to_hex(key), table, what));
+  return make_error(Code::kIo, fmt::format("record {} of table '{}' {}: the state is damaged",
+                                           to_hex(key), table, what));
 }
 
 }  // namespace
@@ -30,24 +33,32 @@ Status damaged(const char* table, const std::string& key, const char* what) {
 Status HeadCore::load_meta(const Records& meta) {
   auto number = [&meta](const char* key) {
     int64_t value = 0;
-    if (auto it = meta.find(key); it != meta.end()) std::from_chars(it->second.data(), it->second.data() + it->second.size(), value);
+    if (auto it = meta.find(key); it != meta.end())
+      std::from_chars(it->second.data(), it->second.data() + it->second.size(), value);
     return value;
   };
   auto recorded = meta.find("cluster_id");
   if (recorded != meta.end()) cluster_id_ = recorded->second;
   if (!options_.cluster_id.empty()) {
-    if (!ClusterId::is_valid(options_.cluster_id)) return make_error(Code::kInvalid, fmt::format("a cluster id has {} bytes ({} hex digits)", ClusterId::kSize, 2 * ClusterId::kSize));
+    if (!ClusterId::is_valid(options_.cluster_id))
+      return make_error(Code::kInvalid, fmt::format("a cluster id has {} bytes ({} hex digits)",
+                                                    ClusterId::kSize, 2 * ClusterId::kSize));
     if (!cluster_id_.empty() && cluster_id_ != options_.cluster_id)
-      return make_error(Code::kWrongCluster, fmt::format("the state directory belongs to cluster {}, not {}; give another --state-dir or no --cluster-id", to_hex(cluster_id_), to_hex(options_.cluster_id)));
+      return make_error(Code::kWrongCluster,
+                        fmt::format("the state directory belongs to cluster {}, not {}; give "
+                                    "another --state-dir or no --cluster-id",
+                                    to_hex(cluster_id_), to_hex(options_.cluster_id)));
     cluster_id_ = options_.cluster_id;
   }
   if (cluster_id_.empty()) {
     while (cluster_id_.size() < ClusterId::kSize) {
       uint64_t word = rng_.next();
-      cluster_id_.append(reinterpret_cast<const char*>(&word), std::min<size_t>(sizeof word, ClusterId::kSize - cluster_id_.size()));
+      cluster_id_.append(reinterpret_cast<const char*>(&word),
+                         std::min<size_t>(sizeof word, ClusterId::kSize - cluster_id_.size()));
     }
   }
-  if (!ClusterId::is_valid(cluster_id_)) return damaged(table::kMeta, "cluster_id", "has a wrong size");
+  if (!ClusterId::is_valid(cluster_id_))
+    return damaged(table::kMeta, "cluster_id", "has a wrong size");
   incarnation_ = number("incarnation") + 1;
   jobs_.recover_counter(static_cast<uint32_t>(number("next_job")));
   journal_.put(table::kMeta, "cluster_id", cluster_id_);
@@ -61,23 +72,28 @@ Status HeadCore::load(const Tables& tables, Now now) {
   for (const auto& [key, value] : table_of(tables, table::kNodes)) {
     proto::Node node;
     RT_TRY(parse(table::kNodes, key, value, &node));
-    if (!NodeId::is_valid(key) || node.node_id() != key) return damaged(table::kNodes, key, "names another node");
+    if (!NodeId::is_valid(key) || node.node_id() != key)
+      return damaged(table::kNodes, key, "names another node");
     cluster_.recover(node, now);
   }
   for (const auto& [key, value] : table_of(tables, table::kJobs)) {
     proto::JobInfo job;
     RT_TRY(parse(table::kJobs, key, value, &job));
-    if (!JobId::is_valid(key) || job.job_id() != key) return damaged(table::kJobs, key, "names another job");
+    if (!JobId::is_valid(key) || job.job_id() != key)
+      return damaged(table::kJobs, key, "names another job");
     jobs_.recover(job);
   }
   std::vector<proto::ActorInfo> actors;
   for (const auto& [key, value] : table_of(tables, table::kActors)) {
     proto::ActorInfo actor;
     RT_TRY(parse(table::kActors, key, value, &actor));
-    if (!ActorId::is_valid(key) || actor.spec().actor_id() != key || !JobId::is_valid(actor.spec().job_id())) return damaged(table::kActors, key, "names another actor");
+    if (!ActorId::is_valid(key) || actor.spec().actor_id() != key ||
+        !JobId::is_valid(actor.spec().job_id()))
+      return damaged(table::kActors, key, "names another actor");
     actors.push_back(std::move(actor));
   }
-  // The dead in the order of their ends, which is that of forgetting; then the living, whose names they do not hold.
+  // The dead in the order of their ends, which is that of forgetting; then the living, whose names
+  // they do not hold.
   std::stable_sort(actors.begin(), actors.end(), [](const auto& a, const auto& b) {
     bool a_dead = a.state() == proto::ACTOR_DEAD, b_dead = b.state() == proto::ACTOR_DEAD;
     return a_dead != b_dead ? a_dead : a_dead && a.end_time_ms() < b.end_time_ms();

@@ -9,7 +9,8 @@ namespace {
 template <class IdType>
 Status check_size(const std::string& bytes, const char* what) {
   if (IdType::is_valid(bytes)) return {};
-  return make_error(Code::kInvalid, fmt::format("{} has {} bytes, not {}", what, bytes.size(), IdType::kSize));
+  return make_error(Code::kInvalid,
+                    fmt::format("{} has {} bytes, not {}", what, bytes.size(), IdType::kSize));
 }
 
 }  // namespace
@@ -20,16 +21,22 @@ Status check_size(const std::string& bytes, const char* what) {
 std::string HeadCore::new_namespace() {
   uint64_t high = (rng_.next() & ~uint64_t{0xf000}) | 0x4000;
   uint64_t low = (rng_.next() & ~(uint64_t{3} << 62)) | (uint64_t{2} << 62);
-  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48, low & 0xffffffffffff);
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                     high & 0xffff, low >> 48, low & 0xffffffffffff);
 }
 
-void HeadCore::add_job(const proto::AddJobRequest& request, Now now, Reply<proto::AddJobReply> reply) {
+void HeadCore::add_job(const proto::AddJobRequest& request, Now now,
+                       Reply<proto::AddJobReply> reply) {
   Event event(*this, now);
-  if (Status node = check_size<NodeId>(request.node_id(), "add job: the node id"); !node) return reply(node.error());
+  if (Status node = check_size<NodeId>(request.node_id(), "add job: the node id"); !node)
+    return reply(node.error());
   const NodeState* node = cluster_.find(NodeId::from_binary(request.node_id()));
-  if (!node || !node->alive()) return reply(make_error(Code::kNotFound, "add job: its node is not part of this cluster"));
+  if (!node || !node->alive())
+    return reply(make_error(Code::kNotFound, "add job: its node is not part of this cluster"));
   if (!request.worker_id().empty()) {
-    if (Status worker = check_size<WorkerId>(request.worker_id(), "add job: the worker id"); !worker) return reply(worker.error());
+    if (Status worker = check_size<WorkerId>(request.worker_id(), "add job: the worker id");
+        !worker)
+      return reply(worker.error());
   }
   auto answer = [this](const proto::JobInfo& job) {
     proto::AddJobReply out;
@@ -39,7 +46,8 @@ void HeadCore::add_job(const proto::AddJobRequest& request, Now now, Reply<proto
     out.set_session_name(options_.session_name);
     return out;
   };
-  // The answer to an earlier request was lost with its connection. (If that one is still on its way to the disk, it is on its way.)
+  // The answer to an earlier request was lost with its connection. (If that one is still on its way
+  // to the disk, it is on its way.)
   if (const proto::JobInfo* same = jobs_.of_driver(request)) return reply(answer(*same));
 
   const proto::JobInfo& job = jobs_.add(request, new_namespace(), now);
@@ -49,26 +57,30 @@ void HeadCore::add_job(const proto::AddJobRequest& request, Now now, Reply<proto
     auto it = job.config().metadata().find("job_submission_id");
     if (it != job.config().metadata().end()) submission_id = it->second;
   }
-  journal_.then([this, id, submission_id, answer, reply = std::move(reply)](const Status& status, Now) {
-    if (!status) {
-      if (jobs_.running(id)) jobs_.remove(id);
-      return reply(status.error());
-    }
-    if (!submission_id.empty()) submitted_.link(submission_id, id);
-    const proto::JobInfo* job = jobs_.find(id);
-    if (job) {
-      sink_.log(fmt::format("job {} of driver {} on {} has begun", id.hex(), job->driver_pid(), job->driver_ip()));
-      return reply(answer(*job));
-    }
-    reply(make_error(Code::kCancelled, "the job ended before it began"));
-  });
+  journal_.then(
+      [this, id, submission_id, answer, reply = std::move(reply)](const Status& status, Now) {
+        if (!status) {
+          if (jobs_.running(id)) jobs_.remove(id);
+          return reply(status.error());
+        }
+        if (!submission_id.empty()) submitted_.link(submission_id, id);
+        const proto::JobInfo* job = jobs_.find(id);
+        if (job) {
+          sink_.log(fmt::format("job {} of driver {} on {} has begun", id.hex(), job->driver_pid(),
+                                job->driver_ip()));
+          return reply(answer(*job));
+        }
+        reply(make_error(Code::kCancelled, "the job ended before it began"));
+      });
 }
 
 Status HeadCore::finish_job(const proto::FinishJobRequest& request, Now now) {
   Event event(*this, now);
   RT_TRY(check_size<JobId>(request.job_id(), "finish job: the job id"));
   JobId id = JobId::from_binary(request.job_id());
-  if (!jobs_.find(id)) return make_error(Code::kNotFound, fmt::format("job {} is not known to this cluster", id.hex()));
+  if (!jobs_.find(id))
+    return make_error(Code::kNotFound,
+                      fmt::format("job {} is not known to this cluster", id.hex()));
   end_job(id, now);
   return {};
 }
@@ -81,7 +93,8 @@ void HeadCore::end_job(const JobId& id, Now now) {
   if (!actors_.has_living_actors(id)) job_over(id);
 }
 
-// Code that a detached actor may need for its next start, and what is its own, stays until that actor is gone.
+// Code that a detached actor may need for its next start, and what is its own, stays until that
+// actor is gone.
 void HeadCore::job_over(const JobId& id) {
   kv_.release_job(id);
   ended_now_.add_over_jobs(id.binary());
@@ -98,30 +111,40 @@ proto::GetJobsReply HeadCore::get_jobs() const {
 void HeadCore::kv_put(const proto::KvPutRequest& request, Now now, Reply<proto::KvPutReply> reply) {
   Event event(*this, now);
   if (request.ns() == Packages::kNamespace) {
-    if (Status room = packages_.make_room(request, [this](const std::string& name) { return names_package(name); }, now); !room) return reply(room.error());
+    if (Status room = packages_.make_room(
+            request, [this](const std::string& name) { return names_package(name); }, now);
+        !room)
+      return reply(room.error());
   }
   kv_.put(request, std::move(reply));
 }
 
 bool HeadCore::names_package(const std::string& name) const {
-  auto in = [&](const std::string& runtime_env) { return runtime_env.find(name) != std::string::npos; };
+  auto in = [&](const std::string& runtime_env) {
+    return runtime_env.find(name) != std::string::npos;
+  };
   for (const auto& [id, job] : submitted_.all()) {
-    if ((job.status() == "PENDING" || job.status() == "RUNNING") && in(job.runtime_env_json())) return true;
+    if ((job.status() == "PENDING" || job.status() == "RUNNING") && in(job.runtime_env_json()))
+      return true;
   }
   for (const auto& [number, job] : jobs_.all()) {
     if (!job.finished() && in(job.config().runtime_env())) return true;
   }
-  return actors_.any_living([&](const proto::ActorSpec& spec) { return in(spec.creation().runtime_env()) || in(spec.job_config().runtime_env()); });
+  return actors_.any_living([&](const proto::ActorSpec& spec) {
+    return in(spec.creation().runtime_env()) || in(spec.job_config().runtime_env());
+  });
 }
 
-void HeadCore::kv_delete(const proto::KvGetRequest& request, Now now, Reply<proto::KvPutReply> reply) {
+void HeadCore::kv_delete(const proto::KvGetRequest& request, Now now,
+                         Reply<proto::KvPutReply> reply) {
   Event event(*this, now);
   kv_.erase(request, std::move(reply));
 }
 
 // ---- actors
 
-void HeadCore::register_actor(const proto::RegisterActorRequest& request, Now now, Reply<proto::RegisterActorReply> reply) {
+void HeadCore::register_actor(const proto::RegisterActorRequest& request, Now now,
+                              Reply<proto::RegisterActorReply> reply) {
   Event event(*this, now);
   actors_.register_actor(request, now, std::move(reply));
 }
@@ -131,7 +154,8 @@ Status HeadCore::kill_actor(const proto::KillActorRequest& request, Now now) {
   return actors_.kill(request, now);
 }
 
-void HeadCore::create_actor_answered(const NodeId& node, const ActorId& actor, int64_t epoch, const Result<proto::CreateActorReply>& reply, Now now) {
+void HeadCore::create_actor_answered(const NodeId& node, const ActorId& actor, int64_t epoch,
+                                     const Result<proto::CreateActorReply>& reply, Now now) {
   Event event(*this, now);
   actors_.create_answered(node, actor, epoch, reply, now);
 }
@@ -196,7 +220,8 @@ Status HeadCore::publish_logs(ConnId conn, const proto::HeadEvent& event) {
 
 // ---- submitted jobs
 
-void HeadCore::submit_job(const proto::SubmitJobRequest& request, Now now, Reply<proto::SubmitJobReply> reply) {
+void HeadCore::submit_job(const proto::SubmitJobRequest& request, Now now,
+                          Reply<proto::SubmitJobReply> reply) {
   Event event(*this, now);
   submitted_.submit(request, now, std::move(reply));
 }
@@ -212,12 +237,14 @@ proto::SubmittedJobsReply HeadCore::submitted_jobs() const {
   return reply;
 }
 
-void HeadCore::stop_submitted_job(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply) {
+void HeadCore::stop_submitted_job(const std::string& submission_id, Now now,
+                                  Reply<proto::StopJobReply> reply) {
   Event event(*this, now);
   submitted_.stop(submission_id, now, std::move(reply));
 }
 
-void HeadCore::delete_submitted_job(const std::string& submission_id, Now now, Reply<proto::Empty> reply) {
+void HeadCore::delete_submitted_job(const std::string& submission_id, Now now,
+                                    Reply<proto::Empty> reply) {
   Event event(*this, now);
   submitted_.remove(submission_id, std::move(reply));
 }
@@ -228,12 +255,14 @@ Status HeadCore::report_submitted_job(ConnId conn, const proto::SubmittedJob& re
   return submitted_.report(*node, report, now);
 }
 
-void HeadCore::start_job_answered(const std::string& submission_id, const NodeId& node, const Status& status, Now now) {
+void HeadCore::start_job_answered(const std::string& submission_id, const NodeId& node,
+                                  const Status& status, Now now) {
   Event event(*this, now);
   submitted_.start_answered(submission_id, node, status, now);
 }
 
-void HeadCore::stop_job_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply, Now now) {
+void HeadCore::stop_job_answered(const std::string& submission_id,
+                                 const Result<proto::StopJobReply>& reply, Now now) {
   Event event(*this, now);
   submitted_.stop_answered(submission_id, reply);
 }

@@ -9,18 +9,21 @@ void Jobs::recover(const proto::JobInfo& job) {
   next_ = std::max(next_, number + 1);
 }
 
-proto::JobInfo& Jobs::add(const proto::AddJobRequest& request, const std::string& default_namespace, Now now) {
+proto::JobInfo& Jobs::add(const proto::AddJobRequest& request, const std::string& default_namespace,
+                          Now now) {
   uint32_t number = next_++;
   JobId id = job_id_from_int(number);
   proto::JobInfo& job = jobs_[number];
   job.set_job_id(id.binary());
   *job.mutable_config() = request.config();
   job.mutable_config()->set_job_id(id.binary());
-  if (job.config().ray_namespace().empty()) job.mutable_config()->set_ray_namespace(default_namespace);
+  if (job.config().ray_namespace().empty())
+    job.mutable_config()->set_ray_namespace(default_namespace);
   job.set_driver_ip(request.ip());
   job.set_driver_pid(request.pid());
   // A new driver has no worker id of its own yet.
-  bool named = WorkerId::is_valid(request.worker_id()) && !WorkerId::from_binary(request.worker_id()).is_nil();
+  bool named = WorkerId::is_valid(request.worker_id()) &&
+               !WorkerId::from_binary(request.worker_id()).is_nil();
   job.set_driver_worker_id(named ? request.worker_id() : driver_worker_id(id).binary());
   job.set_driver_node_id(request.node_id());
   job.set_start_time_ms(now.wall_us / 1000);
@@ -30,10 +33,13 @@ proto::JobInfo& Jobs::add(const proto::AddJobRequest& request, const std::string
 }
 
 const proto::JobInfo* Jobs::of_driver(const proto::AddJobRequest& request) const {
-  if (!WorkerId::is_valid(request.worker_id()) || WorkerId::from_binary(request.worker_id()).is_nil()) return nullptr;
+  if (!WorkerId::is_valid(request.worker_id()) ||
+      WorkerId::from_binary(request.worker_id()).is_nil())
+    return nullptr;
   for (auto it = jobs_.rbegin(); it != jobs_.rend(); ++it) {
     const proto::JobInfo& job = it->second;
-    if (!job.finished() && job.driver_worker_id() == request.worker_id() && job.driver_node_id() == request.node_id() && job.driver_pid() == request.pid())
+    if (!job.finished() && job.driver_worker_id() == request.worker_id() &&
+        job.driver_node_id() == request.node_id() && job.driver_pid() == request.pid())
       return &job;
   }
   return nullptr;
@@ -72,7 +78,8 @@ bool Jobs::running(const JobId& id) const {
 std::vector<JobId> Jobs::running_on(const NodeId& node) const {
   std::vector<JobId> out;
   for (const auto& [number, job] : jobs_) {
-    if (!job.finished() && job.driver_node_id() == node.view()) out.push_back(job_id_from_int(number));
+    if (!job.finished() && job.driver_node_id() == node.view())
+      out.push_back(job_id_from_int(number));
   }
   return out;
 }

@@ -19,7 +19,8 @@ class Jobs {
   void recover_counter(uint32_t next) { next_ = std::max(next_, next); }
 
   // Takes the next id. The caller validated the request; writes are in the journal's current batch.
-  proto::JobInfo& add(const proto::AddJobRequest& request, const std::string& default_namespace, Now now);
+  proto::JobInfo& add(const proto::AddJobRequest& request, const std::string& default_namespace,
+                      Now now);
   // A driver that asks again (its answer was lost): the job it has.
   const proto::JobInfo* of_driver(const proto::AddJobRequest& request) const;
   // The job's registration did not reach the disk.
@@ -43,7 +44,7 @@ class Jobs {
 
  private:
   Journal& journal_;
-  std::map<uint32_t, proto::JobInfo> jobs_;   // by number: in the order they came
+  std::map<uint32_t, proto::JobInfo> jobs_;  // by number: in the order they came
   std::deque<uint32_t> finished_;
   uint32_t next_ = 1;
 };

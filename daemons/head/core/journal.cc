@@ -7,7 +7,7 @@ void Journal::add(Write write) {
   if (added) {
     batch_.push_back(std::move(write));
   } else {
-    batch_[it->second] = std::move(write);   // the last state of an event is the one that counts
+    batch_[it->second] = std::move(write);  // the last state of an event is the one that counts
   }
 }
 

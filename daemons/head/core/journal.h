@@ -1,7 +1,9 @@
-// The durable side of an event: every record it changed leaves as one atomic batch when the event ends.
+// The durable side of an event: every record it changed leaves as one atomic batch when the event
+// ends.
 //
-// A batch that fails (full disk) runs its continuations with the error - they undo the request - and marks its records dirty: their
-// state at that later time is written again every storage_retry_ms until it succeeds.
+// A batch that fails (full disk) runs its continuations with the error - they undo the request -
+// and marks its records dirty: their state at that later time is written again every
+// storage_retry_ms until it succeeds.
 #pragma once
 
 #include <functional>
@@ -21,12 +23,15 @@ class Journal {
   // `sink` outlives the journal.
   explicit Journal(HeadSink& sink) : sink_(sink) {}
 
-  void put(const char* table, std::string key, std::string value) { add({table, std::move(key), std::move(value)}); }
+  void put(const char* table, std::string key, std::string value) {
+    add({table, std::move(key), std::move(value)});
+  }
   void erase(const char* table, std::string key) { add({table, std::move(key), std::nullopt}); }
   // Runs once the batch of the current event is on disk, or was refused.
   void then(Continuation continuation) { continuations_.push_back(std::move(continuation)); }
 
-  // Ends the event. Continuations of an event that wrote nothing are due at once: returned, to be run by the caller.
+  // Ends the event. Continuations of an event that wrote nothing are due at once: returned, to be
+  // run by the caller.
   std::vector<Continuation> flush();
   // What waited for batch `id`; to be run by the caller with `status`.
   std::vector<Continuation> persisted(uint64_t id, const Status& status);
@@ -45,7 +50,7 @@ class Journal {
 
   HeadSink& sink_;
   Batch batch_;
-  std::map<std::pair<std::string, std::string>, size_t> position_;   // of a record in batch_
+  std::map<std::pair<std::string, std::string>, size_t> position_;  // of a record in batch_
   std::vector<Continuation> continuations_;
   std::map<uint64_t, InFlight> in_flight_;
   std::set<std::pair<std::string, std::string>> dirty_;

@@ -9,7 +9,9 @@ constexpr size_t kMaxNameBytes = 4096;
 
 }  // namespace
 
-std::string kv_key(const std::string& ns, const std::string& key) { return fmt::format("{}:{}", ns.size(), ns) + key; }
+std::string kv_key(const std::string& ns, const std::string& key) {
+  return fmt::format("{}:{}", ns.size(), ns) + key;
+}
 
 void Kv::recover(const Records& values, const Records& jobs) {
   for (const auto& [key, value] : values) entries_[key].value = value;
@@ -27,16 +29,23 @@ void Kv::recover(const Records& values, const Records& jobs) {
 Status Kv::check_key(const std::string& ns, const std::string& key) const {
   if (key.empty()) return make_error(Code::kInvalid, "key-value: the key is empty");
   if (ns.size() > kMaxNameBytes || key.size() > kMaxNameBytes)
-    return make_error(Code::kInvalid, fmt::format("key-value: namespace and key may have {} bytes, these have {} and {}", kMaxNameBytes, ns.size(), key.size()));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("key-value: namespace and key may have {} bytes, these have {} and {}",
+                    kMaxNameBytes, ns.size(), key.size()));
   return {};
 }
 
 void Kv::put(const proto::KvPutRequest& request, Reply<proto::KvPutReply> reply) {
   if (Status key = check_key(request.ns(), request.key()); !key) return reply(key.error());
-  if (!request.job_id().empty() && !JobId::is_valid(request.job_id())) return reply(make_error(Code::kInvalid, "key-value: the job id has a wrong size"));
+  if (!request.job_id().empty() && !JobId::is_valid(request.job_id()))
+    return reply(make_error(Code::kInvalid, "key-value: the job id has a wrong size"));
   if (static_cast<int64_t>(request.value().size()) > settings_.kv_value_max_bytes) {
-    return reply(make_error(Code::kResourceExhausted, fmt::format("a value of {} bytes for key '{}' is larger than kv_value_max_bytes ({}); put it into the object store instead",
-                                                                  request.value().size(), request.key(), settings_.kv_value_max_bytes)));
+    return reply(make_error(
+        Code::kResourceExhausted,
+        fmt::format("a value of {} bytes for key '{}' is larger than kv_value_max_bytes ({}); put "
+                    "it into the object store instead",
+                    request.value().size(), request.key(), settings_.kv_value_max_bytes)));
   }
   std::string key = kv_key(request.ns(), request.key());
   auto found = entries_.find(key);
@@ -61,7 +70,8 @@ void Kv::put(const proto::KvPutRequest& request, Reply<proto::KvPutReply> reply)
   write(key, entry.value, false, std::move(reply));
 }
 
-void Kv::write(const std::string& key, std::optional<std::string> value, bool answer, Reply<proto::KvPutReply> reply) {
+void Kv::write(const std::string& key, std::optional<std::string> value, bool answer,
+               Reply<proto::KvPutReply> reply) {
   Entry& entry = entries_[key];
   if (entry.in_flight++ == 0) entry.committed = entry.value;
   entry.value = value;
@@ -71,7 +81,8 @@ void Kv::write(const std::string& key, std::optional<std::string> value, bool an
   } else {
     journal_.erase(table::kKv, key);
   }
-  journal_.then([this, key, version, value = std::move(value), answer, reply = std::move(reply)](const Status& status, Now) {
+  journal_.then([this, key, version, value = std::move(value), answer, reply = std::move(reply)](
+                    const Status& status, Now) {
     settle(key, version, value, status);
     if (!status) return reply(status.error());
     proto::KvPutReply out;
@@ -80,7 +91,8 @@ void Kv::write(const std::string& key, std::optional<std::string> value, bool an
   });
 }
 
-void Kv::settle(const std::string& key, uint64_t version, const std::optional<std::string>& value, const Status& status) {
+void Kv::settle(const std::string& key, uint64_t version, const std::optional<std::string>& value,
+                const Status& status) {
   auto it = entries_.find(key);
   if (it == entries_.end()) return;
   Entry& entry = it->second;
@@ -121,7 +133,8 @@ Result<proto::KvListReply> Kv::list(const proto::KvListRequest& request) const {
   std::string space = kv_key(request.ns(), "");
   std::string prefix = space + request.prefix();
   proto::KvListReply reply;
-  for (auto it = entries_.lower_bound(prefix); it != entries_.end() && it->first.starts_with(prefix); ++it) {
+  for (auto it = entries_.lower_bound(prefix);
+       it != entries_.end() && it->first.starts_with(prefix); ++it) {
     if (it->second.value) reply.add_keys(it->first.substr(space.size()));
   }
   return reply;
@@ -144,10 +157,14 @@ void Kv::release_job(const JobId& job) {
   }
 }
 
-void Kv::for_each(const std::string& ns, const std::function<void(const std::string& key, size_t bytes, bool of_jobs)>& each) const {
+void Kv::for_each(
+    const std::string& ns,
+    const std::function<void(const std::string& key, size_t bytes, bool of_jobs)>& each) const {
   const std::string space = kv_key(ns, "");
-  for (auto it = entries_.lower_bound(space); it != entries_.end() && it->first.starts_with(space); ++it) {
-    if (it->second.value) each(it->first.substr(space.size()), it->second.value->size(), !it->second.jobs.empty());
+  for (auto it = entries_.lower_bound(space); it != entries_.end() && it->first.starts_with(space);
+       ++it) {
+    if (it->second.value)
+      each(it->first.substr(space.size()), it->second.value->size(), !it->second.jobs.empty());
   }
 }
 

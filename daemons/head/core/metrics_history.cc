@@ -9,20 +9,29 @@
 namespace rt::head {
 
 const std::array<const char*, MetricsHistory::kNodeColumns> MetricsHistory::kNodeNames = {
-    "cpu_percent", "memory_used", "memory_total", "store_used", "store_capacity", "disk_used", "disk_total", "received_per_s", "sent_per_s", "running", "waiting", "actors", "workers"};
+    "cpu_percent", "memory_used", "memory_total",   "store_used", "store_capacity",
+    "disk_used",   "disk_total",  "received_per_s", "sent_per_s", "running",
+    "waiting",     "actors",      "workers"};
 
 const std::array<const char*, MetricsHistory::kClusterColumns> MetricsHistory::kClusterNames = {
-    "nodes", "cpus", "cpus_used", "actors", "actors_pending", "jobs", "waiting", "finished_per_s", "failed_per_s",
-    "cpu_percent", "memory_used", "memory_total", "store_used", "store_capacity", "received_per_s", "sent_per_s", "running"};
+    "nodes",       "cpus",         "cpus_used",      "actors",         "actors_pending",
+    "jobs",        "waiting",      "finished_per_s", "failed_per_s",   "cpu_percent",
+    "memory_used", "memory_total", "store_used",     "store_capacity", "received_per_s",
+    "sent_per_s",  "running"};
 
-void MetricsHistory::add(const NodeId& node, const std::string& ip, const proto::NodeSample& sample, int64_t now_ms) {
+void MetricsHistory::add(const NodeId& node, const std::string& ip, const proto::NodeSample& sample,
+                         int64_t now_ms) {
   auto [number, added] = numbers_.try_emplace(node, last_number_ + 1);
   if (added) nodes_[++last_number_] = NodeEntry{node, ip};
   auto number_of = [](auto value) { return static_cast<float>(value); };
-  node_rows_.push_back({now_ms, number->second,
-                        {sample.cpu_percent(), number_of(sample.memory_used()), number_of(sample.memory_total()), number_of(sample.store_used()), number_of(sample.store_capacity()),
-                         number_of(sample.disk_used()), number_of(sample.disk_total()), sample.received_per_s(), sample.sent_per_s(), number_of(sample.running()),
-                         number_of(sample.waiting()), number_of(sample.actors()), number_of(sample.workers())}});
+  node_rows_.push_back(
+      {now_ms,
+       number->second,
+       {sample.cpu_percent(), number_of(sample.memory_used()), number_of(sample.memory_total()),
+        number_of(sample.store_used()), number_of(sample.store_capacity()),
+        number_of(sample.disk_used()), number_of(sample.disk_total()), sample.received_per_s(),
+        sample.sent_per_s(), number_of(sample.running()), number_of(sample.waiting()),
+        number_of(sample.actors()), number_of(sample.workers())}});
   NodeEntry& entry = nodes_[number->second];
   ++entry.rows;
   entry.last = &node_rows_.back();
@@ -30,7 +39,8 @@ void MetricsHistory::add(const NodeId& node, const std::string& ip, const proto:
 }
 
 void MetricsHistory::add_cluster(const ClusterUse& use, int64_t now_ms, int64_t fresh_ms) {
-  double cpu = 0, memory_used = 0, memory_total = 0, store_used = 0, store_capacity = 0, received = 0, sent = 0, running = 0, fresh = 0;
+  double cpu = 0, memory_used = 0, memory_total = 0, store_used = 0, store_capacity = 0,
+         received = 0, sent = 0, running = 0, fresh = 0;
   for (const auto& [number, node] : nodes_) {
     if (node.last->time_ms < now_ms - fresh_ms) continue;
     const auto& values = node.last->values;
@@ -45,15 +55,22 @@ void MetricsHistory::add_cluster(const ClusterUse& use, int64_t now_ms, int64_t 
     running += values[9];
   }
   ClusterRow row{now_ms, 0, {}};
-  const double values[] = {use.nodes, use.cpus, use.cpus_used, use.actors, use.actors_pending, use.jobs, use.waiting, use.finished_per_s, use.failed_per_s,
-                           fresh > 0 ? cpu / fresh : 0, memory_used, memory_total, store_used, store_capacity, received, sent, running};
+  const double values[] = {
+      use.nodes,   use.cpus,     use.cpus_used,      use.actors,       use.actors_pending,
+      use.jobs,    use.waiting,  use.finished_per_s, use.failed_per_s, fresh > 0 ? cpu / fresh : 0,
+      memory_used, memory_total, store_used,         store_capacity,   received,
+      sent,        running};
   static_assert(std::size(values) == kClusterColumns);
-  std::transform(std::begin(values), std::end(values), row.values.begin(), [](double value) { return static_cast<float>(value); });
+  std::transform(std::begin(values), std::end(values), row.values.begin(),
+                 [](double value) { return static_cast<float>(value); });
   cluster_rows_.push_back(row);
   trim(now_ms);
 }
 
-int64_t MetricsHistory::bytes() const { return static_cast<int64_t>(node_rows_.size() * sizeof(NodeRow) + cluster_rows_.size() * sizeof(ClusterRow)); }
+int64_t MetricsHistory::bytes() const {
+  return static_cast<int64_t>(node_rows_.size() * sizeof(NodeRow) +
+                              cluster_rows_.size() * sizeof(ClusterRow));
+}
 
 void MetricsHistory::drop_oldest() {
   const NodeRow& oldest = node_rows_.front();
@@ -67,27 +84,39 @@ void MetricsHistory::drop_oldest() {
 
 // The cluster's own samples have a quarter of the room: thousands of nodes cannot crowd them out.
 void MetricsHistory::trim(int64_t now_ms) {
-  while (!cluster_rows_.empty() && (cluster_rows_.front().time_ms < now_ms - keep_ms_ || static_cast<int64_t>(cluster_rows_.size() * sizeof(ClusterRow)) > max_bytes_ / 4)) cluster_rows_.pop_front();
-  while (!node_rows_.empty() && (node_rows_.front().time_ms < now_ms - keep_ms_ || static_cast<int64_t>(node_rows_.size() * sizeof(NodeRow)) > max_bytes_ / 4 * 3)) drop_oldest();
+  while (!cluster_rows_.empty() &&
+         (cluster_rows_.front().time_ms < now_ms - keep_ms_ ||
+          static_cast<int64_t>(cluster_rows_.size() * sizeof(ClusterRow)) > max_bytes_ / 4))
+    cluster_rows_.pop_front();
+  while (!node_rows_.empty() &&
+         (node_rows_.front().time_ms < now_ms - keep_ms_ ||
+          static_cast<int64_t>(node_rows_.size() * sizeof(NodeRow)) > max_bytes_ / 4 * 3))
+    drop_oldest();
 }
 
 // `rows`: pointers, by time. Neighbours are averaged until there are no more than max_points.
 template <class Rows, class Names>
-void MetricsHistory::fill_lines(const Rows& rows, const Names& names, int max_points, proto::MetricsLines* out) {
+void MetricsHistory::fill_lines(const Rows& rows, const Names& names, int max_points,
+                                proto::MetricsLines* out) {
   for (const char* name : names) out->add_lines()->set_name(name);
-  size_t together = max_points > 0 ? (rows.size() + static_cast<size_t>(max_points) - 1) / static_cast<size_t>(max_points) : 1;
+  size_t together = max_points > 0 ? (rows.size() + static_cast<size_t>(max_points) - 1) /
+                                         static_cast<size_t>(max_points)
+                                   : 1;
   for (size_t first = 0; first < rows.size(); first += together) {
     size_t end = std::min(rows.size(), first + together);
     out->add_time_ms(rows[end - 1]->time_ms);
     for (size_t column = 0; column < names.size(); ++column) {
       double sum = 0;
       for (size_t i = first; i < end; ++i) sum += rows[i]->values[column];
-      out->mutable_lines(static_cast<int>(column))->add_values(static_cast<float>(sum / static_cast<double>(end - first)));
+      out->mutable_lines(static_cast<int>(column))
+          ->add_values(static_cast<float>(sum / static_cast<double>(end - first)));
     }
   }
 }
 
-void MetricsHistory::fill(const proto::MetricsHistoryRequest& request, int64_t now_ms, const std::function<bool(const NodeId&)>& alive, proto::MetricsHistoryReply* reply) const {
+void MetricsHistory::fill(const proto::MetricsHistoryRequest& request, int64_t now_ms,
+                          const std::function<bool(const NodeId&)>& alive,
+                          proto::MetricsHistoryReply* reply) const {
   int64_t since_ms = std::max(request.since_ms(), now_ms - keep_ms_);
   std::vector<const ClusterRow*> cluster;
   for (const ClusterRow& row : cluster_rows_) {
@@ -102,7 +131,9 @@ void MetricsHistory::fill(const proto::MetricsHistoryRequest& request, int64_t n
   if (!request.all_nodes() && wanted.empty()) return;
   std::map<uint32_t, std::vector<const NodeRow*>> by_node;
   for (const NodeRow& row : node_rows_) {
-    if (row.time_ms >= since_ms && (request.all_nodes() || wanted.contains(nodes_.at(row.node).id.binary()))) by_node[row.node].push_back(&row);
+    if (row.time_ms >= since_ms &&
+        (request.all_nodes() || wanted.contains(nodes_.at(row.node).id.binary())))
+      by_node[row.node].push_back(&row);
   }
   for (const auto& [number, rows] : by_node) {
     const NodeEntry& node = nodes_.at(number);
@@ -118,7 +149,8 @@ void MetricsHistory::check_invariants() const {
   size_t rows = 0;
   for (const auto& [number, node] : nodes_) {
     rows += node.rows;
-    RT_CHECK(node.rows > 0 && node.last && node.last->node == number && numbers_.at(node.id) == number);
+    RT_CHECK(node.rows > 0 && node.last && node.last->node == number &&
+             numbers_.at(node.id) == number);
   }
   RT_CHECK(rows == node_rows_.size());
   RT_CHECK(nodes_.size() == numbers_.size());

@@ -1,6 +1,8 @@
-// The last hours of the cluster's use, for plots: a sample of each node and one of the cluster every few seconds, in memory, with a bound in time and in bytes.
+// The last hours of the cluster's use, for plots: a sample of each node and one of the cluster
+// every few seconds, in memory, with a bound in time and in bytes.
 //
-// The oldest sample goes first, whoever's it is: nodes that left keep their past as long as the others do. Pure: times come in.
+// The oldest sample goes first, whoever's it is: nodes that left keep their past as long as the
+// others do. Pure: times come in.
 #pragma once
 
 #include <array>
@@ -15,20 +17,25 @@
 
 namespace rt::head {
 
-// What only the head knows of the cluster at one moment; rates are per second since the sample before.
+// What only the head knows of the cluster at one moment; rates are per second since the sample
+// before.
 struct ClusterUse {
-  double nodes = 0, cpus = 0, cpus_used = 0, actors = 0, actors_pending = 0, jobs = 0, waiting = 0, finished_per_s = 0, failed_per_s = 0;
+  double nodes = 0, cpus = 0, cpus_used = 0, actors = 0, actors_pending = 0, jobs = 0, waiting = 0,
+         finished_per_s = 0, failed_per_s = 0;
 };
 
 class MetricsHistory {
  public:
   MetricsHistory(int64_t keep_ms, int64_t max_bytes) : keep_ms_(keep_ms), max_bytes_(max_bytes) {}
 
-  void add(const NodeId& node, const std::string& ip, const proto::NodeSample& sample, int64_t now_ms);
+  void add(const NodeId& node, const std::string& ip, const proto::NodeSample& sample,
+           int64_t now_ms);
   // With the sums over what nodes said since `fresh_ms` before now.
   void add_cluster(const ClusterUse& use, int64_t now_ms, int64_t fresh_ms);
   // `alive`: whether a node is part of the cluster now.
-  void fill(const proto::MetricsHistoryRequest& request, int64_t now_ms, const std::function<bool(const NodeId&)>& alive, proto::MetricsHistoryReply* reply) const;
+  void fill(const proto::MetricsHistoryRequest& request, int64_t now_ms,
+            const std::function<bool(const NodeId&)>& alive,
+            proto::MetricsHistoryReply* reply) const;
 
   size_t samples() const { return node_rows_.size() + cluster_rows_.size(); }
   int64_t bytes() const;
@@ -39,7 +46,7 @@ class MetricsHistory {
   template <size_t N>
   struct Row {
     int64_t time_ms = 0;
-    uint32_t node = 0;                 // number of the node; 0: the cluster
+    uint32_t node = 0;  // number of the node; 0: the cluster
     std::array<float, N> values{};
   };
   using NodeRow = Row<kNodeColumns>;
@@ -48,7 +55,7 @@ class MetricsHistory {
     NodeId id;
     std::string ip;
     size_t rows = 0;
-    const NodeRow* last = nullptr;     // in node_rows_, whose elements do not move
+    const NodeRow* last = nullptr;  // in node_rows_, whose elements do not move
   };
   static const std::array<const char*, kNodeColumns> kNodeNames;
   static const std::array<const char*, kClusterColumns> kClusterNames;
@@ -56,10 +63,11 @@ class MetricsHistory {
   void trim(int64_t now_ms);
   void drop_oldest();
   template <class Rows, class Names>
-  static void fill_lines(const Rows& rows, const Names& names, int max_points, proto::MetricsLines* out);
+  static void fill_lines(const Rows& rows, const Names& names, int max_points,
+                         proto::MetricsLines* out);
 
   const int64_t keep_ms_, max_bytes_;
-  std::deque<NodeRow> node_rows_;      // by time
+  std::deque<NodeRow> node_rows_;  // by time
   std::deque<ClusterRow> cluster_rows_;
   std::map<uint32_t, NodeEntry> nodes_;
   std::map<NodeId, uint32_t> numbers_;

@@ -24,7 +24,8 @@ std::map<std::string, Packages::Package> Packages::all() const {
     package.of_jobs |= of_jobs;
   });
   for (auto& [name, package] : found) {
-    if (auto it = uploaded_us_.find(name); it != uploaded_us_.end()) package.uploaded_us = it->second;
+    if (auto it = uploaded_us_.find(name); it != uploaded_us_.end())
+      package.uploaded_us = it->second;
   }
   return found;
 }
@@ -44,15 +45,17 @@ void Packages::drop(const std::string& name) {
   uploaded_us_.erase(name);
 }
 
-Status Packages::make_room(const proto::KvPutRequest& request, const std::function<bool(const std::string&)>& in_use, Now now) {
-  if (!request.job_id().empty()) return {};       // goes with its jobs
+Status Packages::make_room(const proto::KvPutRequest& request,
+                           const std::function<bool(const std::string&)>& in_use, Now now) {
+  if (!request.job_id().empty()) return {};  // goes with its jobs
   const std::string mine = name_of(request.key());
   const auto packages = all();
   int64_t total = static_cast<int64_t>(request.value().size()), kept = 0;
   std::vector<std::pair<int64_t, std::string>> idle;
   for (const auto& [name, package] : packages) {
     total += package.bytes;
-    const bool fresh = package.uploaded_us > 0 && now.steady_us - package.uploaded_us < kJustUploadedUs;
+    const bool fresh =
+        package.uploaded_us > 0 && now.steady_us - package.uploaded_us < kJustUploadedUs;
     if (name != mine && !package.of_jobs && !fresh && !in_use(name)) {
       idle.emplace_back(package.uploaded_us, name);
     } else {
@@ -68,8 +71,12 @@ Status Packages::make_room(const proto::KvPutRequest& request, const std::functi
     }
   }
   if (total > settings_.packages_max_bytes) {
-    return make_error(Code::kResourceExhausted, fmt::format("package '{}' needs {} bytes, and {} bytes of packages are in use or have just been uploaded: with it they are more than "
-                                                            "packages_max_bytes ({}); end jobs, or start the head with a larger value", mine, request.value().size(), kept, settings_.packages_max_bytes));
+    return make_error(
+        Code::kResourceExhausted,
+        fmt::format("package '{}' needs {} bytes, and {} bytes of packages are in use or have just "
+                    "been uploaded: with it they are more than "
+                    "packages_max_bytes ({}); end jobs, or start the head with a larger value",
+                    mine, request.value().size(), kept, settings_.packages_max_bytes));
   }
   uploaded_us_[mine] = now.steady_us;
   return {};

@@ -1,4 +1,5 @@
-// Where the core's decisions go. The service turns them into I/O, tests record them, the simulator delivers them.
+// Where the core's decisions go. The service turns them into I/O, tests record them, the simulator
+// delivers them.
 #pragma once
 
 #include "common/proto/head.pb.h"
@@ -24,7 +25,8 @@ class HeadSink {
   // Its record is gone.
   virtual void remove_job_log(const NodeLink& node, const std::string& submission_id) = 0;
 
-  // Whether something listens there, at the node's front door. Answered by HeadCore::probe_answered().
+  // Whether something listens there, at the node's front door. Answered by
+  // HeadCore::probe_answered().
   virtual void probe(const NodeId& node, const std::string& ip, int port) = 0;
 
   virtual void push(ConnId conn, const proto::HeadEvent& event) = 0;

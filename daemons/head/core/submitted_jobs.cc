@@ -11,18 +11,29 @@
 namespace rt::head {
 namespace {
 
-constexpr size_t kMaxIdBytes = 200;        // it becomes part of a file name on a node (process/job_processes.cc)
+constexpr size_t kMaxIdBytes =
+    200;  // it becomes part of a file name on a node (process/job_processes.cc)
 constexpr size_t kMaxMessageBytes = 64 * 1024;
 constexpr char kStartError[] = "JOB_ENTRYPOINT_COMMAND_START_ERROR";
 constexpr char kStartTimeout[] = "JOB_SUPERVISOR_ACTOR_START_TIMEOUT";
 constexpr char kNodeDied[] = "JOB_SUPERVISOR_ACTOR_DIED";
 
-bool word_char(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
+bool word_char(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
 
 Status check_id(const std::string& id) {
-  bool good = !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) { return word_char(c) || c == '_' || c == '-' || c == '.'; }) && id.front() != '.';
+  bool good =
+      !id.empty() && id.size() <= kMaxIdBytes &&
+      std::all_of(id.begin(), id.end(),
+                  [](char c) { return word_char(c) || c == '_' || c == '-' || c == '.'; }) &&
+      id.front() != '.';
   if (good) return {};
-  return make_error(Code::kInvalid, fmt::format("a submission id is 1 to {} letters, digits, '-', '_' or '.', not beginning with '.'", kMaxIdBytes));
+  return make_error(
+      Code::kInvalid,
+      fmt::format(
+          "a submission id is 1 to {} letters, digits, '-', '_' or '.', not beginning with '.'",
+          kMaxIdBytes));
 }
 
 std::string generated_id(Rng& rng) {
@@ -33,12 +44,19 @@ std::string generated_id(Rng& rng) {
   return id;
 }
 
-constexpr size_t kMaxRuntimeEnvBytes = 64 * 1024;   // it becomes a variable of the driver's environment, with the metadata
+constexpr size_t kMaxRuntimeEnvBytes =
+    64 * 1024;  // it becomes a variable of the driver's environment, with the metadata
 
 Status check_runtime_env(const std::string& text) {
-  if (text.size() > kMaxRuntimeEnvBytes) return make_error(Code::kInvalid, fmt::format("the runtime environment has {} bytes: {} are accepted", text.size(), kMaxRuntimeEnvBytes));
+  if (text.size() > kMaxRuntimeEnvBytes)
+    return make_error(Code::kInvalid,
+                      fmt::format("the runtime environment has {} bytes: {} are accepted",
+                                  text.size(), kMaxRuntimeEnvBytes));
   if (text.empty()) return {};
-  if (json_depth(text) > kMaxJsonDepth) return make_error(Code::kInvalid, fmt::format("the runtime environment is nested more than {} deep", kMaxJsonDepth));
+  if (json_depth(text) > kMaxJsonDepth)
+    return make_error(
+        Code::kInvalid,
+        fmt::format("the runtime environment is nested more than {} deep", kMaxJsonDepth));
   nlohmann::json env = nlohmann::json::parse(text, nullptr, false);
   if (env.is_object() || env.is_null()) return {};
   return make_error(Code::kInvalid, "the runtime environment is no JSON object");
@@ -54,23 +72,35 @@ std::string default_message(const std::string& status) {
 
 }  // namespace
 
-bool SubmittedJobs::terminal(const proto::SubmittedJob& job) { return job.status() != "PENDING" && job.status() != "RUNNING"; }
+bool SubmittedJobs::terminal(const proto::SubmittedJob& job) {
+  return job.status() != "PENDING" && job.status() != "RUNNING";
+}
 
 void SubmittedJobs::recover(const proto::SubmittedJob& job) {
   jobs_[job.submission_id()] = job;
   if (terminal(job)) ended_.push_back(job.submission_id());
 }
 
-void SubmittedJobs::submit(const proto::SubmitJobRequest& request, Now now, Reply<proto::SubmitJobReply> reply) {
+void SubmittedJobs::submit(const proto::SubmitJobRequest& request, Now now,
+                           Reply<proto::SubmitJobReply> reply) {
   std::string id = request.submission_id();
   if (id.empty()) {
     do id = generated_id(env_.rng);
     while (jobs_.contains(id));
   }
   if (Status valid = check_id(id); !valid) return reply(valid.error());
-  if (jobs_.contains(id)) return reply(make_error(Code::kAlreadyExists, fmt::format("Job with submission_id {} already exists. Please use a different submission_id.", id)));
-  if (request.entrypoint().empty()) return reply(make_error(Code::kInvalid, "the job has no entrypoint: give the command to run"));
-  if (request.entrypoint().find('\0') != std::string::npos) return reply(make_error(Code::kInvalid, "the entrypoint has a zero byte in it: a shell would run what is before it"));
+  if (jobs_.contains(id))
+    return reply(make_error(
+        Code::kAlreadyExists,
+        fmt::format(
+            "Job with submission_id {} already exists. Please use a different submission_id.",
+            id)));
+  if (request.entrypoint().empty())
+    return reply(make_error(Code::kInvalid, "the job has no entrypoint: give the command to run"));
+  if (request.entrypoint().find('\0') != std::string::npos)
+    return reply(
+        make_error(Code::kInvalid,
+                   "the entrypoint has a zero byte in it: a shell would run what is before it"));
   if (Status env = check_runtime_env(request.runtime_env_json()); !env) return reply(env.error());
 
   proto::SubmittedJob& job = jobs_[id];
@@ -79,8 +109,11 @@ void SubmittedJobs::submit(const proto::SubmitJobRequest& request, Now now, Repl
   *job.mutable_metadata() = request.metadata();
   job.set_runtime_env_json(request.runtime_env_json());
   job.set_cwd(request.cwd());
-  if (request.has_entrypoint_resources()) ResourceSet::from_proto(request.entrypoint_resources()).to_proto(job.mutable_entrypoint_resources());
-  if (request.has_entrypoint_labels()) *job.mutable_entrypoint_labels() = request.entrypoint_labels();
+  if (request.has_entrypoint_resources())
+    ResourceSet::from_proto(request.entrypoint_resources())
+        .to_proto(job.mutable_entrypoint_resources());
+  if (request.has_entrypoint_labels())
+    *job.mutable_entrypoint_labels() = request.entrypoint_labels();
   job.set_status("PENDING");
   job.set_message(default_message("PENDING"));
   job.set_start_time_ms(now.wall_us / 1000);
@@ -107,14 +140,17 @@ proto::SubmittedJob* SubmittedJobs::mutable_find(const std::string& submission_i
 
 Result<const proto::SubmittedJob*> SubmittedJobs::find(const std::string& submission_id) const {
   auto it = jobs_.find(submission_id);
-  if (it == jobs_.end() || committing_.contains(submission_id)) return make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id));
+  if (it == jobs_.end() || committing_.contains(submission_id))
+    return make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id));
   return &it->second;
 }
 
 // The head's own node, unless the entrypoint asks for something.
 NodeState* SubmittedJobs::choose(const proto::SubmittedJob& job, Now now) {
   ResourceSet wanted = ResourceSet::from_proto(job.entrypoint_resources());
-  if (wanted.empty() && job.entrypoint_labels().rules().empty() && !env_.options.settings.job_driver_on_any_node) return env_.cluster.job_node();
+  if (wanted.empty() && job.entrypoint_labels().rules().empty() &&
+      !env_.options.settings.job_driver_on_any_node)
+    return env_.cluster.job_node();
   proto::NodeConstraint constraint;
   *constraint.mutable_hard() = job.entrypoint_labels();
   std::vector<NodeFacts> facts;
@@ -129,8 +165,11 @@ NodeState* SubmittedJobs::choose(const proto::SubmittedJob& job, Now now) {
   for (int index : allowed_nodes(constraint, wanted, facts).nodes) {
     NodeState* node = env_.cluster.find(ids[static_cast<size_t>(index)]);
     if (!Cluster::free_now(*node).contains(wanted)) continue;
-    if (refused != refused_.end() && refused->second.contains(node->id) && refused->second.at(node->id) > now.steady_us) continue;
-    if (!most_room || node->available.units("CPU") > most_room->available.units("CPU")) most_room = node;
+    if (refused != refused_.end() && refused->second.contains(node->id) &&
+        refused->second.at(node->id) > now.steady_us)
+      continue;
+    if (!most_room || node->available.units("CPU") > most_room->available.units("CPU"))
+      most_room = node;
   }
   return most_room;
 }
@@ -142,7 +181,9 @@ void SubmittedJobs::wait(proto::SubmittedJob& job, Now now) {
     proto::NodeConstraint constraint;
     *constraint.mutable_hard() = job.entrypoint_labels();
     why += " It waits for a node";
-    if (!wanted.empty()) why += " with " + wanted.to_string() + (env_.cluster.infeasible(wanted) ? ", which no node of the cluster has" : " free");
+    if (!wanted.empty())
+      why += " with " + wanted.to_string() +
+             (env_.cluster.infeasible(wanted) ? ", which no node of the cluster has" : " free");
     if (!job.entrypoint_labels().rules().empty()) why += "; only on " + describe(constraint);
     why += '.';
   }
@@ -151,10 +192,12 @@ void SubmittedJobs::wait(proto::SubmittedJob& job, Now now) {
     persist(job);
   }
   if (look_timer_) return;
-  look_timer_ = env_.timers.at(now.steady_us + std::max<int64_t>(1, env_.options.settings.placement_settle_ms) * 1000, [this](Now later) {
-    look_timer_ = 0;
-    look_again(later);
-  });
+  look_timer_ = env_.timers.at(
+      now.steady_us + std::max<int64_t>(1, env_.options.settings.placement_settle_ms) * 1000,
+      [this](Now later) {
+        look_timer_ = 0;
+        look_again(later);
+      });
 }
 
 void SubmittedJobs::look_again(Now now) {
@@ -166,7 +209,11 @@ void SubmittedJobs::look_again(Now now) {
       continue;
     }
     job.set_error_type(kStartTimeout);
-    set_status(job, "FAILED", fmt::format("Job could not be started within {} s (RAY_JOB_START_TIMEOUT_SECONDS). {}", patience_ms / 1000, job.message()), now);
+    set_status(
+        job, "FAILED",
+        fmt::format("Job could not be started within {} s (RAY_JOB_START_TIMEOUT_SECONDS). {}",
+                    patience_ms / 1000, job.message()),
+        now);
   }
 }
 
@@ -193,29 +240,35 @@ void SubmittedJobs::send_start(const proto::SubmittedJob& job, const NodeState& 
   env["RAY_ADDRESS"] = env_.options.head_address;
   env["RAY_SUBMISSION_ID"] = job.submission_id();
   // Peers' text need not be UTF-8: what is not is replaced, never thrown.
-  env["RAY_JOB_CONFIG_JSON_ENV_VAR"] = config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  env["RAY_JOB_CONFIG_JSON_ENV_VAR"] =
+      config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   env["PYTHONUNBUFFERED"] = "1";
   if (!job.cwd().empty()) env["PWD"] = job.cwd();
   env_.sink.start_job(node.link(), request);
 }
 
-bool SubmittedJobs::set_status(proto::SubmittedJob& job, const std::string& status, const std::string& message, Now now) {
+bool SubmittedJobs::set_status(proto::SubmittedJob& job, const std::string& status,
+                               const std::string& message, Now now) {
   if (terminal(job) || (status == "PENDING" && job.status() == "RUNNING")) return false;
   job.set_status(status);
-  job.set_message(message.empty() || status == "RUNNING" ? default_message(status) : message.substr(0, kMaxMessageBytes));
+  job.set_message(message.empty() || status == "RUNNING" ? default_message(status)
+                                                         : message.substr(0, kMaxMessageBytes));
   if (terminal(job)) {
     if (job.end_time_ms() == 0) job.set_end_time_ms(now.wall_us / 1000);
     ended_.push_back(job.submission_id());
     refused_.erase(job.submission_id());
   }
-  env_.sink.log(fmt::format("submitted job {} is {}: {}", job.submission_id(), job.status(), job.message().substr(0, 200)));
+  env_.sink.log(fmt::format("submitted job {} is {}: {}", job.submission_id(), job.status(),
+                            job.message().substr(0, 200)));
   persist(job);
   return true;
 }
 
-void SubmittedJobs::stop(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply) {
+void SubmittedJobs::stop(const std::string& submission_id, Now now,
+                         Reply<proto::StopJobReply> reply) {
   proto::SubmittedJob* job = mutable_find(submission_id);
-  if (!job) return reply(make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id)));
+  if (!job)
+    return reply(make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id)));
   proto::StopJobReply answer;
   if (terminal(*job)) return reply(std::move(answer));
   NodeState* node = env_.cluster.find(NodeId::from_binary(job->node_id()));
@@ -224,26 +277,38 @@ void SubmittedJobs::stop(const std::string& submission_id, Now now, Reply<proto:
     answer.set_stopped(true);
     return reply(std::move(answer));
   }
-  if (!node || !node->usable()) return reply(make_error(Code::kUnavailable, fmt::format("the node that runs job {} is not connected at the moment; try again", submission_id)));
+  if (!node || !node->usable())
+    return reply(make_error(
+        Code::kUnavailable,
+        fmt::format("the node that runs job {} is not connected at the moment; try again",
+                    submission_id)));
   stopping_[submission_id].push_back(std::move(reply));
   env_.sink.stop_job(node->link(), submission_id);
 }
 
 void SubmittedJobs::remove(const std::string& submission_id, Reply<proto::Empty> reply) {
   proto::SubmittedJob* job = mutable_find(submission_id);
-  if (!job) return reply(make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id)));
-  if (!terminal(*job)) return reply(make_error(Code::kInvalid, fmt::format("Job '{}' cannot be deleted: it is {}. Stop it first.", submission_id, job->status())));
+  if (!job)
+    return reply(make_error(Code::kNotFound, fmt::format("Job {} does not exist", submission_id)));
+  if (!terminal(*job))
+    return reply(make_error(Code::kInvalid,
+                            fmt::format("Job '{}' cannot be deleted: it is {}. Stop it first.",
+                                        submission_id, job->status())));
   std::erase(ended_, submission_id);
   remove_log(*job);
   jobs_.erase(submission_id);
   env_.journal.erase(table::kSubmittedJobs, submission_id);
-  env_.journal.then([reply = std::move(reply)](const Status& status, Now) { status ? reply(proto::Empty()) : reply(status.error()); });
+  env_.journal.then([reply = std::move(reply)](const Status& status, Now) {
+    status ? reply(proto::Empty()) : reply(status.error());
+  });
 }
 
-void SubmittedJobs::stop_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply) {
+void SubmittedJobs::stop_answered(const std::string& submission_id,
+                                  const Result<proto::StopJobReply>& reply) {
   auto it = stopping_.find(submission_id);
   if (it == stopping_.end()) return;
-  Reply<proto::StopJobReply> first = std::move(it->second.front());   // asked in this order, answered in this order
+  Reply<proto::StopJobReply> first =
+      std::move(it->second.front());  // asked in this order, answered in this order
   it->second.erase(it->second.begin());
   if (it->second.empty()) stopping_.erase(it);
   first(reply);
@@ -251,11 +316,16 @@ void SubmittedJobs::stop_answered(const std::string& submission_id, const Result
 
 Status SubmittedJobs::report(const NodeState& node, const proto::SubmittedJob& report, Now now) {
   proto::SubmittedJob* job = mutable_find(report.submission_id());
-  if (!job) return make_error(Code::kNotFound, fmt::format("Job {} does not exist", report.submission_id()));
-  if (job->node_id() != node.id.view()) return make_error(Code::kInvalid, fmt::format("job {} does not run on this node", report.submission_id()));
+  if (!job)
+    return make_error(Code::kNotFound,
+                      fmt::format("Job {} does not exist", report.submission_id()));
+  if (job->node_id() != node.id.view())
+    return make_error(Code::kInvalid,
+                      fmt::format("job {} does not run on this node", report.submission_id()));
   static const char* const kKnown[] = {"PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"};
   if (std::find(std::begin(kKnown), std::end(kKnown), report.status()) == std::end(kKnown))
-    return make_error(Code::kInvalid, fmt::format("job {} reported with unknown status '{}'", report.submission_id(), report.status()));
+    return make_error(Code::kInvalid, fmt::format("job {} reported with unknown status '{}'",
+                                                  report.submission_id(), report.status()));
   if (terminal(*job)) return {};
   if (report.pid()) job->set_pid(report.pid());
   job->set_exit_code(report.exit_code());
@@ -266,7 +336,8 @@ Status SubmittedJobs::report(const NodeState& node, const proto::SubmittedJob& r
   return {};
 }
 
-void SubmittedJobs::start_answered(const std::string& submission_id, const NodeId& node, const Status& status, Now now) {
+void SubmittedJobs::start_answered(const std::string& submission_id, const NodeId& node,
+                                   const Status& status, Now now) {
   proto::SubmittedJob* job = mutable_find(submission_id);
   if (!job || job->node_id() != node.view() || terminal(*job)) return;
   if (status || status.error().code == Code::kAlreadyExists) {
@@ -276,13 +347,15 @@ void SubmittedJobs::start_answered(const std::string& submission_id, const NodeI
   // A broken connection does not tell: repeated when the node is back, failed when it is dead.
   if (status.error().code == Code::kUnavailable) return;
   if (status.error().code == Code::kResourceExhausted) {
-    refused_[submission_id][node] = now.steady_us + std::max<int64_t>(1, env_.options.settings.placement_settle_ms) * 1000;
+    refused_[submission_id][node] =
+        now.steady_us + std::max<int64_t>(1, env_.options.settings.placement_settle_ms) * 1000;
     job->clear_node_id();
     persist(*job);
     return wait(*job, now);
   }
   job->set_error_type(kStartError);
-  set_status(*job, "FAILED", "The job's process could not be started: " + status.error().message, now);
+  set_status(*job, "FAILED", "The job's process could not be started: " + status.error().message,
+             now);
 }
 
 void SubmittedJobs::link(const std::string& submission_id, const JobId& job_id) {
@@ -298,7 +371,8 @@ void SubmittedJobs::node_registered(NodeState& node, Now now) {
     if (job.node_id().empty()) {
       start(job, now);
     } else if (job.node_id() == node.id.view() && job.status() == "PENDING") {
-      send_start(job, node);   // the first one may have been lost; a node-manager that has it says kAlreadyExists
+      send_start(job, node);  // the first one may have been lost; a node-manager that has it says
+                              // kAlreadyExists
     }
   }
 }
@@ -307,7 +381,10 @@ void SubmittedJobs::node_lost(const NodeState& node, Now now) {
   for (auto& [id, job] : jobs_) {
     if (job.node_id() != node.id.view() || terminal(job)) continue;
     job.set_error_type(kNodeDied);
-    set_status(job, "FAILED", fmt::format("The node ({}) that ran the job's driver died: {}", node.info.ip(), node.info.death_message()), now);
+    set_status(job, "FAILED",
+               fmt::format("The node ({}) that ran the job's driver died: {}", node.info.ip(),
+                           node.info.death_message()),
+               now);
   }
 }
 
@@ -317,7 +394,8 @@ void SubmittedJobs::nodes_settled(Now now) {
     const NodeState* node = env_.cluster.find(NodeId::from_binary(job.node_id()));
     if (node && node->alive()) continue;
     job.set_error_type(kNodeDied);
-    set_status(job, "FAILED", "The node that ran the job's driver left while the head was away.", now);
+    set_status(job, "FAILED", "The node that ran the job's driver left while the head was away.",
+               now);
   }
 }
 
@@ -337,7 +415,9 @@ void SubmittedJobs::remove_log(const proto::SubmittedJob& job) {
   if (node && node->usable()) env_.sink.remove_job_log(node->link(), job.submission_id());
 }
 
-void SubmittedJobs::persist(const proto::SubmittedJob& job) { env_.journal.put(table::kSubmittedJobs, job.submission_id(), job.SerializeAsString()); }
+void SubmittedJobs::persist(const proto::SubmittedJob& job) {
+  env_.journal.put(table::kSubmittedJobs, job.submission_id(), job.SerializeAsString());
+}
 
 void SubmittedJobs::add_demands(std::vector<proto::Demand>* out) const {
   for (const auto& [id, job] : jobs_) {

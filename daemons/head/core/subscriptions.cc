@@ -8,14 +8,20 @@ namespace rt::head {
 
 Status Subscriptions::add(ConnId conn, const proto::SubscribeRequest& request, int64_t max_actors) {
   for (const auto& id : request.actor_ids()) {
-    if (!ActorId::is_valid(id)) return make_error(Code::kInvalid, fmt::format("subscribe: an actor id has {} bytes, not {}", id.size(), ActorId::kSize));
+    if (!ActorId::is_valid(id))
+      return make_error(Code::kInvalid, fmt::format("subscribe: an actor id has {} bytes, not {}",
+                                                    id.size(), ActorId::kSize));
   }
   if (!request.logs_of_job().empty() && !JobId::is_valid(request.logs_of_job()))
-    return make_error(Code::kInvalid, fmt::format("subscribe: a job id has {} bytes, not {}", request.logs_of_job().size(), JobId::kSize));
+    return make_error(Code::kInvalid, fmt::format("subscribe: a job id has {} bytes, not {}",
+                                                  request.logs_of_job().size(), JobId::kSize));
   auto found = subscribers_.find(conn);
   size_t have = found == subscribers_.end() ? 0 : found->second.actors.size();
   if (have + request.actor_ids_size() > static_cast<size_t>(max_actors))
-    return make_error(Code::kResourceExhausted, fmt::format("one connection may follow {} actors (setting subscriptions_per_connection)", max_actors));
+    return make_error(
+        Code::kResourceExhausted,
+        fmt::format("one connection may follow {} actors (setting subscriptions_per_connection)",
+                    max_actors));
 
   Subscriber& subscriber = subscribers_[conn];
   subscriber.nodes |= request.nodes();
@@ -88,7 +94,8 @@ void Subscriptions::publish_logs(const proto::HeadEvent& event) const {
   for (const auto& [conn, part] : out) sink_.push(conn, part);
 }
 
-void Subscriptions::publish_notice(const JobId& job, const std::string& severity, const std::string& text) const {
+void Subscriptions::publish_notice(const JobId& job, const std::string& severity,
+                                   const std::string& text) const {
   proto::HeadEvent event;
   proto::Notice& notice = *event.add_notices();
   notice.set_severity(severity);

@@ -11,7 +11,7 @@ namespace rt::head {
 class Timers {
  public:
   using Task = std::function<void(Now)>;
-  using Id = uint64_t;       // 0: none
+  using Id = uint64_t;  // 0: none
 
   Id at(int64_t steady_us, Task task) {
     Id id = ++last_;

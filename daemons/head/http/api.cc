@@ -17,12 +17,14 @@ http::ServerOptions server_options(const ApiContext& context) {
   http::ServerOptions options;
   options.token = context.cluster.token;
   options.max_connections = kMaxConnections;
-  if (const auto& tls = tls::Tls::of_process()) options.tls = *tls;     // an error of it has ended the RPC server's start
+  if (const auto& tls = tls::Tls::of_process())
+    options.tls = *tls;  // an error of it has ended the RPC server's start
   return options;
 }
 
 Result<int> bind(const ApiOptions& options) {
-  if (options.port != ApiOptions::kAnyOfDefault) return net::listen_on_port(options.host, options.port, kPortOption);
+  if (options.port != ApiOptions::kAnyOfDefault)
+    return net::listen_on_port(options.host, options.port, kPortOption);
   Result<int> fd = Error{};
   for (int i = 0; i < kPortsToTry; ++i) {
     fd = net::listen_on_port(options.host, ApiOptions::kDefaultPort + i, kPortOption);
@@ -39,7 +41,8 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   add_page_routes(server_);
   add_basic_routes(server_, shared);
   // Each keeps a connection: there have to be some for those who ask.
-  const InFlight followers(kMaxFollowers, "followers of logs", "; rayctl logs --follow needs no connection that lasts");
+  const InFlight followers(kMaxFollowers, "followers of logs",
+                           "; rayctl logs --follow needs no connection that lasts");
   add_job_routes(server_, shared, followers);
   add_state_routes(server_, shared, questions);
   add_log_routes(server_, shared, followers);
@@ -49,7 +52,8 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   add_metrics_routes(server_, shared);
 }
 
-Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& options, ApiContext context) {
+Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& options,
+                                        ApiContext context) {
   auto api = std::unique_ptr<Api>(new Api(loop, std::move(context)));
   RT_TRY(api->listen(options));
   return api;
@@ -58,7 +62,9 @@ Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& optio
 Status Api::listen(const ApiOptions& options) {
   RT_ASSIGN(int fd, bind(options));
   RT_TRY(server_.listen_fd(fd));
-  std::string host = options.host == "0.0.0.0" || options.host == "::" || options.host.empty() ? net::detect_node_ip() : options.host;
+  std::string host = options.host == "0.0.0.0" || options.host == "::" || options.host.empty()
+                         ? net::detect_node_ip()
+                         : options.host;
   address_ = net::Address::tcp(host, server_.port()).to_string();
   return {};
 }

@@ -1,5 +1,6 @@
-// The head's HTTP interface: jobs, state, logs, cluster views. It asks the cluster over the same RPC as every client, from its own threads; nothing here
-// runs in the head's loop but accepting connections.
+// The head's HTTP interface: jobs, state, logs, cluster views. It asks the cluster over the same
+// RPC as every client, from its own threads; nothing here runs in the head's loop but accepting
+// connections.
 #pragma once
 
 #include <memory>
@@ -12,23 +13,24 @@ namespace rt::head {
 
 // What routes know. Shared by threads, never changed.
 struct ApiContext {
-  state::Cluster cluster;               // this head, and its token
+  state::Cluster cluster;  // this head, and its token
   std::string session_name, session_dir, cluster_id;
-  int64_t start_time_ms = 0;            // since the epoch
-  bool private_cluster = false;         // made by ray.init()
+  int64_t start_time_ms = 0;     // since the epoch
+  bool private_cluster = false;  // made by ray.init()
 };
 using ApiContextPtr = std::shared_ptr<const ApiContext>;
 
 struct ApiOptions {
   std::string host = "127.0.0.1";
-  int port = kAnyOfDefault;             // 0: any free one
-  static constexpr int kDefaultPort = 8265, kAnyOfDefault = -1;   // 8265, or the next free one of 50
+  int port = kAnyOfDefault;                                      // 0: any free one
+  static constexpr int kDefaultPort = 8265, kAnyOfDefault = -1;  // 8265, or the next free one of 50
 };
 
 class Api {
  public:
   // Listens. kIo when the port is in use; nothing is left then.
-  static Result<std::unique_ptr<Api>> start(net::Loop& loop, const ApiOptions& options, ApiContext context);
+  static Result<std::unique_ptr<Api>> start(net::Loop& loop, const ApiOptions& options,
+                                            ApiContext context);
   // HOST:PORT
   const std::string& address() const { return address_; }
 

@@ -18,14 +18,19 @@ void timezone(http::Call& call) {
   std::tm local{};
   localtime_r(&now, &local);
   long minutes = local.tm_gmtoff / 60;
-  answer_json(call, {{"offset", fmt::format("{}{:02}:{:02}", minutes < 0 ? '-' : '+', std::abs(minutes) / 60, std::abs(minutes) % 60)}, {"value", local.tm_zone ? local.tm_zone : "UTC"}});
+  answer_json(call, {{"offset", fmt::format("{}{:02}:{:02}", minutes < 0 ? '-' : '+',
+                                            std::abs(minutes) / 60, std::abs(minutes) % 60)},
+                     {"value", local.tm_zone ? local.tm_zone : "UTC"}});
 }
 
-// The head's loop has answered, and its files take what is written. Strangers may ask: it costs the same in every cluster, and names no file.
+// The head's loop has answered, and its files take what is written. Strangers may ask: it costs the
+// same in every cluster, and names no file.
 Status ask_for_health(const ApiContext& context) {
-  RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address, context.cluster.token, kHealthTimeoutUs));
+  RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address,
+                                                  context.cluster.token, kHealthTimeoutUs));
   RT_ASSIGN(auto reply, sources->ask_head(&proto::HeadService::Stub::GetHealth, proto::Empty()));
-  if (!reply.storage_failure().empty()) return make_error(Code::kIo, "the head's storage is failing: `rayctl health-check` says why");
+  if (!reply.storage_failure().empty())
+    return make_error(Code::kIo, "the head's storage is failing: `rayctl health-check` says why");
   return {};
 }
 
@@ -35,37 +40,58 @@ void add_basic_routes(http::Server& server, const ApiContextPtr& context) {
   using http::Access;
   using http::Call;
   auto version = [context](Call& call) {
-    answer_json(call, {{"version", "4"}, {"ray_version", RT_RAY_VERSION}, {"ray_commit", RT_VERSION}, {"session_name", context->session_name}});
+    answer_json(call, {{"version", "4"},
+                       {"ray_version", RT_RAY_VERSION},
+                       {"ray_commit", RT_VERSION},
+                       {"session_name", context->session_name}});
   };
   server.on("GET", "/api/version", version);
   server.on("GET", "/api/ray/version", version);
   server.on("GET", "/timezone", timezone);
-  server.on("GET", "/cluster_id", [context](Call& call) { succeed(call, "Fetched cluster id.", {{"cluster_id", context->cluster_id}}); });
-  server.on("GET", "/usage_stats_enabled",
-            [](Call& call) { succeed(call, "Fetched usage stats enabled", {{"usage_stats_enabled", false}, {"usage_stats_prompt_enabled", false}}); });
+  server.on("GET", "/cluster_id", [context](Call& call) {
+    succeed(call, "Fetched cluster id.", {{"cluster_id", context->cluster_id}});
+  });
+  server.on("GET", "/usage_stats_enabled", [](Call& call) {
+    succeed(call, "Fetched usage stats enabled",
+            {{"usage_stats_enabled", false}, {"usage_stats_prompt_enabled", false}});
+  });
 
-  server.on("GET", "/api/authentication_mode",
-            [context](Call& call) { answer_json(call, {{"authentication_mode", context->cluster.token.empty() ? "disabled" : "token"}}); }, Access::kOpen);
+  server.on(
+      "GET", "/api/authentication_mode",
+      [context](Call& call) {
+        answer_json(
+            call, {{"authentication_mode", context->cluster.token.empty() ? "disabled" : "token"}});
+      },
+      Access::kOpen);
   auto set_cookie = [&server](Call& call, const std::string& secret, int64_t seconds) {
-    call.response.set_header("Set-Cookie", fmt::format("{}={}; Max-Age={}; Path=/; HttpOnly; SameSite=Strict{}", http::kTokenCookie, secret, seconds, server.speaks_tls() ? "; Secure" : ""));
+    call.response.set_header(
+        "Set-Cookie",
+        fmt::format("{}={}; Max-Age={}; Path=/; HttpOnly; SameSite=Strict{}", http::kTokenCookie,
+                    secret, seconds, server.speaks_tls() ? "; Secure" : ""));
   };
   // Whoever comes here has shown the token.
   server.on("POST", "/api/authenticate", [&server, set_cookie](Call& call) {
-    if (call.request.has_header("Authorization") || call.request.has_header("X-Ray-Authorization")) {
-      set_cookie(call, server.sessions().open(steady_now_us() / 1'000'000), http::Sessions::kSeconds);
+    if (call.request.has_header("Authorization") ||
+        call.request.has_header("X-Ray-Authorization")) {
+      set_cookie(call, server.sessions().open(steady_now_us() / 1'000'000),
+                 http::Sessions::kSeconds);
     }
     answer_json(call, {{"status", "authenticated"}, {"message", "Token is valid"}});
   });
   // Open: it ends the session whose secret it brings, and takes no other right.
-  server.on("POST", "/api/sign_out", [&server, set_cookie](Call& call) {
-    server.sessions().close(http::token_cookie(call.request));
-    set_cookie(call, "", 0);
-    answer_json(call, {{"status", "signed out"}});
-  }, Access::kOpen);
+  server.on(
+      "POST", "/api/sign_out",
+      [&server, set_cookie](Call& call) {
+        server.sessions().close(http::token_cookie(call.request));
+        set_cookie(call, "", 0);
+        answer_json(call, {{"status", "signed out"}});
+      },
+      Access::kOpen);
 
   auto healthy = [context](Call& call) {
     Status alive = ask_for_health(*context);
-    alive ? http::text(call.response, 200, "success") : http::text(call.response, 503, alive.error().message);
+    alive ? http::text(call.response, 200, "success")
+          : http::text(call.response, 503, alive.error().message);
   };
   server.on("GET", "/api/gcs_healthz", healthy, Access::kOpen);
   server.on("GET", "/api/healthz", healthy, Access::kOpen);

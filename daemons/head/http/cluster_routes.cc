@@ -1,4 +1,5 @@
-// Views of the cluster: /nodes, /logical/actors, /api/cluster_status, /events, /api/component_activities, /api/v0/cluster_metadata.
+// Views of the cluster: /nodes, /logical/actors, /api/cluster_status, /events,
+// /api/component_activities, /api/v0/cluster_metadata.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -42,7 +43,7 @@ class LastReadings {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, proto::HostStats> readings_;      // by node id
+  std::map<std::string, proto::HostStats> readings_;  // by node id
 };
 
 class ClusterRoutes {
@@ -51,7 +52,8 @@ class ClusterRoutes {
 
   void nodes(Call& call) const {
     std::string view = call.query("view");
-    if (view != "summary" && view != "hostNameList") return fail(call, 500, fmt::format("Unknown view {}", view.empty() ? "None" : view));
+    if (view != "summary" && view != "hostNameList")
+      return fail(call, 500, fmt::format("Unknown view {}", view.empty() ? "None" : view));
     auto reports = ask_nodes(view == "summary", "");
     if (!reports) return fail(call, reports.error());
     Json summary = Json::array(), resources = Json::object(), names = Json::array();
@@ -61,21 +63,26 @@ class ClusterRoutes {
       summary.push_back(camel_case(node_object(report)));
       resources[to_hex(report.node.node_id())] = resource_lines(report.node);
     }
-    if (view != "summary") return succeed(call, "Node hostname list fetched.", {{"host_name_list", names}});
+    if (view != "summary")
+      return succeed(call, "Node hostname list fetched.", {{"host_name_list", names}});
     // Ids are keys here: they are not words.
-    succeed(call, "Node summary fetched.", {{"summary", summary}, {"nodeLogicalResources", resources}}, Keys::kAsTheyAre);
+    succeed(call, "Node summary fetched.",
+            {{"summary", summary}, {"nodeLogicalResources", resources}}, Keys::kAsTheyAre);
   }
 
   void node(Call& call) const {
     auto reports = ask_nodes(true, call.parts[0]);
     if (!reports) return fail(call, reports.error());
-    if (reports->empty()) return fail(call, 404, fmt::format("There is no node with id {} in this cluster", call.parts[0]));
+    if (reports->empty())
+      return fail(call, 404,
+                  fmt::format("There is no node with id {} in this cluster", call.parts[0]));
     Json detail = camel_case(node_object(reports->front())), actors = Json::object();
     detail["workers"] = camel_case(worker_objects(reports->front()));
     auto all = ask_actors();
     if (!all) return fail(call, all.error());
     for (const auto& actor : *all) {
-      if (to_hex(actor.address().node_id()) == call.parts[0]) actors[to_hex(actor.spec().actor_id())] = camel_case(actor_object(actor));
+      if (to_hex(actor.address().node_id()) == call.parts[0])
+        actors[to_hex(actor.spec().actor_id())] = camel_case(actor_object(actor));
     }
     detail["actors"] = actors;
     succeed(call, "Node details fetched.", {{"detail", detail}}, Keys::kAsTheyAre);
@@ -102,7 +109,8 @@ class ClusterRoutes {
     auto all = ask_actors();
     if (!all) return fail(call, all.error());
     for (const auto& actor : *all) {
-      if (to_hex(actor.spec().actor_id()) == call.parts[0]) return succeed(call, "Actor details fetched.", {{"detail", actor_object(actor)}});
+      if (to_hex(actor.spec().actor_id()) == call.parts[0])
+        return succeed(call, "Actor details fetched.", {{"detail", actor_object(actor)}});
     }
     fail(call, 404, fmt::format("There is no actor with id {} in this cluster", call.parts[0]));
   }
@@ -113,13 +121,18 @@ class ClusterRoutes {
     auto reply = (*sources)->ask_head(&HeadStub::GetClusterStatus, proto::Empty());
     if (!reply) return fail(call, reply.error());
     if (is_yes(call.query("format"))) {
-      return succeed(call, "Got formatted cluster status.", {{"autoscaling_status", nullptr}, {"autoscaling_error", nullptr}, {"cluster_status", state::status_text(*reply, false)}});
+      return succeed(call, "Got formatted cluster status.",
+                     {{"autoscaling_status", nullptr},
+                      {"autoscaling_error", nullptr},
+                      {"cluster_status", state::status_text(*reply, false)}});
     }
-    Json usage = Json::object(), demands = Json::array(), active = Json::object(), failures = Json::array();
+    Json usage = Json::object(), demands = Json::array(), active = Json::object(),
+         failures = Json::array();
     for (const auto& node : reply->nodes()) {
       if (!node.alive()) continue;
       active["node_" + to_hex(node.node_id())] = 1;
-      Json total = Json(api_json::amounts_json(node.total())), free = Json(api_json::amounts_json(node.available()));
+      Json total = Json(api_json::amounts_json(node.total())),
+           free = Json(api_json::amounts_json(node.available()));
       for (const auto& [name, amount] : total.items()) {
         Json& both = usage[name];
         if (both.is_null()) both = {0.0, 0.0};
@@ -127,12 +140,24 @@ class ClusterRoutes {
         both[1] = both[1].get<double>() + amount.get<double>();
       }
     }
-    for (const auto& demand : reply->demands()) demands.push_back({Json(api_json::amounts_json(demand.resources())), demand.count()});
+    for (const auto& demand : reply->demands())
+      demands.push_back({Json(api_json::amounts_json(demand.resources())), demand.count()});
     for (const auto& failure : reply->recent_failures()) failures.push_back(failure);
-    Json load = {{"usage", usage}, {"resource_demand", demands}, {"pg_demand", Json::array()}, {"request_demand", Json::array()}};
-    Json report = {{"active_nodes", active}, {"pending_nodes", Json::array()}, {"pending_launches", Json::object()}, {"failed_nodes", failures}};
-    succeed(call, "Got cluster status.", {{"autoscaling_status", nullptr}, {"autoscaling_error", nullptr},
-                                          {"cluster_status", {{"load_metrics_report", load}, {"autoscaler_report", report}, {"time", static_cast<double>(reply->wall_time_ms()) / 1000}}}});
+    Json load = {{"usage", usage},
+                 {"resource_demand", demands},
+                 {"pg_demand", Json::array()},
+                 {"request_demand", Json::array()}};
+    Json report = {{"active_nodes", active},
+                   {"pending_nodes", Json::array()},
+                   {"pending_launches", Json::object()},
+                   {"failed_nodes", failures}};
+    succeed(call, "Got cluster status.",
+            {{"autoscaling_status", nullptr},
+             {"autoscaling_error", nullptr},
+             {"cluster_status",
+              {{"load_metrics_report", load},
+               {"autoscaler_report", report},
+               {"time", static_cast<double>(reply->wall_time_ms()) / 1000}}}});
   }
 
   void events(Call& call) const {
@@ -140,13 +165,20 @@ class ClusterRoutes {
     if (!all) return fail(call, all.error());
     std::string job = call.query("job_id");
     Json by_job = Json::object();
-    for (const auto& event : *all) by_job[event.job_id.empty() ? "global" : event.job_id].push_back(camel_case(Json(state::event_json(event))));
-    if (job.empty()) return succeed(call, "All events fetched.", {{"events", by_job}}, Keys::kAsTheyAre);
-    succeed(call, "Job events fetched.", {{"jobId", job}, {"events", by_job.value(job, Json::array())}}, Keys::kAsTheyAre);
+    for (const auto& event : *all)
+      by_job[event.job_id.empty() ? "global" : event.job_id].push_back(
+          camel_case(Json(state::event_json(event))));
+    if (job.empty())
+      return succeed(call, "All events fetched.", {{"events", by_job}}, Keys::kAsTheyAre);
+    succeed(call, "Job events fetched.",
+            {{"jobId", job}, {"events", by_job.value(job, Json::array())}}, Keys::kAsTheyAre);
   }
 
   void activities(Call& call) const {
-    if (!environment("RAY_CLUSTER_ACTIVITY_HOOK").empty()) return fail(call, make_error(Code::kUnsupported, "RAY_CLUSTER_ACTIVITY_HOOK is set: hooks are not in this release, the head runs no Python"));
+    if (!environment("RAY_CLUSTER_ACTIVITY_HOOK").empty())
+      return fail(call, make_error(Code::kUnsupported,
+                                   "RAY_CLUSTER_ACTIVITY_HOOK is set: hooks are not in this "
+                                   "release, the head runs no Python"));
     auto sources = connect();
     if (!sources) return fail(call, sources.error());
     auto jobs = (*sources)->ask_head(&HeadStub::GetJobs, proto::Empty());
@@ -158,16 +190,28 @@ class ClusterRoutes {
       active += !job.finished();
       last_ms = std::max(last_ms, job.end_time_ms());
     }
-    answer_json(call, {{"driver", {{"is_active", active > 0 ? "ACTIVE" : "INACTIVE"}, {"reason", active > 0 ? Json(fmt::format("Number of active drivers: {}", active)) : Json()},
-                                   {"timestamp", static_cast<double>(wall_now_us()) / 1e6}, {"last_activity_at", last_ms > 0 ? Json(static_cast<double>(last_ms) / 1000) : Json()}}}});
+    answer_json(
+        call, {{"driver",
+                {{"is_active", active > 0 ? "ACTIVE" : "INACTIVE"},
+                 {"reason",
+                  active > 0 ? Json(fmt::format("Number of active drivers: {}", active)) : Json()},
+                 {"timestamp", static_cast<double>(wall_now_us()) / 1e6},
+                 {"last_activity_at",
+                  last_ms > 0 ? Json(static_cast<double>(last_ms) / 1000) : Json()}}}});
   }
 
   void metadata(Call& call) const {
-    succeed(call, "", {{"ray_version", RT_RAY_VERSION}, {"python_version", nullptr}, {"ray_init_cluster", context_->private_cluster}});
+    succeed(call, "",
+            {{"ray_version", RT_RAY_VERSION},
+             {"python_version", nullptr},
+             {"ray_init_cluster", context_->private_cluster}});
   }
 
  private:
-  Result<std::unique_ptr<state::Sources>> connect() const { return state::Sources::connect(context_->cluster.head_address, context_->cluster.token, kTimeoutUs); }
+  Result<std::unique_ptr<state::Sources>> connect() const {
+    return state::Sources::connect(context_->cluster.head_address, context_->cluster.token,
+                                   kTimeoutUs);
+  }
 
   Result<std::vector<proto::ActorInfo>> ask_actors() const {
     RT_ASSIGN(auto sources, connect());
@@ -200,20 +244,26 @@ class ClusterRoutes {
       if (!only.empty() && to_hex(node.node_id()) != only) continue;
       if (whole && node.alive()) {
         asked.push_back(reports.size());
-        places.push_back({{net::Address::tcp(node.ip(), node.port()), "self", ""}, to_hex(node.node_id()), false});
+        places.push_back({{net::Address::tcp(node.ip(), node.port()), "self", ""},
+                          to_hex(node.node_id()),
+                          false});
       }
       reports.emplace_back();
       reports.back().node = node;
     }
     readings_->keep(alive);
     if (!whole) return reports;
-    sources->ask_each(places, &NodeStub::GetHostStats, [&](size_t at, const proto::HostStats& stats) {
-      NodeReport& report = reports[asked[at]];
-      report.before = readings_->exchange(report.node.node_id(), stats);
-      report.now = stats;
-      report.answered = true;
-    });
-    sources->ask_each(places, &NodeStub::ListProcesses, [&](size_t at, const proto::ProcessesReply& processes) { reports[asked[at]].processes = processes; });
+    sources->ask_each(places, &NodeStub::GetHostStats,
+                      [&](size_t at, const proto::HostStats& stats) {
+                        NodeReport& report = reports[asked[at]];
+                        report.before = readings_->exchange(report.node.node_id(), stats);
+                        report.now = stats;
+                        report.answered = true;
+                      });
+    sources->ask_each(places, &NodeStub::ListProcesses,
+                      [&](size_t at, const proto::ProcessesReply& processes) {
+                        reports[asked[at]].processes = processes;
+                      });
     sources->ask_each(places, &NodeStub::GetStats, [&](size_t at, const proto::NodeStats& stats) {
       reports[asked[at]].store_used = stats.object_store_used();
       reports[asked[at]].store_capacity = stats.object_store_capacity();
@@ -222,14 +272,17 @@ class ClusterRoutes {
   }
 
   ApiContextPtr context_;
-  std::shared_ptr<LastReadings> readings_ = std::make_shared<LastReadings>();    // shared with copies in handlers
+  std::shared_ptr<LastReadings> readings_ =
+      std::make_shared<LastReadings>();  // shared with copies in handlers
 };
 
 }  // namespace
 
 void add_cluster_routes(http::Server& server, const ApiContextPtr& context) {
   auto routes = std::make_shared<const ClusterRoutes>(context);
-  auto to = [routes](void (ClusterRoutes::*method)(Call&) const) { return [routes, method](Call& call) { ((*routes).*method)(call); }; };
+  auto to = [routes](void (ClusterRoutes::*method)(Call&) const) {
+    return [routes, method](Call& call) { ((*routes).*method)(call); };
+  };
   AnswerCache cache;
   server.on("GET", "/nodes", cache.around(to(&ClusterRoutes::nodes)));
   server.on("GET", "/nodes/([0-9a-fA-F]+)", cache.around(to(&ClusterRoutes::node)));

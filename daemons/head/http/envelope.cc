@@ -50,12 +50,19 @@ int http_status(Code code) {
 }
 
 void succeed(http::Call& call, const std::string& message, Json data, Keys keys) {
-  enveloped(call, 200, true, message, keys == Keys::kCamelCase ? camel_case(data) : std::move(data));
+  enveloped(call, 200, true, message,
+            keys == Keys::kCamelCase ? camel_case(data) : std::move(data));
 }
 
-void fail(http::Call& call, int status, const std::string& message) { enveloped(call, status, false, message, Json::object()); }
-void fail(http::Call& call, const Error& error) { fail(call, http_status(error.code), error.message); }
+void fail(http::Call& call, int status, const std::string& message) {
+  enveloped(call, status, false, message, Json::object());
+}
+void fail(http::Call& call, const Error& error) {
+  fail(call, http_status(error.code), error.message);
+}
 
-void answer_json(http::Call& call, const Json& json) { http::json(call.response, 200, json.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+void answer_json(http::Call& call, const Json& json) {
+  http::json(call.response, 200, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
 
 }  // namespace rt::head

@@ -11,19 +11,29 @@ namespace {
 
 using metrics::Exposition;
 
-// A program that names its tasks by number would make the scrape grow without end: the rest is one sample of each state.
+// A program that names its tasks by number would make the scrape grow without end: the rest is one
+// sample of each state.
 constexpr size_t kMostTaskKinds = 10'000;
 constexpr double kMegabyte = 1e6;
 
 template <class T>
-double real(T value) { return static_cast<double>(value); }
+double real(T value) {
+  return static_cast<double>(value);
+}
 
 void add_tasks(const ClusterScrape& scrape, Exposition* out) {
   std::map<std::string, int64_t> others;
   size_t kinds = 0;
-  auto add = [out](const std::string& name, const std::string& state, const std::string& job, bool is_retry, int64_t count) {
-    out->gauge("ray_tasks", "tasks by state: those that have not ended, and the history of the others", real(count),
-               {{"State", state}, {"Name", name}, {"Source", "owner"}, {"IsRetry", is_retry ? "1" : "0"}, {"JobId", job}});
+  auto add = [out](const std::string& name, const std::string& state, const std::string& job,
+                   bool is_retry, int64_t count) {
+    out->gauge("ray_tasks",
+               "tasks by state: those that have not ended, and the history of the others",
+               real(count),
+               {{"State", state},
+                {"Name", name},
+                {"Source", "owner"},
+                {"IsRetry", is_retry ? "1" : "0"},
+                {"JobId", job}});
   };
   for (const auto& tasks : scrape.census.tasks) {
     if (++kinds > kMostTaskKinds) {
@@ -37,7 +47,8 @@ void add_tasks(const ClusterScrape& scrape, Exposition* out) {
 
 std::string actor_state(const proto::ActorInfo& actor, const std::set<std::string>& busy) {
   switch (actor.state()) {
-    case proto::ACTOR_ALIVE: return busy.contains(actor.spec().actor_id()) ? "ALIVE_RUNNING_TASKS" : "ALIVE_IDLE";
+    case proto::ACTOR_ALIVE:
+      return busy.contains(actor.spec().actor_id()) ? "ALIVE_RUNNING_TASKS" : "ALIVE_IDLE";
     case proto::ACTOR_RESTARTING: return "RESTARTING";
     case proto::ACTOR_DEAD: return "DEAD";
     default: return "PENDING_CREATION";
@@ -54,9 +65,12 @@ void add_actors(const ClusterScrape& scrape, Exposition* out) {
     ++states[state.starts_with("ALIVE") ? "ALIVE" : state];
   }
   for (const auto& [key, count] : actors) {
-    out->gauge("ray_actors", "actors by state, the dead ones that are remembered among them", real(count), {{"State", key[0]}, {"Name", key[1]}, {"Source", "gcs"}, {"JobId", key[2]}});
+    out->gauge("ray_actors", "actors by state, the dead ones that are remembered among them",
+               real(count),
+               {{"State", key[0]}, {"Name", key[1]}, {"Source", "gcs"}, {"JobId", key[2]}});
   }
-  for (const auto& [state, count] : states) out->gauge("ray_gcs_actors_count", "actors by state", real(count), {{"State", state}});
+  for (const auto& [state, count] : states)
+    out->gauge("ray_gcs_actors_count", "actors by state", real(count), {{"State", state}});
 }
 
 void add_jobs(const ClusterScrape& scrape, Exposition* out) {
@@ -64,7 +78,9 @@ void add_jobs(const ClusterScrape& scrape, Exposition* out) {
   for (const auto& job : scrape.jobs.jobs()) {
     running += !job.finished();
     int64_t end_ms = job.finished() ? job.end_time_ms() : scrape.status.wall_time_ms();
-    out->gauge("ray_job_duration_s", "how long the job has lasted, or did", real(std::max<int64_t>(0, end_ms - job.start_time_ms())) / 1000, {{"JobId", to_hex(job.job_id())}});
+    out->gauge("ray_job_duration_s", "how long the job has lasted, or did",
+               real(std::max<int64_t>(0, end_ms - job.start_time_ms())) / 1000,
+               {{"JobId", to_hex(job.job_id())}});
   }
   out->gauge("ray_running_jobs", "drivers that are connected", real(running));
   out->counter("ray_finished_jobs_total", "drivers that ended", real(scrape.head.jobs_finished()));
@@ -75,38 +91,67 @@ void add_nodes(const ClusterScrape& scrape, Exposition* out) {
   for (const auto& node : scrape.nodes) {
     if (node.alive()) ++alive[node.is_head() ? "head" : "worker"];
   }
-  for (const auto& [type, count] : alive) out->gauge("ray_cluster_active_nodes", "nodes of the cluster", real(count), {{"node_type", type}});
-  if (scrape.head.nodes_died() > 0) out->gauge("ray_cluster_failed_nodes", "nodes that died without a farewell and are remembered", real(scrape.head.nodes_died()), {{"node_type", "worker"}});
+  for (const auto& [type, count] : alive)
+    out->gauge("ray_cluster_active_nodes", "nodes of the cluster", real(count),
+               {{"node_type", type}});
+  if (scrape.head.nodes_died() > 0)
+    out->gauge("ray_cluster_failed_nodes", "nodes that died without a farewell and are remembered",
+               real(scrape.head.nodes_died()), {{"node_type", "worker"}});
   std::map<std::string, int64_t> waiting{{"feasible", 0}, {"infeasible", 0}};
-  for (const auto& demand : scrape.status.demands()) waiting[demand.infeasible() ? "infeasible" : "feasible"] += demand.count();
-  for (const auto& [state, count] : waiting) out->gauge("ray_cluster_waiting", "tasks, actors and submitted jobs that wait for resources somewhere", real(count), {{"State", state}});
+  for (const auto& demand : scrape.status.demands())
+    waiting[demand.infeasible() ? "infeasible" : "feasible"] += demand.count();
+  for (const auto& [state, count] : waiting)
+    out->gauge("ray_cluster_waiting",
+               "tasks, actors and submitted jobs that wait for resources somewhere", real(count),
+               {{"State", state}});
 }
 
 void add_head(const ClusterScrape& scrape, Exposition* out) {
   const proto::HeadStats& head = scrape.head;
-  out->counter("ray_gcs_task_manager_task_events_reported_total", "events of tasks that came to the head", real(head.task_events_reported()));
-  out->counter("ray_gcs_task_manager_task_events_dropped_total", "events of tasks that processes could not keep", real(head.task_events_dropped()));
-  out->counter("ray_tasks_finished_total", "tasks that ended well since the head's start", real(head.tasks_finished()));
-  out->counter("ray_tasks_failed_total", "tasks that failed since the head's start, each attempt apart", real(head.tasks_failed()));
-  out->gauge("ray_metrics_history_samples", "samples in the head's own history of metrics", real(head.history_samples()));
-  out->gauge("ray_head_storage_failing", "1 while the head's files do not take what is written to them (health-check and status say why), else 0", head.storage_failing() ? 1 : 0);
-  out->counter("ray_head_storage_write_failures_total", "writes to the head's files that failed since its start", real(head.storage_write_failures()));
-  out->gauge("ray_rpc_connections", "open connections of the daemon", real(head.connections()), {{"Component", "gcs"}});
-  out->gauge("ray_rpc_queued_bytes", "bytes that wait in them to be sent", real(head.queued_bytes()), {{"Component", "gcs"}});
-  const metrics::Labels process{{"Component", "gcs"}, {"pid", std::to_string(scrape.pid)}, {"ip", scrape.address.substr(0, scrape.address.rfind(':'))}};
-  out->gauge("ray_component_cpu_percentage", "CPU use of the process since the last scrape, percent of one CPU", scrape.cpu_percent, process);
+  out->counter("ray_gcs_task_manager_task_events_reported_total",
+               "events of tasks that came to the head", real(head.task_events_reported()));
+  out->counter("ray_gcs_task_manager_task_events_dropped_total",
+               "events of tasks that processes could not keep", real(head.task_events_dropped()));
+  out->counter("ray_tasks_finished_total", "tasks that ended well since the head's start",
+               real(head.tasks_finished()));
+  out->counter("ray_tasks_failed_total",
+               "tasks that failed since the head's start, each attempt apart",
+               real(head.tasks_failed()));
+  out->gauge("ray_metrics_history_samples", "samples in the head's own history of metrics",
+             real(head.history_samples()));
+  out->gauge("ray_head_storage_failing",
+             "1 while the head's files do not take what is written to them (health-check and "
+             "status say why), else 0",
+             head.storage_failing() ? 1 : 0);
+  out->counter("ray_head_storage_write_failures_total",
+               "writes to the head's files that failed since its start",
+               real(head.storage_write_failures()));
+  out->gauge("ray_rpc_connections", "open connections of the daemon", real(head.connections()),
+             {{"Component", "gcs"}});
+  out->gauge("ray_rpc_queued_bytes", "bytes that wait in them to be sent",
+             real(head.queued_bytes()), {{"Component", "gcs"}});
+  const metrics::Labels process{{"Component", "gcs"},
+                                {"pid", std::to_string(scrape.pid)},
+                                {"ip", scrape.address.substr(0, scrape.address.rfind(':'))}};
+  out->gauge("ray_component_cpu_percentage",
+             "CPU use of the process since the last scrape, percent of one CPU", scrape.cpu_percent,
+             process);
   out->gauge("ray_component_rss_bytes", "resident memory, bytes", real(scrape.rss), process);
   out->gauge("ray_component_rss_mb", "resident memory, MB", real(scrape.rss) / kMegabyte, process);
-  out->gauge("ray_component_shared_bytes", "resident memory that others may share, bytes", real(scrape.shared), process);
-  out->gauge("ray_component_uss_bytes", "memory that is this process's alone, bytes", real(scrape.unique), process);
-  out->gauge("ray_component_uss_mb", "memory that is this process's alone, MB", real(scrape.unique) / kMegabyte, process);
+  out->gauge("ray_component_shared_bytes", "resident memory that others may share, bytes",
+             real(scrape.shared), process);
+  out->gauge("ray_component_uss_bytes", "memory that is this process's alone, bytes",
+             real(scrape.unique), process);
+  out->gauge("ray_component_uss_mb", "memory that is this process's alone, MB",
+             real(scrape.unique) / kMegabyte, process);
   out->gauge("ray_component_num_fds", "open descriptors", real(scrape.open_files), process);
 }
 
 }  // namespace
 
 std::string cluster_metrics_text(const ClusterScrape& scrape) {
-  Exposition out(metrics::Labels{{"SessionName", scrape.session_name}, {"Version", scrape.version}});
+  Exposition out(
+      metrics::Labels{{"SessionName", scrape.session_name}, {"Version", scrape.version}});
   add_tasks(scrape, &out);
   add_actors(scrape, &out);
   add_jobs(scrape, &out);

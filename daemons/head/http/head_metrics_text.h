@@ -1,4 +1,5 @@
-// The cluster's figures as Prometheus text, with the names and labels of docs/metrics.md. Nothing is asked here: what was found out comes in.
+// The cluster's figures as Prometheus text, with the names and labels of docs/metrics.md. Nothing
+// is asked here: what was found out comes in.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 namespace rt::head {
 
 struct ClusterScrape {
-  std::string session_name, version, address;     // of the head
+  std::string session_name, version, address;  // of the head
   std::vector<proto::Node> nodes;
   proto::GetJobsReply jobs;
   proto::ClusterStatusReply status;

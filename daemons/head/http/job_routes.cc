@@ -27,7 +27,8 @@ struct Jobs {
 };
 
 Result<Jobs> all_jobs(const ApiContext& context) {
-  RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs));
+  RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address,
+                                                  context.cluster.token, kTimeoutUs));
   Jobs jobs;
   RT_ASSIGN(jobs.submitted, sources->ask_head(&Stub::ListSubmittedJobs, proto::Empty()));
   RT_ASSIGN(jobs.drivers, sources->ask_head(&Stub::GetJobs, proto::Empty()));
@@ -36,7 +37,11 @@ Result<Jobs> all_jobs(const ApiContext& context) {
 
 // The message of an error is its text here.
 void refuse(Call& call, const Error& error) {
-  http::text(call.response, error.code == Code::kNotFound ? 404 : is_away(error.code) ? 503 : 500, error.message);
+  http::text(call.response,
+             error.code == Code::kNotFound ? 404
+             : is_away(error.code)         ? 503
+                                           : 500,
+             error.message);
 }
 
 void answer_rows(Call& call, state::Json rows) {
@@ -52,7 +57,8 @@ bool find_job(Call& call, const ApiContext& context, state::Json* row) {
     return false;
   }
   for (state::Json& candidate : state::job_rows(jobs->drivers, jobs->submitted)) {
-    if (candidate["submission_id"] != call.parts[0] && candidate["job_id"] != call.parts[0]) continue;
+    if (candidate["submission_id"] != call.parts[0] && candidate["job_id"] != call.parts[0])
+      continue;
     *row = std::move(candidate);
     return true;
   }
@@ -71,8 +77,11 @@ std::string submission_of(Call& call, const ApiContext& context, const char* wha
 
 // One request about one job.
 template <class Method>
-auto ask(const ApiContext& context, Method method, const typename rpc::StubMethod<Method>::RequestType& request) -> Result<typename rpc::StubMethod<Method>::ReplyType> {
-  RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs));
+auto ask(const ApiContext& context, Method method,
+         const typename rpc::StubMethod<Method>::RequestType& request)
+    -> Result<typename rpc::StubMethod<Method>::ReplyType> {
+  RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address,
+                                                  context.cluster.token, kTimeoutUs));
   return sources->ask_head(method, request);
 }
 
@@ -86,17 +95,22 @@ void list_jobs(Call& call, const ApiContext& context) {
   auto jobs = all_jobs(context);
   if (!jobs) return refuse(call, jobs.error());
   state::Json rows = state::Json::array();
-  for (state::Json& row : state::job_rows(jobs->drivers, jobs->submitted)) rows.push_back(std::move(row));
+  for (state::Json& row : state::job_rows(jobs->drivers, jobs->submitted))
+    rows.push_back(std::move(row));
   answer_rows(call, std::move(rows));
 }
 
 void submit_job(Call& call, const ApiContext& context) {
   proto::SubmitJobRequest request;
   api_json::JobRequestError wrong;
-  if (!api_json::parse_job_request(call.body, &request, &wrong)) return http::text(call.response, wrong.status, wrong.text);
+  if (!api_json::parse_job_request(call.body, &request, &wrong))
+    return http::text(call.response, wrong.status, wrong.text);
   auto reply = ask(context, &Stub::SubmitJob, request);
-  if (!reply) return http::text(call.response, reply.error().code == Code::kInvalid ? 400 : 500, reply.error().message);
-  answer_json(call, {{"job_id", reply->submission_id()}, {"submission_id", reply->submission_id()}});
+  if (!reply)
+    return http::text(call.response, reply.error().code == Code::kInvalid ? 400 : 500,
+                      reply.error().message);
+  answer_json(call,
+              {{"job_id", reply->submission_id()}, {"submission_id", reply->submission_id()}});
 }
 
 void stop_job(Call& call, const ApiContext& context) {
@@ -121,14 +135,18 @@ std::optional<int64_t> number_of(const Call& call, const char* name, int64_t mos
   std::string text = call.query(name, "0");
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most)
+    return std::nullopt;
   return value;
 }
 
 // One piece from `offset` on, as rayctl follows it: an addition of ours.
 void log_piece(Call& call, const ApiContext& context, const std::string& id) {
-  auto offset = number_of(call, "offset", INT64_MAX), wait_ms = number_of(call, "wait_ms", kTimeoutUs / 1000 / 2);
-  if (!offset || !wait_ms) return http::text(call.response, 400, "offset and wait_ms are whole numbers from 0, wait_ms up to 15000");
+  auto offset = number_of(call, "offset", INT64_MAX),
+       wait_ms = number_of(call, "wait_ms", kTimeoutUs / 1000 / 2);
+  if (!offset || !wait_ms)
+    return http::text(call.response, 400,
+                      "offset and wait_ms are whole numbers from 0, wait_ms up to 15000");
   proto::JobLogsRequest request;
   request.set_submission_id(id);
   request.set_offset(*offset);
@@ -141,12 +159,13 @@ void log_piece(Call& call, const ApiContext& context, const std::string& id) {
   call.response.set_content(reply->data(), "application/octet-stream");
 }
 
-// All that a job has written until it is asked for, as {"logs": "..."}; of any size: it goes out as it is read.
+// All that a job has written until it is asked for, as {"logs": "..."}; of any size: it goes out as
+// it is read.
 struct WholeLog {
   std::unique_ptr<state::Sources> sources;
   proto::JobLogsRequest request;
   int64_t end = 0;
-  std::string pending = "";       // the beginning of a character
+  std::string pending = "";  // the beginning of a character
 
   // False: it broke off, and so does the answer; nobody takes that for all there is.
   bool write(proto::JobLogsReply& piece, httplib::DataSink& sink) {
@@ -164,7 +183,8 @@ struct WholeLog {
       if (!next) return false;
       piece = std::move(*next);
     }
-    if (!write_text(valid_utf8(pending), sink) || !sink.write(rest.data(), rest.size())) return false;
+    if (!write_text(valid_utf8(pending), sink) || !sink.write(rest.data(), rest.size()))
+      return false;
     sink.done();
     return true;
   }
@@ -181,14 +201,19 @@ void whole_log(Call& call, const ApiContext& context) {
   if (id.empty()) return;
   if (call.request.has_param("offset")) return log_piece(call, context, id);
   auto reading = std::make_shared<WholeLog>();
-  auto sources = state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
+  auto sources =
+      state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
   if (!sources) return refuse(call, sources.error());
   reading->sources = std::move(*sources);
   reading->request.set_submission_id(id);
   auto first = reading->sources->ask_head(&Stub::GetJobLogs, reading->request);
   if (!first) return refuse(call, first.error());
   reading->end = first->size();
-  call.response.set_chunked_content_provider("application/json", [reading, piece = std::move(*first)](size_t, httplib::DataSink& sink) mutable { return reading->write(piece, sink); });
+  call.response.set_chunked_content_provider(
+      "application/json",
+      [reading, piece = std::move(*first)](size_t, httplib::DataSink& sink) mutable {
+        return reading->write(piece, sink);
+      });
 }
 
 Result<std::unique_ptr<rpc::SyncClient>> connect_head(const ApiContext& context) {
@@ -221,10 +246,12 @@ void tail_log(net::WebSocket& socket, const ApiContext& context, const std::stri
   if (std::string rest = frames.rest(); !rest.empty()) socket.send_text(rest);
 }
 
-void add_job_log_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers) {
+void add_job_log_routes(http::Server& server, const ApiContextPtr& context,
+                        const InFlight& followers) {
   server.on("GET", "/api/jobs/([^/]+)/logs", [context](Call& call) { whole_log(call, *context); });
   server.on_websocket(
-      "/api/jobs/([^/]+)/logs/tail", [context, followers](Call& call) {
+      "/api/jobs/([^/]+)/logs/tail",
+      [context, followers](Call& call) {
         if (followers.enter(call)) submission_of(call, *context, "tail logs of");
       },
       [context, followers](net::WebSocket& socket, const Call& call) {
@@ -233,7 +260,9 @@ void add_job_log_routes(http::Server& server, const ApiContextPtr& context, cons
         auto jobs = all_jobs(*context);
         if (!jobs) return;
         for (const state::Json& row : state::job_rows(jobs->drivers, jobs->submitted)) {
-          if (row["submission_id"].is_string() && (row["submission_id"] == call.parts[0] || row["job_id"] == call.parts[0])) return tail_log(socket, *context, row["submission_id"].get<std::string>());
+          if (row["submission_id"].is_string() &&
+              (row["submission_id"] == call.parts[0] || row["job_id"] == call.parts[0]))
+            return tail_log(socket, *context, row["submission_id"].get<std::string>());
         }
       });
 }
@@ -242,13 +271,20 @@ void add_job_log_routes(http::Server& server, const ApiContextPtr& context, cons
 
 void add_package_routes(http::Server& server, const ApiContextPtr& context) {
   server.on("GET", "/api/packages/([^/]+)/([^/]+)", [context](Call& call) {
-    auto there = call.parts[0] == "gcs" ? has_package(context->cluster, call.parts[1]) : Result<bool>(false);
+    auto there =
+        call.parts[0] == "gcs" ? has_package(context->cluster, call.parts[1]) : Result<bool>(false);
     if (!there && there.error().code != Code::kInvalid) return refuse(call, there.error());
-    if (!there || !*there) return http::text(call.response, 404, fmt::format("Package {}://{} does not exist", call.parts[0], call.parts[1]));
+    if (!there || !*there)
+      return http::text(
+          call.response, 404,
+          fmt::format("Package {}://{} does not exist", call.parts[0], call.parts[1]));
     call.response.status = 200;
   });
   server.on("PUT", "/api/packages/([^/]+)/([^/]+)", [context](Call& call) {
-    if (call.parts[0] != "gcs") return http::text(call.response, 500, fmt::format("packages of protocol {} are not kept here: gcs is", call.parts[0]));
+    if (call.parts[0] != "gcs")
+      return http::text(
+          call.response, 500,
+          fmt::format("packages of protocol {} are not kept here: gcs is", call.parts[0]));
     Status stored = put_package(context->cluster, call.parts[1], call.body);
     if (!stored) return http::text(call.response, 500, stored.error().message);
     call.response.status = 200;

@@ -1,4 +1,5 @@
-// A growing log as pieces for WebSocket frames: whole characters, at most 10 lines and 20,000 characters each.
+// A growing log as pieces for WebSocket frames: whole characters, at most 10 lines and 20,000
+// characters each.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@ class LogFrames {
  public:
   static constexpr size_t kMaxLines = 10, kMaxChars = 20'000;
 
-  // What can be sent now that `data` has been read. The beginning of a character whose rest is not here yet is kept back.
+  // What can be sent now that `data` has been read. The beginning of a character whose rest is not
+  // here yet is kept back.
   std::vector<std::string> add(std::string_view data);
   // The log is over: what was kept back.
   std::string rest();

@@ -1,4 +1,5 @@
-// Logs of every node: /api/v0/logs, /api/v0/logs/file, /api/v0/logs/stream, and /api/v0/logs/piece for followers that outlive this head.
+// Logs of every node: /api/v0/logs, /api/v0/logs/file, /api/v0/logs/stream, and /api/v0/logs/piece
+// for followers that outlive this head.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,7 +23,8 @@ constexpr double kLongestIntervalS = 3600, kShortestIntervalS = 0.05;
 void list(Call& call, const ApiContext& context) {
   auto timeout_us = timeout_us_of(call);
   if (!timeout_us) return fail(call, timeout_us.error());
-  auto found = state::list_logs(context.cluster, call.query("node_id"), call.query("node_ip"), call.query("glob", "*"), *timeout_us);
+  auto found = state::list_logs(context.cluster, call.query("node_id"), call.query("node_ip"),
+                                call.query("glob", "*"), *timeout_us);
   if (!found) return fail(call, found.error());
   succeed(call, "", {{"result", std::move(found->json)}}, Keys::kAsTheyAre);
 }
@@ -45,8 +47,11 @@ Result<state::LogQuery> query_of(const Call& call, bool follow) {
   RT_ASSIGN(query.timeout_us, timeout_us_of(call));
   if (std::string text = call.query("interval"); !text.empty()) {
     double seconds = std::atof(text.c_str());
-    if (!(seconds > 0)) return make_error(Code::kInvalid, fmt::format("interval is '{}': it takes seconds, more than 0", text));
-    query.interval_us = static_cast<int64_t>(std::clamp(seconds, kShortestIntervalS, kLongestIntervalS) * 1e6);
+    if (!(seconds > 0))
+      return make_error(Code::kInvalid,
+                        fmt::format("interval is '{}': it takes seconds, more than 0", text));
+    query.interval_us =
+        static_cast<int64_t>(std::clamp(seconds, kShortestIntervalS, kLongestIntervalS) * 1e6);
   }
   return query;
 }
@@ -55,7 +60,8 @@ Result<state::LogQuery> query_of(const Call& call, bool follow) {
 bool wait_for_more(int64_t us) {
   constexpr int64_t kStepUs = 100'000;
   for (const int64_t end_us = steady_now_us() + us; steady_now_us() < end_us;) {
-    std::this_thread::sleep_for(std::chrono::microseconds(std::min<int64_t>(kStepUs, std::max<int64_t>(1, end_us - steady_now_us()))));
+    std::this_thread::sleep_for(std::chrono::microseconds(
+        std::min<int64_t>(kStepUs, std::max<int64_t>(1, end_us - steady_now_us()))));
     if (http::Server::ending() || http::Server::client_gone()) return false;
   }
   return true;
@@ -69,19 +75,24 @@ void read(Call& call, const ApiContextPtr& context, const InFlight* followers) {
   auto query = query_of(call, follow);
   if (!query) return http::text(call.response, 500, query.error().message);
   auto log = std::make_shared<state::LogReading>();
-  if (Status found = log->open(context->cluster, *query); !found) return http::text(call.response, 500, found.error().message);
+  if (Status found = log->open(context->cluster, *query); !found)
+    return http::text(call.response, 500, found.error().message);
   if (std::string name = call.query("download_filename"); !name.empty()) {
-    std::erase_if(name, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\' || c == '/'; });
-    call.response.set_header("Content-Disposition", fmt::format("attachment; filename=\"{}\"", name));
+    std::erase_if(name, [](char c) {
+      return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\' || c == '/';
+    });
+    call.response.set_header("Content-Disposition",
+                             fmt::format("attachment; filename=\"{}\"", name));
   }
-  call.response.set_chunked_content_provider("text/plain; charset=utf-8", [log, place](size_t, httplib::DataSink& sink) {
-    auto take = [&](std::string_view piece) { return sink.write(piece.data(), piece.size()); };
-    Status outcome = log->run(take, wait_for_more);
-    // Cut off, so that nobody takes what came for all there is.
-    if (!outcome) return false;
-    sink.done();
-    return true;
-  });
+  call.response.set_chunked_content_provider(
+      "text/plain; charset=utf-8", [log, place](size_t, httplib::DataSink& sink) {
+        auto take = [&](std::string_view piece) { return sink.write(piece.data(), piece.size()); };
+        Status outcome = log->run(take, wait_for_more);
+        // Cut off, so that nobody takes what came for all there is.
+        if (!outcome) return false;
+        sink.done();
+        return true;
+      });
 }
 
 // Who follows asks again after 503.
@@ -108,7 +119,8 @@ void add_log_routes(http::Server& server, const ApiContextPtr& context, const In
   server.on("GET", "/api/v0/logs", [context](Call& call) { list(call, *context); });
   server.on("GET", "/api/v0/logs/file", [context](Call& call) { read(call, context, nullptr); });
   server.on("GET", "/api/v0/logs/piece", [context](Call& call) { piece(call, *context); });
-  server.on("GET", "/api/v0/logs/stream", [context, followers](Call& call) { read(call, context, &followers); });
+  server.on("GET", "/api/v0/logs/stream",
+            [context, followers](Call& call) { read(call, context, &followers); });
 }
 
 }  // namespace rt::head

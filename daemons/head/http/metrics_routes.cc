@@ -1,4 +1,5 @@
-// Metrics: /metrics of the cluster, what Prometheus scrapes, the head's own history of the last hours, and whether Prometheus and Grafana answer.
+// Metrics: /metrics of the cluster, what Prometheus scrapes, the head's own history of the last
+// hours, and whether Prometheus and Grafana answer.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -42,7 +43,9 @@ class OwnUse {
     scrape->open_files = detail.open_files;
     std::lock_guard lock(mutex_);
     int64_t now_us = steady_now_us();
-    if (read_at_us_ > 0 && now_us > read_at_us_) scrape->cpu_percent = (figures->cpu_seconds - cpu_seconds_) / (static_cast<double>(now_us - read_at_us_) / 1e6) * 100;
+    if (read_at_us_ > 0 && now_us > read_at_us_)
+      scrape->cpu_percent = (figures->cpu_seconds - cpu_seconds_) /
+                            (static_cast<double>(now_us - read_at_us_) / 1e6) * 100;
     read_at_us_ = now_us;
     cpu_seconds_ = figures->cpu_seconds;
   }
@@ -59,7 +62,9 @@ class MetricsRoutes {
 
   void scrape(Call& call) const {
     auto text = scraped();
-    if (!text) return http::text(call.response, 503, "the cluster cannot be asked: " + text.error().message + "\n");
+    if (!text)
+      return http::text(call.response, 503,
+                        "the cluster cannot be asked: " + text.error().message + "\n");
     call.response.set_content(*text, "text/plain; version=0.0.4; charset=utf-8");
   }
 
@@ -70,7 +75,9 @@ class MetricsRoutes {
     request.set_alive_only(true);
     auto reply = (*sources)->ask_head(&HeadStub::GetNodes, request);
     if (!reply) return fail(call, reply.error());
-    answer_json(call, Json(api_json::discovery_json({reply->nodes().begin(), reply->nodes().end()}, call.request.get_header_value("Host"), tls::of_environment())));
+    answer_json(call, Json(api_json::discovery_json({reply->nodes().begin(), reply->nodes().end()},
+                                                    call.request.get_header_value("Host"),
+                                                    tls::of_environment())));
   }
 
   void history(Call& call) const {
@@ -84,14 +91,21 @@ class MetricsRoutes {
     std::string nodes = call.query("node_id");
     request.set_all_nodes(nodes == "all");
     if (!nodes.empty() && nodes != "all") {
-      if (!NodeId::is_valid(from_hex(nodes))) return fail(call, make_error(Code::kInvalid, fmt::format("node_id is '{}': it takes the id of a node, or all", nodes)));
+      if (!NodeId::is_valid(from_hex(nodes)))
+        return fail(
+            call,
+            make_error(Code::kInvalid,
+                       fmt::format("node_id is '{}': it takes the id of a node, or all", nodes)));
       request.add_node_ids(from_hex(nodes));
     }
     auto sources = connect();
     if (!sources) return fail(call, sources.error());
     auto reply = (*sources)->ask_head(&MetricsStub::GetHistory, request);
     if (!reply) return fail(call, reply.error());
-    Json found = {{"interval_ms", reply->interval_ms()}, {"kept_samples", reply->kept_samples()}, {"most_samples", reply->most_samples()}, {"cluster", lines_of(reply->cluster())}};
+    Json found = {{"interval_ms", reply->interval_ms()},
+                  {"kept_samples", reply->kept_samples()},
+                  {"most_samples", reply->most_samples()},
+                  {"cluster", lines_of(reply->cluster())}};
     Json of_nodes = Json::array();
     for (const auto& node : reply->nodes()) {
       Json lines = lines_of(node);
@@ -105,7 +119,8 @@ class MetricsRoutes {
   }
 
   // Whether a program beside the cluster answers at `variable`'s address.
-  static void health(Call& call, const char* name, const char* variable, const char* otherwise, const char* path) {
+  static void health(Call& call, const char* name, const char* variable, const char* otherwise,
+                     const char* path) {
     std::string address = environment(variable);
     if (address.empty()) address = otherwise;
     try {
@@ -113,14 +128,19 @@ class MetricsRoutes {
       client.set_connection_timeout(kHealthTimeoutS);
       client.set_read_timeout(kHealthTimeoutS);
       auto answer = client.Get(path);
-      if (answer && answer->status == 200) return succeed(call, fmt::format("{} is running", name), Json::object());
-    } catch (const std::exception&) {      // an address that is none
+      if (answer && answer->status == 200)
+        return succeed(call, fmt::format("{} is running", name), Json::object());
+    } catch (const std::exception&) {  // an address that is none
     }
-    fail(call, 500, fmt::format("{} does not answer at {}: {} says where it is", name, address, variable));
+    fail(call, 500,
+         fmt::format("{} does not answer at {}: {} says where it is", name, address, variable));
   }
 
  private:
-  Result<std::unique_ptr<state::Sources>> connect() const { return state::Sources::connect(context_->cluster.head_address, context_->cluster.token, kTimeoutUs); }
+  Result<std::unique_ptr<state::Sources>> connect() const {
+    return state::Sources::connect(context_->cluster.head_address, context_->cluster.token,
+                                   kTimeoutUs);
+  }
 
   static Json lines_of(const proto::MetricsLines& lines) {
     Json series = Json::object(), times = Json::array();
@@ -150,7 +170,7 @@ class MetricsRoutes {
   }
 
   ApiContextPtr context_;
-  std::shared_ptr<OwnUse> own_ = std::make_shared<OwnUse>();    // shared by copies of this
+  std::shared_ptr<OwnUse> own_ = std::make_shared<OwnUse>();  // shared by copies of this
 };
 
 }  // namespace
@@ -161,8 +181,14 @@ void add_metrics_routes(http::Server& server, const ApiContextPtr& context) {
   server.on("GET", "/metrics", in_flight.around([routes](Call& call) { routes.scrape(call); }));
   server.on("GET", "/api/prometheus/sd", [routes](Call& call) { routes.targets(call); });
   server.on("GET", "/api/v0/metrics/history", [routes](Call& call) { routes.history(call); });
-  server.on("GET", "/api/prometheus_health", [](Call& call) { MetricsRoutes::health(call, "Prometheus", "RAY_PROMETHEUS_HOST", "http://127.0.0.1:9090", "/-/healthy"); });
-  server.on("GET", "/api/grafana_health", [](Call& call) { MetricsRoutes::health(call, "Grafana", "RAY_GRAFANA_HOST", "http://127.0.0.1:3000", "/api/health"); });
+  server.on("GET", "/api/prometheus_health", [](Call& call) {
+    MetricsRoutes::health(call, "Prometheus", "RAY_PROMETHEUS_HOST", "http://127.0.0.1:9090",
+                          "/-/healthy");
+  });
+  server.on("GET", "/api/grafana_health", [](Call& call) {
+    MetricsRoutes::health(call, "Grafana", "RAY_GRAFANA_HOST", "http://127.0.0.1:3000",
+                          "/api/health");
+  });
 }
 
 }  // namespace rt::head

@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 // What one node said of itself; nothing where it did not answer, or is dead.
 struct NodeReport {
   proto::Node node;
-  proto::HostStats before, now;         // two readings: what is between them makes percentages and speeds
+  proto::HostStats before, now;  // two readings: what is between them makes percentages and speeds
   proto::ProcessesReply processes;
   bool answered = false;
   int64_t store_used = 0, store_capacity = 0;

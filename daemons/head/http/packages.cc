@@ -16,9 +16,13 @@ constexpr int64_t kTimeoutUs = 60'000'000;
 
 // It becomes a folder on nodes.
 Status check_name(const std::string& name) {
-  bool good = !name.empty() && name.size() <= 255 && name.front() != '.' && name.find_first_of(std::string_view("/\\#\0", 4)) == std::string::npos;
+  bool good = !name.empty() && name.size() <= 255 && name.front() != '.' &&
+              name.find_first_of(std::string_view("/\\#\0", 4)) == std::string::npos;
   if (good) return {};
-  return make_error(Code::kInvalid, fmt::format("'{}' is no name of a package: it is a file name such as _ray_pkg_0123.zip", name.substr(0, 100)));
+  return make_error(
+      Code::kInvalid,
+      fmt::format("'{}' is no name of a package: it is a file name such as _ray_pkg_0123.zip",
+                  name.substr(0, 100)));
 }
 
 Status put(state::Sources& sources, const std::string& key, std::string value) {
@@ -44,12 +48,16 @@ Result<bool> has_package(const state::Cluster& cluster, const std::string& name)
   return reply.found();
 }
 
-Status put_package(const state::Cluster& cluster, const std::string& name, const std::string& data) {
+Status put_package(const state::Cluster& cluster, const std::string& name,
+                   const std::string& data) {
   RT_TRY(check_name(name));
   RT_ASSIGN(auto sources, state::Sources::connect(cluster.head_address, cluster.token, kTimeoutUs));
   size_t chunks = (data.size() + kChunkBytes - 1) / kChunkBytes;
-  for (size_t i = 0; i < chunks; ++i) RT_TRY(put(*sources, fmt::format("{}#{}", name, i), data.substr(i * kChunkBytes, kChunkBytes)));
-  return put(*sources, name, nlohmann::json{{"size", data.size()}, {"chunks", chunks}}.dump());   // last: who finds it finds all
+  for (size_t i = 0; i < chunks; ++i)
+    RT_TRY(put(*sources, fmt::format("{}#{}", name, i), data.substr(i * kChunkBytes, kChunkBytes)));
+  return put(*sources, name,
+             nlohmann::json{{"size", data.size()}, {"chunks", chunks}}
+                 .dump());  // last: who finds it finds all
 }
 
 }  // namespace rt::head

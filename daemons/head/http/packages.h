@@ -1,5 +1,5 @@
-// Packages of runtime environments in the head's key-value store, in the pieces that workers put together again
-// (python/ray/_private/runtime_env/packaging.py writes them, too).
+// Packages of runtime environments in the head's key-value store, in the pieces that workers put
+// together again (python/ray/_private/runtime_env/packaging.py writes them, too).
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
-// Stacks and flame graphs over HTTP: /worker/traceback, /worker/cpu_profile, /task/traceback, /task/cpu_profile, /api/profiling_enabled. py-spy of the process's node
-// answers where it is installed and may; otherwise what that would take is said, and the process samples itself (common/profile), which takes nothing.
+// Stacks and flame graphs over HTTP: /worker/traceback, /worker/cpu_profile, /task/traceback,
+// /task/cpu_profile, /api/profiling_enabled. py-spy of the process's node answers where it is
+// installed and may; otherwise what that would take is said, and the process samples itself
+// (common/profile), which takes nothing.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -23,7 +25,7 @@ constexpr int64_t kAnswerTimeoutUs = 10'000'000, kPySpyTimeoutUs = 35'000'000;
 constexpr int kHz = 100;
 constexpr const char* kNoteHeader = "X-Ray-Profiling-Note";
 constexpr const char* kWarningHeader = "X-Ray-Profiling-Warning";
-constexpr const char* kSamplerHeader = "X-Ray-Profiling-Sampler";       // who answered: py-spy, builtin
+constexpr const char* kSamplerHeader = "X-Ray-Profiling-Sampler";  // who answered: py-spy, builtin
 constexpr const char* kPySpyAdvice =
     "This command requires `py-spy` to be installed with root permissions. You\n"
     "can install `py-spy` and give it root permissions as follows:\n"
@@ -58,42 +60,62 @@ struct Defaults {
 };
 
 // On, since whoever asks has shown the token; without one it must be wished for, as in Ray.
-bool enabled(const ApiContext& context) { return text_of("RAY_DASHBOARD_ENABLE_PROFILING", context.cluster.token.empty() ? "0" : "1") == "1"; }
+bool enabled(const ApiContext& context) {
+  return text_of("RAY_DASHBOARD_ENABLE_PROFILING", context.cluster.token.empty() ? "0" : "1") ==
+         "1";
+}
 
-bool flag(const Call& call, const char* name, bool otherwise) { return call.request.has_param(name) ? call.query(name) == "1" : otherwise; }
+bool flag(const Call& call, const char* name, bool otherwise) {
+  return call.request.has_param(name) ? call.query(name) == "1" : otherwise;
+}
 
 Result<int64_t> whole(const Call& call, const char* name, int64_t otherwise) {
   if (!call.request.has_param(name)) return otherwise;
   std::string text = call.query(name);
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes a whole number", name, text));
+  if (error != std::errc() || end != text.data() + text.size())
+    return make_error(Code::kInvalid,
+                      fmt::format("{} is '{}': it takes a whole number", name, text));
   return value;
 }
 
-void refuse(Call& call, const Error& error) { http::text(call.response, error.code == Code::kInvalid ? 400 : 500, error.message); }
+void refuse(Call& call, const Error& error) {
+  http::text(call.response, error.code == Code::kInvalid ? 400 : 500, error.message);
+}
 
 // Which process is meant; its `native` too.
 Result<state::ProfileQuery> worker_of(const Call& call, const Defaults& defaults) {
   state::ProfileQuery query;
   RT_ASSIGN(int64_t pid, whole(call, "pid", -1));
-  if (pid <= 0 || pid > std::numeric_limits<int32_t>::max()) return make_error(Code::kInvalid, "pid is missing: it takes the process id of a worker or driver");
+  if (pid <= 0 || pid > std::numeric_limits<int32_t>::max())
+    return make_error(Code::kInvalid,
+                      "pid is missing: it takes the process id of a worker or driver");
   query.target = std::to_string(pid);
   query.node = call.query("node_id", call.query("ip"));
-  if (query.node.empty()) return make_error(Code::kInvalid, "ip or node_id is missing: which node's process is it?");
+  if (query.node.empty())
+    return make_error(Code::kInvalid, "ip or node_id is missing: which node's process is it?");
   query.native = flag(call, "native", defaults.native);
   query.timeout_us = kAnswerTimeoutUs;
   return query;
 }
 
-Result<state::ProfileQuery> task_of(const ApiContext& context, Call& call, const Defaults& defaults) {
+Result<state::ProfileQuery> task_of(const ApiContext& context, Call& call,
+                                    const Defaults& defaults) {
   for (const char* name : {"task_id", "attempt_number", "node_id"}) {
-    if (call.query(name).empty()) return make_error(Code::kInvalid, std::string(name) + " is missing: task_id, attempt_number and node_id are needed");
+    if (call.query(name).empty())
+      return make_error(
+          Code::kInvalid,
+          std::string(name) + " is missing: task_id, attempt_number and node_id are needed");
   }
   RT_ASSIGN(int64_t attempt, whole(call, "attempt_number", 0));
-  RT_ASSIGN(state::TaskPlace place, state::find_running_task(context.cluster, call.query("task_id"), attempt, kAnswerTimeoutUs));
+  RT_ASSIGN(state::TaskPlace place, state::find_running_task(context.cluster, call.query("task_id"),
+                                                             attempt, kAnswerTimeoutUs));
   if (place.running_there > 1) {
-    call.response.set_header(kWarningHeader, fmt::format("process {} runs {} tasks at once: all of them are in this answer", place.pid, place.running_there));
+    call.response.set_header(
+        kWarningHeader,
+        fmt::format("process {} runs {} tasks at once: all of them are in this answer", place.pid,
+                    place.running_there));
   }
   state::ProfileQuery query;
   query.target = std::to_string(place.pid);
@@ -112,10 +134,15 @@ Result<Sampler> sampler_of(const Call& call) {
   if (name == "auto") return Sampler::kAuto;
   if (name == "py-spy") return Sampler::kPySpy;
   if (name == "builtin") return Sampler::kBuiltin;
-  return make_error(Code::kInvalid, fmt::format("there is no sampler '{}': py-spy, builtin and auto (py-spy where it is allowed) are there", name));
+  return make_error(Code::kInvalid, fmt::format("there is no sampler '{}': py-spy, builtin and "
+                                                "auto (py-spy where it is allowed) are there",
+                                                name));
 }
 
-bool lacks_py_spy(const proto::PySpyReply& reply) { return reply.outcome() == proto::PySpyReply::NOT_INSTALLED || reply.outcome() == proto::PySpyReply::NOT_PERMITTED; }
+bool lacks_py_spy(const proto::PySpyReply& reply) {
+  return reply.outcome() == proto::PySpyReply::NOT_INSTALLED ||
+         reply.outcome() == proto::PySpyReply::NOT_PERMITTED;
+}
 
 // A header's value is one line of visible characters.
 std::string header_text(std::string text) {
@@ -126,17 +153,22 @@ std::string header_text(std::string text) {
 }
 
 struct FromPySpy {
-  std::optional<std::string> text;      // its answer, or nothing: the built-in sampler is asked
-  bool advise = false;                  // say what it takes first
+  std::optional<std::string> text;  // its answer, or nothing: the built-in sampler is asked
+  bool advise = false;              // say what it takes first
 };
 
-// Error: neither py-spy nor, by the client's choice, anybody else answers; or the process is not there.
-Result<FromPySpy> ask_py_spy(const ApiContext& context, Call& call, const Defaults& defaults, const state::ProfileQuery& query, int64_t duration_s, const std::string& format) {
+// Error: neither py-spy nor, by the client's choice, anybody else answers; or the process is not
+// there.
+Result<FromPySpy> ask_py_spy(const ApiContext& context, Call& call, const Defaults& defaults,
+                             const state::ProfileQuery& query, int64_t duration_s,
+                             const std::string& format) {
   RT_ASSIGN(Sampler sampler, sampler_of(call));
   const bool subprocesses = flag(call, "subprocesses", defaults.subprocesses);
   auto builtin = [&](const std::string& why, bool advise) {
     call.response.set_header(kSamplerHeader, "builtin");
-    call.response.set_header(kNoteHeader, header_text("built-in sampler: " + why + (subprocesses ? "; it does not look at subprocesses" : "")));
+    call.response.set_header(
+        kNoteHeader, header_text("built-in sampler: " + why +
+                                 (subprocesses ? "; it does not look at subprocesses" : "")));
     return FromPySpy{std::nullopt, advise};
   };
   if (sampler == Sampler::kBuiltin) return builtin("asked for", false);
@@ -147,16 +179,20 @@ Result<FromPySpy> ask_py_spy(const ApiContext& context, Call& call, const Defaul
   request.set_idle(flag(call, "idle", defaults.idle));
   request.set_duration_s(static_cast<int32_t>(duration_s));
   request.set_format(format);
-  RT_ASSIGN(auto reply, state::run_py_spy(context.cluster, query.node, request, duration_s * 1'000'000 + kPySpyTimeoutUs));
+  RT_ASSIGN(auto reply, state::run_py_spy(context.cluster, query.node, request,
+                                          duration_s * 1'000'000 + kPySpyTimeoutUs));
   if (reply.outcome() == proto::PySpyReply::DONE) {
     call.response.set_header(kSamplerHeader, "py-spy");
     return FromPySpy{reply.output(), false};
   }
   if (sampler == Sampler::kAuto) return builtin(reply.message(), lacks_py_spy(reply));
-  return make_error(Code::kUnavailable, lacks_py_spy(reply) ? reply.message() + "\n\n" + kPySpyAdvice : reply.message());
+  return make_error(Code::kUnavailable, lacks_py_spy(reply)
+                                            ? reply.message() + "\n\n" + kPySpyAdvice
+                                            : reply.message());
 }
 
-void answer_traceback(const ApiContext& context, Call& call, const Defaults& defaults, const Result<state::ProfileQuery>& query) {
+void answer_traceback(const ApiContext& context, Call& call, const Defaults& defaults,
+                      const Result<state::ProfileQuery>& query) {
   if (!query) return refuse(call, query.error());
   auto first = ask_py_spy(context, call, defaults, *query, 0, "");
   if (!first) return refuse(call, first.error());
@@ -164,18 +200,29 @@ void answer_traceback(const ApiContext& context, Call& call, const Defaults& def
   auto answer = state::profile_processes(context.cluster, *query);
   if (!answer) return refuse(call, answer.error());
   std::string stacks = profile::stacks_text(answer->all);
-  http::text(call.response, 200, first->advise ? fmt::format("{}\nWithout it, this is what the process says of itself:\n\n{}", kPySpyAdvice, stacks) : stacks);
+  http::text(call.response, 200,
+             first->advise
+                 ? fmt::format("{}\nWithout it, this is what the process says of itself:\n\n{}",
+                               kPySpyAdvice, stacks)
+                 : stacks);
 }
 
-// A flame graph brings a script of its own, and names that programs chose: it is shown without access to this page's origin.
+// A flame graph brings a script of its own, and names that programs chose: it is shown without
+// access to this page's origin.
 void answer_graph(Call& call, const std::string& svg, bool as_html) {
   call.response.status = 200;
-  call.response.set_header("Content-Security-Policy", "sandbox allow-scripts allow-modals; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+  call.response.set_header("Content-Security-Policy",
+                           "sandbox allow-scripts allow-modals; default-src 'none'; script-src "
+                           "'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'");
   const size_t begin = svg.find("<svg");
-  call.response.set_content(as_html && begin != std::string::npos ? kTaskStyle + svg.substr(begin) : svg, as_html ? "text/html" : "image/svg+xml");
+  call.response.set_content(
+      as_html && begin != std::string::npos ? kTaskStyle + svg.substr(begin) : svg,
+      as_html ? "text/html" : "image/svg+xml");
 }
 
-Result<std::string> sample_builtin(const ApiContext& context, const Call& call, const Defaults& defaults, state::ProfileQuery query, int64_t duration_s, const std::string& format, bool advise) {
+Result<std::string> sample_builtin(const ApiContext& context, const Call& call,
+                                   const Defaults& defaults, state::ProfileQuery query,
+                                   int64_t duration_s, const std::string& format, bool advise) {
   Request request;
   request.set_duration_ms(duration_s * 1000);
   request.set_hz(kHz);
@@ -183,33 +230,53 @@ Result<std::string> sample_builtin(const ApiContext& context, const Call& call, 
   query.profile = request;
   RT_ASSIGN(auto answer, state::profile_processes(context.cluster, query));
   profile::leave_out_idle_service(&answer.all);
-  return profile::render(answer.all, format, fmt::format("process {}: {} s{}", query.target, duration_s, advise ? " (built-in sampler; py-spy is not installed with root permissions)" : ""));
+  return profile::render(
+      answer.all, format,
+      fmt::format(
+          "process {}: {} s{}", query.target, duration_s,
+          advise ? " (built-in sampler; py-spy is not installed with root permissions)" : ""));
 }
 
-void answer_profile(const ApiContext& context, Call& call, const Defaults& defaults, const Result<state::ProfileQuery>& query, bool as_html) {
+void answer_profile(const ApiContext& context, Call& call, const Defaults& defaults,
+                    const Result<state::ProfileQuery>& query, bool as_html) {
   if (!query) return refuse(call, query.error());
   auto duration = whole(call, "duration", defaults.duration_s);
   if (!duration) return refuse(call, duration.error());
   if (*duration < 1 || *duration > defaults.max_duration_s) {
-    return http::text(call.response, 400, fmt::format("duration is {}: it takes 1 to {} seconds (RAY_DASHBOARD_PROFILING_MAX_DURATION_S)", *duration, defaults.max_duration_s));
+    return http::text(
+        call.response, 400,
+        fmt::format(
+            "duration is {}: it takes 1 to {} seconds (RAY_DASHBOARD_PROFILING_MAX_DURATION_S)",
+            *duration, defaults.max_duration_s));
   }
   const std::string format = call.query("format", defaults.format);
   if (format != "flamegraph" && format != "raw" && format != "speedscope") {
-    return http::text(call.response, 500, fmt::format("there is no format '{}': flamegraph, raw and speedscope are there", format));
+    return http::text(
+        call.response, 500,
+        fmt::format("there is no format '{}': flamegraph, raw and speedscope are there", format));
   }
   auto first = ask_py_spy(context, call, defaults, *query, *duration, format);
   if (!first) return refuse(call, first.error());
-  auto text = first->text ? Result<std::string>(std::move(*first->text)) : sample_builtin(context, call, defaults, *query, *duration, format, first->advise);
+  auto text = first->text ? Result<std::string>(std::move(*first->text))
+                          : sample_builtin(context, call, defaults, *query, *duration, format,
+                                           first->advise);
   if (!text) return refuse(call, text.error());
   if (format == "flamegraph") return answer_graph(call, *text, as_html);
   http::text(call.response, 200, *text);
 }
 
 void tell_defaults(const ApiContext& context, Call& call, const Defaults& defaults) {
-  Json values = {{"native", defaults.native}, {"subprocesses", defaults.subprocesses}, {"idle", defaults.idle}, {"leaks", false}, {"tracePythonAllocators", false},
-                 {"cpuDuration", defaults.duration_s}, {"memoryDuration", 10}, {"maxDuration", defaults.max_duration_s}, {"cpuFormat", defaults.format}, {"memoryFormat", "flamegraph"},
+  Json values = {{"native", defaults.native},      {"subprocesses", defaults.subprocesses},
+                 {"idle", defaults.idle},          {"leaks", false},
+                 {"tracePythonAllocators", false}, {"cpuDuration", defaults.duration_s},
+                 {"memoryDuration", 10},           {"maxDuration", defaults.max_duration_s},
+                 {"cpuFormat", defaults.format},   {"memoryFormat", "flamegraph"},
                  {"pyspyNativeSupported", true}};
-  succeed(call, "Profiling of this cluster", {{"profilingEnabled", enabled(context)}, {"profilingDefaults", std::move(values)}, {"pyspyAdvice", kPySpyAdvice}}, Keys::kAsTheyAre);
+  succeed(call, "Profiling of this cluster",
+          {{"profilingEnabled", enabled(context)},
+           {"profilingDefaults", std::move(values)},
+           {"pyspyAdvice", kPySpyAdvice}},
+          Keys::kAsTheyAre);
 }
 
 }  // namespace
@@ -219,18 +286,32 @@ void add_profile_routes(http::Server& server, const ApiContextPtr& context) {
   auto guarded = [context](auto answer) {
     return [context, answer](Call& call) {
       if (enabled(*context)) return answer(call);
-      http::text(call.response, 403, "profiling is off: start the head with RAY_DASHBOARD_ENABLE_PROFILING=1 in its environment");
+      http::text(call.response, 403,
+                 "profiling is off: start the head with RAY_DASHBOARD_ENABLE_PROFILING=1 in its "
+                 "environment");
     };
   };
-  server.on("GET", "/api/profiling_enabled", [context, defaults](Call& call) { tell_defaults(*context, call, *defaults); });
-  server.on("GET", "/worker/traceback", guarded([context, defaults](Call& call) { answer_traceback(*context, call, *defaults, worker_of(call, *defaults)); }));
-  server.on("GET", "/worker/cpu_profile", guarded([context, defaults](Call& call) { answer_profile(*context, call, *defaults, worker_of(call, *defaults), false); }));
-  server.on("GET", "/task/traceback", guarded([context, defaults](Call& call) { answer_traceback(*context, call, *defaults, task_of(*context, call, *defaults)); }));
-  server.on("GET", "/task/cpu_profile", guarded([context, defaults](Call& call) { answer_profile(*context, call, *defaults, task_of(*context, call, *defaults), true); }));
+  server.on("GET", "/api/profiling_enabled",
+            [context, defaults](Call& call) { tell_defaults(*context, call, *defaults); });
+  server.on("GET", "/worker/traceback", guarded([context, defaults](Call& call) {
+              answer_traceback(*context, call, *defaults, worker_of(call, *defaults));
+            }));
+  server.on("GET", "/worker/cpu_profile", guarded([context, defaults](Call& call) {
+              answer_profile(*context, call, *defaults, worker_of(call, *defaults), false);
+            }));
+  server.on("GET", "/task/traceback", guarded([context, defaults](Call& call) {
+              answer_traceback(*context, call, *defaults, task_of(*context, call, *defaults));
+            }));
+  server.on("GET", "/task/cpu_profile", guarded([context, defaults](Call& call) {
+              answer_profile(*context, call, *defaults, task_of(*context, call, *defaults), true);
+            }));
   auto absent = guarded([](Call& call) {
-    http::text(call.response, 500, "memory, GPU and JAX profiles are not in this release; memray or the GPU's own profiler work inside of a task");
+    http::text(call.response, 500,
+               "memory, GPU and JAX profiles are not in this release; memray or the GPU's own "
+               "profiler work inside of a task");
   });
-  for (const char* path : {"/memory_profile", "/worker/gpu_profile", "/worker/jax_profile"}) server.on("GET", path, absent);
+  for (const char* path : {"/memory_profile", "/worker/gpu_profile", "/worker/jax_profile"})
+    server.on("GET", path, absent);
 }
 
 }  // namespace rt::head

@@ -20,13 +20,15 @@ constexpr char kMostVariable[] = "RAY_STATE_SERVER_MAX_HTTP_REQUEST";
 
 }  // namespace
 
-Result<int64_t> whole_number(const http::Call& call, const char* name, int64_t otherwise, int64_t least) {
+Result<int64_t> whole_number(const http::Call& call, const char* name, int64_t otherwise,
+                             int64_t least) {
   std::string text = call.query(name);
   if (text.empty()) return otherwise;
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size() && value >= least) return value;
-  return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes a whole number from {}", name, text, least));
+  return make_error(Code::kInvalid,
+                    fmt::format("{} is '{}': it takes a whole number from {}", name, text, least));
 }
 
 Result<int64_t> timeout_us_of(const http::Call& call) {
@@ -39,7 +41,8 @@ bool is_yes(const std::string& text) { return text == "1" || text == "true" || t
 InFlight InFlight::from_environment() {
   std::string text = environment(kMostVariable);
   int most = std::atoi(text.c_str());
-  return InFlight(most > 0 ? most : kMostInFlight, "questions", fmt::format(", or start the head with {} set to a larger number", kMostVariable));
+  return InFlight(most > 0 ? most : kMostInFlight, "questions",
+                  fmt::format(", or start the head with {} set to a larger number", kMostVariable));
 }
 
 http::Handler InFlight::around(http::Handler handler) const {
@@ -50,13 +53,17 @@ http::Handler InFlight::around(http::Handler handler) const {
 
 std::shared_ptr<void> InFlight::enter(http::Call& call) const {
   auto place = enter();
-  if (!place) fail(call, 429, fmt::format("{} {} are being answered, no more are at once: ask again later{}", most_, what_, remedy_));
+  if (!place)
+    fail(call, 429,
+         fmt::format("{} {} are being answered, no more are at once: ask again later{}", most_,
+                     what_, remedy_));
   return place;
 }
 
 std::shared_ptr<void> InFlight::enter() const {
   struct Place {
-    explicit Place(std::shared_ptr<std::atomic<int>> counted) : now(std::move(counted)), before((*now)++) {}
+    explicit Place(std::shared_ptr<std::atomic<int>> counted)
+        : now(std::move(counted)), before((*now)++) {}
     ~Place() { --*now; }
     Place(const Place&) = delete;
     std::shared_ptr<std::atomic<int>> now;
@@ -72,7 +79,7 @@ struct AnswerCache::Kept {
     std::string body, type;
   };
   std::mutex mutex;
-  std::map<std::string, Answer> answers;      // by target; guarded
+  std::map<std::string, Answer> answers;  // by target; guarded
 };
 
 std::shared_ptr<AnswerCache::Kept> AnswerCache::make() { return std::make_shared<Kept>(); }
@@ -86,7 +93,8 @@ http::Handler AnswerCache::around(http::Handler handler) const {
     if (call.query("nocache") == "1") return handler(call);
     {
       std::lock_guard lock(kept->mutex);
-      std::erase_if(kept->answers, [now_us](const auto& entry) { return entry.second.until_us <= now_us; });
+      std::erase_if(kept->answers,
+                    [now_us](const auto& entry) { return entry.second.until_us <= now_us; });
       if (auto known = kept->answers.find(target); known != kept->answers.end()) {
         call.response.status = 200;
         return call.response.set_content(known->second.body, known->second.type);
@@ -95,7 +103,9 @@ http::Handler AnswerCache::around(http::Handler handler) const {
     handler(call);
     if (call.response.status != 200) return;
     std::lock_guard lock(kept->mutex);
-    if (kept->answers.size() < kMostAnswers) kept->answers[target] = {steady_now_us() + kKeptUs, call.response.body, call.response.get_header_value("Content-Type")};
+    if (kept->answers.size() < kMostAnswers)
+      kept->answers[target] = {steady_now_us() + kKeptUs, call.response.body,
+                               call.response.get_header_value("Content-Type")};
   };
 }
 

@@ -19,7 +19,10 @@ void redact(Json& value) {
       for (Json& variable : inner) variable = "<redacted>";
     } else if (name == "serialized_runtime_env" && inner.is_string()) {
       const std::string text = inner.get<std::string>();
-      Json env = json_depth(text) > kMaxJsonDepth ? Json("<redacted>") : Json::parse(text, nullptr, false);    // a driver's own, which nobody has checked
+      Json env =
+          json_depth(text) > kMaxJsonDepth
+              ? Json("<redacted>")
+              : Json::parse(text, nullptr, false);  // a driver's own, which nobody has checked
       redact(env);
       if (!env.is_discarded()) inner = env.dump();
     } else {

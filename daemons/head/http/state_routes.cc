@@ -17,7 +17,8 @@ using http::Call;
 
 constexpr int64_t kMaxDelayS = 600;
 
-// All values of a parameter, in their order. (The HTTP library leaves out pairs that repeat, and two filters may have the same predicate.)
+// All values of a parameter, in their order. (The HTTP library leaves out pairs that repeat, and
+// two filters may have the same predicate.)
 std::vector<std::string> values(const http::Request& request, std::string_view name) {
   std::vector<std::string> all;
   std::string_view rest = request.target;
@@ -25,7 +26,8 @@ std::vector<std::string> values(const http::Request& request, std::string_view n
     rest.remove_prefix(next + 1);
     std::string_view pair = rest.substr(0, rest.find('&'));
     size_t equal = pair.find('=');
-    if (equal != std::string_view::npos && pair.substr(0, equal) == name) all.push_back(httplib::detail::decode_url(std::string(pair.substr(equal + 1)), true));
+    if (equal != std::string_view::npos && pair.substr(0, equal) == name)
+      all.push_back(httplib::detail::decode_url(std::string(pair.substr(equal + 1)), true));
   }
   return all;
 }
@@ -36,14 +38,24 @@ Result<state::Query> query_of(const Call& call, const std::string& resource) {
   query.detail = is_yes(call.query("detail"));
   query.exclude_driver = is_yes(call.query("exclude_driver", "true"));
   RT_ASSIGN(query.limit, whole_number(call, "limit", query.limit));
-  if (query.limit > state::kMaxLimit) return make_error(Code::kInvalid, fmt::format("Given limit {} exceeds the supported limit {}.", query.limit, state::kMaxLimit));
+  if (query.limit > state::kMaxLimit)
+    return make_error(Code::kInvalid, fmt::format("Given limit {} exceeds the supported limit {}.",
+                                                  query.limit, state::kMaxLimit));
   RT_ASSIGN(query.timeout_us, timeout_us_of(call));
-  auto keys = values(call.request, "filter_keys"), predicates = values(call.request, "filter_predicates"), wanted = values(call.request, "filter_values");
+  auto keys = values(call.request, "filter_keys"),
+       predicates = values(call.request, "filter_predicates"),
+       wanted = values(call.request, "filter_values");
   if (keys.size() != predicates.size() || keys.size() != wanted.size()) {
-    return make_error(Code::kInvalid, fmt::format("{} filter_keys, {} filter_predicates and {} filter_values: each filter needs one of all three", keys.size(), predicates.size(), wanted.size()));
+    return make_error(Code::kInvalid,
+                      fmt::format("{} filter_keys, {} filter_predicates and {} filter_values: each "
+                                  "filter needs one of all three",
+                                  keys.size(), predicates.size(), wanted.size()));
   }
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (predicates[i] != "=" && predicates[i] != "!=") return make_error(Code::kInvalid, fmt::format("Unsupported filter predicate {}: it is = or !=", predicates[i]));
+    if (predicates[i] != "=" && predicates[i] != "!=")
+      return make_error(
+          Code::kInvalid,
+          fmt::format("Unsupported filter predicate {}: it is = or !=", predicates[i]));
     query.filters.push_back({keys[i], predicates[i] == "=", wanted[i]});
   }
   // Said before anybody is asked, whether or not there is a row to look at.
@@ -63,10 +75,15 @@ void list(Call& call, const ApiContext& context) {
 void summarize(Call& call, const ApiContext& context) {
   const std::string& resource = call.parts[0];
   std::string by = call.query("summary_by");
-  const char* usual = resource == "tasks" ? "func_name" : resource == "actors" ? "class" : "callsite";
+  const char* usual = resource == "tasks"    ? "func_name"
+                      : resource == "actors" ? "class"
+                                             : "callsite";
   const char* named = resource == "tasks" ? "func_name or lineage" : usual;
   const bool by_lineage = resource == "tasks" && by == "lineage";
-  if (!by.empty() && by != usual && !by_lineage) return fail(call, make_error(Code::kInvalid, fmt::format("summary_by is '{}': {} are summarized by {}", by, resource, named)));
+  if (!by.empty() && by != usual && !by_lineage)
+    return fail(
+        call, make_error(Code::kInvalid, fmt::format("summary_by is '{}': {} are summarized by {}",
+                                                     by, resource, named)));
   auto query = query_of(call, resource);
   if (!query) return fail(call, query.error());
   query->by_lineage = by_lineage;
@@ -76,24 +93,36 @@ void summarize(Call& call, const ApiContext& context) {
   found->json.erase("partial_failure_warning");
   Json notes = found->json.value("warnings", Json());
   found->json.erase("warnings");
-  succeed(call, "", {{"result", {{"result", {{"node_id_to_summary", {{"cluster", std::move(found->json)}}}}}, {"partial_failure_warning", warning}, {"warnings", notes}}}}, Keys::kAsTheyAre);
+  succeed(call, "",
+          {{"result",
+            {{"result", {{"node_id_to_summary", {{"cluster", std::move(found->json)}}}}},
+             {"partial_failure_warning", warning},
+             {"warnings", notes}}}},
+          Keys::kAsTheyAre);
 }
 
 // For tests of those who ask: an answer that takes its time.
 void delay(Call& call) {
   int64_t seconds = std::min<int64_t>(kMaxDelayS, std::atoll(call.parts[0].c_str()));
-  for (const int64_t end_us = steady_now_us() + seconds * 1'000'000; steady_now_us() < end_us && !http::Server::ending() && !http::Server::client_gone();) {
-    std::this_thread::sleep_for(std::chrono::microseconds(std::min<int64_t>(100'000, end_us - steady_now_us())));
+  for (const int64_t end_us = steady_now_us() + seconds * 1'000'000;
+       steady_now_us() < end_us && !http::Server::ending() && !http::Server::client_gone();) {
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(std::min<int64_t>(100'000, end_us - steady_now_us())));
   }
   succeed(call, "", Json::object(), Keys::kAsTheyAre);
 }
 
 }  // namespace
 
-void add_state_routes(http::Server& server, const ApiContextPtr& context, const InFlight& questions) {
-  server.on("GET", "/api/v0/(actors|jobs|nodes|placement_groups|workers|tasks|objects|runtime_envs|cluster_events)",
-            questions.around([context](Call& call) { list(call, *context); }));
-  server.on("GET", "/api/v0/(actors|tasks|objects)/summarize", questions.around([context](Call& call) { summarize(call, *context); }));
+void add_state_routes(http::Server& server, const ApiContextPtr& context,
+                      const InFlight& questions) {
+  server.on(
+      "GET",
+      "/api/v0/"
+      "(actors|jobs|nodes|placement_groups|workers|tasks|objects|runtime_envs|cluster_events)",
+      questions.around([context](Call& call) { list(call, *context); }));
+  server.on("GET", "/api/v0/(actors|tasks|objects)/summarize",
+            questions.around([context](Call& call) { summarize(call, *context); }));
   server.on("GET", "/api/v0/delay/([0-9]{1,6})", questions.around(delay));
 }
 

@@ -15,19 +15,21 @@
 namespace rt::head {
 namespace {
 
-// Small: what a client that reads slowly makes us hold is a page, the events of one batch of it (each some ninety bytes, at most 65,536 of today's processes) and a piece of text.
+// Small: what a client that reads slowly makes us hold is a page, the events of one batch of it
+// (each some ninety bytes, at most 65,536 of today's processes) and a piece of text.
 constexpr int64_t kPageBytes = 128 << 10;
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr int kMostTimelines = 8;
 constexpr int64_t kTimeoutUs = 30'000'000, kMostSeconds = 366 * 86400;
 
 struct Reading {
-  explicit Reading(Timeline::Options options) : since_us(options.since_us), trace(std::move(options)) {}
+  explicit Reading(Timeline::Options options)
+      : since_us(options.since_us), trace(std::move(options)) {}
   std::unique_ptr<state::Sources> sources;
   proto::GetTaskEventsRequest request;
   const int64_t since_us;
   Timeline trace;
-  std::vector<std::shared_ptr<void>> places;      // among what is answered at once
+  std::vector<std::shared_ptr<void>> places;  // among what is answered at once
 };
 
 // False: it broke off.
@@ -38,12 +40,15 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
   for (const auto& batch : reply->batches()) {
     if (batch.max_time_us() < reading.since_us) continue;
     auto data = unpack_task_events(batch.packed());
-    if (data && !reading.trace.add(*data, kPieceBytes, [&sink](const std::string& text) { return sink.write(text.data(), text.size()); })) return false;
+    if (data && !reading.trace.add(*data, kPieceBytes, [&sink](const std::string& text) {
+          return sink.write(text.data(), text.size());
+        }))
+      return false;
   }
   bool more = reply->more() && reply->next_row() > reading.request.after_row();
   reading.request.set_after_row(reply->next_row());
   if (more) return true;
-  reading.places.clear();      // whoever has read the end may ask the next question
+  reading.places.clear();  // whoever has read the end may ask the next question
   std::string end;
   reading.trace.end(&end);
   bool written = sink.write(end.data(), end.size());
@@ -51,13 +56,20 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
   return written;
 }
 
-void timeline(http::Call& call, const ApiContext& context, const InFlight& questions, const InFlight& timelines) {
+void timeline(http::Call& call, const ApiContext& context, const InFlight& questions,
+              const InFlight& timelines) {
   std::string job = call.query("job_id");
-  if (!job.empty() && !JobId::is_valid(from_hex(job))) return fail(call, 400, fmt::format("job_id is '{}': it takes {} hexadecimal digits", job, 2 * JobId::kSize));
+  if (!job.empty() && !JobId::is_valid(from_hex(job)))
+    return fail(
+        call, 400,
+        fmt::format("job_id is '{}': it takes {} hexadecimal digits", job, 2 * JobId::kSize));
   Timeline::Options options{.numbered = true, .arrows = call.query("arrows") == "1"};
   if (call.request.has_param("last")) {
     auto seconds = whole_number(call, "last", 0);
-    if (!seconds || *seconds < 1 || *seconds > kMostSeconds) return fail(call, 400, fmt::format("last is '{}': it takes a number of seconds from 1 to {}", call.query("last"), kMostSeconds));
+    if (!seconds || *seconds < 1 || *seconds > kMostSeconds)
+      return fail(call, 400,
+                  fmt::format("last is '{}': it takes a number of seconds from 1 to {}",
+                              call.query("last"), kMostSeconds));
     options.since_us = wall_now_us() - *seconds * 1'000'000;
   }
   if (!job.empty()) options.job = JobId::from_binary(from_hex(job));
@@ -66,23 +78,33 @@ void timeline(http::Call& call, const ApiContext& context, const InFlight& quest
     reading->places.push_back(limit->enter(call));
     if (!reading->places.back()) return;
   }
-  auto sources = state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
+  auto sources =
+      state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
   if (!sources) return fail(call, sources.error());
   reading->sources = std::move(*sources);
   reading->request.set_job_id(from_hex(job));
   reading->request.set_max_bytes(kPageBytes);
   if (call.query("download") == "1") {
-    std::string date = fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(static_cast<std::time_t>(wall_now_us() / 1'000'000)));
-    call.response.set_header("Content-Disposition", fmt::format("attachment; filename=\"timeline-{}-{}.json\"", job.empty() ? "None" : job, date));
+    std::string date =
+        fmt::format("{:%Y-%m-%d_%H-%M-%S}",
+                    fmt::localtime(static_cast<std::time_t>(wall_now_us() / 1'000'000)));
+    call.response.set_header("Content-Disposition",
+                             fmt::format("attachment; filename=\"timeline-{}-{}.json\"",
+                                         job.empty() ? "None" : job, date));
   }
-  call.response.set_chunked_content_provider("application/json", [reading](size_t, httplib::DataSink& sink) { return write_page(*reading, sink); });
+  call.response.set_chunked_content_provider(
+      "application/json",
+      [reading](size_t, httplib::DataSink& sink) { return write_page(*reading, sink); });
 }
 
 }  // namespace
 
-void add_timeline_route(http::Server& server, const ApiContextPtr& context, const InFlight& questions) {
+void add_timeline_route(http::Server& server, const ApiContextPtr& context,
+                        const InFlight& questions) {
   const InFlight timelines(kMostTimelines, "timelines", "");
-  server.on("GET", "/api/v0/tasks/timeline", [context, questions, timelines](http::Call& call) { timeline(call, *context, questions, timelines); });
+  server.on("GET", "/api/v0/tasks/timeline", [context, questions, timelines](http::Call& call) {
+    timeline(call, *context, questions, timelines);
+  });
 }
 
 }  // namespace rt::head

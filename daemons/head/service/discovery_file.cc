@@ -16,14 +16,18 @@
 namespace rt::head {
 namespace {
 
-constexpr mode_t kMode = 0644;       // Prometheus may be another user's
+constexpr mode_t kMode = 0644;  // Prometheus may be another user's
 
 bool replace(const std::string& path, const std::string& text) {
-  // The temp root is everybody's: a name that can be known before would be somebody's link to a file of ours.
+  // The temp root is everybody's: a name that can be known before would be somebody's link to a
+  // file of ours.
   std::string beside = path + ".XXXXXX";
   Fd file(::mkostemp(beside.data(), O_CLOEXEC));
   if (!file.valid()) return false;
-  if (::fchmod(file.get(), kMode) == 0 && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) && std::rename(beside.c_str(), path.c_str()) == 0) return true;
+  if (::fchmod(file.get(), kMode) == 0 &&
+      ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      std::rename(beside.c_str(), path.c_str()) == 0)
+    return true;
   ::unlink(beside.c_str());
   return false;
 }
@@ -49,7 +53,9 @@ void DiscoveryFile::write(const std::string& text) {
   text_ = text;
   bool written = true;
   for (const std::string& path : paths_) written &= replace(path, text);
-  if (!written && !in_trouble_) RT_WARN("{} cannot be written: Prometheus does not learn of nodes that come and go", paths_.back());
+  if (!written && !in_trouble_)
+    RT_WARN("{} cannot be written: Prometheus does not learn of nodes that come and go",
+            paths_.back());
   in_trouble_ = !written;
 }
 

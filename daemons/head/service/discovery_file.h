@@ -1,7 +1,9 @@
-// prom_metrics_service_discovery.json: what Prometheus scrapes, as a file of its file_sd_configs, in the session directory and - for a cluster that is not one
-// program's own - in the temp root above it, where it does not change with the session.
+// prom_metrics_service_discovery.json: what Prometheus scrapes, as a file of its file_sd_configs,
+// in the session directory and - for a cluster that is not one program's own - in the temp root
+// above it, where it does not change with the session.
 //
-// Written whole and renamed, in the disk's thread. The one in the temp root goes with the head, unless another cluster has taken the place.
+// Written whole and renamed, in the disk's thread. The one in the temp root goes with the head,
+// unless another cluster has taken the place.
 #pragma once
 
 #include <string>
@@ -19,8 +21,8 @@ class DiscoveryFile {
 
  private:
   static constexpr char kName[] = "prom_metrics_service_discovery.json";
-  std::vector<std::string> paths_;       // the session's first
-  std::string text_;                     // last written
+  std::vector<std::string> paths_;  // the session's first
+  std::string text_;                // last written
   bool in_trouble_ = false;
 };
 

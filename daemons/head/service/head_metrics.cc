@@ -18,10 +18,13 @@ constexpr int64_t kFreshIntervals = 3;
 }  // namespace
 
 HeadMetrics::HeadMetrics(HeadServer& server, const std::string& session_dir, bool in_temp_root)
-    : server_(server), history_(server.settings().metrics_history_ms, server.settings().metrics_history_max_bytes), sampled_at_us_(steady_now_us()) {
+    : server_(server),
+      history_(server.settings().metrics_history_ms, server.settings().metrics_history_max_bytes),
+      sampled_at_us_(steady_now_us()) {
   if (!session_dir.empty()) targets_ = std::make_shared<DiscoveryFile>(session_dir, in_temp_root);
   int64_t interval_us = server_.settings().metrics_report_interval_ms * 1000;
-  if (interval_us > 0) sample_timer_ = server_.loop().run_after(interval_us, [this] { sample_cluster(); });
+  if (interval_us > 0)
+    sample_timer_ = server_.loop().run_after(interval_us, [this] { sample_cluster(); });
 }
 
 HeadMetrics::~HeadMetrics() {
@@ -50,8 +53,12 @@ void HeadMetrics::count(const proto::TaskEventBatch& batch, const Result<History
   }
 }
 
-void HeadMetrics::ReportSample(Controller* call, const proto::NodeSample* sample, proto::Empty*, Closure* done) {
-  const NodeState* node = NodeId::is_valid(sample->node_id()) ? server_.core().cluster().find(NodeId::from_binary(sample->node_id())) : nullptr;
+void HeadMetrics::ReportSample(Controller* call, const proto::NodeSample* sample, proto::Empty*,
+                               Closure* done) {
+  const NodeState* node =
+      NodeId::is_valid(sample->node_id())
+          ? server_.core().cluster().find(NodeId::from_binary(sample->node_id()))
+          : nullptr;
   if (node && node->alive()) {
     history_.add(node->id, node->info.ip(), *sample, wall_now_us() / 1000);
   } else {
@@ -76,7 +83,9 @@ void HeadMetrics::sample_cluster() {
     if (actor.dead()) continue;
     ++(actor.phase == Actor::Phase::kAlive ? use.actors : use.actors_pending);
   }
-  use.jobs = static_cast<double>(std::count_if(core.jobs().all().begin(), core.jobs().all().end(), [](const auto& job) { return !job.second.finished(); }));
+  use.jobs =
+      static_cast<double>(std::count_if(core.jobs().all().begin(), core.jobs().all().end(),
+                                        [](const auto& job) { return !job.second.finished(); }));
   int64_t now_us = steady_now_us();
   double seconds = std::max(1e-3, static_cast<double>(now_us - sampled_at_us_) / 1e6);
   use.finished_per_s = static_cast<double>(finished_ - finished_before_) / seconds;
@@ -87,7 +96,8 @@ void HeadMetrics::sample_cluster() {
   history_.add_cluster(use, wall_now_us() / 1000, kFreshIntervals * interval_ms);
 }
 
-void HeadMetrics::GetHistory(Controller*, const proto::MetricsHistoryRequest* request, proto::MetricsHistoryReply* reply, Closure* done) {
+void HeadMetrics::GetHistory(Controller*, const proto::MetricsHistoryRequest* request,
+                             proto::MetricsHistoryReply* reply, Closure* done) {
   auto alive = [this](const NodeId& id) {
     const NodeState* node = server_.core().cluster().find(id);
     return node && node->alive();
@@ -97,7 +107,8 @@ void HeadMetrics::GetHistory(Controller*, const proto::MetricsHistoryRequest* re
   done->Run();
 }
 
-void HeadMetrics::GetHeadStats(Controller*, const proto::Empty*, proto::HeadStats* stats, Closure* done) {
+void HeadMetrics::GetHeadStats(Controller*, const proto::Empty*, proto::HeadStats* stats,
+                               Closure* done) {
   server_.fill_traffic(stats);
   stats->set_task_events_reported(reported_);
   stats->set_task_events_dropped(dropped_);
@@ -107,10 +118,12 @@ void HeadMetrics::GetHeadStats(Controller*, const proto::Empty*, proto::HeadStat
   stats->set_storage_failing(!server_.storage_health().failure().empty());
   stats->set_storage_write_failures(server_.storage_health().failures());
   const Jobs& jobs = server_.core().jobs();
-  int64_t running = std::count_if(jobs.all().begin(), jobs.all().end(), [](const auto& job) { return !job.second.finished(); });
+  int64_t running = std::count_if(jobs.all().begin(), jobs.all().end(),
+                                  [](const auto& job) { return !job.second.finished(); });
   stats->set_jobs_finished(jobs.started() - running);
   for (const auto& [id, node] : server_.core().cluster().nodes()) {
-    if (!node.alive() && node.info.death_reason() == kReasonUnexpected) stats->set_nodes_died(stats->nodes_died() + 1);
+    if (!node.alive() && node.info.death_reason() == kReasonUnexpected)
+      stats->set_nodes_died(stats->nodes_died() + 1);
   }
   done->Run();
 }
@@ -125,7 +138,10 @@ void HeadMetrics::write_targets() {
   proto::GetNodesRequest request;
   request.set_alive_only(true);
   auto nodes = server_.core().get_nodes(request);
-  std::string text = api_json::discovery_json({nodes.nodes().begin(), nodes.nodes().end()}, server_.core().dashboard(), tls::of_environment()).dump() + "\n";
+  std::string text = api_json::discovery_json({nodes.nodes().begin(), nodes.nodes().end()},
+                                              server_.core().dashboard(), tls::of_environment())
+                         .dump() +
+                     "\n";
   server_.disk().post([targets = targets_, text = std::move(text)] { targets->write(text); });
 }
 

@@ -22,24 +22,29 @@ Reply<T> answer(google::protobuf::RpcController* call, T* reply, google::protobu
   };
 }
 
-void answer(google::protobuf::RpcController* call, google::protobuf::Closure* done, const Status& status) {
+void answer(google::protobuf::RpcController* call, google::protobuf::Closure* done,
+            const Status& status) {
   if (!status) rpc::server_call(call).fail(status.error());
   done->Run();
 }
 
 // Such a node would be given work it never hears of.
 Error unreachable(const std::string& ip, int port, const Error& why) {
-  return make_error(Code::kInvalid, fmt::format("the head's machine cannot reach it at {} ({}): give --node-ip-address (ray-node-manager: --node-ip) an address others reach it by, "
-                                                "and let its port through (--node-manager-port or --port fixes which)",
-                                                net::Address::tcp(ip, port).to_string(), why.message));
+  return make_error(
+      Code::kInvalid,
+      fmt::format("the head's machine cannot reach it at {} ({}): give --node-ip-address "
+                  "(ray-node-manager: --node-ip) an address others reach it by, "
+                  "and let its port through (--node-manager-port or --port fixes which)",
+                  net::Address::tcp(ip, port).to_string(), why.message));
 }
 
 }  // namespace
 
 // The boilerplate of a method: where it came from, and when.
-#define METHOD(name, Request, Answer)                                                                                                   \
-  void HeadRpc::name([[maybe_unused]] Controller* call, [[maybe_unused]] const proto::Request* request, [[maybe_unused]] proto::Answer* reply, \
-                     [[maybe_unused]] Closure* done)
+#define METHOD(name, Request, Answer)                                \
+  void HeadRpc::name([[maybe_unused]] Controller* call,              \
+                     [[maybe_unused]] const proto::Request* request, \
+                     [[maybe_unused]] proto::Answer* reply, [[maybe_unused]] Closure* done)
 #define CORE server_.core()
 #define CONN server_.id_of(*rpc::server_call(call).connection())
 #define NOW HeadServer::now()
@@ -48,7 +53,8 @@ METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
   ConnId conn = CONN;
   std::string ip = request->node().ip(), id = to_hex(request->node().node_id());
   int port = request->node().port();
-  auto deliver = [deliver = answer(call, reply, done), ip, id](Result<proto::RegisterNodeReply> result) {
+  auto deliver = [deliver = answer(call, reply, done), ip,
+                  id](Result<proto::RegisterNodeReply> result) {
     if (result) {
       RT_INFO("node {} ({}) registered", ip, id);
     } else {
@@ -57,16 +63,23 @@ METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
     deliver(std::move(result));
   };
   // One that comes back was reached before, and the network may just be mending.
-  bool known = NodeId::is_valid(request->node().node_id()) && CORE.cluster().find(NodeId::from_binary(request->node().node_id()));
-  if (known || ip.empty() || port <= 0 || port > 65535) return CORE.register_node(conn, *request, NOW, deliver);
+  bool known = NodeId::is_valid(request->node().node_id()) &&
+               CORE.cluster().find(NodeId::from_binary(request->node().node_id()));
+  if (known || ip.empty() || port <= 0 || port > 65535)
+    return CORE.register_node(conn, *request, NOW, deliver);
   server_.try_address(ip, port, [this, conn, request, ip, port, deliver](const Status& reached) {
-    if (!server_.connection(conn)) return deliver(make_error(Code::kUnavailable, "the connection that registered broke"));
+    if (!server_.connection(conn))
+      return deliver(make_error(Code::kUnavailable, "the connection that registered broke"));
     if (!reached) return deliver(unreachable(ip, port, reached.error()));
     CORE.register_node(conn, *request, NOW, deliver);
   });
 }
-METHOD(ReportResources, ResourceReport, Empty) { answer(call, done, CORE.report_resources(CONN, *request, NOW)); }
-METHOD(UnregisterNode, UnregisterNodeRequest, Empty) { answer(call, done, CORE.unregister_node(CONN, *request, NOW)); }
+METHOD(ReportResources, ResourceReport, Empty) {
+  answer(call, done, CORE.report_resources(CONN, *request, NOW));
+}
+METHOD(UnregisterNode, UnregisterNodeRequest, Empty) {
+  answer(call, done, CORE.unregister_node(CONN, *request, NOW));
+}
 METHOD(GetNodes, GetNodesRequest, GetNodesReply) {
   *reply = CORE.get_nodes(*request);
   done->Run();
@@ -81,7 +94,9 @@ METHOD(GetHealth, Empty, HealthReply) {
   done->Run();
 }
 
-METHOD(AddJob, AddJobRequest, AddJobReply) { CORE.add_job(*request, NOW, answer(call, reply, done)); }
+METHOD(AddJob, AddJobRequest, AddJobReply) {
+  CORE.add_job(*request, NOW, answer(call, reply, done));
+}
 METHOD(FinishJob, FinishJobRequest, Empty) { answer(call, done, CORE.finish_job(*request, NOW)); }
 METHOD(GetJobs, Empty, GetJobsReply) {
   *reply = CORE.get_jobs();
@@ -90,21 +105,39 @@ METHOD(GetJobs, Empty, GetJobsReply) {
 
 METHOD(KvPut, KvPutRequest, KvPutReply) { CORE.kv_put(*request, NOW, answer(call, reply, done)); }
 METHOD(KvGet, KvGetRequest, KvGetReply) { answer(call, reply, done)(CORE.kv_get(*request)); }
-METHOD(KvDelete, KvGetRequest, KvPutReply) { CORE.kv_delete(*request, NOW, answer(call, reply, done)); }
+METHOD(KvDelete, KvGetRequest, KvPutReply) {
+  CORE.kv_delete(*request, NOW, answer(call, reply, done));
+}
 METHOD(KvList, KvListRequest, KvListReply) { answer(call, reply, done)(CORE.kv_list(*request)); }
 
-METHOD(RegisterActor, RegisterActorRequest, RegisterActorReply) { CORE.register_actor(*request, NOW, answer(call, reply, done)); }
-METHOD(GetActor, GetActorRequest, GetActorReply) { answer(call, reply, done)(CORE.get_actor(*request)); }
+METHOD(RegisterActor, RegisterActorRequest, RegisterActorReply) {
+  CORE.register_actor(*request, NOW, answer(call, reply, done));
+}
+METHOD(GetActor, GetActorRequest, GetActorReply) {
+  answer(call, reply, done)(CORE.get_actor(*request));
+}
 METHOD(KillActor, KillActorRequest, Empty) { answer(call, done, CORE.kill_actor(*request, NOW)); }
-METHOD(ListActors, ListActorsRequest, ListActorsReply) { answer(call, reply, done)(CORE.list_actors(*request)); }
-METHOD(ReportActorStarted, ActorStarted, Empty) { answer(call, done, CORE.actor_started(CONN, *request, NOW)); }
-METHOD(ReportActorDied, ActorDied, Empty) { answer(call, done, CORE.actor_died(CONN, *request, NOW)); }
-METHOD(ReportDeadWorkers, DeadWorkers, Empty) { answer(call, done, CORE.dead_workers(CONN, *request, NOW)); }
+METHOD(ListActors, ListActorsRequest, ListActorsReply) {
+  answer(call, reply, done)(CORE.list_actors(*request));
+}
+METHOD(ReportActorStarted, ActorStarted, Empty) {
+  answer(call, done, CORE.actor_started(CONN, *request, NOW));
+}
+METHOD(ReportActorDied, ActorDied, Empty) {
+  answer(call, done, CORE.actor_died(CONN, *request, NOW));
+}
+METHOD(ReportDeadWorkers, DeadWorkers, Empty) {
+  answer(call, done, CORE.dead_workers(CONN, *request, NOW));
+}
 
-METHOD(Subscribe, SubscribeRequest, Empty) { answer(call, done, CORE.subscribe(CONN, *request, NOW)); }
+METHOD(Subscribe, SubscribeRequest, Empty) {
+  answer(call, done, CORE.subscribe(CONN, *request, NOW));
+}
 METHOD(PublishLogs, HeadEvent, Empty) { answer(call, done, CORE.publish_logs(CONN, *request)); }
 
-METHOD(SubmitJob, SubmitJobRequest, SubmitJobReply) { CORE.submit_job(*request, NOW, answer(call, reply, done)); }
+METHOD(SubmitJob, SubmitJobRequest, SubmitJobReply) {
+  CORE.submit_job(*request, NOW, answer(call, reply, done));
+}
 METHOD(GetSubmittedJob, SubmittedJobRequest, SubmittedJobsReply) {
   auto job = CORE.submitted_job(request->submission_id());
   if (job) *reply->add_jobs() = std::move(*job);
@@ -114,23 +147,41 @@ METHOD(ListSubmittedJobs, Empty, SubmittedJobsReply) {
   *reply = CORE.submitted_jobs();
   done->Run();
 }
-METHOD(DeleteSubmittedJob, SubmittedJobRequest, Empty) { CORE.delete_submitted_job(request->submission_id(), NOW, answer(call, reply, done)); }
-METHOD(StopSubmittedJob, SubmittedJobRequest, StopJobReply) { CORE.stop_submitted_job(request->submission_id(), NOW, answer(call, reply, done)); }
-METHOD(GetJobLogs, JobLogsRequest, JobLogsReply) { job_logs_.read(*request, rpc::server_call(call).connection(), answer(call, reply, done)); }
-METHOD(ReportSubmittedJob, SubmittedJob, Empty) { answer(call, done, CORE.report_submitted_job(CONN, *request, NOW)); }
+METHOD(DeleteSubmittedJob, SubmittedJobRequest, Empty) {
+  CORE.delete_submitted_job(request->submission_id(), NOW, answer(call, reply, done));
+}
+METHOD(StopSubmittedJob, SubmittedJobRequest, StopJobReply) {
+  CORE.stop_submitted_job(request->submission_id(), NOW, answer(call, reply, done));
+}
+METHOD(GetJobLogs, JobLogsRequest, JobLogsReply) {
+  job_logs_.read(*request, rpc::server_call(call).connection(), answer(call, reply, done));
+}
+METHOD(ReportSubmittedJob, SubmittedJob, Empty) {
+  answer(call, done, CORE.report_submitted_job(CONN, *request, NOW));
+}
 
 METHOD(AddTaskEvents, TaskEventBatch, Empty) {
-  if (request->count() < 0 || request->dropped() < 0 || !(request->job_id().empty() || JobId::is_valid(request->job_id())))
-    return answer(call, done, make_error(Code::kInvalid, "task events: counts are not negative, a job id has 4 bytes"));
+  if (request->count() < 0 || request->dropped() < 0 ||
+      !(request->job_id().empty() || JobId::is_valid(request->job_id())))
+    return answer(
+        call, done,
+        make_error(Code::kInvalid, "task events: counts are not negative, a job id has 4 bytes"));
   std::string source = request->row() > 0 ? rpc::server_call(call).connection()->peer().id : "";
-  server_.history().append(*request, source, [this, request, deliver = answer(call, reply, done)](Result<History::Taken> taken) {
-    server_.metrics().count(*request, taken);
-    // One that found no place in the queue has not been tried.
-    if (Status written = taken ? Status() : Status(taken.error()); written || written.error().code != Code::kResourceExhausted) server_.wrote(StorageHealth::File::kHistory, written);
-    deliver(taken ? Result<proto::Empty>(proto::Empty()) : Result<proto::Empty>(std::move(taken).error()));
-  });
+  server_.history().append(
+      *request, source,
+      [this, request, deliver = answer(call, reply, done)](Result<History::Taken> taken) {
+        server_.metrics().count(*request, taken);
+        // One that found no place in the queue has not been tried.
+        if (Status written = taken ? Status() : Status(taken.error());
+            written || written.error().code != Code::kResourceExhausted)
+          server_.wrote(StorageHealth::File::kHistory, written);
+        deliver(taken ? Result<proto::Empty>(proto::Empty())
+                      : Result<proto::Empty>(std::move(taken).error()));
+      });
 }
-METHOD(GetTaskEvents, GetTaskEventsRequest, GetTaskEventsReply) { server_.history().query(*request, answer(call, reply, done)); }
+METHOD(GetTaskEvents, GetTaskEventsRequest, GetTaskEventsReply) {
+  server_.history().query(*request, answer(call, reply, done));
+}
 
 METHOD(Stop, Empty, Empty) {
   RT_INFO("stop requested by {}", rpc::server_call(call).connection()->peer().name);

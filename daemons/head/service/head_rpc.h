@@ -17,7 +17,9 @@ class HeadRpc final : public proto::HeadService {
   // Both outlive this.
   HeadRpc(HeadServer& server, JobLogs& job_logs) : server_(server), job_logs_(job_logs) {}
 
-#define HEAD_RPC(method, Request, Answer) void method(Controller* call, const proto::Request* request, proto::Answer* reply, Closure* done) override;
+#define HEAD_RPC(method, Request, Answer)                                            \
+  void method(Controller* call, const proto::Request* request, proto::Answer* reply, \
+              Closure* done) override;
   HEAD_RPC(RegisterNode, RegisterNodeRequest, RegisterNodeReply)
   HEAD_RPC(ReportResources, ResourceReport, Empty)
   HEAD_RPC(UnregisterNode, UnregisterNodeRequest, Empty)

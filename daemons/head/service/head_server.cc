@@ -22,7 +22,8 @@ constexpr int64_t kCloseDelayUs = 20'000;
 
 }  // namespace
 
-HeadServer::HeadServer(net::Loop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
+HeadServer::HeadServer(net::Loop& loop, Options options)
+    : loop_(loop), options_(std::move(options)) {}
 
 HeadServer::~HeadServer() {
   *alive_ = false;
@@ -52,13 +53,21 @@ Status HeadServer::open_state() {
   std::error_code failed;
   bool made = std::filesystem::create_directories(dir, failed);
   if (made) std::filesystem::permissions(dir, std::filesystem::perms::owner_all, failed);
-  if (failed) return make_error(Code::kIo, fmt::format("the head's state directory {} cannot be made: {}. Give another --state-dir", dir, failed.message()));
+  if (failed)
+    return make_error(
+        Code::kIo,
+        fmt::format("the head's state directory {} cannot be made: {}. Give another --state-dir",
+                    dir, failed.message()));
   RT_ASSIGN(storage_, SqliteStorage::open(dir + "/head.sqlite", disk_, poster()));
-  RT_ASSIGN(history_, SqliteHistory::open(dir + "/history.sqlite", options_.core.settings, disk_, poster()));
+  RT_ASSIGN(history_,
+            SqliteHistory::open(dir + "/history.sqlite", options_.core.settings, disk_, poster()));
   RT_ASSIGN(Tables tables, storage_->load());
   core_ = std::make_unique<HeadCore>(options_.core, *this);
   if (Status loaded = core_->load(tables, now()); !loaded)
-    return make_error(loaded.error().code, fmt::format("{}/head.sqlite: {}. Move the file away to start with an empty cluster, or put a copy back", dir, loaded.error().message));
+    return make_error(loaded.error().code,
+                      fmt::format("{}/head.sqlite: {}. Move the file away to start with an empty "
+                                  "cluster, or put a copy back",
+                                  dir, loaded.error().message));
   metrics_ = std::make_unique<HeadMetrics>(*this, options_.session_dir, !options_.private_cluster);
   job_logs_ = std::make_unique<JobLogs>(*this);
   rpc_ = std::make_unique<HeadRpc>(*this, *job_logs_);
@@ -73,7 +82,9 @@ void HeadServer::start(int listening_fd, std::function<void(Status)> done) {
   server.identity.token = options_.token;
   server.hello_timeout_us = settings().hello_timeout_ms * 1000;
   server.max_connections = static_cast<int>(settings().max_connections);
-  server.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) { greet(connection); };
+  server.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) {
+    greet(connection);
+  };
   server_ = std::make_unique<rpc::Server>(loop_, std::move(server));
   started_ = std::move(done);
   if (state_durable_) first_commit({});
@@ -136,11 +147,14 @@ void HeadServer::push(ConnId conn, const proto::HeadEvent& event) {
   auto queued = static_cast<int64_t>(open->queued_bytes());
   int64_t bound = settings().subscriber_max_queued_bytes;
   if (queued > 2 * bound) {
-    RT_WARN("{} does not read what it subscribed to ({} bytes wait): disconnected", open->peer().name, queued);
+    RT_WARN("{} does not read what it subscribed to ({} bytes wait): disconnected",
+            open->peer().name, queued);
     return close(conn, make_error(Code::kResourceExhausted, "events are not read fast enough"));
   }
   if (queued > bound && event.logs_size() > 0) {
-    if (dropped_log_pushes_++ % 1000 == 0) RT_WARN("{} reads too slowly: log lines are dropped ({} times so far)", open->peer().name, dropped_log_pushes_);
+    if (dropped_log_pushes_++ % 1000 == 0)
+      RT_WARN("{} reads too slowly: log lines are dropped ({} times so far)", open->peer().name,
+              dropped_log_pushes_);
     return;
   }
   rpc::notify(*open, &proto::HeadClientService::Stub::OnHeadEvent, event);
@@ -180,18 +194,22 @@ void HeadServer::wrote(StorageHealth::File file, const Status& outcome) {
 void HeadServer::create_actor(const NodeLink& node, const proto::CreateActorRequest& request) {
   ActorId actor = ActorId::from_binary(request.spec().actor_id());
   // No time limit: a constructor takes as long as it takes, and a broken connection ends the call.
-  call_node(node, &proto::NodeManagerService::Stub::CreateActor, request, -1, [this, id = node.node, actor, epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
-    core_->create_actor_answered(id, actor, epoch, reply, now());
-  });
+  call_node(node, &proto::NodeManagerService::Stub::CreateActor, request, -1,
+            [this, id = node.node, actor,
+             epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
+              core_->create_actor_answered(id, actor, epoch, reply, now());
+            });
 }
 
 void HeadServer::kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) {
-  call_node(node, &proto::NodeManagerService::Stub::KillWorker, request, kNodeCallTimeoutUs, [](Result<proto::Empty>) {});
+  call_node(node, &proto::NodeManagerService::Stub::KillWorker, request, kNodeCallTimeoutUs,
+            [](Result<proto::Empty>) {});
 }
 
 void HeadServer::start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) {
   call_node(node, &proto::NodeManagerService::Stub::StartJobProcess, request, kNodeCallTimeoutUs,
-            [this, id = node.node, submission = request.job().submission_id()](Result<proto::Empty> reply) {
+            [this, id = node.node,
+             submission = request.job().submission_id()](Result<proto::Empty> reply) {
               Status status;
               if (!reply) status = reply.error();
               core_->start_job_answered(submission, id, status, now());
@@ -202,26 +220,32 @@ void HeadServer::stop_job(const NodeLink& node, const std::string& submission_id
   proto::SubmittedJobRequest request;
   request.set_submission_id(submission_id);
   call_node(node, &proto::NodeManagerService::Stub::StopJobProcess, request, kNodeCallTimeoutUs,
-            [this, submission_id](Result<proto::StopJobReply> reply) { core_->stop_job_answered(submission_id, reply, now()); });
+            [this, submission_id](Result<proto::StopJobReply> reply) {
+              core_->stop_job_answered(submission_id, reply, now());
+            });
 }
 
 void HeadServer::remove_job_log(const NodeLink& node, const std::string& submission_id) {
   proto::SubmittedJobRequest request;
   request.set_submission_id(submission_id);
-  call_node(node, &proto::NodeManagerService::Stub::RemoveJobLog, request, kNodeCallTimeoutUs, [](Result<proto::Empty>) {});
+  call_node(node, &proto::NodeManagerService::Stub::RemoveJobLog, request, kNodeCallTimeoutUs,
+            [](Result<proto::Empty>) {});
 }
 
 void HeadServer::probe(const NodeId& node, const std::string& ip, int port) {
-  try_address(ip, port, [this, node](const Status& answer) { core_->probe_answered(node, answer, now()); });
+  try_address(ip, port,
+              [this, node](const Status& answer) { core_->probe_answered(node, answer, now()); });
 }
 
 void HeadServer::try_address(const std::string& ip, int port, std::function<void(Status)> done) {
-  loop_.connect(net::Address::tcp(ip, port), kProbeTimeoutUs, [alive = alive_, done = std::move(done)](Result<std::unique_ptr<net::Stream>> stream) {
-    if (!*alive) return;
-    Status answer;
-    if (!stream) answer = stream.error();
-    done(answer);
-  });
+  loop_.connect(
+      net::Address::tcp(ip, port), kProbeTimeoutUs,
+      [alive = alive_, done = std::move(done)](Result<std::unique_ptr<net::Stream>> stream) {
+        if (!*alive) return;
+        Status answer;
+        if (!stream) answer = stream.error();
+        done(answer);
+      });
 }
 
 void HeadServer::membership_changed() {

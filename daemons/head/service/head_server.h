@@ -1,7 +1,9 @@
-// The running head: owns the core, its storage and its connections, and carries out what the core decides.
+// The running head: owns the core, its storage and its connections, and carries out what the core
+// decides.
 //
-// Lifecycle: open() reads the state, start() makes the new incarnation durable and then listens. The destructor finishes accepted
-// writes. Threads: everything in the loop's thread; the storage posts its completions there.
+// Lifecycle: open() reads the state, start() makes the new incarnation durable and then listens.
+// The destructor finishes accepted writes. Threads: everything in the loop's thread; the storage
+// posts its completions there.
 #pragma once
 
 #include <map>
@@ -27,12 +29,13 @@ class HeadServer final : public HeadSink {
   struct Options {
     HeadOptions core;
     std::string state_dir;
-    std::string session_dir;                  // empty: no list of what Prometheus scrapes is kept
-    bool private_cluster = false;             // one program's own
-    std::string token;                        // empty: no authentication
-    std::function<void()> on_stop;            // a client asked the head to end (it has been answered)
+    std::string session_dir;        // empty: no list of what Prometheus scrapes is kept
+    bool private_cluster = false;   // one program's own
+    std::string token;              // empty: no authentication
+    std::function<void()> on_stop;  // a client asked the head to end (it has been answered)
   };
-  // Opens (or makes) the state and reads it. Errors name file, cause and remedy. `loop` outlives the server.
+  // Opens (or makes) the state and reads it. Errors name file, cause and remedy. `loop` outlives
+  // the server.
   static Result<std::unique_ptr<HeadServer>> open(net::Loop& loop, Options options);
   ~HeadServer() override;
 
@@ -44,7 +47,8 @@ class HeadServer final : public HeadSink {
   net::Loop& loop() { return loop_; }
   DiskThread& disk() { return disk_; }
   const StorageHealth& storage_health() const { return health_; }
-  // What became of a write to one of the files. A history that fails is tried again: its next events may be long in coming (the state's records are written again anyway).
+  // What became of a write to one of the files. A history that fails is tried again: its next
+  // events may be long in coming (the state's records are written again anyway).
   void wrote(StorageHealth::File file, const Status& outcome);
   HeadMetrics& metrics() { return *metrics_; }
   // What goes over its connections.
@@ -54,7 +58,8 @@ class HeadServer final : public HeadSink {
   ConnId id_of(const rpc::Connection& connection) const;
   std::shared_ptr<rpc::Connection> connection(ConnId id) const;
   void stop_requested();
-  // Connects and says nothing. `done` has the error of the connection; it is dropped when this ends.
+  // Connects and says nothing. `done` has the error of the connection; it is dropped when this
+  // ends.
   void try_address(const std::string& ip, int port, std::function<void(Status)> done);
 
   // HeadSink
@@ -80,11 +85,14 @@ class HeadServer final : public HeadSink {
   PostTask poster();
   // Calls `method` on the node; `done` also when it is not connected.
   template <class Method, class Done>
-  void call_node(const NodeLink& node, Method method, const typename rpc::StubMethod<Method>::RequestType& request, int64_t timeout_us, Done done);
+  void call_node(const NodeLink& node, Method method,
+                 const typename rpc::StubMethod<Method>::RequestType& request, int64_t timeout_us,
+                 Done done);
 
   net::Loop& loop_;
   Options options_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);   // shared with callbacks that may outlive this
+  std::shared_ptr<bool> alive_ =
+      std::make_shared<bool>(true);  // shared with callbacks that may outlive this
   DiskThread disk_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<History> history_;
@@ -102,17 +110,23 @@ class HeadServer final : public HeadSink {
   int listening_fd_ = -1;
   bool state_durable_ = false;
   std::function<void(Status)> started_;
-  std::unique_ptr<rpc::Server> server_;   // last: its end closes connections, whose handlers use the rest
+  std::unique_ptr<rpc::Server>
+      server_;  // last: its end closes connections, whose handlers use the rest
 };
 
 template <class Method, class Done>
-void HeadServer::call_node(const NodeLink& node, Method method, const typename rpc::StubMethod<Method>::RequestType& request, int64_t timeout_us, Done done) {
+void HeadServer::call_node(const NodeLink& node, Method method,
+                           const typename rpc::StubMethod<Method>::RequestType& request,
+                           int64_t timeout_us, Done done) {
   using Answer = Result<typename rpc::StubMethod<Method>::ReplyType>;
   auto guarded = [alive = alive_, done = std::move(done)](Answer answer) mutable {
     if (*alive) done(std::move(answer));
   };
-  if (auto open = connection(node.conn)) return rpc::call(*open, method, request, timeout_us, std::move(guarded));
-  loop_.post([guarded = std::move(guarded)]() mutable { guarded(make_error(Code::kUnavailable, "the node is not connected")); });
+  if (auto open = connection(node.conn))
+    return rpc::call(*open, method, request, timeout_us, std::move(guarded));
+  loop_.post([guarded = std::move(guarded)]() mutable {
+    guarded(make_error(Code::kUnavailable, "the node is not connected"));
+  });
 }
 
 }  // namespace rt::head

@@ -12,7 +12,9 @@ namespace {
 constexpr int64_t kFirstPauseUs = 20'000, kMaxPauseUs = 200'000;
 constexpr int64_t kReadTimeoutUs = 10'000'000;
 
-bool ended(const proto::SubmittedJob& job) { return job.status() != "PENDING" && job.status() != "RUNNING"; }
+bool ended(const proto::SubmittedJob& job) {
+  return job.status() != "PENDING" && job.status() != "RUNNING";
+}
 
 }  // namespace
 
@@ -24,13 +26,18 @@ struct JobLogs::Wait {
   int64_t pause_us = kFirstPauseUs;
 };
 
-void JobLogs::read(const proto::JobLogsRequest& request, std::shared_ptr<rpc::Connection> asker, Done done) {
-  if (request.offset() < 0 || request.max_bytes() < 0 || request.wait_ms() < 0) return done(make_error(Code::kInvalid, "job logs: offset, max_bytes and wait_ms are not negative"));
+void JobLogs::read(const proto::JobLogsRequest& request, std::shared_ptr<rpc::Connection> asker,
+                   Done done) {
+  if (request.offset() < 0 || request.max_bytes() < 0 || request.wait_ms() < 0)
+    return done(
+        make_error(Code::kInvalid, "job logs: offset, max_bytes and wait_ms are not negative"));
   const Settings& settings = server_.settings();
   auto wait = std::make_shared<Wait>(Wait{request, std::move(asker), std::move(done)});
-  wait->deadline_us = steady_now_us() + std::min(request.wait_ms(), settings.job_log_wait_max_ms) * 1000;
+  wait->deadline_us =
+      steady_now_us() + std::min(request.wait_ms(), settings.job_log_wait_max_ms) * 1000;
   int64_t bound = settings.job_log_chunk_bytes;
-  wait->request.set_max_bytes(request.max_bytes() > 0 ? std::min(request.max_bytes(), bound) : bound);
+  wait->request.set_max_bytes(request.max_bytes() > 0 ? std::min(request.max_bytes(), bound)
+                                                      : bound);
   step(std::move(wait));
 }
 
@@ -41,21 +48,33 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   auto node = server_.core().connected_node(NodeId::from_binary(job->node_id()));
   std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
   if (!connection) {
-    if (!ended(*job)) return again(std::move(wait), *job);   // its node may come back
+    if (!ended(*job)) return again(std::move(wait), *job);  // its node may come back
     const NodeState* known = server_.core().cluster().find(NodeId::from_binary(job->node_id()));
-    if (known && known->alive()) return wait->done(make_error(Code::kUnavailable, fmt::format("the output of job {} is on node {}, which is not connected", job->submission_id(), to_hex(job->node_id()))));
-    return wait->done(make_error(Code::kNodeDied, fmt::format("the output of job {} is on node {}, which is gone", job->submission_id(), to_hex(job->node_id()))));
+    if (known && known->alive())
+      return wait->done(
+          make_error(Code::kUnavailable,
+                     fmt::format("the output of job {} is on node {}, which is not connected",
+                                 job->submission_id(), to_hex(job->node_id()))));
+    return wait->done(
+        make_error(Code::kNodeDied, fmt::format("the output of job {} is on node {}, which is gone",
+                                                job->submission_id(), to_hex(job->node_id()))));
   }
   proto::ReadJobLogRequest request;
   request.set_submission_id(wait->request.submission_id());
   request.set_offset(wait->request.offset());
   request.set_max_bytes(wait->request.max_bytes());
-  // The job as it was before the read: once it is said to have ended, an empty answer means that all has been read.
+  // The job as it was before the read: once it is said to have ended, an empty answer means that
+  // all has been read.
   rpc::call(*connection, &proto::NodeManagerService::Stub::ReadJobLog, request, kReadTimeoutUs,
-            [this, alive = alive_, wait = std::move(wait), job = *job](Result<proto::ReadJobLogReply> log) mutable {
+            [this, alive = alive_, wait = std::move(wait),
+             job = *job](Result<proto::ReadJobLogReply> log) mutable {
               if (!*alive) return;
-              bool retry = !log && (log.error().code == Code::kUnavailable || log.error().code == Code::kNotFound) && !ended(job);
-              if (!log && !retry && log.error().code != Code::kNotFound) return wait->done(log.error());
+              bool retry =
+                  !log &&
+                  (log.error().code == Code::kUnavailable || log.error().code == Code::kNotFound) &&
+                  !ended(job);
+              if (!log && !retry && log.error().code != Code::kNotFound)
+                return wait->done(log.error());
               if (!log || log->data().empty()) return again(std::move(wait), job);
               proto::JobLogsReply reply;
               reply.set_data(std::move(*log->mutable_data()));

@@ -1,4 +1,5 @@
-// Output of submitted jobs for those who follow it: asks the job's node-manager, and waits a bounded time for more.
+// Output of submitted jobs for those who follow it: asks the job's node-manager, and waits a
+// bounded time for more.
 #pragma once
 
 #include <functional>
@@ -19,9 +20,10 @@ class JobLogs {
   explicit JobLogs(HeadServer& server) : server_(server) {}
   ~JobLogs() { *alive_ = false; }
 
-  // Answers when there is output from request.offset() on, when the job has ended, or after wait_ms (at most job_log_wait_max_ms).
-  // `asker` (may be null): nobody waits any more once it is closed.
-  void read(const proto::JobLogsRequest& request, std::shared_ptr<rpc::Connection> asker, Done done);
+  // Answers when there is output from request.offset() on, when the job has ended, or after wait_ms
+  // (at most job_log_wait_max_ms). `asker` (may be null): nobody waits any more once it is closed.
+  void read(const proto::JobLogsRequest& request, std::shared_ptr<rpc::Connection> asker,
+            Done done);
 
  private:
   struct Wait;

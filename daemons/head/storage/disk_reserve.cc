@@ -18,12 +18,14 @@ void DiskReserve::take() {
   if (taken_) return;
   // Cheap to find out where it is asked for with every write.
   struct statvfs disk{};
-  if (::statvfs(path_.substr(0, path_.rfind('/') + 1).c_str(), &disk) == 0 && disk.f_bavail * disk.f_frsize < static_cast<uint64_t>(bytes_)) return;
+  if (::statvfs(path_.substr(0, path_.rfind('/') + 1).c_str(), &disk) == 0 &&
+      disk.f_bavail * disk.f_frsize < static_cast<uint64_t>(bytes_))
+    return;
   int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return;
   taken_ = ::posix_fallocate(fd, 0, bytes_) == 0;
   ::close(fd);
-  if (!taken_) ::unlink(path_.c_str());     // a part of it helps nobody
+  if (!taken_) ::unlink(path_.c_str());  // a part of it helps nobody
 }
 
 void DiskReserve::release() {

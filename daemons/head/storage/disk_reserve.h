@@ -1,4 +1,5 @@
-// A file that holds disk space, to be given back when there is no other: what makes room in a database has to write first.
+// A file that holds disk space, to be given back when there is no other: what makes room in a
+// database has to write first.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The one thread that writes the head's files. Tasks run in order; the destructor runs what was posted and joins.
+// The one thread that writes the head's files. Tasks run in order; the destructor runs what was
+// posted and joins.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +23,7 @@ class DiskThread {
   }
   DiskThread(const DiskThread&) = delete;
 
-  void post(std::function<void()> task) {   // any thread
+  void post(std::function<void()> task) {  // any thread
     {
       std::lock_guard lock(mutex_);
       tasks_.push_back(std::move(task));
@@ -47,8 +48,8 @@ class DiskThread {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::function<void()>> tasks_;   // guarded; bounded by those who post (a drain each)
-  bool stopping_ = false;                     // guarded
+  std::deque<std::function<void()>> tasks_;  // guarded; bounded by those who post (a drain each)
+  bool stopping_ = false;                    // guarded
   std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
-// Storage for tests: records live as long as the Disk they are written to, so that a test can "restart" on it, and writes can be made
-// to fail.
+// Storage for tests: records live as long as the Disk they are written to, so that a test can
+// "restart" on it, and writes can be made to fail.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ class MemoryStorage final : public Storage {
  public:
   struct Disk {
     Tables tables;
-    std::optional<Error> failure;     // of every apply() while set
+    std::optional<Error> failure;  // of every apply() while set
     int batches = 0;
   };
   MemoryStorage(Disk& disk, PostTask post) : disk_(disk), post_(std::move(post)) {}

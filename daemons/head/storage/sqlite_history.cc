@@ -9,20 +9,25 @@ namespace rt::head {
 namespace {
 
 constexpr char kSchema[] =
-    "CREATE TABLE batches(row INTEGER PRIMARY KEY AUTOINCREMENT, job BLOB NOT NULL, min_us INTEGER NOT NULL, max_us INTEGER NOT NULL,"
+    "CREATE TABLE batches(row INTEGER PRIMARY KEY AUTOINCREMENT, job BLOB NOT NULL, min_us INTEGER "
+    "NOT NULL, max_us INTEGER NOT NULL,"
     " count INTEGER NOT NULL, bytes INTEGER NOT NULL, packed BLOB NOT NULL);"
     "CREATE INDEX batches_of_job ON batches(job, row);"
     "CREATE TABLE totals(dropped INTEGER NOT NULL);"
     "INSERT INTO totals VALUES (0)";
-constexpr char kSources[] = "CREATE TABLE IF NOT EXISTS sources(source BLOB PRIMARY KEY, number INTEGER NOT NULL)";
-// Apart from the batches, so that reading all of them touches no page of those. Files of earlier releases have none.
-constexpr char kDigests[] = "CREATE TABLE IF NOT EXISTS digests(row INTEGER PRIMARY KEY, digest BLOB NOT NULL)";
+constexpr char kSources[] =
+    "CREATE TABLE IF NOT EXISTS sources(source BLOB PRIMARY KEY, number INTEGER NOT NULL)";
+// Apart from the batches, so that reading all of them touches no page of those. Files of earlier
+// releases have none.
+constexpr char kDigests[] =
+    "CREATE TABLE IF NOT EXISTS digests(row INTEGER PRIMARY KEY, digest BLOB NOT NULL)";
 
 // What a row costs beyond its packed events, so that many small batches are bounded, too.
 constexpr int64_t kRowBytes = 100;
 constexpr int64_t kDefaultReplyBytes = 16 << 20, kMaxReplyBytes = 64 << 20;
 
-// A transaction's size, and that of the log at which it goes into the file: what the reserve has to be enough for when the file cannot grow.
+// A transaction's size, and that of the log at which it goes into the file: what the reserve has to
+// be enough for when the file cannot grow.
 constexpr int64_t kTransactionBytes = 1 << 20;
 constexpr char kCheckpointPages[] = "PRAGMA wal_autocheckpoint=256";
 constexpr int64_t kReserveBytes = 4 << 20;
@@ -31,25 +36,39 @@ constexpr int64_t kRoomBytes = 256 << 10;
 // Pages that a transaction changes beside those of its rows.
 constexpr int64_t kPagesBytes = 64 << 10;
 
-int64_t bytes_of(const proto::TaskEventBatch& batch) { return static_cast<int64_t>(batch.packed().size() + batch.digest().size()) + kRowBytes; }
+int64_t bytes_of(const proto::TaskEventBatch& batch) {
+  return static_cast<int64_t>(batch.packed().size() + batch.digest().size()) + kRowBytes;
+}
 
 }  // namespace
 
-Result<std::unique_ptr<SqliteHistory>> SqliteHistory::open(const std::string& path, const Settings& settings, DiskThread& disk, PostTask post) {
+Result<std::unique_ptr<SqliteHistory>> SqliteHistory::open(const std::string& path,
+                                                           const Settings& settings,
+                                                           DiskThread& disk, PostTask post) {
   RT_ASSIGN(auto db, SqliteDb::open({path, "the task history", false, kSchema}));
-  RT_ASSIGN(auto insert, SqliteStatement::prepare(*db, "INSERT INTO batches(job, min_us, max_us, count, bytes, packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+  RT_ASSIGN(auto insert,
+            SqliteStatement::prepare(*db,
+                                     "INSERT INTO batches(job, min_us, max_us, count, bytes, "
+                                     "packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
   RT_TRY(db->exec(kDigests));
   RT_TRY(db->exec(kSources));
-  RT_ASSIGN(auto save_number, SqliteStatement::prepare(*db, "INSERT OR REPLACE INTO sources(source, number) VALUES (?1, ?2)"));
-  RT_ASSIGN(auto insert_digest, SqliteStatement::prepare(*db, "INSERT INTO digests(row, digest) VALUES (last_insert_rowid(), ?1)"));
+  RT_ASSIGN(auto save_number,
+            SqliteStatement::prepare(
+                *db, "INSERT OR REPLACE INTO sources(source, number) VALUES (?1, ?2)"));
+  RT_ASSIGN(auto insert_digest,
+            SqliteStatement::prepare(
+                *db, "INSERT INTO digests(row, digest) VALUES (last_insert_rowid(), ?1)"));
   RT_TRY(db->exec(kCheckpointPages));
   Statements statements{std::move(insert), std::move(insert_digest), std::move(save_number)};
-  std::unique_ptr<SqliteHistory> history(new SqliteHistory(std::move(db), std::move(statements), path, settings, disk, std::move(post)));
+  std::unique_ptr<SqliteHistory> history(new SqliteHistory(std::move(db), std::move(statements),
+                                                           path, settings, disk, std::move(post)));
   RT_TRY(history->load_totals());
   return history;
 }
 
-SqliteHistory::SqliteHistory(std::unique_ptr<SqliteDb> db, Statements statements, const std::string& path, const Settings& settings, DiskThread& disk, PostTask post)
+SqliteHistory::SqliteHistory(std::unique_ptr<SqliteDb> db, Statements statements,
+                             const std::string& path, const Settings& settings, DiskThread& disk,
+                             PostTask post)
     : db_(std::move(db)),
       statements_(std::move(statements)),
       max_bytes_(settings.task_events_max_bytes),
@@ -66,10 +85,12 @@ SqliteHistory::~SqliteHistory() {
 }
 
 Status SqliteHistory::load_totals() {
-  RT_ASSIGN(auto sum, SqliteStatement::prepare(*db_, "SELECT COALESCE(SUM(bytes), 0) FROM batches"));
+  RT_ASSIGN(auto sum,
+            SqliteStatement::prepare(*db_, "SELECT COALESCE(SUM(bytes), 0) FROM batches"));
   RT_TRY(sum.step());
   kept_bytes_ = sum.integer(0);
-  RT_ASSIGN(auto dropped, SqliteStatement::prepare(*db_, "SELECT COALESCE(SUM(dropped), 0) FROM totals"));
+  RT_ASSIGN(auto dropped,
+            SqliteStatement::prepare(*db_, "SELECT COALESCE(SUM(dropped), 0) FROM totals"));
   RT_TRY(dropped.step());
   dropped_ = dropped_on_disk_ = dropped.integer(0);
   RT_ASSIGN(auto sources, SqliteStatement::prepare(*db_, "SELECT source, number FROM sources"));
@@ -80,14 +101,19 @@ Status SqliteHistory::load_totals() {
   }
 }
 
-void SqliteHistory::append(proto::TaskEventBatch batch, std::string source, std::function<void(Result<Taken>)> done) {
+void SqliteHistory::append(proto::TaskEventBatch batch, std::string source,
+                           std::function<void(Result<Taken>)> done) {
   bool first = false;
   {
     std::lock_guard lock(mutex_);
     int64_t bytes = bytes_of(batch);
     if (pending_bytes_ + bytes > queue_bytes_) {
       overflow_ += batch.count() + batch.dropped();
-      return post_([done] { done(make_error(Code::kResourceExhausted, "more task events wait to be written than the setting task_events_queue_bytes allows")); });
+      return post_([done] {
+        done(make_error(
+            Code::kResourceExhausted,
+            "more task events wait to be written than the setting task_events_queue_bytes allows"));
+      });
     }
     first = pending_.empty();
     pending_bytes_ += bytes;
@@ -107,7 +133,11 @@ void SqliteHistory::drain() {
   Work left(work);
   while (!left.empty()) {
     size_t count = 0;
-    for (int64_t bytes = 0; count < left.size() && (count == 0 || bytes + bytes_of(left[count].batch) <= kTransactionBytes); ++count) bytes += bytes_of(left[count].batch);
+    for (int64_t bytes = 0;
+         count < left.size() &&
+         (count == 0 || bytes + bytes_of(left[count].batch) <= kTransactionBytes);
+         ++count)
+      bytes += bytes_of(left[count].batch);
     Work together = left.first(count);
     left = left.subspan(count);
     if (Status done = write_somehow(together); done) {
@@ -119,9 +149,10 @@ void SqliteHistory::drain() {
   // What is less is not erased for anything.
   if (kept_bytes_ > min_bytes_ && !in_trouble_ && !tight_) reserve_.take();
   if (work.empty()) return;
-  auto told = std::make_shared<std::vector<Appended>>(std::move(work));     // std::function copies
+  auto told = std::make_shared<std::vector<Appended>>(std::move(work));  // std::function copies
   post_([told] {
-    for (const Appended& one : *told) one.done(one.written ? Result<Taken>(one.taken) : Result<Taken>(one.written.error()));
+    for (const Appended& one : *told)
+      one.done(one.written ? Result<Taken>(one.taken) : Result<Taken>(one.written.error()));
   });
 }
 
@@ -147,7 +178,8 @@ Status SqliteHistory::write_somehow(Work work) {
   return write_in_place(work, bytes);
 }
 
-// What the log takes beyond the file's free pages could not leave it, and then nothing could be written any more.
+// What the log takes beyond the file's free pages could not leave it, and then nothing could be
+// written any more.
 Status SqliteHistory::write_in_place(Work work, int64_t bytes) {
   RT_ASSIGN(int64_t free, db_->free_bytes());
   if (free < bytes + bytes / 8 + kPagesBytes && !make_room(bytes)) return full_;
@@ -200,7 +232,7 @@ bool SqliteHistory::make_room(int64_t bytes) {
 Status SqliteHistory::insert(const proto::TaskEventBatch& batch) {
   int64_t bytes = bytes_of(batch);
   dropped_ += std::max<int64_t>(0, batch.dropped());
-  if (batch.count() == 0) return {};         // it only said so
+  if (batch.count() == 0) return {};  // it only said so
   statements_.insert.bind(1, std::string_view(batch.job_id()));
   statements_.insert.bind(2, batch.min_time_us());
   statements_.insert.bind(3, batch.max_time_us());
@@ -219,7 +251,8 @@ Status SqliteHistory::commit(Work work, Numbers* numbers) {
   for (auto& [batch, source, ignored, taken, written] : work) {
     if (!source.empty()) {
       auto known = numbers_.find(source);
-      int64_t& last = numbers->try_emplace(source, known == numbers_.end() ? 0 : known->second).first->second;
+      int64_t& last =
+          numbers->try_emplace(source, known == numbers_.end() ? 0 : known->second).first->second;
       if (batch.row() <= last) {
         taken = Taken::kBefore;
         continue;
@@ -254,7 +287,8 @@ Status SqliteHistory::save_numbers(const Numbers& numbers) {
 
 Status SqliteHistory::trim(int64_t to_bytes) {
   if (kept_bytes_ <= to_bytes) return {};
-  RT_ASSIGN(auto oldest, SqliteStatement::prepare(*db_, "SELECT row, bytes, count FROM batches ORDER BY row"));
+  RT_ASSIGN(auto oldest,
+            SqliteStatement::prepare(*db_, "SELECT row, bytes, count FROM batches ORDER BY row"));
   int64_t last = -1;
   while (kept_bytes_ > to_bytes) {
     RT_ASSIGN(bool row, oldest.step());
@@ -267,7 +301,8 @@ Status SqliteHistory::trim(int64_t to_bytes) {
   RT_ASSIGN(auto remove, SqliteStatement::prepare(*db_, "DELETE FROM batches WHERE row <= ?1"));
   remove.bind(1, last);
   RT_TRY(remove.run());
-  RT_ASSIGN(auto remove_digests, SqliteStatement::prepare(*db_, "DELETE FROM digests WHERE row <= ?1"));
+  RT_ASSIGN(auto remove_digests,
+            SqliteStatement::prepare(*db_, "DELETE FROM digests WHERE row <= ?1"));
   remove_digests.bind(1, last);
   return remove_digests.run();
 }
@@ -280,9 +315,10 @@ void SqliteHistory::probe(std::function<void(Status)> done) {
   });
 }
 
-void SqliteHistory::query(const proto::GetTaskEventsRequest& request, std::function<void(Result<proto::GetTaskEventsReply>)> done) {
+void SqliteHistory::query(const proto::GetTaskEventsRequest& request,
+                          std::function<void(Result<proto::GetTaskEventsReply>)> done) {
   disk_.post([this, request, done = std::move(done)] {
-    drain();   // what was appended before this question, whose own drain may come later
+    drain();  // what was appended before this question, whose own drain may come later
     auto reply = std::make_shared<Result<proto::GetTaskEventsReply>>(read(request));
     post_([done, reply] { done(std::move(*reply)); });
   });
@@ -298,11 +334,13 @@ std::string selection(const proto::GetTaskEventsRequest& request) {
   sql += request.digests_only() ? "CASE WHEN digest IS NULL THEN packed END" : "packed";
   sql += " FROM batches LEFT JOIN digests ON digests.row = batches.row WHERE ";
   if (request.rows_size() > 0) return sql + "batches.row = ?1";
-  return sql + (request.job_id().empty() ? "batches.row > ?1 ORDER BY batches.row" : "batches.row > ?1 AND job = ?2 ORDER BY batches.row");
+  return sql + (request.job_id().empty() ? "batches.row > ?1 ORDER BY batches.row"
+                                         : "batches.row > ?1 AND job = ?2 ORDER BY batches.row");
 }
 
 // Adds the statement's row. False, and `more` is set: there is no place for it.
-bool add_batch(const SqliteStatement& row, int64_t limit, int64_t* bytes, proto::GetTaskEventsReply* reply) {
+bool add_batch(const SqliteStatement& row, int64_t limit, int64_t* bytes,
+               proto::GetTaskEventsReply* reply) {
   proto::TaskEventBatch batch;
   batch.set_digest(row.blob(5));
   batch.set_packed(row.blob(6));
@@ -325,7 +363,8 @@ bool add_batch(const SqliteStatement& row, int64_t limit, int64_t* bytes, proto:
 }  // namespace
 
 Result<proto::GetTaskEventsReply> SqliteHistory::read(const proto::GetTaskEventsRequest& request) {
-  const int64_t limit = request.max_bytes() > 0 ? std::min(request.max_bytes(), kMaxReplyBytes) : kDefaultReplyBytes;
+  const int64_t limit =
+      request.max_bytes() > 0 ? std::min(request.max_bytes(), kMaxReplyBytes) : kDefaultReplyBytes;
   RT_ASSIGN(auto rows, SqliteStatement::prepare(*db_, selection(request).c_str()));
   proto::GetTaskEventsReply reply;
   reply.set_next_row(request.after_row());

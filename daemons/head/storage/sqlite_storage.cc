@@ -5,15 +5,21 @@
 namespace rt::head {
 namespace {
 
-constexpr char kSchema[] = "CREATE TABLE records(tab BLOB NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY(tab, key))";
+constexpr char kSchema[] =
+    "CREATE TABLE records(tab BLOB NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, PRIMARY "
+    "KEY(tab, key))";
 
 }  // namespace
 
-Result<std::unique_ptr<SqliteStorage>> SqliteStorage::open(const std::string& path, DiskThread& disk, PostTask post) {
+Result<std::unique_ptr<SqliteStorage>> SqliteStorage::open(const std::string& path,
+                                                           DiskThread& disk, PostTask post) {
   RT_ASSIGN(auto db, SqliteDb::open({path, "the head's state", true, kSchema}));
-  RT_ASSIGN(auto put, SqliteStatement::prepare(*db, "INSERT OR REPLACE INTO records VALUES (?1, ?2, ?3)"));
-  RT_ASSIGN(auto erase, SqliteStatement::prepare(*db, "DELETE FROM records WHERE tab = ?1 AND key = ?2"));
-  return std::unique_ptr<SqliteStorage>(new SqliteStorage(std::move(db), std::move(put), std::move(erase), disk, std::move(post)));
+  RT_ASSIGN(auto put,
+            SqliteStatement::prepare(*db, "INSERT OR REPLACE INTO records VALUES (?1, ?2, ?3)"));
+  RT_ASSIGN(auto erase,
+            SqliteStatement::prepare(*db, "DELETE FROM records WHERE tab = ?1 AND key = ?2"));
+  return std::unique_ptr<SqliteStorage>(
+      new SqliteStorage(std::move(db), std::move(put), std::move(erase), disk, std::move(post)));
 }
 
 SqliteStorage::~SqliteStorage() {
@@ -54,7 +60,8 @@ void SqliteStorage::drain() {
   if (!results[0] && work.size() > 1) {
     for (size_t i = 0; i < work.size(); ++i) results[i] = commit({all[i]});
   }
-  post_([work = std::make_shared<std::vector<Pending>>(std::move(work)), results = std::move(results)] {
+  post_([work = std::make_shared<std::vector<Pending>>(std::move(work)),
+         results = std::move(results)] {
     for (size_t i = 0; i < work->size(); ++i) (*work)[i].done(results[i]);
   });
 }
@@ -63,7 +70,8 @@ Status SqliteStorage::commit(const std::vector<const Batch*>& batches) {
   auto attempt = [&]() -> Status {
     RT_TRY(db_->exec("BEGIN IMMEDIATE"));
     for (const Batch* batch : batches) RT_TRY(write(*batch));
-    // To erase what never came to the disk writes nothing, and would be taken for the end of the trouble.
+    // To erase what never came to the disk writes nothing, and would be taken for the end of the
+    // trouble.
     if (in_trouble_) RT_TRY(db_->write_mark());
     return db_->exec("COMMIT");
   };

@@ -59,8 +59,11 @@ std::string ClusterView::describe(const ResourceSet& local) const {
   for (const auto& [id, peer] : peers_) all.add(peer.total);
   size_t nodes = peers_.size() + 1;
   // Only one node's share counts for one task, so a single node is described by itself.
-  return nodes == 1 ? fmt::format("the cluster's one node has {}", all.to_string())
-                    : fmt::format("the cluster's {} nodes have {} in all, and none of them alone has enough", nodes, all.to_string());
+  return nodes == 1
+             ? fmt::format("the cluster's one node has {}", all.to_string())
+             : fmt::format(
+                   "the cluster's {} nodes have {} in all, and none of them alone has enough",
+                   nodes, all.to_string());
 }
 
 }  // namespace rt::node

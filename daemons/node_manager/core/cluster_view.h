@@ -1,4 +1,5 @@
-// The other nodes as the head last described them, less what was redirected to them since: their reports lag behind our decisions.
+// The other nodes as the head last described them, less what was redirected to them since: their
+// reports lag behind our decisions.
 #pragma once
 
 #include <deque>
@@ -16,8 +17,8 @@ class ClusterView {
 
   struct Peer {
     proto::Node node;
-    ResourceSet total, available;   // `available` less what was redirected there recently
-    ResourceSet reported;           // as reported
+    ResourceSet total, available;  // `available` less what was redirected there recently
+    ResourceSet reported;          // as reported
   };
 
   // Stale news (an older incarnation of a known node) is ignored, a dead node forgotten.

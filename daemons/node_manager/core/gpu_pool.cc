@@ -9,14 +9,16 @@ namespace {
 constexpr int64_t kWhole = ResourceSet::kUnit;
 }
 
-GpuPool::GpuPool(int count, std::vector<std::string> names) : names_(std::move(names)), free_(static_cast<size_t>(count), kWhole) {
+GpuPool::GpuPool(int count, std::vector<std::string> names)
+    : names_(std::move(names)), free_(static_cast<size_t>(count), kWhole) {
   while (names_.size() < free_.size()) names_.push_back(std::to_string(names_.size()));
 }
 
 int GpuPool::pick(int64_t units) const {
   int best = -1;
   for (size_t i = 0; i < free_.size(); ++i) {
-    if (free_[i] >= units && (best < 0 || free_[i] < free_[static_cast<size_t>(best)])) best = static_cast<int>(i);
+    if (free_[i] >= units && (best < 0 || free_[i] < free_[static_cast<size_t>(best)]))
+      best = static_cast<int>(i);
   }
   return best;
 }

@@ -14,7 +14,9 @@ Demand* LeaseQueue::find_or_add(OwnerId owner, uint64_t class_id, size_t max_cla
   if (Demand* known = find(owner, class_id)) return known;
   auto from = demands_.lower_bound({owner, 0}), to = demands_.lower_bound({owner + 1, 0});
   if (static_cast<size_t>(std::distance(from, to)) >= max_classes) {
-    std::erase_if(demands_, [owner](const auto& item) { return item.first.first == owner && item.second.want == 0 && item.second.leases == 0; });
+    std::erase_if(demands_, [owner](const auto& item) {
+      return item.first.first == owner && item.second.want == 0 && item.second.leases == 0;
+    });
     from = demands_.lower_bound({owner, 0}), to = demands_.lower_bound({owner + 1, 0});
     if (static_cast<size_t>(std::distance(from, to)) >= max_classes) return nullptr;
   }
@@ -43,21 +45,25 @@ uint64_t LeaseQueue::number_redirect(Demand& demand, int leases) {
 }
 
 void LeaseQueue::seen(OwnerId owner, uint64_t answer) {
-  for (auto it = demands_.lower_bound({owner, 0}); it != demands_.end() && it->first.first == owner;) {
+  for (auto it = demands_.lower_bound({owner, 0});
+       it != demands_.end() && it->first.first == owner;) {
     Demand& demand = (it++)->second;
-    while (!demand.unseen.empty() && demand.unseen.front().first <= answer) demand.unseen.pop_front();
+    while (!demand.unseen.empty() && demand.unseen.front().first <= answer)
+      demand.unseen.pop_front();
     tidy(demand);
   }
 }
 
 void LeaseQueue::restate(Demand& demand, int want, uint64_t last_answer, int64_t now_us) {
-  while (!demand.unseen.empty() && demand.unseen.front().first <= last_answer) demand.unseen.pop_front();
+  while (!demand.unseen.empty() && demand.unseen.front().first <= last_answer)
+    demand.unseen.pop_front();
   for (const auto& [number, leases] : demand.unseen) want -= leases;
   set_want(demand, std::max(want, 0), now_us);
 }
 
 void LeaseQueue::tidy(Demand& demand) {
-  if (demand.want == 0 && demand.leases == 0 && demand.unseen.empty()) demands_.erase({demand.owner, demand.class_id});
+  if (demand.want == 0 && demand.leases == 0 && demand.unseen.empty())
+    demands_.erase({demand.owner, demand.class_id});
 }
 
 void LeaseQueue::erase_owner_demands(OwnerId owner) {
@@ -97,7 +103,8 @@ void LeaseQueue::remove_lease(LeaseId id, int64_t now_us) {
   if (--owner_leases_[owner] == 0) owner_leases_.erase(owner);
   RT_CHECK(demand && demand->leases > 0);
   --demand->leases;
-  demand->waiting_since_us = now_us;   // it was served until now: others that waited meanwhile come first
+  demand->waiting_since_us =
+      now_us;  // it was served until now: others that waited meanwhile come first
   tidy(*demand);
 }
 
@@ -111,16 +118,19 @@ std::vector<LeaseId> LeaseQueue::leases_of(OwnerId owner) const {
 }
 
 std::vector<Demand*> LeaseQueue::fair_order(int64_t starved_before_us) {
-  std::vector<std::tuple<int, int64_t, Demand*>> ranked;   // (class of urgency or leases, age)
+  std::vector<std::tuple<int, int64_t, Demand*>> ranked;  // (class of urgency or leases, age)
   ranked.reserve(waiting_.size());
   for (const Key& key : waiting_) {
     Demand& demand = demands_.at(key);
     auto held = owner_leases_.find(demand.owner);
-    int rank = demand.waiting_since_us < starved_before_us ? -1 : held == owner_leases_.end() ? 0 : held->second;
+    int rank = demand.waiting_since_us < starved_before_us ? -1
+               : held == owner_leases_.end()               ? 0
+                                                           : held->second;
     ranked.emplace_back(rank, demand.waiting_since_us, &demand);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b)); });
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+  });
   std::vector<Demand*> order;
   order.reserve(ranked.size());
   for (const auto& item : ranked) order.push_back(std::get<2>(item));

@@ -29,12 +29,14 @@ ResourceSet cpu_part(const ResourceSet& request) {
   return cpu;
 }
 
-double utilisation_after(const ResourceSet& total, const ResourceSet& available, const ResourceSet& request) {
+double utilisation_after(const ResourceSet& total, const ResourceSet& available,
+                         const ResourceSet& request) {
   double worst = 0;
   for (const auto& [name, wanted] : request.all()) {
     int64_t all = total.units(name);
     if (all <= 0) return 2;
-    worst = std::max(worst, static_cast<double>(all - available.units(name) + wanted) / static_cast<double>(all));
+    worst = std::max(worst, static_cast<double>(all - available.units(name) + wanted) /
+                                static_cast<double>(all));
   }
   return worst;
 }

@@ -1,5 +1,5 @@
-// What this node has and what of it is free. A blocked task gives its CPU back; coming back it takes it at once, so that
-// `available` may be below zero for a while.
+// What this node has and what of it is free. A blocked task gives its CPU back; coming back it
+// takes it at once, so that `available` may be below zero for a while.
 #pragma once
 
 #include "common/resources/resource_set.h"
@@ -17,7 +17,7 @@ class LocalResources {
   // Grows with each change of `available`.
   int64_t version() const { return version_; }
 
-  void acquire(const ResourceSet& request);              // RT_CHECKs fits()
+  void acquire(const ResourceSet& request);  // RT_CHECKs fits()
   void acquire_with_debt(const ResourceSet& request);
   void release(const ResourceSet& request);
 
@@ -29,7 +29,9 @@ class LocalResources {
 // The part of a request that a blocked process gives back.
 ResourceSet cpu_part(const ResourceSet& request);
 
-// The highest fraction in use of any resource of `request`, once it is granted: 0 for an empty request, above 1 when it does not fit.
-double utilisation_after(const ResourceSet& total, const ResourceSet& available, const ResourceSet& request);
+// The highest fraction in use of any resource of `request`, once it is granted: 0 for an empty
+// request, above 1 when it does not fit.
+double utilisation_after(const ResourceSet& total, const ResourceSet& available,
+                         const ResourceSet& request);
 
 }  // namespace rt::node

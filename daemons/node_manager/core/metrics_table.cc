@@ -30,7 +30,8 @@ proto::Metric definition_of(const proto::Metric& metric) {
 
 void add(const proto::MetricSeries& more, proto::MetricSeries* sum) {
   sum->set_value(sum->value() + more.value());
-  for (int i = 0; i < more.buckets_size(); ++i) sum->set_buckets(i, sum->buckets(i) + more.buckets(i));
+  for (int i = 0; i < more.buckets_size(); ++i)
+    sum->set_buckets(i, sum->buckets(i) + more.buckets(i));
 }
 
 }  // namespace
@@ -69,9 +70,10 @@ void MetricsTable::process_ended(const WorkerId& id) {
     proto::Metric definition = definition_of(metric);
     Ended& ended = ended_[definition.SerializeAsString()];
     for (const proto::MetricSeries& series : metric.series()) {
-      auto [it, added] = ended.series.try_emplace({series.tag_values().begin(), series.tag_values().end()}, series);
+      auto [it, added] = ended.series.try_emplace(
+          {series.tag_values().begin(), series.tag_values().end()}, series);
       if (added) {
-        ++ended_series_;        // the living one that it was has just left: there is room
+        ++ended_series_;  // the living one that it was has just left: there is room
       } else {
         add(series, &it->second);
       }

@@ -1,6 +1,8 @@
-// The metrics of this node's user programs: what each process said last, and what those that ended had counted.
+// The metrics of this node's user programs: what each process said last, and what those that ended
+// had counted.
 //
-// Counters and histograms of an ended process stay in the sums; its gauges go with it. The number of series is bounded.
+// Counters and histograms of an ended process stay in the sums; its gauges go with it. The number
+// of series is bounded.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +20,9 @@ class MetricsTable {
   static constexpr int64_t kMaxSeries = 100'000;
   explicit MetricsTable(int64_t max_series = kMaxSeries) : max_series_(max_series) {}
 
-  // The whole state of a process in place of what it said before. What is not well-formed is left out. False: series were dropped because
-  // the node keeps max_series already; true again for the calls after the first such one: it is to be said once.
+  // The whole state of a process in place of what it said before. What is not well-formed is left
+  // out. False: series were dropped because the node keeps max_series already; true again for the
+  // calls after the first such one: it is to be said once.
   bool report(const WorkerId& id, const proto::MetricsReport& report);
   void process_ended(const WorkerId& id);
   // A report per living process, and one without a worker id: the sums of the ended ones.
@@ -30,14 +33,14 @@ class MetricsTable {
 
  private:
   struct Ended {
-    proto::Metric definition;                              // without series
+    proto::Metric definition;  // without series
     std::map<std::vector<std::string>, proto::MetricSeries> series;
   };
   bool has_room(int64_t more) const { return living_series_ + ended_series_ + more <= max_series_; }
 
   const int64_t max_series_;
   std::map<WorkerId, proto::MetricsReport> living_;
-  std::map<std::string, Ended> ended_;                     // by definition
+  std::map<std::string, Ended> ended_;  // by definition
   int64_t living_series_ = 0, ended_series_ = 0;
   bool overflow_said_ = false;
 };

@@ -11,14 +11,21 @@ namespace rt::node {
 namespace {
 constexpr int64_t kTickUs = 20'000;
 constexpr int64_t kReapGraceUs = 2'000'000;
-constexpr int64_t kDismissGraceUs = 1'000'000;      // for user code to clean up
-constexpr int64_t kKillGraceUs = 250'000;           // for what was recorded to be sent
+constexpr int64_t kDismissGraceUs = 1'000'000;  // for user code to clean up
+constexpr int64_t kKillGraceUs = 250'000;       // for what was recorded to be sent
 constexpr size_t kMaxReportedDemands = 100;
 }  // namespace
 
 NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity& identity)
-    : sink_(sink), settings_(settings), me_(identity), resources_(identity.total),
-      gpus_(static_cast<int>((identity.total.units("GPU") + ResourceSet::kUnit - 1) / ResourceSet::kUnit), identity.gpu_names), view_(identity.id), pool_(identity.seed) {}
+    : sink_(sink),
+      settings_(settings),
+      me_(identity),
+      resources_(identity.total),
+      gpus_(static_cast<int>((identity.total.units("GPU") + ResourceSet::kUnit - 1) /
+                             ResourceSet::kUnit),
+            identity.gpu_names),
+      view_(identity.id),
+      pool_(identity.seed) {}
 
 void NodeCore::start(Now now) {
   started_ = true;
@@ -47,12 +54,15 @@ void NodeCore::tick(Now now) {
 }
 
 int64_t NodeCore::next_tick_us(Now now) const {
-  int surplus = pool_.pooled() - (settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
-                                                                  : static_cast<int>(resources_.total().get("CPU")));
-  bool busy = !queue_.nobody_waits() || !waiting_actors_.empty() || pool_.count(WorkerState::kStarting) > 0 ||
+  int surplus = pool_.pooled() - (settings_.prestart_workers >= 0
+                                      ? static_cast<int>(settings_.prestart_workers)
+                                      : static_cast<int>(resources_.total().get("CPU")));
+  bool busy = !queue_.nobody_waits() || !waiting_actors_.empty() ||
+              pool_.count(WorkerState::kStarting) > 0 ||
               (surplus > 0 && pool_.count(WorkerState::kIdle) > 0);
   if (!busy) {
-    for (const auto& [id, worker] : pool_.all()) busy |= worker->state == WorkerState::kDying && (worker->forced || worker->dismissed);
+    for (const auto& [id, worker] : pool_.all())
+      busy |= worker->state == WorkerState::kDying && (worker->forced || worker->dismissed);
   }
   // Processes that could not be started are tried again later.
   if (!busy && started_ && surplus < 0) busy = true;
@@ -64,14 +74,20 @@ void NodeCore::reap_overdue(Now now) {
   std::vector<WorkerId> late, lost, stubborn;
   for (const auto& [id, worker] : pool_.all()) {
     int64_t age = now.steady_us - worker->since_us;
-    if (worker->state == WorkerState::kStarting && age > settings_.worker_register_timeout_ms * 1000) {
-      // One that makes a runtime environment first has more time, and says itself when that was not enough.
-      int64_t more = worker->kind.runtime_env.empty() ? 0 : setup_timeout_us(worker->kind.runtime_env);
+    if (worker->state == WorkerState::kStarting &&
+        age > settings_.worker_register_timeout_ms * 1000) {
+      // One that makes a runtime environment first has more time, and says itself when that was not
+      // enough.
+      int64_t more =
+          worker->kind.runtime_env.empty() ? 0 : setup_timeout_us(worker->kind.runtime_env);
       if (more >= 0 && age > settings_.worker_register_timeout_ms * 1000 + more) late.push_back(id);
     }
-    if (worker->state == WorkerState::kDying && worker->forced && age > kReapGraceUs) lost.push_back(id);
-    const int64_t grace = worker->intent.kind() == proto::ExitInfo::KILLED_BY_USER ? kKillGraceUs : kDismissGraceUs;
-    if (worker->state == WorkerState::kDying && worker->dismissed && !worker->forced && age > grace) stubborn.push_back(id);
+    if (worker->state == WorkerState::kDying && worker->forced && age > kReapGraceUs)
+      lost.push_back(id);
+    const int64_t grace =
+        worker->intent.kind() == proto::ExitInfo::KILLED_BY_USER ? kKillGraceUs : kDismissGraceUs;
+    if (worker->state == WorkerState::kDying && worker->dismissed && !worker->forced && age > grace)
+      stubborn.push_back(id);
   }
   for (const WorkerId& id : stubborn) {
     Worker& worker = *pool_.find(id);
@@ -79,7 +95,8 @@ void NodeCore::reap_overdue(Now now) {
   }
   for (const WorkerId& id : late) {
     Worker& worker = *pool_.find(id);
-    end_worker(worker, proto::ExitInfo::UNKNOWN, "it did not register with the node-manager in time", now);
+    end_worker(worker, proto::ExitInfo::UNKNOWN,
+               "it did not register with the node-manager in time", now);
   }
   for (const WorkerId& id : lost) {
     Worker& worker = *pool_.find(id);
@@ -91,11 +108,17 @@ void NodeCore::node_changed(const proto::Node& node) { view_.update(node); }
 
 void NodeCore::nodes_settled(Now now) { pump(now); }
 
-Result<std::vector<std::string>> NodeCore::hold_for_job(const std::string& submission_id, const ResourceSet& resources, Now now) {
-  if (draining_) return make_error(Code::kResourceExhausted, fmt::format("node {} is leaving the cluster", me_.ip));
-  if (job_holds_.contains(submission_id)) return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", submission_id));
+Result<std::vector<std::string>> NodeCore::hold_for_job(const std::string& submission_id,
+                                                        const ResourceSet& resources, Now now) {
+  if (draining_)
+    return make_error(Code::kResourceExhausted,
+                      fmt::format("node {} is leaving the cluster", me_.ip));
+  if (job_holds_.contains(submission_id))
+    return make_error(Code::kAlreadyExists,
+                      fmt::format("job {} is running already", submission_id));
   if (!resources_.fits(resources) || (!gpus_.empty() && !gpus_.fits(resources.units("GPU")))) {
-    return make_error(Code::kResourceExhausted, fmt::format("node {} has no free {}", me_.ip, resources.to_string()));
+    return make_error(Code::kResourceExhausted,
+                      fmt::format("node {} has no free {}", me_.ip, resources.to_string()));
   }
   JobHold& hold = job_holds_[submission_id];
   hold.resources = resources;
@@ -116,8 +139,11 @@ void NodeCore::release_job(const std::string& submission_id, Now now) {
 
 void NodeCore::count_grant(int64_t waited_us) {
   double waited_ms = static_cast<double>(std::max<int64_t>(0, waited_us)) / 1000;
-  if (counters_.lease_wait_size() == 0) counters_.mutable_lease_wait()->Resize(static_cast<int>(std::size(kLeaseWaitBoundsMs)) + 1, 0);
-  auto bucket = std::lower_bound(std::begin(kLeaseWaitBoundsMs), std::end(kLeaseWaitBoundsMs), waited_ms) - std::begin(kLeaseWaitBoundsMs);
+  if (counters_.lease_wait_size() == 0)
+    counters_.mutable_lease_wait()->Resize(static_cast<int>(std::size(kLeaseWaitBoundsMs)) + 1, 0);
+  auto bucket =
+      std::lower_bound(std::begin(kLeaseWaitBoundsMs), std::end(kLeaseWaitBoundsMs), waited_ms) -
+      std::begin(kLeaseWaitBoundsMs);
   int64_t& count = *counters_.mutable_lease_wait()->Mutable(static_cast<int>(bucket));
   ++count;
   counters_.set_lease_wait_ms(counters_.lease_wait_ms() + waited_ms);
@@ -127,7 +153,9 @@ void NodeCore::count_grant(int64_t waited_us) {
 std::pair<int64_t, int64_t> NodeCore::waiting_tasks() const {
   int64_t waiting = 0, infeasible = 0;
   for (const auto& [key, demand] : queue_.all()) {
-    if (demand.want > 0) (demand.infeasible_since_us >= 0 ? infeasible : waiting) += std::max<int64_t>(demand.want, demand.backlog);
+    if (demand.want > 0)
+      (demand.infeasible_since_us >= 0 ? infeasible : waiting) +=
+          std::max<int64_t>(demand.want, demand.backlog);
   }
   return {waiting, infeasible};
 }
@@ -137,18 +165,21 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   report->set_incarnation(resources_.version());
   report->set_draining(draining_);
   auto& available = *report->mutable_available()->mutable_units();
-  // Without what starting actors take: the head has set that aside since it chose this node, and knows first when it ends.
+  // Without what starting actors take: the head has set that aside since it chose this node, and
+  // knows first when it ends.
   ResourceSet free = resources_.available();
   for (const auto& [id, actor] : actors_) {
     if (actor.state == HostedActor::State::kWaitingWorker) free.add(actor.placement);
-    const Worker* worker = actor.state == HostedActor::State::kStarting ? pool_.find(actor.worker) : nullptr;
+    const Worker* worker =
+        actor.state == HostedActor::State::kStarting ? pool_.find(actor.worker) : nullptr;
     if (worker && worker->state == WorkerState::kActor) free.add(lendable(*worker));
   }
   for (const auto& [name, units] : free.all()) {
     if (units > 0 && !draining_) available[name] = units;
   }
   std::map<std::pair<ResourceSet, bool>, proto::Demand> merged;
-  auto add = [&](const ResourceSet& resources, bool infeasible, int64_t count, const std::string& what) {
+  auto add = [&](const ResourceSet& resources, bool infeasible, int64_t count,
+                 const std::string& what) {
     proto::Demand& demand = merged[{resources, infeasible}];
     if (demand.count() == 0) {
       resources.to_proto(demand.mutable_resources());
@@ -159,13 +190,16 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   };
   for (const auto& [key, demand] : queue_.all()) {
     // The head wants to know how much waits, not how many workers would do.
-    if (demand.want > 0) add(demand.resources, demand.infeasible_since_us >= 0, std::max<int64_t>(demand.want, demand.backlog), demand.what);
+    if (demand.want > 0)
+      add(demand.resources, demand.infeasible_since_us >= 0,
+          std::max<int64_t>(demand.want, demand.backlog), demand.what);
     if (merged.size() >= kMaxReportedDemands) break;
   }
   for (const ActorId& id : waiting_actors_) {
     if (merged.size() >= kMaxReportedDemands) break;
     const HostedActor& actor = actors_.at(id);
-    if (actor.state == HostedActor::State::kWaitingResources) add(actor.placement, false, 1, actor.request.spec().class_name());
+    if (actor.state == HostedActor::State::kWaitingResources)
+      add(actor.placement, false, 1, actor.request.spec().class_name());
   }
   for (auto& [key, demand] : merged) *report->add_demands() = std::move(demand);
 }
@@ -199,13 +233,15 @@ void NodeCore::check_invariants() const {
   std::set<ActorId> waiting(waiting_actors_.begin(), waiting_actors_.end());
   RT_CHECK(waiting.size() == waiting_actors_.size());
   for (const auto& [id, actor] : actors_) {
-    bool waits = actor.state == HostedActor::State::kWaitingResources || actor.state == HostedActor::State::kWaitingWorker;
+    bool waits = actor.state == HostedActor::State::kWaitingResources ||
+                 actor.state == HostedActor::State::kWaitingWorker;
     RT_CHECK(waits == waiting.contains(id));
     count_gpus(actor.gpus);
     if (actor.state == HostedActor::State::kWaitingWorker) sum.add(actor.placement);
     if (!waits) {
       const Worker* worker = pool_.find(actor.worker);
-      bool dying = worker && worker->state == WorkerState::kDying && dying_actors_.contains(worker->id);
+      bool dying =
+          worker && worker->state == WorkerState::kDying && dying_actors_.contains(worker->id);
       RT_CHECK(worker && (dying || (worker->state == WorkerState::kActor && worker->actor == id)));
     }
   }

@@ -1,11 +1,14 @@
-// The decisions of one node: who gets which worker, when processes start and end, where actors live here.
+// The decisions of one node: who gets which worker, when processes start and end, where actors live
+// here.
 //
-// Pure and single-threaded: events come in through methods with the time, decisions go out through NodeSink. Constructed without
-// I/O, so the simulator runs hundreds of them. tick() is to be called when next_tick_us() says so.
+// Pure and single-threaded: events come in through methods with the time, decisions go out through
+// NodeSink. Constructed without I/O, so the simulator runs hundreds of them. tick() is to be called
+// when next_tick_us() says so.
 //
-//   node_core.cc           construction, time, reports, invariants     node_core_leases.cc   demand, grants, redirects, revocation
-//   node_core_workers.cc   processes from start to exit                node_core_actors.cc   actors from CreateActor to their death
-//   node_core_drain.cc     leaving the cluster on request
+//   node_core.cc           construction, time, reports, invariants     node_core_leases.cc demand,
+//   grants, redirects, revocation node_core_workers.cc   processes from start to exit
+//   node_core_actors.cc   actors from CreateActor to their death node_core_drain.cc     leaving the
+//   cluster on request
 #pragma once
 
 #include <deque>
@@ -37,9 +40,9 @@ struct NodeIdentity {
   std::string ip;
   int port = 0;
   ResourceSet total;
-  uint64_t seed = 1;    // of worker ids
+  uint64_t seed = 1;  // of worker ids
   Labels labels = {};
-  std::vector<std::string> gpu_names = {};   // by device; missing ones are named by their number
+  std::vector<std::string> gpu_names = {};  // by device; missing ones are named by their number
 };
 
 // Upper bounds of NodeCounters.lease_wait.
@@ -51,13 +54,13 @@ struct HostedActor {
   proto::CreateActorRequest request;
   ActorId id;
   JobId job;
-  bool outlives_job = false;         // it is detached, or what a detached actor made
+  bool outlives_job = false;  // it is detached, or what a detached actor made
   WorkerKind kind;
-  ResourceSet placement, lifetime;   // needed to place it; held while it lives
+  ResourceSet placement, lifetime;  // needed to place it; held while it lives
   State state = State::kWaitingResources;
   int64_t since_us = 0;
-  WorkerId worker;                   // from kStarting on
-  GpuShare gpus;                     // in kWaitingWorker; then its worker's
+  WorkerId worker;  // from kStarting on
+  GpuShare gpus;    // in kWaitingWorker; then its worker's
 };
 
 class NodeCore {
@@ -84,30 +87,36 @@ class NodeCore {
   void worker_start_failed(const WorkerId& id, const std::string& why, Now now);
   // kNotFound: no worker of ours; kInvalid: it is not one that is expected to register.
   Status worker_registered(const WorkerId& id, int pid, const std::string& socket_path, Now now);
-  // It cannot make the runtime environment it was started for, and leaves: whoever waits for such a worker fails with `why`.
+  // It cannot make the runtime environment it was started for, and leaves: whoever waits for such a
+  // worker fails with `why`.
   void worker_setup_failed(const WorkerId& id, const std::string& why, Now now);
-  Status add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path, Now now);
+  Status add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path,
+                    Now now);
   void worker_disconnected(const WorkerId& id, Now now);
   void worker_exited(const WorkerId& id, const ProcessEnd& end, Now now);
   void set_blocked(const WorkerId& id, bool blocked, Now now);
   void job_finished(JobId job, Now now);
-  void job_over(JobId job, Now now);               // and what outlived it is gone, too
+  void job_over(JobId job, Now now);  // and what outlived it is gone, too
 
   // ---- head
   void create_actor(const proto::CreateActorRequest& request, Now now);
   // The worker's answer to start_actor(). An error means that it could not be asked.
-  void actor_start_done(const ActorId& id, int64_t epoch, const Result<proto::CreateActorReply>& reply, Now now);
+  void actor_start_done(const ActorId& id, int64_t epoch,
+                        const Result<proto::CreateActorReply>& reply, Now now);
   void kill(const proto::KillWorkerRequest& request, Now now);
   void node_changed(const proto::Node& node);
-  void nodes_settled(Now now);                       // after a batch of node_changed()
+  void nodes_settled(Now now);  // after a batch of node_changed()
 
   // ---- entrypoints of submitted jobs
-  // They hold these until release_job(); the names of their GPUs. kResourceExhausted: not free now. kAlreadyExists: it holds some.
-  Result<std::vector<std::string>> hold_for_job(const std::string& submission_id, const ResourceSet& resources, Now now);
+  // They hold these until release_job(); the names of their GPUs. kResourceExhausted: not free now.
+  // kAlreadyExists: it holds some.
+  Result<std::vector<std::string>> hold_for_job(const std::string& submission_id,
+                                                const ResourceSet& resources, Now now);
   void release_job(const std::string& submission_id, Now now);
 
   // ---- leaving
-  // From now on no lease, no actor and no entrypoint comes here; what is here goes on, leases are asked back.
+  // From now on no lease, no actor and no entrypoint comes here; what is here goes on, leases are
+  // asked back.
   void drain(Now now);
   bool draining() const { return draining_; }
   // What would be lost if the node left now, for people; empty: nothing.
@@ -124,10 +133,13 @@ class NodeCore {
   // Tasks that wait for leases here, and those among them that no node could run.
   std::pair<int64_t, int64_t> waiting_tasks() const;
   const proto::ExitInfo* exit_of(const WorkerId& id) const;
-  // Workers and drivers that live, and the last that ended (as many as exit_of() knows), each with what is known of it.
+  // Workers and drivers that live, and the last that ended (as many as exit_of() knows), each with
+  // what is known of it.
   void fill_processes(proto::ProcessesReply* reply) const;
   // Environments that workers were started for, and how making them ended.
-  void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const { runtime_envs_.fill(workers_by_env(), reply); }
+  void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const {
+    runtime_envs_.fill(workers_by_env(), reply);
+  }
   proto::WorkerAddress address_of(const Worker& worker) const;
   // Negative amounts (debts) are reported as absent.
   void fill_report(proto::ResourceReport* report) const;
@@ -135,12 +147,12 @@ class NodeCore {
 
  private:
   struct StartTrouble {
-    int failures = 0;              // in a row
+    int failures = 0;  // in a row
     int64_t not_before_us = 0;
-    std::string last;              // for people
+    std::string last;  // for people
   };
   enum class Served { kGranted, kRedirected, kNoWorker, kStuck };
-  class Round;                     // one pass over waiting demands; node_core_leases.cc
+  class Round;  // one pass over waiting demands; node_core_leases.cc
 
   void pump(Now now);
   void count_grant(int64_t waited_us);
@@ -153,15 +165,20 @@ class NodeCore {
   // The candidate for a constrained demand's next lease, kNoNode: none now.
   int pick_constrained(const Demand& demand, Round& round, const AllowedNodes& allowed);
   void fail_demand(Demand& demand, const std::string& message, Now now);
-  bool feasible_here(const ResourceSet& request) const { return !draining_ && resources_.feasible(request); }
-  bool may_run_here(const Demand& demand) const { return !demand.not_here && feasible_here(demand.resources); }
+  bool feasible_here(const ResourceSet& request) const {
+    return !draining_ && resources_.feasible(request);
+  }
+  bool may_run_here(const Demand& demand) const {
+    return !demand.not_here && feasible_here(demand.resources);
+  }
   bool may_run_anywhere(const Demand& demand, Round& round) const;
   void grant(Demand& demand, Worker& worker, Now now);
   void flag_infeasible(Now now);
   void revoke_for_waiting(Now now);
   void revoke_for(const ResourceSet& request, int own_leases, const Demand* waiter);
   void end_lease(LeaseId id, bool worker_stays, Now now);
-  void refuse(OwnerId owner, uint64_t class_id, const std::string& message, Code code = Code::kInternal);
+  void refuse(OwnerId owner, uint64_t class_id, const std::string& message,
+              Code code = Code::kInternal);
   ResourceSet lendable(const Worker& worker) const;  // what its death or return would free now
 
   // processes
@@ -175,11 +192,13 @@ class NodeCore {
   std::map<std::string, int> workers_by_env() const;
   void give_up_on(const WorkerKind& kind, const std::string& message, Code code, Now now);
   void release_held(Worker& worker);
-  // Leaves whatever it was doing: lease, actor, resources. Its end is reported once the process is reaped.
+  // Leaves whatever it was doing: lease, actor, resources. Its end is reported once the process is
+  // reaped.
   void begin_dying(Worker& worker, Now now);
   void end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
   void dismiss_workers_of(JobId job, bool also_outliving, Now now);
-  void dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
+  void dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message,
+                      Now now);
   void finish(Worker& worker, const ProcessEnd& end, Now now);
   void retire_idle(Now now);
   void reap_overdue(Now now);
@@ -201,25 +220,25 @@ class NodeCore {
   WorkerPool pool_;
   LeaseQueue queue_;
   std::map<ActorId, HostedActor> actors_;
-  std::deque<ActorId> waiting_actors_;          // kWaitingResources and kWaitingWorker, oldest first
+  std::deque<ActorId> waiting_actors_;  // kWaitingResources and kWaitingWorker, oldest first
 
   struct JobHold {
     ResourceSet resources;
     GpuShare gpus;
   };
-  std::map<std::string, JobHold> job_holds_;    // by submission id
+  std::map<std::string, JobHold> job_holds_;  // by submission id
 
-  std::map<WorkerKind, int> needed_;            // workers that leases and actors could use right now
+  std::map<WorkerKind, int> needed_;  // workers that leases and actors could use right now
   std::map<WorkerKind, StartTrouble> trouble_;
   RuntimeEnvTable runtime_envs_;
   std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
   std::deque<WorkerId> exit_order_;
-  std::map<WorkerId, ActorId> dying_actors_;    // to report once the cause is known
+  std::map<WorkerId, ActorId> dying_actors_;  // to report once the cause is known
   std::unordered_set<JobId> finished_jobs_;
   std::deque<JobId> finished_order_;
   proto::NodeCounters counters_;
   uint64_t spread_turn_ = 0;
-  int64_t announced_version_ = 0;               // of resources_, last told to the sink
+  int64_t announced_version_ = 0;  // of resources_, last told to the sink
   bool started_ = false, stopping_ = false, draining_ = false;
 };
 

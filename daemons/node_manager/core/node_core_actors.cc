@@ -18,12 +18,18 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
     sink_.actor_created(id, request.epoch(), reply);
   };
   JobId job = JobId::from_binary(request.spec().job_id());
-  if (id.is_nil() || job.is_nil()) return refuse_with(proto::ExitInfo::UNKNOWN, "the actor's specification has no valid actor and job id");
+  if (id.is_nil() || job.is_nil())
+    return refuse_with(proto::ExitInfo::UNKNOWN,
+                       "the actor's specification has no valid actor and job id");
   if (request.spec().creation().runtime_env().size() > kMaxRuntimeEnvBytes)
-    return refuse_with(proto::ExitInfo::INIT_FAILED, fmt::format("a runtime environment of {} bytes is too large: {} are accepted", request.spec().creation().runtime_env().size(), kMaxRuntimeEnvBytes));
+    return refuse_with(
+        proto::ExitInfo::INIT_FAILED,
+        fmt::format("a runtime environment of {} bytes is too large: {} are accepted",
+                    request.spec().creation().runtime_env().size(), kMaxRuntimeEnvBytes));
   if (stopping_) return refuse_with(proto::ExitInfo::NODE_DIED, "the node is leaving the cluster");
   const bool outlives_job = request.spec().detached() || request.spec().job_config().outlives_job();
-  if (finished_jobs_.contains(job) && !outlives_job) return refuse_with(proto::ExitInfo::JOB_FINISHED, "its job finished");
+  if (finished_jobs_.contains(job) && !outlives_job)
+    return refuse_with(proto::ExitInfo::JOB_FINISHED, "its job finished");
   if (auto known = actors_.find(id); known != actors_.end()) {
     HostedActor& actor = known->second;
     if (actor.request.epoch() == request.epoch()) {
@@ -36,7 +42,9 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
       reply.set_pid(worker.pid);
       return sink_.actor_created(id, request.epoch(), reply);
     }
-    if (actor.request.epoch() > request.epoch()) return refuse_with(proto::ExitInfo::UNKNOWN, "a later incarnation of the actor is here already");
+    if (actor.request.epoch() > request.epoch())
+      return refuse_with(proto::ExitInfo::UNKNOWN,
+                         "a later incarnation of the actor is here already");
     // The head believes the earlier one to be gone.
     proto::KillWorkerRequest kill_old;
     kill_old.set_actor_id(id.binary());
@@ -50,7 +58,10 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   actor.job = job;
   actor.outlives_job = outlives_job;
   proto::Language language = request.spec().creation().function().language();
-  actor.kind = {language, language == proto::LANGUAGE_PYTHON ? request.spec().job_config().python_executable() : "", request.spec().creation().runtime_env()};
+  actor.kind = {
+      language,
+      language == proto::LANGUAGE_PYTHON ? request.spec().job_config().python_executable() : "",
+      request.spec().creation().runtime_env()};
   actor.lifetime = ResourceSet::from_proto(request.spec().creation().resources());
   actor.placement = ResourceSet::from_proto(request.spec().placement());
   // Never less than what it holds afterwards.
@@ -62,7 +73,9 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   if (!feasible_here(actor.placement)) {
     proto::ExitInfo info;
     info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
-    info.set_message(draining_ ? fmt::format("node {} is leaving the cluster", me_.ip) : fmt::format("node {} has no {}", me_.ip, actor.placement.to_string()));
+    info.set_message(draining_
+                         ? fmt::format("node {} is leaving the cluster", me_.ip)
+                         : fmt::format("node {} has no {}", me_.ip, actor.placement.to_string()));
     return fail_creation(actor, info, true, now);
   }
   pump(now);
@@ -72,21 +85,25 @@ void NodeCore::place_actors(Now now) {
   using State = HostedActor::State;
   for (size_t i = 0; i < waiting_actors_.size();) {
     HostedActor& actor = actors_.at(waiting_actors_[i]);
-    if (actor.state == State::kWaitingResources && resources_.fits(actor.placement) && gpus_.fits(actor.placement.units("GPU"))) {
+    if (actor.state == State::kWaitingResources && resources_.fits(actor.placement) &&
+        gpus_.fits(actor.placement.units("GPU"))) {
       resources_.acquire(actor.placement);
       actor.gpus = gpus_.take(actor.placement.units("GPU"));
       for (std::string& name : gpus_.names(actor.gpus)) actor.request.add_gpu_ids(std::move(name));
       actor.state = State::kWaitingWorker;
       actor.since_us = now.steady_us;
     }
-    if (actor.state == State::kWaitingResources && now.steady_us - actor.since_us > settings_.actor_placement_wait_ms * 1000) {
+    if (actor.state == State::kWaitingResources &&
+        now.steady_us - actor.since_us > settings_.actor_placement_wait_ms * 1000) {
       proto::ExitInfo info;
       info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
       info.set_message(fmt::format("node {} had no free {}", me_.ip, actor.placement.to_string()));
       fail_creation(actor, info, true, now);
       continue;
     }
-    Worker* worker = actor.state == State::kWaitingWorker ? pool_.idle_for(actor.kind, actor.job, actor.outlives_job) : nullptr;
+    Worker* worker = actor.state == State::kWaitingWorker
+                         ? pool_.idle_for(actor.kind, actor.job, actor.outlives_job)
+                         : nullptr;
     if (!worker) {
       if (actor.state == State::kWaitingWorker) need_worker(actor.kind);
       ++i;
@@ -106,7 +123,8 @@ void NodeCore::place_actors(Now now) {
 }
 
 // For one that has no worker yet. The actor is gone afterwards.
-void NodeCore::fail_creation(HostedActor& actor, const proto::ExitInfo& why, bool no_resources, Now) {
+void NodeCore::fail_creation(HostedActor& actor, const proto::ExitInfo& why, bool no_resources,
+                             Now) {
   proto::CreateActorReply reply;
   *reply.mutable_failure() = why;
   reply.set_no_resources(no_resources);
@@ -121,12 +139,15 @@ void NodeCore::fail_creation(HostedActor& actor, const proto::ExitInfo& why, boo
   sink_.actor_created(id, epoch, reply);
 }
 
-void NodeCore::actor_start_done(const ActorId& id, int64_t epoch, const Result<proto::CreateActorReply>& answer, Now now) {
+void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
+                                const Result<proto::CreateActorReply>& answer, Now now) {
   auto it = actors_.find(id);
-  if (it == actors_.end() || it->second.request.epoch() != epoch || it->second.state != HostedActor::State::kStarting) return;
+  if (it == actors_.end() || it->second.request.epoch() != epoch ||
+      it->second.state != HostedActor::State::kStarting)
+    return;
   HostedActor& actor = it->second;
   Worker* worker = pool_.find(actor.worker);
-  if (!worker || worker->state != WorkerState::kActor) return;   // dying: its end answers
+  if (!worker || worker->state != WorkerState::kActor) return;  // dying: its end answers
   if (answer && answer->ok()) {
     actor.state = HostedActor::State::kAlive;
     ResourceSet before = lendable(*worker);
@@ -156,7 +177,8 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch, const Result<p
   } else {
     // One that closed its connection is ending: how it does says why.
     bool leaves = answer.error().code == Code::kUnavailable;
-    end_worker(*worker, proto::ExitInfo::UNKNOWN, leaves ? "" : "its actor could not be started: " + answer.error().message, now);
+    end_worker(*worker, proto::ExitInfo::UNKNOWN,
+               leaves ? "" : "its actor could not be started: " + answer.error().message, now);
   }
   pump(now);
 }
@@ -164,7 +186,8 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch, const Result<p
 // The process of an actor is gone, and why is known.
 void NodeCore::actor_lost(const ActorId& id, const proto::ExitInfo& info) {
   auto it = actors_.find(id);
-  if (it == actors_.end() || it->second.worker != WorkerId::from_binary(info.worker_id())) return;   // replaced by a later one
+  if (it == actors_.end() || it->second.worker != WorkerId::from_binary(info.worker_id()))
+    return;  // replaced by a later one
   int64_t epoch = it->second.request.epoch();
   bool alive = it->second.state == HostedActor::State::kAlive;
   actors_.erase(it);
@@ -183,9 +206,11 @@ void NodeCore::actor_lost(const ActorId& id, const proto::ExitInfo& info) {
 
 void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
   WorkerId worker_id = WorkerId::from_binary(request.worker_id());
-  if (auto it = actors_.find(ActorId::from_binary(request.actor_id())); !request.actor_id().empty() && it != actors_.end()) {
+  if (auto it = actors_.find(ActorId::from_binary(request.actor_id()));
+      !request.actor_id().empty() && it != actors_.end()) {
     HostedActor& actor = it->second;
-    if (actor.state == HostedActor::State::kWaitingResources || actor.state == HostedActor::State::kWaitingWorker) {
+    if (actor.state == HostedActor::State::kWaitingResources ||
+        actor.state == HostedActor::State::kWaitingWorker) {
       proto::ExitInfo info;
       info.set_kind(request.why());
       info.set_message(request.message());
@@ -205,7 +230,7 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
   }
   // What it recorded is sent first: that takes no wish of its code, and no longer than a moment.
   if (request.why() == proto::ExitInfo::UNKNOWN && !worker->dismissed) {
-    end_worker(*worker, request.why(), message, now);      // another incarnation takes its place
+    end_worker(*worker, request.why(), message, now);  // another incarnation takes its place
   } else {
     dismiss_worker(*worker, request.why(), message, now);
   }

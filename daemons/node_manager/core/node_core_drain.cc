@@ -29,7 +29,8 @@ void NodeCore::drain(Now now) {
 std::string NodeCore::busy_with() const {
   std::string all;
   auto add = [&](size_t count, const char* what) {
-    if (count > 0) all += fmt::format("{}{} {}{}", all.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
+    if (count > 0)
+      all += fmt::format("{}{} {}{}", all.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
   };
   add(queue_.leases().size(), "leased worker");
   add(actors_.size(), "actor");

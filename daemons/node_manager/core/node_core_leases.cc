@@ -11,16 +11,23 @@
 
 namespace rt::node {
 namespace {
-constexpr int64_t kRedirectRetryUs = 10'000;          // how often a demand that found no other node looks again
+constexpr int64_t kRedirectRetryUs =
+    10'000;  // how often a demand that found no other node looks again
 constexpr int64_t kFeasibleElsewhereRetryUs = 1'000'000;
-constexpr int64_t kUnknownNodeGraceUs = 1'000'000;     // the owner may have heard of a node before this one has
-constexpr int kStarvedAfterRevokes = 10;              // times lease_revoke_after_ms
+constexpr int64_t kUnknownNodeGraceUs =
+    1'000'000;                            // the owner may have heard of a node before this one has
+constexpr int kStarvedAfterRevokes = 10;  // times lease_revoke_after_ms
 }  // namespace
 
-// What is left in this pass, here and elsewhere; redirects are gathered into one message per (demand, node).
+// What is left in this pass, here and elsewhere; redirects are gathered into one message per
+// (demand, node).
 class NodeCore::Round {
  public:
-  Round(NodeCore& core, Now now) : core_(core), planned_(core.draining_ ? ResourceSet() : core.resources_.available()), self_added_(core.draining_), now_(now) {}
+  Round(NodeCore& core, Now now)
+      : core_(core),
+        planned_(core.draining_ ? ResourceSet() : core.resources_.available()),
+        self_added_(core.draining_),
+        now_(now) {}
 
   // Candidates in a stable order: peers by id, this node among them.
   const std::vector<Candidate>& candidates() {
@@ -54,7 +61,8 @@ class NodeCore::Round {
       message.set_class_id(key.second);
       *message.mutable_node() = peer->second.node;
       message.set_count(count);
-      message.set_answer(core_.queue_.number_redirect(*core_.queue_.find(key.first, key.second), count));
+      message.set_answer(
+          core_.queue_.number_redirect(*core_.queue_.find(key.first, key.second), count));
       core_.sink_.redirect(key.first, message);
     }
   }
@@ -69,12 +77,13 @@ class NodeCore::Round {
   }
 
   NodeCore& core_;
-  ResourceSet planned_;   // available, less what granted, reserved or worker-less demands will take
-  bool self_added_;       // a node that leaves is no candidate
+  ResourceSet planned_;  // available, less what granted, reserved or worker-less demands will take
+  bool self_added_;      // a node that leaves is no candidate
   Now now_;
   std::vector<Candidate> candidates_;
   std::vector<NodeFacts> facts_;
-  std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;   // by key, not address: the order of messages is the same in every run
+  std::map<std::pair<LeaseQueue::Key, NodeId>, int>
+      redirects_;  // by key, not address: the order of messages is the same in every run
 };
 
 void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& message, Code code) {
@@ -93,24 +102,39 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
   JobId job = JobId::from_binary(message.job().job_id());
   if (want > 0) {
     if (job.is_nil()) return refuse(owner, message.class_id(), "the lease demand names no job");
-    if (finished_jobs_.contains(job) && !message.job().outlives_job()) return refuse(owner, message.class_id(), "the job of this task has finished");
-    if (!message.strategy().empty() && message.strategy() != "DEFAULT" && message.strategy() != "SPREAD")
-      return refuse(owner, message.class_id(), fmt::format("the scheduling strategy '{}' is not part of this release", message.strategy()));
+    if (finished_jobs_.contains(job) && !message.job().outlives_job())
+      return refuse(owner, message.class_id(), "the job of this task has finished");
+    if (!message.strategy().empty() && message.strategy() != "DEFAULT" &&
+        message.strategy() != "SPREAD")
+      return refuse(owner, message.class_id(),
+                    fmt::format("the scheduling strategy '{}' is not part of this release",
+                                message.strategy()));
   }
   if (message.runtime_env().size() > kMaxRuntimeEnvBytes)
-    return refuse(owner, message.class_id(), fmt::format("a runtime environment of {} bytes is too large: {} are accepted", message.runtime_env().size(), kMaxRuntimeEnvBytes), Code::kRuntimeEnvSetup);
+    return refuse(owner, message.class_id(),
+                  fmt::format("a runtime environment of {} bytes is too large: {} are accepted",
+                              message.runtime_env().size(), kMaxRuntimeEnvBytes),
+                  Code::kRuntimeEnvSetup);
   Demand* demand = queue_.find_or_add(owner, message.class_id(), settings_.max_lease_classes);
   if (!demand)
-    return refuse(owner, message.class_id(), fmt::format("more than {} kinds of tasks wait in one process (setting max_lease_classes)", settings_.max_lease_classes));
+    return refuse(
+        owner, message.class_id(),
+        fmt::format("more than {} kinds of tasks wait in one process (setting max_lease_classes)",
+                    settings_.max_lease_classes));
   if (want > 0) {
     demand->resources = ResourceSet::from_proto(message.resources());
-    demand->kind = {message.language(), message.language() == proto::LANGUAGE_PYTHON ? message.job().python_executable() : "", message.runtime_env()};
+    demand->kind = {
+        message.language(),
+        message.language() == proto::LANGUAGE_PYTHON ? message.job().python_executable() : "",
+        message.runtime_env()};
     demand->job = job;
     demand->outlives_job = message.job().outlives_job();
     demand->strategy = message.strategy() == "SPREAD" ? "SPREAD" : "";
     // Redirected here, it has its node - but may still not want to wait.
-    bool constrained = message.has_constraint() && constrains(message.constraint()) && (!message.no_spill() || message.constraint().fail_on_unavailable());
-    demand->constraint = constrained ? std::make_unique<proto::NodeConstraint>(message.constraint()) : nullptr;
+    bool constrained = message.has_constraint() && constrains(message.constraint()) &&
+                       (!message.no_spill() || message.constraint().fail_on_unavailable());
+    demand->constraint =
+        constrained ? std::make_unique<proto::NodeConstraint>(message.constraint()) : nullptr;
     demand->not_here = false;
     demand->what = message.what();
     demand->no_spill = message.no_spill();
@@ -125,7 +149,8 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
 
 void NodeCore::serve_leases(Now now) {
   if (queue_.nobody_waits()) return;
-  int64_t starved_before = now.steady_us - settings_.lease_revoke_after_ms * 1000 * kStarvedAfterRevokes;
+  int64_t starved_before =
+      now.steady_us - settings_.lease_revoke_after_ms * 1000 * kStarvedAfterRevokes;
   std::vector<Demand*> order = queue_.fair_order(starved_before);
   Round round(*this, now);
   while (!order.empty()) {
@@ -154,18 +179,24 @@ NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
   bool fits = !draining_ && round.planned().contains(demand.resources);
   bool spread = demand.strategy == "SPREAD";
   uint64_t turn = spread_turn_;
-  bool here = fits && (demand.no_spill || view_.peers().empty() ||
-                       (!spread && utilisation_after(resources_.total(), round.planned(), demand.resources) <= settings_.scheduler_spread_threshold));
+  bool here =
+      fits &&
+      (demand.no_spill || view_.peers().empty() ||
+       (!spread && utilisation_after(resources_.total(), round.planned(), demand.resources) <=
+                       settings_.scheduler_spread_threshold));
   bool may_go = !demand.no_spill || draining_;
-  if (!here && may_go && !view_.peers().empty() && (fits || now.steady_us >= demand.next_redirect_us)) {
+  if (!here && may_go && !view_.peers().empty() &&
+      (fits || now.steady_us >= demand.next_redirect_us)) {
     int pick = spread ? pick_spread(round.candidates(), demand.resources, spread_turn_)
-                      : pick_hybrid(round.candidates(), demand.resources, settings_.scheduler_spread_threshold);
+                      : pick_hybrid(round.candidates(), demand.resources,
+                                    settings_.scheduler_spread_threshold);
     if (pick == kNoNode && !feasible_here(demand.resources)) {
       // Only others can ever run it: wait in the line of one of them.
       for (size_t i = 0; i < round.candidates().size() && pick == kNoNode; ++i) {
         if (round.candidates()[i].total->contains(demand.resources)) pick = static_cast<int>(i);
       }
-      demand.next_redirect_us = now.steady_us + (pick == kNoNode ? kRedirectRetryUs : kFeasibleElsewhereRetryUs);
+      demand.next_redirect_us =
+          now.steady_us + (pick == kNoNode ? kRedirectRetryUs : kFeasibleElsewhereRetryUs);
     } else if (pick == kNoNode) {
       demand.next_redirect_us = now.steady_us + kRedirectRetryUs;
     }
@@ -183,9 +214,11 @@ NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
 int NodeCore::pick_constrained(const Demand& demand, Round& round, const AllowedNodes& allowed) {
   for (size_t count : {allowed.preferred, allowed.nodes.size()}) {
     std::vector<Candidate> some;
-    for (size_t i = 0; i < count; ++i) some.push_back(round.candidates()[static_cast<size_t>(allowed.nodes[i])]);
-    int pick = demand.strategy == "SPREAD" ? pick_spread(some, demand.resources, spread_turn_)
-                                           : pick_hybrid(some, demand.resources, settings_.scheduler_spread_threshold);
+    for (size_t i = 0; i < count; ++i)
+      some.push_back(round.candidates()[static_cast<size_t>(allowed.nodes[i])]);
+    int pick = demand.strategy == "SPREAD"
+                   ? pick_spread(some, demand.resources, spread_turn_)
+                   : pick_hybrid(some, demand.resources, settings_.scheduler_spread_threshold);
     if (pick != kNoNode) return allowed.nodes[static_cast<size_t>(pick)];
   }
   return kNoNode;
@@ -195,33 +228,46 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
   using Verdict = AllowedNodes::Verdict;
   uint64_t turn = spread_turn_;
   AllowedNodes allowed = allowed_nodes(*demand.constraint, demand.resources, round.facts());
-  demand.not_here = std::none_of(allowed.nodes.begin(), allowed.nodes.end(), [&](int i) { return round.candidates()[static_cast<size_t>(i)].local; });
+  demand.not_here = std::none_of(allowed.nodes.begin(), allowed.nodes.end(), [&](int i) {
+    return round.candidates()[static_cast<size_t>(i)].local;
+  });
   if (allowed.verdict == Verdict::kGone) {
     if (demand.gone_since_us < 0) demand.gone_since_us = now.steady_us;
     if (now.steady_us - demand.gone_since_us < kUnknownNodeGraceUs) return Served::kStuck;
-    fail_demand(demand, fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't exist any more or is not known, and soft=False was given.",
-                                    to_hex(demand.constraint->node_id())), now);
+    fail_demand(demand,
+                fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't "
+                            "exist any more or is not known, and soft=False was given.",
+                            to_hex(demand.constraint->node_id())),
+                now);
     return Served::kStuck;
   }
   demand.gone_since_us = -1;
   if (allowed.verdict == Verdict::kTooSmall) {
-    fail_demand(demand, fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't have {}, and soft=False was given.",
-                                    to_hex(demand.constraint->node_id()), demand.resources.to_string()), now);
+    fail_demand(demand,
+                fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't have "
+                            "{}, and soft=False was given.",
+                            to_hex(demand.constraint->node_id()), demand.resources.to_string()),
+                now);
     return Served::kStuck;
   }
   int pick = pick_constrained(demand, round, allowed);
   if (pick == kNoNode && demand.constraint->fail_on_unavailable()) {
-    fail_demand(demand, fmt::format("The node {} specified via NodeAffinitySchedulingStrategy has no room for {} now, and _fail_on_unavailable was given.",
-                                    to_hex(demand.constraint->node_id()), demand.resources.to_string()), now);
+    fail_demand(demand,
+                fmt::format("The node {} specified via NodeAffinitySchedulingStrategy has no room "
+                            "for {} now, and _fail_on_unavailable was given.",
+                            to_hex(demand.constraint->node_id()), demand.resources.to_string()),
+                now);
     return Served::kStuck;
   }
   // It waits here if it may run here, else in the line of a node where it may.
-  if (pick == kNoNode && demand.not_here && !allowed.nodes.empty() && now.steady_us >= demand.next_redirect_us) {
+  if (pick == kNoNode && demand.not_here && !allowed.nodes.empty() &&
+      now.steady_us >= demand.next_redirect_us) {
     demand.next_redirect_us = now.steady_us + kFeasibleElsewhereRetryUs;
     pick = allowed.nodes.front();
   }
   if (pick == kNoNode) return Served::kStuck;
-  if (round.candidates()[static_cast<size_t>(pick)].local) return serve_here(demand, round, turn, now);
+  if (round.candidates()[static_cast<size_t>(pick)].local)
+    return serve_here(demand, round, turn, now);
   round.redirect(demand, round.id_of(pick));
   queue_.set_want(demand, demand.want - 1, now.steady_us);
   return Served::kRedirected;
@@ -234,10 +280,11 @@ void NodeCore::fail_demand(Demand& demand, const std::string& message, Now now) 
 }
 
 NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t turn, Now now) {
-  if (!gpus_.empty() && !gpus_.fits(demand.resources.units("GPU"))) return Served::kStuck;   // no device is free enough, though the sum is
+  if (!gpus_.empty() && !gpus_.fits(demand.resources.units("GPU")))
+    return Served::kStuck;  // no device is free enough, though the sum is
   Worker* worker = pool_.idle_for(demand.kind, demand.job, demand.outlives_job);
   if (!worker) {
-    spread_turn_ = turn;   // still this node's turn when the process is there
+    spread_turn_ = turn;  // still this node's turn when the process is there
     // All it still wants at once; its share is kept while the processes start.
     for (int i = 0; i < demand.want && round.planned().contains(demand.resources); ++i) {
       need_worker(demand.kind);
@@ -279,7 +326,8 @@ void NodeCore::return_lease(OwnerId owner, LeaseId id, bool worker_failed, Now n
   Worker& worker = *pool_.find(lease->worker);
   if (worker_failed) {
     // Mostly it leaves by itself, after its last call.
-    dismiss_worker(worker, proto::ExitInfo::UNKNOWN, "the connection between it and the owner of its task broke", now);
+    dismiss_worker(worker, proto::ExitInfo::UNKNOWN,
+                   "the connection between it and the owner of its task broke", now);
   } else {
     end_lease(id, true, now);
   }
@@ -297,7 +345,8 @@ void NodeCore::end_lease(LeaseId id, bool worker_stays, Now now) {
 void NodeCore::owner_closed(OwnerId owner, Now now) {
   for (LeaseId id : queue_.leases_of(owner)) {
     // It may still run the dead owner's task, whose result nobody can use.
-    dismiss_worker(*pool_.find(queue_.find_lease(id)->worker), proto::ExitInfo::OWNER_DIED, "the process that owned its task ended", now);
+    dismiss_worker(*pool_.find(queue_.find_lease(id)->worker), proto::ExitInfo::OWNER_DIED,
+                   "the process that owned its task ended", now);
   }
   queue_.erase_owner_demands(owner);
   pump(now);
@@ -305,8 +354,10 @@ void NodeCore::owner_closed(OwnerId owner, Now now) {
 }
 
 bool NodeCore::may_run_anywhere(const Demand& demand, Round& round) const {
-  if (demand.constraint) return !allowed_nodes(*demand.constraint, demand.resources, round.facts()).nodes.empty();
-  return feasible_here(demand.resources) || ((!demand.no_spill || draining_) && view_.feasible_elsewhere(demand.resources));
+  if (demand.constraint)
+    return !allowed_nodes(*demand.constraint, demand.resources, round.facts()).nodes.empty();
+  return feasible_here(demand.resources) ||
+         ((!demand.no_spill || draining_) && view_.feasible_elsewhere(demand.resources));
 }
 
 void NodeCore::flag_infeasible(Now now) {
@@ -325,14 +376,19 @@ void NodeCore::flag_infeasible(Now now) {
       demand.infeasible_since_us = now.steady_us;
       changed = true;
     }
-    if (demand.infeasible_said || now.steady_us - demand.infeasible_since_us < settings_.infeasible_warning_after_ms * 1000) continue;
+    if (demand.infeasible_said ||
+        now.steady_us - demand.infeasible_since_us < settings_.infeasible_warning_after_ms * 1000)
+      continue;
     demand.infeasible_said = true;
     proto::LeaseNotice notice;
     notice.set_class_id(demand.class_id);
     notice.set_infeasible(true);
     std::string where = demand.constraint ? " on " + rt::describe(*demand.constraint) : "";
-    notice.set_message(fmt::format("{} needs {}{}, which no node of the cluster has: it waits until such a node joins ({})",
-                                   demand.what.empty() ? "a task" : printable(demand.what), printable(demand.resources.to_string()), where, printable(view_.describe(resources_.total()))));
+    notice.set_message(fmt::format(
+        "{} needs {}{}, which no node of the cluster has: it waits until such a node joins ({})",
+        demand.what.empty() ? "a task" : printable(demand.what),
+        printable(demand.resources.to_string()), where,
+        printable(view_.describe(resources_.total()))));
     sink_.notice(demand.owner, notice);
   }
   if (changed) sink_.resources_changed();
@@ -348,7 +404,8 @@ void NodeCore::revoke_for_waiting(Now now) {
   int64_t before = now.steady_us - settings_.lease_revoke_after_ms * 1000;
   for (const ActorId& id : waiting_actors_) {
     const HostedActor& actor = actors_.at(id);
-    if (actor.state == HostedActor::State::kWaitingResources && actor.since_us <= before) revoke_for(actor.placement, 0, nullptr);
+    if (actor.state == HostedActor::State::kWaitingResources && actor.since_us <= before)
+      revoke_for(actor.placement, 0, nullptr);
   }
   for (auto& [key, demand] : queue_.all()) {
     if (demand.want == 0 || demand.waiting_since_us > before) continue;
@@ -356,8 +413,8 @@ void NodeCore::revoke_for_waiting(Now now) {
   }
 }
 
-// Asks for enough leases back to let `request` in, from whoever has most; a waiter that has some only takes from those with
-// clearly more, or two of them would take turns at each other's expense.
+// Asks for enough leases back to let `request` in, from whoever has most; a waiter that has some
+// only takes from those with clearly more, or two of them would take turns at each other's expense.
 void NodeCore::revoke_for(const ResourceSet& request, int own_leases, const Demand* waiter) {
   ResourceSet expected = resources_.available();
   for (const auto& [id, lease] : queue_.leases()) {
@@ -372,7 +429,8 @@ void NodeCore::revoke_for(const ResourceSet& request, int own_leases, const Dema
       if (holder == waiter || holder->leases <= victim_leases) continue;
       ResourceSet gives = lendable(*pool_.find(lease.worker));
       bool helps = false;
-      for (const auto& [name, wanted] : request.all()) helps |= expected.units(name) < wanted && gives.units(name) > 0;
+      for (const auto& [name, wanted] : request.all())
+        helps |= expected.units(name) < wanted && gives.units(name) > 0;
       if (!helps) continue;
       victim = &lease;
       victim_leases = holder->leases;

@@ -10,7 +10,8 @@ namespace rt::node {
 namespace {
 constexpr size_t kMaxExits = 1000;
 constexpr size_t kMaxFinishedJobs = 10'000;
-constexpr size_t kMaxTroubles = 1000;       // kinds: programs may invent runtime environments without end
+constexpr size_t kMaxTroubles =
+    1000;  // kinds: programs may invent runtime environments without end
 constexpr int64_t kFirstBackoffUs = 200'000, kMaxBackoffUs = 30'000'000;
 }  // namespace
 
@@ -45,11 +46,14 @@ void NodeCore::start_workers(Now now) {
 }
 
 bool NodeCore::start_one(const WorkerKind& kind, Now now) {
-  if (!may_start(kind, now) || pool_.count(WorkerState::kStarting) >= settings_.worker_start_concurrency) return false;
+  if (!may_start(kind, now) ||
+      pool_.count(WorkerState::kStarting) >= settings_.worker_start_concurrency)
+    return false;
   if (pool_.processes() >= settings_.max_workers) {
     // Room is made by one that idles for nothing; it is there once that one is gone.
     if (Worker* idle = pool_.longest_idle()) {
-      end_worker(*idle, proto::ExitInfo::INTENTIONAL, "it was idle and the node had reached max_workers", now);
+      end_worker(*idle, proto::ExitInfo::INTENTIONAL,
+                 "it was idle and the node had reached max_workers", now);
     }
     return false;
   }
@@ -90,7 +94,8 @@ void NodeCore::note_runtime_env(const Worker& worker, const std::string& error, 
 std::map<std::string, int> NodeCore::workers_by_env() const {
   std::map<std::string, int> workers;
   for (const auto& [id, worker] : pool_.all()) {
-    if (!worker->kind.runtime_env.empty() && worker->state != WorkerState::kDying) ++workers[worker->kind.runtime_env];
+    if (!worker->kind.runtime_env.empty() && worker->state != WorkerState::kDying)
+      ++workers[worker->kind.runtime_env];
   }
   return workers;
 }
@@ -103,7 +108,8 @@ void NodeCore::start_trouble(const WorkerKind& kind, const std::string& why, Now
   int64_t backoff = std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(trouble.failures - 1, 10));
   trouble.not_before_us = now.steady_us + backoff;
   if (trouble.failures <= settings_.worker_start_retries) return;
-  give_up_on(kind, fmt::format("no worker process can be started on node {}: {}", me_.ip, why), kind.runtime_env.empty() ? Code::kInternal : Code::kRuntimeEnvSetup, now);
+  give_up_on(kind, fmt::format("no worker process can be started on node {}: {}", me_.ip, why),
+             kind.runtime_env.empty() ? Code::kInternal : Code::kRuntimeEnvSetup, now);
 }
 
 // Whoever waits for such a worker is told instead of left waiting; a later demand tries again.
@@ -126,7 +132,8 @@ void NodeCore::give_up_on(const WorkerKind& kind, const std::string& message, Co
     info.set_message(message);
     info.set_node_id(me_.id.binary());
     info.set_ip(me_.ip);
-    if (code == Code::kRuntimeEnvSetup) {   // as if its constructor had raised that: another start would end the same way
+    if (code == Code::kRuntimeEnvSetup) {  // as if its constructor had raised that: another start
+                                           // would end the same way
       info.set_kind(proto::ExitInfo::INIT_FAILED);
       info.set_exit_code(static_cast<int>(code));
     }
@@ -136,19 +143,23 @@ void NodeCore::give_up_on(const WorkerKind& kind, const std::string& message, Co
 
 void NodeCore::worker_setup_failed(const WorkerId& id, const std::string& why, Now now) {
   Worker* worker = pool_.find(id);
-  if (!worker || worker->state != WorkerState::kStarting || worker->kind.runtime_env.empty()) return;
+  if (!worker || worker->state != WorkerState::kStarting || worker->kind.runtime_env.empty())
+    return;
   WorkerKind kind = worker->kind;
   note_runtime_env(*worker, why, now);
-  end_worker(*worker, proto::ExitInfo::INIT_FAILED, "its runtime environment could not be made", now);
+  end_worker(*worker, proto::ExitInfo::INIT_FAILED, "its runtime environment could not be made",
+             now);
   give_up_on(kind, fmt::format("{} (on node {})", why, me_.ip), Code::kRuntimeEnvSetup, now);
   pump(now);
 }
 
-Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::string& socket_path, Now now) {
+Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::string& socket_path,
+                                   Now now) {
   Worker* worker = pool_.find(id);
   if (!worker) return make_error(Code::kNotFound, "this node-manager started no such worker");
   if (worker->state != WorkerState::kStarting) {
-    return make_error(Code::kInvalid, fmt::format("worker {} cannot register: it is {}", id.hex(), state_name(worker->state)));
+    return make_error(Code::kInvalid, fmt::format("worker {} cannot register: it is {}", id.hex(),
+                                                  state_name(worker->state)));
   }
   worker->pid = pid;
   worker->socket_path = socket_path;
@@ -160,9 +171,12 @@ Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::strin
   return {};
 }
 
-Status NodeCore::add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path, Now now) {
+Status NodeCore::add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path,
+                            Now now) {
   if (job.is_nil()) return make_error(Code::kInvalid, "a driver needs a job id");
-  if (pool_.find(id)) return make_error(Code::kAlreadyExists, fmt::format("driver {} is connected already", id.hex()));
+  if (pool_.find(id))
+    return make_error(Code::kAlreadyExists,
+                      fmt::format("driver {} is connected already", id.hex()));
   Worker& driver = pool_.add_driver(id, job, now.steady_us);
   driver.start_wall_us = now.wall_us;
   driver.pid = pid;
@@ -189,26 +203,33 @@ void NodeCore::begin_dying(Worker& worker, Now now) {
   pool_.set_state(worker, WorkerState::kDying, now.steady_us);
 }
 
-void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now) {
-  if (worker.state == WorkerState::kDriver) return;   // not ours to end
+void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message,
+                          Now now) {
+  if (worker.state == WorkerState::kDriver) return;  // not ours to end
   WorkerState before = worker.state;
-  if (before == WorkerState::kStarting && why == proto::ExitInfo::UNKNOWN) note_runtime_env(worker, message, now);
+  if (before == WorkerState::kStarting && why == proto::ExitInfo::UNKNOWN)
+    note_runtime_env(worker, message, now);
   if (before != WorkerState::kDying) begin_dying(worker, now);
   // Overrides a polite request that was not followed yet; the first violent end counts.
   if (before != WorkerState::kDying || worker.intent.message().empty()) {
     worker.intent.set_kind(why);
     worker.intent.set_message(message);
   }
-  if (before == WorkerState::kStarting && why == proto::ExitInfo::UNKNOWN) start_trouble(worker.kind, message, now);
+  if (before == WorkerState::kStarting && why == proto::ExitInfo::UNKNOWN)
+    start_trouble(worker.kind, message, now);
   if (!worker.forced) worker.since_us = now.steady_us;
   worker.forced = true;
   sink_.kill_worker(worker.id);
 }
 
-// Its work is of no use to anybody any more: it leaves at once, but by itself, with what it recorded sent. reap_overdue() insists.
-void NodeCore::dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now) {
-  if (worker.dismissed && worker.state == WorkerState::kDying) return;   // of its owner, then of its job
-  bool can_hear = worker.connected && worker.state != WorkerState::kStarting && worker.state != WorkerState::kDying && worker.state != WorkerState::kDriver;
+// Its work is of no use to anybody any more: it leaves at once, but by itself, with what it
+// recorded sent. reap_overdue() insists.
+void NodeCore::dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message,
+                              Now now) {
+  if (worker.dismissed && worker.state == WorkerState::kDying)
+    return;  // of its owner, then of its job
+  bool can_hear = worker.connected && worker.state != WorkerState::kStarting &&
+                  worker.state != WorkerState::kDying && worker.state != WorkerState::kDriver;
   if (!can_hear) return end_worker(worker, why, message, now);
   begin_dying(worker, now);
   worker.since_us = now.steady_us;
@@ -241,7 +262,8 @@ void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
     sink_.worker_died(id, info);
     return;
   }
-  // The connection is the process's life: what is left of it is ended, its exit status says why it left.
+  // The connection is the process's life: what is left of it is ended, its exit status says why it
+  // left.
   if (worker->state != WorkerState::kDying) begin_dying(*worker, now);
   worker->forced = true;
   worker->since_us = now.steady_us;
@@ -274,9 +296,12 @@ void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
   WorkerId id = worker.id;
   pool_.remove(id);
   remember_exit(std::move(process), info, now);
-  bool failed = info.kind() == proto::ExitInfo::SIGNALED || info.kind() == proto::ExitInfo::UNKNOWN || (info.kind() == proto::ExitInfo::EXITED && info.exit_code() != 0);
+  bool failed = info.kind() == proto::ExitInfo::SIGNALED ||
+                info.kind() == proto::ExitInfo::UNKNOWN ||
+                (info.kind() == proto::ExitInfo::EXITED && info.exit_code() != 0);
   if (failed) counters_.set_workers_failed(counters_.workers_failed() + 1);
-  if (info.kind() == proto::ExitInfo::OUT_OF_MEMORY) counters_.set_out_of_memory_kills(counters_.out_of_memory_kills() + 1);
+  if (info.kind() == proto::ExitInfo::OUT_OF_MEMORY)
+    counters_.set_out_of_memory_kills(counters_.out_of_memory_kills() + 1);
   auto actor = dying_actors_.find(id);
   if (actor != dying_actors_.end()) {
     ActorId actor_id = actor->second;
@@ -293,7 +318,8 @@ proto::ExitInfo NodeCore::describe_end(const Worker& worker, const ProcessEnd& e
     if (info.kind() == proto::ExitInfo::UNKNOWN) info.set_kind(proto::ExitInfo::SIGNALED);
     info.set_signal(end.signal);
     const char* name = sigabbrev_np(end.signal);
-    how = fmt::format("was killed by signal {}{}", end.signal, name ? fmt::format(" (SIG{})", name) : "");
+    how = fmt::format("was killed by signal {}{}", end.signal,
+                      name ? fmt::format(" (SIG{})", name) : "");
   } else if (end.known) {
     if (info.kind() == proto::ExitInfo::UNKNOWN) info.set_kind(proto::ExitInfo::EXITED);
     info.set_exit_code(end.exit_code);
@@ -302,8 +328,10 @@ proto::ExitInfo NodeCore::describe_end(const Worker& worker, const ProcessEnd& e
     how = "ended, and how is not known";
   }
   // What we did and why says more than the signal we sent.
-  info.set_message(worker.intent.message().empty() ? fmt::format("worker process {} on node {} {}", worker.pid, me_.ip, how)
-                                                   : fmt::format("worker process {} on node {} was ended: {}", worker.pid, me_.ip, worker.intent.message()));
+  info.set_message(worker.intent.message().empty()
+                       ? fmt::format("worker process {} on node {} {}", worker.pid, me_.ip, how)
+                       : fmt::format("worker process {} on node {} was ended: {}", worker.pid,
+                                     me_.ip, worker.intent.message()));
   info.set_log_tail(end.log_tail);
   info.set_node_id(me_.id.binary());
   info.set_ip(me_.ip);
@@ -365,7 +393,8 @@ void NodeCore::set_blocked(const WorkerId& id, bool blocked, Now now) {
   sink_.resources_changed();
 }
 
-// Idle workers beyond the warm ones go after a while. They are asked, not killed: one may own objects others still use.
+// Idle workers beyond the warm ones go after a while. They are asked, not killed: one may own
+// objects others still use.
 void NodeCore::retire_idle(Now now) {
   int warm = settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
                                              : static_cast<int>(resources_.total().get("CPU"));
@@ -423,9 +452,12 @@ void NodeCore::job_over(JobId job, Now now) {
 void NodeCore::dismiss_workers_of(JobId job, bool also_outliving, Now now) {
   std::vector<WorkerId> ending;
   for (const auto& [id, worker] : pool_.all()) {
-    if (worker->job == job && worker->state != WorkerState::kDriver && (also_outliving || !worker->outlives_job)) ending.push_back(id);
+    if (worker->job == job && worker->state != WorkerState::kDriver &&
+        (also_outliving || !worker->outlives_job))
+      ending.push_back(id);
   }
-  for (const WorkerId& id : ending) dismiss_worker(*pool_.find(id), proto::ExitInfo::JOB_FINISHED, "its job finished", now);
+  for (const WorkerId& id : ending)
+    dismiss_worker(*pool_.find(id), proto::ExitInfo::JOB_FINISHED, "its job finished", now);
 }
 
 }  // namespace rt::node

@@ -11,12 +11,15 @@ int64_t setup_timeout_us(const std::string& runtime_env) {
   int64_t seconds = kDefaultSeconds;
   if (env.is_object() && env.contains("config") && env["config"].is_object()) {
     const nlohmann::json& config = env["config"];
-    if (config.contains("setup_timeout_seconds") && config["setup_timeout_seconds"].is_number_integer()) seconds = config["setup_timeout_seconds"].get<int64_t>();
+    if (config.contains("setup_timeout_seconds") &&
+        config["setup_timeout_seconds"].is_number_integer())
+      seconds = config["setup_timeout_seconds"].get<int64_t>();
   }
   return seconds < 0 ? -1 : std::min(seconds, kMaxSeconds) * 1'000'000;
 }
 
-void RuntimeEnvTable::record(const std::string& runtime_env, const std::string& error, int64_t setup_us, const std::set<std::string>& in_use) {
+void RuntimeEnvTable::record(const std::string& runtime_env, const std::string& error,
+                             int64_t setup_us, const std::set<std::string>& in_use) {
   Outcome& outcome = outcomes_[runtime_env];
   by_turn_.erase(outcome.turn);
   outcome = {error, setup_us, ++turn_};
@@ -31,7 +34,8 @@ void RuntimeEnvTable::record(const std::string& runtime_env, const std::string& 
   }
 }
 
-void RuntimeEnvTable::fill(const std::map<std::string, int>& workers, proto::RuntimeEnvsReply* reply) const {
+void RuntimeEnvTable::fill(const std::map<std::string, int>& workers,
+                           proto::RuntimeEnvsReply* reply) const {
   for (const auto& [runtime_env, outcome] : outcomes_) {
     proto::RuntimeEnvInfo* info = reply->add_runtime_envs();
     info->set_runtime_env(runtime_env);

@@ -3,7 +3,8 @@
 namespace rt::node {
 
 std::string_view state_name(WorkerState state) {
-  static constexpr std::string_view kNames[] = {"starting", "idle", "leased", "actor", "driver", "dying"};
+  static constexpr std::string_view kNames[] = {"starting", "idle",   "leased",
+                                                "actor",    "driver", "dying"};
   return kNames[static_cast<int>(state)];
 }
 
@@ -38,13 +39,17 @@ Worker* WorkerPool::find(const WorkerId& id) {
   return it == workers_.end() ? nullptr : it->second.get();
 }
 
-const Worker* WorkerPool::find(const WorkerId& id) const { return const_cast<WorkerPool*>(this)->find(id); }
+const Worker* WorkerPool::find(const WorkerId& id) const {
+  return const_cast<WorkerPool*>(this)->find(id);
+}
 
 void WorkerPool::set_state(Worker& worker, WorkerState next, int64_t now_us) {
   using S = WorkerState;
   S old = worker.state;
-  bool legal = (next == S::kDying && old != S::kDying) || (old == S::kStarting && next == S::kIdle) ||
-               (old == S::kIdle && (next == S::kLeased || next == S::kActor)) || (old == S::kLeased && next == S::kIdle);
+  bool legal = (next == S::kDying && old != S::kDying) ||
+               (old == S::kStarting && next == S::kIdle) ||
+               (old == S::kIdle && (next == S::kLeased || next == S::kActor)) ||
+               (old == S::kLeased && next == S::kIdle);
   RT_CHECK(legal);
   --counts_[static_cast<int>(old)];
   ++counts_[static_cast<int>(next)];

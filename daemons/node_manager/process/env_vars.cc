@@ -8,18 +8,24 @@
 
 namespace rt::node {
 
-std::string expand_variables(const std::string& value, const std::map<std::string, std::string>& env) {
+std::string expand_variables(const std::string& value,
+                             const std::map<std::string, std::string>& env) {
   auto append = [&env](const std::string& name, const std::string& otherwise, std::string* out) {
     auto given = env.find(name);
     const char* known = given == env.end() ? std::getenv(name.c_str()) : given->second.c_str();
     *out += known ? known : otherwise;
   };
-  auto in_name = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
+  auto in_name = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+  };
   std::string out;
   for (size_t at = 0; at < value.size();) {
     size_t close = value.compare(at, 2, "${") == 0 ? value.find('}', at) : std::string::npos;
     size_t end = at + 1;
-    if (value[at] == '$') end = std::find_if_not(value.begin() + static_cast<std::ptrdiff_t>(end), value.end(), in_name) - value.begin();
+    if (value[at] == '$')
+      end =
+          std::find_if_not(value.begin() + static_cast<std::ptrdiff_t>(end), value.end(), in_name) -
+          value.begin();
     if (close != std::string::npos) {
       append(value.substr(at + 2, close - at - 2), "", &out);
       at = close + 1;
@@ -33,24 +39,35 @@ std::string expand_variables(const std::string& value, const std::map<std::strin
   return out;
 }
 
-Result<RuntimeEnvParts> parts_of(const std::string& runtime_env, const std::map<std::string, std::string>& env) {
+Result<RuntimeEnvParts> parts_of(const std::string& runtime_env,
+                                 const std::map<std::string, std::string>& env) {
   RuntimeEnvParts parts;
   nlohmann::json json = nlohmann::json::parse(runtime_env, nullptr, false);
   if (json.is_null()) return parts;
-  if (!json.is_object()) return make_error(Code::kInvalid, "the runtime environment is no JSON object");
+  if (!json.is_object())
+    return make_error(Code::kInvalid, "the runtime environment is no JSON object");
   for (const auto& [field, value] : json.items()) {
     if (field == "config") continue;
     if (field != "env_vars") {
       parts.other = field;
       continue;
     }
-    if (!value.is_object()) return make_error(Code::kInvalid, "runtime_env: env_vars is no object of strings");
+    if (!value.is_object())
+      return make_error(Code::kInvalid, "runtime_env: env_vars is no object of strings");
     std::map<std::string, std::string> known = env;
-    for (const auto& [name, text] : value.items()) {      // in the order of their names: a later one may refer to an earlier one
-      if (!text.is_string()) return make_error(Code::kInvalid, fmt::format("runtime_env: the value of env_vars['{}'] is no string", name));
+    for (const auto& [name, text] :
+         value.items()) {  // in the order of their names: a later one may refer to an earlier one
+      if (!text.is_string())
+        return make_error(
+            Code::kInvalid,
+            fmt::format("runtime_env: the value of env_vars['{}'] is no string", name));
       constexpr char kNull = '\0';
-      if (name.empty() || name.find_first_of(std::string{'=', kNull}) != name.npos || text.get_ref<const std::string&>().find(kNull) != std::string::npos) {
-        return make_error(Code::kInvalid, fmt::format("runtime_env: env_vars[{}] is no name of an environment variable, or its value has a null character", nlohmann::json(name).dump()));
+      if (name.empty() || name.find_first_of(std::string{'=', kNull}) != name.npos ||
+          text.get_ref<const std::string&>().find(kNull) != std::string::npos) {
+        return make_error(Code::kInvalid,
+                          fmt::format("runtime_env: env_vars[{}] is no name of an environment "
+                                      "variable, or its value has a null character",
+                                      nlohmann::json(name).dump()));
       }
       known[name] = parts.variables[name] = expand_variables(text.get<std::string>(), known);
     }
@@ -58,9 +75,14 @@ Result<RuntimeEnvParts> parts_of(const std::string& runtime_env, const std::map<
   return parts;
 }
 
-Result<std::map<std::string, std::string>> env_vars_of(const std::string& runtime_env, const std::map<std::string, std::string>& env) {
+Result<std::map<std::string, std::string>> env_vars_of(
+    const std::string& runtime_env, const std::map<std::string, std::string>& env) {
   RT_ASSIGN(RuntimeEnvParts parts, parts_of(runtime_env, env));
-  if (parts.other) return make_error(Code::kUnsupported, fmt::format("runtime_env field '{}' is for Python workers only: a C++ worker has env_vars", *parts.other));
+  if (parts.other)
+    return make_error(
+        Code::kUnsupported,
+        fmt::format("runtime_env field '{}' is for Python workers only: a C++ worker has env_vars",
+                    *parts.other));
   return std::move(parts.variables);
 }
 

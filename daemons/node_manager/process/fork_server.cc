@@ -22,17 +22,22 @@ std::string describe_status(int status) {
 }
 
 // A Python string literal, for the -c program. Paths may hold quotes and backslashes.
-std::string python_literal(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace); }
+std::string python_literal(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
 
 }  // namespace
 
-Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& reaper, const Options& options, Events events) {
+Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& reaper,
+                                                      const Options& options, Events events) {
   int fds[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return errno_error("cannot make a socket pair for the fork server", errno);
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+    return errno_error("cannot make a socket pair for the fork server", errno);
   SpawnOptions spawn;
   spawn.argv = {options.python, "-c",
                 // What is in site-packages keeps its place there, behind the standard library.
-                fmt::format("import sys; p = {}; p in sys.path or sys.path.insert(0, p); from ray._private.fork_server import main; main()",
+                fmt::format("import sys; p = {}; p in sys.path or sys.path.insert(0, p); from "
+                            "ray._private.fork_server import main; main()",
                             python_literal(options.python_path)),
                 "3"};
   if (!options.end_children) spawn.argv.push_back("keep-children");
@@ -61,24 +66,31 @@ ForkServer::ForkServer(net::Loop& loop, Reaper& reaper, const Options& options, 
     : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)) {}
 
 ForkServer::~ForkServer() {
-  if (!exited_) reaper_.watch(process_.pid, [](int) {});   // reaped, of no interest
+  if (!exited_) reaper_.watch(process_.pid, [](int) {});  // reaped, of no interest
 }
 
 void ForkServer::fork(const ForkRequest& request) {
-  nlohmann::json json = {{"op", "fork"},           {"worker_id", request.worker_id_hex}, {"stdout", request.stdout_path},
-                         {"stderr", request.stderr_path}, {"args", request.args},        {"env", request.env}};
+  nlohmann::json json = {{"op", "fork"},
+                         {"worker_id", request.worker_id_hex},
+                         {"stdout", request.stdout_path},
+                         {"stderr", request.stderr_path},
+                         {"args", request.args},
+                         {"env", request.env}};
   std::string line = json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
   if (!stream_) return;
   stream_->write(as_bytes(line));
   stream_->flush();
 }
 
-MutableBytes ForkServer::read_buffer() { return {reinterpret_cast<uint8_t*>(buffer_), sizeof buffer_}; }
+MutableBytes ForkServer::read_buffer() {
+  return {reinterpret_cast<uint8_t*>(buffer_), sizeof buffer_};
+}
 
 void ForkServer::on_read(size_t n) {
   partial_.append(buffer_, n);
   size_t start = 0;
-  for (size_t end; (end = partial_.find('\n', start)) != std::string::npos; start = end + 1) on_line(partial_.substr(start, end - start));
+  for (size_t end; (end = partial_.find('\n', start)) != std::string::npos; start = end + 1)
+    on_line(partial_.substr(start, end - start));
   partial_.erase(0, start);
   if (partial_.size() > kMaxLineBytes) died("it sent a line without end");
 }
@@ -89,10 +101,17 @@ void ForkServer::on_line(const std::string& line) {
     RT_WARN("fork server {} sent what is not JSON: {}", process_.pid, line.substr(0, 200));
     return;
   }
-  auto text = [&](const char* key) { return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string(); };
-  auto number = [&](const char* key) { return json.contains(key) && json[key].is_number_integer() ? json[key].get<int64_t>() : int64_t{0}; };
+  auto text = [&](const char* key) {
+    return json.contains(key) && json[key].is_string() ? json[key].get<std::string>()
+                                                       : std::string();
+  };
+  auto number = [&](const char* key) {
+    return json.contains(key) && json[key].is_number_integer() ? json[key].get<int64_t>()
+                                                               : int64_t{0};
+  };
   if (json.contains("forked")) {
-    events_.on_forked(text("forked"), ProcessId{static_cast<int>(number("pid")), static_cast<uint64_t>(number("start"))});
+    events_.on_forked(text("forked"), ProcessId{static_cast<int>(number("pid")),
+                                                static_cast<uint64_t>(number("start"))});
   } else if (json.contains("exited")) {
     events_.on_exited(static_cast<int>(number("exited")), static_cast<int>(number("status")));
   } else if (json.contains("failed")) {
@@ -116,7 +135,8 @@ void ForkServer::died(const std::string& why) {
   std::string tail = file_tail(options_.log_path);
   std::string message = fmt::format("the fork server of {} ended: {}", options_.python, why);
   if (!tail.empty()) message += "\nThe last lines of its log:\n" + tail;
-  // Whoever is told may destroy this object: nothing of it is touched afterwards, and it is not on the stack of its stream.
+  // Whoever is told may destroy this object: nothing of it is touched afterwards, and it is not on
+  // the stack of its stream.
   loop_.post([on_died = events_.on_died, message] { on_died(message); });
 }
 

@@ -1,10 +1,14 @@
-// One Python fork server and the workers it forks: python/ray/_private/fork_server.py at the other end of a socketpair.
+// One Python fork server and the workers it forks: python/ray/_private/fork_server.py at the other
+// end of a socketpair.
 //
-// Protocol: JSON lines. {"op":"fork","worker_id":hex,"stdout":path,"stderr":path,"args":{...},"env":{...}} is answered by
-// {"forked":hex,"pid":n,"start":t} or {"failed":hex,"error":text}; {"exited":pid,"status":wait status} follows. The server
-// says {"ready":pid} once it has imported what workers need. It ends, with its children, when the socket closes.
+// Protocol: JSON lines.
+// {"op":"fork","worker_id":hex,"stdout":path,"stderr":path,"args":{...},"env":{...}} is answered by
+// {"forked":hex,"pid":n,"start":t} or {"failed":hex,"error":text}; {"exited":pid,"status":wait
+// status} follows. The server says {"ready":pid} once it has imported what workers need. It ends,
+// with its children, when the socket closes.
 //
-// Requests before it is ready wait in the socket. When it dies, on_died is called and the object is of no more use.
+// Requests before it is ready wait in the socket. When it dies, on_died is called and the object is
+// of no more use.
 #pragma once
 
 #include <functional>
@@ -20,16 +24,16 @@ namespace rt::node {
 
 struct ForkRequest {
   std::string worker_id_hex;
-  std::string stdout_path, stderr_path;   // "%p" becomes the worker's process id
+  std::string stdout_path, stderr_path;  // "%p" becomes the worker's process id
   std::map<std::string, std::string> args, env;
 };
 
 class ForkServer final : public net::StreamHandler {
  public:
   struct Options {
-    std::string python;        // interpreter
-    std::string python_path;   // directory that holds the `ray` package
-    std::string log_path;      // its own output; the tail explains its death
+    std::string python;       // interpreter
+    std::string python_path;  // directory that holds the `ray` package
+    std::string log_path;     // its own output; the tail explains its death
     std::map<std::string, std::string> env;
     bool end_children = true;  // of the workers
   };
@@ -41,8 +45,9 @@ class ForkServer final : public net::StreamHandler {
     std::function<void(const std::string& why)> on_died;
   };
 
-  static Result<std::unique_ptr<ForkServer>> start(net::Loop& loop, Reaper& reaper, const Options& options, Events events);
-  ~ForkServer() override;      // closes the socket: the server ends its children and itself
+  static Result<std::unique_ptr<ForkServer>> start(net::Loop& loop, Reaper& reaper,
+                                                   const Options& options, Events events);
+  ~ForkServer() override;  // closes the socket: the server ends its children and itself
 
   void fork(const ForkRequest& request);
   bool ready() const { return ready_; }

@@ -32,7 +32,7 @@ void fill_cpu(proto::HostStats* out) {
       double total = 0, idle = 0, value = 0;
       for (int i = 0; i < 8 && words >> value; ++i) {
         total += value;
-        if (i == 3 || i == 4) idle += value;      // idle, and waiting for disks
+        if (i == 3 || i == 4) idle += value;  // idle, and waiting for disks
       }
       out->set_cpu_total_seconds(total / ticks());
       out->set_cpu_busy_seconds((total - idle) / ticks());
@@ -70,7 +70,7 @@ void fill_memory(proto::HostStats* out) {
 }
 
 void fill_disk(const std::string& mount, const std::string& path, proto::HostStats* out) {
-  struct statvfs status {};
+  struct statvfs status{};
   if (::statvfs(path.c_str(), &status) != 0) return;
   proto::Disk* disk = out->add_disks();
   disk->set_mount(mount);
@@ -84,7 +84,10 @@ void fill_network(proto::HostStats* out) {
   std::istringstream lines(read_proc("/proc/net/dev"));
   for (std::string line; std::getline(lines, line);) {
     size_t colon = line.find(':');
-    if (colon == std::string::npos || line.substr(0, colon).find_first_not_of(' ') == std::string::npos || line.substr(0, colon).ends_with(" lo") || line.starts_with("lo")) continue;
+    if (colon == std::string::npos ||
+        line.substr(0, colon).find_first_not_of(' ') == std::string::npos ||
+        line.substr(0, colon).ends_with(" lo") || line.starts_with("lo"))
+      continue;
     std::istringstream words(line.substr(colon + 1));
     int64_t received = 0, skipped = 0, sent = 0;
     words >> received;
@@ -102,7 +105,8 @@ void fill_process(int pid, int64_t boot_time_s, proto::HostStats* out) {
   usage->set_pid(pid);
   usage->set_cpu_seconds(figures->cpu_seconds);
   usage->set_threads(figures->threads);
-  usage->set_create_time_ms(static_cast<int64_t>((static_cast<double>(boot_time_s) + figures->started_s) * 1000));
+  usage->set_create_time_ms(
+      static_cast<int64_t>((static_cast<double>(boot_time_s) + figures->started_s) * 1000));
   usage->set_rss(figures->rss);
   usage->set_shared(figures->shared);
   std::string command = read_proc(fmt::format("/proc/{}/cmdline", pid), kMaxCommandBytes);
@@ -125,18 +129,26 @@ proto::HostStats host_load(const std::string& directory) {
 HostRates host_rates(const proto::HostStats& before, const proto::HostStats& now) {
   HostRates rates;
   double cpu = now.cpu_total_seconds() - before.cpu_total_seconds();
-  if (cpu > 0) rates.cpu_percent = std::clamp(100 * (now.cpu_busy_seconds() - before.cpu_busy_seconds()) / cpu, 0.0, 100.0);
+  if (cpu > 0)
+    rates.cpu_percent =
+        std::clamp(100 * (now.cpu_busy_seconds() - before.cpu_busy_seconds()) / cpu, 0.0, 100.0);
   rates.seconds = static_cast<double>(now.wall_time_us() - before.wall_time_us()) / 1e6;
   // An interface that goes takes its count with it.
-  if (rates.seconds > 0) rates.received = static_cast<double>(std::max<int64_t>(0, now.network_received() - before.network_received())) / rates.seconds;
-  if (rates.seconds > 0) rates.sent = static_cast<double>(std::max<int64_t>(0, now.network_sent() - before.network_sent())) / rates.seconds;
+  if (rates.seconds > 0)
+    rates.received = static_cast<double>(
+                         std::max<int64_t>(0, now.network_received() - before.network_received())) /
+                     rates.seconds;
+  if (rates.seconds > 0)
+    rates.sent =
+        static_cast<double>(std::max<int64_t>(0, now.network_sent() - before.network_sent())) /
+        rates.seconds;
   return rates;
 }
 
 proto::HostStats host_stats(const std::vector<int>& processes, const std::string& directory) {
   proto::HostStats out = host_load(directory);
   fill_cores(&out);
-  struct statvfs shm {};
+  struct statvfs shm{};
   if (::statvfs("/dev/shm", &shm) == 0) {
     out.set_shm_total(static_cast<int64_t>(shm.f_blocks * shm.f_frsize));
     out.set_shm_used(static_cast<int64_t>((shm.f_blocks - shm.f_bfree) * shm.f_frsize));

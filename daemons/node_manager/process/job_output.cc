@@ -11,7 +11,7 @@ namespace rt::node {
 namespace {
 
 constexpr size_t kReadBytes = 256 * 1024;
-constexpr int kPipeBytes = 1 << 20;          // a job that writes at once seldom waits for this process
+constexpr int kPipeBytes = 1 << 20;  // a job that writes at once seldom waits for this process
 
 size_t waiting_in(int pipe) {
   int count = 0;
@@ -20,14 +20,18 @@ size_t waiting_in(int pipe) {
 
 }  // namespace
 
-Result<std::unique_ptr<JobOutput>> JobOutput::open(net::Loop& loop, std::unique_ptr<RotatedLog> log, Fd* writing_end) {
+Result<std::unique_ptr<JobOutput>> JobOutput::open(net::Loop& loop, std::unique_ptr<RotatedLog> log,
+                                                   Fd* writing_end) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe for a job's output", errno);
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return errno_error("cannot make a pipe for a job's output", errno);
   writing_end->reset(ends[1]);
   std::unique_ptr<JobOutput> output(new JobOutput(std::move(log), ends[0]));
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  ::fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);      // a user has so many of these; the rest get the usual 64 KiB
-  output->watch_ = loop.watch_readable(ends[0], [self = output.get()] { self->read_some(kReadBytes); });
+  ::fcntl(ends[0], F_SETPIPE_SZ,
+          kPipeBytes);  // a user has so many of these; the rest get the usual 64 KiB
+  output->watch_ =
+      loop.watch_readable(ends[0], [self = output.get()] { self->read_some(kReadBytes); });
   return output;
 }
 

@@ -1,5 +1,6 @@
-// What the processes of a submitted job write: they hold one end of a pipe, this reads the other and keeps the log. Read from the loop, a bounded piece
-// a turn. It lasts as long as anybody holds the pipe, longer than the job where a process has left its group.
+// What the processes of a submitted job write: they hold one end of a pipe, this reads the other
+// and keeps the log. Read from the loop, a bounded piece a turn. It lasts as long as anybody holds
+// the pipe, longer than the job where a process has left its group.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,10 @@ namespace rt::node {
 
 class JobOutput {
  public:
-  // `writing_end`: for the job's processes alone; once the last of them has closed it, the output has ended.
-  static Result<std::unique_ptr<JobOutput>> open(net::Loop& loop, std::unique_ptr<RotatedLog> log, Fd* writing_end);
+  // `writing_end`: for the job's processes alone; once the last of them has closed it, the output
+  // has ended.
+  static Result<std::unique_ptr<JobOutput>> open(net::Loop& loop, std::unique_ptr<RotatedLog> log,
+                                                 Fd* writing_end);
 
   // Null once it is dropped.
   const RotatedLog* log() const { return log_.get(); }

@@ -25,13 +25,17 @@ constexpr int64_t kStopGraceUs = 3'000'000, kMaxStopGraceUs = 3600'000'000;
 constexpr int kMessageLines = 10, kSetupLines = 30;
 constexpr int64_t kMaxMessageChars = 20'000;
 // python/ray/_private/runtime_env/entrypoint.py
-constexpr char kMakeEnvironment[] = "import sys; sys.path.insert(0, sys.argv.pop(1)); from ray._private.runtime_env.entrypoint import main; main()";
+constexpr char kMakeEnvironment[] =
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from ray._private.runtime_env.entrypoint "
+    "import main; main()";
 constexpr char kNoEnvironment[] = "The runtime environment could not be made: ";
 
 // It becomes part of a file name.
 bool valid_submission_id(const std::string& id) {
   return !id.empty() && id.size() <= 200 && id.front() != '.' &&
-         std::all_of(id.begin(), id.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+         std::all_of(id.begin(), id.end(), [](unsigned char c) {
+           return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+         });
 }
 
 std::string from_environment(const std::map<std::string, std::string>& env, const char* name) {
@@ -41,19 +45,25 @@ std::string from_environment(const std::map<std::string, std::string>& env, cons
   return value ? value : "";
 }
 
-std::string append_path(const std::string& list, const std::string& entry) { return list.empty() ? entry : list + ":" + entry; }
+std::string append_path(const std::string& list, const std::string& entry) {
+  return list.empty() ? entry : list + ":" + entry;
+}
 
 // What it is ended with: RAY_JOB_STOP_SIGNAL and RAY_JOB_STOP_WAIT_TIME_S of its environment.
 Status read_stop(const std::map<std::string, std::string>& env, int* signal, int64_t* grace_us) {
-  std::string name = from_environment(env, "RAY_JOB_STOP_SIGNAL"), seconds = from_environment(env, "RAY_JOB_STOP_WAIT_TIME_S");
+  std::string name = from_environment(env, "RAY_JOB_STOP_SIGNAL"),
+              seconds = from_environment(env, "RAY_JOB_STOP_WAIT_TIME_S");
   *signal = name == "SIGINT" ? SIGINT : SIGTERM;
   *grace_us = kStopGraceUs;
-  if (!name.empty() && name != "SIGINT" && name != "SIGTERM") return make_error(Code::kInvalid, fmt::format("RAY_JOB_STOP_SIGNAL is '{}': it takes SIGTERM or SIGINT", name));
+  if (!name.empty() && name != "SIGINT" && name != "SIGTERM")
+    return make_error(Code::kInvalid,
+                      fmt::format("RAY_JOB_STOP_SIGNAL is '{}': it takes SIGTERM or SIGINT", name));
   if (seconds.empty()) return {};
   double value = 0;
   auto [end, error] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), value);
   if (error != std::errc() || end != seconds.data() + seconds.size() || !(value >= 0)) {
-    return make_error(Code::kInvalid, fmt::format("RAY_JOB_STOP_WAIT_TIME_S is '{}': it takes seconds", seconds));
+    return make_error(Code::kInvalid,
+                      fmt::format("RAY_JOB_STOP_WAIT_TIME_S is '{}': it takes seconds", seconds));
   }
   *grace_us = std::min(kMaxStopGraceUs, static_cast<int64_t>(std::min(value, 1e6) * 1e6));
   return {};
@@ -77,12 +87,15 @@ std::string JobProcesses::log_path(const std::string& submission_id) const {
   return fmt::format("{}/logs/{}", options_.session_dir, job_log_name(submission_id));
 }
 
-std::map<std::string, std::string> JobProcesses::environment(const std::map<std::string, std::string>& requested) const {
+std::map<std::string, std::string> JobProcesses::environment(
+    const std::map<std::string, std::string>& requested) const {
   std::map<std::string, std::string> env = requested;
   env.try_emplace("RAY_ADDRESS", options_.head_address);
-  env.try_emplace("PYTHONUNBUFFERED", "1");   // its log is followed while it runs
-  if (!options_.python_path.empty()) env["PYTHONPATH"] = append_path(from_environment(env, "PYTHONPATH"), options_.python_path);
-  // Debian has no plain `python`: entrypoints that say so get the node's interpreter, unless PATH has one.
+  env.try_emplace("PYTHONUNBUFFERED", "1");  // its log is followed while it runs
+  if (!options_.python_path.empty())
+    env["PYTHONPATH"] = append_path(from_environment(env, "PYTHONPATH"), options_.python_path);
+  // Debian has no plain `python`: entrypoints that say so get the node's interpreter, unless PATH
+  // has one.
   std::error_code ec;
   std::string bin = options_.session_dir + "/bin";
   std::filesystem::create_directories(bin, ec);
@@ -91,10 +104,15 @@ std::map<std::string, std::string> JobProcesses::environment(const std::map<std:
   return env;
 }
 
-Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<std::string, std::string>& env) {
+Status JobProcesses::start(const proto::SubmittedJob& request,
+                           const std::map<std::string, std::string>& env) {
   const std::string& id = request.submission_id();
-  if (!valid_submission_id(id)) return make_error(Code::kInvalid, fmt::format("'{}' is no valid submission id: letters, digits, '-', '_' and '.' only", id));
-  if (jobs_.contains(id)) return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", id));
+  if (!valid_submission_id(id))
+    return make_error(
+        Code::kInvalid,
+        fmt::format("'{}' is no valid submission id: letters, digits, '-', '_' and '.' only", id));
+  if (jobs_.contains(id))
+    return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", id));
   if (request.entrypoint().empty()) return make_error(Code::kInvalid, "the job has no entrypoint");
   SpawnOptions spawn;
   spawn.argv = {"/bin/sh", "-c", request.entrypoint()};
@@ -104,8 +122,12 @@ Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<st
     RT_ASSIGN(RuntimeEnvParts parts, parts_of(request.runtime_env_json(), spawn.env));
     for (const auto& [name, value] : parts.variables) spawn.env[name] = value;
     makes_environment = parts.other.has_value();
-    // What a program of ours makes first, with the node's interpreter; then it becomes the entrypoint.
-    if (makes_environment) spawn.argv = {options_.python, "-c", kMakeEnvironment, options_.python_path, options_.session_dir, request.entrypoint()};
+    // What a program of ours makes first, with the node's interpreter; then it becomes the
+    // entrypoint.
+    if (makes_environment)
+      spawn.argv = {options_.python,      "-c",
+                    kMakeEnvironment,     options_.python_path,
+                    options_.session_dir, request.entrypoint()};
   }
   int stop_signal = SIGTERM;
   int64_t stop_grace_us = 0;
@@ -113,7 +135,9 @@ Status JobProcesses::start(const proto::SubmittedJob& request, const std::map<st
   RT_ASSIGN(RotatedLog::Limits limits, RotatedLog::limits_of(spawn.env));
   forget_output(id);
   RT_ASSIGN(auto log, RotatedLog::create(log_path(id), limits));
-  log->append(fmt::format("{}Running entrypoint for job {}: {}\n", makes_environment ? "The runtime environment is set up first.\n" : "", id, request.entrypoint()));
+  log->append(fmt::format("{}Running entrypoint for job {}: {}\n",
+                          makes_environment ? "The runtime environment is set up first.\n" : "", id,
+                          request.entrypoint()));
   Fd writing_end;
   RT_ASSIGN(auto output, JobOutput::open(loop_, std::move(log), &writing_end));
   outputs_[id] = std::move(output);
@@ -189,11 +213,17 @@ void JobProcesses::finish(const std::string& submission_id, int status) {
     job.info.set_message("Job finished successfully.");
   } else {
     job.info.set_status("FAILED");
-    std::string tail = text_tail(output.log()->tail(kMaxMessageChars), job.makes_environment ? kSetupLines : kMessageLines);
-    bool no_environment = job.makes_environment && job.info.exit_code() == static_cast<int>(Code::kRuntimeEnvSetup) && tail.find(kNoEnvironment) != std::string::npos;
-    job.info.set_error_type(no_environment ? "RUNTIME_ENV_SETUP_FAILURE" : "JOB_ENTRYPOINT_COMMAND_ERROR");
-    if (no_environment) how = "The runtime environment could not be set up, the entrypoint was not started";
-    job.info.set_message(fmt::format("{}, last available logs (truncated to 20,000 chars):\n{}", how, valid_utf8(tail)));
+    std::string tail = text_tail(output.log()->tail(kMaxMessageChars),
+                                 job.makes_environment ? kSetupLines : kMessageLines);
+    bool no_environment = job.makes_environment &&
+                          job.info.exit_code() == static_cast<int>(Code::kRuntimeEnvSetup) &&
+                          tail.find(kNoEnvironment) != std::string::npos;
+    job.info.set_error_type(no_environment ? "RUNTIME_ENV_SETUP_FAILURE"
+                                           : "JOB_ENTRYPOINT_COMMAND_ERROR");
+    if (no_environment)
+      how = "The runtime environment could not be set up, the entrypoint was not started";
+    job.info.set_message(fmt::format("{}, last available logs (truncated to 20,000 chars):\n{}",
+                                     how, valid_utf8(tail)));
   }
   report_(job.info);
 }
@@ -225,13 +255,19 @@ void JobProcesses::stop_all(int signal) {
   for (const std::string& id : ids) kill(id);
 }
 
-Result<JobProcesses::Chunk> JobProcesses::read_log(const std::string& submission_id, int64_t offset, int64_t max_bytes) const {
-  if (!valid_submission_id(submission_id)) return make_error(Code::kInvalid, fmt::format("'{}' is no valid submission id", submission_id));
+Result<JobProcesses::Chunk> JobProcesses::read_log(const std::string& submission_id, int64_t offset,
+                                                   int64_t max_bytes) const {
+  if (!valid_submission_id(submission_id))
+    return make_error(Code::kInvalid, fmt::format("'{}' is no valid submission id", submission_id));
   auto it = outputs_.find(submission_id);
-  if (it == outputs_.end()) return make_error(Code::kNotFound, fmt::format("job {} has no log on this node", submission_id));
+  if (it == outputs_.end())
+    return make_error(Code::kNotFound,
+                      fmt::format("job {} has no log on this node", submission_id));
   const RotatedLog& log = *it->second->log();
   offset = std::max<int64_t>(0, offset);
-  int64_t limit = max_bytes <= 0 ? static_cast<int64_t>(options_.max_log_chunk) : std::min<int64_t>(max_bytes, static_cast<int64_t>(options_.max_log_chunk));
+  int64_t limit = max_bytes <= 0
+                      ? static_cast<int64_t>(options_.max_log_chunk)
+                      : std::min<int64_t>(max_bytes, static_cast<int64_t>(options_.max_log_chunk));
   RT_ASSIGN(auto piece, log.read(offset, limit));
   Chunk chunk{"", piece.offset + static_cast<int64_t>(piece.data.size()), log.size()};
   if (piece.offset > offset) chunk.data = removed_note(piece.offset - offset, offset > 0);

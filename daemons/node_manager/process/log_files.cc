@@ -22,14 +22,16 @@ struct CloseDirectory {
 };
 
 bool is_plain_name(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
 }
 
 // A name as a message may show it.
 std::string shown(const std::string& name) { return name.substr(0, 200); }
 
 Result<int64_t> wanted_bytes(const proto::ReadLogFileRequest& request) {
-  if (request.offset() < 0 || request.max_bytes() < 0) return make_error(Code::kInvalid, "offset and size of a piece of a log are not negative");
+  if (request.offset() < 0 || request.max_bytes() < 0)
+    return make_error(Code::kInvalid, "offset and size of a piece of a log are not negative");
   return request.max_bytes() > 0 ? std::min(request.max_bytes(), kLogChunkBytes) : kLogChunkBytes;
 }
 
@@ -41,30 +43,44 @@ Result<proto::LogFilesReply> list_log_files(const std::string& directory, const 
   std::vector<proto::LogFile> found;
   while (const dirent* entry = ::readdir(open.get())) {
     std::string name = entry->d_name;
-    if (!is_plain_name(name) || (!glob.empty() && ::fnmatch(glob.c_str(), name.c_str(), 0) != 0)) continue;
-    struct stat status {};
-    if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) continue;
-    if (found.size() >= kMostLogFiles) return make_error(Code::kResourceExhausted, fmt::format("more than {} log files on this node match: give a narrower pattern than '{}'", kMostLogFiles, shown(glob)));
+    if (!is_plain_name(name) || (!glob.empty() && ::fnmatch(glob.c_str(), name.c_str(), 0) != 0))
+      continue;
+    struct stat status{};
+    if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
+      continue;
+    if (found.size() >= kMostLogFiles)
+      return make_error(
+          Code::kResourceExhausted,
+          fmt::format(
+              "more than {} log files on this node match: give a narrower pattern than '{}'",
+              kMostLogFiles, shown(glob)));
     found.emplace_back();
     found.back().set_name(std::move(name));
     found.back().set_size(status.st_size);
     found.back().set_is_directory(S_ISDIR(status.st_mode));
   }
-  std::sort(found.begin(), found.end(), [](const proto::LogFile& a, const proto::LogFile& b) { return a.name() < b.name(); });
+  std::sort(found.begin(), found.end(),
+            [](const proto::LogFile& a, const proto::LogFile& b) { return a.name() < b.name(); });
   proto::LogFilesReply reply;
   reply.mutable_files()->Add(found.begin(), found.end());
   return reply;
 }
 
-Result<proto::ReadLogFileReply> read_log_file(const std::string& directory, const proto::ReadLogFileRequest& request) {
-  if (!is_plain_name(request.name())) return make_error(Code::kInvalid, fmt::format("'{}' is not the name of a log file", shown(request.name())));
+Result<proto::ReadLogFileReply> read_log_file(const std::string& directory,
+                                              const proto::ReadLogFileRequest& request) {
+  if (!is_plain_name(request.name()))
+    return make_error(Code::kInvalid,
+                      fmt::format("'{}' is not the name of a log file", shown(request.name())));
   RT_ASSIGN(int64_t wanted, wanted_bytes(request));
   Fd parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent.valid()) return errno_error("cannot open the log files of this node", errno);
-  Fd file(::openat(parent.get(), request.name().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat status {};
+  Fd file(::openat(parent.get(), request.name().c_str(),
+                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return make_error(Code::kNotFound, fmt::format("there is no log file '{}' on this node", shown(request.name())));
+    return make_error(Code::kNotFound,
+                      fmt::format("there is no log file '{}' on this node", shown(request.name())));
   }
   proto::ReadLogFileReply reply;
   reply.set_size(status.st_size);
@@ -73,12 +89,14 @@ Result<proto::ReadLogFileReply> read_log_file(const std::string& directory, cons
   std::string& data = *reply.mutable_data();
   data.resize(static_cast<size_t>(most));
   ssize_t n = most > 0 ? ::pread(file.get(), data.data(), data.size(), request.offset()) : 0;
-  if (n < 0) return errno_error(fmt::format("cannot read the log file '{}'", shown(request.name())), errno);
+  if (n < 0)
+    return errno_error(fmt::format("cannot read the log file '{}'", shown(request.name())), errno);
   data.resize(static_cast<size_t>(n));
   return reply;
 }
 
-Result<proto::ReadLogFileReply> read_rotated_log(const RotatedLog& log, const proto::ReadLogFileRequest& request) {
+Result<proto::ReadLogFileReply> read_rotated_log(const RotatedLog& log,
+                                                 const proto::ReadLogFileRequest& request) {
   RT_ASSIGN(int64_t wanted, wanted_bytes(request));
   RT_ASSIGN(auto chunk, log.read(request.offset(), wanted));
   proto::ReadLogFileReply reply;

@@ -17,7 +17,8 @@ constexpr int kPiecesPerFlush = 16;
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 }  // namespace
 
-LogMonitor::LogMonitor(net::Loop& loop, const Settings& settings, const std::string& directory, Publish publish)
+LogMonitor::LogMonitor(net::Loop& loop, const Settings& settings, const std::string& directory,
+                       Publish publish)
     : loop_(loop), settings_(settings), publish_(std::move(publish)), directory_(directory) {
   inotify_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (inotify_ >= 0 && ::inotify_add_watch(inotify_, directory_.c_str(), IN_MODIFY) < 0) {
@@ -40,7 +41,8 @@ LogMonitor::~LogMonitor() {
   }
 }
 
-void LogMonitor::add(const WorkerId& worker, int pid, const std::string& out_path, const std::string& err_path) {
+void LogMonitor::add(const WorkerId& worker, int pid, const std::string& out_path,
+                     const std::string& err_path) {
   for (bool is_stderr : {false, true}) {
     const std::string& path = is_stderr ? err_path : out_path;
     std::string name = base_name(path);
@@ -50,7 +52,7 @@ void LogMonitor::add(const WorkerId& worker, int pid, const std::string& out_pat
     it->second.worker = worker;
     it->second.pid = pid;
     it->second.is_stderr = is_stderr;
-    dirty_.insert(name);   // it may have written before we knew its name
+    dirty_.insert(name);  // it may have written before we knew its name
   }
   schedule(settings_.log_batch_interval_ms * 1000);
 }
@@ -69,8 +71,7 @@ void LogMonitor::remove(const WorkerId& worker) {
       ++it;
       continue;
     }
-    for (int piece = 0; piece < kPiecesPerFlush && read_some(file, &event); ++piece) {
-    }
+    for (int piece = 0; piece < kPiecesPerFlush && read_some(file, &event); ++piece) {}
     std::vector<proto::LogLines> rest;
     file.reader.finish(&rest, true);
     fill(file, rest, &event);
@@ -119,7 +120,8 @@ void LogMonitor::flush() {
     if (it == files_.end()) continue;
     bool again = true;
     int64_t before = it->second.offset;
-    for (int piece = 0; piece < kPiecesPerFlush && again; ++piece) again = read_some(it->second, &event);
+    for (int piece = 0; piece < kPiecesPerFlush && again; ++piece)
+      again = read_some(it->second, &event);
     if (again) more.insert(name);
     if (it->second.offset == before) continue;
     waiting.erase(name);
@@ -156,15 +158,18 @@ bool LogMonitor::read_some(File& file, proto::HeadEvent* event) {
 
 bool LogMonitor::follow_rotation(File& file) {
   struct stat read{}, named{};
-  if (::fstat(file.fd, &read) != 0 || ::stat(file.path.c_str(), &named) != 0 || read.st_ino == named.st_ino) return false;
-  if (read.st_size > file.offset) return true;   // what was written before
+  if (::fstat(file.fd, &read) != 0 || ::stat(file.path.c_str(), &named) != 0 ||
+      read.st_ino == named.st_ino)
+    return false;
+  if (read.st_size > file.offset) return true;  // what was written before
   ::close(file.fd);
   file.fd = -1;
   file.offset = 0;
   return true;
 }
 
-void LogMonitor::fill(const File& file, std::vector<proto::LogLines>& lines, proto::HeadEvent* event) {
+void LogMonitor::fill(const File& file, std::vector<proto::LogLines>& lines,
+                      proto::HeadEvent* event) {
   for (proto::LogLines& entry : lines) {
     entry.set_pid(file.pid);
     entry.set_is_stderr(file.is_stderr);

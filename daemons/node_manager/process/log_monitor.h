@@ -1,5 +1,6 @@
-// Follows the log files of this node's workers and hands on new lines in batches. Sleeps while nobody writes (inotify; a poll
-// where that is not to be had). What a reader far behind would need is bounded: a file is read in pieces.
+// Follows the log files of this node's workers and hands on new lines in batches. Sleeps while
+// nobody writes (inotify; a poll where that is not to be had). What a reader far behind would need
+// is bounded: a file is read in pieces.
 #pragma once
 
 #include <functional>
@@ -20,10 +21,12 @@ class LogMonitor {
   // Called from the loop with at least one entry; job, pid, stream, name and lines are filled.
   using Publish = std::function<void(const proto::HeadEvent&)>;
 
-  LogMonitor(net::Loop& loop, const Settings& settings, const std::string& directory, Publish publish);
+  LogMonitor(net::Loop& loop, const Settings& settings, const std::string& directory,
+             Publish publish);
   ~LogMonitor();
 
-  void add(const WorkerId& worker, int pid, const std::string& out_path, const std::string& err_path);
+  void add(const WorkerId& worker, int pid, const std::string& out_path,
+           const std::string& err_path);
   void set_job(const WorkerId& worker, const std::string& job_id);
   // The process ended: its last lines are read now.
   void remove(const WorkerId& worker);
@@ -54,9 +57,9 @@ class LogMonitor {
   const Settings& settings_;
   Publish publish_;
   std::string directory_;
-  std::map<std::string, File> files_;      // by name within the directory
+  std::map<std::string, File> files_;  // by name within the directory
   std::set<std::string> dirty_;
-  std::set<std::string> partial_;          // with a line that was not complete when they were read last
+  std::set<std::string> partial_;  // with a line that was not complete when they were read last
   int inotify_ = -1;
   std::unique_ptr<net::FdWatch> watch_;
   net::Loop::TimerId timer_ = 0;

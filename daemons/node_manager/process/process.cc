@@ -19,7 +19,8 @@ extern char** environ;
 namespace rt::node {
 namespace {
 
-// What the child does, prepared before the fork: afterwards only async-signal-safe calls are allowed.
+// What the child does, prepared before the fork: afterwards only async-signal-safe calls are
+// allowed.
 struct ChildPlan {
   std::vector<char*> argv, envp;
   std::string out_prefix, out_suffix, err_prefix, err_suffix;
@@ -43,7 +44,8 @@ int open_output(const std::string& prefix, const std::string& suffix, bool has_p
   char digits[16];
   int count = 0;
   if (has_pid) {
-    for (pid_t pid = ::getpid(); pid > 0; pid /= 10) digits[count++] = static_cast<char>('0' + pid % 10);
+    for (pid_t pid = ::getpid(); pid > 0; pid /= 10)
+      digits[count++] = static_cast<char>('0' + pid % 10);
   }
   if (prefix.size() + suffix.size() + static_cast<size_t>(count) + 1 > sizeof path) {
     errno = ENAMETOOLONG;
@@ -58,7 +60,8 @@ int open_output(const std::string& prefix, const std::string& suffix, bool has_p
   return ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
-// A service manager can keep this process from being killed when memory ends (OOMScoreAdjust=); children must not inherit that.
+// A service manager can keep this process from being killed when memory ends (OOMScoreAdjust=);
+// children must not inherit that.
 bool is_protected() {
   char text[16] = "";
   int fd = ::open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
@@ -97,7 +100,8 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  int out = plan.output_fd >= 0 ? plan.output_fd : open_output(plan.out_prefix, plan.out_suffix, plan.out_has_pid);
+  int out = plan.output_fd >= 0 ? plan.output_fd
+                                : open_output(plan.out_prefix, plan.out_suffix, plan.out_has_pid);
   int err = plan.same_file ? out : open_output(plan.err_prefix, plan.err_suffix, plan.err_has_pid);
   if (in < 0 || out < 0 || err < 0) fail_in_child(report_fd, 0);
   // Out of the way of the numbers given below.
@@ -108,7 +112,8 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
   err = ::fcntl(err, F_DUPFD_CLOEXEC, 10);
   if (::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(err, 2) < 0) fail_in_child(report, 0);
   if (inherit >= 0 && ::dup2(inherit, 3) < 0) fail_in_child(report, 0);
-  // Nothing else is inherited: listening sockets and lifelines of this process must not live on in another.
+  // Nothing else is inherited: listening sockets and lifelines of this process must not live on in
+  // another.
   ::syscall(SYS_close_range, inherit >= 0 ? 4 : 3, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */);
   if (plan.cwd && ::chdir(plan.cwd) != 0) fail_in_child(report, 1);
   ::execvpe(plan.argv[0], plan.argv.data(), plan.envp.data());
@@ -135,7 +140,7 @@ uint64_t stat_field(int pid, int wanted) {
   ::close(fd);
   if (n <= 0) return 0;
   text[n] = 0;
-  const char* at = std::strrchr(text, ')');   // the name before it may hold anything
+  const char* at = std::strrchr(text, ')');  // the name before it may hold anything
   if (!at) return 0;
   ++at;
   for (int field = 3; field < wanted; ++field) {
@@ -150,7 +155,8 @@ uint64_t stat_field(int pid, int wanted) {
 uint64_t process_start_time(int pid) { return stat_field(pid, 22); }
 
 bool process_is_ending(int pid) {
-  constexpr uint64_t kExiting = 0x4;   // PF_EXITING; set before a process closes anything, zombies keep it
+  constexpr uint64_t kExiting =
+      0x4;  // PF_EXITING; set before a process closes anything, zombies keep it
   return process_start_time(pid) == 0 || (stat_field(pid, 9) & kExiting);
 }
 
@@ -176,7 +182,7 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
   if (::pipe2(report, O_CLOEXEC) != 0) return errno_error("cannot start " + options.argv[0], errno);
   sigset_t all, old;
   sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &old);   // no handler of ours runs in the child
+  ::pthread_sigmask(SIG_BLOCK, &all, &old);  // no handler of ours runs in the child
   pid_t pid = ::fork();
   if (pid == 0) run_child(plan, report[1]);
   int fork_errno = errno;
@@ -189,23 +195,27 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
   int failure[2];
   ssize_t n;
   do {
-    n = ::read(report[0], failure, sizeof failure);   // end of file: the exec closed it
+    n = ::read(report[0], failure, sizeof failure);  // end of file: the exec closed it
   } while (n < 0 && errno == EINTR);
   ::close(report[0]);
   if (n == static_cast<ssize_t>(sizeof failure)) {
     int status;
     ::waitpid(pid, &status, 0);
-    return errno_error(fmt::format("cannot {} {}", kStages[std::clamp(failure[1], 0, 2)], options.argv[0]), failure[0]);
+    return errno_error(
+        fmt::format("cannot {} {}", kStages[std::clamp(failure[1], 0, 2)], options.argv[0]),
+        failure[0]);
   }
   return ProcessId{pid, process_start_time(pid)};
 }
 
 bool signal_process(const ProcessId& process, int signal) {
   if (process.pid <= 1) return false;
-  // The descriptor pins the process; then the start time tells whether it is the one that was meant.
+  // The descriptor pins the process; then the start time tells whether it is the one that was
+  // meant.
   int fd = static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0));
   if (fd < 0 && errno == ENOSYS) {
-    return (process.start_time == 0 || process_start_time(process.pid) == process.start_time) && ::kill(process.pid, signal) == 0;
+    return (process.start_time == 0 || process_start_time(process.pid) == process.start_time) &&
+           ::kill(process.pid, signal) == 0;
   }
   if (fd < 0) return false;
   bool same = process.start_time == 0 || process_start_time(process.pid) == process.start_time;
@@ -218,7 +228,9 @@ void signal_group(const ProcessId& leader, int signal) {
   if (leader.pid > 1) ::kill(-leader.pid, signal);
 }
 
-bool group_exists(const ProcessId& leader) { return leader.pid > 1 && (::kill(-leader.pid, 0) == 0 || errno == EPERM); }
+bool group_exists(const ProcessId& leader) {
+  return leader.pid > 1 && (::kill(-leader.pid, 0) == 0 || errno == EPERM);
+}
 
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
@@ -240,10 +252,14 @@ std::string text_tail(std::string_view text, int max_lines) {
     size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    if (line.starts_with(":job_id:") || line.starts_with(":task_name:") || line.starts_with(":task_id:") || line.starts_with(":actor_name:")) continue;
+    if (line.starts_with(":job_id:") || line.starts_with(":task_name:") ||
+        line.starts_with(":task_id:") || line.starts_with(":actor_name:"))
+      continue;
     lines.push_back(line);
   }
-  size_t first = lines.size() > static_cast<size_t>(max_lines) ? lines.size() - static_cast<size_t>(max_lines) : 0;
+  size_t first = lines.size() > static_cast<size_t>(max_lines)
+                     ? lines.size() - static_cast<size_t>(max_lines)
+                     : 0;
   std::string tail;
   for (size_t i = first; i < lines.size(); ++i) tail.append(lines[i]).push_back('\n');
   return tail;

@@ -16,7 +16,8 @@ namespace {
 
 using proto::PySpyReply;
 constexpr size_t kAtOnce = 8;
-// Reading the symbols of a large program takes its time; an answer that comes later than this is of no use to who waits.
+// Reading the symbols of a large program takes its time; an answer that comes later than this is of
+// no use to who waits.
 constexpr int64_t kBeyondDurationUs = 30'000'000;
 constexpr size_t kMaxMessage = 2000;
 
@@ -38,10 +39,14 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Without the right to trace it says so in words that depend on where it runs; so does sudo when it would ask.
+// Without the right to trace it says so in words that depend on where it runs; so does sudo when it
+// would ask.
 bool tells_of_missing_rights(const std::string& text) {
-  static constexpr const char* kWords[] = {"ermission denied", "ermission Denied", "not permitted", "elevated permissions", "SYS_PTRACE", "a password is required", "sudoers"};
-  return std::any_of(std::begin(kWords), std::end(kWords), [&](const char* words) { return text.find(words) != std::string::npos; });
+  static constexpr const char* kWords[] = {
+      "ermission denied", "ermission Denied",       "not permitted", "elevated permissions",
+      "SYS_PTRACE",       "a password is required", "sudoers"};
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](const char* words) { return text.find(words) != std::string::npos; });
 }
 
 // Its own stack after an error is for its authors.
@@ -72,20 +77,27 @@ void PySpy::run(const proto::PySpyRequest& request, Done done) {
   const uint64_t number = next_++;
   const bool full = runs_.size() >= kAtOnce;
   const std::string program = runs_.emplace(number, std::move(run)).first->second.program;
-  if (program.empty()) return finish(number, PySpyReply::NOT_INSTALLED, "py-spy is not installed on this node");
-  if (full) return finish(number, PySpyReply::FAILED, fmt::format("{} py-spy run on this node already: ask again", kAtOnce));
+  if (program.empty())
+    return finish(number, PySpyReply::NOT_INSTALLED, "py-spy is not installed on this node");
+  if (full)
+    return finish(number, PySpyReply::FAILED,
+                  fmt::format("{} py-spy run on this node already: ask again", kAtOnce));
   start(number);
 }
 
-std::string PySpy::file(uint64_t number, const char* what) const { return fmt::format("{}/py-spy-{}.{}", options_.directory, number, what); }
+std::string PySpy::file(uint64_t number, const char* what) const {
+  return fmt::format("{}/py-spy-{}.{}", options_.directory, number, what);
+}
 
 std::vector<std::string> PySpy::command(uint64_t number, const Run& run) const {
   const auto& request = run.request;
   std::vector<std::string> words;
   if (run.with_sudo) words = {"sudo", "-n"};
-  words.insert(words.end(), {run.program, request.duration_s() ? "record" : "dump", "--pid", std::to_string(request.pid())});
+  words.insert(words.end(), {run.program, request.duration_s() ? "record" : "dump", "--pid",
+                             std::to_string(request.pid())});
   if (request.duration_s()) {
-    words.insert(words.end(), {"--output", file(number, "profile"), "--format", request.format(), "--duration", std::to_string(request.duration_s())});
+    words.insert(words.end(), {"--output", file(number, "profile"), "--format", request.format(),
+                               "--duration", std::to_string(request.duration_s())});
     if (request.idle()) words.push_back("--idle");
   }
   if (request.native()) words.push_back("--native");
@@ -104,24 +116,30 @@ void PySpy::start(uint64_t number) {
   if (!process) return finish(number, PySpyReply::FAILED, process.error().message);
   run.process = *process;
   reaper_.watch(process->pid, [this, number](int status) { exited(number, status); });
-  run.timer = loop_.run_after(run.request.duration_s() * int64_t{1'000'000} + kBeyondDurationUs, [this, number] {
-    Run& late = runs_.at(number);
-    late.timer = 0;
-    late.out_of_time = true;
-    signal_group(late.process, SIGKILL);
-  });
+  run.timer = loop_.run_after(run.request.duration_s() * int64_t{1'000'000} + kBeyondDurationUs,
+                              [this, number] {
+                                Run& late = runs_.at(number);
+                                late.timer = 0;
+                                late.out_of_time = true;
+                                signal_group(late.process, SIGKILL);
+                              });
 }
 
 void PySpy::exited(uint64_t number, int status) {
   Run& run = runs_.at(number);
   if (run.timer) loop_.cancel(run.timer);
   run.timer = 0;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return finish(number, PySpyReply::DONE, contents(file(number, run.request.duration_s() ? "profile" : "out")));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    return finish(number, PySpyReply::DONE,
+                  contents(file(number, run.request.duration_s() ? "profile" : "out")));
   if (run.out_of_time) return finish(number, PySpyReply::FAILED, "py-spy did not end in time");
   std::string said = one_line(contents(file(number, "err")) + contents(file(number, "out")));
-  if (said.empty()) said = WIFSIGNALED(status) ? fmt::format("it was killed by signal {}", WTERMSIG(status)) : fmt::format("it ended with exit code {}", WEXITSTATUS(status));
+  if (said.empty())
+    said = WIFSIGNALED(status) ? fmt::format("it was killed by signal {}", WTERMSIG(status))
+                               : fmt::format("it ended with exit code {}", WEXITSTATUS(status));
   if (!tells_of_missing_rights(said)) return finish(number, PySpyReply::FAILED, "py-spy: " + said);
-  if (run.with_sudo || options_.is_root || find_program("sudo", "").empty()) return finish(number, PySpyReply::NOT_PERMITTED, "py-spy: " + said);
+  if (run.with_sudo || options_.is_root || find_program("sudo", "").empty())
+    return finish(number, PySpyReply::NOT_PERMITTED, "py-spy: " + said);
   for (const char* what : {"out", "err", "profile"}) ::unlink(file(number, what).c_str());
   run.with_sudo = true;
   start(number);

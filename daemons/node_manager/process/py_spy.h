@@ -1,4 +1,5 @@
-// py-spy of this node, when there is one: found on PATH or beside the node's interpreter, run as a child, with sudo when it lacks the rights and sudo asks for no password.
+// py-spy of this node, when there is one: found on PATH or beside the node's interpreter, run as a
+// child, with sudo when it lacks the rights and sudo asks for no password.
 //
 // Threads: the loop's. What still runs when this object goes is killed, and nobody is answered.
 #pragma once
@@ -18,16 +19,18 @@ namespace rt::node {
 class PySpy {
  public:
   struct Options {
-    std::string directory;              // for its output, meanwhile
-    std::string python;                 // beside which a virtual environment has py-spy
-    bool is_root = false;               // then sudo has nothing to give
+    std::string directory;  // for its output, meanwhile
+    std::string python;     // beside which a virtual environment has py-spy
+    bool is_root = false;   // then sudo has nothing to give
   };
   using Done = std::function<void(const proto::PySpyReply&)>;
 
-  PySpy(net::Loop& loop, Reaper& reaper, Options options) : loop_(loop), reaper_(reaper), options_(std::move(options)) {}
+  PySpy(net::Loop& loop, Reaper& reaper, Options options)
+      : loop_(loop), reaper_(reaper), options_(std::move(options)) {}
   ~PySpy();
 
-  // Calls `done` once, from the loop or at once. Whether the process may be looked at is the caller's question.
+  // Calls `done` once, from the loop or at once. Whether the process may be looked at is the
+  // caller's question.
   void run(const proto::PySpyRequest& request, Done done);
 
  private:

@@ -26,8 +26,7 @@ void Reaper::watch(int pid, OnExit on_exit) { watched_[pid] = std::move(on_exit)
 
 void Reaper::collect() {
   signalfd_siginfo info;
-  while (::read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-  }
+  while (::read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {}
   for (;;) {
     siginfo_t ended{};
     if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;

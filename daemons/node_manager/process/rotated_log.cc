@@ -22,7 +22,8 @@ namespace {
 
 constexpr uint64_t kNoInode = 1ULL << 63;
 
-std::atomic<uint64_t> g_logs{0};       // that there ever were: one that comes later is another one for readers
+std::atomic<uint64_t> g_logs{
+    0};  // that there ever were: one that comes later is another one for readers
 
 Status read_limit(const std::map<std::string, std::string>& env, const char* name, int64_t* value) {
   auto it = env.find(name);
@@ -30,7 +31,8 @@ Status read_limit(const std::map<std::string, std::string>& env, const char* nam
   if (text.empty()) return {};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   if (error == std::errc() && end == text.data() + text.size() && *value >= 0) return {};
-  return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes a whole number from 0", name, text.substr(0, 100)));
+  return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes a whole number from 0", name,
+                                                text.substr(0, 100)));
 }
 
 }  // namespace
@@ -39,23 +41,30 @@ Result<RotatedLog::Limits> RotatedLog::limits_of(const std::map<std::string, std
   Limits limits;
   RT_TRY(read_limit(env, "RAY_ROTATION_MAX_BYTES", &limits.max_bytes));
   RT_TRY(read_limit(env, "RAY_ROTATION_BACKUP_COUNT", &limits.backups));
-  constexpr int64_t kMost = 1LL << 60;      // twice as much is still a number
+  constexpr int64_t kMost = 1LL << 60;  // twice as much is still a number
   limits.max_bytes = std::min(limits.max_bytes, kMost);
   if (limits.backups == 0) limits.max_bytes = 0;
   return limits;
 }
 
 RotatedLog::RotatedLog(std::string path, const Limits& limits)
-    : path_(std::move(path)), limits_(limits), id_(kNoInode + ++g_logs), pieces_(1), rotate_at_(limits.max_bytes) {}
+    : path_(std::move(path)),
+      limits_(limits),
+      id_(kNoInode + ++g_logs),
+      pieces_(1),
+      rotate_at_(limits.max_bytes) {}
 
-Result<std::unique_ptr<RotatedLog>> RotatedLog::create(const std::string& path, const Limits& limits) {
+Result<std::unique_ptr<RotatedLog>> RotatedLog::create(const std::string& path,
+                                                       const Limits& limits) {
   remove(path);
   std::unique_ptr<RotatedLog> log(new RotatedLog(path, limits));
   if (!log->open_file()) return errno_error("cannot write " + path, errno);
   return log;
 }
 
-std::string RotatedLog::name(int64_t number) const { return number == 0 ? path_ : fmt::format("{}.{}", path_, number); }
+std::string RotatedLog::name(int64_t number) const {
+  return number == 0 ? path_ : fmt::format("{}.{}", path_, number);
+}
 
 bool RotatedLog::open_file() {
   int fd = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
@@ -77,8 +86,10 @@ size_t RotatedLog::part_of(std::string_view data) const {
   if (rotate_at_ == 0) return data.size();
   // A line that is as long as a piece again is cut.
   const int64_t size = pieces_.back().size, most = rotate_at_ + limits_.max_bytes - size;
-  const size_t newline = data.find('\n', static_cast<size_t>(std::max<int64_t>(0, rotate_at_ - size - 1)));
-  return std::min(newline == std::string_view::npos ? data.size() : newline + 1, static_cast<size_t>(std::max<int64_t>(1, most)));
+  const size_t newline =
+      data.find('\n', static_cast<size_t>(std::max<int64_t>(0, rotate_at_ - size - 1)));
+  return std::min(newline == std::string_view::npos ? data.size() : newline + 1,
+                  static_cast<size_t>(std::max<int64_t>(1, most)));
 }
 
 void RotatedLog::append(std::string_view data) {
@@ -86,12 +97,15 @@ void RotatedLog::append(std::string_view data) {
     const std::string_view part = data.substr(0, part_of(data));
     data.remove_prefix(part.size());
     if (lost_ > 0) {
-      const std::string note = fmt::format("[{} bytes of output are missing here: they could not be written]\n", lost_);
+      const std::string note =
+          fmt::format("[{} bytes of output are missing here: they could not be written]\n", lost_);
       if (write(note) == note.size()) lost_ = 0;
     }
     lost_ += part.size() - (lost_ > 0 ? 0 : write(part));
     const int64_t size = pieces_.back().size;
-    if (rotate_at_ == 0 || size < rotate_at_ || (part.back() != '\n' && size < rotate_at_ + limits_.max_bytes)) continue;
+    if (rotate_at_ == 0 || size < rotate_at_ ||
+        (part.back() != '\n' && size < rotate_at_ + limits_.max_bytes))
+      continue;
     rotate_at_ = limits_.max_bytes;
     if (!rotate()) {
       RT_WARN("cannot rotate {}: {}; it goes on growing", path_, std::strerror(errno));
@@ -111,8 +125,8 @@ size_t RotatedLog::write(std::string_view data) {
   }
   Piece& piece = pieces_.back();
   piece.size += static_cast<int64_t>(done);
-  struct stat now {};
-  if (::fstat(file_.get(), &now) == 0 && now.st_size < piece.size) {     // somebody has cut it
+  struct stat now{};
+  if (::fstat(file_.get(), &now) == 0 && now.st_size < piece.size) {  // somebody has cut it
     piece.begin = piece.end() - now.st_size;
     piece.size = now.st_size;
   }
@@ -121,13 +135,16 @@ size_t RotatedLog::write(std::string_view data) {
 
 // False, and errno: this piece goes on.
 bool RotatedLog::rotate() {
-  // The oldest first, so that each finds its next name free. One that somebody has removed has no name to lose.
+  // The oldest first, so that each finds its next name free. One that somebody has removed has no
+  // name to lose.
   while (pieces_.front().number >= limits_.backups) {
     if (::unlink(name(pieces_.front().number).c_str()) != 0 && errno != ENOENT) return false;
     pieces_.pop_front();
   }
   for (Piece& piece : pieces_) {
-    if (std::rename(name(piece.number).c_str(), name(piece.number + 1).c_str()) != 0 && errno != ENOENT) return false;
+    if (std::rename(name(piece.number).c_str(), name(piece.number + 1).c_str()) != 0 &&
+        errno != ENOENT)
+      return false;
     ++piece.number;
   }
   if (!open_file()) {
@@ -144,15 +161,18 @@ Result<RotatedLog::Chunk> RotatedLog::read(int64_t offset, int64_t max_bytes) co
   Chunk chunk{"", std::max(offset, size())};
   for (const Piece& piece : pieces_) {
     if (offset >= piece.end()) continue;
-    if (!chunk.data.empty() && piece.begin > offset) break;             // a gap
+    if (!chunk.data.empty() && piece.begin > offset) break;  // a gap
     const bool is_open = &piece == &pieces_.back() && file_.valid();
     Fd opened(is_open ? -1 : ::open(name(piece.number).c_str(), O_RDONLY | O_CLOEXEC));
-    if (!is_open && !opened.valid() && errno == ENOENT) continue;      // somebody has removed it
+    if (!is_open && !opened.valid() && errno == ENOENT) continue;  // somebody has removed it
     if (!is_open && !opened.valid()) return errno_error("cannot read " + name(piece.number), errno);
     const int64_t from = std::max(offset, piece.begin);
     const size_t before = chunk.data.size();
-    chunk.data.resize(before + static_cast<size_t>(std::clamp<int64_t>(max_bytes - static_cast<int64_t>(before), 0, piece.end() - from)));
-    ssize_t n = ::pread(is_open ? file_.get() : opened.get(), chunk.data.data() + before, chunk.data.size() - before, from - piece.begin);
+    chunk.data.resize(before +
+                      static_cast<size_t>(std::clamp<int64_t>(
+                          max_bytes - static_cast<int64_t>(before), 0, piece.end() - from)));
+    ssize_t n = ::pread(is_open ? file_.get() : opened.get(), chunk.data.data() + before,
+                        chunk.data.size() - before, from - piece.begin);
     if (n < 0) return errno_error("cannot read " + name(piece.number), errno);
     chunk.data.resize(before + static_cast<size_t>(n));
     if (before == 0 && n > 0) chunk.offset = from;

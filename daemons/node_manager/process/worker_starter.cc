@@ -19,7 +19,8 @@ constexpr int kMaxServerDeaths = 3;
 constexpr size_t kMaxCanonical = 1000;
 }  // namespace
 
-WorkerStarter::WorkerStarter(net::Loop& loop, Reaper& reaper, WorkerStarterOptions options, WorkerStarterEvents events)
+WorkerStarter::WorkerStarter(net::Loop& loop, Reaper& reaper, WorkerStarterOptions options,
+                             WorkerStarterEvents events)
     : loop_(loop), reaper_(reaper), options_(std::move(options)), events_(std::move(events)) {
   if (options_.end_children) {
     reaper_.set_before_reap([this](int pid) {
@@ -35,7 +36,8 @@ WorkerStarter::~WorkerStarter() {
   reaper_.set_orphan_handler(nullptr);
   reaper_.set_before_reap(nullptr);
   for (auto& [id, worker] : workers_) {
-    if (worker.python.empty() && worker.process.pid > 0) reaper_.watch(worker.process.pid, [](int) {});
+    if (worker.python.empty() && worker.process.pid > 0)
+      reaper_.watch(worker.process.pid, [](int) {});
   }
   for (auto& [python, entry] : servers_) {
     if (entry.restart) loop_.cancel(entry.restart);
@@ -55,11 +57,13 @@ std::string WorkerStarter::canonical_python(const std::string& python) {
   std::error_code ec1, ec2;
   std::string result = python;
   if (::access(python.c_str(), X_OK) != 0) {
-    RT_WARN("a driver's interpreter {} is not on this node: its workers run {}", python, options_.python);
+    RT_WARN("a driver's interpreter {} is not on this node: its workers run {}", python,
+            options_.python);
     result.clear();
   } else if (fs::path(python).parent_path() == fs::path(options_.python).parent_path() &&
              fs::canonical(python, ec1) == fs::canonical(options_.python, ec2) && !ec1 && !ec2) {
-    // python3 and python3.11 of one directory; a virtual environment's is another although it is the same file.
+    // python3 and python3.11 of one directory; a virtual environment's is another although it is
+    // the same file.
     result.clear();
   }
   if (canonical_.size() < kMaxCanonical) canonical_[python] = result;
@@ -67,11 +71,15 @@ std::string WorkerStarter::canonical_python(const std::string& python) {
 }
 
 std::string WorkerStarter::log_path(const WorkerId& id, int pid, bool err) const {
-  return fmt::format("{}/logs/{}", options_.session_dir, worker_log_name(id.hex(), pid > 0 ? std::to_string(pid) : "%p", err));
+  return fmt::format("{}/logs/{}", options_.session_dir,
+                     worker_log_name(id.hex(), pid > 0 ? std::to_string(pid) : "%p", err));
 }
 
 std::map<std::string, std::string> WorkerStarter::worker_args(const WorkerId& id) const {
-  return {{"worker_id", id.hex()}, {"node_manager_socket", options_.socket_path}, {"session_dir", options_.session_dir}, {"node_id", options_.node_id_hex}};
+  return {{"worker_id", id.hex()},
+          {"node_manager_socket", options_.socket_path},
+          {"session_dir", options_.session_dir},
+          {"node_id", options_.node_id_hex}};
 }
 
 // ---- fork servers
@@ -85,10 +93,14 @@ WorkerStarter::Server* WorkerStarter::server_for(const std::string& python, std:
       for (auto s = servers_.begin(); s != servers_.end(); ++s) {
         bool used = s->first == options_.python;
         for (const auto& [id, worker] : workers_) used |= worker.python == s->first;
-        if (!used && (oldest == servers_.end() || s->second.used_us < oldest->second.used_us)) oldest = s;
+        if (!used && (oldest == servers_.end() || s->second.used_us < oldest->second.used_us))
+          oldest = s;
       }
       if (oldest == servers_.end()) {
-        *why = fmt::format("drivers with more than {} different Python interpreters run on this node; {} must wait", kMaxServers, python);
+        *why = fmt::format(
+            "drivers with more than {} different Python interpreters run on this node; {} must "
+            "wait",
+            kMaxServers, python);
         return nullptr;
       }
       servers_.erase(oldest);
@@ -116,12 +128,15 @@ void WorkerStarter::launch(const std::string& python, Server& entry) {
   options.python = python;
   options.python_path = options_.python_path;
   size_t index = static_cast<size_t>(std::distance(servers_.begin(), servers_.find(python)));
-  options.log_path = fmt::format("{}/logs/fork-server-{}.log", options_.session_dir, index == 0 ? "python" : std::to_string(index));
+  options.log_path = fmt::format("{}/logs/fork-server-{}.log", options_.session_dir,
+                                 index == 0 ? "python" : std::to_string(index));
   options.env = options_.env;
   options.end_children = options_.end_children;
   ForkServer::Events events;
   events.on_ready = [this, python] { servers_[python].deaths = 0; };
-  events.on_forked = [this](const std::string& hex, ProcessId process) { forked(WorkerId::from_hex(hex), process); };
+  events.on_forked = [this](const std::string& hex, ProcessId process) {
+    forked(WorkerId::from_hex(hex), process);
+  };
   events.on_fork_failed = [this](const std::string& hex, const std::string& why) {
     WorkerId id = WorkerId::from_hex(hex);
     if (workers_.erase(id)) events_.on_failed(id, why);
@@ -153,7 +168,8 @@ void WorkerStarter::server_died(const std::string& python, const std::string& wh
     workers_.erase(id);
     events_.on_failed(id, why);
   }
-  if (entry.deaths > kMaxServerDeaths) return;   // the next spawn tries, as the core's own retries ask for it
+  if (entry.deaths > kMaxServerDeaths)
+    return;  // the next spawn tries, as the core's own retries ask for it
   entry.restart = loop_.run_after(100'000 << (entry.deaths - 1), [this, python, alive = alive_] {
     if (!*alive) return;
     auto again = servers_.find(python);
@@ -179,7 +195,8 @@ void WorkerStarter::spawn(const WorkerId& id, const WorkerKind& kind) {
   }
 }
 
-void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python, const std::string& runtime_env) {
+void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python,
+                                 const std::string& runtime_env) {
   std::string why;
   Server* server = server_for(python, &why);
   if (!server) return fail_later(id, why);
@@ -193,7 +210,7 @@ void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python, 
     request.args["runtime_env"] = runtime_env;
     request.args["python_path"] = options_.python_path;
     request.args["head_address"] = options_.head_address;
-    request.args["token"] = options_.token;   // over the fork server's socket, not on a command line
+    request.args["token"] = options_.token;  // over the fork server's socket, not on a command line
   }
   request.env = options_.env;
   server->server->fork(request);
@@ -201,7 +218,9 @@ void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python, 
 
 void WorkerStarter::spawn_cpp(const WorkerId& id, const std::string& runtime_env) {
   if (options_.cpp_worker.empty() || ::access(options_.cpp_worker.c_str(), X_OK) != 0) {
-    return fail_later(id, fmt::format("the C++ worker program {} is not installed on this node", options_.cpp_worker.empty() ? "ray-cpp-worker" : options_.cpp_worker));
+    return fail_later(
+        id, fmt::format("the C++ worker program {} is not installed on this node",
+                        options_.cpp_worker.empty() ? "ray-cpp-worker" : options_.cpp_worker));
   }
   SpawnOptions spawn;
   spawn.argv = {options_.cpp_worker};
@@ -273,7 +292,7 @@ ProcessEnd WorkerStarter::end_of(const WorkerId& id, int pid, int status) const 
 
 void WorkerStarter::exited(int pid, int status) {
   auto it = by_pid_.find(pid);
-  if (it == by_pid_.end()) return;   // something a worker started, inherited by us
+  if (it == by_pid_.end()) return;  // something a worker started, inherited by us
   WorkerId id = it->second;
   by_pid_.erase(it);
   ProcessEnd end = end_of(id, pid, status);

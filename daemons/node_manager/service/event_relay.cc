@@ -6,7 +6,9 @@
 namespace rt::node {
 namespace {
 
-int64_t size_of(const proto::TaskEventBatch& batch) { return static_cast<int64_t>(batch.packed().size() + batch.digest().size()) + 100; }
+int64_t size_of(const proto::TaskEventBatch& batch) {
+  return static_cast<int64_t>(batch.packed().size() + batch.digest().size()) + 100;
+}
 
 }  // namespace
 
@@ -45,13 +47,15 @@ void EventRelay::pump() {
   const int64_t end = first_number_ + static_cast<int64_t>(kept_.size());
   for (; connection && in_flight_ < kMostInFlight && next_number_ < end; ++next_number_) {
     ++in_flight_;
-    rpc::call(*connection, &proto::HeadService::Stub::AddTaskEvents, kept_[static_cast<size_t>(next_number_ - first_number_)], kAnswerUs,
-              [this, alive = alive_, round = round_, number = next_number_](Result<proto::Empty> reply) {
-                if (!*alive || round != round_) return;
-                if (!reply && reply.error().code == Code::kUnavailable) return;      // resend() comes
-                if (!reply && reply.error().code == Code::kTimeout) return resend();
-                answered(number);       // an error, too: the head has counted what it could not keep
-              });
+    rpc::call(
+        *connection, &proto::HeadService::Stub::AddTaskEvents,
+        kept_[static_cast<size_t>(next_number_ - first_number_)], kAnswerUs,
+        [this, alive = alive_, round = round_, number = next_number_](Result<proto::Empty> reply) {
+          if (!*alive || round != round_) return;
+          if (!reply && reply.error().code == Code::kUnavailable) return;  // resend() comes
+          if (!reply && reply.error().code == Code::kTimeout) return resend();
+          answered(number);  // an error, too: the head has counted what it could not keep
+        });
   }
 }
 

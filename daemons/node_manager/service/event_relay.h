@@ -1,6 +1,7 @@
-// Task events on their way to the head: numbered, kept until the head says that they are in its history, and sent again when it comes back. The head knows the last
-// number of each node, so that none is there twice. A batch's number is in its field `row`; numbers go on from the wall clock, so that those of a node-manager that was started again
-// are beyond those of the one before.
+// Task events on their way to the head: numbered, kept until the head says that they are in its
+// history, and sent again when it comes back. The head knows the last number of each node, so that
+// none is there twice. A batch's number is in its field `row`; numbers go on from the wall clock,
+// so that those of a node-manager that was started again are beyond those of the one before.
 //
 // Bounded: while the head is away the oldest go first and are counted. Threads: the loop's.
 #pragma once
@@ -17,7 +18,11 @@ namespace rt::node {
 class EventRelay {
  public:
   // `head` outlives the relay.
-  EventRelay(HeadLink& head, int64_t start_wall_us, int64_t max_bytes) : head_(head), max_bytes_(max_bytes), first_number_(start_wall_us), next_number_(start_wall_us) {}
+  EventRelay(HeadLink& head, int64_t start_wall_us, int64_t max_bytes)
+      : head_(head),
+        max_bytes_(max_bytes),
+        first_number_(start_wall_us),
+        next_number_(start_wall_us) {}
   ~EventRelay() { *alive_ = false; }
 
   void add(proto::TaskEventBatch batch);
@@ -35,12 +40,12 @@ class EventRelay {
 
   HeadLink& head_;
   const int64_t max_bytes_;
-  std::deque<proto::TaskEventBatch> kept_;      // oldest first, numbered without gaps
-  int64_t first_number_;                        // of kept_.front()
-  int64_t next_number_;                         // to be sent
+  std::deque<proto::TaskEventBatch> kept_;  // oldest first, numbered without gaps
+  int64_t first_number_;                    // of kept_.front()
+  int64_t next_number_;                     // to be sent
   int64_t bytes_ = 0, dropped_ = 0;
   int in_flight_ = 0;
-  uint64_t round_ = 0;                          // answers of earlier ones are not waited for
+  uint64_t round_ = 0;  // answers of earlier ones are not waited for
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -12,8 +12,14 @@ constexpr size_t kMaxPending = 10'000;
 constexpr int64_t kFirstPauseUs = 20'000, kMaxPauseUs = 1'000'000;
 }  // namespace
 
-HeadLink::HeadLink(net::Loop& loop, const Settings& settings, net::Address head, rpc::Identity me, google::protobuf::Service* served, Events events)
-    : loop_(loop), settings_(settings), head_(std::move(head)), me_(std::move(me)), served_(served), events_(std::move(events)) {}
+HeadLink::HeadLink(net::Loop& loop, const Settings& settings, net::Address head, rpc::Identity me,
+                   google::protobuf::Service* served, Events events)
+    : loop_(loop),
+      settings_(settings),
+      head_(std::move(head)),
+      me_(std::move(me)),
+      served_(served),
+      events_(std::move(events)) {}
 
 HeadLink::~HeadLink() {
   *alive_ = false;
@@ -39,25 +45,31 @@ void HeadLink::attempt() {
   timer_ = 0;
   rpc::Target target;
   target.address = head_;
-  rpc::connect(loop_, target, me_, settings_.connect_timeout_ms * 1000, [this, alive = alive_](Result<std::shared_ptr<rpc::Connection>> result) {
-    if (!*alive || stopped_) return;
-    if (result) {
-      connected(std::move(*result));
-    } else {
-      retry_or_give_up(result.error());
-    }
-  });
+  rpc::connect(loop_, target, me_, settings_.connect_timeout_ms * 1000,
+               [this, alive = alive_](Result<std::shared_ptr<rpc::Connection>> result) {
+                 if (!*alive || stopped_) return;
+                 if (result) {
+                   connected(std::move(*result));
+                 } else {
+                   retry_or_give_up(result.error());
+                 }
+               });
 }
 
 void HeadLink::retry_or_give_up(const Error& why) {
   if (stopped_) return;
-  bool hopeless = why.code == Code::kUnauthenticated || why.code == Code::kWrongVersion || why.code == Code::kWrongCluster || why.code == Code::kProtocol;
-  int64_t limit_ms = ever_registered_ ? settings_.head_reconnect_timeout_ms : settings_.connect_timeout_ms;
+  bool hopeless = why.code == Code::kUnauthenticated || why.code == Code::kWrongVersion ||
+                  why.code == Code::kWrongCluster || why.code == Code::kProtocol;
+  int64_t limit_ms =
+      ever_registered_ ? settings_.head_reconnect_timeout_ms : settings_.connect_timeout_ms;
   int64_t away_us = loop_.now_us() - lost_us_;
   if (hopeless || away_us > limit_ms * 1000) {
     stopped_ = true;
-    std::string message = hopeless ? fmt::format("the head at {} refuses this node: {}", head_.to_string(), why.message)
-                                   : fmt::format("the head at {} could not be reached for {} s: {}", head_.to_string(), (away_us + 500'000) / 1'000'000, why.message);
+    std::string message =
+        hopeless
+            ? fmt::format("the head at {} refuses this node: {}", head_.to_string(), why.message)
+            : fmt::format("the head at {} could not be reached for {} s: {}", head_.to_string(),
+                          (away_us + 500'000) / 1'000'000, why.message);
     events_.on_fatal(make_error(why.code, message));
     return;
   }
@@ -72,24 +84,28 @@ void HeadLink::connected(std::shared_ptr<rpc::Connection> connection) {
   connection_->set_closed_handler([this](const Error& why) { lost(why); });
   proto::RegisterNodeRequest request;
   events_.fill_registration(&request);
-  rpc::call(*connection_, &proto::HeadService::Stub::RegisterNode, request, settings_.connect_timeout_ms * 1000,
-            [this, alive = alive_, current = connection_.get()](Result<proto::RegisterNodeReply> reply) {
-              if (!*alive || stopped_ || connection_.get() != current) return;
-              if (!reply) {
-                // Other errors are the head's considered answer.
-                if (!is_away(reply.error().code)) {
-                  stopped_ = true;
-                  events_.on_fatal(make_error(reply.error().code, fmt::format("the head at {} refuses this node: {}", head_.to_string(), reply.error().message)));
-                  return;
-                }
-                return connection_->close(reply.error());
-              }
-              registered_ = ever_registered_ = true;
-              pause_us_ = 0;
-              if (me_.cluster_id.empty()) me_.cluster_id = reply->cluster_id();
-              events_.on_registered(*reply);
-              send_pending();
-            });
+  rpc::call(
+      *connection_, &proto::HeadService::Stub::RegisterNode, request,
+      settings_.connect_timeout_ms * 1000,
+      [this, alive = alive_, current = connection_.get()](Result<proto::RegisterNodeReply> reply) {
+        if (!*alive || stopped_ || connection_.get() != current) return;
+        if (!reply) {
+          // Other errors are the head's considered answer.
+          if (!is_away(reply.error().code)) {
+            stopped_ = true;
+            events_.on_fatal(make_error(reply.error().code,
+                                        fmt::format("the head at {} refuses this node: {}",
+                                                    head_.to_string(), reply.error().message)));
+            return;
+          }
+          return connection_->close(reply.error());
+        }
+        registered_ = ever_registered_ = true;
+        pause_us_ = 0;
+        if (me_.cluster_id.empty()) me_.cluster_id = reply->cluster_id();
+        events_.on_registered(*reply);
+        send_pending();
+      });
 }
 
 void HeadLink::lost(const Error& why) {
@@ -124,12 +140,14 @@ void HeadLink::send_pending() {
     Send send = std::move(pending_.front());
     pending_.pop_front();
     send(*connection_, [this, alive = alive_, send](bool delivered) {
-      if (*alive && !delivered && !stopped_ && pending_.size() < kMaxPending) pending_.push_back(send);
+      if (*alive && !delivered && !stopped_ && pending_.size() < kMaxPending)
+        pending_.push_back(send);
     });
   }
 }
 
-void HeadLink::OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event, proto::Empty*, google::protobuf::Closure* done) {
+void HeadLink::OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event,
+                           proto::Empty*, google::protobuf::Closure* done) {
   events_.on_event(*event);
   done->Run();
 }

@@ -1,8 +1,10 @@
-// The node's connection to the head: registers, comes back after a break, gives up after head_reconnect_timeout_ms (at the first
-// start: connect_timeout_ms) or at once where trying again cannot help (wrong token, cluster, version).
+// The node's connection to the head: registers, comes back after a break, gives up after
+// head_reconnect_timeout_ms (at the first start: connect_timeout_ms) or at once where trying again
+// cannot help (wrong token, cluster, version).
 //
-// What the head must learn is kept while it is away and sent once the node is registered again; reports of state are not: the
-// registration carries it. Threads: the loop's. Outlives nothing: destroyed before the loop.
+// What the head must learn is kept while it is away and sent once the node is registered again;
+// reports of state are not: the registration carries it. Threads: the loop's. Outlives nothing:
+// destroyed before the loop.
 #pragma once
 
 #include <deque>
@@ -19,18 +21,19 @@ class HeadLink final : public proto::HeadClientService {
  public:
   struct Events {
     std::function<void(proto::RegisterNodeRequest*)> fill_registration;
-    std::function<void(const proto::RegisterNodeReply&)> on_registered;   // each time
+    std::function<void(const proto::RegisterNodeReply&)> on_registered;  // each time
     std::function<void(const proto::HeadEvent&)> on_event;
-    std::function<void(const Error&)> on_lost = {};                       // of one it was registered at
-    std::function<void(const Error&)> on_fatal;                           // once: the node cannot be part of the cluster
+    std::function<void(const Error&)> on_lost = {};  // of one it was registered at
+    std::function<void(const Error&)> on_fatal;      // once: the node cannot be part of the cluster
   };
 
   // `served` (NodeManagerService) is offered to the head; it outlives the link.
-  HeadLink(net::Loop& loop, const Settings& settings, net::Address head, rpc::Identity me, google::protobuf::Service* served, Events events);
+  HeadLink(net::Loop& loop, const Settings& settings, net::Address head, rpc::Identity me,
+           google::protobuf::Service* served, Events events);
   ~HeadLink() override;
 
   void start();
-  void stop();                                   // no more attempts; the connection stays for farewells
+  void stop();  // no more attempts; the connection stays for farewells
   // Null while not registered.
   rpc::Connection* connection() const { return registered_ ? connection_.get() : nullptr; }
   const net::Address& address() const { return head_; }
@@ -57,7 +60,8 @@ class HeadLink final : public proto::HeadClientService {
   }
 
   // proto::HeadClientService
-  void OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event, proto::Empty*, google::protobuf::Closure* done) override;
+  void OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event, proto::Empty*,
+                   google::protobuf::Closure* done) override;
 
  private:
   static constexpr int64_t kCallTimeoutUs = 30'000'000;
@@ -79,7 +83,7 @@ class HeadLink final : public proto::HeadClientService {
   std::shared_ptr<rpc::Connection> connection_;
   std::deque<Send> pending_;
   bool registered_ = false, ever_registered_ = false, stopped_ = false;
-  int64_t lost_us_ = 0;                          // since when there is no head
+  int64_t lost_us_ = 0;  // since when there is no head
   int64_t pause_us_ = 0;
   net::Loop::TimerId timer_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -26,8 +26,8 @@ using NodeStub = proto::NodeManagerService::Stub;
 struct Scraper {
   MetricsEndpointOptions options;
   std::mutex mutex;
-  proto::HostStats last;           // guarded
-  int store_pid = 0;               // guarded
+  proto::HostStats last;  // guarded
+  int store_pid = 0;      // guarded
 
   Result<std::unique_ptr<rpc::SyncClient>> connect(const std::string& socket) const {
     rpc::Target target;
@@ -42,11 +42,13 @@ struct Scraper {
   int find_store();
 };
 
-// No socket tells who serves it: whoever listened first is what the kernel knows. Its command line names the socket.
+// No socket tells who serves it: whoever listened first is what the kernel knows. Its command line
+// names the socket.
 int Scraper::find_store() {
   auto is_store = [&](int pid) {
     std::string command = metrics::read_proc(fmt::format("/proc/{}/cmdline", pid), 4096);
-    return command.find("ray-object-store") != std::string::npos && command.find(options.store_socket + '\0') != std::string::npos;
+    return command.find("ray-object-store") != std::string::npos &&
+           command.find(options.store_socket + '\0') != std::string::npos;
   };
   std::lock_guard lock(mutex);
   if (store_pid > 0 && is_store(store_pid)) return store_pid;
@@ -66,13 +68,16 @@ Result<std::string> Scraper::text() {
   scrape.node_ip = options.node_ip;
   scrape.node_id_hex = options.node_id_hex;
   RT_ASSIGN(auto node, connect(options.node_socket));
-  RT_ASSIGN(scrape.node, node->call(&proto::NodeMetricsService::Stub::GetFigures, proto::Empty(), kAskTimeoutUs));
+  RT_ASSIGN(scrape.node, node->call(&proto::NodeMetricsService::Stub::GetFigures, proto::Empty(),
+                                    kAskTimeoutUs));
   RT_ASSIGN(scrape.processes, node->call(&NodeStub::ListProcesses, proto::Empty(), kAskTimeoutUs));
   RT_ASSIGN(scrape.programs, node->call(&NodeStub::GetMetrics, proto::Empty(), kAskTimeoutUs));
   std::vector<int> pids = {::getpid()};
   if (!options.store_socket.empty()) {
     if (auto store = connect(options.store_socket)) {
-      if (auto stats = (*store)->call(&proto::ObjectStoreService::Stub::GetStats, proto::Empty(), kAskTimeoutUs)) scrape.store = std::move(*stats);
+      if (auto stats = (*store)->call(&proto::ObjectStoreService::Stub::GetStats, proto::Empty(),
+                                      kAskTimeoutUs))
+        scrape.store = std::move(*stats);
     }
   }
   if (scrape.store) scrape.store_pid = find_store();
@@ -81,7 +86,8 @@ Result<std::string> Scraper::text() {
     if (process.alive() && process.pid() > 0) pids.push_back(process.pid());
   }
   scrape.now = host_stats(pids, options.log_directory);
-  for (const auto& usage : scrape.now.processes()) scrape.details[usage.pid()] = metrics::process_detail(usage.pid());
+  for (const auto& usage : scrape.now.processes())
+    scrape.details[usage.pid()] = metrics::process_detail(usage.pid());
   {
     std::lock_guard lock(mutex);
     scrape.before = std::exchange(last, scrape.now);
@@ -99,15 +105,18 @@ MetricsEndpoint::MetricsEndpoint(std::unique_ptr<Impl> impl) : impl_(std::move(i
 MetricsEndpoint::~MetricsEndpoint() = default;
 int MetricsEndpoint::port() const { return impl_->server->port(); }
 
-Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop, MetricsEndpointOptions options) {
+Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop,
+                                                                MetricsEndpointOptions options) {
   int fd = options.listen_fd;
   if (fd < 0) {
-    RT_ASSIGN(fd, net::listen_on_port(options.address.host, options.address.port, "--metrics-export-port"));
+    RT_ASSIGN(fd, net::listen_on_port(options.address.host, options.address.port,
+                                      "--metrics-export-port"));
   }
   auto impl = std::make_unique<Impl>();
   std::string token = options.token;
   const tls::Tls* tls = options.tls;
-  auto scraper = std::make_shared<Scraper>();     // shared with threads that may still answer when this ends
+  auto scraper =
+      std::make_shared<Scraper>();  // shared with threads that may still answer when this ends
   scraper->last = host_load(options.log_directory);
   scraper->options = std::move(options);
   auto answer = [scraper](const std::string& path) -> http::LazyServer::Reply {
@@ -116,7 +125,8 @@ Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop,
     if (!text) return {503, "this node cannot be asked: " + text.error().message + "\n"};
     return {200, std::move(*text)};
   };
-  RT_ASSIGN(impl->server, http::LazyServer::listen_fd(loop, fd, std::move(token), kMaxConnections, tls, std::move(answer)));
+  RT_ASSIGN(impl->server, http::LazyServer::listen_fd(loop, fd, std::move(token), kMaxConnections,
+                                                      tls, std::move(answer)));
   return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(impl)));
 }
 

@@ -42,7 +42,8 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
 
 NodeManager::~NodeManager() {
   *alive_ = false;
-  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_, stop_timer_, drain_timer_, sample_timer_}) {
+  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_,
+                                   stop_timer_, drain_timer_, sample_timer_}) {
     if (timer) loop_.cancel(timer);
   }
   for (auto& [id, waiters] : exit_waiters_) {
@@ -58,16 +59,25 @@ Status NodeManager::start() {
   server.identity = identity_of(options_, "");
   server.hello_timeout_us = options_.settings.hello_timeout_ms * 1000;
   server.max_connections = static_cast<int>(options_.settings.max_connections);
-  server.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) { on_connection(connection); };
-  server.on_foreign = [this](const rpc::Preamble& preamble, int fd, bool is_unix) { return on_foreign(preamble, fd, is_unix); };
+  server.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) {
+    on_connection(connection);
+  };
+  server.on_foreign = [this](const rpc::Preamble& preamble, int fd, bool is_unix) {
+    return on_foreign(preamble, fd, is_unix);
+  };
   server_ = std::make_unique<rpc::Server>(loop_, std::move(server));
-  RT_TRY(options_.unix_listen_fd >= 0 ? server_->listen_fd(options_.unix_listen_fd) : server_->listen(net::Address::unix_socket(options_.socket_path)));
-  RT_TRY(options_.tcp_listen_fd >= 0 ? server_->listen_fd(options_.tcp_listen_fd) : server_->listen(options_.tcp));
+  RT_TRY(options_.unix_listen_fd >= 0
+             ? server_->listen_fd(options_.unix_listen_fd)
+             : server_->listen(net::Address::unix_socket(options_.socket_path)));
+  RT_TRY(options_.tcp_listen_fd >= 0 ? server_->listen_fd(options_.tcp_listen_fd)
+                                     : server_->listen(options_.tcp));
 
   RT_TRY(start_metrics());
 
   reaper_ = std::make_unique<Reaper>(loop_);
-  py_spy_ = std::make_unique<PySpyRpc>(*this, loop_, *reaper_, PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
+  py_spy_ = std::make_unique<PySpyRpc>(
+      *this, loop_, *reaper_,
+      PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
   NodeIdentity identity;
   identity.id = options_.node_id;
   identity.ip = options_.node_ip;
@@ -89,10 +99,12 @@ Status NodeManager::start() {
   starter.env = options_.worker_env;
   starter.head_address = options_.head.to_string();
   starter.token = options_.token;
-  starter_ = std::make_unique<WorkerStarter>(loop_, *reaper_, std::move(starter),
+  starter_ = std::make_unique<WorkerStarter>(
+      loop_, *reaper_, std::move(starter),
       WorkerStarterEvents{
           [this](const WorkerId& id, ProcessId process) {
-            logs_->add(id, process.pid, starter_->log_path(id, process.pid, false), starter_->log_path(id, process.pid, true));
+            logs_->add(id, process.pid, starter_->log_path(id, process.pid, false),
+                       starter_->log_path(id, process.pid, true));
             drive([&](NodeCore& core, Now now) { core.worker_spawned(id, process.pid, now); });
           },
           [this](const WorkerId& id, const std::string& why) {
@@ -100,47 +112,64 @@ Status NodeManager::start() {
           },
           [this](const WorkerId& id, const ProcessEnd& end) {
             logs_->remove(id);
-            // One that was killed before it registered has left what it listens on (docs/architecture.md, "Connections").
-            ::unlink((options_.socket_path.substr(0, options_.socket_path.rfind('/') + 1) + "w-" + id.hex().substr(0, 16)).c_str());
+            // One that was killed before it registered has left what it listens on
+            // (docs/architecture.md, "Connections").
+            ::unlink((options_.socket_path.substr(0, options_.socket_path.rfind('/') + 1) + "w-" +
+                      id.hex().substr(0, 16))
+                         .c_str());
             drive([&](NodeCore& core, Now now) { core.worker_exited(id, end, now); });
           }});
-  logs_ = std::make_unique<LogMonitor>(loop_, options_.settings, options_.session_dir + "/logs", [this](const proto::HeadEvent& event) {
-    proto::HeadEvent mine = event;
-    for (proto::LogLines& lines : *mine.mutable_logs()) {
-      lines.set_ip(options_.node_ip);
-      lines.set_node_id(options_.node_id.binary());
-    }
-    head_->send_oneway(&proto::HeadService::Stub::PublishLogs, mine);
-  });
+  logs_ = std::make_unique<LogMonitor>(loop_, options_.settings, options_.session_dir + "/logs",
+                                       [this](const proto::HeadEvent& event) {
+                                         proto::HeadEvent mine = event;
+                                         for (proto::LogLines& lines : *mine.mutable_logs()) {
+                                           lines.set_ip(options_.node_ip);
+                                           lines.set_node_id(options_.node_id.binary());
+                                         }
+                                         head_->send_oneway(&proto::HeadService::Stub::PublishLogs,
+                                                            mine);
+                                       });
   JobProcesses::Options jobs;
   jobs.session_dir = options_.session_dir;
   jobs.python = options_.python;
   jobs.python_path = options_.python_path;
   jobs.head_address = options_.head.to_string();
   jobs.max_log_chunk = static_cast<size_t>(options_.settings.job_log_chunk_bytes);
-  jobs_ = std::make_unique<JobProcesses>(loop_, *reaper_, std::move(jobs), [this](const proto::SubmittedJob& job) {
-    proto::SubmittedJob mine = job;
-    mine.set_node_id(options_.node_id.binary());
-    head_->send_reliably(&proto::HeadService::Stub::ReportSubmittedJob, mine);
-    if (job.exited()) drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
-  });
+  jobs_ = std::make_unique<JobProcesses>(
+      loop_, *reaper_, std::move(jobs), [this](const proto::SubmittedJob& job) {
+        proto::SubmittedJob mine = job;
+        mine.set_node_id(options_.node_id.binary());
+        head_->send_reliably(&proto::HeadService::Stub::ReportSubmittedJob, mine);
+        if (job.exited())
+          drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
+      });
   HeadLink::Events head;
-  head.fill_registration = [this](proto::RegisterNodeRequest* request) { fill_registration(request); };
+  head.fill_registration = [this](proto::RegisterNodeRequest* request) {
+    fill_registration(request);
+  };
   head.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
   head.on_event = [this](const proto::HeadEvent& event) { on_head_event(event); };
   head.on_lost = [this](const Error& why) { head_lost(why); };
-  head.on_fatal = [this](const Error& error) { stop({2, error.message, error.code, kQuickStopUs}); };
-  head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head, identity_of(options_, ""), &rpc_, std::move(head));
-  task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000, options_.settings.task_events_queue_bytes);
+  head.on_fatal = [this](const Error& error) {
+    stop({2, error.message, error.code, kQuickStopUs});
+  };
+  head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
+                                     identity_of(options_, ""), &rpc_, std::move(head));
+  task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000,
+                                              options_.settings.task_events_queue_bytes);
   if (auto counters = SharedCounters::create()) {
     event_counters_ = std::move(*counters);
   } else {
-    RT_WARN("what killed processes had recorded of their last tasks will not be counted: {}", counters.error().message);
+    RT_WARN("what killed processes had recorded of their last tasks will not be counted: {}",
+            counters.error().message);
   }
   if (!options_.store_socket.empty()) {
-    store_ = std::make_unique<StoreLink>(loop_, options_.settings, options_.store_socket, identity_of(options_, ""), [this](const Error& error) {
-      if (!stopping_) stop({2, error.message, Code::kUnavailable, kQuickStopUs});
-    });
+    store_ =
+        std::make_unique<StoreLink>(loop_, options_.settings, options_.store_socket,
+                                    identity_of(options_, ""), [this](const Error& error) {
+                                      if (!stopping_)
+                                        stop({2, error.message, Code::kUnavailable, kQuickStopUs});
+                                    });
   }
   head_->start();
   starter_->start();
@@ -180,7 +209,8 @@ void NodeManager::fill_node(proto::Node* node) {
   node->set_draining(core_->draining());
   node->set_start_time_ms(start_wall_ms_);
   node->set_pid(::getpid());
-  (*node->mutable_labels())[api_json::kMetricsPortLabel] = std::to_string(metrics_endpoint_->port());
+  (*node->mutable_labels())[api_json::kMetricsPortLabel] =
+      std::to_string(metrics_endpoint_->port());
 }
 
 void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
@@ -207,7 +237,8 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
     cluster_id_ = reply.cluster_id();
     server_->set_identity(identity_of(options_, cluster_id_));
   }
-  RT_INFO("registered at the head {} with {} known nodes", options_.head.to_string(), reply.nodes_size());
+  RT_INFO("registered at the head {} with {} known nodes", options_.head.to_string(),
+          reply.nodes_size());
   task_events_->resend();
   // Nodes that vanished while the head was away.
   std::set<std::string> present;
@@ -222,9 +253,12 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   proto::SubscribeRequest subscribe;
   subscribe.set_nodes(true);
-  rpc::call(*head_->connection(), &proto::HeadService::Stub::Subscribe, subscribe, -1, [](Result<proto::Empty>) {});
+  rpc::call(*head_->connection(), &proto::HeadService::Stub::Subscribe, subscribe, -1,
+            [](Result<proto::Empty>) {});
   send_report();
-  if (std::exchange(told_head_lost_, false)) tell_drivers(fmt::format("The cluster's head at {} is back.", options_.head.to_string()), false);
+  if (std::exchange(told_head_lost_, false))
+    tell_drivers(fmt::format("The cluster's head at {} is back.", options_.head.to_string()),
+                 false);
   if (!heartbeat_timer_) heartbeat();
   if (!sample_timer_) send_sample();
   if (registered_once_) return events_.on_status(status_line());
@@ -249,11 +283,13 @@ void NodeManager::on_head_event(const proto::HeadEvent& event) {
   }
 }
 
-void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes, bool tell_workers) {
+void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
+                                bool tell_workers) {
   proto::HeadEvent membership;
   for (const proto::Node& node : nodes) {
     if (node.node_id() == options_.node_id.binary() && !node.alive()) {
-      return stop({2, fmt::format("the head declared this node dead: {}", node.death_message()), Code::kNodeDied, kQuickStopUs});
+      return stop({2, fmt::format("the head declared this node dead: {}", node.death_message()),
+                   Code::kNodeDied, kQuickStopUs});
     }
     bool known = nodes_.contains(node.node_id());
     // Workers learn who comes and goes; what is free where changes too often and is our business.
@@ -287,7 +323,8 @@ void NodeManager::job_over(JobId job) {
 }
 
 void NodeManager::tell_locals(const proto::HeadEvent& event) {
-  for (const auto& [id, connection] : locals_) rpc::notify(*connection, &proto::NodeClientService::Stub::OnHeadEvent, event);
+  for (const auto& [id, connection] : locals_)
+    rpc::notify(*connection, &proto::NodeClientService::Stub::OnHeadEvent, event);
 }
 
 void NodeManager::tell_drivers(const std::string& text, bool last_words) {
@@ -301,21 +338,30 @@ void NodeManager::tell_drivers(const std::string& text, bool last_words) {
   }
 }
 
-std::string NodeManager::status_line() const { return fmt::format("Node {} of the cluster at {}", options_.node_id.hex(), options_.head.to_string()); }
+std::string NodeManager::status_line() const {
+  return fmt::format("Node {} of the cluster at {}", options_.node_id.hex(),
+                     options_.head.to_string());
+}
 
 void NodeManager::head_lost(const Error& why) {
   if (stopping_) return;
   told_head_lost_ = true;
-  events_.on_status(fmt::format("The head at {} is away: {}", options_.head.to_string(), why.message));
-  tell_drivers(fmt::format("The cluster's head at {} is lost ({}). Tasks and actors go on; what needs the head waits, and this node tries for {} s to reach it.",
-                           options_.head.to_string(), why.message, options_.settings.head_reconnect_timeout_ms / 1000), false);
+  events_.on_status(
+      fmt::format("The head at {} is away: {}", options_.head.to_string(), why.message));
+  tell_drivers(fmt::format("The cluster's head at {} is lost ({}). Tasks and actors go on; what "
+                           "needs the head waits, and this node tries for {} s to reach it.",
+                           options_.head.to_string(), why.message,
+                           options_.settings.head_reconnect_timeout_ms / 1000),
+               false);
 }
 
-// What nobody asked for and objects take all the same is not available; leases here do not depend on it.
+// What nobody asked for and objects take all the same is not available; leases here do not depend
+// on it.
 void NodeManager::fill_report(proto::ResourceReport* report) {
   core_->fill_report(report);
   auto free = report->mutable_available()->mutable_units()->find("object_store_memory");
-  if (free != report->mutable_available()->mutable_units()->end()) free->second = std::max<int64_t>(0, free->second - store_used_ * ResourceSet::kUnit);
+  if (free != report->mutable_available()->mutable_units()->end())
+    free->second = std::max<int64_t>(0, free->second - store_used_ * ResourceSet::kUnit);
 }
 
 void NodeManager::store_used(int64_t bytes) {
@@ -339,14 +385,17 @@ void NodeManager::heartbeat() {
         if (*alive && store) store_used(store->used());
       });
     }
-    if (!report_timer_ && steady_now_us() - last_report_us_ >= options_.settings.heartbeat_interval_ms * 1000 / 2) send_report();
+    if (!report_timer_ &&
+        steady_now_us() - last_report_us_ >= options_.settings.heartbeat_interval_ms * 1000 / 2)
+      send_report();
     heartbeat();
   });
 }
 
 void NodeManager::resources_changed() {
   if (report_timer_ || stopping_ || !head_) return;
-  int64_t due = last_report_us_ + options_.settings.resource_report_min_interval_ms * 1000 - steady_now_us();
+  int64_t due =
+      last_report_us_ + options_.settings.resource_report_min_interval_ms * 1000 - steady_now_us();
   report_timer_ = loop_.run_after(std::max<int64_t>(due, 0), [this] { send_report(); });
 }
 
@@ -355,23 +404,29 @@ void NodeManager::resources_changed() {
 void NodeManager::grant(OwnerId id, const proto::LeaseGrant& grant) {
   WorkerId worker = WorkerId::from_binary(grant.worker().worker_id());
   if (const Worker* leased = core_->worker(worker)) logs_->set_job(worker, leased->job.binary());
-  if (rpc::Connection* connection = owner(id)) rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseGrant, grant);
+  if (rpc::Connection* connection = owner(id))
+    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseGrant, grant);
 }
 
 void NodeManager::revoke(OwnerId id, const proto::LeaseRevoke& revoke) {
-  if (rpc::Connection* connection = owner(id)) rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRevoke, revoke);
+  if (rpc::Connection* connection = owner(id))
+    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRevoke, revoke);
 }
 
 void NodeManager::redirect(OwnerId id, const proto::LeaseRedirect& redirect) {
-  if (rpc::Connection* connection = owner(id)) rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRedirect, redirect);
+  if (rpc::Connection* connection = owner(id))
+    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRedirect, redirect);
 }
 
 void NodeManager::notice(OwnerId id, const proto::LeaseNotice& notice) {
   RT_WARN("{}", notice.message());
-  if (rpc::Connection* connection = owner(id)) rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
+  if (rpc::Connection* connection = owner(id))
+    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
 }
 
-void NodeManager::spawn_worker(const WorkerId& id, const WorkerKind& kind) { starter_->spawn(id, kind); }
+void NodeManager::spawn_worker(const WorkerId& id, const WorkerKind& kind) {
+  starter_->spawn(id, kind);
+}
 
 void NodeManager::kill_worker(const WorkerId& id) {
   RT_DEBUG("worker {} is killed", id.hex());
@@ -380,7 +435,8 @@ void NodeManager::kill_worker(const WorkerId& id) {
 
 void NodeManager::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
   if (rpc::Connection* connection = connection_of(id)) {
-    rpc::call(*connection, &proto::NodeClientService::Stub::Exit, request, -1, [](Result<proto::Empty>) {});
+    rpc::call(*connection, &proto::NodeClientService::Stub::Exit, request, -1,
+              [](Result<proto::Empty>) {});
   }
 }
 
@@ -389,16 +445,19 @@ void NodeManager::start_actor(const WorkerId& id, const proto::CreateActorReques
   ActorId actor = ActorId::from_binary(request.spec().actor_id());
   int64_t epoch = request.epoch();
   auto answer = [this, actor, epoch, alive = alive_](Result<proto::CreateActorReply> reply) {
-    if (*alive && !stopping_) drive([&](NodeCore& core, Now now) { core.actor_start_done(actor, epoch, reply, now); });
+    if (*alive && !stopping_)
+      drive([&](NodeCore& core, Now now) { core.actor_start_done(actor, epoch, reply, now); });
   };
   if (rpc::Connection* connection = connection_of(id)) {
-    rpc::call(*connection, &proto::NodeClientService::Stub::StartActor, request, -1, std::move(answer));
+    rpc::call(*connection, &proto::NodeClientService::Stub::StartActor, request, -1,
+              std::move(answer));
   } else {
     loop_.post([answer] { answer(make_error(Code::kUnavailable, "its worker is gone")); });
   }
 }
 
-void NodeManager::actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply) {
+void NodeManager::actor_created(const ActorId& id, int64_t epoch,
+                                const proto::CreateActorReply& reply) {
   bool answered = false;
   auto waiting = actor_waiters_.extract({id, epoch});
   if (!waiting.empty()) {
@@ -410,7 +469,8 @@ void NodeManager::actor_created(const ActorId& id, int64_t epoch, const proto::C
     }
   }
   if (answered) return;
-  // The head that asked is gone; the one that comes must learn it. (A living actor is part of the registration, too.)
+  // The head that asked is gone; the one that comes must learn it. (A living actor is part of the
+  // registration, too.)
   if (reply.ok()) {
     proto::ActorStarted started;
     started.set_actor_id(id.binary());
@@ -427,10 +487,14 @@ void NodeManager::actor_created(const ActorId& id, int64_t epoch, const proto::C
   }
 }
 
-void NodeManager::actor_died(const proto::ActorDied& died) { head_->send_reliably(&proto::HeadService::Stub::ReportActorDied, died); }
+void NodeManager::actor_died(const proto::ActorDied& died) {
+  head_->send_reliably(&proto::HeadService::Stub::ReportActorDied, died);
+}
 
 void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {
-  bool expected = info.kind() == proto::ExitInfo::INTENTIONAL || info.kind() == proto::ExitInfo::JOB_FINISHED || info.kind() == proto::ExitInfo::OUT_OF_SCOPE;
+  bool expected = info.kind() == proto::ExitInfo::INTENTIONAL ||
+                  info.kind() == proto::ExitInfo::JOB_FINISHED ||
+                  info.kind() == proto::ExitInfo::OUT_OF_SCOPE;
   if (!expected && !stopping_) RT_INFO("{}", info.message());
   answer_exit(id);
   queue_dead_worker(id);
@@ -453,10 +517,14 @@ void NodeManager::queue_dead_worker(const WorkerId& id) {
   });
 }
 
-Status NodeManager::start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env) {
+Status NodeManager::start_job(const proto::SubmittedJob& job,
+                              std::map<std::string, std::string> env) {
   if (stopping_) return make_error(Code::kUnavailable, "the node is leaving the cluster");
   Result<std::vector<std::string>> gpus = Error{};
-  drive([&](NodeCore& core, Now now) { gpus = core.hold_for_job(job.submission_id(), ResourceSet::from_proto(job.entrypoint_resources()), now); });
+  drive([&](NodeCore& core, Now now) {
+    gpus = core.hold_for_job(job.submission_id(),
+                             ResourceSet::from_proto(job.entrypoint_resources()), now);
+  });
   if (!gpus) return gpus.error();
   if (!gpus->empty()) env["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(*gpus, ","));
   Status started = jobs_->start(job, env);
@@ -484,7 +552,8 @@ void NodeManager::stop(const StopReason& reason) {
     farewell.set_node_id(options_.node_id.binary());
     farewell.set_reason(reason.death_reason);
     farewell.set_message(reason.message);
-    rpc::call(*connection, &proto::HeadService::Stub::UnregisterNode, farewell, kUnregisterTimeoutUs, [](Result<proto::Empty>) {});
+    rpc::call(*connection, &proto::HeadService::Stub::UnregisterNode, farewell,
+              kUnregisterTimeoutUs, [](Result<proto::Empty>) {});
     connection->flush();
   }
   // Not from inside a call of one of the connections that are closed now.
@@ -495,7 +564,9 @@ void NodeManager::stop(const StopReason& reason) {
     tell_drivers(stop_reason_.message, true);
     std::vector<std::shared_ptr<rpc::Connection>> open;
     for (const auto& [key, session] : sessions_) open.push_back(session.connection);
-    for (const auto& connection : open) connection->close(make_error(Code::kUnavailable, "the node-manager stops: " + stop_reason_.message));
+    for (const auto& connection : open)
+      connection->close(
+          make_error(Code::kUnavailable, "the node-manager stops: " + stop_reason_.message));
     wait_for_processes(steady_now_us() + stop_reason_.grace_us);
   });
 }
@@ -503,22 +574,29 @@ void NodeManager::stop(const StopReason& reason) {
 void NodeManager::wait_for_processes(int64_t deadline_us) {
   if (!starter_->has_processes() && !jobs_->running()) return finish_stop();
   if (steady_now_us() > deadline_us) {
-    if (killed_) return finish_stop();   // unkillable, or nobody tells us: they die with this process
+    if (killed_)
+      return finish_stop();  // unkillable, or nobody tells us: they die with this process
     killed_ = true;
     jobs_->stop_all(SIGKILL);
     starter_->signal_all(SIGKILL);
     deadline_us = steady_now_us() + 500'000;
   }
-  stop_timer_ = loop_.run_after(kStopPollUs, [this, deadline_us] { wait_for_processes(deadline_us); });
+  stop_timer_ =
+      loop_.run_after(kStopPollUs, [this, deadline_us] { wait_for_processes(deadline_us); });
 }
 
 void NodeManager::finish_stop() {
   stop_timer_ = 0;
   std::error_code ignored;
-  std::filesystem::remove_all(options_.session_dir + "/runtime_resources", ignored);   // packages its workers unpacked
-  if (options_.unix_listen_fd >= 0) ::unlink(options_.socket_path.c_str());   // bound for us: nobody else removes it
+  std::filesystem::remove_all(options_.session_dir + "/runtime_resources",
+                              ignored);  // packages its workers unpacked
+  if (options_.unix_listen_fd >= 0)
+    ::unlink(options_.socket_path.c_str());  // bound for us: nobody else removes it
   loop_.post([this, alive = alive_] {
-    if (*alive) events_.on_stopped(stop_reason_.failure == Code::kOk ? Status() : make_error(stop_reason_.failure, stop_reason_.message));
+    if (*alive)
+      events_.on_stopped(stop_reason_.failure == Code::kOk
+                             ? Status()
+                             : make_error(stop_reason_.failure, stop_reason_.message));
   });
 }
 

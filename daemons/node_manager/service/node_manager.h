@@ -1,8 +1,10 @@
-// The node-manager: connects NodeCore's decisions with processes, owners, the head and the object store.
+// The node-manager: connects NodeCore's decisions with processes, owners, the head and the object
+// store.
 //
-// Lifecycle: start() listens, starts the fork server and the registration at the head side by side; on_ready is called once
-// registered; stop() (a signal, the lifeline, the head's loss) calls on_stopping, ends every process of the node, leaves the
-// cluster and calls on_stopped. Threads: the loop's.
+// Lifecycle: start() listens, starts the fork server and the registration at the head side by side;
+// on_ready is called once registered; stop() (a signal, the lifeline, the head's loss) calls
+// on_stopping, ends every process of the node, leaves the cluster and calls on_stopped. Threads:
+// the loop's.
 #pragma once
 
 #include <functional>
@@ -34,16 +36,17 @@ namespace rt::node {
 inline constexpr int64_t kGentleStopUs = 2'000'000, kQuickStopUs = 250'000;
 
 struct StopReason {
-  int death_reason = 1;          // proto::Node.death_reason
+  int death_reason = 1;  // proto::Node.death_reason
   std::string message;
-  Code failure = Code::kOk;      // what the process ends with
-  int64_t grace_us = kGentleStopUs;   // between SIGTERM and SIGKILL
+  Code failure = Code::kOk;          // what the process ends with
+  int64_t grace_us = kGentleStopUs;  // between SIGTERM and SIGKILL
 };
 
 class NodeManager final : public NodeSink, private proto::NodeMetricsService {
  public:
   struct Events {
-    std::function<void(const std::string& status)> on_ready, on_status;    // a line about the node for people
+    std::function<void(const std::string& status)> on_ready,
+        on_status;  // a line about the node for people
     std::function<void(const std::string& why)> on_stopping;
     std::function<void(const Status& how)> on_stopped;
   };
@@ -55,13 +58,16 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   int port() const { return server_->port(); }
 
   // ---- for NodeRpc
-  void register_process(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
+  void register_process(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+                        proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
   void set_demand(const rpc::Connection& owner, const proto::LeaseDemand& demand);
   void return_lease(const rpc::Connection& owner, const proto::LeaseReturn& request);
   void set_blocked(const rpc::Connection& worker, bool blocked);
   void worker_setup_failed(const rpc::Connection& worker, const proto::WorkerSetupFailure& failure);
-  void await_exit(const WorkerId& id, proto::WorkerExitReply* reply, google::protobuf::Closure* done);
-  void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply, google::protobuf::Closure* done);
+  void await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
+                  google::protobuf::Closure* done);
+  void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request,
+                    proto::CreateActorReply* reply, google::protobuf::Closure* done);
   void kill_worker_by_request(const proto::KillWorkerRequest& request);
   // Also again, with another deadline.
   Result<proto::DrainReply> drain(const proto::DrainRequest& request);
@@ -85,7 +91,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void kill_worker(const WorkerId& id) override;
   void ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) override;
   void start_actor(const WorkerId& id, const proto::CreateActorRequest& request) override;
-  void actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply) override;
+  void actor_created(const ActorId& id, int64_t epoch,
+                     const proto::CreateActorReply& reply) override;
   void actor_died(const proto::ActorDied& died) override;
   void worker_died(const WorkerId& id, const proto::ExitInfo& info) override;
   void resources_changed() override;
@@ -95,14 +102,14 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   struct Session {
     OwnerId id = 0;
     std::shared_ptr<rpc::Connection> connection;
-    WorkerId worker;               // registered local process; nil: none
+    WorkerId worker;  // registered local process; nil: none
     bool is_driver = false;
-    JobId job;                     // of a driver
-    std::string socket_path;       // where the process listens; removed for those that cannot any more
-    int event_counter = -1;        // where it counts the task events that it records; -1: nowhere
-    int64_t events_received = 0;   // of those
+    JobId job;                // of a driver
+    std::string socket_path;  // where the process listens; removed for those that cannot any more
+    int event_counter = -1;   // where it counts the task events that it records; -1: nowhere
+    int64_t events_received = 0;  // of those
   };
-  struct ExitWaiter {           // of GetWorkerExit
+  struct ExitWaiter {  // of GetWorkerExit
     proto::WorkerExitReply* reply;
     google::protobuf::Closure* done;
     net::Loop::TimerId timer;
@@ -128,13 +135,17 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   Session* session_of(const rpc::Connection& connection);
   rpc::Connection* owner(OwnerId id);
   rpc::Connection* connection_of(const WorkerId& id);
-  void register_worker(Session& session, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply);
+  void register_worker(Session& session, rpc::ServerCall& call,
+                       const proto::RegisterWorkerRequest& request,
+                       proto::RegisterWorkerReply* reply);
   void remember_socket(Session& session, const proto::RegisterWorkerRequest& request);
   void give_event_counter(Session& session, proto::RegisterWorkerReply* reply);
   void count_lost_events(const Session& session);
-  void register_driver(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+  void register_driver(const rpc::Connection* connection, rpc::ServerCall& call,
+                       const proto::RegisterWorkerRequest& request,
                        proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
-  void driver_joined(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
+  void driver_joined(const rpc::Connection* connection, rpc::ServerCall& call,
+                     const proto::RegisterWorkerRequest& request, JobId job,
                      const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
   void fill_register_reply(proto::RegisterWorkerReply* reply);
   void answer_exit(const WorkerId& id);
@@ -142,7 +153,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
 
   // figures (node_manager_metrics.cc)
   Status start_metrics();
-  void GetFigures(google::protobuf::RpcController*, const proto::Empty*, proto::NodeFigures* reply, google::protobuf::Closure* done) override;
+  void GetFigures(google::protobuf::RpcController*, const proto::Empty*, proto::NodeFigures* reply,
+                  google::protobuf::Closure* done) override;
   void send_sample();
 
   // cluster (node_manager.cc)
@@ -150,11 +162,13 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void fill_registration(proto::RegisterNodeRequest* request);
   void on_registered(const proto::RegisterNodeReply& reply);
   void on_head_event(const proto::HeadEvent& event);
-  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes, bool tell_workers);
+  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
+                     bool tell_workers);
   void job_finished(JobId job);
   void job_over(JobId job);
   void tell_locals(const proto::HeadEvent& event);
-  // Prints a line at the drivers here. `last_words`: this process ends, and their errors shall say why.
+  // Prints a line at the drivers here. `last_words`: this process ends, and their errors shall say
+  // why.
   void tell_drivers(const std::string& text, bool last_words);
   void head_lost(const Error& why);
   std::string status_line() const;
@@ -186,30 +200,32 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<JobProcesses> jobs_;
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<EventRelay> task_events_;
-  std::unique_ptr<SharedCounters> event_counters_;        // of the processes of this node; null: there are none
+  std::unique_ptr<SharedCounters>
+      event_counters_;  // of the processes of this node; null: there are none
   std::unique_ptr<StoreLink> store_;
   std::unique_ptr<rpc::Server> server_;
 
   std::unordered_map<const rpc::Connection*, Session> sessions_;
   std::unordered_map<OwnerId, rpc::Connection*> owners_;
-  std::unordered_map<WorkerId, rpc::Connection*> locals_;     // registered processes of this node
+  std::unordered_map<WorkerId, rpc::Connection*> locals_;  // registered processes of this node
   OwnerId next_owner_ = 1;
   std::vector<std::function<void()>> when_registered_;
   std::unordered_map<WorkerId, std::vector<ExitWaiter>> exit_waiters_;
   std::map<std::pair<ActorId, int64_t>, std::vector<ActorWaiter>> actor_waiters_;
-  std::map<std::string, proto::JobInfo> driver_jobs_;         // of connected drivers, by binary job id
-  std::map<std::string, proto::Node> nodes_;                  // by binary id; includes this one
+  std::map<std::string, proto::JobInfo> driver_jobs_;  // of connected drivers, by binary job id
+  std::map<std::string, proto::Node> nodes_;           // by binary id; includes this one
 
   MetricsTable metrics_;
   std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
   proto::HostStats last_load_;
   proto::HeadEvent dead_batch_;
-  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0, stop_timer_ = 0, drain_timer_ = 0, sample_timer_ = 0;
+  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0,
+                     stop_timer_ = 0, drain_timer_ = 0, sample_timer_ = 0;
   int64_t tick_at_us_ = 0, last_report_us_ = 0, store_used_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   StopReason drain_reason_;
-  int64_t drain_deadline_us_ = 0;      // 0: none
+  int64_t drain_deadline_us_ = 0;  // 0: none
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -7,31 +7,41 @@
 namespace rt::node {
 namespace {
 
-constexpr int32_t kIdleTermination = 3, kPreemption = 4;     // proto::Node.death_reason
+constexpr int32_t kIdleTermination = 3, kPreemption = 4;  // proto::Node.death_reason
 constexpr int64_t kLookAgainUs = 100'000;
 
 }  // namespace
 
 std::string NodeManager::busy_with() const {
   std::string busy = core_->busy_with();
-  if (store_used_ > 0) busy += fmt::format("{}objects of {} bytes", busy.empty() ? "" : ", ", store_used_);
+  if (store_used_ > 0)
+    busy += fmt::format("{}objects of {} bytes", busy.empty() ? "" : ", ", store_used_);
   return busy;
 }
 
 Result<proto::DrainReply> NodeManager::drain(const proto::DrainRequest& request) {
   if (request.reason() != kIdleTermination && request.reason() != kPreemption) {
-    return make_error(Code::kInvalid, fmt::format("a node is not drained for reason {}: there are {} (idle) and {} (preemption)", request.reason(), kIdleTermination, kPreemption));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("a node is not drained for reason {}: there are {} (idle) and {} (preemption)",
+                    request.reason(), kIdleTermination, kPreemption));
   }
-  if (request.deadline_ms() < 0) return make_error(Code::kInvalid, fmt::format("a node cannot leave {} ms ago", -request.deadline_ms()));
-  if (stopping_) return make_error(Code::kUnavailable, "the node is leaving the cluster already: " + stop_reason_.message);
+  if (request.deadline_ms() < 0)
+    return make_error(Code::kInvalid,
+                      fmt::format("a node cannot leave {} ms ago", -request.deadline_ms()));
+  if (stopping_)
+    return make_error(Code::kUnavailable,
+                      "the node is leaving the cluster already: " + stop_reason_.message);
   proto::DrainReply reply;
   if (std::string busy = busy_with(); request.reason() == kIdleTermination && !busy.empty()) {
     reply.set_why_not("it is not idle: " + busy);
     return reply;
   }
   reply.set_accepted(true);
-  drain_reason_ = {request.reason(), fmt::format("drained: {}", request.message()), Code::kOk, kGentleStopUs};
-  drain_deadline_us_ = request.deadline_ms() > 0 ? steady_now_us() + request.deadline_ms() * 1000 : 0;
+  drain_reason_ = {request.reason(), fmt::format("drained: {}", request.message()), Code::kOk,
+                   kGentleStopUs};
+  drain_deadline_us_ =
+      request.deadline_ms() > 0 ? steady_now_us() + request.deadline_ms() * 1000 : 0;
   RT_INFO("draining ({}): nothing new comes to this node", request.message());
   drive([](NodeCore& core, Now now) { core.drain(now); });
   if (!drain_timer_) leave_when_idle();

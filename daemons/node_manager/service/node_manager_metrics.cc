@@ -1,4 +1,5 @@
-// What this node tells about itself: figures for whoever asks, the endpoint of Prometheus, samples for the head's history.
+// What this node tells about itself: figures for whoever asks, the endpoint of Prometheus, samples
+// for the head's history.
 #include <algorithm>
 
 #include "common/base/log.h"
@@ -12,10 +13,12 @@ namespace rt::node {
 Status NodeManager::start_metrics() {
   last_load_ = host_load(log_directory());
   MetricsEndpointOptions options;
-  options.address = net::Address::tcp(options_.tcp.host.empty() ? options_.node_ip : options_.tcp.host, options_.metrics_port);
+  options.address = net::Address::tcp(
+      options_.tcp.host.empty() ? options_.node_ip : options_.tcp.host, options_.metrics_port);
   options.listen_fd = options_.metrics_listen_fd;
   options.token = options_.token;
-  if (const auto& tls = tls::Tls::of_process()) options.tls = tls->get();   // an error of it has ended the RPC server's start
+  if (const auto& tls = tls::Tls::of_process())
+    options.tls = tls->get();  // an error of it has ended the RPC server's start
   options.node_socket = options_.socket_path;
   options.store_socket = options_.store_socket;
   options.session_name = session_name_;
@@ -31,13 +34,17 @@ void NodeManager::record_metrics(const rpc::Connection& from, const proto::Metri
   Session* session = session_of(from);
   if (!session || session->worker.is_nil()) return;
   if (metrics_.report(session->worker, report)) return;
-  RT_WARN("more than {} series of metrics on this node (a name with one set of tag values is one): process {} and others are not recorded completely", MetricsTable::kMaxSeries, report.pid());
+  RT_WARN(
+      "more than {} series of metrics on this node (a name with one set of tag values is one): "
+      "process {} and others are not recorded completely",
+      MetricsTable::kMaxSeries, report.pid());
 }
 
 // The object store's use is what the last heartbeat heard of it.
 void NodeManager::send_sample() {
   if (options_.settings.metrics_report_interval_ms == 0) return;
-  sample_timer_ = loop_.run_after(options_.settings.metrics_report_interval_ms * 1000, [this] { send_sample(); });
+  sample_timer_ = loop_.run_after(options_.settings.metrics_report_interval_ms * 1000,
+                                  [this] { send_sample(); });
   proto::HostStats now = host_load(log_directory());
   HostRates rates = host_rates(last_load_, now);
   proto::NodeSample sample;
@@ -52,7 +59,8 @@ void NodeManager::send_sample() {
     sample.set_disk_total(disk.total());
   }
   sample.set_store_used(store_used_);
-  sample.set_store_capacity(core_->resources().total().units("object_store_memory") / ResourceSet::kUnit);
+  sample.set_store_capacity(core_->resources().total().units("object_store_memory") /
+                            ResourceSet::kUnit);
   sample.set_running(core_->pool().count(WorkerState::kLeased));
   auto [waiting, infeasible] = core_->waiting_tasks();
   sample.set_waiting(static_cast<int>(std::min<int64_t>(waiting + infeasible, 1 << 30)));
@@ -62,7 +70,8 @@ void NodeManager::send_sample() {
   head_->send_oneway(&proto::HeadMetricsService::Stub::ReportSample, sample);
 }
 
-void NodeManager::GetFigures(google::protobuf::RpcController*, const proto::Empty*, proto::NodeFigures* reply, google::protobuf::Closure* done) {
+void NodeManager::GetFigures(google::protobuf::RpcController*, const proto::Empty*,
+                             proto::NodeFigures* reply, google::protobuf::Closure* done) {
   core_->resources().total().to_proto(reply->mutable_total());
   core_->resources().available().to_proto(reply->mutable_available());
   const WorkerPool& pool = core_->pool();
@@ -83,30 +92,32 @@ void NodeManager::GetFigures(google::protobuf::RpcController*, const proto::Empt
 }
 
 void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done) {
-  auto report_now = [this] {   // who asks the head next finds no less than what is told here
+  auto report_now = [this] {  // who asks the head next finds no less than what is told here
     if (!report_timer_) return;
     loop_.cancel(report_timer_);
     send_report();
   };
   report_now();
   for (const auto& [id, worker] : core_->pool().all()) {
-    if (worker->state != WorkerState::kDriver && worker->connected) *stats->add_workers() = core_->address_of(*worker);
+    if (worker->state != WorkerState::kDriver && worker->connected)
+      *stats->add_workers() = core_->address_of(*worker);
   }
   stats->set_idle_workers(core_->pool().count(WorkerState::kIdle));
   stats->set_leased_workers(core_->pool().count(WorkerState::kLeased));
   stats->set_actors(static_cast<int>(core_->actors().size()));
   if (!store_) return done->Run();
-  store_->get_stats([this, stats, done, report_now, alive = alive_](Result<proto::StoreStats> store) {
-    if (store) {
-      if (*alive) {
-        store_used(store->used());
-        report_now();
-      }
-      stats->set_object_store_used(store->used());
-      stats->set_object_store_capacity(store->capacity());
-    }
-    done->Run();
-  });
+  store_->get_stats(
+      [this, stats, done, report_now, alive = alive_](Result<proto::StoreStats> store) {
+        if (store) {
+          if (*alive) {
+            store_used(store->used());
+            report_now();
+          }
+          stats->set_object_store_used(store->used());
+          stats->set_object_store_capacity(store->capacity());
+        }
+        done->Run();
+      });
 }
 
 }  // namespace rt::node

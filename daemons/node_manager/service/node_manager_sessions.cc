@@ -1,4 +1,5 @@
-// Connections opened to this node-manager: workers, drivers, owners of other nodes, and those meant for someone else.
+// Connections opened to this node-manager: workers, drivers, owners of other nodes, and those meant
+// for someone else.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
   count_lost_events(session);
   if (!session.socket_path.empty()) ::unlink(session.socket_path.c_str());
   if (session.is_driver) driver_jobs_.erase(session.job.binary());
-  if (stopping_) return;   // stop() ends the processes itself
+  if (stopping_) return;  // stop() ends the processes itself
   drive([&](NodeCore& core, Now now) {
     core.owner_closed(session.id, now);
     if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
@@ -68,7 +69,8 @@ bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
   }
   if (path.empty()) return false;
   rpc::hand_off(loop_, path, fd, [target = preamble.target](Status status) {
-    if (!status) RT_DEBUG("a connection for {} could not be handed on: {}", target, status.error().message);
+    if (!status)
+      RT_DEBUG("a connection for {} could not be handed on: {}", target, status.error().message);
   });
   return true;
 }
@@ -90,7 +92,9 @@ rpc::Connection* NodeManager::connection_of(const WorkerId& id) {
 
 // ---- registration
 
-void NodeManager::register_process(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply,
+void NodeManager::register_process(rpc::ServerCall& call,
+                                   const proto::RegisterWorkerRequest& request,
+                                   proto::RegisterWorkerReply* reply,
                                    google::protobuf::Closure* done) {
   const rpc::Connection* connection = call.connection().get();
   Session* session = session_of(*connection);
@@ -110,7 +114,8 @@ void NodeManager::register_process(rpc::ServerCall& call, const proto::RegisterW
   }
   if (!registered_once_) {
     // `request`, `reply` and `call` live until done->Run().
-    when_registered_.push_back([this, &call, &request, reply, done] { register_process(call, request, reply, done); });
+    when_registered_.push_back(
+        [this, &call, &request, reply, done] { register_process(call, request, reply, done); });
     return;
   }
   if (request.is_driver()) return register_driver(connection, call, request, reply, done);
@@ -118,9 +123,11 @@ void NodeManager::register_process(rpc::ServerCall& call, const proto::RegisterW
   done->Run();
 }
 
-void NodeManager::register_worker(Session& session, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply) {
+void NodeManager::register_worker(Session& session, rpc::ServerCall& call,
+                                  const proto::RegisterWorkerRequest& request,
+                                  proto::RegisterWorkerReply* reply) {
   WorkerId id = WorkerId::from_binary(request.worker_id());
-  session.worker = id;   // before the core may grant it, and so talk to it
+  session.worker = id;  // before the core may grant it, and so talk to it
   locals_[id] = call.connection().get();
   Status registered;
   const Worker* known = core_->worker(id);
@@ -128,7 +135,9 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call, const
     registered = make_error(Code::kAlreadyExists, "this worker is connected already");
   } else {
     fill_register_reply(reply);
-    drive([&](NodeCore& core, Now now) { registered = core.worker_registered(id, request.pid(), request.socket_path(), now); });
+    drive([&](NodeCore& core, Now now) {
+      registered = core.worker_registered(id, request.pid(), request.socket_path(), now);
+    });
   }
   if (registered) {
     remember_socket(session, request);
@@ -151,12 +160,16 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call, const
 void NodeManager::remember_socket(Session& session, const proto::RegisterWorkerRequest& request) {
   const std::string& path = request.socket_path();
   size_t slash = options_.socket_path.rfind('/') + 1;
-  bool beside = slash > 0 && path.compare(0, slash, options_.socket_path, 0, slash) == 0 && path.size() > slash && path.find('/', slash) == std::string::npos;
-  if (beside && path != options_.socket_path && path != options_.store_socket) session.socket_path = path;
+  bool beside = slash > 0 && path.compare(0, slash, options_.socket_path, 0, slash) == 0 &&
+                path.size() > slash && path.find('/', slash) == std::string::npos;
+  if (beside && path != options_.socket_path && path != options_.store_socket)
+    session.socket_path = path;
 }
 
-void NodeManager::register_driver(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
-                                  proto::RegisterWorkerReply* reply, google::protobuf::Closure* done) {
+void NodeManager::register_driver(const rpc::Connection* connection, rpc::ServerCall& call,
+                                  const proto::RegisterWorkerRequest& request,
+                                  proto::RegisterWorkerReply* reply,
+                                  google::protobuf::Closure* done) {
   JobId given = JobId::from_binary(request.job_config().job_id());
   if (!given.is_nil()) {
     driver_joined(connection, call, request, given, request.job_config().ray_namespace(), reply);
@@ -164,7 +177,9 @@ void NodeManager::register_driver(const rpc::Connection* connection, rpc::Server
   }
   rpc::Connection* head = head_->connection();
   if (!head) {
-    call.fail(make_error(Code::kUnavailable, fmt::format("the head at {} cannot be reached at the moment; try again", options_.head.to_string())));
+    call.fail(make_error(Code::kUnavailable,
+                         fmt::format("the head at {} cannot be reached at the moment; try again",
+                                     options_.head.to_string())));
     return done->Run();
   }
   proto::AddJobRequest add;
@@ -174,12 +189,14 @@ void NodeManager::register_driver(const rpc::Connection* connection, rpc::Server
   add.set_ip(options_.node_ip);
   add.set_pid(request.pid());
   rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs,
-            [this, connection, &call, &request, reply, done, alive = alive_](Result<proto::AddJobReply> added) {
+            [this, connection, &call, &request, reply, done,
+             alive = alive_](Result<proto::AddJobReply> added) {
               if (!*alive) return;
               if (!added) {
                 call.fail(added.error());
               } else if (session_of(*connection)) {
-                driver_joined(connection, call, request, JobId::from_binary(added->job_id()), added->ray_namespace(), reply);
+                driver_joined(connection, call, request, JobId::from_binary(added->job_id()),
+                              added->ray_namespace(), reply);
               } else {
                 // It left while the head was asked.
                 proto::FinishJobRequest finish;
@@ -190,12 +207,16 @@ void NodeManager::register_driver(const rpc::Connection* connection, rpc::Server
             });
 }
 
-void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
-                                const std::string& ray_namespace, proto::RegisterWorkerReply* reply) {
+void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCall& call,
+                                const proto::RegisterWorkerRequest& request, JobId job,
+                                const std::string& ray_namespace,
+                                proto::RegisterWorkerReply* reply) {
   Session& session = *session_of(*connection);
   WorkerId id = driver_worker_id(job);
   Status joined;
-  drive([&](NodeCore& core, Now now) { joined = core.add_driver(id, job, request.pid(), request.socket_path(), now); });
+  drive([&](NodeCore& core, Now now) {
+    joined = core.add_driver(id, job, request.pid(), request.socket_path(), now);
+  });
   if (!joined) return call.fail(joined.error());
   session.worker = id;
   session.is_driver = true;
@@ -249,18 +270,21 @@ void NodeManager::give_event_counter(Session& session, proto::RegisterWorkerRepl
 }
 
 void NodeManager::add_task_events(const rpc::Connection& from, const proto::TaskEventBatch& batch) {
-  if (Session* session = session_of(from)) session->events_received += batch.count() + batch.dropped();
+  if (Session* session = session_of(from))
+    session->events_received += batch.count() + batch.dropped();
   task_events_->add(batch);
 }
 
 // A process that was killed takes along what it had not sent.
 void NodeManager::count_lost_events(const Session& session) {
-  constexpr int64_t kBelievable = int64_t{1} << 32;      // it is the process's own word
+  constexpr int64_t kBelievable = int64_t{1} << 32;  // it is the process's own word
   if (session.event_counter < 0) return;
   const int64_t recorded = event_counters_->give_back(session.event_counter);
   if (recorded <= session.events_received) return;
   const int64_t lost = std::min(recorded - session.events_received, kBelievable);
-  RT_INFO("{} {} ended before it had sent {} events of tasks", session.is_driver ? "the driver of job" : "worker", session.is_driver ? session.job.hex() : session.worker.hex(), lost);
+  RT_INFO("{} {} ended before it had sent {} events of tasks",
+          session.is_driver ? "the driver of job" : "worker",
+          session.is_driver ? session.job.hex() : session.worker.hex(), lost);
   task_events_->lost(lost);
 }
 
@@ -270,14 +294,17 @@ void NodeManager::set_demand(const rpc::Connection& from, const proto::LeaseDema
   Session* session = session_of(from);
   if (!session || stopping_) return;
   proto::LeaseDemand mine = demand;
-  mine.mutable_job()->set_python_executable(starter_->canonical_python(demand.job().python_executable()));
+  mine.mutable_job()->set_python_executable(
+      starter_->canonical_python(demand.job().python_executable()));
   drive([&](NodeCore& core, Now now) { core.set_demand(session->id, mine, now); });
 }
 
 void NodeManager::return_lease(const rpc::Connection& from, const proto::LeaseReturn& request) {
   Session* session = session_of(from);
   if (!session || stopping_) return;
-  drive([&](NodeCore& core, Now now) { core.return_lease(session->id, request.lease_id(), request.worker_failed(), now); });
+  drive([&](NodeCore& core, Now now) {
+    core.return_lease(session->id, request.lease_id(), request.worker_failed(), now);
+  });
 }
 
 void NodeManager::set_blocked(const rpc::Connection& from, bool blocked) {
@@ -287,19 +314,25 @@ void NodeManager::set_blocked(const rpc::Connection& from, bool blocked) {
 }
 
 // Said by a process that is not registered yet: processes of this user on this node can say it.
-void NodeManager::worker_setup_failed(const rpc::Connection& from, const proto::WorkerSetupFailure& failure) {
+void NodeManager::worker_setup_failed(const rpc::Connection& from,
+                                      const proto::WorkerSetupFailure& failure) {
   if (stopping_ || !from.peer().is_unix || !WorkerId::is_valid(failure.worker_id())) return;
-  RT_WARN("worker process {} could not make its runtime environment: {}", failure.pid(), failure.message());
-  drive([&](NodeCore& core, Now now) { core.worker_setup_failed(WorkerId::from_binary(failure.worker_id()), failure.message(), now); });
+  RT_WARN("worker process {} could not make its runtime environment: {}", failure.pid(),
+          failure.message());
+  drive([&](NodeCore& core, Now now) {
+    core.worker_setup_failed(WorkerId::from_binary(failure.worker_id()), failure.message(), now);
+  });
 }
 
-void NodeManager::create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request, proto::CreateActorReply* reply,
-                               google::protobuf::Closure* done) {
+void NodeManager::create_actor(const rpc::Connection& from,
+                               const proto::CreateActorRequest& request,
+                               proto::CreateActorReply* reply, google::protobuf::Closure* done) {
   proto::CreateActorRequest mine = request;
   proto::JobConfig& job = *mine.mutable_spec()->mutable_job_config();
   job.set_python_executable(starter_->canonical_python(job.python_executable()));
   ActorWaiter waiter{from.weak_from_this(), reply, done};
-  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back(waiter);
+  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back(
+      waiter);
   drive([&](NodeCore& core, Now now) { core.create_actor(mine, now); });
 }
 
@@ -307,15 +340,17 @@ void NodeManager::kill_worker_by_request(const proto::KillWorkerRequest& request
   drive([&](NodeCore& core, Now now) { core.kill(request, now); });
 }
 
-void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply, google::protobuf::Closure* done) {
+void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
+                             google::protobuf::Closure* done) {
   if (const proto::ExitInfo* info = core_->exit_of(id)) {
     reply->set_exited(true);
     *reply->mutable_info() = *info;
     return done->Run();
   }
-  if (!core_->worker(id)) return done->Run();   // never heard of, or long forgotten
+  if (!core_->worker(id)) return done->Run();  // never heard of, or long forgotten
   ExitWaiter waiter{reply, done, 0};
-  waiter.timer = loop_.run_after(kStillAliveUs, [this, id, done] { exit_not_seen(id, done, false); });
+  waiter.timer =
+      loop_.run_after(kStillAliveUs, [this, id, done] { exit_not_seen(id, done, false); });
   exit_waiters_[id].push_back(waiter);
 }
 
@@ -323,15 +358,21 @@ void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply, 
 void NodeManager::exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last) {
   auto it = exit_waiters_.find(id);
   if (it == exit_waiters_.end()) return;
-  auto waiter = std::find_if(it->second.begin(), it->second.end(), [done](const ExitWaiter& w) { return w.done == done; });
+  auto waiter = std::find_if(it->second.begin(), it->second.end(),
+                             [done](const ExitWaiter& w) { return w.done == done; });
   if (waiter == it->second.end()) return;
   const Worker* worker = core_->worker(id);
-  bool alive = worker && worker->connected && worker->state != WorkerState::kDying && !process_is_ending(worker->pid);
+  bool alive = worker && worker->connected && worker->state != WorkerState::kDying &&
+               !process_is_ending(worker->pid);
   if (!alive && !last) {
-    waiter->timer = loop_.run_after(kExitWaitUs - kStillAliveUs, [this, id, done] { exit_not_seen(id, done, true); });
+    waiter->timer = loop_.run_after(kExitWaitUs - kStillAliveUs,
+                                    [this, id, done] { exit_not_seen(id, done, true); });
     return;
   }
-  if (alive) waiter->reply->mutable_info()->set_message(fmt::format("the connection to worker process {} on node {} broke, while the process goes on", worker->pid, options_.node_ip));
+  if (alive)
+    waiter->reply->mutable_info()->set_message(fmt::format(
+        "the connection to worker process {} on node {} broke, while the process goes on",
+        worker->pid, options_.node_ip));
   it->second.erase(waiter);
   if (it->second.empty()) exit_waiters_.erase(it);
   done->Run();

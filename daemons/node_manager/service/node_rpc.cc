@@ -11,7 +11,8 @@ namespace rt::node {
 namespace {
 
 template <class Reply>
-void answer(google::protobuf::RpcController* controller, Result<Reply> result, Reply* reply, google::protobuf::Closure* done) {
+void answer(google::protobuf::RpcController* controller, Result<Reply> result, Reply* reply,
+            google::protobuf::Closure* done) {
   if (result) {
     *reply = std::move(*result);
   } else {
@@ -22,57 +23,69 @@ void answer(google::protobuf::RpcController* controller, Result<Reply> result, R
 
 }  // namespace
 
-void NodeRpc::RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request, proto::RegisterWorkerReply* reply, Closure* done) {
+void NodeRpc::RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request,
+                             proto::RegisterWorkerReply* reply, Closure* done) {
   node_.register_process(rpc::server_call(controller), *request, reply, done);
 }
 
-void NodeRpc::WorkerSetupFailed(Controller* controller, const proto::WorkerSetupFailure* request, proto::Empty*, Closure* done) {
+void NodeRpc::WorkerSetupFailed(Controller* controller, const proto::WorkerSetupFailure* request,
+                                proto::Empty*, Closure* done) {
   node_.worker_setup_failed(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
-void NodeRpc::SetLeaseDemand(Controller* controller, const proto::LeaseDemand* request, proto::Empty*, Closure* done) {
+void NodeRpc::SetLeaseDemand(Controller* controller, const proto::LeaseDemand* request,
+                             proto::Empty*, Closure* done) {
   node_.set_demand(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
-void NodeRpc::ReturnLease(Controller* controller, const proto::LeaseReturn* request, proto::Empty*, Closure* done) {
+void NodeRpc::ReturnLease(Controller* controller, const proto::LeaseReturn* request, proto::Empty*,
+                          Closure* done) {
   node_.return_lease(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
-void NodeRpc::SetBlocked(Controller* controller, const proto::Blocked* request, proto::Empty*, Closure* done) {
+void NodeRpc::SetBlocked(Controller* controller, const proto::Blocked* request, proto::Empty*,
+                         Closure* done) {
   node_.set_blocked(*rpc::server_call(controller).connection(), request->blocked());
   done->Run();
 }
 
-void NodeRpc::GetWorkerExit(Controller*, const proto::WorkerExitRequest* request, proto::WorkerExitReply* reply, Closure* done) {
+void NodeRpc::GetWorkerExit(Controller*, const proto::WorkerExitRequest* request,
+                            proto::WorkerExitReply* reply, Closure* done) {
   node_.await_exit(WorkerId::from_binary(request->worker_id()), reply, done);
 }
 
-void NodeRpc::CreateActor(Controller* controller, const proto::CreateActorRequest* request, proto::CreateActorReply* reply, Closure* done) {
+void NodeRpc::CreateActor(Controller* controller, const proto::CreateActorRequest* request,
+                          proto::CreateActorReply* reply, Closure* done) {
   node_.create_actor(*rpc::server_call(controller).connection(), *request, reply, done);
 }
 
-void NodeRpc::KillWorker(Controller*, const proto::KillWorkerRequest* request, proto::Empty*, Closure* done) {
+void NodeRpc::KillWorker(Controller*, const proto::KillWorkerRequest* request, proto::Empty*,
+                         Closure* done) {
   node_.kill_worker_by_request(*request);
   done->Run();
 }
 
-void NodeRpc::StartJobProcess(Controller* controller, const proto::StartJobProcessRequest* request, proto::Empty*, Closure* done) {
+void NodeRpc::StartJobProcess(Controller* controller, const proto::StartJobProcessRequest* request,
+                              proto::Empty*, Closure* done) {
   std::map<std::string, std::string> env(request->env().begin(), request->env().end());
   Status started = node_.start_job(request->job(), env);
   if (!started) rpc::server_call(controller).fail(started.error());
   done->Run();
 }
 
-void NodeRpc::StopJobProcess(Controller*, const proto::SubmittedJobRequest* request, proto::StopJobReply* reply, Closure* done) {
+void NodeRpc::StopJobProcess(Controller*, const proto::SubmittedJobRequest* request,
+                             proto::StopJobReply* reply, Closure* done) {
   reply->set_stopped(node_.jobs().stop(request->submission_id()));
   done->Run();
 }
 
-void NodeRpc::ReadJobLog(Controller* controller, const proto::ReadJobLogRequest* request, proto::ReadJobLogReply* reply, Closure* done) {
-  auto chunk = node_.jobs().read_log(request->submission_id(), request->offset(), request->max_bytes());
+void NodeRpc::ReadJobLog(Controller* controller, const proto::ReadJobLogRequest* request,
+                         proto::ReadJobLogReply* reply, Closure* done) {
+  auto chunk =
+      node_.jobs().read_log(request->submission_id(), request->offset(), request->max_bytes());
   if (chunk) {
     reply->set_data(std::move(chunk->data));
     reply->set_next_offset(chunk->next_offset);
@@ -83,39 +96,50 @@ void NodeRpc::ReadJobLog(Controller* controller, const proto::ReadJobLogRequest*
   done->Run();
 }
 
-void NodeRpc::RemoveJobLog(Controller*, const proto::SubmittedJobRequest* request, proto::Empty*, Closure* done) {
+void NodeRpc::RemoveJobLog(Controller*, const proto::SubmittedJobRequest* request, proto::Empty*,
+                           Closure* done) {
   node_.jobs().remove_log(request->submission_id());
   done->Run();
 }
 
-void NodeRpc::AddTaskEvents(Controller* controller, const proto::TaskEventBatch* request, proto::Empty*, Closure* done) {
+void NodeRpc::AddTaskEvents(Controller* controller, const proto::TaskEventBatch* request,
+                            proto::Empty*, Closure* done) {
   node_.add_task_events(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
-void NodeRpc::GetStats(Controller*, const proto::Empty*, proto::NodeStats* reply, Closure* done) { node_.fill_stats(reply, done); }
+void NodeRpc::GetStats(Controller*, const proto::Empty*, proto::NodeStats* reply, Closure* done) {
+  node_.fill_stats(reply, done);
+}
 
-void NodeRpc::RecordMetrics(Controller* controller, const proto::MetricsReport* request, proto::Empty*, Closure* done) {
+void NodeRpc::RecordMetrics(Controller* controller, const proto::MetricsReport* request,
+                            proto::Empty*, Closure* done) {
   node_.record_metrics(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
-void NodeRpc::GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply* reply, Closure* done) {
+void NodeRpc::GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply* reply,
+                         Closure* done) {
   node_.metrics().fill(reply);
   done->Run();
 }
 
-void NodeRpc::ListLogFiles(Controller* controller, const proto::ListLogFilesRequest* request, proto::LogFilesReply* reply, Closure* done) {
+void NodeRpc::ListLogFiles(Controller* controller, const proto::ListLogFilesRequest* request,
+                           proto::LogFilesReply* reply, Closure* done) {
   answer(controller, list_log_files(node_.log_directory(), request->glob()), reply, done);
 }
 
-void NodeRpc::ReadLogFile(Controller* controller, const proto::ReadLogFileRequest* request, proto::ReadLogFileReply* reply, Closure* done) {
+void NodeRpc::ReadLogFile(Controller* controller, const proto::ReadLogFileRequest* request,
+                          proto::ReadLogFileReply* reply, Closure* done) {
   // The name of a job's log stands for all of its pieces.
   const RotatedLog* log = node_.jobs().log_of_file(request->name());
-  answer(controller, log ? read_rotated_log(*log, *request) : read_log_file(node_.log_directory(), *request), reply, done);
+  answer(controller,
+         log ? read_rotated_log(*log, *request) : read_log_file(node_.log_directory(), *request),
+         reply, done);
 }
 
-void NodeRpc::GetHostStats(Controller*, const proto::Empty*, proto::HostStats* reply, Closure* done) {
+void NodeRpc::GetHostStats(Controller*, const proto::Empty*, proto::HostStats* reply,
+                           Closure* done) {
   proto::ProcessesReply known;
   node_.list_processes(&known);
   std::vector<int> pids = {::getpid()};
@@ -126,17 +150,20 @@ void NodeRpc::GetHostStats(Controller*, const proto::Empty*, proto::HostStats* r
   done->Run();
 }
 
-void NodeRpc::ListProcesses(Controller*, const proto::Empty*, proto::ProcessesReply* reply, Closure* done) {
+void NodeRpc::ListProcesses(Controller*, const proto::Empty*, proto::ProcessesReply* reply,
+                            Closure* done) {
   node_.list_processes(reply);
   done->Run();
 }
 
-void NodeRpc::ListRuntimeEnvs(Controller*, const proto::Empty*, proto::RuntimeEnvsReply* reply, Closure* done) {
+void NodeRpc::ListRuntimeEnvs(Controller*, const proto::Empty*, proto::RuntimeEnvsReply* reply,
+                              Closure* done) {
   node_.list_runtime_envs(reply);
   done->Run();
 }
 
-void NodeRpc::Drain(Controller* controller, const proto::DrainRequest* request, proto::DrainReply* reply, Closure* done) {
+void NodeRpc::Drain(Controller* controller, const proto::DrainRequest* request,
+                    proto::DrainReply* reply, Closure* done) {
   answer(controller, node_.drain(*request), reply, done);
 }
 

@@ -13,27 +13,38 @@ class NodeRpc final : public proto::NodeManagerService {
   using Closure = google::protobuf::Closure;
   explicit NodeRpc(NodeManager& node) : node_(node) {}
 
-  void WorkerSetupFailed(Controller*, const proto::WorkerSetupFailure*, proto::Empty*, Closure*) override;
-  void RegisterWorker(Controller*, const proto::RegisterWorkerRequest*, proto::RegisterWorkerReply*, Closure*) override;
+  void WorkerSetupFailed(Controller*, const proto::WorkerSetupFailure*, proto::Empty*,
+                         Closure*) override;
+  void RegisterWorker(Controller*, const proto::RegisterWorkerRequest*, proto::RegisterWorkerReply*,
+                      Closure*) override;
   void SetLeaseDemand(Controller*, const proto::LeaseDemand*, proto::Empty*, Closure*) override;
   void ReturnLease(Controller*, const proto::LeaseReturn*, proto::Empty*, Closure*) override;
   void SetBlocked(Controller*, const proto::Blocked*, proto::Empty*, Closure*) override;
-  void GetWorkerExit(Controller*, const proto::WorkerExitRequest*, proto::WorkerExitReply*, Closure*) override;
-  void CreateActor(Controller*, const proto::CreateActorRequest*, proto::CreateActorReply*, Closure*) override;
+  void GetWorkerExit(Controller*, const proto::WorkerExitRequest*, proto::WorkerExitReply*,
+                     Closure*) override;
+  void CreateActor(Controller*, const proto::CreateActorRequest*, proto::CreateActorReply*,
+                   Closure*) override;
   void KillWorker(Controller*, const proto::KillWorkerRequest*, proto::Empty*, Closure*) override;
-  void StartJobProcess(Controller*, const proto::StartJobProcessRequest*, proto::Empty*, Closure*) override;
-  void StopJobProcess(Controller*, const proto::SubmittedJobRequest*, proto::StopJobReply*, Closure*) override;
-  void ReadJobLog(Controller*, const proto::ReadJobLogRequest*, proto::ReadJobLogReply*, Closure*) override;
-  void RemoveJobLog(Controller*, const proto::SubmittedJobRequest*, proto::Empty*, Closure*) override;
+  void StartJobProcess(Controller*, const proto::StartJobProcessRequest*, proto::Empty*,
+                       Closure*) override;
+  void StopJobProcess(Controller*, const proto::SubmittedJobRequest*, proto::StopJobReply*,
+                      Closure*) override;
+  void ReadJobLog(Controller*, const proto::ReadJobLogRequest*, proto::ReadJobLogReply*,
+                  Closure*) override;
+  void RemoveJobLog(Controller*, const proto::SubmittedJobRequest*, proto::Empty*,
+                    Closure*) override;
   void AddTaskEvents(Controller*, const proto::TaskEventBatch*, proto::Empty*, Closure*) override;
   void GetStats(Controller*, const proto::Empty*, proto::NodeStats*, Closure*) override;
   void RecordMetrics(Controller*, const proto::MetricsReport*, proto::Empty*, Closure*) override;
   void GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply*, Closure*) override;
-  void ListLogFiles(Controller*, const proto::ListLogFilesRequest*, proto::LogFilesReply*, Closure*) override;
-  void ReadLogFile(Controller*, const proto::ReadLogFileRequest*, proto::ReadLogFileReply*, Closure*) override;
+  void ListLogFiles(Controller*, const proto::ListLogFilesRequest*, proto::LogFilesReply*,
+                    Closure*) override;
+  void ReadLogFile(Controller*, const proto::ReadLogFileRequest*, proto::ReadLogFileReply*,
+                   Closure*) override;
   void GetHostStats(Controller*, const proto::Empty*, proto::HostStats*, Closure*) override;
   void ListProcesses(Controller*, const proto::Empty*, proto::ProcessesReply*, Closure*) override;
-  void ListRuntimeEnvs(Controller*, const proto::Empty*, proto::RuntimeEnvsReply*, Closure*) override;
+  void ListRuntimeEnvs(Controller*, const proto::Empty*, proto::RuntimeEnvsReply*,
+                       Closure*) override;
   void Drain(Controller*, const proto::DrainRequest*, proto::DrainReply*, Closure*) override;
   void Stop(Controller*, const proto::Empty*, proto::Empty*, Closure*) override;
 

@@ -12,23 +12,31 @@ namespace {
 constexpr int kMaxDurationS = 3600;
 
 // py-spy may be root's: what it writes must not be steered from here.
-bool known_format(const std::string& format) { return format == "flamegraph" || format == "raw" || format == "speedscope"; }
+bool known_format(const std::string& format) {
+  return format == "flamegraph" || format == "raw" || format == "speedscope";
+}
 
 }  // namespace
 
-void PySpyRpc::Run(google::protobuf::RpcController*, const proto::PySpyRequest* request, proto::PySpyReply* reply, google::protobuf::Closure* done) {
+void PySpyRpc::Run(google::protobuf::RpcController*, const proto::PySpyRequest* request,
+                   proto::PySpyReply* reply, google::protobuf::Closure* done) {
   proto::ProcessesReply known;
   node_.list_processes(&known);
   const auto& processes = known.processes();
-  bool ours = std::any_of(processes.begin(), processes.end(), [&](const auto& process) { return process.alive() && process.pid() > 0 && process.pid() == request->pid(); });
+  bool ours = std::any_of(processes.begin(), processes.end(), [&](const auto& process) {
+    return process.alive() && process.pid() > 0 && process.pid() == request->pid();
+  });
   if (!ours) {
     reply->set_outcome(proto::PySpyReply::NO_SUCH_PROCESS);
-    reply->set_message(fmt::format("no worker or driver of this node has the process id {}", request->pid()));
+    reply->set_message(
+        fmt::format("no worker or driver of this node has the process id {}", request->pid()));
     return done->Run();
   }
-  if (request->duration_s() < 0 || request->duration_s() > kMaxDurationS || (request->duration_s() > 0 && !known_format(request->format()))) {
+  if (request->duration_s() < 0 || request->duration_s() > kMaxDurationS ||
+      (request->duration_s() > 0 && !known_format(request->format()))) {
     reply->set_outcome(proto::PySpyReply::FAILED);
-    reply->set_message(fmt::format("py-spy records up to {} seconds as flamegraph, raw or speedscope", kMaxDurationS));
+    reply->set_message(fmt::format(
+        "py-spy records up to {} seconds as flamegraph, raw or speedscope", kMaxDurationS));
     return done->Run();
   }
   py_spy_.run(*request, [reply, done](const proto::PySpyReply& answer) {

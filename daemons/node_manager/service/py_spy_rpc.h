@@ -1,4 +1,5 @@
-// PySpyService: py-spy for whoever may connect to this node-manager, of the workers and drivers of its node only.
+// PySpyService: py-spy for whoever may connect to this node-manager, of the workers and drivers of
+// its node only.
 #pragma once
 
 #include "common/proto/py_spy.pb.h"
@@ -10,8 +11,10 @@ class NodeManager;
 
 class PySpyRpc final : public proto::PySpyService {
  public:
-  PySpyRpc(const NodeManager& node, net::Loop& loop, Reaper& reaper, PySpy::Options options) : node_(node), py_spy_(loop, reaper, std::move(options)) {}
-  void Run(google::protobuf::RpcController*, const proto::PySpyRequest*, proto::PySpyReply*, google::protobuf::Closure*) override;
+  PySpyRpc(const NodeManager& node, net::Loop& loop, Reaper& reaper, PySpy::Options options)
+      : node_(node), py_spy_(loop, reaper, std::move(options)) {}
+  void Run(google::protobuf::RpcController*, const proto::PySpyRequest*, proto::PySpyReply*,
+           google::protobuf::Closure*) override;
 
  private:
   const NodeManager& node_;

@@ -1,4 +1,5 @@
-// The node's object store as its node-manager knows it: told of dead owners, and its loss is the node's.
+// The node's object store as its node-manager knows it: told of dead owners, and its loss is the
+// node's.
 #pragma once
 
 #include <functional>
@@ -12,13 +13,16 @@
 
 namespace rt::node {
 
-// Bytes the node's store holds. Blocks: for main(), before there is a loop. The store may start at the same time: it is tried for connect_timeout_ms.
+// Bytes the node's store holds. Blocks: for main(), before there is a loop. The store may start at
+// the same time: it is tried for connect_timeout_ms.
 Result<int64_t> ask_store_capacity(const NodeManagerOptions& options);
 
 class StoreLink {
  public:
-  // `on_lost` is called once: it could not be reached within connect_timeout_ms, or the connection broke.
-  StoreLink(net::Loop& loop, const Settings& settings, std::string socket_path, rpc::Identity me, std::function<void(const Error&)> on_lost);
+  // `on_lost` is called once: it could not be reached within connect_timeout_ms, or the connection
+  // broke.
+  StoreLink(net::Loop& loop, const Settings& settings, std::string socket_path, rpc::Identity me,
+            std::function<void(const Error&)> on_lost);
   ~StoreLink();
 
   void start();

@@ -1,5 +1,6 @@
-// copy_large(): what is written to shared memory is read by others, later: it goes past the caches (non-temporal stores), by two
-// threads when it is large, and pages not seen before are populated piece by piece right before they are filled.
+// copy_large(): what is written to shared memory is read by others, later: it goes past the caches
+// (non-temporal stores), by two threads when it is large, and pages not seen before are populated
+// piece by piece right before they are filled.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -23,8 +24,9 @@ namespace rt::store {
 
 namespace {
 
-constexpr size_t kPiece = 1 << 20;            // threads take pieces of this size
-constexpr size_t kStreamFrom = 256 * 1024;    // smaller copies stay in the cache, where a reader may find them
+constexpr size_t kPiece = 1 << 20;  // threads take pieces of this size
+constexpr size_t kStreamFrom =
+    256 * 1024;  // smaller copies stay in the cache, where a reader may find them
 
 using Copy = void (*)(uint8_t*, const uint8_t*, size_t);
 
@@ -50,7 +52,8 @@ void stream_sse2(uint8_t* to, const uint8_t* from, size_t n) {
   for (; n >= 64; n -= 64, to += 64, from += 64) {
     _mm_prefetch(reinterpret_cast<const char*>(from + 1024), _MM_HINT_NTA);
     for (int i = 0; i < 64; i += 16) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
     }
   }
   _mm_sfence();
@@ -91,8 +94,9 @@ struct Job {
   }
 };
 
-// The second thread. Started by the first large copy, never before (the process may fork), and again in a forked child.
-// Never ends: a detached thread that sleeps costs nothing and needs no care at exit.
+// The second thread. Started by the first large copy, never before (the process may fork), and
+// again in a forked child. Never ends: a detached thread that sleeps costs nothing and needs no
+// care at exit.
 class Helper {
  public:
   // False: busy with someone else's copy, or no thread to be had.
@@ -111,7 +115,7 @@ class Helper {
   void finish() {
     {
       std::unique_lock lock(mutex_);
-      if (!working_) job_ = nullptr;   // it has not even woken up: there is nothing left to do
+      if (!working_) job_ = nullptr;  // it has not even woken up: there is nothing left to do
       done_.wait(lock, [this] { return job_ == nullptr; });
     }
     busy_.unlock();
@@ -120,14 +124,13 @@ class Helper {
  private:
   bool ensure_thread() {
     if (owner_ == ::getpid()) return true;
-    sigset_t all, before;   // signals are the program's own threads'
+    sigset_t all, before;  // signals are the program's own threads'
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
       std::thread([this] { run(); }).detach();
       owner_ = ::getpid();
-    } catch (const std::system_error&) {
-    }
+    } catch (const std::system_error&) {}
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return owner_ == ::getpid();
   }
@@ -147,8 +150,8 @@ class Helper {
     }
   }
 
-  std::mutex busy_;     // held from try_start() to finish()
-  pid_t owner_ = 0;     // guarded by busy_
+  std::mutex busy_;  // held from try_start() to finish()
+  pid_t owner_ = 0;  // guarded by busy_
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   Job* job_ = nullptr;  // these two: guarded by mutex_
@@ -159,7 +162,8 @@ std::atomic<Helper*> g_helper{nullptr};
 
 Helper& helper() {
   static const bool registered = [] {
-    // A child has neither the thread nor, perhaps, consistent locks: it gets a helper of its own. The old one is left.
+    // A child has neither the thread nor, perhaps, consistent locks: it gets a helper of its own.
+    // The old one is left.
     pthread_atfork(nullptr, nullptr, [] { g_helper.store(nullptr); });
     return true;
   }();
@@ -175,7 +179,7 @@ Helper& helper() {
 }  // namespace
 
 void prefer_huge_pages(const uint8_t* from, size_t n) {
-  constexpr size_t kFrom = 4 << 20;             // as NumPy asks for its larger arrays
+  constexpr size_t kFrom = 4 << 20;  // as NumPy asks for its larger arrays
   constexpr uintptr_t kHuge = 2 << 20;
   if (n < kFrom) return;
   uintptr_t start = (reinterpret_cast<uintptr_t>(from) + kHuge - 1) & ~(kHuge - 1);

@@ -1,5 +1,6 @@
-// The extents leased to this client: small objects are cut from the current one, the next one is asked for in time. An extent is
-// finished when nothing more fits and everything cut from it has been sealed or given up; the daemon is told with the next seal.
+// The extents leased to this client: small objects are cut from the current one, the next one is
+// asked for in time. An extent is finished when nothing more fits and everything cut from it has
+// been sealed or given up; the daemon is told with the next seal.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,8 @@ class ExtentPool {
         extent.open++;
         return Cut{id, offset};
       }
-      if (ready_.size() == 1 && extent.end - extent.next >= kWorthKeeping) return std::nullopt;   // others may still fit
+      if (ready_.size() == 1 && extent.end - extent.next >= kWorthKeeping)
+        return std::nullopt;  // others may still fit
       ready_.pop_front();
       extent.used_up = true;
       finish(id, extent);
@@ -56,24 +58,27 @@ class ExtentPool {
   void on_aborted(uint64_t id, int64_t offset, int64_t size) {
     auto it = extents_.find(id);
     if (it == extents_.end()) return;
-    if (it->second.next == offset + round(size)) it->second.next = offset;   // it was the last one: take the room back
+    if (it->second.next == offset + round(size))
+      it->second.next = offset;  // it was the last one: take the room back
     on_sealed(id);
   }
   std::vector<uint64_t> take_finished() { return std::exchange(finished_, {}); }
 
  private:
   static constexpr int64_t kUnit = 64;
-  static constexpr int64_t kAskAhead = 2 << 20;         // two of the largest small objects
+  static constexpr int64_t kAskAhead = 2 << 20;  // two of the largest small objects
   static constexpr int64_t kWorthKeeping = 256 * 1024;
 
   struct Extent {
     int64_t next = 0;
     int64_t end = 0;
-    int64_t open = 0;        // cut, neither sealed nor aborted
+    int64_t open = 0;  // cut, neither sealed nor aborted
     bool used_up = false;
   };
 
-  static int64_t round(int64_t size) { return (std::max<int64_t>(size, 1) + kUnit - 1) / kUnit * kUnit; }
+  static int64_t round(int64_t size) {
+    return (std::max<int64_t>(size, 1) + kUnit - 1) / kUnit * kUnit;
+  }
   void finish(uint64_t id, Extent& extent) {
     if (!extent.used_up || extent.open > 0) return;
     finished_.push_back(id);
@@ -81,7 +86,7 @@ class ExtentPool {
   }
 
   std::unordered_map<uint64_t, Extent> extents_;
-  std::deque<uint64_t> ready_;    // with room, the one in use first
+  std::deque<uint64_t> ready_;  // with room, the one in use first
   std::vector<uint64_t> finished_;
 };
 

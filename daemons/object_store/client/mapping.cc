@@ -25,16 +25,22 @@ std::atomic<Mapping*> g_mappings[8];
 // At a 2 MiB boundary, so that huge pages can be mapped where the file system has them.
 Result<uint8_t*> map_aligned(int fd, size_t size, int protection) {
   size_t room = size + kHuge;
-  void* reserved = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) return errno_error(fmt::format("cannot map {} bytes of the object store's memory", size), errno);
+  void* reserved =
+      ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED)
+    return errno_error(fmt::format("cannot map {} bytes of the object store's memory", size),
+                       errno);
   auto* start = static_cast<uint8_t*>(reserved);
-  auto* aligned = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(start) + kHuge - 1) / kHuge * kHuge);
+  auto* aligned =
+      reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(start) + kHuge - 1) / kHuge * kHuge);
   void* mapped = ::mmap(aligned, size, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
   int error = errno;
   if (aligned > start) ::munmap(start, static_cast<size_t>(aligned - start));
   uint8_t* end = aligned + (size + kPageBytes - 1) / kPageBytes * kPageBytes;
   if (end < start + room) ::munmap(end, static_cast<size_t>(start + room - end));
-  if (mapped == MAP_FAILED) return errno_error(fmt::format("cannot map {} bytes of the object store's memory", size), error);
+  if (mapped == MAP_FAILED)
+    return errno_error(fmt::format("cannot map {} bytes of the object store's memory", size),
+                       error);
   ::madvise(mapped, size, MADV_HUGEPAGE);
   ::madvise(mapped, size, MADV_DONTDUMP);
   return aligned;
@@ -49,11 +55,13 @@ Result<std::shared_ptr<Mapping>> Mapping::map(int read_write_fd, int read_only_f
   mapping->size_ = size;
   RT_ASSIGN(mapping->readable_, map_aligned(read_only_fd, bytes, PROT_READ));
   mapping->touched_bytes_ = bytes / kGranule + 1;
-  void* touched = ::mmap(nullptr, mapping->touched_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* touched = ::mmap(nullptr, mapping->touched_bytes_, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (touched != MAP_FAILED) mapping->touched_ = static_cast<std::atomic<uint8_t>*>(touched);
   for (auto& slot : g_mappings) {
     Mapping* empty = nullptr;
-    if (slot.compare_exchange_strong(empty, mapping.get())) break;   // without a slot copies are only slower
+    if (slot.compare_exchange_strong(empty, mapping.get()))
+      break;  // without a slot copies are only slower
   }
   return mapping;
 }
@@ -71,19 +79,22 @@ Mapping::~Mapping() {
 void Mapping::prepare_for_copy(uint8_t* to, size_t n) {
   for (auto& slot : g_mappings) {
     Mapping* mapping = slot.load(std::memory_order_acquire);
-    if (mapping && to >= mapping->writable_ && to + n <= mapping->writable_ + mapping->size_) return mapping->prepare(to, n);
+    if (mapping && to >= mapping->writable_ && to + n <= mapping->writable_ + mapping->size_)
+      return mapping->prepare(to, n);
   }
 }
 
 void Mapping::prepare(uint8_t* to, size_t n) {
   if (!touched_) return;
   auto start = static_cast<size_t>(to - writable_);
-  // Only granules that lie wholly inside: what is next to the object may not be ours and may have no pages.
+  // Only granules that lie wholly inside: what is next to the object may not be ours and may have
+  // no pages.
   size_t first = (start + kGranule - 1) / kGranule, last = (start + n) / kGranule;
   while (first < last && touched_[first].load(std::memory_order_relaxed)) first++;
   while (first < last && touched_[last - 1].load(std::memory_order_relaxed)) last--;
   if (first >= last) return;
-  if (::madvise(writable_ + first * kGranule, (last - first) * kGranule, kPopulateWrite) != 0) return;   // old kernel: faults do it
+  if (::madvise(writable_ + first * kGranule, (last - first) * kGranule, kPopulateWrite) != 0)
+    return;  // old kernel: faults do it
   for (size_t i = first; i < last; i++) touched_[i].store(1, std::memory_order_relaxed);
 }
 

@@ -1,5 +1,6 @@
-// The arena in this process: mapped read-write to fill new objects, and read-only for what is handed out.
-// Shared by the client and all views, so that a view stays valid after the client is gone.
+// The arena in this process: mapped read-write to fill new objects, and read-only for what is
+// handed out. Shared by the client and all views, so that a view stays valid after the client is
+// gone.
 #pragma once
 
 #include <atomic>
@@ -19,12 +20,19 @@ class Mapping {
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
-  bool contains(int64_t offset, int64_t size) const { return offset >= 0 && size >= 0 && offset <= size_ && size <= size_ - offset; }
-  MutableBytes writable(int64_t offset, int64_t size) const { return {writable_ + offset, static_cast<size_t>(size)}; }
-  Bytes readable(int64_t offset, int64_t size) const { return {readable_ + offset, static_cast<size_t>(size)}; }
+  bool contains(int64_t offset, int64_t size) const {
+    return offset >= 0 && size >= 0 && offset <= size_ && size <= size_ - offset;
+  }
+  MutableBytes writable(int64_t offset, int64_t size) const {
+    return {writable_ + offset, static_cast<size_t>(size)};
+  }
+  Bytes readable(int64_t offset, int64_t size) const {
+    return {readable_ + offset, static_cast<size_t>(size)};
+  }
 
-  // Before a large copy to `to`: brings pages this process has not touched yet into its page table at once instead of fault by
-  // fault (half the time). Any thread; does nothing for memory outside of all mappings.
+  // Before a large copy to `to`: brings pages this process has not touched yet into its page table
+  // at once instead of fault by fault (half the time). Any thread; does nothing for memory outside
+  // of all mappings.
   static void prepare_for_copy(uint8_t* to, size_t n);
 
  private:
@@ -34,7 +42,7 @@ class Mapping {
   uint8_t* writable_ = nullptr;
   const uint8_t* readable_ = nullptr;
   int64_t size_ = 0;
-  std::atomic<uint8_t>* touched_ = nullptr;   // one per kGranule of writable_; zero pages until used
+  std::atomic<uint8_t>* touched_ = nullptr;  // one per kGranule of writable_; zero pages until used
   size_t touched_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Views whose last reference is gone, until the daemon is told. Lock-free: the last reference may go in any thread, inside a
-// collector, at interpreter exit, after the client itself.
+// Views whose last reference is gone, until the daemon is told. Lock-free: the last reference may
+// go in any thread, inside a collector, at interpreter exit, after the client itself.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ class ReleaseQueue;
 // One pin at the daemon, shared by everything local that refers to the object.
 struct View {
   ObjectId id;
-  std::shared_ptr<Mapping> mapping;      // keeps the memory mapped
-  std::shared_ptr<ReleaseQueue> queue;   // outlives the client
+  std::shared_ptr<Mapping> mapping;     // keeps the memory mapped
+  std::shared_ptr<ReleaseQueue> queue;  // outlives the client
   View* next = nullptr;
 };
 
@@ -46,8 +46,8 @@ class ReleaseQueue {
  private:
   void push(View* view) {
     view->next = head_.load(std::memory_order_relaxed);
-    while (!head_.compare_exchange_weak(view->next, view, std::memory_order_seq_cst, std::memory_order_relaxed)) {
-    }
+    while (!head_.compare_exchange_weak(view->next, view, std::memory_order_seq_cst,
+                                        std::memory_order_relaxed)) {}
     if (closed_.load(std::memory_order_seq_cst)) {
       delete_all(take());
     } else {

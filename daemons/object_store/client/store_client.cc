@@ -11,11 +11,11 @@
 
 #include "common/proto/object_store.pb.h"
 #include "common/rpc/client.h"
-#include "daemons/object_store/core/types.h"
 #include "common/rpc/preamble.h"
 #include "daemons/object_store/client/extent_pool.h"
 #include "daemons/object_store/client/mapping.h"
 #include "daemons/object_store/client/release_queue.h"
+#include "daemons/object_store/core/types.h"
 
 namespace rt::store {
 
@@ -35,8 +35,14 @@ struct StoreClient::Impl {
     Created done;
   };
 
-  Impl(const Settings& settings, std::shared_ptr<rpc::Connection> connection, std::shared_ptr<Mapping> mapping, int64_t capacity, net::PollLoop& on)
-      : small_limit(std::min<int64_t>(1 << 20, settings.extent_bytes / 8)), extent_bytes(settings.extent_bytes), connection(std::move(connection)), mapping(std::move(mapping)), capacity(capacity), loop(&on) {}
+  Impl(const Settings& settings, std::shared_ptr<rpc::Connection> connection,
+       std::shared_ptr<Mapping> mapping, int64_t capacity, net::PollLoop& on)
+      : small_limit(std::min<int64_t>(1 << 20, settings.extent_bytes / 8)),
+        extent_bytes(settings.extent_bytes),
+        connection(std::move(connection)),
+        mapping(std::move(mapping)),
+        capacity(capacity),
+        loop(&on) {}
 
   OwnedBytes make_view(const ObjectId& id, Bytes bytes) {
     Keepalive keepalive = ReleaseQueue::make_keepalive(new View{id, mapping, queue});
@@ -46,9 +52,13 @@ struct StoreClient::Impl {
   void create_at_daemon(const ObjectId& id, int64_t size, const WorkerId& owner, Created done);
   void request_extent();
   void on_extent(Result<proto::LeaseExtentReply> reply);
-  void on_got(const std::vector<Wanted>& wanted, const std::vector<size_t>& asked, std::vector<Result<OwnedBytes>>& results, Result<proto::GetReply> reply);
+  void on_got(const std::vector<Wanted>& wanted, const std::vector<size_t>& asked,
+              std::vector<Result<OwnedBytes>>& results, Result<proto::GetReply> reply);
   void drain();
-  Error closed_error() const { return make_error(Code::kUnavailable, "the connection to this node's object store is closed: " + closed_why); }
+  Error closed_error() const {
+    return make_error(Code::kUnavailable,
+                      "the connection to this node's object store is closed: " + closed_why);
+  }
 
   const int64_t small_limit;
   const int64_t extent_bytes;
@@ -56,31 +66,38 @@ struct StoreClient::Impl {
   std::shared_ptr<Mapping> mapping;
   int64_t capacity;
   std::unordered_map<ObjectId, Held> held;
-  std::vector<ObjectId> extra_pins;         // the daemon counted twice what we hold once
+  std::vector<ObjectId> extra_pins;  // the daemon counted twice what we hold once
   ExtentPool extents;
   bool extent_requested = false;
-  int64_t no_extent_before_us = 0;          // refused a moment ago: do not ask for each object again
-  std::deque<Waiting> waiting;              // small objects that need the extent asked for
+  int64_t no_extent_before_us = 0;  // refused a moment ago: do not ask for each object again
+  std::deque<Waiting> waiting;      // small objects that need the extent asked for
   net::PollLoop* const loop;
   std::shared_ptr<ReleaseQueue> queue = std::make_shared<ReleaseQueue>(loop->waker());
   std::function<void(const Error&)> closed_handler;
   std::string closed_why = "it ended";
-  std::shared_ptr<bool> alive = std::make_shared<bool>(true);   // callbacks that come after us see it gone
+  std::shared_ptr<bool> alive =
+      std::make_shared<bool>(true);  // callbacks that come after us see it gone
 };
 
-void StoreClient::Impl::create_at_daemon(const ObjectId& id, int64_t size, const WorkerId& owner, Created done) {
+void StoreClient::Impl::create_at_daemon(const ObjectId& id, int64_t size, const WorkerId& owner,
+                                         Created done) {
   proto::CreateRequest request;
   auto* object = request.add_objects();
   object->set_object_id(id.binary());
   object->set_size(size);
   object->set_owner_worker_id(owner.binary());
   request.set_wait_for_space(true);
-  rpc::call(*connection, &Stub::Create, request, -1, [this, size, done = std::move(done), alive = std::weak_ptr<bool>(alive)](Result<proto::CreateReply> reply) {
-    if (!reply) return done(std::move(reply).error());
-    if (alive.expired()) return done(make_error(Code::kUnavailable, "the object store's client is gone"));
-    if (reply->offsets_size() != 1 || !mapping->contains(reply->offsets(0), size)) return done(make_error(Code::kProtocol, "the object store gave room outside of its memory"));
-    done(Allocation{mapping->writable(reply->offsets(0), size), reply->offsets(0), 0});
-  });
+  rpc::call(*connection, &Stub::Create, request, -1,
+            [this, size, done = std::move(done),
+             alive = std::weak_ptr<bool>(alive)](Result<proto::CreateReply> reply) {
+              if (!reply) return done(std::move(reply).error());
+              if (alive.expired())
+                return done(make_error(Code::kUnavailable, "the object store's client is gone"));
+              if (reply->offsets_size() != 1 || !mapping->contains(reply->offsets(0), size))
+                return done(make_error(Code::kProtocol,
+                                       "the object store gave room outside of its memory"));
+              done(Allocation{mapping->writable(reply->offsets(0), size), reply->offsets(0), 0});
+            });
 }
 
 void StoreClient::Impl::request_extent() {
@@ -88,9 +105,10 @@ void StoreClient::Impl::request_extent() {
   extent_requested = true;
   proto::LeaseExtentRequest request;
   request.set_size(extent_bytes);
-  rpc::call(*connection, &Stub::LeaseExtent, request, -1, [this, alive = std::weak_ptr<bool>(alive)](Result<proto::LeaseExtentReply> reply) {
-    if (!alive.expired()) on_extent(std::move(reply));
-  });
+  rpc::call(*connection, &Stub::LeaseExtent, request, -1,
+            [this, alive = std::weak_ptr<bool>(alive)](Result<proto::LeaseExtentReply> reply) {
+              if (!alive.expired()) on_extent(std::move(reply));
+            });
 }
 
 void StoreClient::Impl::on_extent(Result<proto::LeaseExtentReply> reply) {
@@ -104,11 +122,13 @@ void StoreClient::Impl::on_extent(Result<proto::LeaseExtentReply> reply) {
   auto line = std::exchange(waiting, {});
   std::weak_ptr<bool> still = alive;
   for (Waiting& next : line) {
-    if (still.expired()) return next.done(make_error(Code::kUnavailable, "the object store's client is gone"));
+    if (still.expired())
+      return next.done(make_error(Code::kUnavailable, "the object store's client is gone"));
     if (auto cut = extents.cut(next.size)) {
       next.done(Allocation{mapping->writable(cut->offset, next.size), cut->offset, cut->extent});
     } else {
-      create_at_daemon(next.id, next.size, next.owner, std::move(next.done));   // the next extent is asked for by the next put
+      create_at_daemon(next.id, next.size, next.owner,
+                       std::move(next.done));  // the next extent is asked for by the next put
     }
   }
 }
@@ -123,16 +143,21 @@ void StoreClient::Impl::drain() {
     delete std::exchange(view, view->next);
   }
   for (const ObjectId& id : std::exchange(extra_pins, {})) request.add_object_ids(id.binary());
-  if (request.object_ids_size() > 0 && connection->is_open()) rpc::notify(*connection, &Stub::Release, request);
+  if (request.object_ids_size() > 0 && connection->is_open())
+    rpc::notify(*connection, &Stub::Release, request);
 }
 
-void StoreClient::Impl::on_got(const std::vector<Wanted>& wanted, const std::vector<size_t>& asked, std::vector<Result<OwnedBytes>>& results, Result<proto::GetReply> reply) {
+void StoreClient::Impl::on_got(const std::vector<Wanted>& wanted, const std::vector<size_t>& asked,
+                               std::vector<Result<OwnedBytes>>& results,
+                               Result<proto::GetReply> reply) {
   bool well_formed = reply && reply->objects_size() == static_cast<int>(asked.size());
   for (size_t i = 0; i < asked.size(); i++) {
     const ObjectId& id = wanted[asked[i]].id;
     Result<OwnedBytes>& result = results[asked[i]];
     if (!well_formed) {
-      result = reply ? make_error(Code::kProtocol, "the object store answered for other objects than asked") : reply.error();
+      result = reply ? make_error(Code::kProtocol,
+                                  "the object store answered for other objects than asked")
+                     : reply.error();
       continue;
     }
     const auto& object = reply->objects(static_cast<int>(i));
@@ -162,7 +187,8 @@ StoreClient::~StoreClient() {
   impl_->queue->close();
   impl_->connection->set_closed_handler(nullptr);
   impl_->connection->close(make_error(Code::kUnavailable, "the object store's client is gone"));
-  for (auto& waiting : std::exchange(impl_->waiting, {})) waiting.done(make_error(Code::kUnavailable, "the object store's client is gone"));
+  for (auto& waiting : std::exchange(impl_->waiting, {}))
+    waiting.done(make_error(Code::kUnavailable, "the object store's client is gone"));
 }
 
 void StoreClient::create(const ObjectId& id, int64_t size, const WorkerId& owner, Created done) {
@@ -170,17 +196,23 @@ void StoreClient::create(const ObjectId& id, int64_t size, const WorkerId& owner
   if (!self.connection->is_open()) return done(self.closed_error());
   self.drain();
   // Two objects of one id could not be told apart when their pins are released.
-  if (self.held.count(id)) return done(make_error(Code::kAlreadyExists, fmt::format("object {} is in the object store already, held by this process", id.hex())));
-  if (size < 0 || size > self.small_limit) return self.create_at_daemon(id, size, owner, std::move(done));
+  if (self.held.count(id))
+    return done(make_error(
+        Code::kAlreadyExists,
+        fmt::format("object {} is in the object store already, held by this process", id.hex())));
+  if (size < 0 || size > self.small_limit)
+    return self.create_at_daemon(id, size, owner, std::move(done));
   auto cut = self.extents.cut(size);
   bool may_ask = self.loop->now_us() >= self.no_extent_before_us;
   if (self.extents.is_nearly_used_up() && may_ask) self.request_extent();
-  if (cut) return done(Allocation{self.mapping->writable(cut->offset, size), cut->offset, cut->extent});
+  if (cut)
+    return done(Allocation{self.mapping->writable(cut->offset, size), cut->offset, cut->extent});
   if (!self.extent_requested) return self.create_at_daemon(id, size, owner, std::move(done));
   self.waiting.push_back({id, size, owner, std::move(done)});
 }
 
-OwnedBytes StoreClient::seal(const ObjectId& id, const Allocation& allocation, const WorkerId& owner) {
+OwnedBytes StoreClient::seal(const ObjectId& id, const Allocation& allocation,
+                             const WorkerId& owner) {
   Impl& self = *impl_;
   auto size = static_cast<int64_t>(allocation.memory.size());
   if (allocation.extent_id != 0) self.extents.on_sealed(allocation.extent_id);
@@ -200,7 +232,9 @@ OwnedBytes StoreClient::seal(const ObjectId& id, const Allocation& allocation, c
 
 void StoreClient::abort(const ObjectId& id, const Allocation& allocation) {
   Impl& self = *impl_;
-  if (allocation.extent_id != 0) return self.extents.on_aborted(allocation.extent_id, allocation.offset, static_cast<int64_t>(allocation.memory.size()));
+  if (allocation.extent_id != 0)
+    return self.extents.on_aborted(allocation.extent_id, allocation.offset,
+                                   static_cast<int64_t>(allocation.memory.size()));
   if (!self.connection->is_open()) return;
   proto::ReleaseRequest request;
   request.add_object_ids(id.binary());
@@ -240,9 +274,12 @@ void StoreClient::get(std::vector<Wanted> wanted, int64_t timeout_us, Got done) 
   request.set_timeout_ms(timeout_us < 0 ? -1 : (timeout_us + 999) / 1000);
   // No time-out of the call itself: an answer nobody waits for would leave its pins behind.
   rpc::call(*self.connection, &Stub::Get, request, -1,
-            [this, wanted = std::move(wanted), asked = std::move(asked), results = std::move(results), done = std::move(done), alive = std::weak_ptr<bool>(self.alive)](Result<proto::GetReply> reply) mutable {
+            [this, wanted = std::move(wanted), asked = std::move(asked),
+             results = std::move(results), done = std::move(done),
+             alive = std::weak_ptr<bool>(self.alive)](Result<proto::GetReply> reply) mutable {
               if (alive.expired()) {
-                for (size_t i : asked) results[i] = make_error(Code::kUnavailable, "the object store's client is gone");
+                for (size_t i : asked)
+                  results[i] = make_error(Code::kUnavailable, "the object store's client is gone");
               } else {
                 impl_->on_got(wanted, asked, results, std::move(reply));
               }
@@ -253,7 +290,7 @@ void StoreClient::get(std::vector<Wanted> wanted, int64_t timeout_us, Got done) 
 void StoreClient::free(const std::vector<ObjectId>& ids, const std::vector<Location>& locations) {
   Impl& self = *impl_;
   if (ids.empty()) return;
-  self.drain();   // first: what nobody views is then free at once
+  self.drain();  // first: what nobody views is then free at once
   proto::FreeRequest request;
   for (const ObjectId& id : ids) {
     request.add_object_ids(id.binary());
@@ -273,7 +310,9 @@ void StoreClient::drain_releases() { impl_->drain(); }
 
 bool StoreClient::is_open() const { return impl_->connection->is_open(); }
 
-void StoreClient::set_closed_handler(std::function<void(const Error&)> handler) { impl_->closed_handler = std::move(handler); }
+void StoreClient::set_closed_handler(std::function<void(const Error&)> handler) {
+  impl_->closed_handler = std::move(handler);
+}
 
 int64_t StoreClient::capacity() const { return impl_->capacity; }
 
@@ -292,23 +331,38 @@ bool run_until(net::PollLoop& loop, const bool& flag, int64_t deadline_us) {
   return true;
 }
 
-Result<std::shared_ptr<Mapping>> receive_arena(net::PollLoop& loop, const std::string& path, int64_t deadline_us, int64_t& size) {
+Result<std::shared_ptr<Mapping>> receive_arena(net::PollLoop& loop, const std::string& path,
+                                               int64_t deadline_us, int64_t& size) {
   bool done = false;
-  Result<std::unique_ptr<net::Stream>> stream = make_error(Code::kTimeout, fmt::format("the object store at {} did not accept a connection in time", path));
-  auto slot = std::make_shared<Result<std::unique_ptr<net::Stream>>*>(&stream);   // a late answer finds nobody
-  loop.connect(net::Address::unix_socket(path), deadline_us - loop.now_us(), [slot, &done](Result<std::unique_ptr<net::Stream>> connected) {
-    if (!*slot) return;
-    **slot = std::move(connected);
-    done = true;
-  });
+  Result<std::unique_ptr<net::Stream>> stream =
+      make_error(Code::kTimeout,
+                 fmt::format("the object store at {} did not accept a connection in time", path));
+  auto slot = std::make_shared<Result<std::unique_ptr<net::Stream>>*>(
+      &stream);  // a late answer finds nobody
+  loop.connect(net::Address::unix_socket(path), deadline_us - loop.now_us(),
+               [slot, &done](Result<std::unique_ptr<net::Stream>> connected) {
+                 if (!*slot) return;
+                 **slot = std::move(connected);
+                 done = true;
+               });
   run_until(loop, done, deadline_us);
   *slot = nullptr;
-  if (!stream) return make_error(stream.error().code, fmt::format("cannot reach this node's object store at {}: {}. Is ray-object-store running?", path, stream.error().message));
+  if (!stream)
+    return make_error(
+        stream.error().code,
+        fmt::format("cannot reach this node's object store at {}: {}. Is ray-object-store running?",
+                    path, stream.error().message));
   (*stream)->write(as_bytes(rpc::encode_preamble({"arena", ""})));
   (*stream)->flush();
-  auto received = net::receive_with_fds((*stream)->native_handle(), 1, std::max<int64_t>(1, deadline_us - loop.now_us()));
-  if (!received) return make_error(received.error().code, fmt::format("the object store at {} did not pass its shared memory on: {}", path, received.error().message));
-  Result<std::shared_ptr<Mapping>> mapping = make_error(Code::kProtocol, fmt::format("the object store at {} sent {} descriptors instead of 2", path, received->fds.size()));
+  auto received = net::receive_with_fds((*stream)->native_handle(), 1,
+                                        std::max<int64_t>(1, deadline_us - loop.now_us()));
+  if (!received)
+    return make_error(received.error().code,
+                      fmt::format("the object store at {} did not pass its shared memory on: {}",
+                                  path, received.error().message));
+  Result<std::shared_ptr<Mapping>> mapping = make_error(
+      Code::kProtocol, fmt::format("the object store at {} sent {} descriptors instead of 2", path,
+                                   received->fds.size()));
   struct stat info;
   if (received->fds.size() == 2 && ::fstat(received->fds[0], &info) == 0) {
     size = info.st_size;
@@ -320,47 +374,61 @@ Result<std::shared_ptr<Mapping>> receive_arena(net::PollLoop& loop, const std::s
 
 }  // namespace
 
-Result<std::unique_ptr<StoreClient>> StoreClient::attach(net::PollLoop& loop, const Settings& settings, const Options& options, int64_t timeout_us) {
+Result<std::unique_ptr<StoreClient>> StoreClient::attach(net::PollLoop& loop,
+                                                         const Settings& settings,
+                                                         const Options& options,
+                                                         int64_t timeout_us) {
   int64_t deadline_us = loop.now_us() + timeout_us;
   int64_t mapped = 0;
-  RT_ASSIGN(std::shared_ptr<Mapping> mapping, receive_arena(loop, options.socket_path, deadline_us, mapped));
+  RT_ASSIGN(std::shared_ptr<Mapping> mapping,
+            receive_arena(loop, options.socket_path, deadline_us, mapped));
 
   struct Progress {
     bool done = false;
     Result<std::shared_ptr<rpc::Connection>> connection = make_error(Code::kTimeout, "no answer");
     Result<proto::AttachReply> attached = make_error(Code::kTimeout, "no answer");
   };
-  auto progress = std::make_shared<Progress>();   // shared with callbacks that may come after the time-out
+  auto progress =
+      std::make_shared<Progress>();  // shared with callbacks that may come after the time-out
   proto::AttachRequest request;
   request.set_worker_id(options.worker_id.binary());
   request.set_job_id(options.job_id.binary());
   request.set_pid(options.pid);
-  rpc::connect(loop, {net::Address::unix_socket(options.socket_path), "self", {}}, options.identity, timeout_us, [progress, request](Result<std::shared_ptr<rpc::Connection>> connected) {
-    progress->connection = std::move(connected);
-    if (!progress->connection) {
-      progress->done = true;
-      return;
-    }
-    rpc::call(**progress->connection, &Stub::Attach, request, -1, [progress](Result<proto::AttachReply> reply) {
-      progress->attached = std::move(reply);
-      progress->done = true;
-    });
-  });
+  rpc::connect(loop, {net::Address::unix_socket(options.socket_path), "self", {}}, options.identity,
+               timeout_us, [progress, request](Result<std::shared_ptr<rpc::Connection>> connected) {
+                 progress->connection = std::move(connected);
+                 if (!progress->connection) {
+                   progress->done = true;
+                   return;
+                 }
+                 rpc::call(**progress->connection, &Stub::Attach, request, -1,
+                           [progress](Result<proto::AttachReply> reply) {
+                             progress->attached = std::move(reply);
+                             progress->done = true;
+                           });
+               });
   run_until(loop, progress->done, deadline_us);
   if (!progress->connection) return progress->connection.error();
   std::shared_ptr<rpc::Connection> connection = *progress->connection;
   if (!progress->attached) {
     Error why = progress->attached.error();
     connection->close(why);
-    return make_error(why.code, fmt::format("cannot attach to this node's object store at {}: {}", options.socket_path, why.message));
+    return make_error(why.code, fmt::format("cannot attach to this node's object store at {}: {}",
+                                            options.socket_path, why.message));
   }
-  if (progress->attached->arena_size() != mapped) return make_error(Code::kProtocol, fmt::format("the object store at {} speaks of {} bytes of memory but passed on {}", options.socket_path, progress->attached->arena_size(), mapped));
-  auto impl = std::make_unique<Impl>(settings, connection, std::move(mapping), progress->attached->capacity(), loop);
-  connection->set_closed_handler([raw = impl.get(), alive = std::weak_ptr<bool>(impl->alive)](const Error& why) {
-    if (alive.expired()) return;
-    raw->closed_why = why.message;
-    if (raw->closed_handler) raw->closed_handler(why);
-  });
+  if (progress->attached->arena_size() != mapped)
+    return make_error(
+        Code::kProtocol,
+        fmt::format("the object store at {} speaks of {} bytes of memory but passed on {}",
+                    options.socket_path, progress->attached->arena_size(), mapped));
+  auto impl = std::make_unique<Impl>(settings, connection, std::move(mapping),
+                                     progress->attached->capacity(), loop);
+  connection->set_closed_handler(
+      [raw = impl.get(), alive = std::weak_ptr<bool>(impl->alive)](const Error& why) {
+        if (alive.expired()) return;
+        raw->closed_why = why.message;
+        if (raw->closed_handler) raw->closed_handler(why);
+      });
   connection->set_flat_handler([short_of_room = options.on_short_of_room](uint32_t type, Bytes) {
     if (type == kShortOfRoomFlat && short_of_room) short_of_room();
   });

@@ -50,17 +50,21 @@ void Allocator::release(Range range) {
 
 void Allocator::set_limit(int64_t limit) { limit_ = std::clamp<int64_t>(limit, 0, capacity_); }
 
-int64_t Allocator::usable(int64_t offset, int64_t size) const { return std::max<int64_t>(0, std::min(offset + size, limit_) - offset); }
+int64_t Allocator::usable(int64_t offset, int64_t size) const {
+  return std::max<int64_t>(0, std::min(offset + size, limit_) - offset);
+}
 
 int64_t Allocator::free_bytes() const {
   int64_t bytes = free_bytes_;
-  for (auto it = free_.rbegin(); it != free_.rend() && it->first + it->second > limit_; ++it) bytes -= it->second - usable(it->first, it->second);
+  for (auto it = free_.rbegin(); it != free_.rend() && it->first + it->second > limit_; ++it)
+    bytes -= it->second - usable(it->first, it->second);
   return bytes;
 }
 
 int64_t Allocator::largest_free() const {
   int64_t largest = 0;
-  for (auto it = by_size_.rbegin(); it != by_size_.rend() && it->first > largest; ++it) largest = std::max(largest, usable(it->second, it->first));
+  for (auto it = by_size_.rbegin(); it != by_size_.rend() && it->first > largest; ++it)
+    largest = std::max(largest, usable(it->second, it->first));
   return largest;
 }
 

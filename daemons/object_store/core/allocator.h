@@ -1,6 +1,7 @@
-// Cuts the arena into ranges: best fit, coalescing at once. Ranges that were in use before are preferred over the untouched
-// tail, the lower of two equal ones is taken, so that freed (warm) memory is used again first and the arena stays compact.
-// Pure bookkeeping: never touches the memory.
+// Cuts the arena into ranges: best fit, coalescing at once. Ranges that were in use before are
+// preferred over the untouched tail, the lower of two equal ones is taken, so that freed (warm)
+// memory is used again first and the arena stays compact. Pure bookkeeping: never touches the
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ class Allocator {
  public:
   explicit Allocator(int64_t capacity);
 
-  // `size` is a positive multiple of kUnit. Nothing when no free range below the limit is large enough.
+  // `size` is a positive multiple of kUnit. Nothing when no free range below the limit is large
+  // enough.
   std::optional<int64_t> allocate(int64_t size);
   // Any part of what was allocated may be given back on its own.
   void release(Range range);
@@ -26,8 +28,8 @@ class Allocator {
   void set_limit(int64_t limit);
   int64_t limit() const { return limit_; }
   int64_t capacity() const { return capacity_; }
-  int64_t free_bytes() const;      // below the limit
-  int64_t largest_free() const;    // below the limit
+  int64_t free_bytes() const;    // below the limit
+  int64_t largest_free() const;  // below the limit
   const std::map<int64_t, int64_t>& free_ranges() const { return free_; }
   void check_invariants() const;
 
@@ -39,8 +41,8 @@ class Allocator {
   const int64_t capacity_;
   int64_t limit_;
   int64_t free_bytes_ = 0;
-  std::map<int64_t, int64_t> free_;                  // offset -> size
-  std::set<std::pair<int64_t, int64_t>> by_size_;    // (size, offset)
+  std::map<int64_t, int64_t> free_;                // offset -> size
+  std::set<std::pair<int64_t, int64_t>> by_size_;  // (size, offset)
 };
 
 }  // namespace rt::store

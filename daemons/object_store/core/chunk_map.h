@@ -13,7 +13,10 @@ namespace rt::store {
 class ChunkMap {
  public:
   ChunkMap() = default;
-  ChunkMap(int64_t size, int64_t chunk) : size_(size), chunk_(chunk), states_(static_cast<size_t>((size + chunk - 1) / chunk), State::kMissing) {}
+  ChunkMap(int64_t size, int64_t chunk)
+      : size_(size),
+        chunk_(chunk),
+        states_(static_cast<size_t>((size + chunk - 1) / chunk), State::kMissing) {}
 
   // The first chunk nobody was asked for; it counts as asked for from now on.
   std::optional<size_t> ask_next() {
@@ -40,7 +43,8 @@ class ChunkMap {
   // `range` lies within the object.
   bool has(Range range) const {
     if (range.size == 0) return true;
-    for (auto i = static_cast<size_t>(range.offset / chunk_); i <= static_cast<size_t>((range.end() - 1) / chunk_); i++) {
+    for (auto i = static_cast<size_t>(range.offset / chunk_);
+         i <= static_cast<size_t>((range.end() - 1) / chunk_); i++) {
       if (states_[i] != State::kReceived) return false;
     }
     return true;

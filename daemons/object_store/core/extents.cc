@@ -19,23 +19,39 @@ bool Extents::is_leased_to(uint64_t extent, ClientId client) const {
 }
 
 Result<Range> Extents::check(ClientId client, const SealItem& item) const {
-  if (!is_leased_to(item.extent, client)) return make_error(Code::kInvalid, fmt::format("sealed object {} in extent {}, which is not leased to this client", item.id.hex(), item.extent));
+  if (!is_leased_to(item.extent, client))
+    return make_error(
+        Code::kInvalid,
+        fmt::format("sealed object {} in extent {}, which is not leased to this client",
+                    item.id.hex(), item.extent));
   const Extent& extent = extents_.at(item.extent);
-  if (item.size < 0 || item.size > extent.range.size || item.offset % kUnit != 0 || item.offset < extent.range.offset || item.offset > extent.range.end()) {
-    return make_error(Code::kInvalid, fmt::format("sealed object {} at {}+{}, outside its extent", item.id.hex(), item.offset, item.size));
+  if (item.size < 0 || item.size > extent.range.size || item.offset % kUnit != 0 ||
+      item.offset < extent.range.offset || item.offset > extent.range.end()) {
+    return make_error(Code::kInvalid, fmt::format("sealed object {} at {}+{}, outside its extent",
+                                                  item.id.hex(), item.offset, item.size));
   }
   Range room{item.offset, round_up(std::max<int64_t>(item.size, 1), kUnit)};
-  if (room.end() > extent.range.end()) return make_error(Code::kInvalid, fmt::format("sealed object {} at {}+{}, beyond the end of its extent", item.id.hex(), item.offset, item.size));
+  if (room.end() > extent.range.end())
+    return make_error(Code::kInvalid,
+                      fmt::format("sealed object {} at {}+{}, beyond the end of its extent",
+                                  item.id.hex(), item.offset, item.size));
   auto next = extent.objects.lower_bound(room.offset);
   bool overlaps = next != extent.objects.end() && next->first < room.end();
-  if (next != extent.objects.begin() && std::prev(next)->second->room.end() > room.offset) overlaps = true;
-  if (overlaps) return make_error(Code::kInvalid, fmt::format("sealed object {} over another one", item.id.hex()));
+  if (next != extent.objects.begin() && std::prev(next)->second->room.end() > room.offset)
+    overlaps = true;
+  if (overlaps)
+    return make_error(Code::kInvalid,
+                      fmt::format("sealed object {} over another one", item.id.hex()));
   return room;
 }
 
-void Extents::add(Object* object) { RT_CHECK(extents_.at(object->extent).objects.emplace(object->room.offset, object).second); }
+void Extents::add(Object* object) {
+  RT_CHECK(extents_.at(object->extent).objects.emplace(object->room.offset, object).second);
+}
 
-void Extents::remove(Object* object) { RT_CHECK(extents_.at(object->extent).objects.erase(object->room.offset) == 1); }
+void Extents::remove(Object* object) {
+  RT_CHECK(extents_.at(object->extent).objects.erase(object->room.offset) == 1);
+}
 
 std::vector<Range> Extents::dissolve(uint64_t id) {
   auto node = extents_.extract(id);

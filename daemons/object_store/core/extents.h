@@ -1,6 +1,6 @@
-// Ranges leased to clients, who cut small objects from them without asking. What a client says it put there is checked here.
-// When the lease ends (the client says so, or dies) the extent dissolves: its objects keep their room as their own, the
-// rest returns to the arena.
+// Ranges leased to clients, who cut small objects from them without asking. What a client says it
+// put there is checked here. When the lease ends (the client says so, or dies) the extent
+// dissolves: its objects keep their room as their own, the rest returns to the arena.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Extents {
   struct Extent {
     ClientId client = 0;
     Range range;
-    std::map<int64_t, Object*> objects;   // by offset
+    std::map<int64_t, Object*> objects;  // by offset
   };
   const std::unordered_map<uint64_t, Extent>& all() const { return extents_; }
   void check_invariants() const;

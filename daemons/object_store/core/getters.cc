@@ -51,7 +51,8 @@ Getters::Request Getters::remove(uint64_t id) {
   }
   Request taken = std::move(request);
   requests_.erase(id);
-  // Its timers stay until they are due or scrubbed here: cheap, but they must not pile up behind long time-outs.
+  // Its timers stay until they are due or scrubbed here: cheap, but they must not pile up behind
+  // long time-outs.
   if (timers_.size() > 1024 && timers_.size() > 4 * requests_.size()) {
     std::erase_if(timers_, [this](auto& timer) { return !requests_.count(timer.second.request); });
   }

@@ -14,10 +14,10 @@ class Getters {
  public:
   struct Item {
     ObjectId id;
-    std::vector<Source> sources;   // other nodes that may have it
-    int64_t grace_until_us = 0;    // before this its seal may still be on its way
+    std::vector<Source> sources;  // other nodes that may have it
+    int64_t grace_until_us = 0;   // before this its seal may still be on its way
     bool fetch_failed = false;
-    Error error;                   // of the failed fetch
+    Error error;  // of the failed fetch
     bool done = false;
     GetAnswer answer;
   };
@@ -25,7 +25,7 @@ class Getters {
     ClientId client = 0;
     CallId call = 0;
     int64_t deadline_us = kNoDeadline;
-    size_t open = 0;               // items without an answer
+    size_t open = 0;  // items without an answer
     std::vector<Item> items;
   };
   struct Place {
@@ -35,14 +35,14 @@ class Getters {
 
   uint64_t open(Request request);
   Request* find(uint64_t request);
-  void wait(Place place, const ObjectId& id);                 // until answer() or remove()
+  void wait(Place place, const ObjectId& id);  // until answer() or remove()
   void answer(Place place, GetAnswer answer);
   std::vector<Place> waiting_for(const ObjectId& id) const;
   Request remove(uint64_t request);
   std::vector<uint64_t> of_client(ClientId client) const;
 
-  void set_timer(int64_t at_us, Place place);                 // item == kWhole: the request's deadline
-  std::optional<Place> next_due(int64_t now_us);              // removes it; stale ones are skipped
+  void set_timer(int64_t at_us, Place place);     // item == kWhole: the request's deadline
+  std::optional<Place> next_due(int64_t now_us);  // removes it; stale ones are skipped
   std::optional<int64_t> next_timer() const;
   size_t size() const { return requests_.size(); }
   void check_invariants() const;

@@ -110,7 +110,8 @@ void ObjectTable::check_invariants() const {
   }
   size_t creating_counted = 0;
   for (auto& [id, count] : creating_) creating_counted += static_cast<size_t>(count);
-  RT_CHECK(visible == visible_.size() && creating == creating_counted && evictable == evictable_.size());
+  RT_CHECK(visible == visible_.size() && creating == creating_counted &&
+           evictable == evictable_.size());
   RT_CHECK(used == used_bytes_ && evictable_bytes == evictable_bytes_);
 }
 

@@ -7,7 +7,8 @@
 
 namespace rt::store {
 
-StoreCore::StoreCore(Options options, Sink& sink) : options_(std::move(options)), sink_(sink), allocator_(options_.capacity / kPage * kPage) {
+StoreCore::StoreCore(Options options, Sink& sink)
+    : options_(std::move(options)), sink_(sink), allocator_(options_.capacity / kPage * kPage) {
   clients_[kFetcher];
   clients_[kTransfer];
 }
@@ -58,7 +59,8 @@ void StoreCore::client_gone(ClientId id, Now now) {
   settle(now);
 }
 
-void StoreCore::seal(ClientId id, const std::vector<SealItem>& items, const std::vector<uint64_t>& finished, Now now) {
+void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
+                     const std::vector<uint64_t>& finished, Now now) {
   Client* client = listen(id);
   if (!client) return;
   for (const SealItem& item : items) {
@@ -70,8 +72,12 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items, const std:
       extents_.add(object);
     } else {
       auto created = client->unsealed.find(item.id);
-      if (created == client->unsealed.end() || created->second->room.offset != item.offset || created->second->size != item.size) {
-        return condemn(id, make_error(Code::kInvalid, fmt::format("sealed object {} at {}+{}, which it had not created", item.id.hex(), item.offset, item.size)));
+      if (created == client->unsealed.end() || created->second->room.offset != item.offset ||
+          created->second->size != item.size) {
+        return condemn(id,
+                       make_error(Code::kInvalid,
+                                  fmt::format("sealed object {} at {}+{}, which it had not created",
+                                              item.id.hex(), item.offset, item.size)));
       }
       object = created->second;
       client->unsealed.erase(created);
@@ -80,17 +86,26 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items, const std:
     if (id == kFetcher) fetching_.erase(item.id);
     auto held = client->pins.find(item.id);
     if (held != client->pins.end()) {
-      // It holds an older object of this id: views of both could not be told apart when they are released.
+      // It holds an older object of this id: views of both could not be told apart when they are
+      // released.
       if (objects_.request_free(object)) destroy(object);
-      return condemn(id, make_error(Code::kInvalid, fmt::format("sealed object {} while holding another one of that id", item.id.hex())));
+      return condemn(id,
+                     make_error(Code::kInvalid,
+                                fmt::format("sealed object {} while holding another one of that id",
+                                            item.id.hex())));
     }
     pin(*client, object);
     // It goes with the sealer's pin then.
-    if (object->free_requested || take_early_free(item.id, now) || gone_owners_.contains(object->owner)) RT_CHECK(!objects_.request_free(object));
+    if (object->free_requested || take_early_free(item.id, now) ||
+        gone_owners_.contains(object->owner))
+      RT_CHECK(!objects_.request_free(object));
     pursue_all(item.id, now);
   }
   for (uint64_t extent : finished) {
-    if (!extents_.is_leased_to(extent, id)) return condemn(id, make_error(Code::kInvalid, fmt::format("finished extent {}, which is not leased to it", extent)));
+    if (!extents_.is_leased_to(extent, id))
+      return condemn(
+          id, make_error(Code::kInvalid,
+                         fmt::format("finished extent {}, which is not leased to it", extent)));
     client->extents.erase(extent);
     end_lease(extent);
   }
@@ -102,7 +117,10 @@ void StoreCore::abort(ClientId id, const std::vector<ObjectId>& ids, Now now) {
   if (!client) return;
   for (const ObjectId& object_id : ids) {
     auto it = client->unsealed.find(object_id);
-    if (it == client->unsealed.end()) return condemn(id, make_error(Code::kInvalid, fmt::format("aborted object {}, which it had not created", object_id.hex())));
+    if (it == client->unsealed.end())
+      return condemn(
+          id, make_error(Code::kInvalid, fmt::format("aborted object {}, which it had not created",
+                                                     object_id.hex())));
     Object* object = it->second;
     client->unsealed.erase(it);
     drop_unsealed(object, now);
@@ -110,7 +128,8 @@ void StoreCore::abort(ClientId id, const std::vector<ObjectId>& ids, Now now) {
   settle(now);
 }
 
-void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int64_t timeout_us, Now now) {
+void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int64_t timeout_us,
+                    Now now) {
   if (!listen(id)) return;
   if (items.empty()) return sink_.reply_get(id, call, {});
   Getters::Request request;
@@ -118,10 +137,13 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
   request.call = call;
   if (getters_.size() >= options_.max_waiting) {
     GetAnswer answer;
-    answer.error = make_error(Code::kResourceExhausted, fmt::format("{} requests already wait for objects in this store", getters_.size()));
+    answer.error = make_error(
+        Code::kResourceExhausted,
+        fmt::format("{} requests already wait for objects in this store", getters_.size()));
     return sink_.reply_get(id, call, std::vector<GetAnswer>(items.size(), answer));
   }
-  if (timeout_us >= 0) request.deadline_us = now.steady_us + std::min<int64_t>(timeout_us, int64_t{1} << 50);
+  if (timeout_us >= 0)
+    request.deadline_us = now.steady_us + std::min<int64_t>(timeout_us, int64_t{1} << 50);
   for (WantedItem& wanted : items) {
     Getters::Item& item = request.items.emplace_back();
     item.id = wanted.id;
@@ -146,8 +168,8 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
   settle(now);
 }
 
-// Answers one wanted object if that is possible now; otherwise leaves it waiting, with whatever it waits for under way.
-// The request itself is not completed here.
+// Answers one wanted object if that is possible now; otherwise leaves it waiting, with whatever it
+// waits for under way. The request itself is not completed here.
 void StoreCore::pursue(Getters::Place place, Now now) {
   Getters::Request& request = *getters_.find(place.request);
   Getters::Item& item = request.items[place.item];
@@ -169,7 +191,14 @@ void StoreCore::pursue(Getters::Place place, Now now) {
   }
   if (item.grace_until_us > now.steady_us) return getters_.set_timer(item.grace_until_us, place);
   GetAnswer answer;
-  answer.error = item.fetch_failed ? item.error : make_error(Code::kObjectLost, fmt::format("object {} is neither in this node's store nor said to be on another node", item.id.hex()));
+  answer.error =
+      item.fetch_failed
+          ? item.error
+          : make_error(
+                Code::kObjectLost,
+                fmt::format(
+                    "object {} is neither in this node's store nor said to be on another node",
+                    item.id.hex()));
   getters_.answer(place, std::move(answer));
 }
 
@@ -186,7 +215,9 @@ void StoreCore::complete(uint64_t id) {
   std::vector<GetAnswer> answers;
   answers.reserve(request.items.size());
   for (Getters::Item& item : request.items) {
-    if (!item.answer.found && item.answer.error.message.empty()) item.answer.error = make_error(Code::kTimeout, fmt::format("object {} was not there in time", item.id.hex()));
+    if (!item.answer.found && item.answer.error.message.empty())
+      item.answer.error =
+          make_error(Code::kTimeout, fmt::format("object {} was not there in time", item.id.hex()));
     answers.push_back(std::move(item.answer));
   }
   sink_.reply_get(request.client, request.call, std::move(answers));
@@ -196,7 +227,10 @@ void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now) 
   Client* client = listen(id);
   if (!client) return;
   for (const ObjectId& object_id : ids) {
-    if (!unpin(*client, object_id, 1)) return condemn(id, make_error(Code::kInvalid, fmt::format("released object {}, which it did not hold", object_id.hex())));
+    if (!unpin(*client, object_id, 1))
+      return condemn(
+          id, make_error(Code::kInvalid, fmt::format("released object {}, which it did not hold",
+                                                     object_id.hex())));
   }
   settle(now);
 }
@@ -209,7 +243,8 @@ void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
     }
     if (objects_.is_being_created(id)) {
       for (Object& object : objects_.all()) {
-        if (object.id == id && object.state == Object::State::kCreated) object.free_requested = true;
+        if (object.id == id && object.state == Object::State::kCreated)
+          object.free_requested = true;
       }
       continue;
     }
@@ -232,7 +267,8 @@ bool StoreCore::take_early_free(const ObjectId& id, Now now) {
   return true;
 }
 
-void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs, Now now) {
+void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs,
+                              Now now) {
   for (const WorkerId& worker : workers) note_gone(worker, now);
   std::set<WorkerId> dead(workers.begin(), workers.end());
   std::set<JobId> over(jobs.begin(), jobs.end());
@@ -247,11 +283,13 @@ void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::v
 }
 
 void StoreCore::note_gone(const WorkerId& owner, Now now) {
-  while (!gone_order_.empty() && (gone_order_.front().first <= now.steady_us || gone_order_.size() >= options_.max_early_frees)) {
+  while (!gone_order_.empty() && (gone_order_.front().first <= now.steady_us ||
+                                  gone_order_.size() >= options_.max_early_frees)) {
     gone_owners_.erase(gone_order_.front().second);
     gone_order_.pop_front();
   }
-  if (!owner.is_nil() && gone_owners_.insert(owner).second) gone_order_.emplace_back(now.steady_us + options_.gone_owner_us, owner);
+  if (!owner.is_nil() && gone_owners_.insert(owner).second)
+    gone_order_.emplace_back(now.steady_us + options_.gone_owner_us, owner);
 }
 
 bool StoreCore::contains(const ObjectId& id) { return objects_.find(id) != nullptr; }
@@ -290,7 +328,7 @@ bool StoreCore::unpin(Client& client, const ObjectId& id, uint32_t count) {
 
 void StoreCore::destroy(Object* object) {
   if (object->extent != 0) {
-    extents_.remove(object);   // the extent's lease is still running: its room stays the client's
+    extents_.remove(object);  // the extent's lease is still running: its room stays the client's
   } else {
     allocator_.release(object->room);
     room_freed_ = true;
@@ -340,9 +378,12 @@ void StoreCore::check_invariants() const {
   objects_.check_invariants();
   extents_.check_invariants();
   getters_.check_invariants();
-  // The arena is exactly: free ranges, extents, objects outside extents, and what demands in line hold.
+  // The arena is exactly: free ranges, extents, objects outside extents, and what demands in line
+  // hold.
   std::map<int64_t, int64_t> pieces = allocator_.free_ranges();
-  auto add = [&pieces](Range range) { RT_CHECK(range.size > 0 && pieces.emplace(range.offset, range.size).second); };
+  auto add = [&pieces](Range range) {
+    RT_CHECK(range.size > 0 && pieces.emplace(range.offset, range.size).second);
+  };
   std::unordered_map<const Object*, uint32_t> pins;
   std::unordered_set<const Object*> unsealed;
   for (auto& [id, extent] : extents_.all()) {
@@ -375,7 +416,8 @@ void StoreCore::check_invariants() const {
   for (auto& object : objects_.all()) {
     RT_CHECK(object.pins == pins[&object]);
     RT_CHECK((object.state == Object::State::kCreated) == (unsealed.count(&object) == 1));
-    if (object.extent == 0) RT_CHECK(object.room.end() <= reserved_);   // nobody was shown memory without pages
+    if (object.extent == 0)
+      RT_CHECK(object.room.end() <= reserved_);  // nobody was shown memory without pages
   }
 }
 

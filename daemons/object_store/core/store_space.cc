@@ -1,4 +1,5 @@
-// StoreCore: room in the arena - finding it, making it by eviction, reserving its pages, and the line of those who wait.
+// StoreCore: room in the arena - finding it, making it by eviction, reserving its pages, and the
+// line of those who wait.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,14 +16,16 @@ constexpr int64_t kMinExtent = 256 * 1024;
 constexpr int64_t kShortAgainUs = 500'000;
 
 std::string human(int64_t bytes) {
-  if (bytes >= int64_t{10} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (int64_t{1} << 30));
+  if (bytes >= int64_t{10} << 30)
+    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (int64_t{1} << 30));
   if (bytes >= 1 << 20) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
   return fmt::format("{} bytes", bytes);
 }
 
 }  // namespace
 
-void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, bool wait, Now now) {
+void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, bool wait,
+                       Now now) {
   Client* client = listen(id);
   if (!client) return;
   if (items.empty()) return sink_.reply_create(id, call, std::vector<int64_t>{});
@@ -33,10 +36,23 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
   demand.deadline_us = now.steady_us + options_.create_wait_us;
   std::unordered_set<ObjectId> seen;
   for (const CreateItem& item : items) {
-    if (item.size < 0) return sink_.reply_create(id, call, make_error(Code::kInvalid, fmt::format("object {} of {} bytes", item.id.hex(), item.size)));
-    if (client->unsealed.count(item.id) || !seen.insert(item.id).second) return sink_.reply_create(id, call, make_error(Code::kAlreadyExists, fmt::format("object {} is being created by this client already", item.id.hex())));
+    if (item.size < 0)
+      return sink_.reply_create(id, call,
+                                make_error(Code::kInvalid, fmt::format("object {} of {} bytes",
+                                                                       item.id.hex(), item.size)));
+    if (client->unsealed.count(item.id) || !seen.insert(item.id).second)
+      return sink_.reply_create(
+          id, call,
+          make_error(
+              Code::kAlreadyExists,
+              fmt::format("object {} is being created by this client already", item.id.hex())));
     if (item.size > allocator_.capacity() - demand.bytes) {
-      return sink_.reply_create(id, call, make_error(Code::kObjectStoreFull, fmt::format("an object of {} can never fit: this node's object store holds {}. Give it more (--object-store-memory) or split the object", human(item.size), human(allocator_.capacity()))));
+      return sink_.reply_create(
+          id, call,
+          make_error(Code::kObjectStoreFull,
+                     fmt::format("an object of {} can never fit: this node's object store holds "
+                                 "{}. Give it more (--object-store-memory) or split the object",
+                                 human(item.size), human(allocator_.capacity()))));
     }
     demand.bytes += round_up(std::max<int64_t>(item.size, 1), kPage);
   }
@@ -46,19 +62,25 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
 
 void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
   if (!listen(id)) return;
-  if (size <= 0) return sink_.reply_lease(id, call, make_error(Code::kInvalid, fmt::format("an extent of {} bytes", size)));
+  if (size <= 0)
+    return sink_.reply_lease(
+        id, call, make_error(Code::kInvalid, fmt::format("an extent of {} bytes", size)));
   Demand demand;
   demand.client = id;
   demand.call = call;
   demand.extent = true;
-  // Leased and half-empty extents are room nobody else can use: small ones, and none when it gets tight.
+  // Leased and half-empty extents are room nobody else can use: small ones, and none when it gets
+  // tight.
   demand.bytes = round_up(std::min(size, std::max(kMinExtent, allocator_.capacity() / 64)), kPage);
   submit(std::move(demand), now);
 }
 
 void StoreCore::submit(Demand demand, Now now) {
   lift_limit(now);
-  if (waiting_.size() + reserving_.size() >= options_.max_waiting) return refuse(demand, make_error(Code::kResourceExhausted, fmt::format("{} requests already wait for room in this store", waiting_.size() + reserving_.size())));
+  if (waiting_.size() + reserving_.size() >= options_.max_waiting)
+    return refuse(demand, make_error(Code::kResourceExhausted,
+                                     fmt::format("{} requests already wait for room in this store",
+                                                 waiting_.size() + reserving_.size())));
   if (place(demand)) {
     reserving_.push_back(std::move(demand));
   } else if (demand.wait) {
@@ -71,8 +93,10 @@ void StoreCore::submit(Demand demand, Now now) {
 
 // Takes room for all of the demand, evicting copies if that helps; or for nothing of it.
 bool StoreCore::place(Demand& demand) {
-  if (demand.extent && allocator_.free_bytes() - demand.bytes < allocator_.capacity() / 4) return false;
-  if (demand.bytes > allocator_.free_bytes() + (demand.extent ? 0 : objects_.evictable_bytes())) return false;
+  if (demand.extent && allocator_.free_bytes() - demand.bytes < allocator_.capacity() / 4)
+    return false;
+  if (demand.bytes > allocator_.free_bytes() + (demand.extent ? 0 : objects_.evictable_bytes()))
+    return false;
   auto take = [this, &demand](int64_t size) {
     for (;;) {
       if (auto offset = allocator_.allocate(size)) {
@@ -88,7 +112,8 @@ bool StoreCore::place(Demand& demand) {
   if (demand.extent) {
     placed = take(demand.bytes);
   } else {
-    for (size_t i = 0; placed && i < demand.items.size(); i++) placed = take(round_up(std::max<int64_t>(demand.items[i].size, 1), kPage));
+    for (size_t i = 0; placed && i < demand.items.size(); i++)
+      placed = take(round_up(std::max<int64_t>(demand.items[i].size, 1), kPage));
   }
   if (!placed) give_back(demand);
   return placed;
@@ -112,11 +137,15 @@ void StoreCore::finish(Demand& demand) {
     // Two requests of one client for the same object may have waited side by side.
     if (client.unsealed.count(item.id)) {
       give_back(demand);
-      return refuse(demand, make_error(Code::kAlreadyExists, fmt::format("object {} is being created by this client already", item.id.hex())));
+      return refuse(demand,
+                    make_error(Code::kAlreadyExists,
+                               fmt::format("object {} is being created by this client already",
+                                           item.id.hex())));
     }
   }
   for (size_t i = 0; i < demand.items.size(); i++) {
-    client.unsealed[demand.items[i].id] = objects_.create(demand.items[i], demand.client, demand.ranges[i]);
+    client.unsealed[demand.items[i].id] =
+        objects_.create(demand.items[i], demand.client, demand.ranges[i]);
     offsets.push_back(demand.ranges[i].offset);
   }
   sink_.reply_create(demand.client, demand.call, std::move(offsets));
@@ -135,10 +164,11 @@ void StoreCore::settle(Now now) {
       if (place(*it)) reserving_.splice(reserving_.end(), waiting_, it);
       it = next;
     }
-    room_freed_ = false;   // by evictions and failed attempts: nothing that was not tried
+    room_freed_ = false;  // by evictions and failed attempts: nothing that was not tried
   }
   for (auto it = reserving_.begin(); it != reserving_.end();) {
-    bool ready = std::all_of(it->ranges.begin(), it->ranges.end(), [this](Range range) { return range.end() <= reserved_; });
+    bool ready = std::all_of(it->ranges.begin(), it->ranges.end(),
+                             [this](Range range) { return range.end() <= reserved_; });
     if (!ready) {
       ++it;
       continue;
@@ -181,7 +211,8 @@ void StoreCore::on_reserved(int64_t up_to, const Status& status, Now now) {
     allocator_.set_limit(reserved_);
     for (auto it = reserving_.begin(); it != reserving_.end();) {
       auto next = std::next(it);
-      bool beyond = std::any_of(it->ranges.begin(), it->ranges.end(), [this](Range range) { return range.end() > reserved_; });
+      bool beyond = std::any_of(it->ranges.begin(), it->ranges.end(),
+                                [this](Range range) { return range.end() > reserved_; });
       if (beyond) {
         give_back(*it);
         if (it->wait) {
@@ -232,22 +263,33 @@ std::vector<Holder> StoreCore::holders() const {
     holder.worker = worker;
     sorted.push_back(holder);
   }
-  std::sort(sorted.begin(), sorted.end(), [](const Holder& a, const Holder& b) { return std::pair(-a.bytes, a.worker) < std::pair(-b.bytes, b.worker); });
+  std::sort(sorted.begin(), sorted.end(), [](const Holder& a, const Holder& b) {
+    return std::pair(-a.bytes, a.worker) < std::pair(-b.bytes, b.worker);
+  });
   return sorted;
 }
 
 Error StoreCore::full_error(const Demand& demand) const {
-  std::string text = fmt::format("the object store of this node is full: {} wanted, {} of {} used", human(demand.bytes), human(allocator_.capacity() - allocator_.free_bytes() - (allocator_.capacity() - allocator_.limit())), human(allocator_.limit()));
+  std::string text = fmt::format("the object store of this node is full: {} wanted, {} of {} used",
+                                 human(demand.bytes),
+                                 human(allocator_.capacity() - allocator_.free_bytes() -
+                                       (allocator_.capacity() - allocator_.limit())),
+                                 human(allocator_.limit()));
   if (no_pages_) text += fmt::format(" and {}", no_pages_->message);
-  if (extents_.leased_bytes() > 0) text += fmt::format(" ({} leased for small objects)", human(extents_.leased_bytes()));
+  if (extents_.leased_bytes() > 0)
+    text += fmt::format(" ({} leased for small objects)", human(extents_.leased_bytes()));
   std::string who;
   auto sorted = holders();
   for (size_t i = 0; i < sorted.size() && i < 5; i++) {
     std::string process = sorted[i].pid > 0 ? fmt::format(" (pid {})", sorted[i].pid) : "";
-    who += fmt::format("{}worker {}{} {} in {} objects", i ? ", " : "", sorted[i].worker.hex().substr(0, 16), process, human(sorted[i].bytes), sorted[i].objects);
+    who += fmt::format("{}worker {}{} {} in {} objects", i ? ", " : "",
+                       sorted[i].worker.hex().substr(0, 16), process, human(sorted[i].bytes),
+                       sorted[i].objects);
   }
   if (!who.empty()) text += "; held by " + who;
-  text += ". Drop references that are no longer needed, or give the store more memory (--object-store-memory)";
+  text +=
+      ". Drop references that are no longer needed, or give the store more memory "
+      "(--object-store-memory)";
   return make_error(Code::kObjectStoreFull, std::move(text));
 }
 

@@ -1,4 +1,5 @@
-// The vocabulary of the object store's core: who asks, what is stored, and the Sink its decisions go to.
+// The vocabulary of the object store's core: who asks, what is stored, and the Sink its decisions
+// go to.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ inline constexpr ClientId kFetcher = 1;   // fills copies of other nodes' object
 inline constexpr ClientId kTransfer = 2;  // pins what is being sent to other nodes
 inline constexpr ClientId kFirstClient = 16;
 
-inline constexpr int64_t kUnit = 64;       // objects within an extent start at multiples of this
-inline constexpr int64_t kPage = 4096;     // everything else does at multiples of this
+inline constexpr int64_t kUnit = 64;    // objects within an extent start at multiples of this
+inline constexpr int64_t kPage = 4096;  // everything else does at multiples of this
 inline constexpr int64_t kNoDeadline = INT64_MAX;
 
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -83,24 +84,28 @@ struct Stats {
   int64_t used = 0;       // bytes in sealed and unsealed objects
   int64_t allocated = 0;  // bytes taken from the arena: objects and leased extents
   int64_t objects = 0;
-  int64_t pinned = 0;     // bytes of pinned objects
+  int64_t pinned = 0;           // bytes of pinned objects
   std::vector<Holder> holders;  // most bytes first
 };
 
-// Where StoreCore's decisions go. Implementations must not call back into the core from within these.
+// Where StoreCore's decisions go. Implementations must not call back into the core from within
+// these.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) = 0;
   virtual void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) = 0;
   virtual void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) = 0;
-  // The client lied: its connection is to be closed. The core forgets it when client_gone() follows.
+  // The client lied: its connection is to be closed. The core forgets it when client_gone()
+  // follows.
   virtual void disconnect(ClientId client, Error why) = 0;
   // Pages of the arena up to this offset are needed; on_reserved() answers. One at a time.
   virtual void reserve(int64_t up_to) = 0;
-  // Somebody waits for this object, which others have. kFetcher creates and seals it, or on_fetch_failed() follows.
+  // Somebody waits for this object, which others have. kFetcher creates and seals it, or
+  // on_fetch_failed() follows.
   virtual void fetch(const ObjectId& id, const std::vector<Source>& sources) = 0;
-  // Somebody waits for room, which others may hold without knowing: in garbage their languages have not collected. Said again while that is so.
+  // Somebody waits for room, which others may hold without knowing: in garbage their languages have
+  // not collected. Said again while that is so.
   virtual void short_of_room() {}
 };
 

@@ -13,7 +13,9 @@ namespace rt::store {
 
 namespace {
 
-std::string name_of(const Source& source) { return net::Address::tcp(source.ip, source.port).to_string(); }
+std::string name_of(const Source& source) {
+  return net::Address::tcp(source.ip, source.port).to_string();
+}
 
 }  // namespace
 
@@ -37,9 +39,10 @@ void Fetcher::launch_queued() {
   for (auto it = queue_.begin(); it != queue_.end();) {
     auto& [id, sources] = *it;
     int64_t hint = 0;
-    for (const Source& source : sources) hint = std::max(hint, std::min(source.size, arena_.capacity()));
+    for (const Source& source : sources)
+      hint = std::max(hint, std::min(source.size, arena_.capacity()));
     if (bytes_ > 0 && bytes_ + hint > options_.max_bytes) return;
-    if (fetches_.count(id)) {   // an earlier one's memory is still in use
+    if (fetches_.count(id)) {  // an earlier one's memory is still in use
       ++it;
       continue;
     }
@@ -61,35 +64,47 @@ void Fetcher::next_source(const FetchPtr& fetch) {
   fetch->source_failed = false;
   fetch->connection.reset();
   fetch->progress_us = loop_.now_us();
-  peers_.get(fetch->sources[fetch->source], [this, fetch, alive = std::weak_ptr<bool>(alive_)](Result<std::shared_ptr<rpc::Connection>> connection) {
-    if (alive.expired() || fetch->finished) return;
-    if (!connection) return on_source_failed(fetch, connection.error());
-    fetch->connection = std::move(*connection);
-    probe(fetch);
-  });
+  peers_.get(fetch->sources[fetch->source],
+             [this, fetch, alive = std::weak_ptr<bool>(alive_)](
+                 Result<std::shared_ptr<rpc::Connection>> connection) {
+               if (alive.expired() || fetch->finished) return;
+               if (!connection) return on_source_failed(fetch, connection.error());
+               fetch->connection = std::move(*connection);
+               probe(fetch);
+             });
 }
 
 void Fetcher::probe(const FetchPtr& fetch) {
   proto::PullRequest request;
   request.set_object_id(fetch->id.binary());
   fetch->in_flight++;
-  rpc::call(*fetch->connection, &proto::ObjectStoreService::Stub::Pull, request, -1, [this, fetch, alive = std::weak_ptr<bool>(alive_)](Result<proto::PullReply> reply) {
-    if (alive.expired()) return;
-    fetch->in_flight--;
-    if (fetch->finished) return leave(fetch);
-    if (!reply) return on_source_failed(fetch, reply.error());
-    fetch->progress_us = loop_.now_us();
-    if (reply->total_size() < 0) return on_source_failed(fetch, make_error(Code::kProtocol, "it named a negative size"));
-    if (fetch->offset >= 0) {
-      if (reply->total_size() != fetch->chunks.size()) return on_source_failed(fetch, make_error(Code::kProtocol, fmt::format("its copy has {} bytes, another one {}", reply->total_size(), fetch->chunks.size())));
-      return pump(fetch);
-    }
-    fetch->owner = WorkerId::from_binary(reply->owner_worker_id());
-    fetch->chunks = ChunkMap(std::min(reply->total_size(), arena_.capacity() + 1), options_.chunk_bytes);
-    CallId call = next_call_++;
-    creating_[call] = fetch;
-    on_core_([&](StoreCore& core, Now now) { core.create(kFetcher, call, {{fetch->id, reply->total_size(), fetch->owner}}, true, now); });
-  });
+  rpc::call(
+      *fetch->connection, &proto::ObjectStoreService::Stub::Pull, request, -1,
+      [this, fetch, alive = std::weak_ptr<bool>(alive_)](Result<proto::PullReply> reply) {
+        if (alive.expired()) return;
+        fetch->in_flight--;
+        if (fetch->finished) return leave(fetch);
+        if (!reply) return on_source_failed(fetch, reply.error());
+        fetch->progress_us = loop_.now_us();
+        if (reply->total_size() < 0)
+          return on_source_failed(fetch, make_error(Code::kProtocol, "it named a negative size"));
+        if (fetch->offset >= 0) {
+          if (reply->total_size() != fetch->chunks.size())
+            return on_source_failed(
+                fetch, make_error(Code::kProtocol,
+                                  fmt::format("its copy has {} bytes, another one {}",
+                                              reply->total_size(), fetch->chunks.size())));
+          return pump(fetch);
+        }
+        fetch->owner = WorkerId::from_binary(reply->owner_worker_id());
+        fetch->chunks =
+            ChunkMap(std::min(reply->total_size(), arena_.capacity() + 1), options_.chunk_bytes);
+        CallId call = next_call_++;
+        creating_[call] = fetch;
+        on_core_([&](StoreCore& core, Now now) {
+          core.create(kFetcher, call, {{fetch->id, reply->total_size(), fetch->owner}}, true, now);
+        });
+      });
 }
 
 // Called from within the core.
@@ -117,11 +132,14 @@ void Fetcher::pump(const FetchPtr& fetch) {
     request.set_object_id(fetch->id.binary());
     request.set_offset(range.offset);
     request.set_length(range.size);
-    rpc::CallOptions options;   // no time-out of its own: a late answer would be written into memory given up by then
+    rpc::CallOptions options;  // no time-out of its own: a late answer would be written into memory
+                               // given up by then
     options.response_target = arena_.writable(fetch->offset + range.offset, range.size);
     fetch->in_flight++;
-    rpc::call(*fetch->connection, &proto::ObjectStoreService::Stub::Pull, request, std::move(options),
-              [this, fetch, chunk = *chunk, alive = std::weak_ptr<bool>(alive_)](Result<proto::PullReply> reply) {
+    rpc::call(*fetch->connection, &proto::ObjectStoreService::Stub::Pull, request,
+              std::move(options),
+              [this, fetch, chunk = *chunk,
+               alive = std::weak_ptr<bool>(alive_)](Result<proto::PullReply> reply) {
                 if (alive.expired()) return;
                 Error error = reply ? Error{} : reply.error();
                 on_chunk(fetch, chunk, reply ? nullptr : &error, reply ? reply->total_size() : 0);
@@ -129,7 +147,8 @@ void Fetcher::pump(const FetchPtr& fetch) {
   }
 }
 
-void Fetcher::on_chunk(const FetchPtr& fetch, size_t chunk, const Error* error, int64_t total_size) {
+void Fetcher::on_chunk(const FetchPtr& fetch, size_t chunk, const Error* error,
+                       int64_t total_size) {
   fetch->in_flight--;
   if (fetch->finished) return leave(fetch);
   if (error) {
@@ -153,11 +172,15 @@ void Fetcher::on_chunk(const FetchPtr& fetch, size_t chunk, const Error* error, 
 void Fetcher::on_source_failed(const FetchPtr& fetch, const Error& error) {
   const Source& source = fetch->sources[fetch->source];
   if (!fetch->source_failed) {
-    RT_INFO("object {}: node at {} does not deliver it: {}", fetch->id.hex(), name_of(source), error.message);
-    fetch->last_error = make_error(Code::kObjectLost, fmt::format("object {} could not be fetched from any of {} nodes; the last, {}: {}", fetch->id.hex(), fetch->sources.size(), name_of(source), error.message));
+    RT_INFO("object {}: node at {} does not deliver it: {}", fetch->id.hex(), name_of(source),
+            error.message);
+    fetch->last_error = make_error(
+        Code::kObjectLost,
+        fmt::format("object {} could not be fetched from any of {} nodes; the last, {}: {}",
+                    fetch->id.hex(), fetch->sources.size(), name_of(source), error.message));
   }
   fetch->source_failed = true;
-  if (fetch->in_flight > 0) return;   // they end before the next source is asked
+  if (fetch->in_flight > 0) return;  // they end before the next source is asked
   fetch->source++;
   next_source(fetch);
 }
@@ -176,7 +199,8 @@ void Fetcher::when_received(const ObjectId& id, Range range, GotPiece done) {
 void Fetcher::serve_waiting(const FetchPtr& fetch) {
   std::vector<Waiting> ready;
   for (auto it = fetch->waiting.begin(); it != fetch->waiting.end();) {
-    bool outside = it->range.offset > fetch->chunks.size() || it->range.size > fetch->chunks.size() - it->range.offset;
+    bool outside = it->range.offset > fetch->chunks.size() ||
+                   it->range.size > fetch->chunks.size() - it->range.offset;
     if (outside || fetch->chunks.has(it->range)) {
       ready.push_back(std::move(*it));
       it = fetch->waiting.erase(it);
@@ -185,9 +209,11 @@ void Fetcher::serve_waiting(const FetchPtr& fetch) {
     }
   }
   for (Waiting& waiting : ready) {
-    bool outside = waiting.range.offset > fetch->chunks.size() || waiting.range.size > fetch->chunks.size() - waiting.range.offset;
+    bool outside = waiting.range.offset > fetch->chunks.size() ||
+                   waiting.range.size > fetch->chunks.size() - waiting.range.offset;
     if (outside) {
-      waiting.done(make_error(Code::kInvalid, fmt::format("object {} has {} bytes", fetch->id.hex(), fetch->chunks.size())));
+      waiting.done(make_error(Code::kInvalid, fmt::format("object {} has {} bytes", fetch->id.hex(),
+                                                          fetch->chunks.size())));
     } else {
       waiting.done(piece_of(fetch, waiting.range));
     }
@@ -196,7 +222,8 @@ void Fetcher::serve_waiting(const FetchPtr& fetch) {
 
 Fetcher::Piece Fetcher::piece_of(const FetchPtr& fetch, Range range) {
   fetch->serving++;
-  // Dropped when the socket has taken the bytes, possibly in the middle of something: the rest happens in a turn of its own.
+  // Dropped when the socket has taken the bytes, possibly in the middle of something: the rest
+  // happens in a turn of its own.
   auto dropped = [this, fetch, alive = std::weak_ptr<bool>(alive_)](const void*) {
     if (alive.expired()) return;
     loop_.post([this, fetch, alive] {
@@ -212,13 +239,17 @@ Fetcher::Piece Fetcher::piece_of(const FetchPtr& fetch, Range range) {
 void Fetcher::seal(const FetchPtr& fetch) {
   fetch->finished = fetch->sealed = true;
   serve_waiting(fetch);
-  on_core_([&](StoreCore& core, Now now) { core.seal(kFetcher, {{fetch->id, fetch->offset, fetch->chunks.size(), 0, fetch->owner}}, {}, now); });
+  on_core_([&](StoreCore& core, Now now) {
+    core.seal(kFetcher, {{fetch->id, fetch->offset, fetch->chunks.size(), 0, fetch->owner}}, {},
+              now);
+  });
   leave(fetch);
 }
 
 void Fetcher::fail(const FetchPtr& fetch, const Error& error) {
   fetch->finished = true;
-  for (Waiting& waiting : std::exchange(fetch->waiting, {})) waiting.done(make_error(Code::kNotFound, error.message));
+  for (Waiting& waiting : std::exchange(fetch->waiting, {}))
+    waiting.done(make_error(Code::kNotFound, error.message));
   on_core_([&](StoreCore& core, Now now) { core.on_fetch_failed(fetch->id, error, now); });
   leave(fetch);
 }
@@ -240,13 +271,17 @@ void Fetcher::leave(const FetchPtr& fetch) {
 }
 
 void Fetcher::watch_progress(const FetchPtr& fetch) {
-  int64_t due = fetch->progress_us == 0 ? options_.no_progress_us : fetch->progress_us + options_.no_progress_us - loop_.now_us();
+  int64_t due = fetch->progress_us == 0
+                    ? options_.no_progress_us
+                    : fetch->progress_us + options_.no_progress_us - loop_.now_us();
   fetch->timer = loop_.run_after(std::max<int64_t>(due, 1000), [this, fetch] {
-    bool stalled = fetch->in_flight > 0 && loop_.now_us() - fetch->progress_us >= options_.no_progress_us;
+    bool stalled =
+        fetch->in_flight > 0 && loop_.now_us() - fetch->progress_us >= options_.no_progress_us;
     if (stalled && fetch->connection) {
       // Its calls end with the connection, and with them their hold on the arena.
       std::shared_ptr<rpc::Connection> connection = fetch->connection;
-      connection->close(make_error(Code::kTimeout, fmt::format("no progress for {} ms", options_.no_progress_us / 1000)));
+      connection->close(make_error(
+          Code::kTimeout, fmt::format("no progress for {} ms", options_.no_progress_us / 1000)));
     }
     auto it = fetches_.find(fetch->id);
     if (it != fetches_.end() && it->second == fetch) {

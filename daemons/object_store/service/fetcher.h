@@ -1,10 +1,12 @@
-// Brings objects of other nodes into the arena: finds a location that answers, asks for chunks ahead, lets them be written
-// straight to their place, and seals the copy. What has arrived is already served to others (broadcast trees).
+// Brings objects of other nodes into the arena: finds a location that answers, asks for chunks
+// ahead, lets them be written straight to their place, and seals the copy. What has arrived is
+// already served to others (broadcast trees).
 //
-// Lifecycle of one fetch: queued (bytes under way are bounded) -> a source is asked for size and owner -> room is created
-// -> chunks, from this source or the next ones when it fails -> sealed, or failed when no source is left. Its room is given
-// up only when nobody reads from or writes to it any more.
-// Threads: the loop's. Failure: an Error per object, to whoever waits in the core; other fetches go on.
+// Lifecycle of one fetch: queued (bytes under way are bounded) -> a source is asked for size and
+// owner -> room is created
+// -> chunks, from this source or the next ones when it fails -> sealed, or failed when no source is
+// left. Its room is given up only when nobody reads from or writes to it any more. Threads: the
+// loop's. Failure: an Error per object, to whoever waits in the core; other fetches go on.
 #pragma once
 
 #include <functional>
@@ -27,15 +29,16 @@ class Fetcher {
     int64_t chunk_bytes = 0;
     int64_t chunks_in_flight = 0;
     int64_t no_progress_us = 0;
-    int64_t max_bytes = 0;           // of all fetches under way; one is always allowed
+    int64_t max_bytes = 0;  // of all fetches under way; one is always allowed
   };
   // Runs `event` on the core and what must follow every event (timers).
   using OnCore = std::function<void(const std::function<void(StoreCore&, Now)>& event)>;
   Fetcher(net::Loop& loop, Peers& peers, Arena& arena, Options options, OnCore on_core);
   ~Fetcher();
 
-  void start(const ObjectId& id, std::vector<Source> sources);          // Sink::fetch
-  void on_created(CallId call, Result<std::vector<int64_t>> offsets);   // Sink::reply_create for kFetcher
+  void start(const ObjectId& id, std::vector<Source> sources);  // Sink::fetch
+  void on_created(CallId call,
+                  Result<std::vector<int64_t>> offsets);  // Sink::reply_create for kFetcher
 
   bool is_receiving(const ObjectId& id) const;
   // A range of an object that is_receiving(), once it has arrived.
@@ -57,21 +60,21 @@ class Fetcher {
     std::vector<Source> sources;
     size_t source = 0;
     std::shared_ptr<rpc::Connection> connection;
-    bool source_failed = false;      // no more chunks from it; the next one when all calls have ended
+    bool source_failed = false;  // no more chunks from it; the next one when all calls have ended
     Error last_error;
     WorkerId owner;
-    int64_t offset = -1;             // in the arena, once created
-    int64_t hinted_bytes = 0;        // counted towards the bound
+    int64_t offset = -1;       // in the arena, once created
+    int64_t hinted_bytes = 0;  // counted towards the bound
     ChunkMap chunks;
     int64_t in_flight = 0;
-    int64_t serving = 0;             // pieces on their way out
-    bool finished = false;           // sealed or failed
+    int64_t serving = 0;    // pieces on their way out
+    bool finished = false;  // sealed or failed
     bool sealed = false;
     int64_t progress_us = 0;
     net::Loop::TimerId timer = 0;
     std::vector<Waiting> waiting;
   };
-  using FetchPtr = std::shared_ptr<Fetch>;   // shared with the callbacks of its calls
+  using FetchPtr = std::shared_ptr<Fetch>;  // shared with the callbacks of its calls
 
   void launch_queued();
   void next_source(const FetchPtr& fetch);
@@ -91,12 +94,14 @@ class Fetcher {
   Arena& arena_;
   const Options options_;
   const OnCore on_core_;
-  std::list<std::pair<ObjectId, std::vector<Source>>> queue_;   // bounded by the core's waiting getters
-  std::unordered_map<ObjectId, FetchPtr> fetches_;              // until nothing touches their memory any more
+  std::list<std::pair<ObjectId, std::vector<Source>>>
+      queue_;                                       // bounded by the core's waiting getters
+  std::unordered_map<ObjectId, FetchPtr> fetches_;  // until nothing touches their memory any more
   std::unordered_map<CallId, FetchPtr> creating_;
   CallId next_call_ = 1;
   int64_t bytes_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // callbacks that come after us see it gone
+  std::shared_ptr<bool> alive_ =
+      std::make_shared<bool>(true);  // callbacks that come after us see it gone
 };
 
 }  // namespace rt::store

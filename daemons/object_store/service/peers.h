@@ -20,7 +20,8 @@ class Peers {
   Peers(net::Loop& loop, rpc::Identity identity, int64_t connect_timeout_us);
   ~Peers();
 
-  // `ready` may be called before get() returns. kResourceExhausted when too many wait for the same peer.
+  // `ready` may be called before get() returns. kResourceExhausted when too many wait for the same
+  // peer.
   void get(const Source& peer, Ready ready);
   void set_identity(rpc::Identity identity) { identity_ = std::move(identity); }
 
@@ -34,8 +35,9 @@ class Peers {
   net::Loop& loop_;
   rpc::Identity identity_;
   const int64_t connect_timeout_us_;
-  std::map<std::string, Peer> peers_;   // by "ip:port"
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);   // callbacks that come after us see it gone
+  std::map<std::string, Peer> peers_;  // by "ip:port"
+  std::shared_ptr<bool> alive_ =
+      std::make_shared<bool>(true);  // callbacks that come after us see it gone
 };
 
 }  // namespace rt::store

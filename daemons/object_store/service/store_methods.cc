@@ -1,4 +1,5 @@
-// StoreService: the methods of ObjectStoreService. Ids and sizes are checked for form here, for truth in the core.
+// StoreService: the methods of ObjectStoreService. Ids and sizes are checked for form here, for
+// truth in the core.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +18,9 @@ Result<std::vector<IdType>> parse_ids(const Field& field) {
   std::vector<IdType> ids;
   ids.reserve(static_cast<size_t>(field.size()));
   for (const std::string& bytes : field) {
-    if (!IdType::is_valid(bytes)) return make_error(Code::kInvalid, fmt::format("sent an id of {} bytes instead of {}", bytes.size(), IdType::kSize));
+    if (!IdType::is_valid(bytes))
+      return make_error(Code::kInvalid, fmt::format("sent an id of {} bytes instead of {}",
+                                                    bytes.size(), IdType::kSize));
     ids.push_back(IdType::from_binary(bytes));
   }
   return ids;
@@ -27,18 +30,22 @@ template <class Field>
 std::vector<Source> parse_sources(const Field& locations) {
   std::vector<Source> sources;
   for (const auto& location : locations) {
-    sources.push_back({NodeId::from_binary(location.node_id()), location.ip(), location.port(), std::max<int64_t>(0, location.size())});
+    sources.push_back({NodeId::from_binary(location.node_id()), location.ip(), location.port(),
+                       std::max<int64_t>(0, location.size())});
   }
   return sources;
 }
 
 }  // namespace
 
-void StoreService::Attach(Controller* controller, const proto::AttachRequest* request, proto::AttachReply* reply, Closure* done) {
+void StoreService::Attach(Controller* controller, const proto::AttachRequest* request,
+                          proto::AttachReply* reply, Closure* done) {
   Client* client = admit(controller, Who::kLocal, done);
   if (!client) return;
-  if (!WorkerId::is_valid(request->worker_id())) return reject(controller, done, make_error(Code::kInvalid, "Attach without a worker id"));
-  Status attached = core_.attach(client->id, WorkerId::from_binary(request->worker_id()), JobId::from_binary(request->job_id()), request->pid());
+  if (!WorkerId::is_valid(request->worker_id()))
+    return reject(controller, done, make_error(Code::kInvalid, "Attach without a worker id"));
+  Status attached = core_.attach(client->id, WorkerId::from_binary(request->worker_id()),
+                                 JobId::from_binary(request->job_id()), request->pid());
   if (!attached) return reject(controller, done, attached.error());
   client->attached = true;
   reply->set_arena_size(arena_->capacity());
@@ -46,26 +53,36 @@ void StoreService::Attach(Controller* controller, const proto::AttachRequest* re
   done->Run();
 }
 
-void StoreService::Create(Controller* controller, const proto::CreateRequest* request, proto::CreateReply* reply, Closure* done) {
+void StoreService::Create(Controller* controller, const proto::CreateRequest* request,
+                          proto::CreateReply* reply, Closure* done) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
   std::vector<CreateItem> items;
   for (const auto& object : request->objects()) {
-    if (!ObjectId::is_valid(object.object_id())) return reject(controller, done, make_error(Code::kInvalid, "Create with a malformed object id"));
-    items.push_back({ObjectId::from_binary(object.object_id()), object.size(), WorkerId::from_binary(object.owner_worker_id())});
+    if (!ObjectId::is_valid(object.object_id()))
+      return reject(controller, done,
+                    make_error(Code::kInvalid, "Create with a malformed object id"));
+    items.push_back({ObjectId::from_binary(object.object_id()), object.size(),
+                     WorkerId::from_binary(object.owner_worker_id())});
   }
   CallId call = pend(*client, controller, reply, done);
-  on_core([&, id = client->id](StoreCore& core, Now now) { core.create(id, call, std::move(items), request->wait_for_space(), now); });
+  on_core([&, id = client->id](StoreCore& core, Now now) {
+    core.create(id, call, std::move(items), request->wait_for_space(), now);
+  });
 }
 
-void StoreService::LeaseExtent(Controller* controller, const proto::LeaseExtentRequest* request, proto::LeaseExtentReply* reply, Closure* done) {
+void StoreService::LeaseExtent(Controller* controller, const proto::LeaseExtentRequest* request,
+                               proto::LeaseExtentReply* reply, Closure* done) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
   CallId call = pend(*client, controller, reply, done);
-  on_core([&, id = client->id](StoreCore& core, Now now) { core.lease_extent(id, call, request->size(), now); });
+  on_core([&, id = client->id](StoreCore& core, Now now) {
+    core.lease_extent(id, call, request->size(), now);
+  });
 }
 
-void StoreService::Seal(Controller* controller, const proto::SealRequest* request, proto::Empty*, Closure* done) {
+void StoreService::Seal(Controller* controller, const proto::SealRequest* request, proto::Empty*,
+                        Closure* done) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
   std::vector<SealItem> items;
@@ -74,15 +91,18 @@ void StoreService::Seal(Controller* controller, const proto::SealRequest* reques
       close(*client, make_error(Code::kInvalid, "sealed an object with a malformed id"));
       return done->Run();
     }
-    items.push_back({ObjectId::from_binary(object.object_id()), object.offset(), object.size(), object.extent_id(), WorkerId::from_binary(object.owner_worker_id())});
+    items.push_back({ObjectId::from_binary(object.object_id()), object.offset(), object.size(),
+                     object.extent_id(), WorkerId::from_binary(object.owner_worker_id())});
   }
-  std::vector<uint64_t> finished(request->finished_extents().begin(), request->finished_extents().end());
+  std::vector<uint64_t> finished(request->finished_extents().begin(),
+                                 request->finished_extents().end());
   on_core([&, id = client->id](StoreCore& core, Now now) { core.seal(id, items, finished, now); });
   done->Run();
 }
 
 // Abort and Release: one-way, of objects of this client.
-void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& request, Closure* done, GiveUp event) {
+void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& request,
+                           Closure* done, GiveUp event) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
   auto ids = parse_ids<ObjectId>(request.object_ids());
@@ -94,28 +114,37 @@ void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& 
   done->Run();
 }
 
-void StoreService::Abort(Controller* controller, const proto::ReleaseRequest* request, proto::Empty*, Closure* done) {
+void StoreService::Abort(Controller* controller, const proto::ReleaseRequest* request,
+                         proto::Empty*, Closure* done) {
   give_up(controller, *request, done, &StoreCore::abort);
 }
 
-void StoreService::Get(Controller* controller, const proto::GetRequest* request, proto::GetReply* reply, Closure* done) {
+void StoreService::Get(Controller* controller, const proto::GetRequest* request,
+                       proto::GetReply* reply, Closure* done) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
   std::vector<WantedItem> items;
   for (const auto& object : request->objects()) {
-    if (!ObjectId::is_valid(object.object_id())) return reject(controller, done, make_error(Code::kInvalid, "Get with a malformed object id"));
+    if (!ObjectId::is_valid(object.object_id()))
+      return reject(controller, done, make_error(Code::kInvalid, "Get with a malformed object id"));
     items.push_back({ObjectId::from_binary(object.object_id()), parse_sources(object.locations())});
   }
-  int64_t timeout_us = request->timeout_ms() < 0 ? -1 : std::min<int64_t>(request->timeout_ms(), INT64_MAX / 1000) * 1000;
+  int64_t timeout_us = request->timeout_ms() < 0
+                           ? -1
+                           : std::min<int64_t>(request->timeout_ms(), INT64_MAX / 1000) * 1000;
   CallId call = pend(*client, controller, reply, done);
-  on_core([&, id = client->id](StoreCore& core, Now now) { core.get(id, call, std::move(items), timeout_us, now); });
+  on_core([&, id = client->id](StoreCore& core, Now now) {
+    core.get(id, call, std::move(items), timeout_us, now);
+  });
 }
 
-void StoreService::Release(Controller* controller, const proto::ReleaseRequest* request, proto::Empty*, Closure* done) {
+void StoreService::Release(Controller* controller, const proto::ReleaseRequest* request,
+                           proto::Empty*, Closure* done) {
   give_up(controller, *request, done, &StoreCore::release);
 }
 
-void StoreService::Free(Controller* controller, const proto::FreeRequest* request, proto::Empty*, Closure* done) {
+void StoreService::Free(Controller* controller, const proto::FreeRequest* request, proto::Empty*,
+                        Closure* done) {
   Client* client = admit(controller, Who::kLocalOrStore, done);
   if (!client) return;
   auto ids = parse_ids<ObjectId>(request->object_ids());
@@ -132,14 +161,16 @@ void StoreService::Free(Controller* controller, const proto::FreeRequest* reques
       if (peer.node == options_.node) continue;
       peers_.get(peer, [forwarded](Result<std::shared_ptr<rpc::Connection>> connection) {
         // A peer that cannot be reached frees what it has when the owner or its job ends.
-        if (connection) rpc::notify(**connection, &proto::ObjectStoreService::Stub::Free, forwarded);
+        if (connection)
+          rpc::notify(**connection, &proto::ObjectStoreService::Stub::Free, forwarded);
       });
     }
   }
   done->Run();
 }
 
-void StoreService::Contains(Controller* controller, const proto::ContainsRequest* request, proto::ContainsReply* reply, Closure* done) {
+void StoreService::Contains(Controller* controller, const proto::ContainsRequest* request,
+                            proto::ContainsReply* reply, Closure* done) {
   if (!admit(controller, Who::kLocal, done)) return;
   auto ids = parse_ids<ObjectId>(request->object_ids());
   if (!ids) return reject(controller, done, ids.error());
@@ -147,18 +178,21 @@ void StoreService::Contains(Controller* controller, const proto::ContainsRequest
   done->Run();
 }
 
-void StoreService::Pull(Controller* controller, const proto::PullRequest* request, proto::PullReply* reply, Closure* done) {
+void StoreService::Pull(Controller* controller, const proto::PullRequest* request,
+                        proto::PullReply* reply, Closure* done) {
   Client* client = admit(controller, Who::kLocalOrStore, done);
   if (!client) return;
   Range range{request->offset(), request->length()};
-  if (!ObjectId::is_valid(request->object_id()) || range.offset < 0 || range.size < 0 || range.size > rpc::kMaxFrameBytes / 2) {
-    return reject(controller, done, make_error(Code::kInvalid, "Pull with a malformed id or range"));
+  if (!ObjectId::is_valid(request->object_id()) || range.offset < 0 || range.size < 0 ||
+      range.size > rpc::kMaxFrameBytes / 2) {
+    return reject(controller, done,
+                  make_error(Code::kInvalid, "Pull with a malformed id or range"));
   }
   ObjectId id = ObjectId::from_binary(request->object_id());
   CallId call = pend(*client, controller, reply, done);
   pending_[call].range = range;
   if (fetcher_.is_receiving(id) && !core_.contains(id)) {
-    pulls_[call] = id;   // ends by its own answer
+    pulls_[call] = id;  // ends by its own answer
     return fetcher_.when_received(id, range, [this, call](Result<Fetcher::Piece> piece) {
       pulls_.erase(call);
       finish_pull(take(call), std::move(piece));
@@ -168,7 +202,9 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
   // It is said to be here: its seal may still be on its way.
   Source here;
   here.node = options_.node;
-  on_core([&](StoreCore& core, Now now) { core.get(kTransfer, call, {{id, {here}}}, settings_.seal_grace_ms * 1000, now); });
+  on_core([&](StoreCore& core, Now now) {
+    core.get(kTransfer, call, {{id, {here}}}, settings_.seal_grace_ms * 1000, now);
+  });
 }
 
 void StoreService::finish_pull(Pending pull, Result<Fetcher::Piece> piece) {
@@ -177,8 +213,10 @@ void StoreService::finish_pull(Pending pull, Result<Fetcher::Piece> piece) {
     auto* reply = static_cast<proto::PullReply*>(pull.reply);
     reply->set_total_size(piece->total_size);
     reply->set_owner_worker_id(piece->owner.binary());
-    if (pull.range.offset > piece->total_size || pull.range.size > piece->total_size - pull.range.offset) {
-      pull.call->fail(make_error(Code::kInvalid, fmt::format("the object has {} bytes", piece->total_size)));
+    if (pull.range.offset > piece->total_size ||
+        pull.range.size > piece->total_size - pull.range.offset) {
+      pull.call->fail(
+          make_error(Code::kInvalid, fmt::format("the object has {} bytes", piece->total_size)));
     } else {
       pull.call->set_reply_attachment(std::move(piece->bytes));
     }
@@ -189,9 +227,11 @@ void StoreService::finish_pull(Pending pull, Result<Fetcher::Piece> piece) {
 }
 
 // A part of a sealed object, whose pin goes when the socket has taken the bytes.
-Fetcher::Piece StoreService::pinned_piece(const ObjectId& id, const GetAnswer& answer, Range range) {
+Fetcher::Piece StoreService::pinned_piece(const ObjectId& id, const GetAnswer& answer,
+                                          Range range) {
   Bytes bytes;
-  if (range.offset <= answer.size && range.size <= answer.size - range.offset) bytes = arena_->readable(answer.offset + range.offset, range.size);
+  if (range.offset <= answer.size && range.size <= answer.size - range.offset)
+    bytes = arena_->readable(answer.offset + range.offset, range.size);
   auto dropped = [this, id, alive = std::weak_ptr<bool>(alive_)](const void*) {
     if (alive.expired()) return;
     sent_.push_back(id);
@@ -208,7 +248,8 @@ void StoreService::release_sent() {
   on_core([&](StoreCore& core, Now now) { core.release(kTransfer, sent, now); });
 }
 
-void StoreService::FreeOwnedBy(Controller* controller, const proto::OwnersGone* request, proto::Empty*, Closure* done) {
+void StoreService::FreeOwnedBy(Controller* controller, const proto::OwnersGone* request,
+                               proto::Empty*, Closure* done) {
   Client* client = admit(controller, Who::kLocal, done);
   if (!client) return;
   auto workers = parse_ids<WorkerId>(request->worker_ids());
@@ -221,7 +262,8 @@ void StoreService::FreeOwnedBy(Controller* controller, const proto::OwnersGone* 
   done->Run();
 }
 
-void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::StoreStats* reply, Closure* done) {
+void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::StoreStats* reply,
+                            Closure* done) {
   if (!admit(controller, Who::kAnyone, done)) return;
   // A node-manager asks all the time, and only for what is used; the rest goes through all objects.
   bool brief = rpc::server_call(controller).connection()->peer().role == "node_manager";

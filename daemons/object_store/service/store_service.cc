@@ -14,7 +14,8 @@ namespace rt::store {
 
 namespace {
 
-constexpr int64_t kBackgroundPages = 64 << 20;   // reserved right after the start, off everybody's path
+constexpr int64_t kBackgroundPages = 64
+                                     << 20;  // reserved right after the start, off everybody's path
 
 StoreCore::Options core_options(const Settings& settings, const Arena& arena, const NodeId& node) {
   StoreCore::Options options;
@@ -29,7 +30,8 @@ StoreCore::Options core_options(const Settings& settings, const Arena& arena, co
 
 Fetcher::Options fetcher_options(const Settings& settings) {
   Fetcher::Options options;
-  options.chunk_bytes = std::clamp<int64_t>(settings.transfer_chunk_bytes, 64 * 1024, rpc::kMaxFrameBytes / 2);
+  options.chunk_bytes =
+      std::clamp<int64_t>(settings.transfer_chunk_bytes, 64 * 1024, rpc::kMaxFrameBytes / 2);
   options.chunks_in_flight = std::max<int64_t>(1, settings.transfer_chunks_in_flight);
   options.no_progress_us = settings.object_fetch_timeout_ms * 1000;
   options.max_bytes = settings.fetch_max_bytes;
@@ -38,25 +40,32 @@ Fetcher::Options fetcher_options(const Settings& settings) {
 
 }  // namespace
 
-StoreService::StoreService(net::Loop& loop, const Settings& settings, std::unique_ptr<Arena> arena, Options options)
+StoreService::StoreService(net::Loop& loop, const Settings& settings, std::unique_ptr<Arena> arena,
+                           Options options)
     : loop_(loop),
       settings_(settings),
       options_(std::move(options)),
       arena_(std::move(arena)),
       core_(core_options(settings, *arena_, options_.node), *this),
       peers_(loop, options_.identity, settings.connect_timeout_ms * 1000),
-      fetcher_(loop, peers_, *arena_, fetcher_options(settings), [this](auto& event) { on_core(event); }),
+      fetcher_(loop, peers_, *arena_, fetcher_options(settings),
+               [this](auto& event) { on_core(event); }),
       reserver_(*arena_, [this, alive = std::weak_ptr<bool>(alive_)](int64_t up_to, Status status) {
         loop_.post([this, alive, up_to, status = std::move(status)] {
-          if (!alive.expired()) on_core([&](StoreCore& core, Now now) { core.on_reserved(up_to, status, now); });
+          if (!alive.expired())
+            on_core([&](StoreCore& core, Now now) { core.on_reserved(up_to, status, now); });
         });
       }) {
   rpc::ServerOptions server;
   server.identity = options_.identity;
   server.hello_timeout_us = settings.hello_timeout_ms * 1000;
   server.max_connections = static_cast<int>(settings.max_connections);
-  server.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) { on_connection(connection); };
-  server.on_foreign = [this](const rpc::Preamble& preamble, int fd, bool is_unix) { return on_foreign(preamble, fd, is_unix); };
+  server.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) {
+    on_connection(connection);
+  };
+  server.on_foreign = [this](const rpc::Preamble& preamble, int fd, bool is_unix) {
+    return on_foreign(preamble, fd, is_unix);
+  };
   server_ = std::make_unique<rpc::Server>(loop, std::move(server));
   core_.reserve_ahead(kBackgroundPages);
 }
@@ -81,8 +90,10 @@ void StoreService::on_connection(const std::shared_ptr<rpc::Connection>& connect
   client.connection = connection;
   client.is_local = connection->peer().is_unix;
   client.is_store = connection->peer().role == "object_store";
-  // A store has one: another that was pointed here by mistake rules nothing, and its end ends nothing.
-  bool ruled = std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) { return entry.second.is_node_manager; });
+  // A store has one: another that was pointed here by mistake rules nothing, and its end ends
+  // nothing.
+  bool ruled = std::any_of(clients_.begin(), clients_.end(),
+                           [](const auto& entry) { return entry.second.is_node_manager; });
   client.is_node_manager = client.is_local && !ruled && connection->peer().role == "node_manager";
   rpc::Connection* raw = connection.get();
   by_id_[client.id] = raw;
@@ -99,7 +110,8 @@ void StoreService::on_closed(rpc::Connection* connection) {
   if (it == clients_.end()) return;
   ClientId id = it->second.id;
   if (it->second.is_node_manager) {
-    // The node has left its cluster: nobody can name these objects any more, and the next node brings a store of its own.
+    // The node has left its cluster: nobody can name these objects any more, and the next node
+    // brings a store of its own.
     RT_INFO("the node-manager of this node is gone: the object store ends with it");
     if (options_.on_stop) loop_.post(options_.on_stop);
   }
@@ -107,13 +119,15 @@ void StoreService::on_closed(rpc::Connection* connection) {
   by_id_.erase(id);
   std::vector<CallId> calls;
   for (auto& [call, pending] : pending_) {
-    if (pending.client == id && !pulls_.count(call)) calls.push_back(call);   // pulls end by their own answer, with its pin
+    if (pending.client == id && !pulls_.count(call))
+      calls.push_back(call);  // pulls end by their own answer, with its pin
   }
   for (CallId call : calls) take(call).done->Run();
   on_core([id](StoreCore& core, Now now) { core.client_gone(id, now); });
 }
 
-// The arena's descriptors, to whoever may open our Unix socket; "store" when we have a port of our own.
+// The arena's descriptors, to whoever may open our Unix socket; "store" when we have a port of our
+// own.
 bool StoreService::on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix) {
   if (preamble.target == "store") {
     server_->adopt(fd);
@@ -130,7 +144,7 @@ bool StoreService::on_foreign(const rpc::Preamble& preamble, int fd, bool is_uni
 StoreService::Client* StoreService::admit(Controller* controller, Who who, Closure* done) {
   auto it = clients_.find(rpc::server_call(controller).connection().get());
   if (it == clients_.end()) {
-    done->Run();   // closed meanwhile
+    done->Run();  // closed meanwhile
     return nullptr;
   }
   Client& client = it->second;
@@ -142,7 +156,11 @@ StoreService::Client* StoreService::admit(Controller* controller, Who who, Closu
     case Who::kAnyone: allowed = true; break;
   }
   if (allowed) return &client;
-  reject(controller, done, make_error(Code::kInvalid, client.is_local ? "call Attach first" : "this method of the object store is for processes of its own node"));
+  reject(controller, done,
+         make_error(Code::kInvalid,
+                    client.is_local
+                        ? "call Attach first"
+                        : "this method of the object store is for processes of its own node"));
   return nullptr;
 }
 
@@ -161,12 +179,15 @@ void StoreService::disconnect(ClientId id, Error why) {
     auto it = by_id_.find(id);
     if (it == by_id_.end()) return;
     rpc::Connection* raw = it->second;
-    if (auto connection = clients_.at(raw).connection.lock()) connection->close(make_error(Code::kInvalid, "the object store closed this connection: it " + why.message));
-    on_closed(raw);   // should the connection not have told
+    if (auto connection = clients_.at(raw).connection.lock())
+      connection->close(
+          make_error(Code::kInvalid, "the object store closed this connection: it " + why.message));
+    on_closed(raw);  // should the connection not have told
   });
 }
 
-CallId StoreService::pend(Client& client, Controller* controller, google::protobuf::Message* reply, Closure* done) {
+CallId StoreService::pend(Client& client, Controller* controller, google::protobuf::Message* reply,
+                          Closure* done) {
   CallId call = next_call_++;
   pending_[call] = {client.id, &rpc::server_call(controller), reply, done, {}};
   return call;
@@ -194,7 +215,8 @@ void StoreService::arm_timer() {
   });
 }
 
-void StoreService::reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) {
+void StoreService::reply_create(ClientId client, CallId call,
+                                Result<std::vector<int64_t>> offsets) {
   if (client == kFetcher) return fetcher_.on_created(call, std::move(offsets));
   Pending pending = take(call);
   if (!pending.done) return;
@@ -226,7 +248,8 @@ void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer
   if (client == kTransfer) {
     auto node = pulls_.extract(call);
     const GetAnswer& answer = answers.at(0);
-    if (!answer.found) return finish_pull(std::move(pending), make_error(Code::kNotFound, answer.error.message));
+    if (!answer.found)
+      return finish_pull(std::move(pending), make_error(Code::kNotFound, answer.error.message));
     return finish_pull(std::move(pending), pinned_piece(node.mapped(), answer, pending.range));
   }
   if (!pending.done) return;
@@ -247,7 +270,9 @@ void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer
 
 void StoreService::reserve(int64_t up_to) { reserver_.reserve(up_to); }
 
-void StoreService::fetch(const ObjectId& id, const std::vector<Source>& sources) { fetcher_.start(id, sources); }
+void StoreService::fetch(const ObjectId& id, const std::vector<Source>& sources) {
+  fetcher_.start(id, sources);
+}
 
 void StoreService::short_of_room() {
   for (auto& [raw, client] : clients_) {

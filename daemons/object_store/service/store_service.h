@@ -1,8 +1,10 @@
-// The object store as a service: turns requests into events of StoreCore and its decisions into replies.
+// The object store as a service: turns requests into events of StoreCore and its decisions into
+// replies.
 //
-// Local clients (Unix socket) may call everything after Attach; stores of other nodes (TCP, role object_store, token checked
-// by rpc::Server) only Pull, Free and GetStats. A connection's end is its client's end.
-// Threads: the loop's; the arena's pages are reserved by Reserver's thread. Lifecycle: destroyed before the loop.
+// Local clients (Unix socket) may call everything after Attach; stores of other nodes (TCP, role
+// object_store, token checked by rpc::Server) only Pull, Free and GetStats. A connection's end is
+// its client's end. Threads: the loop's; the arena's pages are reserved by Reserver's thread.
+// Lifecycle: destroyed before the loop.
 #pragma once
 
 #include <functional>
@@ -12,8 +14,8 @@
 
 #include "common/config/settings.h"
 #include "common/net/loop.h"
-#include "common/proto/object_store.pb.h"
 #include "common/profile_service/profile_service.h"
+#include "common/proto/object_store.pb.h"
 #include "common/rpc/server.h"
 #include "daemons/object_store/core/store_core.h"
 #include "daemons/object_store/service/fetcher.h"
@@ -26,11 +28,13 @@ namespace rt::store {
 class StoreService final : public proto::ObjectStoreService, private Sink {
  public:
   struct Options {
-    rpc::Identity identity;            // role object_store; token demanded on TCP
-    NodeId node;                       // as it appears in locations
-    std::function<void()> on_stop;     // Stop was called, or the node-manager is gone: the loop shall end
+    rpc::Identity identity;  // role object_store; token demanded on TCP
+    NodeId node;             // as it appears in locations
+    std::function<void()>
+        on_stop;  // Stop was called, or the node-manager is gone: the loop shall end
   };
-  StoreService(net::Loop& loop, const Settings& settings, std::unique_ptr<Arena> arena, Options options);
+  StoreService(net::Loop& loop, const Settings& settings, std::unique_ptr<Arena> arena,
+               Options options);
   ~StoreService() override;
 
   Status listen(const net::Address& address) { return server_->listen(address); }
@@ -44,19 +48,32 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   using Controller = google::protobuf::RpcController;
   using Closure = google::protobuf::Closure;
 
-  void Attach(Controller* controller, const proto::AttachRequest* request, proto::AttachReply* reply, Closure* done) override;
-  void Create(Controller* controller, const proto::CreateRequest* request, proto::CreateReply* reply, Closure* done) override;
-  void LeaseExtent(Controller* controller, const proto::LeaseExtentRequest* request, proto::LeaseExtentReply* reply, Closure* done) override;
-  void Seal(Controller* controller, const proto::SealRequest* request, proto::Empty* reply, Closure* done) override;
-  void Abort(Controller* controller, const proto::ReleaseRequest* request, proto::Empty* reply, Closure* done) override;
-  void Get(Controller* controller, const proto::GetRequest* request, proto::GetReply* reply, Closure* done) override;
-  void Release(Controller* controller, const proto::ReleaseRequest* request, proto::Empty* reply, Closure* done) override;
-  void Free(Controller* controller, const proto::FreeRequest* request, proto::Empty* reply, Closure* done) override;
-  void Contains(Controller* controller, const proto::ContainsRequest* request, proto::ContainsReply* reply, Closure* done) override;
-  void Pull(Controller* controller, const proto::PullRequest* request, proto::PullReply* reply, Closure* done) override;
-  void FreeOwnedBy(Controller* controller, const proto::OwnersGone* request, proto::Empty* reply, Closure* done) override;
-  void GetStats(Controller* controller, const proto::Empty* request, proto::StoreStats* reply, Closure* done) override;
-  void Stop(Controller* controller, const proto::Empty* request, proto::Empty* reply, Closure* done) override;
+  void Attach(Controller* controller, const proto::AttachRequest* request,
+              proto::AttachReply* reply, Closure* done) override;
+  void Create(Controller* controller, const proto::CreateRequest* request,
+              proto::CreateReply* reply, Closure* done) override;
+  void LeaseExtent(Controller* controller, const proto::LeaseExtentRequest* request,
+                   proto::LeaseExtentReply* reply, Closure* done) override;
+  void Seal(Controller* controller, const proto::SealRequest* request, proto::Empty* reply,
+            Closure* done) override;
+  void Abort(Controller* controller, const proto::ReleaseRequest* request, proto::Empty* reply,
+             Closure* done) override;
+  void Get(Controller* controller, const proto::GetRequest* request, proto::GetReply* reply,
+           Closure* done) override;
+  void Release(Controller* controller, const proto::ReleaseRequest* request, proto::Empty* reply,
+               Closure* done) override;
+  void Free(Controller* controller, const proto::FreeRequest* request, proto::Empty* reply,
+            Closure* done) override;
+  void Contains(Controller* controller, const proto::ContainsRequest* request,
+                proto::ContainsReply* reply, Closure* done) override;
+  void Pull(Controller* controller, const proto::PullRequest* request, proto::PullReply* reply,
+            Closure* done) override;
+  void FreeOwnedBy(Controller* controller, const proto::OwnersGone* request, proto::Empty* reply,
+                   Closure* done) override;
+  void GetStats(Controller* controller, const proto::Empty* request, proto::StoreStats* reply,
+                Closure* done) override;
+  void Stop(Controller* controller, const proto::Empty* request, proto::Empty* reply,
+            Closure* done) override;
 
   // Sink
   void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) override;
@@ -73,7 +90,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
     rpc::ServerCall* call = nullptr;
     google::protobuf::Message* reply = nullptr;
     Closure* done = nullptr;
-    Range range;          // of a Pull
+    Range range;  // of a Pull
   };
   struct Client {
     ClientId id = 0;
@@ -91,11 +108,13 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   // The caller when it may do this; otherwise the call is failed and finished.
   Client* admit(Controller* controller, Who who, Closure* done);
   using GiveUp = void (StoreCore::*)(ClientId client, const std::vector<ObjectId>& ids, Now now);
-  void give_up(Controller* controller, const proto::ReleaseRequest& request, Closure* done, GiveUp event);
+  void give_up(Controller* controller, const proto::ReleaseRequest& request, Closure* done,
+               GiveUp event);
   void reject(Controller* controller, Closure* done, Error error);
   // A message whose one-way method broke the protocol: closes the connection.
   void close(Client& client, const Error& why);
-  CallId pend(Client& client, Controller* controller, google::protobuf::Message* reply, Closure* done);
+  CallId pend(Client& client, Controller* controller, google::protobuf::Message* reply,
+              Closure* done);
   Pending take(CallId call);
   void on_core(const std::function<void(StoreCore&, Now)>& event);
   void arm_timer();
@@ -103,7 +122,8 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   Fetcher::Piece pinned_piece(const ObjectId& id, const GetAnswer& answer, Range range);
   void release_sent();
 
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);   // posted tasks that come after us see it gone
+  std::shared_ptr<bool> alive_ =
+      std::make_shared<bool>(true);  // posted tasks that come after us see it gone
   net::Loop& loop_;
   const Settings& settings_;
   const Options options_;
@@ -118,12 +138,12 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   std::unordered_map<rpc::Connection*, Client> clients_;
   std::unordered_map<ClientId, rpc::Connection*> by_id_;
   std::unordered_map<CallId, Pending> pending_;
-  std::unordered_map<CallId, ObjectId> pulls_;      // pending Pulls that wait for the core, by call
+  std::unordered_map<CallId, ObjectId> pulls_;  // pending Pulls that wait for the core, by call
   ClientId next_client_ = kFirstClient;
   CallId next_call_ = 1;
   net::Loop::TimerId timer_ = 0;
   int64_t timer_at_us_ = kNoDeadline;
-  std::vector<ObjectId> sent_;                       // transfer pins whose bytes the socket took
+  std::vector<ObjectId> sent_;  // transfer pins whose bytes the socket took
 };
 
 }  // namespace rt::store

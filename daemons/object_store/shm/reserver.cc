@@ -8,8 +8,8 @@
 namespace rt::store {
 
 namespace {
-constexpr int64_t kStep = 16 << 20;        // stopping waits for one step at most
-constexpr int64_t kLastStep = 256 << 10;   // what is left of a full file system is used in these
+constexpr int64_t kStep = 16 << 20;       // stopping waits for one step at most
+constexpr int64_t kLastStep = 256 << 10;  // what is left of a full file system is used in these
 }  // namespace
 
 Reserver::~Reserver() {
@@ -25,7 +25,7 @@ void Reserver::reserve(int64_t up_to) {
   std::lock_guard lock(mutex_);
   wanted_ = up_to;
   if (!thread_.joinable()) {
-    sigset_t all, before;   // signals are the loop's
+    sigset_t all, before;  // signals are the loop's
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     thread_ = std::thread([this] { run(); });

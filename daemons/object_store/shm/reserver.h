@@ -1,7 +1,8 @@
-// Reserves the arena's pages in a thread of its own: a gigabyte takes a third of a second, during which the daemon's loop
-// goes on serving others.
+// Reserves the arena's pages in a thread of its own: a gigabyte takes a third of a second, during
+// which the daemon's loop goes on serving others.
 //
-// Lifecycle: the thread starts with the first request and ends in the destructor. `done` is called in that thread: post it on.
+// Lifecycle: the thread starts with the first request and ends in the destructor. `done` is called
+// in that thread: post it on.
 #pragma once
 
 #include <condition_variable>
@@ -34,9 +35,9 @@ class Reserver {
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  int64_t wanted_ = 0;      // guarded by mutex_
-  bool stopping_ = false;   // guarded by mutex_
-  int64_t reserved_ = 0;    // the thread's own
+  int64_t wanted_ = 0;     // guarded by mutex_
+  bool stopping_ = false;  // guarded by mutex_
+  int64_t reserved_ = 0;   // the thread's own
 };
 
 }  // namespace rt::store

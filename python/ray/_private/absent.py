@@ -1,22 +1,64 @@
 """Names of Ray's public interface that this release does not have. Asking for one is an error that names it, and one that programs which probe
 for features expect: `hasattr` is False, `from ray import X` and `import ray.x` raise a ModuleNotFoundError, `importlib.util.find_spec` finds nothing."""
+
 from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False        # not typing's: importing that takes as long as the rest of `import ray`
+TYPE_CHECKING = False  # not typing's: importing that takes as long as the rest of `import ray`
 if TYPE_CHECKING:
     from typing import NoReturn
 
 # Package -> names in it, modules and attributes alike. A name that gets built is found before it is looked up here.
 ABSENT = {
-    "ray": ("ClientBuilder", "air", "autoscaler", "client", "client_builder", "cpp_function", "dashboard", "data",
-            "internal", "llm", "rllib", "serve", "train", "tune", "widgets", "workflow"),
-    "ray.dag": ("CollectiveOutputNode", "CompiledDAG", "DAGContext", "DAGOperationFuture", "GPUFuture", "plot"),
+    "ray": (
+        "ClientBuilder",
+        "air",
+        "autoscaler",
+        "client",
+        "client_builder",
+        "cpp_function",
+        "dashboard",
+        "data",
+        "internal",
+        "llm",
+        "rllib",
+        "serve",
+        "train",
+        "tune",
+        "widgets",
+        "workflow",
+    ),
+    "ray.dag": (
+        "CollectiveOutputNode",
+        "CompiledDAG",
+        "DAGContext",
+        "DAGOperationFuture",
+        "GPUFuture",
+        "plot",
+    ),
     "ray.experimental": ("RDTManager", "array", "channel", "collective", "compiled_dag_ref"),
-    "ray.util": ("ActorGroup", "actor_group", "client", "client_connect", "collective", "connect", "dask", "disconnect", "get_current_placement_group",
-                 "get_placement_group", "iter", "lightgbm", "placement_group", "placement_group_table", "remove_placement_group", "spark", "tpu", "tracing",
-                 "xgboost"),
+    "ray.util": (
+        "ActorGroup",
+        "actor_group",
+        "client",
+        "client_connect",
+        "collective",
+        "connect",
+        "dask",
+        "disconnect",
+        "get_current_placement_group",
+        "get_placement_group",
+        "iter",
+        "lightgbm",
+        "placement_group",
+        "placement_group_table",
+        "remove_placement_group",
+        "spark",
+        "tpu",
+        "tracing",
+        "xgboost",
+    ),
 }
 
 

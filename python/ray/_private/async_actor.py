@@ -1,4 +1,5 @@
 """The event loops of an asyncio actor, one for each of its concurrency groups. Calls arrive in a queue without the GIL; one wake-up of the loop starts all that wait."""
+
 from __future__ import annotations
 
 import asyncio
@@ -17,8 +18,10 @@ class ActorLoop:
     def __init__(self, group: int):
         self.group = group
         self.loop = asyncio.new_event_loop()
-        self.tasks: dict = {}     # call -> asyncio.Task
-        self.cancelled: set = set()     # calls whose task was told: whatever it makes of that, its caller gets the cancellation
+        self.tasks: dict = {}  # call -> asyncio.Task
+        self.cancelled: set = (
+            set()
+        )  # calls whose task was told: whatever it makes of that, its caller gets the cancellation
 
     def run(self):
         asyncio.set_event_loop(self.loop)
@@ -33,7 +36,9 @@ class ActorLoop:
             for call, task in list(self.tasks.items()):
                 if call.take_cancel():
                     self.cancelled.add(call)
-                    self.loop.call_soon(task.cancel)   # after its first step: one that never starts answers nobody
+                    self.loop.call_soon(
+                        task.cancel
+                    )  # after its first step: one that never starts answers nobody
 
     def start(self, call):
         token = current_call.set(call)
@@ -62,7 +67,7 @@ class ActorLoop:
                         break
                     call.item(item)
                     item = None
-                    await asyncio.sleep(0)      # a generator that never waits leaves the loop to others
+                    await asyncio.sleep(0)  # a generator that never waits leaves the loop to others
             finally:
                 await generator.aclose()
         except BaseException as error:
@@ -79,7 +84,7 @@ class ActorLoop:
         self.tasks.pop(call, None)
 
 
-actor_loop: asyncio.AbstractEventLoop | None = None      # of the default group
+actor_loop: asyncio.AbstractEventLoop | None = None  # of the default group
 
 
 def start(groups: list[str]):
@@ -88,15 +93,21 @@ def start(groups: list[str]):
     for number, name in enumerate(groups):
         actor = ActorLoop(number)
         actor_loop = actor_loop or actor.loop
-        threading.Thread(target=actor.run, name=f"AsyncIO Thread: {name or 'default'}", daemon=True).start()
+        threading.Thread(
+            target=actor.run, name=f"AsyncIO Thread: {name or 'default'}", daemon=True
+        ).start()
 
 
 def warn_blocking_get():
     """ray.get that waits inside the loop stops every other call: said once."""
     import os
+
     global _warned
     if _warned or os.environ.get("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1") in ("0", "false"):
         return
     _warned = True
     import logging
-    logging.getLogger("ray").warning("Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you want to yield execution to the event loop instead.")
+
+    logging.getLogger("ray").warning(
+        "Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you want to yield execution to the event loop instead."
+    )

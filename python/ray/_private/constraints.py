@@ -1,9 +1,10 @@
 """From scheduling strategies and label selectors to proto NodeConstraint: which nodes may run a task or an actor. They are checked here, decided in C++."""
+
 from __future__ import annotations
 
 import re
 
-_IN, _NOT_IN, _EXISTS, _DOES_NOT_EXIST = range(4)     # common.proto LabelRule.Op
+_IN, _NOT_IN, _EXISTS, _DOES_NOT_EXIST = range(4)  # common.proto LabelRule.Op
 _WORD = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _LIST = re.compile(r"(!?)in\((.*)\)")
@@ -24,14 +25,20 @@ def constraint_of(options: dict) -> dict | None:
 
 def _of_strategy(strategy) -> dict:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
     if isinstance(strategy, NodeAffinitySchedulingStrategy):
-        return {"node_id": bytes.fromhex(strategy.node_id), "soft": strategy.soft, "spill_on_unavailable": strategy._spill_on_unavailable,
-                "fail_on_unavailable": strategy._fail_on_unavailable}
+        return {
+            "node_id": bytes.fromhex(strategy.node_id),
+            "soft": strategy.soft,
+            "spill_on_unavailable": strategy._spill_on_unavailable,
+            "fail_on_unavailable": strategy._fail_on_unavailable,
+        }
     return {"hard": _expressions(strategy.hard), "preferred": _expressions(strategy.soft)}
 
 
 def _expressions(expressions: dict) -> list[tuple[str, int, list[str]]]:
     from ray.util.scheduling_strategies import Exists, In, NotIn
+
     rules = []
     for key, value in expressions.items():
         if isinstance(value, (In, NotIn)):
@@ -43,30 +50,43 @@ def _expressions(expressions: dict) -> list[tuple[str, int, list[str]]]:
 
 def _fallback(entry) -> list[tuple[str, int, list[str]]]:
     if not isinstance(entry, dict) or entry.keys() != {"label_selector"}:
-        raise ValueError(f"fallback_strategy: a list of {{'label_selector': {{...}}}}, got {entry!r}")
+        raise ValueError(
+            f"fallback_strategy: a list of {{'label_selector': {{...}}}}, got {entry!r}"
+        )
     return rules_of(entry["label_selector"])
 
 
 def rules_of(selector) -> list[tuple[str, int, list[str]]]:
     """Of {label: expression} with the expressions v, !v, in(a, b) and !in(a, b)."""
     if not isinstance(selector, dict):
-        raise ValueError(f"label_selector: expected a dict of labels to expressions, got {type(selector).__name__}")
+        raise ValueError(
+            f"label_selector: expected a dict of labels to expressions, got {type(selector).__name__}"
+        )
     return [_rule(key, expression) for key, expression in selector.items()]
 
 
 def _rule(key, expression) -> tuple[str, int, list[str]]:
     if not isinstance(key, str) or not isinstance(expression, str):
-        raise ValueError(f"label_selector: labels and expressions are strings, got {key!r}: {expression!r}")
+        raise ValueError(
+            f"label_selector: labels and expressions are strings, got {key!r}: {expression!r}"
+        )
     prefix, slash, name = key.rpartition("/")
     if not _WORD.fullmatch(name) or (slash and not _PREFIX.fullmatch(prefix)):
-        raise ValueError(f"label_selector: {key!r} is no label: at most 63 letters, digits, '-', '_' and '.', first and last alphanumeric, after an optional prefix and '/'")
+        raise ValueError(
+            f"label_selector: {key!r} is no label: at most 63 letters, digits, '-', '_' and '.', first and last alphanumeric, after an optional prefix and '/'"
+        )
     several = _LIST.fullmatch(expression.strip())
     if several:
-        negative, values = bool(several.group(1)), [value.strip() for value in several.group(2).split(",")]
+        negative, values = (
+            bool(several.group(1)),
+            [value.strip() for value in several.group(2).split(",")],
+        )
     else:
         negative, values = expression.startswith("!"), [expression.removeprefix("!")]
     for value in values:
-        if not _WORD.fullmatch(value) and (several or value):      # a label may be empty
-            raise ValueError(f"label_selector: {expression!r} of {key!r}: expected v, !v, in(a, b) or !in(a, b) with values of at most 63 letters, digits, "
-                             "'-', '_' and '.', first and last alphanumeric")
+        if not _WORD.fullmatch(value) and (several or value):  # a label may be empty
+            raise ValueError(
+                f"label_selector: {expression!r} of {key!r}: expected v, !v, in(a, b) or !in(a, b) with values of at most 63 letters, digits, "
+                "'-', '_' and '.', first and last alphanumeric"
+            )
     return key, _NOT_IN if negative else _IN, values

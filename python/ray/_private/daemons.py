@@ -1,4 +1,5 @@
 """Daemons this process started: watching, killing, starting one again. For ray.cluster_utils."""
+
 from __future__ import annotations
 
 import contextlib
@@ -9,7 +10,7 @@ import socket
 import time
 
 _READY_TIMEOUT_S = 30.0
-_FIRST_FREE_FD = 100        # above the numbers a daemon finds its descriptors at
+_FIRST_FREE_FD = 100  # above the numbers a daemon finds its descriptors at
 
 
 def _start_time(pid: int) -> int:
@@ -38,8 +39,16 @@ class Daemon:
     def __init__(self, pid: int, start_time: int):
         self.pid = pid
         self.start_time = start_time or _start_time(pid)
-        self.command = [os.fsdecode(word) for word in _read(f"/proc/{pid}/cmdline").split(b"\0")[:-1]]
-        self.environment = {name: value for name, _, value in (os.fsdecode(entry).partition("=") for entry in _read(f"/proc/{pid}/environ").split(b"\0")[:-1])}
+        self.command = [
+            os.fsdecode(word) for word in _read(f"/proc/{pid}/cmdline").split(b"\0")[:-1]
+        ]
+        self.environment = {
+            name: value
+            for name, _, value in (
+                os.fsdecode(entry).partition("=")
+                for entry in _read(f"/proc/{pid}/environ").split(b"\0")[:-1]
+            )
+        }
         with contextlib.suppress(OSError):
             self.command[0:1] = [os.readlink(f"/proc/{pid}/exe")]
         self.directory = os.path.dirname(self.command[0]) if self.command else ""
@@ -80,7 +89,12 @@ def start_again(ended: Daemon, address: str, lifeline_fd: int, output: str) -> D
     OSError when the port is taken, RuntimeError when the daemon does not come up."""
     host, _, port = address.rpartition(":")
     with contextlib.ExitStack() as stack:
-        listener = _above(socket.create_server((host.strip("[]"), int(port)), family=socket.AF_INET6 if "[" in host else socket.AF_INET).detach())
+        listener = _above(
+            socket.create_server(
+                (host.strip("[]"), int(port)),
+                family=socket.AF_INET6 if "[" in host else socket.AF_INET,
+            ).detach()
+        )
         stack.callback(os.close, listener)
         inherited = [(os.POSIX_SPAWN_DUP2, listener, _value_of(ended.command, "--listen-fd"))]
         at = _value_of(ended.command, "--lifeline-fd")
@@ -93,9 +107,18 @@ def start_again(ended: Daemon, address: str, lifeline_fd: int, output: str) -> D
         ready.settimeout(0.2)
         environment = {**ended.environment, "NOTIFY_SOCKET": "@" + ready.getsockname()[1:].decode()}
         appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        streams = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0), (os.POSIX_SPAWN_OPEN, 1, output, appending, 0o644),
-                   (os.POSIX_SPAWN_OPEN, 2, output, appending, 0o644)]
-        pid = os.posix_spawn(ended.command[0], ended.command, environment, file_actions=streams + inherited, setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGTERM])
+        streams = [
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, output, appending, 0o644),
+            (os.POSIX_SPAWN_OPEN, 2, output, appending, 0o644),
+        ]
+        pid = os.posix_spawn(
+            ended.command[0],
+            ended.command,
+            environment,
+            file_actions=streams + inherited,
+            setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGTERM],
+        )
         _await_ready(ready, pid, output)
         return Daemon(pid, 0)
 
@@ -112,4 +135,6 @@ def _await_ready(ready: socket.socket, pid: int, output: str) -> None:
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            raise RuntimeError(f"the daemon did not come up in {_READY_TIMEOUT_S:.0f} s; see {output}")
+            raise RuntimeError(
+                f"the daemon did not come up in {_READY_TIMEOUT_S:.0f} s; see {output}"
+            )

@@ -4,6 +4,7 @@ sys.exit(), lets user code clean up.
 Results leave together, a fraction of a millisecond after they were given. A process that ends at once would take the last ones along, and their tasks would
 run again, or fail. What a fault ends is seen to in C++ (worker/service/fatal_signals.h).
 """
+
 from __future__ import annotations
 
 import functools
@@ -20,12 +21,15 @@ def _exit(original):
     def exit_after_flush(status):
         _raylet.flush_before_exit()
         original(status)
+
     return exit_after_flush
 
 
 def _signals_us(pid) -> bool:
     """Whether a signal to `pid`, as os.kill() takes it, reaches this process."""
-    return isinstance(pid, int) and (pid in (0, -1, os.getpid()) or (pid < -1 and -pid == os.getpgrp()))
+    return isinstance(pid, int) and (
+        pid in (0, -1, os.getpid()) or (pid < -1 and -pid == os.getpgrp())
+    )
 
 
 def _kill(original):
@@ -34,6 +38,7 @@ def _kill(original):
         if signum != 0 and _signals_us(pid):
             _raylet.flush_before_exit()
         return original(pid, signum)
+
     return kill_after_flush
 
 
@@ -43,6 +48,7 @@ def _killpg(original):
         if signum != 0 and isinstance(pgid, int) and pgid in (0, os.getpgrp()):
             _raylet.flush_before_exit()
         return original(pgid, signum)
+
     return killpg_after_flush
 
 
@@ -51,6 +57,7 @@ def _raise(original):
     def raise_after_flush(signum, /):
         _raylet.flush_before_exit()
         return original(signum)
+
     return raise_after_flush
 
 
@@ -86,6 +93,7 @@ def install_sigterm():
 def end_process(error: SystemExit, code: int):
     """A task's SystemExit: the interpreter would run exit functions, and end."""
     from ray._private.actor_end import run_exit_functions
+
     run_exit_functions()
     if isinstance(error, Terminated):
         die_by_signal(signal.SIGTERM)
@@ -98,7 +106,7 @@ def die_by_signal(number: int):
     _flush()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
-    os._exit(128 + number)      # it is blocked
+    os._exit(128 + number)  # it is blocked
 
 
 def _flush():

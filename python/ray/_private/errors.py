@@ -1,14 +1,40 @@
 """From the data of errors (proto ErrorValue, Result codes) to exceptions. Called by the binding only when something failed."""
+
 from __future__ import annotations
 
 from ray import exceptions as ex
 
 TASK_RAISED = 100
-UNSCHEDULABLE_EXIT = 11       # common.proto ExitInfo.Kind
+UNSCHEDULABLE_EXIT = 11  # common.proto ExitInfo.Kind
 # common/base/status.h
-(INVALID, NOT_FOUND, ALREADY_EXISTS, TIMEOUT, UNAVAILABLE, UNAUTHENTICATED, WRONG_VERSION, WRONG_CLUSTER, PROTOCOL, OBJECT_STORE_FULL,
- OUT_OF_DISK, OBJECT_LOST, OWNER_DIED, WORKER_CRASHED, NODE_DIED, ACTOR_DIED, ACTOR_UNAVAILABLE, CANCELLED, IO, INTERNAL, UNSUPPORTED,
- RESOURCE_EXHAUSTED, OUT_OF_MEMORY, UNSCHEDULABLE, LOCAL_NODE_DIED, RUNTIME_ENV_SETUP) = range(1, 27)
+(
+    INVALID,
+    NOT_FOUND,
+    ALREADY_EXISTS,
+    TIMEOUT,
+    UNAVAILABLE,
+    UNAUTHENTICATED,
+    WRONG_VERSION,
+    WRONG_CLUSTER,
+    PROTOCOL,
+    OBJECT_STORE_FULL,
+    OUT_OF_DISK,
+    OBJECT_LOST,
+    OWNER_DIED,
+    WORKER_CRASHED,
+    NODE_DIED,
+    ACTOR_DIED,
+    ACTOR_UNAVAILABLE,
+    CANCELLED,
+    IO,
+    INTERNAL,
+    UNSUPPORTED,
+    RESOURCE_EXHAUSTED,
+    OUT_OF_MEMORY,
+    UNSCHEDULABLE,
+    LOCAL_NODE_DIED,
+    RUNTIME_ENV_SETUP,
+) = range(1, 27)
 
 
 def _with_detail(error, detail):
@@ -19,11 +45,22 @@ def _with_detail(error, detail):
 def system_exception(code: int, message: str) -> Exception:
     """The exception of a failed call of ours; `code` stays readable as an attribute."""
     makers = {
-        INVALID: ValueError, NOT_FOUND: ValueError, ALREADY_EXISTS: ex.ActorAlreadyExistsError, TIMEOUT: ex.GetTimeoutError,
-        UNAUTHENTICATED: ex.AuthenticationError, OBJECT_STORE_FULL: ex.ObjectStoreFullError, OUT_OF_DISK: ex.OutOfDiskError,
-        WORKER_CRASHED: ex.WorkerCrashedError, NODE_DIED: ex.NodeDiedError, CANCELLED: lambda text: ex.TaskCancelledError(None, text),
-        UNSUPPORTED: NotImplementedError, RESOURCE_EXHAUSTED: ex.PendingCallsLimitExceeded, OUT_OF_MEMORY: ex.OutOfMemoryError,
-        UNSCHEDULABLE: ex.TaskUnschedulableError, LOCAL_NODE_DIED: ex.LocalRayletDiedError, ACTOR_DIED: ex.ActorDiedError,
+        INVALID: ValueError,
+        NOT_FOUND: ValueError,
+        ALREADY_EXISTS: ex.ActorAlreadyExistsError,
+        TIMEOUT: ex.GetTimeoutError,
+        UNAUTHENTICATED: ex.AuthenticationError,
+        OBJECT_STORE_FULL: ex.ObjectStoreFullError,
+        OUT_OF_DISK: ex.OutOfDiskError,
+        WORKER_CRASHED: ex.WorkerCrashedError,
+        NODE_DIED: ex.NodeDiedError,
+        CANCELLED: lambda text: ex.TaskCancelledError(None, text),
+        UNSUPPORTED: NotImplementedError,
+        RESOURCE_EXHAUSTED: ex.PendingCallsLimitExceeded,
+        OUT_OF_MEMORY: ex.OutOfMemoryError,
+        UNSCHEDULABLE: ex.TaskUnschedulableError,
+        LOCAL_NODE_DIED: ex.LocalRayletDiedError,
+        ACTOR_DIED: ex.ActorDiedError,
         RUNTIME_ENV_SETUP: ex.RuntimeEnvSetupError,
         ACTOR_UNAVAILABLE: lambda text: _actor_unavailable(text, None),
         OBJECT_LOST: lambda text: _with_detail(ex.ObjectLostError("", None, ""), text),
@@ -43,12 +80,15 @@ def _task_error(fields: dict) -> Exception:
     title = fields["proctitle"] or "ray::" + fields["function_name"]
     text = f"\x1b[36m{title}()\x1b[39m ({where})\n{fields['traceback']}".rstrip("\n")
     cause = None
-    if fields["cause"] and fields["cause"][:1] != b"\x80":      # no pickle: the value of an argument that is an error of ours
+    if (
+        fields["cause"] and fields["cause"][:1] != b"\x80"
+    ):  # no pickle: the value of an argument that is an error of ours
         cause = _raylet_error(fields["cause"])
         if isinstance(cause, ex.TaskCancelledError):
             cause = ex.TaskCancelledError()
     elif fields["cause"]:
         import pickle
+
         try:
             cause = pickle.loads(fields["cause"])
         except Exception:
@@ -57,13 +97,22 @@ def _task_error(fields: dict) -> Exception:
         cause = ex.CrossLanguageError(fields["message"])
     if cause is None:
         cause = ex.RayError(fields["message"])
-    error = ex.RayTaskError(fields["function_name"], text, cause, title, fields["pid"], fields["ip"], fields["actor_repr"] or None,
-                            fields["actor_id"] or None)
+    error = ex.RayTaskError(
+        fields["function_name"],
+        text,
+        cause,
+        title,
+        fields["pid"],
+        fields["ip"],
+        fields["actor_repr"] or None,
+        fields["actor_id"] or None,
+    )
     return error.as_instanceof_cause()
 
 
 def _raylet_error(encoded: bytes):
     from ray import _raylet
+
     return _raylet.encoded_error(encoded)
 
 
@@ -72,12 +121,15 @@ def load_failure(error: Exception) -> Exception:
     if isinstance(error, ex.RayError):
         return error
     import traceback
-    return ex.RaySystemError(error, "".join(traceback.format_exception(type(error), error, error.__traceback__)))
+
+    return ex.RaySystemError(
+        error, "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    )
 
 
 def _actor_unavailable(message: str, actor_id: str | None) -> Exception:
     error = ex.ActorUnavailableError(message, actor_id)
-    error.error_msg = message        # it says all of it
+    error.error_msg = message  # it says all of it
     return error
 
 
@@ -102,7 +154,12 @@ def from_error_value(fields: dict) -> Exception:
         return _actor_unavailable(message, fields["actor_id"] or None)
     if code == CANCELLED:
         from ray._private.ids import TaskID
-        return ex.TaskCancelledError(TaskID.from_hex(fields["task_id"]), None) if fields["task_id"] else ex.TaskCancelledError(None, message or None)
+
+        return (
+            ex.TaskCancelledError(TaskID.from_hex(fields["task_id"]), None)
+            if fields["task_id"]
+            else ex.TaskCancelledError(None, message or None)
+        )
     if code in (OBJECT_LOST, OWNER_DIED):
         kind = ex.ObjectLostError if code == OBJECT_LOST else ex.OwnerDiedError
         return _with_detail(kind(fields["object_id"], None, ""), message)

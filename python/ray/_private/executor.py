@@ -1,30 +1,37 @@
 """The Python half of executing tasks: functions in, failures out. Called by binding/executor.cc with no task's exception pending."""
+
 from __future__ import annotations
 
 import os
 import sys
 
 from ray import _raylet
-from ray._private import accelerators as _accelerators   # it remembers the environment before the first task
+from ray._private import (
+    accelerators as _accelerators,
+)  # it remembers the environment before the first task
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _functions: dict[bytes, object] = {}
-node_manager_pid = int(os.environ.get("RAY_RAYLET_PID") or os.getppid())   # given by the node-manager, for whom the fork server imports this
+node_manager_pid = int(
+    os.environ.get("RAY_RAYLET_PID") or os.getppid()
+)  # given by the node-manager, for whom the fork server imports this
 
 
 def _omp_set_by_user() -> bool:
     """The node-manager gives workers a default: what counts is its own environment."""
     try:
         with open(f"/proc/{node_manager_pid}/environ", "rb") as environ:
-            return any(entry.startswith(b"OMP_NUM_THREADS=") for entry in environ.read().split(b"\0"))
+            return any(
+                entry.startswith(b"OMP_NUM_THREADS=") for entry in environ.read().split(b"\0")
+            )
     except OSError:
         return "OMP_NUM_THREADS" in os.environ
 
 
 _user_omp = _omp_set_by_user()
 _applied_path: list[str] = []
-environment_path: list[str] = []   # of the runtime environment: comes first
-current_job = ""              # hex id, for the log markers
+environment_path: list[str] = []  # of the runtime environment: comes first
+current_job = ""  # hex id, for the log markers
 
 
 class ActorExit(BaseException):
@@ -33,17 +40,21 @@ class ActorExit(BaseException):
 
 # ---- what to run
 
+
 def load_function(key: bytes, blob: bytes):
     """The function or class of a descriptor: unpickled once per process."""
     function = _functions.get(key)
     if function is None:
         import pickle
         import time
+
         start_us = time.time_ns() // 1000
         if not blob:
             blob = _raylet.kv_get("fun", key.hex())
             if blob is None:
-                raise RuntimeError(f"the definition {key.hex()} is not in the cluster's key-value store: was its job ended?")
+                raise RuntimeError(
+                    f"the definition {key.hex()} is not in the cluster's key-value store: was its job ended?"
+                )
         function = _functions[key] = pickle.loads(blob)
         if _raylet.is_profiling() and not isinstance(function, type):
             _raylet.record_span("wait_for_function", start_us, "")
@@ -53,6 +64,7 @@ def load_function(key: bytes, blob: bytes):
 def load_constructor(key: bytes, blob: bytes):
     """What makes an actor: its class, or for one whose __init__ is a coroutine function another, whose result is the instance."""
     from ray._private.signature import is_coroutine
+
     cls = load_function(key, blob)
     if not is_coroutine(cls.__init__):
         return cls
@@ -61,11 +73,13 @@ def load_constructor(key: bytes, blob: bytes):
         instance = cls.__new__(cls, *args, **kwargs)
         await instance.__init__(*args, **kwargs)
         return instance
+
     return construct
 
 
 def load_retry_types(blob: bytes) -> tuple:
     import pickle
+
     return tuple(pickle.loads(blob))
 
 
@@ -86,18 +100,27 @@ def _terminate():
 def check_runtime(drivers: str):
     """RuntimeError for a driver ("Python 3.12.1") of another minor version: what one of them pickles breaks the other."""
     from ray._private.worker import RUNTIME
+
     if drivers and drivers.rpartition(".")[0] != RUNTIME.rpartition(".")[0]:
-        raise RuntimeError(f"Version mismatch: the driver runs {drivers}, the workers of the node {_raylet.context()['node_ip']} run {RUNTIME} ({sys.executable}). "
-                           "Use the same minor version of Python on every machine.")
+        raise RuntimeError(
+            f"Version mismatch: the driver runs {drivers}, the workers of the node {_raylet.context()['node_ip']} run {RUNTIME} ({sys.executable}). "
+            "Use the same minor version of Python on every machine."
+        )
 
 
-def apply_job_config(job_id: str, sys_path: list, code_search_path: list, logging_config: str, runtime: str):
+def apply_job_config(
+    job_id: str, sys_path: list, code_search_path: list, logging_config: str, runtime: str
+):
     """Makes the driver's modules importable, in place of the previous job's."""
     from ray._private.worker import global_worker
+
     check_runtime(runtime)
     global_worker.code_search_path = code_search_path
     # Python modules beside the libraries: what a C++ program calls by name.
-    sys_path = [*sys_path, *(entry if os.path.isdir(entry) else os.path.dirname(entry) for entry in code_search_path)]
+    sys_path = [
+        *sys_path,
+        *(entry if os.path.isdir(entry) else os.path.dirname(entry) for entry in code_search_path),
+    ]
     global current_job, _applied_path
     current_job = job_id
     for entry in _applied_path:
@@ -109,6 +132,7 @@ def apply_job_config(job_id: str, sys_path: list, code_search_path: list, loggin
     os.environ["RAY_JOB_ID"] = job_id
     if logging_config:
         from ray._private.logging_config import apply_text
+
         apply_text(logging_config)
 
 
@@ -126,10 +150,12 @@ def keep_omp_threads():
 
 def start_pool_thread():
     import threading
+
     threading.Thread(target=_raylet.run_pool_thread, name="ray_actor_pool", daemon=True).start()
 
 
 # ---- results
+
 
 def split_returns(result, count: int) -> tuple:
     """(values, failure) of a task with num_returns=count. What a generator yields before it fails or ends early are results all the same."""
@@ -139,7 +165,9 @@ def split_returns(result, count: int) -> tuple:
             while len(values) < count:
                 values.append(next(result))
         except StopIteration:
-            return values, ValueError(f"Task returned {len(values)} objects, but num_returns={count}.")
+            return values, ValueError(
+                f"Task returned {len(values)} objects, but num_returns={count}."
+            )
         except BaseException as error:
             return values, error
         return values, None
@@ -150,6 +178,7 @@ def split_returns(result, count: int) -> tuple:
 
 
 # ---- failures
+
 
 def exit_reason(error: BaseException, is_actor: bool):
     """The message for callers when the exception means that this process is to end by its own wish, else None."""
@@ -163,6 +192,7 @@ def exit_reason(error: BaseException, is_actor: bool):
                 print(code, file=sys.stderr)
                 code = 1
             from ray._private.ending import end_process
+
             end_process(error, code or 0)
         reason = "sys.exit() was called"
     else:
@@ -173,7 +203,11 @@ def exit_reason(error: BaseException, is_actor: bool):
 def _user_traceback(error: BaseException):
     """The traceback from the user's first frame on."""
     traceback = error.__traceback__
-    while traceback and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE) and traceback.tb_next:
+    while (
+        traceback
+        and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE)
+        and traceback.tb_next
+    ):
         traceback = traceback.tb_next
     if traceback and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
         return None
@@ -182,6 +216,7 @@ def _user_traceback(error: BaseException):
 
 def _format(error: BaseException) -> str:
     import traceback
+
     lines = traceback.format_exception(type(error), error, _user_traceback(error))
     if lines and lines[0].startswith("Traceback (most recent call last)"):
         lines = lines[1:]
@@ -190,12 +225,18 @@ def _format(error: BaseException) -> str:
 
 def _pickled(cause: BaseException) -> bytes:
     from ray import cloudpickle
+
     try:
         return cloudpickle.dumps(cause)
     except Exception as why:
         # The traceback's text holds what it said.
         from ray.exceptions import RayError
-        return cloudpickle.dumps(RayError(f"Exception {type(cause).__module__}.{type(cause).__qualname__} isn't serializable: {why}."))
+
+        return cloudpickle.dumps(
+            RayError(
+                f"Exception {type(cause).__module__}.{type(cause).__qualname__} isn't serializable: {why}."
+            )
+        )
 
 
 def _actor_repr(instance) -> str:
@@ -209,13 +250,18 @@ def _actor_repr(instance) -> str:
 
 def actor_marker(instance) -> str:
     """The log marker of an actor's methods: its repr when its class has one."""
-    name = type(instance).__name__ if type(instance).__repr__ is object.__repr__ else _actor_repr(instance)
+    name = (
+        type(instance).__name__
+        if type(instance).__repr__ is object.__repr__
+        else _actor_repr(instance)
+    )
     return ":actor_name:" + str(name).replace("\n", " ")
 
 
 def _forget_locals(error: BaseException | None):
     """What a failed task's frames held goes with the task, not when the collector finds the cycle of an exception and the frame that names it."""
     import traceback
+
     for _ in range(10):
         if error is None:
             return
@@ -233,22 +279,31 @@ def _means_cancelled(error) -> bool:
     """KeyboardInterrupt, and the end of a coroutine of an asyncio actor: by ray.cancel or by hand, they are the same."""
     if isinstance(error, KeyboardInterrupt):
         return True
-    return "ray._private.async_actor" in sys.modules and isinstance(error, sys.modules["asyncio"].CancelledError)
+    return "ray._private.async_actor" in sys.modules and isinstance(
+        error, sys.modules["asyncio"].CancelledError
+    )
 
 
 def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes):
     """(message, traceback text, cause's class, pickled cause, actor's repr, whether retry_exceptions names it)"""
     from ray.exceptions import RayTaskError, TaskCancelledError
+
     if error is None:
         error = RuntimeError("the task failed without an exception")
     if _means_cancelled(error):
         from ray._private.ids import TaskID
+
         error = TaskCancelledError(TaskID(task_id)).with_traceback(error.__traceback__)
     # A failure that came up from a task this one waited for keeps its first cause.
     cause = error.cause if isinstance(error, RayTaskError) else error
     kind = type(cause)
-    if os.environ.get("RAY_DEBUG_POST_MORTEM") == "1" and isinstance(cause, Exception) and not isinstance(cause, TaskCancelledError):
+    if (
+        os.environ.get("RAY_DEBUG_POST_MORTEM") == "1"
+        and isinstance(cause, Exception)
+        and not isinstance(cause, TaskCancelledError)
+    ):
         from ray.util.rpdb import post_mortem
+
         post_mortem(_user_traceback(error))
     try:
         text = _format(error)
@@ -259,8 +314,14 @@ def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes)
     except Exception:
         message = kind.__name__
     clean = lambda value: value.replace("\0", "").encode("utf-8", "replace").decode()
-    described = (clean(message), clean(text), f"{kind.__module__}.{kind.__qualname__}", _pickled(cause), clean(_actor_repr(instance)),
-            _matches(cause, retry_types))
+    described = (
+        clean(message),
+        clean(text),
+        f"{kind.__module__}.{kind.__qualname__}",
+        _pickled(cause),
+        clean(_actor_repr(instance)),
+        _matches(cause, retry_types),
+    )
     _forget_locals(error)
     return described
 
@@ -268,5 +329,10 @@ def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes)
 def report_creation_error(error):
     """To the worker's log, and so to the driver."""
     from ray.exceptions import ActorDiedError, RayTaskError
+
     if isinstance(error, RayTaskError):
-        print(f"Exception raised in creation task: {ActorDiedError(error)}", file=sys.stderr, flush=True)
+        print(
+            f"Exception raised in creation task: {ActorDiedError(error)}",
+            file=sys.stderr,
+            flush=True,
+        )

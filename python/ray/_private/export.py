@@ -1,5 +1,6 @@
 """Definitions of functions and actor classes on their way to workers: pickled once, small ones travel with their calls, large ones
 through the head's key-value store under their content hash."""
+
 from __future__ import annotations
 
 import os
@@ -16,6 +17,7 @@ def shown_module(module: str) -> str:
     if module != "__main__":
         return module
     import sys
+
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.splitext(os.path.basename(file))[0] if file else module
 
@@ -26,7 +28,11 @@ class Definition:
     def __init__(self, target):
         self.target = target
         self.module = getattr(target, "__module__", None) or ""
-        self.name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or type(target).__name__
+        self.name = (
+            getattr(target, "__qualname__", None)
+            or getattr(target, "__name__", None)
+            or type(target).__name__
+        )
         self._blob = None
         self._key = None
         self._stored_in = 0
@@ -39,24 +45,39 @@ class Definition:
         if large and self._stored_in != _raylet.session():
             _raylet.kv_put("fun", self._key.hex(), self._blob, False)
             self._stored_in = _raylet.session()
-        return {"module": shown_module(self.module), "function_name": self.name, "key": self._key, "blob": b"" if large else self._blob}
+        return {
+            "module": shown_module(self.module),
+            "function_name": self.name,
+            "key": self._key,
+            "blob": b"" if large else self._blob,
+        }
 
     def _pickle(self, kind: str):
         from _blake2 import blake2b
 
         from ray import cloudpickle
+
         try:
             blob = cloudpickle.dumps(self.target)
         except Exception as error:
             from ray._private.serialization import raise_unserializable
+
             raise_unserializable("the " + kind.replace("remote ", ""), self.target, error)
         limit = number_from_environment("FUNCTION_SIZE_ERROR_THRESHOLD", int, 100_000_000)
         if len(blob) > limit:
-            raise ValueError(f"The {kind} {self.name} is too large ({len(blob) >> 20} MiB > FUNCTION_SIZE_ERROR_THRESHOLD={limit >> 20} MiB). "
-                             "Check that its definition is not implicitly capturing a large array or other object in scope. Tip: use ray.put() to put large objects in the object store.")
+            raise ValueError(
+                f"The {kind} {self.name} is too large ({len(blob) >> 20} MiB > FUNCTION_SIZE_ERROR_THRESHOLD={limit >> 20} MiB). "
+                "Check that its definition is not implicitly capturing a large array or other object in scope. Tip: use ray.put() to put large objects in the object store."
+            )
         if len(blob) > _WARN:
             import logging
-            logging.getLogger("ray").warning("The %s %s is very large (%d MiB). Check that its definition is not implicitly capturing a large array or other "
-                                             "object in scope. Tip: use ray.put() to put large objects in the object store.", kind, self.name, len(blob) >> 20)
+
+            logging.getLogger("ray").warning(
+                "The %s %s is very large (%d MiB). Check that its definition is not implicitly capturing a large array or other "
+                "object in scope. Tip: use ray.put() to put large objects in the object store.",
+                kind,
+                self.name,
+                len(blob) >> 20,
+            )
         self._key = blake2b(blob, digest_size=16).digest()
-        self._blob = blob       # last: Ctrl-C may come in between
+        self._blob = blob  # last: Ctrl-C may come in between

@@ -127,7 +127,11 @@ class ForkServer:
                 code = self._worker_main(request["args"])
                 code = code if isinstance(code, int) else 0
         except SystemExit as exit_request:
-            code = exit_request.code if isinstance(exit_request.code, int) else int(exit_request.code is not None)
+            code = (
+                exit_request.code
+                if isinstance(exit_request.code, int)
+                else int(exit_request.code is not None)
+            )
         except BaseException:
             traceback.print_exc()
         finally:
@@ -175,7 +179,7 @@ class ForkServer:
             try:
                 os.killpg(pid, signal.SIGKILL)
             except OSError:
-                pass        # it ended before it had a group
+                pass  # it ended before it had a group
         self._children.discard(pid)
         return os.waitpid(pid, 0)[1]
 

@@ -1,4 +1,5 @@
 """ObjectRefs as futures: `await ref`, ref.future(), ref.as_future()."""
+
 from __future__ import annotations
 
 import itertools
@@ -23,6 +24,7 @@ class _Lost:
             return None
         self.tokens.discard(token)
         from ray.exceptions import RaySystemError
+
         return RaySystemError("Ray has been shut down")
 
     def end_session(self, waiting, queue):
@@ -52,7 +54,7 @@ class _LoopCompletions:
                     then(ref, future, lost)
                 self.waiting.pop(self.ready[0], None)
                 self.ready.popleft()
-        except KeyboardInterrupt:       # of a loop that goes on afterwards, as in a notebook
+        except KeyboardInterrupt:  # of a loop that goes on afterwards, as in a notebook
             loop = self.loop()
             if loop:
                 loop.call_soon(self.drain)
@@ -100,6 +102,7 @@ def _completions_of(loop) -> _LoopCompletions:
 
 def asyncio_future(ref):
     import asyncio
+
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -122,6 +125,7 @@ def await_ref(ref):
 
 # ---- concurrent.futures: one helper thread, started when first needed
 
+
 class _Helper:
     def __init__(self):
         self.queue = _raylet.CompletionQueue()
@@ -131,6 +135,7 @@ class _Helper:
 
     def run(self):
         import select
+
         poll = select.poll()
         poll.register(self.queue.fileno(), select.POLLIN)
         while True:
@@ -140,10 +145,11 @@ class _Helper:
                 if entry:
                     try:
                         entry[1](entry[0], lost)
-                    except Exception:       # of a callback: the others' futures still need this thread
+                    except Exception:  # of a callback: the others' futures still need this thread
                         import logging
+
                         logging.getLogger("ray").exception("a callback of an ObjectRef failed")
-                entry = None    # not until the next one comes
+                entry = None  # not until the next one comes
 
     def watch(self, ref, then):
         token = next(_tokens)
@@ -167,6 +173,7 @@ def _shared_helper() -> _Helper:
 
 def concurrent_future(ref):
     from concurrent.futures import Future
+
     future = Future()
     _shared_helper().watch(ref, lambda ready, lost=None: settle(ready, future, lost))
     return future
@@ -181,6 +188,7 @@ def on_completed(ref, callback):
         except Exception as error:
             value = error
         callback(value)
+
     _shared_helper().watch(ref, call)
 
 

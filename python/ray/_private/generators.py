@@ -1,4 +1,5 @@
 """What remote generators give: the awaiting half of ObjectRefGenerator (binding/object_ref_generator.cc), and the value of num_returns="dynamic"."""
+
 from __future__ import annotations
 
 from collections import deque
@@ -6,7 +7,7 @@ from typing import Iterator
 
 from ray import _raylet
 
-DYNAMIC, STREAMING = -1, -2      # num_returns of a template
+DYNAMIC, STREAMING = -1, -2  # num_returns of a template
 _MAX_LIMIT = 2**31 - 1
 
 
@@ -14,13 +15,19 @@ def returns_of(num_returns: int | str | None, is_generator: bool) -> int:
     """The num_returns of a template. Unset: a generator function streams."""
     if num_returns is None:
         return STREAMING if is_generator else 1
-    return {"streaming": STREAMING, "dynamic": DYNAMIC}[num_returns] if isinstance(num_returns, str) else int(num_returns)
+    return (
+        {"streaming": STREAMING, "dynamic": DYNAMIC}[num_returns]
+        if isinstance(num_returns, str)
+        else int(num_returns)
+    )
 
 
 def check_generator(num_returns: int | str | None, is_generator: bool):
     if isinstance(num_returns, str) and not is_generator:
-        raise ValueError(f"num_returns={num_returns!r} can only be used with generator functions (functions that use 'yield'). The decorated function is not a "
-                         "generator function.")
+        raise ValueError(
+            f"num_returns={num_returns!r} can only be used with generator functions (functions that use 'yield'). The decorated function is not a "
+            "generator function."
+        )
 
 
 def limit_of(options: dict, shared: int = 0) -> int:
@@ -48,10 +55,13 @@ class DynamicObjectRefGenerator:
         return len(self._refs)
 
 
-async def next_item(generator: _raylet.ObjectRefGenerator, timeout_s: float | None = None) -> _raylet.ObjectRef:
+async def next_item(
+    generator: _raylet.ObjectRefGenerator, timeout_s: float | None = None
+) -> _raylet.ObjectRef:
     """The next item's ObjectRef, the nil one when timeout_s (seconds) passes. StopAsyncIteration when there are no more."""
     import asyncio
     from ray._private.futures import readiness
+
     loop = asyncio.get_running_loop()
     deadline = None if timeout_s is None else loop.time() + timeout_s
     while True:
@@ -59,12 +69,14 @@ async def next_item(generator: _raylet.ObjectRefGenerator, timeout_s: float | No
         if not _raylet.is_ready(ready):
             waiting = readiness(ready, loop)
             try:
-                await asyncio.wait_for(waiting, None if deadline is None else max(0.0, deadline - loop.time()))
+                await asyncio.wait_for(
+                    waiting, None if deadline is None else max(0.0, deadline - loop.time())
+                )
             except asyncio.TimeoutError:
                 return _raylet.ObjectRef.nil()
         try:
             item = generator._next_sync(0)
         except StopIteration:
             raise StopAsyncIteration from None
-        if not item.is_nil():       # else another consumer was faster
+        if not item.is_nil():  # else another consumer was faster
             return item

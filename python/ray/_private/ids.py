@@ -1,4 +1,5 @@
 """Identifiers other than ObjectRef: fixed-size byte strings with a type each (layouts: common/base/ids.h)."""
+
 from __future__ import annotations
 
 import os
@@ -104,7 +105,10 @@ class ActorID(BaseID):
     @classmethod
     def of(cls, job_id: JobID, parent_task_id: "TaskID", parent_task_counter: int):
         from hashlib import sha256
-        unique = sha256(parent_task_id.binary() + parent_task_counter.to_bytes(8, "little")).digest()[:12]
+
+        unique = sha256(
+            parent_task_id.binary() + parent_task_counter.to_bytes(8, "little")
+        ).digest()[:12]
         return cls(unique + job_id.binary())
 
     @classmethod

@@ -1,4 +1,5 @@
 """ray.init(): finding or starting a cluster, and what it returns."""
+
 from __future__ import annotations
 
 import collections.abc
@@ -8,18 +9,54 @@ import sys
 
 from ray import _raylet
 from ray._private import worker as worker_module
-from ray._private.errors import IO, NOT_FOUND, PROTOCOL, TIMEOUT, UNAVAILABLE, WRONG_CLUSTER, WRONG_VERSION
+from ray._private.errors import (
+    IO,
+    NOT_FOUND,
+    PROTOCOL,
+    TIMEOUT,
+    UNAVAILABLE,
+    WRONG_CLUSTER,
+    WRONG_VERSION,
+)
 from ray._private.interrupts import deferred_interrupts
-from ray._private.options import _check_number, check_resources, cut_amount, cut_amounts, not_in_release
+from ray._private.options import (
+    _check_number,
+    check_resources,
+    cut_amount,
+    cut_amounts,
+    not_in_release,
+)
 
-TYPE_CHECKING = False        # not typing's: see absent.py
+TYPE_CHECKING = False  # not typing's: see absent.py
 if TYPE_CHECKING:
     from ray._private.runtime_env.submit import JobEnv
 
-_HIDDEN = ("_enable_object_reconstruction", "_plasma_directory", "object_spilling_directory", "_node_ip_address", "_driver_object_store_memory",
-           "_memory", "_redis_username", "_redis_password", "_temp_dir", "_metrics_export_port", "_system_config", "_tracing_startup_hook",
-           "_node_name", "_skip_env_hook")
-_NEW_CLUSTER_ONLY = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory", "_system_config", "_enable_object_reconstruction", "_node_name")
+_HIDDEN = (
+    "_enable_object_reconstruction",
+    "_plasma_directory",
+    "object_spilling_directory",
+    "_node_ip_address",
+    "_driver_object_store_memory",
+    "_memory",
+    "_redis_username",
+    "_redis_password",
+    "_temp_dir",
+    "_metrics_export_port",
+    "_system_config",
+    "_tracing_startup_hook",
+    "_node_name",
+    "_skip_env_hook",
+)
+_NEW_CLUSTER_ONLY = (
+    "num_cpus",
+    "num_gpus",
+    "resources",
+    "labels",
+    "object_store_memory",
+    "_system_config",
+    "_enable_object_reconstruction",
+    "_node_name",
+)
 _unreaped: list[int] = []
 
 
@@ -28,6 +65,7 @@ class RayContext(collections.abc.Mapping):
 
     def __init__(self, address_info: dict):
         from ray import __commit__, __version__
+
         self.dashboard_url = address_info.get("webui_url")
         self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
         self.ray_version = __version__
@@ -55,21 +93,58 @@ class RayContext(collections.abc.Mapping):
     def _repr_html_(self):
         """For notebooks."""
         from html import escape
-        rows = {"Python version": self.python_version, "Ray version": self.ray_version, "Dashboard": self.dashboard_url or "none"}
+
+        rows = {
+            "Python version": self.python_version,
+            "Ray version": self.ray_version,
+            "Dashboard": self.dashboard_url or "none",
+        }
         if self.dashboard_url:
             rows["Dashboard"] = f"http://{self.dashboard_url}"
-        return "<table>" + "".join(f"<tr><td><b>{name}</b></td><td>{escape(value)}</td></tr>" for name, value in rows.items()) + "</table>"
+        return (
+            "<table>"
+            + "".join(
+                f"<tr><td><b>{name}</b></td><td>{escape(value)}</td></tr>"
+                for name, value in rows.items()
+            )
+            + "</table>"
+        )
 
     def __repr__(self):
-        return (f"RayContext(dashboard_url={self.dashboard_url!r}, python_version={self.python_version!r}, ray_version={self.ray_version!r}, "
-                f"ray_commit={self.ray_commit!r}, address_info={self.address_info!r})")
+        return (
+            f"RayContext(dashboard_url={self.dashboard_url!r}, python_version={self.python_version!r}, ray_version={self.ray_version!r}, "
+            f"ray_commit={self.ray_commit!r}, address_info={self.address_info!r})"
+        )
 
 
-def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=None, object_store_memory=None, local_mode=False,
-         ignore_reinit_error=False, include_dashboard=None, dashboard_host="127.0.0.1", dashboard_port=None, job_config=None,
-         configure_logging=True, logging_level="info", logging_format=None, logging_config=None, log_to_driver=None, namespace=None,
-         runtime_env=None, enable_resource_isolation=False, cgroup_path=None, system_reserved_cpu=None, system_reserved_memory=None,
-         proxy_server_url=None, **kwargs) -> RayContext:
+def init(
+    address=None,
+    *,
+    num_cpus=None,
+    num_gpus=None,
+    resources=None,
+    labels=None,
+    object_store_memory=None,
+    local_mode=False,
+    ignore_reinit_error=False,
+    include_dashboard=None,
+    dashboard_host="127.0.0.1",
+    dashboard_port=None,
+    job_config=None,
+    configure_logging=True,
+    logging_level="info",
+    logging_format=None,
+    logging_config=None,
+    log_to_driver=None,
+    namespace=None,
+    runtime_env=None,
+    enable_resource_isolation=False,
+    cgroup_path=None,
+    system_reserved_cpu=None,
+    system_reserved_memory=None,
+    proxy_server_url=None,
+    **kwargs,
+) -> RayContext:
     """Starts a cluster on this machine, or joins a running one. Returns facts of the session, which is also a context manager that leaves it.
 
     address: "HOST:PORT" of a head, "local" (start one), "auto" (a running one of this machine: what `rayctl start` started, else the newest that another
@@ -90,11 +165,17 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
     with worker_module._lock:
         if worker_module.is_initialized():
             if ignore_reinit_error:
-                return RayContext(worker_module.global_worker.address_info or _address_info(worker_module.global_worker.context, None))
-            raise RuntimeError("Maybe you called ray.init twice by accident? This error can be suppressed by passing in 'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'.")
+                return RayContext(
+                    worker_module.global_worker.address_info
+                    or _address_info(worker_module.global_worker.context, None)
+                )
+            raise RuntimeError(
+                "Maybe you called ray.init twice by accident? This error can be suppressed by passing in 'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'."
+            )
         _install_sigterm_handler()
         if logging_config is not None:
             from ray._private import logging_config as logging_setup
+
             logging_setup.apply(logging_config)
         elif configure_logging:
             _configure_logging(logging_level, logging_format)
@@ -120,17 +201,24 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
 
 # ---- arguments
 
+
 def _check_arguments(given: dict):
     hidden = given["kwargs"]
     if "storage" in hidden:
-        raise RuntimeError("Cluster-wide storage configuration has been removed. The last Ray version supporting the `storage` argument is `ray==2.47`.")
+        raise RuntimeError(
+            "Cluster-wide storage configuration has been removed. The last Ray version supporting the `storage` argument is `ray==2.47`."
+        )
     if "allow_multiple" in hidden:
-        raise RuntimeError("`allow_multiple` argument is passed to `ray.init` when the ray client is not used.")
+        raise RuntimeError(
+            "`allow_multiple` argument is passed to `ray.init` when the ray client is not used."
+        )
     unknown = [key for key in hidden if key not in _HIDDEN]
     if unknown:
         raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)}")
     if given["local_mode"]:
-        raise RuntimeError("`local_mode` is no longer supported. For interactive debugging consider using the Ray distributed debugger.")
+        raise RuntimeError(
+            "`local_mode` is no longer supported. For interactive debugging consider using the Ray distributed debugger."
+        )
     for name in ("num_cpus", "num_gpus"):
         value = given[name]
         if value is not None:
@@ -146,21 +234,38 @@ def _check_arguments(given: dict):
     if given["labels"] is not None:
         _check_labels(given["labels"])
     memory = given["object_store_memory"]
-    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, (int, float)) or not 0 < memory < 2**63):
-        raise ValueError(f"object_store_memory: expected a positive number of bytes, got {memory!r}")
+    if memory is not None and (
+        isinstance(memory, bool) or not isinstance(memory, (int, float)) or not 0 < memory < 2**63
+    ):
+        raise ValueError(
+            f"object_store_memory: expected a positive number of bytes, got {memory!r}"
+        )
     _check_number("memory", hidden.get("_memory"))
     if given["logging_config"] is not None:
         from ray._private.logging_config import LoggingConfig
+
         if not isinstance(given["logging_config"], LoggingConfig):
-            raise AttributeError(f"logging_config: expected a ray.LoggingConfig, got {type(given['logging_config']).__name__}, which has no encoding")
+            raise AttributeError(
+                f"logging_config: expected a ray.LoggingConfig, got {type(given['logging_config']).__name__}, which has no encoding"
+            )
     port = given["dashboard_port"]
-    if port is not None and (isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535):
-        raise ValueError(f"dashboard_port: expected a port from 0 (any free one) to 65535, got {port!r}")
+    if port is not None and (
+        isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535
+    ):
+        raise ValueError(
+            f"dashboard_port: expected a port from 0 (any free one) to 65535, got {port!r}"
+        )
     if not isinstance(given["dashboard_host"], str):
-        raise TypeError(f"dashboard_host: expected an address, got {type(given['dashboard_host']).__name__}")
+        raise TypeError(
+            f"dashboard_host: expected an address, got {type(given['dashboard_host']).__name__}"
+        )
     port = hidden.get("_metrics_export_port")
-    if port is not None and (isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535):
-        raise ValueError(f"_metrics_export_port: expected a port from 0 (any free one) to 65535, got {port!r}")
+    if port is not None and (
+        isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535
+    ):
+        raise ValueError(
+            f"_metrics_export_port: expected a port from 0 (any free one) to 65535, got {port!r}"
+        )
     if given["namespace"] is not None:
         if not isinstance(given["namespace"], str):
             raise TypeError("namespace must be None or a string.")
@@ -172,21 +277,34 @@ def _check_arguments(given: dict):
 
 
 def _check_absent(given: dict, hidden: dict):
-    if given["enable_resource_isolation"] or given["cgroup_path"] or given["system_reserved_cpu"] or given["system_reserved_memory"]:
+    if (
+        given["enable_resource_isolation"]
+        or given["cgroup_path"]
+        or given["system_reserved_cpu"]
+        or given["system_reserved_memory"]
+    ):
         raise not_in_release("resource isolation by cgroups (enable_resource_isolation)")
     if given["proxy_server_url"]:
         raise not_in_release("proxy_server_url")
-    for key, feature in (("_enable_object_reconstruction", "object reconstruction"), ("object_spilling_directory", "object spilling"),
-                         ("_redis_username", "Redis"), ("_redis_password", "Redis"), ("_tracing_startup_hook", "tracing")):
+    for key, feature in (
+        ("_enable_object_reconstruction", "object reconstruction"),
+        ("object_spilling_directory", "object spilling"),
+        ("_redis_username", "Redis"),
+        ("_redis_password", "Redis"),
+        ("_tracing_startup_hook", "tracing"),
+    ):
         if hidden.get(key):
             raise not_in_release(f"{feature} ({key})")
     env = given["runtime_env"]
     if env is not None and not isinstance(env, dict):
-        raise AttributeError(f"runtime_env: {type(env).__name__!r} object has no fields: a dict or ray.runtime_env.RuntimeEnv is needed")
+        raise AttributeError(
+            f"runtime_env: {type(env).__name__!r} object has no fields: a dict or ray.runtime_env.RuntimeEnv is needed"
+        )
 
 
 def _check_labels(labels):
     import re
+
     if not isinstance(labels, dict):
         raise TypeError(f"labels: expected a dict, got {type(labels).__name__}")
     word = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
@@ -197,20 +315,28 @@ def _check_labels(labels):
         if key == "ray.io/node-id":
             raise ValueError(f"labels: {key!r} is given by the cluster")
         if not word.fullmatch(name) or len(prefix) > 253 or (value and not word.fullmatch(value)):
-            raise ValueError(f"labels: {key!r}={value!r}: at most 63 letters, digits, '-', '_' and '.', first and last alphanumeric")
+            raise ValueError(
+                f"labels: {key!r}={value!r}: at most 63 letters, digits, '-', '_' and '.', first and last alphanumeric"
+            )
 
 
 # ---- side effects on the process
 
+
 def _install_sigterm_handler():
     import signal
     import threading
+
     if threading.current_thread() is not threading.main_thread():
         import logging
-        logging.getLogger("ray").warning("ray.init() was called outside of the main thread: no SIGTERM handler is installed, so workers may not be stopped cleanly by it.")
+
+        logging.getLogger("ray").warning(
+            "ray.init() was called outside of the main thread: no SIGTERM handler is installed, so workers may not be stopped cleanly by it."
+        )
         return
     if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, None):
         from ray._private import sigterm
+
         sigterm.install(_leave)
 
 
@@ -222,13 +348,17 @@ def _configure_logging(level, fmt):
     if level == "info" and os.environ.get("RAY_LOGGER_LEVEL"):
         level = os.environ["RAY_LOGGER_LEVEL"]
         if level.lower() not in ("debug", "info", "warning", "error", "critical"):
-            raise ValueError(f"RAY_LOGGER_LEVEL is {level!r}: it takes debug, info, warning, error or critical")
+            raise ValueError(
+                f"RAY_LOGGER_LEVEL is {level!r}: it takes debug, info, warning, error or critical"
+            )
     if "logging" in sys.modules or fmt is not None or level not in ("info", 20):
         from ray._private.ray_logger import LOGGER_FORMAT, configure
+
         configure(level, fmt or LOGGER_FORMAT)
 
 
 # ---- the cluster
+
 
 def temp_root(given: str | None) -> str:
     """As in common/launch/session.cc: without a name of its own, each user's own."""
@@ -254,21 +384,39 @@ def _find(address: str, source: str, timeout_s: float) -> dict:
         token = True
         socket, node = _raylet.find_node(address, timeout_s)
     except Exception as error:
-        if getattr(error, "code", None) in (UNAVAILABLE, TIMEOUT, IO, NOT_FOUND, WRONG_VERSION, WRONG_CLUSTER, PROTOCOL):
+        if getattr(error, "code", None) in (
+            UNAVAILABLE,
+            TIMEOUT,
+            IO,
+            NOT_FOUND,
+            WRONG_VERSION,
+            WRONG_CLUSTER,
+            PROTOCOL,
+        ):
             reason = getattr(error, "client_exc", None) or error
-            remedy = f"correct or remove {source}" if source else "call ray.init() without an address"
+            remedy = (
+                f"correct or remove {source}" if source else "call ray.init() without an address"
+            )
             text = f"Could not connect to a Ray cluster at {address}{f' (from {source})' if source else ''}: {reason}"
-            if token:       # nothing was asked without one: who lacks it is told how to get it, no more
+            if token:  # nothing was asked without one: who lacks it is told how to get it, no more
                 text += f". Is it running there? Start one with `rayctl start --head`, or {remedy}."
             raise ConnectionError(text) from None
         raise
-    return {"node_manager_socket": socket, "head_address": address, "session_dir": node["_session_dir"], "metrics_export_port": node["MetricsExportPort"]}
+    return {
+        "node_manager_socket": socket,
+        "head_address": address,
+        "session_dir": node["_session_dir"],
+        "metrics_export_port": node["MetricsExportPort"],
+    }
 
 
 def _recorded_address(hidden: dict) -> str | None:
     """Not what another user left there: the token goes to this address. A FIFO must not hold us."""
     try:
-        fd = os.open(os.path.join(_temp_root(hidden), "ray_current_cluster"), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = os.open(
+            os.path.join(_temp_root(hidden), "ray_current_cluster"),
+            os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK,
+        )
         with open(fd) as file:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode) or info.st_uid not in (os.geteuid(), 0):
@@ -285,17 +433,23 @@ def _running(hidden: dict, wanted: bool) -> tuple[str, dict | None]:
     found = _recorded_address(hidden)
     if found:
         try:
-            return found, _find(found, os.path.join(_temp_root(hidden), "ray_current_cluster"), 10.0 if wanted else 2.0)
+            return found, _find(
+                found,
+                os.path.join(_temp_root(hidden), "ray_current_cluster"),
+                10.0 if wanted else 2.0,
+            )
         except (ConnectionError, ValueError) as error:
-            failure = error     # a crashed cluster's address file must not stop the next one
+            failure = error  # a crashed cluster's address file must not stop the next one
     if not wanted:
         return "", None
     try:
         found = _raylet.running_cluster(_temp_root(hidden))
         return found, _find(found, "", 10.0)
     except Exception as error:
-        raise failure or ConnectionError("Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag or `RAY_ADDRESS` environment "
-                                         f"variable, or start one with `rayctl start --head`: {error}") from None
+        raise failure or ConnectionError(
+            "Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag or `RAY_ADDRESS` environment "
+            f"variable, or start one with `rayctl start --head`: {error}"
+        ) from None
 
 
 def _join(given: dict) -> dict | None:
@@ -316,7 +470,9 @@ def _join(given: dict) -> dict | None:
         scheme = explicit.split("://")[0]
         if scheme == "ray":
             raise not_in_release("the Ray client (ray://)")
-        raise RuntimeError(f"address {explicit!r}: nothing here serves {scheme}:// addresses; give HOST:PORT, 'auto' or 'local'")
+        raise RuntimeError(
+            f"address {explicit!r}: nothing here serves {scheme}:// addresses; give HOST:PORT, 'auto' or 'local'"
+        )
     if explicit:
         found, node = explicit, _find(explicit, source, 10.0)
     else:
@@ -326,7 +482,9 @@ def _join(given: dict) -> dict | None:
     for key in _NEW_CLUSTER_ONLY:
         value = given.get(key, hidden.get(key))
         if value is not None and value != {}:
-            raise ValueError(f"When connecting to an existing cluster, {key} must not be provided. The one at {found} was found; address='local' starts another.")
+            raise ValueError(
+                f"When connecting to an existing cluster, {key} must not be provided. The one at {found} was found; address='local' starts another."
+            )
     return node
 
 
@@ -338,6 +496,7 @@ def warn_once(text: str):
     if text not in _warned:
         _warned.add(text)
         import logging
+
         logging.getLogger("ray").warning("%s.", text)
 
 
@@ -349,15 +508,33 @@ def _start(given: dict) -> dict:
     hidden = given["kwargs"]
     memory = hidden.get("_memory")
     reap()
-    node = _raylet.start_node({
-        "head": True, "port": 0, "node_ip": hidden.get("_node_ip_address") or os.environ.get("RAY_NODE_IP_ADDRESS") or "127.0.0.1",
-        "num_cpus": given["num_cpus"], "num_gpus": given["num_gpus"], "resources": cut_amounts(given["resources"] or {}), "labels": given["labels"],
-        "object_store_memory": given["object_store_memory"], "memory": memory and cut_amount("memory", memory), "node_name": hidden.get("_node_name"),
-        "temp_dir": hidden.get("_temp_dir"), "plasma_directory": hidden.get("_plasma_directory"), "python_executable": sys.executable,
-        "system_config": {key: _setting(value) for key, value in (hidden.get("_system_config") or {}).items()}, "private_to_parent": True,
-        "include_dashboard": given["include_dashboard"] is not False, "dashboard_host": given["dashboard_host"], "dashboard_port": given["dashboard_port"],
-        "metrics_export_port": hidden.get("_metrics_export_port") or 0,
-    })
+    node = _raylet.start_node(
+        {
+            "head": True,
+            "port": 0,
+            "node_ip": hidden.get("_node_ip_address")
+            or os.environ.get("RAY_NODE_IP_ADDRESS")
+            or "127.0.0.1",
+            "num_cpus": given["num_cpus"],
+            "num_gpus": given["num_gpus"],
+            "resources": cut_amounts(given["resources"] or {}),
+            "labels": given["labels"],
+            "object_store_memory": given["object_store_memory"],
+            "memory": memory and cut_amount("memory", memory),
+            "node_name": hidden.get("_node_name"),
+            "temp_dir": hidden.get("_temp_dir"),
+            "plasma_directory": hidden.get("_plasma_directory"),
+            "python_executable": sys.executable,
+            "system_config": {
+                key: _setting(value) for key, value in (hidden.get("_system_config") or {}).items()
+            },
+            "private_to_parent": True,
+            "include_dashboard": given["include_dashboard"] is not False,
+            "dashboard_host": given["dashboard_host"],
+            "dashboard_port": given["dashboard_port"],
+            "metrics_export_port": hidden.get("_metrics_export_port") or 0,
+        }
+    )
     node["started"] = True
     return node
 
@@ -373,7 +550,8 @@ def stop_cluster(node: dict, wait: bool):
     _unreaped.extend(pid for _, pid, _ in node["processes"])
     if wait:
         _raylet.stop_processes(node["processes"], 5.0)
-        import shutil       # not at the top: it would double the time of `import ray`
+        import shutil  # not at the top: it would double the time of `import ray`
+
         for kept_by_the_killed in ("sockets", "runtime_resources"):
             shutil.rmtree(os.path.join(node["session_dir"], kept_by_the_killed), ignore_errors=True)
     reap()
@@ -399,14 +577,27 @@ def _driver_sys_path(has_working_dir: bool) -> list[str]:
     """Where workers find the driver's modules: its script's directory, its directory, and what PYTHONPATH and the program put on
     sys.path. Not the interpreter's own directories: workers have theirs."""
     main = sys.modules.get("__main__")
-    here = [os.path.dirname(os.path.abspath(main.__file__))] if getattr(main, "__file__", None) else []
+    here = (
+        [os.path.dirname(os.path.abspath(main.__file__))] if getattr(main, "__file__", None) else []
+    )
     here.append(os.getcwd())
     entries = list(here)
-    entries += [os.path.abspath(entry) for entry in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path) if entry]
-    own = tuple(os.path.join(prefix, "lib") for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, "/usr/local"})
+    entries += [
+        os.path.abspath(entry)
+        for entry in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path)
+        if entry
+    ]
+    own = tuple(
+        os.path.join(prefix, "lib")
+        for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, "/usr/local"}
+    )
     ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    left_out = here if has_working_dir else []      # its files take their place
-    return [entry for entry in dict.fromkeys(entries) if os.path.realpath(entry) != ours and not entry.startswith(own) and entry not in left_out]
+    left_out = here if has_working_dir else []  # its files take their place
+    return [
+        entry
+        for entry in dict.fromkeys(entries)
+        if os.path.realpath(entry) != ours and not entry.startswith(own) and entry not in left_out
+    ]
 
 
 def _job_env(given: dict, config, submitted: dict) -> JobEnv | None:
@@ -419,6 +610,7 @@ def _job_env(given: dict, config, submitted: dict) -> JobEnv | None:
     if not env and not submitted and not os.environ.get("RAY_RUNTIME_ENV_HOOK"):
         return None
     from ray._private.runtime_env.submit import JobEnv, merge_with_submitted, run_hook
+
     if not given["kwargs"].get("_skip_env_hook"):
         env = run_hook(env)
     return JobEnv(merge_with_submitted(env, submitted))
@@ -426,12 +618,17 @@ def _job_env(given: dict, config, submitted: dict) -> JobEnv | None:
 
 def _submitted_config(text: str) -> dict:
     import json
+
     try:
         config = json.loads(text)
-        if not isinstance(config, dict) or not all(isinstance(config.get(field) or {}, dict) for field in ("metadata", "runtime_env")):
+        if not isinstance(config, dict) or not all(
+            isinstance(config.get(field) or {}, dict) for field in ("metadata", "runtime_env")
+        ):
             raise ValueError("an object is needed, and objects as its metadata and runtime_env")
     except ValueError as error:
-        raise ValueError(f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is no job configuration in JSON: {error}") from None
+        raise ValueError(
+            f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is no job configuration in JSON: {error}"
+        ) from None
     return config
 
 
@@ -439,6 +636,7 @@ def _job_config(given: dict) -> dict:
     config = given["job_config"]
     if isinstance(config, dict):
         from ray.job_config import JobConfig
+
         config = JobConfig.from_json(config)
     submitted = {}
     if os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
@@ -453,6 +651,7 @@ def _job_config(given: dict) -> dict:
     env_of_workers = {"RAY_DRIVER_RUNTIME": worker_module.RUNTIME}
     if given["logging_config"] is not None:
         from ray._private.logging_config import to_environment
+
         env_of_workers.update(to_environment(given["logging_config"]))
     log = given["log_to_driver"]
     if log is None:
@@ -460,10 +659,18 @@ def _job_config(given: dict) -> dict:
     given["log_to_driver"] = log
     given["job_env"] = env = _job_env(given, config, submitted.get("runtime_env") or {})
     return {
-        "ray_namespace": namespace or _random_namespace(), "python_executable": sys.executable, "runtime_env": env.json if env else "",
+        "ray_namespace": namespace or _random_namespace(),
+        "python_executable": sys.executable,
+        "runtime_env": env.json if env else "",
         "sys_path": _driver_sys_path(bool(env and env.fields.get("working_dir"))),
-        "env": env_of_workers, "cwd": os.getcwd(), "entrypoint": " ".join(sys.argv) or "python", "metadata": metadata, "log_to_driver": bool(log),
-        "submission_id": os.environ.get("RAY_JOB_SUBMISSION_ID") or metadata.get("job_submission_id") or "",
+        "env": env_of_workers,
+        "cwd": os.getcwd(),
+        "entrypoint": " ".join(sys.argv) or "python",
+        "metadata": metadata,
+        "log_to_driver": bool(log),
+        "submission_id": os.environ.get("RAY_JOB_SUBMISSION_ID")
+        or metadata.get("job_submission_id")
+        or "",
         "code_search_path": list(config.code_search_path) if config is not None else [],
     }
 
@@ -471,21 +678,44 @@ def _job_config(given: dict) -> dict:
 def _address_info(context: dict, metrics_export_port) -> dict:
     ip, head = context["node_ip"], context["head_address"]
     return {
-        "node_ip_address": ip, "raylet_ip_address": ip, "redis_address": head, "object_store_address": context["object_store_socket"],
-        "raylet_socket_name": context["node_manager_socket"], "webui_url": context["dashboard_address"], "session_dir": context["session_dir"], "metrics_export_port": metrics_export_port,
-        "gcs_address": head, "address": head, "dashboard_agent_listen_port": 0, "node_id": context["node_id"].hex(),
+        "node_ip_address": ip,
+        "raylet_ip_address": ip,
+        "redis_address": head,
+        "object_store_address": context["object_store_socket"],
+        "raylet_socket_name": context["node_manager_socket"],
+        "webui_url": context["dashboard_address"],
+        "session_dir": context["session_dir"],
+        "metrics_export_port": metrics_export_port,
+        "gcs_address": head,
+        "address": head,
+        "dashboard_agent_listen_port": 0,
+        "node_id": context["node_id"].hex(),
     }
 
 
 def _connect(node: dict, job: dict, given: dict):
     worker = worker_module.global_worker
-    settings = {key: _setting(value) for key, value in (given["kwargs"].get("_system_config") or {}).items()}
-    worker.start({"is_driver": True, "node_manager_socket": node["node_manager_socket"], "job_config": job, "settings": settings,
-                  "log": job["log_to_driver"]})
+    settings = {
+        key: _setting(value) for key, value in (given["kwargs"].get("_system_config") or {}).items()
+    }
+    worker.start(
+        {
+            "is_driver": True,
+            "node_manager_socket": node["node_manager_socket"],
+            "job_config": job,
+            "settings": settings,
+            "log": job["log_to_driver"],
+        }
+    )
     worker.code_search_path = job["code_search_path"]
     worker.node = node if node.get("started") else None
     worker.runtime_env = job["runtime_env"]
     worker.address_info = _address_info(worker.context, node["metrics_export_port"])
     if job["log_to_driver"]:
         from ray._private.log_print import LogPrinter
-        worker.log_printer = LogPrinter(worker.context["node_ip"], worker.context["session_dir"], prefixed=given["logging_config"] is None)
+
+        worker.log_printer = LogPrinter(
+            worker.context["node_ip"],
+            worker.context["session_dir"],
+            prefixed=given["logging_config"] is None,
+        )

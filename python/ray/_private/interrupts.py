@@ -1,4 +1,5 @@
 """Ctrl-C while a cluster is being started or left: it waits until that is done, so that no process is left and no half of a connection stays."""
+
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +15,7 @@ def deferred_interrupts() -> Iterator[None]:
         yield
         return
     handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler):       # SIG_IGN, SIG_DFL, or one that is not Python's
+    if not callable(handler):  # SIG_IGN, SIG_DFL, or one that is not Python's
         yield
         return
     came = []

@@ -1,4 +1,5 @@
 """HTTP and the reading half of a WebSocket (RFC 6455), as ray.job_submission needs them: standard library only."""
+
 from __future__ import annotations
 
 import asyncio
@@ -19,13 +20,18 @@ _TEXT, _BINARY, _CONTINUATION, _CLOSE, _PING = 1, 2, 0, 8, 9
 
 def tls_context(verify: bool | str) -> ssl.SSLContext:
     """verify: True, False (take any certificate), or the path of a file or folder of certificates."""
-    if verify is True:      # the cluster's authority counts when the environment names it, else the system's
+    if (
+        verify is True
+    ):  # the cluster's authority counts when the environment names it, else the system's
         return ssl.create_default_context(cafile=os.environ.get("RAY_TLS_CA_CERT") or None)
     if verify is False:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
-    return ssl.create_default_context(cafile=None if os.path.isdir(verify) else verify, capath=verify if os.path.isdir(verify) else None)
+    return ssl.create_default_context(
+        cafile=None if os.path.isdir(verify) else verify,
+        capath=verify if os.path.isdir(verify) else None,
+    )
 
 
 def scheme() -> str:
@@ -36,6 +42,7 @@ def scheme() -> str:
 def auth_token() -> str:
     """Of this user; empty when there is none: a server that wants one says so."""
     from ray import _raylet
+
     if os.environ.get("RAY_AUTH_MODE") == "disabled":
         return ""
     try:
@@ -47,6 +54,7 @@ def auth_token() -> str:
 def dashboard_of(head_address: str) -> str:
     """HOST:PORT of the HTTP interface of the head at HOST:PORT. ValueError: it has none."""
     from ray import _raylet
+
     return str(_raylet.fetch_value(head_address, auth_token(), "dashboard", "dashboard").decode())
 
 
@@ -63,23 +71,39 @@ class Server:
         self.headers = headers
         self.tls = tls_context(verify) if self.secure else None
 
-    def ask(self, method: str, path: str, body: bytes | None = None, content_type: str = "application/json") -> tuple[int, bytes]:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+    ) -> tuple[int, bytes]:
         """(status, body). ConnectionError when nobody answers."""
-        made = http.client.HTTPSConnection(self.host, self.port, timeout=_TIMEOUT_S, context=self.tls) if self.secure else http.client.HTTPConnection(self.host, self.port, timeout=_TIMEOUT_S)
-        headers = {**self.headers, "Content-Type": content_type} if body is not None else self.headers
+        made = (
+            http.client.HTTPSConnection(self.host, self.port, timeout=_TIMEOUT_S, context=self.tls)
+            if self.secure
+            else http.client.HTTPConnection(self.host, self.port, timeout=_TIMEOUT_S)
+        )
+        headers = (
+            {**self.headers, "Content-Type": content_type} if body is not None else self.headers
+        )
         try:
             made.request(method, self.base + path, body=body, headers=headers)
             answer = made.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise ConnectionError(f"{self.host}:{self.port}: {error or type(error).__name__}") from error
+            raise ConnectionError(
+                f"{self.host}:{self.port}: {error or type(error).__name__}"
+            ) from error
         finally:
             made.close()
 
     async def texts(self, path: str) -> AsyncIterator[str]:
         """The text frames of a conversation until the server ends it. ConnectionError: it broke. WebSocketRefused: it did not begin."""
         try:
-            reader, writer = await asyncio.open_connection(self.host, self.port, ssl=self.tls, limit=1 << 20)
+            reader, writer = await asyncio.open_connection(
+                self.host, self.port, ssl=self.tls, limit=1 << 20
+            )
         except OSError as error:
             raise ConnectionError(f"{self.host}:{self.port}: {error}") from error
         try:
@@ -87,22 +111,41 @@ class Server:
             async for text in _frames(reader, writer):
                 yield text
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-            raise ConnectionError(f"{self.host}:{self.port}: the connection broke: {error}") from error
+            raise ConnectionError(
+                f"{self.host}:{self.port}: the connection broke: {error}"
+            ) from error
         finally:
             writer.close()
 
     async def _upgrade(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str):
         key = base64.b64encode(os.urandom(16))
-        lines = [f"GET {self.base + path} HTTP/1.1", f"Host: {self.host}:{self.port}", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
-                 f"Sec-WebSocket-Key: {key.decode()}", *(f"{name}: {value}" for name, value in self.headers.items()), "", ""]
+        lines = [
+            f"GET {self.base + path} HTTP/1.1",
+            f"Host: {self.host}:{self.port}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Key: {key.decode()}",
+            *(f"{name}: {value}" for name, value in self.headers.items()),
+            "",
+            "",
+        ]
         writer.write("\r\n".join(lines).encode())
         await writer.drain()
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         status = int(head[0].split()[1])
-        fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
+        fields = {
+            name.strip().lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in head[1:])
+        }
         if status != 101:
-            raise WebSocketRefused(status, await reader.readexactly(int(fields.get("content-length", 0))))
-        if fields.get("sec-websocket-accept") != base64.b64encode(hashlib.sha1(key + _WEBSOCKET_KEY).digest()).decode():
+            raise WebSocketRefused(
+                status, await reader.readexactly(int(fields.get("content-length", 0)))
+            )
+        if (
+            fields.get("sec-websocket-accept")
+            != base64.b64encode(hashlib.sha1(key + _WEBSOCKET_KEY).digest()).decode()
+        ):
             raise ConnectionError(f"{self.host}:{self.port} is no WebSocket server")
 
 

@@ -1,4 +1,5 @@
 """Jobs as `ray.job_submission` and `ray.util.state` show them."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -8,6 +9,7 @@ from typing import Any
 
 class JobStatus(str, Enum):
     """Of a job; a driver's job is RUNNING or SUCCEEDED."""
+
     PENDING = "PENDING"
     RUNNING = "RUNNING"
     STOPPED = "STOPPED"
@@ -23,12 +25,14 @@ class JobStatus(str, Enum):
 
 class JobType(str, Enum):
     """SUBMISSION: started by `ray job submit`; DRIVER: a program that connected."""
+
     SUBMISSION = "SUBMISSION"
     DRIVER = "DRIVER"
 
 
 class JobErrorType(str, Enum):
     """Why a submitted job failed."""
+
     RUNTIME_ENV_SETUP_FAILURE = "RUNTIME_ENV_SETUP_FAILURE"
     JOB_SUPERVISOR_ACTOR_START_TIMEOUT = "JOB_SUPERVISOR_ACTOR_START_TIMEOUT"
     JOB_SUPERVISOR_ACTOR_START_FAILURE = "JOB_SUPERVISOR_ACTOR_START_FAILURE"
@@ -40,14 +44,18 @@ class JobErrorType(str, Enum):
 
 
 _MESSAGES = {
-    JobStatus.PENDING: "Job has not started yet.", JobStatus.RUNNING: "Job is currently running.", JobStatus.STOPPED: "Job was intentionally stopped.",
-    JobStatus.SUCCEEDED: "Job finished successfully.", JobStatus.FAILED: "Job failed.",
+    JobStatus.PENDING: "Job has not started yet.",
+    JobStatus.RUNNING: "Job is currently running.",
+    JobStatus.STOPPED: "Job was intentionally stopped.",
+    JobStatus.SUCCEEDED: "Job finished successfully.",
+    JobStatus.FAILED: "Job failed.",
 }
 
 
 @dataclasses.dataclass
 class JobInfo:
     """What is recorded of a submitted job; times in milliseconds since the epoch."""
+
     status: JobStatus
     entrypoint: str
     message: str | None = None
@@ -83,6 +91,7 @@ class _Record:
 @dataclasses.dataclass
 class DriverInfo(_Record):
     """The driver of a job: its job id, where it runs, its process."""
+
     id: str
     node_ip_address: str
     pid: str
@@ -91,6 +100,7 @@ class DriverInfo(_Record):
 @dataclasses.dataclass
 class JobDetails(_Record):
     """A job, submitted or a driver's; times in milliseconds since the epoch."""
+
     type: JobType
     job_id: str | None = None
     submission_id: str | None = None

@@ -1,4 +1,5 @@
 """Languages of tasks, as programs name them."""
+
 import enum
 
 

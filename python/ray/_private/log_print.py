@@ -1,4 +1,5 @@
 """Workers' output on the driver's terminal: prefix, colours, repeated lines (contract: semantics, section 11)."""
+
 from __future__ import annotations
 
 import os
@@ -11,8 +12,17 @@ from ray._private import service_thread
 from ray._private.options import number_from_environment
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
-_COLORS = ("\x1b[32m", "\x1b[33m", "\x1b[34m", "\x1b[35m", "\x1b[36m", "\x1b[91m", "\x1b[92m", "\x1b[93m")
-_SETTLE_S = 0.15      # three batches of log_batch_interval_ms
+_COLORS = (
+    "\x1b[32m",
+    "\x1b[33m",
+    "\x1b[34m",
+    "\x1b[35m",
+    "\x1b[36m",
+    "\x1b[91m",
+    "\x1b[92m",
+    "\x1b[93m",
+)
+_SETTLE_S = 0.15  # three batches of log_batch_interval_ms
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
 
@@ -37,11 +47,13 @@ def _regex(name: str) -> re.Pattern | None:
 class Deduplicator:
     """Lines equal up to numbers, from different processes, within a window: printed once, then once more, with a count of those left out."""
 
-    def __init__(self, window_s: float, allow: str | re.Pattern | None, skip: str | re.Pattern | None):
+    def __init__(
+        self, window_s: float, allow: str | re.Pattern | None, skip: str | re.Pattern | None
+    ):
         self.window_s = window_s
         self.allow = re.compile(allow) if allow else None
         self.skip = re.compile(skip) if skip else None
-        self.seen: dict = {}        # pattern -> [first pid, time, repeats, last line's prefix maker, text]
+        self.seen: dict = {}  # pattern -> [first pid, time, repeats, last line's prefix maker, text]
         self.noticed = False
 
     def feed(self, line, now: float):
@@ -59,7 +71,7 @@ class Deduplicator:
             return out + [(line, "")]
         if entry[0] == {line[3]}:
             entry[1] = now
-            return [(line, "")]         # the same process may repeat itself
+            return [(line, "")]  # the same process may repeat itself
         entry[0].add(line[3])
         entry[2] += 1
         entry[3] = line
@@ -74,8 +86,10 @@ class Deduplicator:
         suffix = f" [repeated {entry[2]}x across cluster]"
         if not self.noticed:
             self.noticed = True
-            suffix += (" (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication, or see "
-                       "https://docs.ray.io/en/master/ray-observability/user-guides/configure-logging.html#log-deduplication for more options.)")
+            suffix += (
+                " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication, or see "
+                "https://docs.ray.io/en/master/ray-observability/user-guides/configure-logging.html#log-deduplication for more options.)"
+            )
         out = [(entry[3], suffix)]
         entry[2] = 0
         return out
@@ -104,8 +118,11 @@ class LogPrinter:
         self.prefixed = prefixed and not _flag("RAY_DISABLE_WORKER_LOG_PREFIX", False)
         self.dedup = None
         if _flag("RAY_DEDUP_LOGS", True):
-            self.dedup = Deduplicator(number_from_environment("RAY_DEDUP_LOGS_AGG_WINDOW_S", float, 5.0), _regex("RAY_DEDUP_LOGS_ALLOW_REGEX"),
-                                      _regex("RAY_DEDUP_LOGS_SKIP_REGEX"))
+            self.dedup = Deduplicator(
+                number_from_environment("RAY_DEDUP_LOGS_AGG_WINDOW_S", float, 5.0),
+                _regex("RAY_DEDUP_LOGS_ALLOW_REGEX"),
+                _regex("RAY_DEDUP_LOGS_SKIP_REGEX"),
+            )
         self.stopping = False
         self.thread = service_thread.start(self.run, "ray-print-logs")
 
@@ -126,23 +143,25 @@ class LogPrinter:
         for line, suffix in items:
             out = sys.stderr if line[4] else sys.stdout
             if out is None:
-                continue        # the program was started without it
+                continue  # the program was started without it
             text = line[2] + suffix + "\n"
             try:
                 out.write(self.prefix(line) + text if self.prefixed or line[5] else text)
                 out.flush()
             except (OSError, ValueError):
-                pass       # the terminal is gone or the stream was closed by the program
+                pass  # the terminal is gone or the stream was closed by the program
 
     def print(self, lines):
         now = time.monotonic()
         for line in lines:
-            if line[5] == 2:        # a failure of a task of this program, which has dropped its result
+            if line[5] == 2:  # a failure of a task of this program, which has dropped its result
                 import logging
+
                 logging.getLogger("ray").error("%s", line[2])
                 continue
-            if line[2].startswith("__ray_tqdm_magic_token__"):      # a progress bar's state
+            if line[2].startswith("__ray_tqdm_magic_token__"):  # a progress bar's state
                 from ray.experimental.tqdm_ray import receive
+
                 if receive(line[2]):
                     continue
             self.write(self.dedup.feed(line, now) if self.dedup and not line[5] else [(line, "")])
@@ -151,7 +170,9 @@ class LogPrinter:
 
     def run(self):
         while not self.stopping:
-            self.print(_raylet.take_log_lines(self.dedup.due_in(time.monotonic()) if self.dedup else -1))
+            self.print(
+                _raylet.take_log_lines(self.dedup.due_in(time.monotonic()) if self.dedup else -1)
+            )
 
     def settle(self):
         """At the end of a program: output written a moment ago is still on its way (node-managers send it in batches). Programs

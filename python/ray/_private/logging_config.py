@@ -1,4 +1,5 @@
 """ray.LoggingConfig: how the loggers of the driver and of its workers write. Contract: semantics, section 11."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -9,11 +10,18 @@ import traceback
 from ray._private.ray_constants import LOGGER_FORMAT
 
 _ENCODINGS = ("TEXT", "JSON")
-_ENV = "RAY_LOGGING_CONFIG"         # how it reaches workers: with the job's environment
+_ENV = "RAY_LOGGING_CONFIG"  # how it reaches workers: with the job's environment
 # Of a LogRecord; what its formatters always write is not asked for.
 _ALWAYS = ("asctime", "levelname", "message", "filename", "lineno", "exc_text")
-_RECORD = (*logging.LogRecord("", 0, "", 0, "", (), None).__dict__, "message", "asctime", "taskName")
-_ATTRIBUTES = tuple(name for name in _RECORD if name not in (*_ALWAYS, "msg", "args", "exc_info", "stack_info"))
+_RECORD = (
+    *logging.LogRecord("", 0, "", 0, "", (), None).__dict__,
+    "message",
+    "asctime",
+    "taskName",
+)
+_ATTRIBUTES = tuple(
+    name for name in _RECORD if name not in (*_ALWAYS, "msg", "args", "exc_info", "stack_info")
+)
 
 
 @dataclasses.dataclass
@@ -23,19 +31,28 @@ class LoggingConfig:
 
     encoding: "TEXT" or "JSON". log_level: name of the root loggers' level. additional_log_standard_attrs: more attributes of logging.LogRecord.
     """
+
     encoding: str = "TEXT"
     log_level: str = "INFO"
     additional_log_standard_attrs: list = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
         if self.encoding not in _ENCODINGS:
-            raise ValueError(f"Invalid encoding type: {self.encoding}. Valid encoding types are: {list(_ENCODINGS)}")
+            raise ValueError(
+                f"Invalid encoding type: {self.encoding}. Valid encoding types are: {list(_ENCODINGS)}"
+            )
         for name in self.additional_log_standard_attrs:
             if name not in _ATTRIBUTES:
-                raise ValueError(f"Unknown python logging standard attribute: {name}. The valid attributes are: {sorted(_ATTRIBUTES)}")
+                raise ValueError(
+                    f"Unknown python logging standard attribute: {name}. The valid attributes are: {sorted(_ATTRIBUTES)}"
+                )
 
     def to_dict(self) -> dict:
-        return {"encoding": self.encoding, "log_level": self.log_level, "additional_log_standard_attrs": self.additional_log_standard_attrs}
+        return {
+            "encoding": self.encoding,
+            "log_level": self.log_level,
+            "additional_log_standard_attrs": self.additional_log_standard_attrs,
+        }
 
     @classmethod
     def from_dict(cls, fields: dict) -> "LoggingConfig":
@@ -45,16 +62,26 @@ class LoggingConfig:
 def _context() -> dict:
     """Who logs: ids in hex, as far as they are known."""
     from ray._private.worker import WORKER_MODE, current_task_info, global_worker
+
     if not global_worker.connected:
         return {}
     known = global_worker.context
     task = current_task_info() if global_worker.mode == WORKER_MODE else None
-    out = {"job_id": (task or known)["job_id"].hex(), "worker_id": known["worker_id"].hex(), "node_id": known["node_id"].hex()}
+    out = {
+        "job_id": (task or known)["job_id"].hex(),
+        "worker_id": known["worker_id"].hex(),
+        "node_id": known["node_id"].hex(),
+    }
     if task:
         from ray.runtime_context import function_name, task_name
+
         if "actor_id" in task:
             out["actor_id"] = task["actor_id"].hex()
-        out.update(task_id=task["task_id"].hex(), task_name=task_name(task), task_func_name=function_name(task))
+        out.update(
+            task_id=task["task_id"].hex(),
+            task_name=task_name(task),
+            task_func_name=function_name(task),
+        )
         if task.get("actor_name"):
             out["actor_name"] = task["actor_name"]
     return out
@@ -74,15 +101,25 @@ class _ContextFormatter(logging.Formatter):
 
 class TextFormatter(_ContextFormatter):
     def format(self, record: logging.LogRecord) -> str:
-        details = self.details(record)     # before `asctime` and the like are added to the record
-        return super().format(record) + " " + " ".join(f"{name}={value}" for name, value in details.items())
+        details = self.details(record)  # before `asctime` and the like are added to the record
+        return (
+            super().format(record)
+            + " "
+            + " ".join(f"{name}={value}" for name, value in details.items())
+        )
 
 
 class JSONFormatter(_ContextFormatter):
     def format(self, record: logging.LogRecord) -> str:
         details = self.details(record)
-        out = {"asctime": self.formatTime(record), "levelname": record.levelname, "message": record.getMessage(), "filename": record.filename,
-               "lineno": record.lineno, "process": record.process}
+        out = {
+            "asctime": self.formatTime(record),
+            "levelname": record.levelname,
+            "message": record.getMessage(),
+            "filename": record.filename,
+            "lineno": record.lineno,
+            "process": record.process,
+        }
         if record.exc_info and not record.exc_text:
             record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
         if record.exc_text:
@@ -92,7 +129,9 @@ class JSONFormatter(_ContextFormatter):
 
 def apply(config: LoggingConfig):
     """Handlers of the root logger and of `ray` in this process, in place of those they have."""
-    formatter = (JSONFormatter if config.encoding == "JSON" else TextFormatter)(config.additional_log_standard_attrs)
+    formatter = (JSONFormatter if config.encoding == "JSON" else TextFormatter)(
+        config.additional_log_standard_attrs
+    )
     for name in (None, "ray"):
         logger = logging.getLogger(name)
         handler = logging.StreamHandler()

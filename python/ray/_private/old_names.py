@@ -1,4 +1,5 @@
 """`ray.worker`, `ray.state`, `ray.ray_constants`, `ray.serialization`: private modules under names older programs use."""
+
 from __future__ import annotations
 
 import importlib
@@ -16,7 +17,12 @@ class OldName:
         if attribute not in self._said and not attribute.startswith("__"):
             self._said.add(attribute)
             import logging
-            logging.getLogger("ray").warning("DeprecationWarning: `ray.%s.%s` is a private attribute and access will be removed in a future Ray version.", self._name, attribute)
+
+            logging.getLogger("ray").warning(
+                "DeprecationWarning: `ray.%s.%s` is a private attribute and access will be removed in a future Ray version.",
+                self._name,
+                attribute,
+            )
         return value
 
     def __setattr__(self, attribute: str, value: Any) -> None:

@@ -1,38 +1,81 @@
 """Options of tasks, actors and methods: which exist, what they accept, what this release does not do yet."""
+
 from __future__ import annotations
 
 import math
 
 _NONE = type(None)
-_MAX_AMOUNT = 10**14          # of a resource, as in common/resources
-_MAX_FRACTIONAL = 10**8       # of a resource: of more, a float no longer tells ten-thousandths apart as exactly as common/resources wants them
-_MAX_RETURNS = 1_000_000      # every return is a reference of its own, in this process
+_MAX_AMOUNT = 10**14  # of a resource, as in common/resources
+_MAX_FRACTIONAL = (
+    10**8
+)  # of a resource: of more, a float no longer tells ten-thousandths apart as exactly as common/resources wants them
+_MAX_RETURNS = 1_000_000  # every return is a reference of its own, in this process
 _MAX_COUNT = 2**31 - 1
 _NUMBER = (int, float, _NONE)
 
 _COMMON = {
-    "accelerator_type": (str, _NONE), "memory": _NUMBER, "name": (str, _NONE), "num_cpus": _NUMBER, "num_gpus": _NUMBER,
-    "object_store_memory": (int, _NONE), "placement_group": (object,), "placement_group_bundle_index": (int,),
-    "placement_group_capture_child_tasks": (bool, _NONE), "resources": (dict, _NONE), "runtime_env": (dict, _NONE),
-    "scheduling_strategy": (object,), "label_selector": (dict, _NONE), "fallback_strategy": (list, _NONE), "_labels": (dict, _NONE),
-    "enable_task_events": (bool,), "_metadata": (dict, _NONE),
+    "accelerator_type": (str, _NONE),
+    "memory": _NUMBER,
+    "name": (str, _NONE),
+    "num_cpus": _NUMBER,
+    "num_gpus": _NUMBER,
+    "object_store_memory": (int, _NONE),
+    "placement_group": (object,),
+    "placement_group_bundle_index": (int,),
+    "placement_group_capture_child_tasks": (bool, _NONE),
+    "resources": (dict, _NONE),
+    "runtime_env": (dict, _NONE),
+    "scheduling_strategy": (object,),
+    "label_selector": (dict, _NONE),
+    "fallback_strategy": (list, _NONE),
+    "_labels": (dict, _NONE),
+    "enable_task_events": (bool,),
+    "_metadata": (dict, _NONE),
 }
 TASK = {
-    **_COMMON, "max_calls": (int, _NONE), "max_retries": (int, _NONE), "num_returns": (int, str, _NONE),
-    "retry_exceptions": (bool, list, tuple), "_generator_backpressure_num_objects": (int, _NONE), "_num_objects_per_yield": (int, _NONE),
+    **_COMMON,
+    "max_calls": (int, _NONE),
+    "max_retries": (int, _NONE),
+    "num_returns": (int, str, _NONE),
+    "retry_exceptions": (bool, list, tuple),
+    "_generator_backpressure_num_objects": (int, _NONE),
+    "_num_objects_per_yield": (int, _NONE),
 }
 ACTOR = {
-    **_COMMON, "allow_out_of_order_execution": (bool, _NONE), "concurrency_groups": (list, dict, _NONE), "enable_tensor_transport": (bool, _NONE),
-    "get_if_exists": (bool,), "lifetime": (str, _NONE), "max_concurrency": (int, _NONE), "max_pending_calls": (int, _NONE),
-    "max_restarts": (int, _NONE), "max_task_retries": (int, _NONE), "namespace": (str, _NONE),
+    **_COMMON,
+    "allow_out_of_order_execution": (bool, _NONE),
+    "concurrency_groups": (list, dict, _NONE),
+    "enable_tensor_transport": (bool, _NONE),
+    "get_if_exists": (bool,),
+    "lifetime": (str, _NONE),
+    "max_concurrency": (int, _NONE),
+    "max_pending_calls": (int, _NONE),
+    "max_restarts": (int, _NONE),
+    "max_task_retries": (int, _NONE),
+    "namespace": (str, _NONE),
     "_actor_generator_backpressure_num_objects": (int, _NONE),
 }
-METHOD_DECORATOR = ("num_returns", "concurrency_group", "max_task_retries", "retry_exceptions", "_generator_backpressure_num_objects",
-                    "_num_objects_per_yield", "enable_task_events", "tensor_transport")
+METHOD_DECORATOR = (
+    "num_returns",
+    "concurrency_group",
+    "max_task_retries",
+    "retry_exceptions",
+    "_generator_backpressure_num_objects",
+    "_num_objects_per_yield",
+    "enable_task_events",
+    "tensor_transport",
+)
 METHOD = {
-    "name": (str, _NONE), "num_returns": (int, str, _NONE), "max_task_retries": (int, _NONE), "retry_exceptions": (bool, list, tuple, _NONE),
-    "concurrency_group": (str, _NONE), "_generator_backpressure_num_objects": (int, _NONE), "enable_task_events": (bool,),
-    "tensor_transport": (str, _NONE), "_labels": (dict, _NONE), "_num_objects_per_yield": (int, _NONE),
+    "name": (str, _NONE),
+    "num_returns": (int, str, _NONE),
+    "max_task_retries": (int, _NONE),
+    "retry_exceptions": (bool, list, tuple, _NONE),
+    "concurrency_group": (str, _NONE),
+    "_generator_backpressure_num_objects": (int, _NONE),
+    "enable_task_events": (bool,),
+    "tensor_transport": (str, _NONE),
+    "_labels": (dict, _NONE),
+    "_num_objects_per_yield": (int, _NONE),
 }
 
 # Option -> (values that ask for nothing, the feature's name).
@@ -54,7 +97,10 @@ def require_present(options: dict):
     """NotImplementedError by name for every option that asks for something this release does not do."""
     for key, value in options.items():
         nothing = _ABSENT.get(key)
-        if nothing and not any(value is given or (type(value) is type(given) and value == given) for given in nothing[0]):
+        if nothing and not any(
+            value is given or (type(value) is type(given) and value == given)
+            for given in nothing[0]
+        ):
             raise not_in_release(nothing[1])
 
 
@@ -64,7 +110,7 @@ def cut_amount(name: str, value: float) -> float:
     if name == "memory" or value > _MAX_FRACTIONAL:
         return float(int(value))
     units = value * 10_000
-    nearest = round(units)      # 0.0003 * 10000 is less than 3
+    nearest = round(units)  # 0.0003 * 10000 is less than 3
     return (nearest if abs(units - nearest) < 1e-6 else math.floor(units)) / 10_000
 
 
@@ -80,11 +126,17 @@ def _check_number(name: str, value, whole: bool = False):
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"The value of {name} must be a finite number, got {value}")
     if value < 0:
-        raise ValueError(f"The keyword '{name}' only accepts None, 0 or a positive number, got {value}")
+        raise ValueError(
+            f"The keyword '{name}' only accepts None, 0 or a positive number, got {value}"
+        )
     if value > _MAX_AMOUNT:
-        raise ValueError(f"The value of {name} is {_shown(value)}, more than the maximum of {_MAX_AMOUNT}")
+        raise ValueError(
+            f"The value of {name} is {_shown(value)}, more than the maximum of {_MAX_AMOUNT}"
+        )
     if value and name != "memory" and not cut_amount(name, value):
-        raise ValueError(f"The precision of the fractional quantity of resource {name} cannot go beyond 0.0001, got {value}")
+        raise ValueError(
+            f"The precision of the fractional quantity of resource {name} cannot go beyond 0.0001, got {value}"
+        )
     if whole and value > 1 and value != int(value):
         raise ValueError(f"{name}: amounts above 1 must be whole numbers, got {value}")
 
@@ -95,7 +147,9 @@ def check_resources(resources: dict, where: str = "resources"):
         if not isinstance(name, str) or not name:
             raise ValueError(f"{where}: names are non-empty strings, got {name!r}")
         if name in ("CPU", "GPU"):
-            raise ValueError(f"Use the 'num_{name.lower()}s' keyword instead of '{name}' in 'resources' keyword")
+            raise ValueError(
+                f"Use the 'num_{name.lower()}s' keyword instead of '{name}' in 'resources' keyword"
+            )
         if not isinstance(amount, (int, float)):
             raise TypeError(f"{where}[{name!r}]: expected a number, got {type(amount).__name__}")
         _check_number("memory" if name == "memory" else f'{where}["{name}"]', amount)
@@ -103,7 +157,13 @@ def check_resources(resources: dict, where: str = "resources"):
 
 def _shown(number) -> str:
     """Also of a number nobody wants to read in full."""
-    text = str(number) if isinstance(number, float) or number < 10**30 else f"{number:.3e}" if number < 10**300 else "a number of hundreds of digits"
+    text = (
+        str(number)
+        if isinstance(number, float) or number < 10**30
+        else f"{number:.3e}"
+        if number < 10**300
+        else "a number of hundreds of digits"
+    )
     return text
 
 
@@ -111,27 +171,46 @@ def check_returns(returns):
     if isinstance(returns, str) and returns not in ("streaming", "dynamic"):
         raise TypeError(f"num_returns: a number, 'streaming' or 'dynamic', got {returns!r}")
     if isinstance(returns, int) and returns < 0:
-        raise ValueError(f"The keyword 'num_returns' only accepts None, a non-negative integer, 'streaming' or 'dynamic', got {returns}")
+        raise ValueError(
+            f"The keyword 'num_returns' only accepts None, a non-negative integer, 'streaming' or 'dynamic', got {returns}"
+        )
     if isinstance(returns, int) and returns > _MAX_RETURNS:
-        raise ValueError(f"num_returns is {_shown(returns)}: a task returns at most {_MAX_RETURNS} objects; return a list, or call more tasks")
+        raise ValueError(
+            f"num_returns is {_shown(returns)}: a task returns at most {_MAX_RETURNS} objects; return a list, or call more tasks"
+        )
 
 
 def _minus_one_or_more(options: dict, *names: str):
     for name in names:
         value = options.get(name)
         if value is not None and value < -1:
-            raise ValueError(f"The keyword '{name}' only accepts None, -1, 0 or a positive integer, got {value}")
+            raise ValueError(
+                f"The keyword '{name}' only accepts None, -1, 0 or a positive integer, got {value}"
+            )
         if value is not None and value > _MAX_COUNT:
-            raise ValueError(f"The keyword '{name}' accepts at most {_MAX_COUNT}, got {_shown(value)}; -1 stands for no limit")
+            raise ValueError(
+                f"The keyword '{name}' accepts at most {_MAX_COUNT}, got {_shown(value)}; -1 stands for no limit"
+            )
 
 
 def _check_strategy(value):
     if value is None or isinstance(value, str):
-        return          # which string: where it is used
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy, PlacementGroupSchedulingStrategy
-    kinds = (PlacementGroupSchedulingStrategy, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy)
+        return  # which string: where it is used
+    from ray.util.scheduling_strategies import (
+        NodeAffinitySchedulingStrategy,
+        NodeLabelSchedulingStrategy,
+        PlacementGroupSchedulingStrategy,
+    )
+
+    kinds = (
+        PlacementGroupSchedulingStrategy,
+        NodeAffinitySchedulingStrategy,
+        NodeLabelSchedulingStrategy,
+    )
     if not isinstance(value, kinds):
-        raise TypeError(f"The type of keyword 'scheduling_strategy' must be {['None', 'str', *(kind.__name__ for kind in kinds)]}, but received type {type(value).__name__}")
+        raise TypeError(
+            f"The type of keyword 'scheduling_strategy' must be {['None', 'str', *(kind.__name__ for kind in kinds)]}, but received type {type(value).__name__}"
+        )
     if isinstance(value, PlacementGroupSchedulingStrategy):
         raise not_in_release(f"scheduling strategy {type(value).__name__}")
 
@@ -141,25 +220,35 @@ def _check_types(options: dict, table: dict, kind: str):
     for key, value in options.items():
         types = table.get(key)
         if types is None:
-            raise ValueError(f"Invalid option keyword {key} for {kind}. Valid ones are {sorted(table)}.")
+            raise ValueError(
+                f"Invalid option keyword {key} for {kind}. Valid ones are {sorted(table)}."
+            )
         if object not in types and not isinstance(value, types):
             names = [t.__name__ if t is not _NONE else "None" for t in types]
-            raise TypeError(f"The type of keyword '{key}' must be {names}, but received type {type(value).__name__}")
+            raise TypeError(
+                f"The type of keyword '{key}' must be {names}, but received type {type(value).__name__}"
+            )
         if isinstance(value, bool) and int in types and bool not in types:
             options[key] = int(value)
 
 
 def _check_retry_exceptions(retry, error: type[Exception]):
-    if isinstance(retry, (list, tuple)) and not all(isinstance(c, type) and issubclass(c, BaseException) for c in retry):
+    if isinstance(retry, (list, tuple)) and not all(
+        isinstance(c, type) and issubclass(c, BaseException) for c in retry
+    ):
         raise error("retry_exceptions must be a bool or a list of exception classes")
 
 
 def _check_backpressure(options: dict):
     if options.get("_generator_backpressure_num_objects") == 0:
-        raise ValueError("_generator_backpressure_num_objects=0 is not allowed: a positive number is how many items may wait for their consumer, -1 is no limit")
+        raise ValueError(
+            "_generator_backpressure_num_objects=0 is not allowed: a positive number is how many items may wait for their consumer, -1 is no limit"
+        )
     shared = options.get("_actor_generator_backpressure_num_objects")
     if shared is not None and shared != -1 and shared <= 0:
-        raise ValueError(f"_actor_generator_backpressure_num_objects accepts None, -1 (off) and positive numbers, got {shared}")
+        raise ValueError(
+            f"_actor_generator_backpressure_num_objects accepts None, -1 (off) and positive numbers, got {shared}"
+        )
 
 
 def validate(options: dict, table: dict, kind: str):
@@ -169,10 +258,14 @@ def validate(options: dict, table: dict, kind: str):
     _check_number("num_gpus", options.get("num_gpus"))
     _check_number("memory", options.get("memory"))
     check_resources(options.get("resources") or {})
-    _minus_one_or_more(options, "max_retries", "max_restarts", "max_task_retries", "max_pending_calls")
+    _minus_one_or_more(
+        options, "max_retries", "max_restarts", "max_task_retries", "max_pending_calls"
+    )
     calls = options.get("max_calls")
     if calls is not None and not 0 <= calls <= _MAX_COUNT:
-        raise ValueError(f"The keyword 'max_calls' only accepts None, 0 or a positive integer up to {_MAX_COUNT}, got {_shown(calls)}")
+        raise ValueError(
+            f"The keyword 'max_calls' only accepts None, 0 or a positive integer up to {_MAX_COUNT}, got {_shown(calls)}"
+        )
     if "object_store_memory" in options and options["object_store_memory"] is not None:
         raise ValueError("Setting 'object_store_memory' is not implemented for tasks and actors.")
     check_returns(options.get("num_returns"))
@@ -181,6 +274,7 @@ def validate(options: dict, table: dict, kind: str):
     _check_backpressure(options)
     if options.get("runtime_env"):
         from ray._private.runtime_env.submit import check_task_env
+
         check_task_env(options["runtime_env"])
     require_present(options)
 
@@ -189,7 +283,9 @@ def validate_method(options: dict):
     """Of @ray.method and of `.options()` of an actor's method, where an unknown option is like an unknown argument: TypeError."""
     for key in options:
         if key not in METHOD:
-            raise TypeError(f"Actor methods have no option {key!r}. The options are {sorted(METHOD)}.")
+            raise TypeError(
+                f"Actor methods have no option {key!r}. The options are {sorted(METHOD)}."
+            )
     _check_types(options, METHOD, "actor methods")
     check_returns(options.get("num_returns"))
     _minus_one_or_more(options, "max_task_retries")
@@ -207,21 +303,31 @@ def validate_actor(options: dict):
     if options.get("get_if_exists") and not options.get("name"):
         raise ValueError("The actor name must be specified to use `get_if_exists`.")
     if options.get("lifetime") not in (None, "detached", "non_detached"):
-        raise ValueError("actor `lifetime` argument must be one of None, 'detached' and 'non_detached'")
+        raise ValueError(
+            "actor `lifetime` argument must be one of None, 'detached' and 'non_detached'"
+        )
     concurrency = options.get("max_concurrency")
     if concurrency is not None and not 0 <= concurrency <= _MAX_COUNT:
-        raise ValueError(f"max_concurrency must be from 0 (the default) to {_MAX_COUNT}, got {_shown(concurrency)}")
+        raise ValueError(
+            f"max_concurrency must be from 0 (the default) to {_MAX_COUNT}, got {_shown(concurrency)}"
+        )
     groups_of(options)
 
 
 def check_use(options: dict):
     """What is refused when a task is submitted or an actor is created, not where its options are given."""
     _check_number("num_gpus", options.get("num_gpus"), whole=True)
-    if options.get("placement_group_bundle_index", -1) != -1 and options.get("placement_group", "default") in (None, "default"):
-        raise ValueError(f"placement_group_bundle_index is {options['placement_group_bundle_index']}, but there is no placement group: give placement_group, too")
+    if options.get("placement_group_bundle_index", -1) != -1 and options.get(
+        "placement_group", "default"
+    ) in (None, "default"):
+        raise ValueError(
+            f"placement_group_bundle_index is {options['placement_group_bundle_index']}, but there is no placement group: give placement_group, too"
+        )
     strategy = options.get("scheduling_strategy")
     if isinstance(strategy, str) and strategy not in ("DEFAULT", "SPREAD"):
-        raise ValueError(f"Invalid scheduling strategy {strategy!r}: 'DEFAULT' and 'SPREAD' are known")
+        raise ValueError(
+            f"Invalid scheduling strategy {strategy!r}: 'DEFAULT' and 'SPREAD' are known"
+        )
 
 
 def check_creation(options: dict):
@@ -242,16 +348,25 @@ def groups_of(options: dict) -> dict:
     """Calls at a time by concurrency group. As a dict, or as a list of {"name": ..., "max_concurrency": ...}."""
     given = options.get("concurrency_groups") or {}
     if isinstance(given, list):
-        if not all(isinstance(group, dict) and group.keys() == {"name", "max_concurrency"} for group in given):
-            raise ValueError("concurrency_groups: a list holds dicts of 'name' and 'max_concurrency'")
+        if not all(
+            isinstance(group, dict) and group.keys() == {"name", "max_concurrency"}
+            for group in given
+        ):
+            raise ValueError(
+                "concurrency_groups: a list holds dicts of 'name' and 'max_concurrency'"
+            )
         given = {group["name"]: group["max_concurrency"] for group in given}
     for name, limit in given.items():
         if not isinstance(name, str) or not name:
             raise ValueError(f"concurrency_groups: names are non-empty strings, got {name!r}")
         if isinstance(limit, bool) or not isinstance(limit, int):
-            raise TypeError(f"concurrency_groups[{name!r}]: expected an int, got {type(limit).__name__}")
+            raise TypeError(
+                f"concurrency_groups[{name!r}]: expected an int, got {type(limit).__name__}"
+            )
         if not 0 < limit <= _MAX_COUNT:
-            raise ValueError(f"concurrency_groups[{name!r}] must be from 1 to {_MAX_COUNT}, got {_shown(limit)}")
+            raise ValueError(
+                f"concurrency_groups[{name!r}] must be from 1 to {_MAX_COUNT}, got {_shown(limit)}"
+            )
     return given
 
 
@@ -272,8 +387,13 @@ def strategy_of(options: dict) -> dict:
     """The fields of a template that say where it may run."""
     value = options.get("scheduling_strategy")
     fields = {"scheduling_strategy": value if isinstance(value, str) else ""}
-    if fields["scheduling_strategy"] != (value or "") or options.get("label_selector") or options.get("fallback_strategy"):
+    if (
+        fields["scheduling_strategy"] != (value or "")
+        or options.get("label_selector")
+        or options.get("fallback_strategy")
+    ):
         from ray._private.constraints import constraint_of
+
         fields["constraint"] = constraint_of(options)
     return fields
 
@@ -283,6 +403,7 @@ def runtime_env_of(options: dict) -> str:
     if not options.get("runtime_env"):
         return ""
     from ray._private.runtime_env.submit import task_env
+
     return task_env(options["runtime_env"])
 
 
@@ -293,6 +414,7 @@ def retry_of(options: dict) -> dict:
         if not retry:
             return {"retry_exceptions": False}
         from ray import cloudpickle
+
         return {"retry_exceptions": True, "retry_exception_types": cloudpickle.dumps(tuple(retry))}
     return {"retry_exceptions": bool(retry)}
 
@@ -300,10 +422,13 @@ def retry_of(options: dict) -> dict:
 def number_from_environment(name: str, kind: type, default):
     """The number in a variable of the environment, or `default`. ValueError that names the variable."""
     import os
+
     text = os.environ.get(name)
     if not text:
         return default
     try:
         return kind(text)
     except ValueError:
-        raise ValueError(f"{name} is {text!r}: {'a whole number' if kind is int else 'a number'} is needed") from None
+        raise ValueError(
+            f"{name} is {text!r}: {'a whole number' if kind is int else 'a number'} is needed"
+        ) from None

@@ -1,4 +1,5 @@
 """Spans of one's own in the timeline, recorded where RAY_PROFILING is in the process's environment: as in Ray, `with profile("load"): ...`."""
+
 from __future__ import annotations
 
 import sys
@@ -7,13 +8,15 @@ from typing import Any
 
 from ray import _raylet
 
-_MOST_CHARACTERS = 4000       # of a traceback
+_MOST_CHARACTERS = 4000  # of a traceback
 
 
 class _Span:
     def __init__(self, event_type: str, extra_data: dict[str, Any] | None):
         if not isinstance(event_type, str):
-            raise TypeError(f"profile() takes the type of the event as a str, and was given {event_type!r}")
+            raise TypeError(
+                f"profile() takes the type of the event as a str, and was given {event_type!r}"
+            )
         if extra_data is not None and not isinstance(extra_data, dict):
             raise TypeError(f"profile() takes extra_data as a dict, and was given {extra_data!r}")
         self._type, self._extra = _utf8(event_type), extra_data
@@ -51,18 +54,34 @@ def failure(error: BaseException) -> str:
 
 def _described(error: BaseException) -> dict[str, str]:
     import traceback
+
     lines = traceback.format_exception(type(error), error, error.__traceback__)
-    if error.__traceback__ is None:     # raised by the binding: where it was called is all there is
-        lines[:0] = ["Traceback (most recent call last):\n", *traceback.format_stack(sys._getframe(2), limit=10)]
-    return {"type": str(type(error)), "value": str(error)[:_MOST_CHARACTERS], "traceback": "".join(lines)[-_MOST_CHARACTERS:]}
+    if error.__traceback__ is None:  # raised by the binding: where it was called is all there is
+        lines[:0] = [
+            "Traceback (most recent call last):\n",
+            *traceback.format_stack(sys._getframe(2), limit=10),
+        ]
+    return {
+        "type": str(type(error)),
+        "value": str(error)[:_MOST_CHARACTERS],
+        "traceback": "".join(lines)[-_MOST_CHARACTERS:],
+    }
 
 
 def _packed(extra: dict[str, Any]) -> str:
     import json
+
     try:
-        text = json.dumps({str(key): value for key, value in extra.items()}, ensure_ascii=False, allow_nan=False, default=str)
-    except ValueError:      # no number of JSON, or one that holds itself
-        text = json.dumps({str(key): str(value) for key, value in extra.items()}, ensure_ascii=False)
+        text = json.dumps(
+            {str(key): value for key, value in extra.items()},
+            ensure_ascii=False,
+            allow_nan=False,
+            default=str,
+        )
+    except ValueError:  # no number of JSON, or one that holds itself
+        text = json.dumps(
+            {str(key): str(value) for key, value in extra.items()}, ensure_ascii=False
+        )
     return _utf8(text)
 
 

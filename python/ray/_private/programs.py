@@ -1,4 +1,5 @@
 """The commands `rayctl` and `ray` of an installed package: the program that is part of it."""
+
 from __future__ import annotations
 
 import os
@@ -11,11 +12,16 @@ import ray._raylet
 def path_of(name: str) -> str:
     """Where a program of this installation is: in the package, or in the build directory it belongs to. FileNotFoundError says where it should be."""
     package = os.path.dirname(os.path.realpath(ray._raylet.__file__))
-    candidates = [os.path.join(package, "bin", name), os.path.join(package, "..", "..", "bin", name)]
+    candidates = [
+        os.path.join(package, "bin", name),
+        os.path.join(package, "..", "..", "bin", name),
+    ]
     for candidate in candidates:
         if os.access(candidate, os.X_OK):
             return os.path.normpath(candidate)
-    raise FileNotFoundError(f"{name} is not in {os.path.dirname(candidates[0])}: install the package again")
+    raise FileNotFoundError(
+        f"{name} is not in {os.path.dirname(candidates[0])}: install the package again"
+    )
 
 
 def rayctl() -> NoReturn:

@@ -2,6 +2,7 @@
 
 It is configured when `ray` is imported, or, because importing `logging` takes half as long as importing all of `ray`, when the program first imports that.
 """
+
 from __future__ import annotations
 
 import sys
@@ -16,6 +17,7 @@ def configure(level="INFO", fmt=LOGGER_FORMAT):
 
     class ToStderr(logging.Handler):
         """To what sys.stderr is at that moment."""
+
         made_by_ray = True
 
         def emit(self, record):
@@ -30,12 +32,19 @@ def configure(level="INFO", fmt=LOGGER_FORMAT):
 
         def formatMessage(self, record):
             from ray._private.worker import WORKER_MODE, global_worker
-            return record.message if global_worker.mode == WORKER_MODE else super().formatMessage(record)
+
+            return (
+                record.message
+                if global_worker.mode == WORKER_MODE
+                else super().formatMessage(record)
+            )
 
     logger = logging.getLogger("ray")
     logger.setLevel(level.upper() if isinstance(level, str) else level)
     logger.propagate = False
-    handler = next((known for known in logger.handlers if getattr(known, "made_by_ray", False)), None)
+    handler = next(
+        (known for known in logger.handlers if getattr(known, "made_by_ray", False)), None
+    )
     if handler is None:
         handler = ToStderr()
         logger.addHandler(handler)
@@ -50,6 +59,7 @@ class _AfterImport:
         if name != "logging":
             return None
         from importlib.machinery import PathFinder
+
         spec = PathFinder.find_spec(name)
         if spec is None:
             return None
@@ -60,6 +70,7 @@ class _AfterImport:
             if _AfterImport in sys.meta_path:
                 sys.meta_path.remove(_AfterImport)
             configure()
+
         spec.loader.exec_module = exec_module
         return spec
 

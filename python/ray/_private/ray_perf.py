@@ -93,7 +93,11 @@ def cases():
     value = ray.put(0)
     yield "single client get calls (Plasma Store)", 1, lambda: ray.get(value)
     yield "single client put calls (Plasma Store)", 1, lambda: ray.put(0)
-    yield "multi client put calls (Plasma Store)", 1000, lambda: ray.get([put_small.remote() for _ in range(10)])
+    yield (
+        "multi client put calls (Plasma Store)",
+        1000,
+        lambda: ray.get([put_small.remote() for _ in range(10)]),
+    )
 
     def gigabytes():
         import numpy as np
@@ -102,8 +106,16 @@ def cases():
         return lambda: ray.put(array)
 
     yield "single client put gigabytes", 0.8, gigabytes()
-    yield "single client tasks and get batch", 1, lambda: ray.get([small_value.remote() for _ in range(1000)])
-    yield "multi client put gigabytes", 8.0, lambda: ray.get([put_large.remote() for _ in range(10)])
+    yield (
+        "single client tasks and get batch",
+        1,
+        lambda: ray.get([small_value.remote() for _ in range(1000)]),
+    )
+    yield (
+        "multi client put gigabytes",
+        8.0,
+        lambda: ray.get([put_large.remote() for _ in range(10)]),
+    )
 
     refs = make_refs.remote(10000)
     ray.wait([refs])
@@ -119,34 +131,78 @@ def cases():
 
     yield "single client wait 1k refs", 1, wait_1k
     yield "single client tasks sync", 1, lambda: ray.get(small_value.remote())
-    yield "single client tasks async", 1000, lambda: ray.get([small_value.remote() for _ in range(1000)])
+    yield (
+        "single client tasks async",
+        1000,
+        lambda: ray.get([small_value.remote() for _ in range(1000)]),
+    )
 
     actors = [Actor.remote() for _ in range(4)]
-    yield "multi client tasks async", 40000, lambda: ray.get([a.small_value_batch.remote(10000) for a in actors])
+    yield (
+        "multi client tasks async",
+        40000,
+        lambda: ray.get([a.small_value_batch.remote(10000) for a in actors]),
+    )
     del actors
 
     a = Actor.remote()
     yield "1:1 actor calls sync", 1, lambda: ray.get(a.small_value.remote())
-    yield "1:1 actor calls async", 1000, lambda: ray.get([a.small_value.remote() for _ in range(1000)])
+    yield (
+        "1:1 actor calls async",
+        1000,
+        lambda: ray.get([a.small_value.remote() for _ in range(1000)]),
+    )
     a = Actor.options(max_concurrency=16).remote()
-    yield "1:1 actor calls concurrent", 1000, lambda: ray.get([a.small_value.remote() for _ in range(1000)])
+    yield (
+        "1:1 actor calls concurrent",
+        1000,
+        lambda: ray.get([a.small_value.remote() for _ in range(1000)]),
+    )
 
     client = Client.remote([Actor.remote() for _ in range(HALF)])
-    yield "1:n actor calls async", 5000 * HALF, lambda: ray.get(client.small_value_batch.remote(5000))
+    yield (
+        "1:n actor calls async",
+        5000 * HALF,
+        lambda: ray.get(client.small_value_batch.remote(5000)),
+    )
     servers = [Actor.remote() for _ in range(HALF)]
-    yield "n:n actor calls async", 20000, lambda: ray.get([call_actors.remote(servers) for _ in range(4)])
+    yield (
+        "n:n actor calls async",
+        20000,
+        lambda: ray.get([call_actors.remote(servers) for _ in range(4)]),
+    )
     clients = [Client.remote(Actor.remote()) for _ in range(HALF)]
-    yield "n:n actor calls with arg async", 1000 * HALF, lambda: ray.get([c.small_value_batch_arg.remote(1000) for c in clients])
+    yield (
+        "n:n actor calls with arg async",
+        1000 * HALF,
+        lambda: ray.get([c.small_value_batch_arg.remote(1000) for c in clients]),
+    )
     del clients
 
     b = AsyncActor.remote()
     yield "1:1 async-actor calls sync", 1, lambda: ray.get(b.small_value.remote())
-    yield "1:1 async-actor calls async", 1000, lambda: ray.get([b.small_value.remote() for _ in range(1000)])
-    yield "1:1 async-actor calls with args async", 1000, lambda: ray.get([b.small_value_with_arg.remote(i) for i in range(1000)])
+    yield (
+        "1:1 async-actor calls async",
+        1000,
+        lambda: ray.get([b.small_value.remote() for _ in range(1000)]),
+    )
+    yield (
+        "1:1 async-actor calls with args async",
+        1000,
+        lambda: ray.get([b.small_value_with_arg.remote(i) for i in range(1000)]),
+    )
     client = Client.remote([AsyncActor.remote() for _ in range(HALF)])
-    yield "1:n async-actor calls async", 5000 * HALF, lambda: ray.get(client.small_value_batch.remote(5000))
+    yield (
+        "1:n async-actor calls async",
+        5000 * HALF,
+        lambda: ray.get(client.small_value_batch.remote(5000)),
+    )
     servers = [AsyncActor.remote() for _ in range(HALF)]
-    yield "n:n async-actor calls async", 20000, lambda: ray.get([call_actors.remote(servers) for _ in range(4)])
+    yield (
+        "n:n async-actor calls async",
+        20000,
+        lambda: ray.get([call_actors.remote(servers) for _ in range(4)]),
+    )
 
 
 def measure(function, multiplier, warm, rounds, seconds):
@@ -207,7 +263,13 @@ def command():
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--out", default="", help="JSON file of {name: [mean, std]}")
     args = parser.parse_args()
-    measured = measure_all(lambda name: name == args.only if args.exact else args.only in name, args.rest, args.warm, args.rounds, args.seconds)
+    measured = measure_all(
+        lambda name: name == args.only if args.exact else args.only in name,
+        args.rest,
+        args.warm,
+        args.rounds,
+        args.seconds,
+    )
     results = {name: [mean, std] for name, mean, std in filter(None, measured)}
     if args.out:
         with open(args.out, "w") as out:

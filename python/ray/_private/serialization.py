@@ -1,4 +1,5 @@
 """What stands in the way of pickling an object: the report inside TypeErrors, and ray.util.inspect_serializability."""
+
 from __future__ import annotations
 
 import collections
@@ -6,6 +7,7 @@ import collections
 
 def _fails(obj) -> Exception | None:
     from ray import cloudpickle
+
     try:
         cloudpickle.dumps(obj)
     except Exception as error:
@@ -16,6 +18,7 @@ def _fails(obj) -> Exception | None:
 def _children(obj):
     """(how it is reached, child) of everything pickling would follow."""
     import inspect
+
     if inspect.isfunction(obj):
         closure = inspect.getclosurevars(obj)
         for kind in ("nonlocals", "globals"):
@@ -33,7 +36,9 @@ def _children(obj):
                 yield f"attribute {name!r}", name, value
 
 
-def inspect_object(obj, name: str, depth: int, lines: list, failures: set, parent=None, seen=None) -> bool:
+def inspect_object(
+    obj, name: str, depth: int, lines: list, failures: set, parent=None, seen=None
+) -> bool:
     """Whether `obj` can be pickled; the members to blame go to `failures`, the way to them to `lines`."""
     error = _fails(obj)
     if error is None:
@@ -61,6 +66,7 @@ def inspect_object(obj, name: str, depth: int, lines: list, failures: set, paren
 
 class FailureTuple(collections.namedtuple("FailureTuple", ("obj", "name", "parent"))):
     """A member that cannot be pickled, its name, and what holds it. Hashable whatever they are."""
+
     __slots__ = ()
 
     def __hash__(self):
@@ -74,13 +80,23 @@ def report(obj, name: str) -> str:
     lines, failures = [], set()
     inspect_object(obj, name, 3, lines, failures)
     rule = "=" * 80
-    body = "\n".join([f"Checking Serializability of {name}", *lines, "", "These variables cannot be pickled:", *(f"  {f!r}" for f in failures)])
+    body = "\n".join(
+        [
+            f"Checking Serializability of {name}",
+            *lines,
+            "",
+            "These variables cannot be pickled:",
+            *(f"  {f!r}" for f in failures),
+        ]
+    )
     return f"{rule}\n{body}\n{rule}"
 
 
 def _argument_of(call):
     """What is to blame in the arguments of a call as the binding encodes them: a tuple, or [args, kwargs, places of references]."""
-    args, kwargs = (call[0], call[1] or {}) if isinstance(call, list) and len(call) == 3 else (call, {})
+    args, kwargs = (
+        (call[0], call[1] or {}) if isinstance(call, list) and len(call) == 3 else (call, {})
+    )
     return next((argument for argument in (*args, *kwargs.values()) if _fails(argument)), call)
 
 

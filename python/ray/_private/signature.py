@@ -1,4 +1,5 @@
 """Whether arguments fit a function, checked at the caller: cheap facts for the binding, the full check for calls that look odd."""
+
 from __future__ import annotations
 
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
@@ -19,9 +20,29 @@ def is_coroutine(function) -> bool:
 
 class Signature:
     """Plain data, so that actor handles carry it. `names`: positional parameters after the bound ones."""
-    __slots__ = ("names", "positional_only", "defaults", "keyword_only", "required_keywords", "varargs", "varkeywords", "unknown")
 
-    def __init__(self, names=(), positional_only=0, defaults=0, keyword_only=(), required_keywords=(), varargs=True, varkeywords=True, unknown=True):
+    __slots__ = (
+        "names",
+        "positional_only",
+        "defaults",
+        "keyword_only",
+        "required_keywords",
+        "varargs",
+        "varkeywords",
+        "unknown",
+    )
+
+    def __init__(
+        self,
+        names=(),
+        positional_only=0,
+        defaults=0,
+        keyword_only=(),
+        required_keywords=(),
+        varargs=True,
+        varkeywords=True,
+        unknown=True,
+    ):
         self.names, self.positional_only, self.defaults = names, positional_only, defaults
         self.keyword_only, self.required_keywords = keyword_only, required_keywords
         self.varargs, self.varkeywords, self.unknown = varargs, varkeywords, unknown
@@ -36,11 +57,18 @@ class Signature:
             return cls()
         count = code.co_argcount
         names = code.co_varnames[bound:count] if count >= bound else ()
-        keyword_only = code.co_varnames[count:count + code.co_kwonlyargcount]
+        keyword_only = code.co_varnames[count : count + code.co_kwonlyargcount]
         has_default = set(function.__kwdefaults__ or ())
-        return cls(names, max(0, code.co_posonlyargcount - bound), len(function.__defaults__ or ()), keyword_only,
-                   tuple(name for name in keyword_only if name not in has_default), bool(code.co_flags & _VARARGS),
-                   bool(code.co_flags & _VARKEYWORDS), False)
+        return cls(
+            names,
+            max(0, code.co_posonlyargcount - bound),
+            len(function.__defaults__ or ()),
+            keyword_only,
+            tuple(name for name in keyword_only if name not in has_default),
+            bool(code.co_flags & _VARARGS),
+            bool(code.co_flags & _VARKEYWORDS),
+            False,
+        )
 
     def pack(self) -> tuple:
         return tuple(getattr(self, name) for name in self.__slots__)
@@ -59,8 +87,8 @@ class Signature:
             return
         if len(args) > len(self.names) and not self.varargs:
             raise TypeError("too many positional arguments")
-        given = self.names[:len(args)]
-        by_keyword = self.names[self.positional_only:]
+        given = self.names[: len(args)]
+        by_keyword = self.names[self.positional_only :]
         for name in kwargs:
             if name in given and name in by_keyword:
                 raise TypeError(f"multiple values for argument {name!r}")

@@ -3,6 +3,7 @@
 Forked children (of a multiprocessing.Pool, say) end by SIGTERM as if there were no handler: unwinding their parent's program is not theirs to do, and a
 Python handler loses the signal that comes while the interpreter is being set up in the child.
 """
+
 from __future__ import annotations
 
 import os
@@ -16,14 +17,22 @@ def install(handler):
     """In the main thread."""
     global _handler
     if _handler is None:
-        os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+        os.register_at_fork(
+            before=_before_fork,
+            after_in_parent=_after_fork_in_parent,
+            after_in_child=_after_fork_in_child,
+        )
     _handler = handler
     signal.signal(signal.SIGTERM, handler)
 
 
 def _before_fork():
     global _held_back
-    _held_back = signal.getsignal(signal.SIGTERM) is _handler and signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+    _held_back = signal.getsignal(
+        signal.SIGTERM
+    ) is _handler and signal.SIGTERM not in signal.pthread_sigmask(
+        signal.SIG_BLOCK, (signal.SIGTERM,)
+    )
 
 
 def _after_fork_in_parent():

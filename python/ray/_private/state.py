@@ -1,24 +1,30 @@
 """Questions to the head: ray.nodes(), ray.cluster_resources(), ray.available_resources(), ray.timeline()."""
+
 from __future__ import annotations
 
 import time
 
 from ray import _raylet
 
-_EVENTS_TRAVEL_S = 0.6      # each process sends every 250 ms; then two more hops
+_EVENTS_TRAVEL_S = 0.6  # each process sends every 250 ms; then two more hops
 
 
 def _require():
     from ray._private.worker import global_worker
+
     if not global_worker.connected:
         from ray.exceptions import RaySystemError
+
         raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
 
 
 def nodes() -> list[dict]:
     """One dict per node, dead ones included."""
     _require()
-    return [{key: value for key, value in node.items() if not key.startswith("_")} for node in _raylet.nodes()]
+    return [
+        {key: value for key, value in node.items() if not key.startswith("_")}
+        for node in _raylet.nodes()
+    ]
 
 
 def cluster_resources() -> dict[str, float]:
@@ -53,18 +59,26 @@ def timeline(filename=None):
     Submissions are spans `submit_task`: of a microsecond, or as long as they took in a process with RAY_PROFILING in its environment.
     Waits for 0.6 s first: what processes have just recorded is on its way to the head for so long."""
     from ray._private.worker import global_worker
+
     if not global_worker.connected:
-        raise RuntimeError("Ray has not been started yet: ray.timeline() needs a running cluster (ray.init()).")
+        raise RuntimeError(
+            "Ray has not been started yet: ray.timeline() needs a running cluster (ray.init())."
+        )
     time.sleep(_EVENTS_TRAVEL_S)
     text, dropped = _raylet.timeline()
     if dropped:
         import logging
-        logging.getLogger("ray").warning("%d events are not in the timeline: they were dropped (see the settings task_events_buffer and task_events_max_bytes).", dropped)
+
+        logging.getLogger("ray").warning(
+            "%d events are not in the timeline: they were dropped (see the settings task_events_buffer and task_events_max_bytes).",
+            dropped,
+        )
     if filename is not None:
         with open(filename, "w") as out:
             out.write(text)
         return None
     import json
+
     return json.loads(text)
 
 
@@ -72,10 +86,22 @@ _ACTOR_STATES = ("PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD")
 
 
 def _actor_entry(actor: dict) -> dict:
-    return {"ActorID": actor["actor_id"].hex(), "ActorClassName": actor["class_name"], "IsDetached": actor["detached"], "Name": actor["name"],
-            "JobID": actor["job_id"].hex(), "Address": actor["address"], "OwnerAddress": actor["owner_address"], "State": _ACTOR_STATES[actor["state"]],
-            "NumRestarts": actor["num_restarts"], "Timestamp": float(actor["end_time"] or actor["start_time"]), "StartTime": actor["start_time"],
-            "EndTime": actor["end_time"], "DeathCause": actor["death_cause"] or None, "Pid": actor["pid"]}
+    return {
+        "ActorID": actor["actor_id"].hex(),
+        "ActorClassName": actor["class_name"],
+        "IsDetached": actor["detached"],
+        "Name": actor["name"],
+        "JobID": actor["job_id"].hex(),
+        "Address": actor["address"],
+        "OwnerAddress": actor["owner_address"],
+        "State": _ACTOR_STATES[actor["state"]],
+        "NumRestarts": actor["num_restarts"],
+        "Timestamp": float(actor["end_time"] or actor["start_time"]),
+        "StartTime": actor["start_time"],
+        "EndTime": actor["end_time"],
+        "DeathCause": actor["death_cause"] or None,
+        "Pid": actor["pid"],
+    }
 
 
 def actors(actor_id: str | None = None) -> dict:
@@ -89,13 +115,23 @@ def jobs() -> list[dict]:
     """Every driver's job. Times in milliseconds since the epoch."""
     _require()
     from ray.util.state import list_jobs
+
     found = []
     for job in list_jobs(detail=True, limit=10_000):
         if job.driver_info is None:
             continue
-        found.append({"JobID": job.driver_info["id"], "DriverIPAddress": job.driver_info["node_ip_address"], "DriverPid": int(job.driver_info["pid"]),
-                      "Timestamp": job.end_time or job.start_time, "StartTime": job.start_time, "EndTime": job.end_time, "IsDead": job.status.is_terminal(),
-                      "Entrypoint": job.entrypoint})
+        found.append(
+            {
+                "JobID": job.driver_info["id"],
+                "DriverIPAddress": job.driver_info["node_ip_address"],
+                "DriverPid": int(job.driver_info["pid"]),
+                "Timestamp": job.end_time or job.start_time,
+                "StartTime": job.start_time,
+                "EndTime": job.end_time,
+                "IsDead": job.status.is_terminal(),
+                "Entrypoint": job.entrypoint,
+            }
+        )
     return found
 
 
@@ -103,6 +139,15 @@ def workers() -> dict[str, dict]:
     """Every living worker by its id in hex."""
     _require()
     from ray.util.state import list_workers
+
     sockets = {node["NodeID"]: node["ObjectStoreSocketName"] for node in _raylet.nodes()}
-    found = list_workers(filters=[("is_alive", "=", True), ("worker_type", "=", "WORKER")], limit=10_000)
-    return {worker.worker_id: {"node_ip_address": worker.ip, "plasma_store_socket": sockets.get(worker.node_id)} for worker in found}
+    found = list_workers(
+        filters=[("is_alive", "=", True), ("worker_type", "=", "WORKER")], limit=10_000
+    )
+    return {
+        worker.worker_id: {
+            "node_ip_address": worker.ip,
+            "plasma_store_socket": sockets.get(worker.node_id),
+        }
+        for worker in found
+    }

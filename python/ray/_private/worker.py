@@ -1,4 +1,5 @@
 """Connecting and disconnecting this process: ray.init(), ray.shutdown(), and the small calls around them."""
+
 from __future__ import annotations
 
 import atexit
@@ -22,10 +23,10 @@ class Worker:
         self.mode = None
         self.namespace = ""
         self.default_actor_lifetime = None
-        self.code_search_path: list = []    # of this process's job
-        self.runtime_env = ""               # JSON of the job (drivers), or of what this process was started for
+        self.code_search_path: list = []  # of this process's job
+        self.runtime_env = ""  # JSON of the job (drivers), or of what this process was started for
         self.log_printer = None
-        self.node: dict | None = None       # started by us
+        self.node: dict | None = None  # started by us
         self.address_info: dict = {}
         self.pid = 0
 
@@ -47,6 +48,7 @@ class Worker:
     @property
     def current_job_id(self):
         from ray._private.ids import JobID
+
         return JobID(self.context["job_id"])
 
     @property
@@ -62,7 +64,7 @@ class Worker:
 
 global_worker = Worker()
 _lock = threading.RLock()
-_exited = False         # shut down by atexit: what runs later must not start a cluster unasked
+_exited = False  # shut down by atexit: what runs later must not start a cluster unasked
 
 
 def ensure_connected():
@@ -73,8 +75,10 @@ def ensure_connected():
 def check_not_forked():
     """RuntimeError in a child of a connected process: the connection and its threads are the parent's."""
     if _raylet.is_forked():
-        raise RuntimeError("This process was forked from one that was connected to Ray, so it cannot use Ray. Start processes with multiprocessing's 'spawn' method (ray.init() works "
-                           "there), or fork before ray.init().")
+        raise RuntimeError(
+            "This process was forked from one that was connected to Ray, so it cannot use Ray. Start processes with multiprocessing's 'spawn' method (ray.init() works "
+            "there), or fork before ray.init()."
+        )
 
 
 def check_not_exiting():
@@ -88,15 +92,19 @@ def auto_init():
     check_not_forked()
     check_not_exiting()
     if _exited:
-        raise RuntimeError("The interpreter is exiting and ray was shut down: it cannot be used any more.")
+        raise RuntimeError(
+            "The interpreter is exiting and ray was shut down: it cannot be used any more."
+        )
     if global_worker.mode == WORKER_MODE:
         raise RuntimeError("this worker was disconnected from its cluster")
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT", "1") == "0":
         from ray.exceptions import RaySystemError
+
         raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
     with _lock:
         if not _raylet.session():
             from ray._private.init import init
+
             init()
 
 
@@ -127,25 +135,40 @@ def put(value, *, _owner=None, _tensor_transport=None):
 
 def remote(*args, **options):
     """Makes a function or class remote: @ray.remote, @ray.remote(num_cpus=2, ...)."""
-    if len(args) == 1 and not options and (callable(args[0]) or not isinstance(args[0], (int, float, str))):
+    if (
+        len(args) == 1
+        and not options
+        and (callable(args[0]) or not isinstance(args[0], (int, float, str)))
+    ):
         return _make_remote(args[0], {})
-    assert not args and options, ("The @ray.remote decorator must be applied either with no arguments and no parentheses, for example '@ray.remote', "
-                                  "or it must be applied using some of the arguments in the list of valid options, for example '@ray.remote(num_returns=2, resources={\"CustomResource\": 1})'.")
+    assert not args and options, (
+        "The @ray.remote decorator must be applied either with no arguments and no parentheses, for example '@ray.remote', "
+        "or it must be applied using some of the arguments in the list of valid options, for example '@ray.remote(num_returns=2, resources={\"CustomResource\": 1})'."
+    )
     # Bad options are said where they are written, before anything is decorated.
     from ray._private.options import ACTOR, TASK
+
     unknown = [key for key in options if key not in TASK and key not in ACTOR]
     if unknown:
-        raise ValueError(f"Invalid option keyword {unknown[0]} for remote functions or actors. Valid ones are {sorted({**TASK, **ACTOR})}.")
+        raise ValueError(
+            f"Invalid option keyword {unknown[0]} for remote functions or actors. Valid ones are {sorted({**TASK, **ACTOR})}."
+        )
     return lambda target: _make_remote(target, options)
 
 
 def _make_remote(target, options: dict):
     if isinstance(target, type):
         from ray.actor import make_actor_class
+
         return make_actor_class(target, options)
-    function_like = hasattr(target, "__code__") or type(target).__name__ in ("builtin_function_or_method", "cython_function_or_method", "method")
+    function_like = hasattr(target, "__code__") or type(target).__name__ in (
+        "builtin_function_or_method",
+        "cython_function_or_method",
+        "method",
+    )
     if function_like:
         from ray.remote_function import make_remote_function
+
         return make_remote_function(target, options)
     raise TypeError("The @ray.remote decorator must be applied to either a function or a class.")
 
@@ -161,14 +184,20 @@ def get_actor(name: str, namespace: str | None = None):
             raise ValueError('"" is not a valid namespace. Pass None to not specify a namespace.')
     ensure_connected()
     from ray.actor import ActorHandle, HandleInfo
+
     found = _raylet.get_actor(name, namespace or current_namespace())
     if found is None:
-        raise ValueError(f"Failed to look up actor with name '{name}'. This could because 1. You are trying to look up a named actor you didn't create. "
-                         "2. The named actor died. 3. You did not use a namespace matching the namespace of the actor.")
+        raise ValueError(
+            f"Failed to look up actor with name '{name}'. This could because 1. You are trying to look up a named actor you didn't create. "
+            "2. The named actor died. 3. You did not use a namespace matching the namespace of the actor."
+        )
     core, info = found
     if not info["handle_blob"]:
         from ray._private.foreign import handle_blob_of
-        return ActorHandle(core, HandleInfo.of(handle_blob_of(info["language"], info["class_name"])))
+
+        return ActorHandle(
+            core, HandleInfo.of(handle_blob_of(info["language"], info["class_name"]))
+        )
     return ActorHandle(core, HandleInfo.of(info["handle_blob"]))
 
 
@@ -180,12 +209,18 @@ def current_namespace() -> str:
 def kill(actor, *, no_restart: bool = True):
     """Ends an actor's process at once; with no_restart=False its max_restarts apply."""
     from ray.actor import ActorHandle
+
     if not isinstance(actor, ActorHandle):
-        raise ValueError(f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}.")
+        raise ValueError(
+            f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}."
+        )
     ensure_connected()
     if actor._core.session() != _raylet.session():
         from ray.exceptions import ActorHandleNotFoundError
-        raise ActorHandleNotFoundError(f"The handle to {actor!r} belongs to a session that was shut down.")
+
+        raise ActorHandleNotFoundError(
+            f"The handle to {actor!r} belongs to a session that was shut down."
+        )
     actor._core.kill(no_restart)
 
 
@@ -207,17 +242,19 @@ def get_gpu_ids() -> list:
     if not task or not task["gpu_ids"]:
         return []
     from ray._private.accelerators import public_ids
+
     return public_ids(task["gpu_ids"])
 
 
 def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False):
     """Disconnects; ends the cluster when ray.init() started it. May be called at any time, also twice."""
     from ray._private.interrupts import deferred_interrupts
+
     global _exited
     _exited = _exited or _exiting_interpreter
     worker = global_worker
     if worker.mode == WORKER_MODE or (worker.pid and worker.pid != os.getpid()):
-        return      # a forked child must not touch its parent's connection
+        return  # a forked child must not touch its parent's connection
     with _lock, deferred_interrupts():
         printer, worker.log_printer = worker.log_printer, None
         if printer and worker.connected:
@@ -230,6 +267,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
         node, worker.node = worker.node, None
         if node:
             from ray._private.init import stop_cluster
+
             stop_cluster(node, wait_for_processes)
         worker.mode = None
         worker.context, worker.address_info = {}, {}

@@ -2,6 +2,7 @@
 
 What is imported here is shared by all workers of a node (copy on write); nothing of it may start a thread.
 """
+
 from __future__ import annotations
 
 import io
@@ -36,7 +37,7 @@ class LogFile(io.FileIO):
 
     def __init__(self, descriptor: int):
         super().__init__(descriptor, "w", closefd=False)
-        self.is_new = False         # it was rotated
+        self.is_new = False  # it was rotated
         self._lost = 0
         self._size = os.fstat(descriptor).st_size
         self._max_size = _limit("RAY_ROTATION_MAX_BYTES", 512 << 20)
@@ -45,7 +46,9 @@ class LogFile(io.FileIO):
     def write(self, data) -> int:
         try:
             if self._lost:
-                super().write(f"[{self._lost} bytes of output are missing here: they could not be written]\n".encode())
+                super().write(
+                    f"[{self._lost} bytes of output are missing here: they could not be written]\n".encode()
+                )
                 self._lost = 0
             written = super().write(data)
             self._size += written
@@ -83,11 +86,11 @@ class LogFile(io.FileIO):
                     os.replace(f"{path}.{number}", f"{path}.{number + 1}")
             os.replace(path, path + ".1")
             fresh = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            os.dup2(fresh, self.fileno())       # what C code prints goes there, too
+            os.dup2(fresh, self.fileno())  # what C code prints goes there, too
             os.close(fresh)
             self.is_new = True
         except OSError:
-            pass        # it goes on growing
+            pass  # it goes on growing
 
 
 NO_NAME = ":task_name:"
@@ -104,17 +107,22 @@ class MarkedStream(io.TextIOWrapper):
     when it follows another function."""
 
     def __init__(self, descriptor: int):
-        super().__init__(io.BufferedWriter(LogFile(descriptor)), encoding="utf-8", errors="backslashreplace", line_buffering=True)
-        self._name = None           # the last name in the file
-        self._task = NOBODY         # the last task there
+        super().__init__(
+            io.BufferedWriter(LogFile(descriptor)),
+            encoding="utf-8",
+            errors="backslashreplace",
+            line_buffering=True,
+        )
+        self._name = None  # the last name in the file
+        self._task = NOBODY  # the last task there
         self._job = ""
         self._line_start = True
         self._lock = threading.RLock()
-        self._cut: set[str] = set() # tasks whose open line was ended, since another began one
-        self._ahead = -1            # the file's size after markers were put there in advance
-        self._late = False          # markers came with output
-        self._talks: dict[int, bool] = {}   # function -> whether it wrote in its last run
-        self._talked: set[int] = set()      # functions that once did
+        self._cut: set[str] = set()  # tasks whose open line was ended, since another began one
+        self._ahead = -1  # the file's size after markers were put there in advance
+        self._late = False  # markers came with output
+        self._talks: dict[int, bool] = {}  # function -> whether it wrote in its last run
+        self._talked: set[int] = set()  # functions that once did
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self):
@@ -144,11 +152,11 @@ class MarkedStream(io.TextIOWrapper):
         if name is self._name and task == self._task and not file.is_new:
             return False
         self.flush()
-        if file.is_new:             # it can be read without the one before
+        if file.is_new:  # it can be read without the one before
             file.is_new = False
             self._name, self._job = None, ""
         marks = ""
-        if not self._line_start or file.open_line():       # what ran before left its line open
+        if not self._line_start or file.open_line():  # what ran before left its line open
             marks = "\n"
             if not self._line_start and len(self._cut) < _MOST_KNOWN:
                 self._cut.add(self._task)
@@ -157,7 +165,7 @@ class MarkedStream(io.TextIOWrapper):
             marks += f":job_id:{self._job}\n"
         if name is not self._name:
             marks += name + "\n"
-        if task != NOBODY or name is self._name:        # a name alone ends what belongs to a task
+        if task != NOBODY or name is self._name:  # a name alone ends what belongs to a task
             marks += task + "\n"
         self._name, self._task, self._line_start = name, task, True
         super().write(marks)
@@ -198,14 +206,16 @@ class MarkedStream(io.TextIOWrapper):
 
 
 def _streams() -> list[MarkedStream]:
-    return [stream for stream in (sys.__stdout__, sys.__stderr__) if isinstance(stream, MarkedStream)]
+    return [
+        stream for stream in (sys.__stdout__, sys.__stderr__) if isinstance(stream, MarkedStream)
+    ]
 
 
 def task_begins(name, task, function: int, before: int) -> tuple[bool, ...]:
     """Called by the binding before tasks that may write, and after those that did. As MarkedStream.begin() says, of any of the two files."""
     try:
         said = [stream.begin(name, task, function, before) for stream in _streams()]
-    except ValueError:      # closed by the program
+    except ValueError:  # closed by the program
         said = []
     return tuple(map(any, zip(*said))) or (False, False, False, False)
 
@@ -240,7 +250,7 @@ class _Flusher:
             for stream in (sys.__stdout__, sys.__stderr__):
                 try:
                     stream.flush()
-                except ValueError:      # closed by the program
+                except ValueError:  # closed by the program
                     pass
 
 
@@ -268,17 +278,21 @@ def main(args: dict) -> int:
     os.environ.setdefault("PYTHONBREAKPOINT", "ray.util.rpdb.set_trace")
     if os.environ.get("RAY_worker_faulthandler", "1") != "0":
         import faulthandler
+
         faulthandler.enable(2)
     if args.get("runtime_env"):
         from ray._private.runtime_env.setup import enter
+
         enter(args)
         worker.global_worker.runtime_env = args["runtime_env"]
-    worker.global_worker.start({
-        "is_driver": False,
-        "runtime_env": args.get("runtime_env"),
-        "worker_id": bytes.fromhex(args["worker_id"]),
-        "node_manager_socket": args["node_manager_socket"],
-    })
+    worker.global_worker.start(
+        {
+            "is_driver": False,
+            "runtime_env": args.get("runtime_env"),
+            "worker_id": bytes.fromhex(args["worker_id"]),
+            "node_manager_socket": args["node_manager_socket"],
+        }
+    )
     ending.install_sigterm()
     code = _raylet.run_worker()
     if code < 0 or _raylet.leaves_by_itself():

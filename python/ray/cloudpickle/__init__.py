@@ -1,4 +1,5 @@
 """cloudpickle, under the name programs know. Protocol 5 by default; a class keeps its module."""
+
 import dataclasses as _dataclasses
 import io as _io
 import cloudpickle as _cloudpickle
@@ -8,12 +9,18 @@ from cloudpickle import __version__  # noqa: F401
 
 
 # What dataclasses compares by identity: id -> its name in the module.
-_SENTINELS = {id(value): name for name, value in vars(_dataclasses).items()
-              if type(value).__name__ in ("_FIELD_BASE", "_MISSING_TYPE", "_HAS_DEFAULT_FACTORY_CLASS", "_KW_ONLY_TYPE")}
+_SENTINELS = {
+    id(value): name
+    for name, value in vars(_dataclasses).items()
+    if type(value).__name__
+    in ("_FIELD_BASE", "_MISSING_TYPE", "_HAS_DEFAULT_FACTORY_CLASS", "_KW_ONLY_TYPE")
+}
 
 
 def _make_plain_skeleton(metaclass, name, bases, namespace, tracker_id, extra):
-    return _cloudpickle.cloudpickle._lookup_class_or_track(tracker_id, type.__new__(metaclass, name, bases, namespace))
+    return _cloudpickle.cloudpickle._lookup_class_or_track(
+        tracker_id, type.__new__(metaclass, name, bases, namespace)
+    )
 
 
 class CloudPickler(_cloudpickle.CloudPickler):
@@ -30,13 +37,23 @@ class CloudPickler(_cloudpickle.CloudPickler):
         if id(obj) in _SENTINELS:
             return _SENTINELS[id(obj)]
         reduced = super().reducer_override(obj)
-        if reduced is not NotImplemented and isinstance(obj, type) and reduced[0].__name__ == "_make_skeleton_class":
+        if (
+            reduced is not NotImplemented
+            and isinstance(obj, type)
+            and reduced[0].__name__ == "_make_skeleton_class"
+        ):
             metaclass, name, bases, namespace, *rest = reduced[1]
             if "__module__" in obj.__dict__:
                 namespace["__module__"] = obj.__module__
             # typing's, and typing_extensions': functions, or objects that stand for a base.
-            if metaclass.__name__ == "_TypedDictMeta" or not all(isinstance(base, type) or hasattr(base, "__origin__") for base in bases):
-                return (_make_plain_skeleton, (metaclass, name, obj.__bases__, namespace, *rest), *reduced[2:])
+            if metaclass.__name__ == "_TypedDictMeta" or not all(
+                isinstance(base, type) or hasattr(base, "__origin__") for base in bases
+            ):
+                return (
+                    _make_plain_skeleton,
+                    (metaclass, name, obj.__bases__, namespace, *rest),
+                    *reduced[2:],
+                )
         return reduced
 
 

@@ -1,4 +1,5 @@
 """Nodes that call: tasks, actors, their methods."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterator
@@ -34,14 +35,18 @@ class ClassNode(DAGNode):
         self._actor_class = actor_class
         self._last: ClassMethodNode | None = None
         if any(isinstance(node, (InputNode, InputAttributeNode)) for node in self._all()):
-            raise ValueError("InputNode handles user dynamic input the DAG, and cannot be used as args, kwargs, or other_args_to_resolve in "
-                             "ClassNode constructor because it is not available at class construction or binding time.")
+            raise ValueError(
+                "InputNode handles user dynamic input the DAG, and cannot be used as args, kwargs, or other_args_to_resolve in "
+                "ClassNode constructor because it is not available at class construction or binding time."
+            )
 
     def __getattr__(self, name: str) -> "_UnboundMethod":
         if name.startswith("__"):
             raise AttributeError(f"'ClassNode' object has no attribute '{name}'")
         if name not in self.__dict__["_actor_class"]._methods:
-            raise AttributeError(f"type object '{self._actor_class.__name__}' has no attribute '{name}'")
+            raise AttributeError(
+                f"type object '{self._actor_class.__name__}' has no attribute '{name}'"
+            )
         return _UnboundMethod(self, name, {})
 
     def _run(self, resolve, given):
@@ -61,13 +66,17 @@ class _UnboundMethod:
         return _UnboundMethod(self._node, self._name, {**self._options, **options})
 
     def bind(self, *args: Any, **kwargs: Any) -> "ClassMethodNode":
-        node = ClassMethodNode(self._name, args, kwargs, self._options, parent=self._node, previous=self._node._last)
+        node = ClassMethodNode(
+            self._name, args, kwargs, self._options, parent=self._node, previous=self._node._last
+        )
         self._node._last = node
         return node
 
     def __getattr__(self, name: str):
         if name == "remote":
-            raise AttributeError(".remote() cannot be used on ClassMethodNodes. Use .bind() instead to express an symbolic actor call.")
+            raise AttributeError(
+                ".remote() cannot be used on ClassMethodNodes. Use .bind() instead to express an symbolic actor call."
+            )
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
@@ -75,7 +84,15 @@ class ClassMethodNode(DAGNode):
     """A call of an actor's method; made by handle.method.bind() or class_node.method.bind(). `parent`: the ClassNode, or a bound method
     of a living actor."""
 
-    def __init__(self, method_name: str, args: tuple, kwargs: dict, options: dict, parent: ClassNode | ActorMethod, previous: "ClassMethodNode | None" = None):
+    def __init__(
+        self,
+        method_name: str,
+        args: tuple,
+        kwargs: dict,
+        options: dict,
+        parent: ClassNode | ActorMethod,
+        previous: "ClassMethodNode | None" = None,
+    ):
         super().__init__(args, kwargs, options)
         self._method_name, self._parent, self._previous = method_name, parent, previous
 

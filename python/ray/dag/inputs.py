@@ -1,4 +1,5 @@
 """What execute() is given, as seen inside a graph."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +18,9 @@ class DAGInputData:
             return self._args[key]
         if isinstance(key, str):
             return self._kwargs[key]
-        raise ValueError("Please only use int index or str as first-level key to access fields of dag input.")
+        raise ValueError(
+            "Please only use int index or str as first-level key to access fields of dag input."
+        )
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -47,7 +50,9 @@ class InputNode(DAGNode):
 
     def __getitem__(self, key: int | str) -> "InputAttributeNode":
         if not isinstance(key, (int, str)):
-            raise ValueError("Please only use int index or str as first-level key to access fields of dag input.")
+            raise ValueError(
+                "Please only use int index or str as first-level key to access fields of dag input."
+            )
         return InputAttributeNode(self, key, "__getitem__")
 
     def __getattr__(self, name: str) -> "InputAttributeNode":
@@ -74,7 +79,9 @@ class InputAttributeNode(DAGNode):
         return self._key
 
     def _run(self, resolve, given):
-        return given[self._key] if self._accessor == "__getitem__" else getattr(given, str(self._key))
+        return (
+            given[self._key] if self._accessor == "__getitem__" else getattr(given, str(self._key))
+        )
 
     def _body(self) -> str:
         return f'["{self._key}"]'

@@ -1,4 +1,5 @@
 """What every node of a call graph does."""
+
 from __future__ import annotations
 
 import uuid
@@ -64,7 +65,10 @@ class DAGNode:
         """A copy with the nodes it needs replaced."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy._args, copy._kwargs = replace_nodes(self._args, replace), replace_nodes(self._kwargs, replace)
+        copy._args, copy._kwargs = (
+            replace_nodes(self._args, replace),
+            replace_nodes(self._kwargs, replace),
+        )
         return copy
 
     # ---- running it
@@ -76,22 +80,38 @@ class DAGNode:
 
         from ray.dag.inputs import InputNode, input_of
         from ray.util.annotations import RayDeprecationWarning
-        warnings.warn("DAGNode.execute() is deprecated and will be removed in a future release.", RayDeprecationWarning, stacklevel=2)
+
+        warnings.warn(
+            "DAGNode.execute() is deprecated and will be removed in a future release.",
+            RayDeprecationWarning,
+            stacklevel=2,
+        )
         order = self._all()
-        assert sum(isinstance(node, InputNode) for node in order) <= 1, "Each DAG should only have one unique InputNode."
+        assert sum(isinstance(node, InputNode) for node in order) <= 1, (
+            "Each DAG should only have one unique InputNode."
+        )
         given = input_of(args, kwargs)
         values: dict[int, Any] = {}
         for node in order:
-            values[id(node)] = node._run(lambda value: replace_nodes(value, lambda earlier: values[id(earlier)]), given)
+            values[id(node)] = node._run(
+                lambda value: replace_nodes(value, lambda earlier: values[id(earlier)]), given
+            )
         return values[id(self)]
 
     def _run(self, resolve: Callable[[Any], Any], given: Any) -> Any:
         """This node's value. `resolve` puts values in the place of nodes; `given`: the input."""
         raise NotImplementedError
 
-    def experimental_compile(self, _submit_timeout: float | None = None, _buffer_size_bytes: int | None = None, enable_asyncio: bool = False,
-                             _max_inflight_executions: int | None = None, _max_buffered_results: int | None = None,
-                             _overlap_gpu_communication: bool | None = None, _default_communicator: Any = "create"):
+    def experimental_compile(
+        self,
+        _submit_timeout: float | None = None,
+        _buffer_size_bytes: int | None = None,
+        enable_asyncio: bool = False,
+        _max_inflight_executions: int | None = None,
+        _max_buffered_results: int | None = None,
+        _overlap_gpu_communication: bool | None = None,
+        _default_communicator: Any = "create",
+    ):
         raise not_in_release("compiled graphs (DAGNode.experimental_compile)")
 
     def with_tensor_transport(self, *args: Any, **kwargs: Any):
@@ -104,10 +124,13 @@ class DAGNode:
 
     def _text(self) -> str:
         def items(lines: list[str]) -> str:
-            return "".join("\n        " + line.replace("\n", "\n        ") for line in lines) + ("\n    " if lines else "")
+            return "".join("\n        " + line.replace("\n", "\n        ") for line in lines) + (
+                "\n    " if lines else ""
+            )
 
         def shown(value: Any) -> str:
             return value._text() if isinstance(value, DAGNode) else f"{value}"
+
         args = items([f"{shown(value)}, " for value in self._args])
         kwargs = items([f"{key}: {shown(value)}, " for key, value in self._kwargs.items()])
         options = items([f"{key}: {value}" for key, value in self._options.items()])

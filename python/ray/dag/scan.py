@@ -1,4 +1,5 @@
 """Nodes inside arguments: in lists, tuples, dicts and sets, and in any other object that pickles."""
+
 from __future__ import annotations
 
 import io
@@ -14,6 +15,7 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, ObjectRe
 def nodes_in(value: Any) -> Iterator[Any]:
     """The nodes of `value` that no other node in it holds."""
     from ray.dag.node import DAGNode
+
     kind = type(value)
     if isinstance(value, DAGNode):
         yield value
@@ -32,6 +34,7 @@ def nodes_in(value: Any) -> Iterator[Any]:
 def replace_nodes(value: Any, replace: Callable[[Any], Any]) -> Any:
     """`value` with every node replaced; itself when it holds none."""
     from ray.dag.node import DAGNode
+
     kind = type(value)
     if isinstance(value, DAGNode):
         return replace(value)
@@ -41,22 +44,29 @@ def replace_nodes(value: Any, replace: Callable[[Any], Any]) -> Any:
         items = [replace_nodes(item, replace) for item in value]
         return kind(items) if any(new is not old for new, old in zip(items, value)) else value
     if kind is dict:
-        return {replace_nodes(key, replace): replace_nodes(item, replace) for key, item in value.items()}
+        return {
+            replace_nodes(key, replace): replace_nodes(item, replace) for key, item in value.items()
+        }
     scanner = _Scanner.of(value)
-    return scanner.restore({id(node): replace(node) for node in scanner.nodes}) if scanner and scanner.nodes else value
+    return (
+        scanner.restore({id(node): replace(node) for node in scanner.nodes})
+        if scanner and scanner.nodes
+        else value
+    )
 
 
 class _Scanner(CloudPickler):
     """Pickles around nodes, references and handles: these stay the objects they are."""
 
     def __init__(self, file):
-        self.buffers: list = []         # arrays are not copied
+        self.buffers: list = []  # arrays are not copied
         super().__init__(file, protocol=5, buffer_callback=self.buffers.append)
         self.kept: list = []
         self.nodes: list = []
 
     def persistent_id(self, value):
         from ray.dag.node import DAGNode
+
         if isinstance(value, DAGNode):
             if not any(value is node for node in self.nodes):
                 self.nodes.append(value)
@@ -80,9 +90,11 @@ class _Scanner(CloudPickler):
     def restore(self, values: dict[int, Any]) -> Any:
         """A copy of the object with nodes replaced: `values` by id."""
         import pickle
+
         kept = [values.get(id(value), value) for value in self.kept]
 
         class Unpickler(pickle.Unpickler):
             def persistent_load(self, index):
                 return kept[index]
+
         return Unpickler(io.BytesIO(self.pickled), buffers=self.buffers).load()

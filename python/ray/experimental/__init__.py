@@ -1,4 +1,5 @@
 """Interfaces that may change: `internal_kv` (the head's key-value store), `tqdm_ray` (progress bars of workers), where objects are. The rest says so by name."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,12 +10,15 @@ _LAZY = {"get_object_locations": "locations", "get_local_object_locations": "loc
 
 def set_resource(resource_name: str, capacity: float, node_id: str | None = None) -> None:
     """Raises DeprecationWarning: a node's resources are given when it starts."""
-    raise DeprecationWarning("Dynamic custom resources are deprecated. Consider using placement groups instead, or specify resources when a node starts, with "
-                             "the 'resources' option.")
+    raise DeprecationWarning(
+        "Dynamic custom resources are deprecated. Consider using placement groups instead, or specify resources when a node starts, with "
+        "the 'resources' option."
+    )
 
 
 def __getattr__(name: str) -> Any:
     import importlib
+
     if name in _MODULES:
         return importlib.import_module(f"ray.experimental.{name}")
     if name in _LAZY:
@@ -22,4 +26,5 @@ def __getattr__(name: str) -> Any:
     if name == "queue":
         return importlib.import_module("ray.util.queue")
     from ray._private.absent import raise_missing
+
     raise_missing("ray.experimental", name)

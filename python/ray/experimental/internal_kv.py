@@ -1,10 +1,11 @@
 """The head's key-value store. Keys and values are bytes (str is encoded as UTF-8). Keys live as long as the cluster, and are seen by every
 job. Raises AssertionError for keys and values of other types, RuntimeError when not connected."""
+
 from __future__ import annotations
 
 from ray import _raylet
 
-_PREFIX = b"kv:"        # apart from the namespaces of the runtime itself
+_PREFIX = b"kv:"  # apart from the namespaces of the runtime itself
 
 
 def _bytes(value: str | bytes) -> bytes:
@@ -18,6 +19,7 @@ def _space(namespace: str | bytes | None) -> bytes:
     if namespace is not None and not isinstance(namespace, (str, bytes)):
         raise TypeError(f"namespace: expected str or bytes, got {type(namespace).__name__}")
     from ray._private.worker import global_worker
+
     global_worker.check_connected()
     return _PREFIX + _bytes(namespace or b"")
 
@@ -36,7 +38,13 @@ def _internal_kv_exists(key: str | bytes, *, namespace: str | bytes | None = Non
     return _internal_kv_get(key, namespace=namespace) is not None
 
 
-def _internal_kv_put(key: str | bytes, value: str | bytes, overwrite: bool = True, *, namespace: str | bytes | None = None) -> bool:
+def _internal_kv_put(
+    key: str | bytes,
+    value: str | bytes,
+    overwrite: bool = True,
+    *,
+    namespace: str | bytes | None = None,
+) -> bool:
     """Stores a value, in place of another only with `overwrite`. Whether the key was there before."""
     space, key, value = _space(namespace), _bytes(key), _bytes(value)
     if _raylet.kv_put(space, key, value, False):
@@ -46,7 +54,9 @@ def _internal_kv_put(key: str | bytes, value: str | bytes, overwrite: bool = Tru
     return True
 
 
-def _internal_kv_del(key: str | bytes, *, del_by_prefix: bool = False, namespace: str | bytes | None = None) -> int:
+def _internal_kv_del(
+    key: str | bytes, *, del_by_prefix: bool = False, namespace: str | bytes | None = None
+) -> int:
     """Removes a key, or all that start with it. How many were removed."""
     space = _space(namespace)
     keys = _raylet.kv_list(space, _bytes(key)) if del_by_prefix else [_bytes(key)]

@@ -1,4 +1,5 @@
 """Where objects are."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterable
@@ -9,16 +10,24 @@ if TYPE_CHECKING:
     from ray import ObjectRef
 
 
-def _locate(refs: Iterable[ObjectRef], ask_owners: bool, timeout_s: float) -> dict[ObjectRef, dict[str, Any]]:
+def _locate(
+    refs: Iterable[ObjectRef], ask_owners: bool, timeout_s: float
+) -> dict[ObjectRef, dict[str, Any]]:
     from ray._private.worker import global_worker
+
     refs = list(refs)
     if not global_worker.connected:
         raise RuntimeError("Ray hasn't been initialized.")
     found = _raylet.locate(refs, ask_owners, timeout_s)
-    return {ref: {"node_ids": nodes, "object_size": size, "did_spill": False} for ref, (nodes, size) in zip(refs, found)}
+    return {
+        ref: {"node_ids": nodes, "object_size": size, "did_spill": False}
+        for ref, (nodes, size) in zip(refs, found)
+    }
 
 
-def get_object_locations(obj_refs: Iterable[ObjectRef], timeout_ms: int = -1) -> dict[ObjectRef, dict[str, Any]]:
+def get_object_locations(
+    obj_refs: Iterable[ObjectRef], timeout_ms: int = -1
+) -> dict[ObjectRef, dict[str, Any]]:
     """{ref: {"node_ids": hex ids of nodes that have it in their stores, "object_size": bytes or None, "did_spill": bool}}.
 
     A small value lives in its owner's memory: no node. One that is not made yet has no node and no size. timeout_ms: the owners' time to answer, -1:

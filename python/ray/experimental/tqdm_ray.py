@@ -1,5 +1,6 @@
 """Progress bars of tasks and actors, shown by the driver. Workers print their state as marked lines; the driver's log printer hands those
 to receive(). Bars are drawn by tqdm where the driver has it, otherwise not at all."""
+
 from __future__ import annotations
 
 import json
@@ -18,18 +19,28 @@ class tqdm:
 
     iterable, desc, total (items), unit, position: as there. flush_interval_s: at most one update is sent in so many seconds, 0.1 when None.
     """
+
     DEFAULT_FLUSH_INTERVAL_SECONDS = 0.1
 
-    def __init__(self, iterable: Iterable | None = None, desc: str | None = None, total: int | None = None, unit: str | None = None,
-                 position: int | None = None, flush_interval_s: float | None = None):
+    def __init__(
+        self,
+        iterable: Iterable | None = None,
+        desc: str | None = None,
+        total: int | None = None,
+        unit: str | None = None,
+        position: int | None = None,
+        flush_interval_s: float | None = None,
+    ):
         if total is None and hasattr(iterable, "__len__"):
-            total = len(iterable)      # type: ignore[arg-type]
+            total = len(iterable)  # type: ignore[arg-type]
         self._iterable = iterable
         self._desc = desc or ""
         self._total = total
         self._unit = unit or "it"
         self._position = position or 0
-        self._interval_s = self.DEFAULT_FLUSH_INTERVAL_SECONDS if flush_interval_s is None else flush_interval_s
+        self._interval_s = (
+            self.DEFAULT_FLUSH_INTERVAL_SECONDS if flush_interval_s is None else flush_interval_s
+        )
         self._id = uuid.uuid4().hex
         self._done = 0
         self._closed = False
@@ -85,9 +96,18 @@ class tqdm:
         if self._closed and not now or not now and clock - self._last_flush < self._interval_s:
             return
         self._last_flush = clock
-        state = {"uuid": self._id, "desc": self._desc, "x": self._done, "total": self._total, "unit": self._unit, "pos": self._position,
-                 "pid": os.getpid(), "closed": self._closed}
+        state = {
+            "uuid": self._id,
+            "desc": self._desc,
+            "x": self._done,
+            "total": self._total,
+            "unit": self._unit,
+            "pos": self._position,
+            "pid": os.getpid(),
+            "closed": self._closed,
+        }
         from ray._private.worker import WORKER_MODE, global_worker
+
         if global_worker.mode == WORKER_MODE:
             print(RAY_TQDM_MAGIC + json.dumps(state), flush=True)
         else:
@@ -107,10 +127,10 @@ def receive(line: str) -> bool:
     if not line.startswith(RAY_TQDM_MAGIC):
         return False
     try:
-        state = json.loads(line[len(RAY_TQDM_MAGIC):])
+        state = json.loads(line[len(RAY_TQDM_MAGIC) :])
         state["uuid"], state["x"], state["closed"]
     except (ValueError, KeyError, TypeError):
-        return False        # somebody's own line
+        return False  # somebody's own line
     _bars.show(state)
     return True
 
@@ -126,12 +146,16 @@ class _Bars:
     def _tqdm(self):
         try:
             import tqdm as real
+
             return real.tqdm
         except ImportError:
             if not self._warned:
                 self._warned = True
                 import logging
-                logging.getLogger("ray").warning("tqdm is not installed. Progress bars will be disabled.")
+
+                logging.getLogger("ray").warning(
+                    "tqdm is not installed. Progress bars will be disabled."
+                )
             return None
 
     def show(self, state: dict) -> None:
@@ -141,8 +165,15 @@ class _Bars:
                 make = None if state["closed"] else self._tqdm()
                 if make is None:
                     return
-                bar = self._bars[state["uuid"]] = make(desc=state["desc"], total=state["total"], unit=state["unit"], position=len(self._bars), dynamic_ncols=True,
-                                                       leave=False, file=sys.stderr)
+                bar = self._bars[state["uuid"]] = make(
+                    desc=state["desc"],
+                    total=state["total"],
+                    unit=state["unit"],
+                    position=len(self._bars),
+                    dynamic_ncols=True,
+                    leave=False,
+                    file=sys.stderr,
+                )
             bar.n, bar.total = state["x"], state["total"]
             bar.set_description(state["desc"], refresh=False)
             bar.refresh()

@@ -1,4 +1,5 @@
 """Helpers on top of tasks and actors, each imported when first used. What is not there yet says so by name."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -11,23 +12,51 @@ if TYPE_CHECKING:
     from ray.util.results import as_completed, map_unordered
     from ray.util.serialization import deregister_serializer, register_serializer
 
-__all__ = ["ActorPool", "accelerators", "as_completed", "deregister_serializer", "disable_log_once_globally", "enable_periodic_logging",
-           "get_node_instance_id", "get_node_ip_address", "inspect_serializability", "list_named_actors", "log_once", "map_unordered",
-           "register_serializer"]
+__all__ = [
+    "ActorPool",
+    "accelerators",
+    "as_completed",
+    "deregister_serializer",
+    "disable_log_once_globally",
+    "enable_periodic_logging",
+    "get_node_instance_id",
+    "get_node_ip_address",
+    "inspect_serializability",
+    "list_named_actors",
+    "log_once",
+    "map_unordered",
+    "register_serializer",
+]
 
 # Attribute -> module that has it.
 _LAZY = {
-    "ActorPool": "actor_pool", "inspect_serializability": "check_serialize",
-    "as_completed": "results", "map_unordered": "results",
-    "register_serializer": "serialization", "deregister_serializer": "serialization",
-    "log_once": "debug", "disable_log_once_globally": "debug", "enable_periodic_logging": "debug",
+    "ActorPool": "actor_pool",
+    "inspect_serializability": "check_serialize",
+    "as_completed": "results",
+    "map_unordered": "results",
+    "register_serializer": "serialization",
+    "deregister_serializer": "serialization",
+    "log_once": "debug",
+    "disable_log_once_globally": "debug",
+    "enable_periodic_logging": "debug",
 }
-_MODULES = ("accelerators", "metrics", "multiprocessing", "pdb", "queue", "ray_debugpy", "rpdb", "scheduling_strategies", "state")
+_MODULES = (
+    "accelerators",
+    "metrics",
+    "multiprocessing",
+    "pdb",
+    "queue",
+    "ray_debugpy",
+    "rpdb",
+    "scheduling_strategies",
+    "state",
+)
 
 
 def get_node_ip_address(address: str | None = None) -> str:
     """The address of the node this process runs on; `address` is not used."""
     from ray._private.worker import ensure_connected, global_worker
+
     ensure_connected()
     return global_worker.context["node_ip"]
 
@@ -35,6 +64,7 @@ def get_node_ip_address(address: str | None = None) -> str:
 def get_node_instance_id() -> str:
     """The id a cloud gave this machine (RAY_CLOUD_INSTANCE_ID); '' when there is none."""
     import os
+
     return os.environ.get("RAY_CLOUD_INSTANCE_ID", "")
 
 
@@ -42,6 +72,7 @@ def list_named_actors(all_namespaces: bool = False) -> list:
     """Names of living named actors of this namespace; of all: dicts with `namespace` and `name`."""
     from ray import _raylet
     from ray._private.worker import current_namespace, ensure_connected
+
     ensure_connected()
     dead = 3
     actors = [a for a in _raylet.list_actors(all_namespaces) if a["name"] and a["state"] != dead]
@@ -52,12 +83,14 @@ def list_named_actors(all_namespaces: bool = False) -> list:
 
 def __getattr__(name: str) -> Any:
     import importlib
+
     if name in _LAZY:
         value = globals()[name] = getattr(importlib.import_module(f"ray.util.{_LAZY[name]}"), name)
         return value
     if name in _MODULES:
         return importlib.import_module(f"ray.util.{name}")
     from ray._private.absent import raise_missing
+
     raise_missing("ray.util", name)
 
 

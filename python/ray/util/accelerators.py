@@ -1,4 +1,5 @@
 """Names of accelerators, for `accelerator_type=`."""
+
 NVIDIA_TESLA_V100 = "V100"
 NVIDIA_TESLA_P100 = "P100"
 NVIDIA_TESLA_T4 = "T4"

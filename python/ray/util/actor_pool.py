@@ -1,4 +1,5 @@
 """ray.util.ActorPool: work handed to whichever actor of a fixed set is free."""
+
 from __future__ import annotations
 
 from collections import deque
@@ -19,9 +20,9 @@ class ActorPool:
     def __init__(self, actors: Iterable[ActorHandle]):
         self._idle = list(actors)
         self._all = set(self._idle)
-        self._waiting: deque = deque()            # (fn, value) without an actor yet
-        self._actor_of: dict = {}                 # reference -> (index, actor)
-        self._ref_of: dict = {}                   # index -> reference
+        self._waiting: deque = deque()  # (fn, value) without an actor yet
+        self._actor_of: dict = {}  # reference -> (index, actor)
+        self._ref_of: dict = {}  # index -> reference
         self._next_submit = 0
         self._next_return = 0
         self._skipped = False
@@ -64,7 +65,9 @@ class ActorPool:
         self._release(ref)
         return ray.get(ref)
 
-    def get_next_unordered(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
+    def get_next_unordered(
+        self, timeout: float | None = None, ignore_if_timedout: bool = False
+    ) -> Any:
         """Any finished result; raises what its call raised. StopIteration without work, TimeoutError after `timeout` seconds
         (nothing is given up then: no result is the one that is late)."""
         if not self.has_next():
@@ -96,7 +99,9 @@ class ActorPool:
         """Results of fn over values, in their order. Submits at once, yields lazily; results not taken before are given up."""
         return self._map(fn, values, self.get_next)
 
-    def map_unordered(self, fn: Callable[[ActorHandle, V], Any], values: Iterable[V]) -> Iterator[Any]:
+    def map_unordered(
+        self, fn: Callable[[ActorHandle, V], Any], values: Iterable[V]
+    ) -> Iterator[Any]:
         """Results of fn over values, as they finish; otherwise as map."""
         return self._map(fn, values, self.get_next_unordered)
 
@@ -109,6 +114,7 @@ class ActorPool:
         def results():
             while self.has_next():
                 yield take()
+
         return results()
 
     def pop_idle(self) -> ActorHandle | None:

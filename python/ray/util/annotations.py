@@ -1,4 +1,5 @@
 """How stable an interface is: decorators for functions and classes of libraries. They note it on the object and in its documentation."""
+
 from __future__ import annotations
 
 import enum
@@ -24,7 +25,9 @@ class RayDeprecationWarning(DeprecationWarning):
 def _annotate(obj, kind: AnnotationType, group: str, note: str, admonition: str = ""):
     if note:
         doc = inspect.getdoc(obj) or ""
-        body = note if not admonition else f".. {admonition}::\n\n    " + note.replace("\n", "\n    ")
+        body = (
+            note if not admonition else f".. {admonition}::\n\n    " + note.replace("\n", "\n    ")
+        )
         obj.__doc__ = f"{doc}\n\n{body}\n" if doc else f"{body}\n"
     obj._annotated = obj.__name__
     obj._annotated_type = kind
@@ -40,25 +43,41 @@ def _decorator(args: tuple, annotate):
 def PublicAPI(*args, stability: str = "stable", api_group: str = "Others"):
     """For users. stability: "stable", "beta" or "alpha" (AssertionError for another). As a bare decorator: stable."""
     assert stability in _STABILITIES, stability
-    note = "" if stability == "stable" else f"**PublicAPI ({stability}):** This API is in {stability} and may change before becoming stable."
+    note = (
+        ""
+        if stability == "stable"
+        else f"**PublicAPI ({stability}):** This API is in {stability} and may change before becoming stable."
+    )
     return _decorator(args, lambda obj: _annotate(obj, AnnotationType.PUBLIC_API, api_group, note))
 
 
 def DeveloperAPI(*args, api_group: str = "Others"):
     """For who builds on top of it: it may change between minor versions."""
-    return _decorator(args, lambda obj: _annotate(obj, AnnotationType.DEVELOPER_API, api_group, "**DeveloperAPI:** This API may change across minor Ray releases."))
+    return _decorator(
+        args,
+        lambda obj: _annotate(
+            obj,
+            AnnotationType.DEVELOPER_API,
+            api_group,
+            "**DeveloperAPI:** This API may change across minor Ray releases.",
+        ),
+    )
 
 
 def Deprecated(*args, message: str | None = None, warning: bool = False):
     """To be replaced: `message` says by what. warning: calling it warns with a RayDeprecationWarning."""
     note = f"**DEPRECATED**: {_DEPRECATED}" + (f"\n{message}" if message else "")
-    said = f'{_DEPRECATED} You could suppress this warning by setting env variable PYTHONWARNINGS="ignore::DeprecationWarning"' + (f"\n{message}" if message else "")
+    said = (
+        f'{_DEPRECATED} You could suppress this warning by setting env variable PYTHONWARNINGS="ignore::DeprecationWarning"'
+        + (f"\n{message}" if message else "")
+    )
 
     def warn(call):
         @functools.wraps(call)
         def warns(*args, **kwargs):
             warnings.warn(said, RayDeprecationWarning, stacklevel=2)
             return call(*args, **kwargs)
+
         return warns
 
     def annotate(obj):
@@ -69,4 +88,5 @@ def Deprecated(*args, message: str | None = None, warning: bool = False):
             obj.__init__ = warn(obj.__init__)
             return obj
         return warn(obj)
+
     return _decorator(args, annotate)

@@ -1,4 +1,5 @@
 """ray.util.inspect_serializability"""
+
 from __future__ import annotations
 
 import sys
@@ -7,7 +8,9 @@ from typing import Any, TextIO
 from ray._private.serialization import FailureTuple, inspect_object
 
 
-def inspect_serializability(base_obj: Any, name: str | None = None, depth: int = 3, print_file: TextIO | None = None) -> tuple[bool, set[FailureTuple]]:
+def inspect_serializability(
+    base_obj: Any, name: str | None = None, depth: int = 3, print_file: TextIO | None = None
+) -> tuple[bool, set[FailureTuple]]:
     """Finds the members of `base_obj` that cannot be pickled, down to `depth` levels, and prints what it finds (stdout unless print_file).
 
     Returns (whether it can be pickled, set of tuples (obj, name, parent) to blame).
@@ -20,5 +23,12 @@ def inspect_serializability(base_obj: Any, name: str | None = None, depth: int =
     rule = "=" * 80
     print(rule, f"Checking Serializability of {name}", rule, *lines, sep="\n", file=out)
     if failures:
-        print("Variable:", *(f"\t{failure!r}" for failure in failures), "was found to be non-serializable.", rule, sep="\n", file=out)
+        print(
+            "Variable:",
+            *(f"\t{failure!r}" for failure in failures),
+            "was found to be non-serializable.",
+            rule,
+            sep="\n",
+            file=out,
+        )
     return well, failures

@@ -1,4 +1,5 @@
 """ray.util.log_once and its switches."""
+
 from __future__ import annotations
 
 import time

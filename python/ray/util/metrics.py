@@ -1,5 +1,6 @@
 """Metrics of user programs: Counter, Gauge, Histogram. They are kept in the process and sent to its node-manager, at most once a second and when
 the process ends; exported as `ray_<name>`, counters as `ray_<name>_total`."""
+
 from __future__ import annotations
 
 import logging
@@ -25,7 +26,9 @@ class Metric:
 
     _kind: int
 
-    def __init__(self, name: str, description: str = "", tag_keys: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self, name: str, description: str = "", tag_keys: tuple[str, ...] | None = None
+    ) -> None:
         if not isinstance(name, str):
             raise TypeError(f"Metric name must be a string, got {type(name)}.")
         if not name:
@@ -44,10 +47,17 @@ class Metric:
         self._discard_metric = not _NAME.match(name)
         self._metric: int | None = None
         if self._discard_metric:
-            logger.warning("Metric name %r is not valid, the metric is discarded: names are made of letters, digits, '_' and ':', and do not begin with a digit.", name)
+            logger.warning(
+                "Metric name %r is not valid, the metric is discarded: names are made of letters, digits, '_' and ':', and do not begin with a digit.",
+                name,
+            )
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return type(self), (self._name, self._description, self._tag_keys)       # default tags stay, as in Ray
+        return type(self), (
+            self._name,
+            self._description,
+            self._tag_keys,
+        )  # default tags stay, as in Ray
 
     def set_default_tags(self, default_tags: dict[str, str]) -> Metric:
         """Tags for values recorded without them. ValueError: not among the tag_keys. Returns the metric."""
@@ -62,7 +72,12 @@ class Metric:
     @property
     def info(self) -> dict[str, Any]:
         """name, description, tag_keys, default_tags (and a histogram's boundaries)."""
-        return {"name": self._name, "description": self._description, "tag_keys": self._tag_keys, "default_tags": self._default_tags}
+        return {
+            "name": self._name,
+            "description": self._description,
+            "tag_keys": self._tag_keys,
+            "default_tags": self._default_tags,
+        }
 
     def _boundaries(self) -> tuple[float, ...]:
         return ()
@@ -78,7 +93,9 @@ class Metric:
         if self._discard_metric:
             return
         if self._metric is None:
-            self._metric = _raylet.metric_define(self._kind, self._name, self._description, self._tag_keys, self._boundaries())
+            self._metric = _raylet.metric_define(
+                self._kind, self._name, self._description, self._tag_keys, self._boundaries()
+            )
         _raylet.metric_record(self._metric, tuple(final[key] for key in self._tag_keys), value)
 
 
@@ -118,13 +135,23 @@ class Histogram(Metric):
 
     _kind = _HISTOGRAM
 
-    def __init__(self, name: str, description: str = "", boundaries: list[float] | None = None, tag_keys: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        description: str = "",
+        boundaries: list[float] | None = None,
+        tag_keys: tuple[str, ...] | None = None,
+    ) -> None:
         super().__init__(name, description, tag_keys)
         if not boundaries:
-            raise ValueError("boundaries argument should be provided when using the Histogram class. e.g., Histogram(\"name\", boundaries=[1.0, 2.0])")
+            raise ValueError(
+                'boundaries argument should be provided when using the Histogram class. e.g., Histogram("name", boundaries=[1.0, 2.0])'
+            )
         for boundary in boundaries:
             if boundary <= 0:
-                raise ValueError(f"Invalid `boundaries` argument for histogram: {boundaries}. Use positive values for the arguments.")
+                raise ValueError(
+                    f"Invalid `boundaries` argument for histogram: {boundaries}. Use positive values for the arguments."
+                )
         self.boundaries = boundaries
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:

@@ -1,4 +1,5 @@
 """ray.util.pdb.set_trace: see ray.util.rpdb."""
+
 from ray.util.rpdb import post_mortem, set_trace
 
 __all__ = ["post_mortem", "set_trace"]

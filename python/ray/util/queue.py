@@ -1,4 +1,5 @@
 """ray.util.queue.Queue: a first-in first-out queue that tasks, actors and drivers share; an actor holds the items."""
+
 from __future__ import annotations
 
 import asyncio
@@ -166,7 +167,9 @@ class _QueueActor:
 
     def put_nowait_batch(self, items: list) -> None:
         if self.maxsize > 0 and len(items) + self.qsize() > self.maxsize:
-            raise Full(f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}.")
+            raise Full(
+                f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}."
+            )
         for item in items:
             self.queue.put_nowait(item)
 

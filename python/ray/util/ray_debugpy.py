@@ -1,13 +1,15 @@
 """Breakpoints for debuggers that speak the Debug Adapter Protocol, by the package debugpy."""
+
 from __future__ import annotations
 
 import sys
 
-_address: tuple[str, int] | None = None       # debugpy listens once per process
+_address: tuple[str, int] | None = None  # debugpy listens once per process
 
 
 def available() -> bool:
     import importlib.util
+
     try:
         return importlib.util.find_spec("debugpy") is not None
     except ValueError:
@@ -24,8 +26,11 @@ def stop(name: str | None) -> None:
     try:
         import debugpy
     except ImportError as error:
-        raise ImportError("ray.util.ray_debugpy needs debugpy, which is not installed: pip install debugpy, or set RAY_DEBUG=legacy") from error
+        raise ImportError(
+            "ray.util.ray_debugpy needs debugpy, which is not installed: pip install debugpy, or set RAY_DEBUG=legacy"
+        ) from error
     from ray.util.rpdb import Waiting, host
+
     if _address is None:
         _address = debugpy.listen((host(), 0))
     if not debugpy.is_client_connected():

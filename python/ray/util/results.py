@@ -1,4 +1,5 @@
 """ray.util.as_completed and ray.util.map_unordered: results of many calls as they finish."""
+
 from __future__ import annotations
 
 from typing import Any, Iterable, Iterator, Sequence
@@ -6,7 +7,13 @@ from typing import Any, Iterable, Iterator, Sequence
 import ray
 
 
-def as_completed(refs: Sequence[ray.ObjectRef], *, chunk_size: int = 10, yield_obj_refs: bool = False, **kwargs: Any) -> Iterator[Any]:
+def as_completed(
+    refs: Sequence[ray.ObjectRef],
+    *,
+    chunk_size: int = 10,
+    yield_obj_refs: bool = False,
+    **kwargs: Any,
+) -> Iterator[Any]:
     """The values of `refs` (with yield_obj_refs: the refs) as they become ready.
 
     Up to chunk_size refs are waited for at once: larger is less overhead, smaller is less delay. Further keywords go to ray.wait(). Raises
@@ -22,8 +29,15 @@ def as_completed(refs: Sequence[ray.ObjectRef], *, chunk_size: int = 10, yield_o
         yield from ready if yield_obj_refs else ray.get(ready)
 
 
-def map_unordered(fn: Any, items: Iterable[Any], *, backpressure_size: int | None = 100, chunk_size: int = 10, yield_obj_refs: bool = False,
-                  **kwargs: Any) -> Iterator[Any]:
+def map_unordered(
+    fn: Any,
+    items: Iterable[Any],
+    *,
+    backpressure_size: int | None = 100,
+    chunk_size: int = 10,
+    yield_obj_refs: bool = False,
+    **kwargs: Any,
+) -> Iterator[Any]:
     """The results of fn.remote(item) over items, as they finish; fn is a remote function or an actor's method.
 
     At most backpressure_size calls (None: no limit) run or wait to be taken. Otherwise as as_completed(). ValueError for
@@ -42,7 +56,7 @@ def map_unordered(fn: Any, items: Iterable[Any], *, backpressure_size: int | Non
         pending.append(fn.remote(item))
         if len(pending) >= limit:
             ready, pending = ray.wait(pending, num_returns=chunk_size, **kwargs)
-            while not ready:        # a timeout among the keywords must not break the limit
+            while not ready:  # a timeout among the keywords must not break the limit
                 ready, pending = ray.wait(pending, num_returns=chunk_size, **kwargs)
             yield from ready if yield_obj_refs else ray.get(ready)
     yield from as_completed(pending, chunk_size=chunk_size, yield_obj_refs=yield_obj_refs, **kwargs)

@@ -4,6 +4,7 @@ RAY_DEBUG in the worker's environment: `1` (default) debugpy where it is install
 RAY_DEBUG_POST_MORTEM=1 a task that fails waits where it failed. The port is on the loopback interface, on the node's address with
 RAY_DEBUGGER_EXTERNAL=1: who can reach it can run code as this process.
 """
+
 from __future__ import annotations
 
 import json
@@ -25,6 +26,7 @@ def set_trace(breakpoint_uuid: str | None = None) -> None:
         return
     if os.environ.get("RAY_DEBUG", "1") != "legacy":
         from ray.util import ray_debugpy
+
         if ray_debugpy.available():
             ray_debugpy.stop(breakpoint_uuid)
             return
@@ -45,6 +47,7 @@ def post_mortem(traceback: TracebackType | None) -> None:
 
 def _in_worker() -> bool:
     from ray._private.worker import WORKER_MODE, global_worker
+
     return global_worker.mode == WORKER_MODE
 
 
@@ -54,7 +57,12 @@ def _place(frame: FrameType | None) -> str:
 
 def host() -> str:
     from ray._private.worker import global_worker
-    return global_worker.context["node_ip"] if os.environ.get("RAY_DEBUGGER_EXTERNAL") == "1" else "127.0.0.1"
+
+    return (
+        global_worker.context["node_ip"]
+        if os.environ.get("RAY_DEBUGGER_EXTERNAL") == "1"
+        else "127.0.0.1"
+    )
 
 
 class Waiting:
@@ -63,12 +71,20 @@ class Waiting:
 
     def __init__(self, place: str, address: str, kind: str, name: str | None):
         from ray.experimental import internal_kv
+
         self._key = f"RAY_PDB_{name or uuid.uuid4().hex}"
-        entry = {"place": place, "pdb_address": address, "kind": kind, "pid": os.getpid(), "timestamp": time.time()}
+        entry = {
+            "place": place,
+            "pdb_address": address,
+            "kind": kind,
+            "pid": os.getpid(),
+            "timestamp": time.time(),
+        }
         internal_kv._internal_kv_put(self._key, json.dumps(entry), namespace="pdb")
 
     def remove(self) -> None:
         from ray.experimental import internal_kv
+
         internal_kv._internal_kv_del(self._key, namespace="pdb")
 
 
@@ -80,12 +96,16 @@ class _TcpPdb(pdb.Pdb):
             address = "{}:{}".format(*server.getsockname()[:2])
             waiting = Waiting(place, address, "pdb", name)
             try:
-                print(f"pdb waits at {place}. Connect with: nc {address.replace(':', ' ')}", file=sys.stderr, flush=True)
+                print(
+                    f"pdb waits at {place}. Connect with: nc {address.replace(':', ' ')}",
+                    file=sys.stderr,
+                    flush=True,
+                )
                 connection, _ = server.accept()
             finally:
                 waiting.remove()
         self._file = connection.makefile("rw", newline="\n")
-        connection.close()      # the file is the last user
+        connection.close()  # the file is the last user
         super().__init__(stdin=self._file, stdout=self._file, nosigint=True, readrc=False)
         self.use_rawinput = False
         self.prompt = "(Pdb) "
@@ -94,7 +114,7 @@ class _TcpPdb(pdb.Pdb):
         try:
             self._file.close()
         except OSError:
-            pass        # nobody listens any more
+            pass  # nobody listens any more
 
     def do_continue(self, arg):
         result = super().do_continue(arg)

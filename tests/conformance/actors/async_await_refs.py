@@ -28,7 +28,9 @@ class A:
         return await asyncio.gather(*[f.remote(i) for i in range(3)])
 
     async def wait(self):
-        done, pending = await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(f.remote(i).future())) for i in range(3)])
+        done, pending = await asyncio.wait(
+            [asyncio.ensure_future(asyncio.wrap_future(f.remote(i).future())) for i in range(3)]
+        )
         return sorted(d.result() for d in done), len(pending)
 
     async def error(self):
@@ -46,7 +48,18 @@ class A:
     async def passed(self, box):
         return await box[0]
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 a = A.remote()
-print(ray.get([a.one.remote(), a.gather.remote(), a.wait.remote(), a.error.remote(), a.passed.remote([ray.put(5)])]))
+print(
+    ray.get(
+        [
+            a.one.remote(),
+            a.gather.remote(),
+            a.wait.remote(),
+            a.error.remote(),
+            a.passed.remote([ray.put(5)]),
+        ]
+    )
+)
 print(ray.get(a.timeout.remote()))

@@ -15,6 +15,7 @@ class Gate:
     async def open(self):
         self.event.set()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 gate = Gate.remote()
 waiting = [gate.wait.remote() for _ in range(50)]

@@ -10,6 +10,7 @@ class A:
         await asyncio.sleep(0.05)
         return before == ray.get_runtime_context().get_task_id(), before
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 results = ray.get([a.m.remote() for _ in range(4)])

@@ -13,6 +13,7 @@ class A:
     async def fine(self):
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("value", lambda: ray.get(a.bad.remote(ValueError("v"))))

@@ -33,6 +33,7 @@ class Worker:
     async def loop_of_health(self):
         return id(asyncio.get_running_loop())
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 worker = Worker.remote()
 print(ray.get(worker.ping.remote()))

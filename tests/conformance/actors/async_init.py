@@ -33,6 +33,7 @@ class Fails:
     async def get(self):
         return 1
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 show("async methods", lambda: ray.get(Both.remote(4).get.remote()))
 show("sync methods", lambda: ray.get(SyncMethods.remote(4, y=3).get.remote()))

@@ -17,6 +17,7 @@ class A:
     async def read(self):
         return self.most
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 ray.get([a.m.remote() for _ in range(12)])

@@ -16,6 +16,7 @@ class A:
     def sync(self):
         return threading.get_ident() == self.thread
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 print(ray.get(a.go.remote()), ray.get(a.sync.remote()))

@@ -20,6 +20,7 @@ class A:
         await self.task
         return self.ticks
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 ray.get(a.start.remote())

@@ -18,6 +18,7 @@ class A:
     def m(self):
         return "alive"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 for name in ("interrupt", "own"):
     a = A.remote()

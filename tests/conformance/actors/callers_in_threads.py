@@ -12,11 +12,16 @@ class Counter:
         self.n += 1
         return self.n
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 counter = Counter.remote()
 results = []
+
+
 def work():
     results.extend(ray.get([counter.up.remote() for _ in range(20)]))
+
+
 threads = [threading.Thread(target=work) for _ in range(5)]
 for thread in threads:
     thread.start()

@@ -22,6 +22,7 @@ class A:
     async def fine(self):
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 ref = a.m.remote()

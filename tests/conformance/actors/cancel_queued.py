@@ -16,6 +16,7 @@ class A:
         self.n += 1
         return self.n
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 ray.get(a.up.remote())

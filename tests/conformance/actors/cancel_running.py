@@ -19,6 +19,7 @@ class A:
             time.sleep(0.02)
         return "never"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 ref = a.m.remote()

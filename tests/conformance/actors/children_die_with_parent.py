@@ -12,8 +12,12 @@ class Child:
 @ray.remote
 class Parent:
     def make(self):
-        self.keep = [Child.options(name="owned").remote(), Child.options(name="free", lifetime="detached").remote()]
+        self.keep = [
+            Child.options(name="owned").remote(),
+            Child.options(name="free", lifetime="detached").remote(),
+        ]
         return ray.get([child.m.remote() for child in self.keep])
+
 
 ray.init(num_cpus=1, include_dashboard=False)
 parent = Parent.remote()

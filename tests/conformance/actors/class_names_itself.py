@@ -40,11 +40,12 @@ def local():
 
         def again(self):
             return ray.get(Local.remote().get.remote())
+
     return Local
 
 
 ray.init(num_cpus=4, include_dashboard=False)
-one, five = Copied.remote(1), Copied.remote(5)      # kept: what an actor made ends with it
+one, five = Copied.remote(1), Copied.remote(5)  # kept: what an actor made ends with it
 show("clone", lambda: ray.get(ray.get(one.clone.remote()).get.remote()))
 show("in a task", lambda: ray.get(spawn.remote()))
 show("named", lambda: ray.get(ray.get(five.named.remote()).get.remote()))

@@ -15,5 +15,6 @@ class A:
 def make(cls):
     return ray.get(cls.options(num_cpus=0).remote(5).m.remote())
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(make.remote(A)))

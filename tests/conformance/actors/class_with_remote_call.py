@@ -9,7 +9,13 @@ class A:
     def m(self):
         return self.x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 Remote = ray.remote(A)
 Other = ray.remote(num_cpus=0)(A)
-print(A(5).m(), ray.get(Remote.remote(6).m.remote()), ray.get(Other.remote().m.remote()), type(Remote).__name__.startswith("ActorClass"))
+print(
+    A(5).m(),
+    ray.get(Remote.remote(6).m.remote()),
+    ray.get(Other.remote().m.remote()),
+    type(Remote).__name__.startswith("ActorClass"),
+)

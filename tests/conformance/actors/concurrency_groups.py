@@ -25,10 +25,23 @@ class A:
     async def open(self):
         self.opened = True
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 blocked = a.block.remote()
-print(ray.get([a.compute.remote(), a.default.remote(), a.default.options(concurrency_group="compute").remote()], timeout=20))
-show("same group waits", lambda: ray.get(a.default.options(concurrency_group="io").remote(), timeout=0.5))
+print(
+    ray.get(
+        [
+            a.compute.remote(),
+            a.default.remote(),
+            a.default.options(concurrency_group="compute").remote(),
+        ],
+        timeout=20,
+    )
+)
+show(
+    "same group waits",
+    lambda: ray.get(a.default.options(concurrency_group="io").remote(), timeout=0.5),
+)
 ray.get(a.open.remote())
 print(ray.get(blocked))

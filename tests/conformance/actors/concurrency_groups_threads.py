@@ -16,6 +16,7 @@ class A:
         self.event.set()
         return "opened"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 blocked = a.block.remote()

@@ -16,6 +16,7 @@ class A:
     def m(self):
         return self.x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote(bad.remote())
 show("call", lambda: ray.get(a.m.remote(), timeout=20), "argument", "KeyError")

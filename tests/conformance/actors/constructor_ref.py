@@ -10,5 +10,6 @@ class A:
     def m(self):
         return self.all
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(A.remote(ray.put(1), [ray.put(2)], y=ray.put(3)).m.remote()))

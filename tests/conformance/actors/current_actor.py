@@ -10,10 +10,16 @@ class A:
 
     def facts(self):
         context = ray.get_runtime_context()
-        return context.get_actor_id(), context.get_actor_name(), context.get_task_name(), context.was_current_actor_reconstructed
+        return (
+            context.get_actor_id(),
+            context.get_actor_name(),
+            context.get_task_name(),
+            context.was_current_actor_reconstructed,
+        )
 
     def other(self):
         return "other"
+
 
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.options(name="me").remote()

@@ -8,6 +8,7 @@ class A:
         context = ray.get_runtime_context()
         return context.get_actor_name(), context.get_assigned_resources().get("CPU")
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 a = A.remote()
 b = A.options(name="other").remote()

@@ -19,6 +19,7 @@ class A:
     def __del__(self):
         open(os.path.join(folder, "del"), "w").close()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 ray.get(a.m.remote())

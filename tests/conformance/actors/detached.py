@@ -16,12 +16,21 @@ keep = [A.options(name="detached", lifetime="detached").remote(), A.options(name
 ray.get([a.m.remote() for a in keep])
 """
 context = ray.init(num_cpus=1, namespace="n", include_dashboard=False)
-subprocess.run([sys.executable, "-c", CHILD, context.address_info["address"]], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+subprocess.run(
+    [sys.executable, "-c", CHILD, context.address_info["address"]],
+    check=True,
+    stdout=subprocess.DEVNULL,
+    stderr=subprocess.DEVNULL,
+)
 show("detached", lambda: ray.get(ray.get_actor("detached").m.remote()))
 import time
+
+
 def attached():
     for _ in range(500):
         ray.get_actor("attached")
         time.sleep(0.02)
+
+
 show("attached", attached)
 ray.kill(ray.get_actor("detached"))

@@ -102,5 +102,10 @@ show("begin", lambda: ray.get(keeper.begin.remote()))
 """
 context = ray.init(num_cpus=3, include_dashboard=False)
 for turn in range(3):
-    out = subprocess.run([sys.executable, "-c", DRIVER, str(turn)], env={**os.environ, "RAY_ADDRESS": context.address_info["address"]}, capture_output=True, text=True)
+    out = subprocess.run(
+        [sys.executable, "-c", DRIVER, str(turn)],
+        env={**os.environ, "RAY_ADDRESS": context.address_info["address"]},
+        capture_output=True,
+        text=True,
+    )
     print(turn, out.stdout + out.stderr[-2000:] * (out.returncode != 0))

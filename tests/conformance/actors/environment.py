@@ -13,5 +13,6 @@ class A:
     def both(self):
         return os.environ.get("COLOUR"), ray.get(read.remote())
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 print(ray.get(A.options(runtime_env={"env_vars": {"COLOUR": "blue"}}).remote().both.remote()))

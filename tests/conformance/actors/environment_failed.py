@@ -9,6 +9,7 @@ class A:
     def f(self):
         return 1
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 a = A.options(runtime_env={"conda": "no_such_env_here"}).remote()
 show("call", lambda: ray.get(a.f.remote(), timeout=100))

@@ -16,6 +16,7 @@ class A:
 def task():
     ray.actor.exit_actor()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("before", lambda: ray.get(a.m.remote()))

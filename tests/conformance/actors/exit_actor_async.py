@@ -11,6 +11,7 @@ class A:
     async def m(self):
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("before", lambda: ray.get(a.m.remote()))

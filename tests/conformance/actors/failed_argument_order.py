@@ -17,6 +17,7 @@ class Log:
         self.seen.append(x)
         return list(self.seen)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 log = Log.remote()
 a, b, c = log.add.remote(1), log.add.remote(bad.remote()), log.add.remote(3)

@@ -33,6 +33,7 @@ def check(name, actor):
     show(name + " completed", lambda: ray.get(generator.completed()))
     show(name + " after", lambda: ray.get(actor.m.remote()))
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 check("plain", ray.remote(A).remote())
 check("threaded", ray.remote(A).options(max_concurrency=2).remote())

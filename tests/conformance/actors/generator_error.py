@@ -12,6 +12,7 @@ class A:
     def m(self):
         return "alive"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 generator = a.gen.remote()

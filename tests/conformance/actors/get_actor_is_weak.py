@@ -8,6 +8,7 @@ class A:
     def m(self):
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.options(name="a").remote()
 weak = ray.get_actor("a")

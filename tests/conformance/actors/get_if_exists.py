@@ -10,6 +10,7 @@ class A:
     def m(self):
         return self.x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 one = A.options(name="a", get_if_exists=True).remote(1)
 two = A.options(name="a", get_if_exists=True).remote(2)

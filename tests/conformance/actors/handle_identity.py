@@ -11,6 +11,7 @@ class A:
     def _hidden(self):
         return 2
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a, b = A.remote(), A.remote()
 again = pickle.loads(pickle.dumps(a)) if True else None

@@ -13,6 +13,7 @@ def make():
     a = A.options(num_cpus=0).remote()
     return a, [a]
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a, box = ray.get(make.remote())
 print(ray.get(a.m.remote()), box[0] == a)

@@ -25,6 +25,7 @@ class Holder:
 def use(counter):
     return ray.get(counter.up.remote())
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 counter = Counter.remote()
 print(ray.get(use.remote(counter)))

@@ -27,6 +27,7 @@ def derive():
     class B(A):
         pass
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote(1)
 print(ray.get([a.base.remote(), a.both.remote()]))

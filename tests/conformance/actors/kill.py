@@ -12,6 +12,7 @@ class A:
     def slow(self):
         time.sleep(60)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 print(ray.get(a.m.remote()))

@@ -12,13 +12,18 @@ class A:
         self.n += 1
         return self.n
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 print(ray.get([a.up.remote(), a.up.remote()]))
 ray.kill(a, no_restart=False)
+
+
 def restarted():
     while True:
         value = ray.get(a.up.remote(), timeout=30)
         if value < 3:
             return "fresh state"
+
+
 show("after", restarted)

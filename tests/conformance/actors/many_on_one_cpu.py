@@ -8,6 +8,7 @@ class A:
     def m(self):
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 many = [A.remote() for _ in range(4)]
 print(ray.get([a.m.remote() for a in many]))

@@ -23,6 +23,7 @@ class A(Base):
     def bare(self):
         return "bare"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("two", lambda: ray.get(a.two.remote()))

@@ -17,6 +17,7 @@ class A:
             raise Mine("failed", self.n)
         return self.n
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("one", lambda: ray.get(a.up.remote(False)))

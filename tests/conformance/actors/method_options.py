@@ -11,6 +11,7 @@ class A:
     def name(self):
         return ray.get_runtime_context().get_task_name()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("one", lambda: ray.get(a.pair.remote()))

@@ -13,6 +13,7 @@ class A:
     def m(self):
         return self.n
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("class", lambda: A(), "A.remote()")
 a = A.remote()

@@ -12,6 +12,7 @@ class A:
     def m(self):
         return self.x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.options(name="one").remote(1)
 show("found", lambda: ray.get(ray.get_actor("one").m.remote()))
@@ -21,10 +22,14 @@ show("unknown", lambda: ray.get_actor("two"), "two")
 show("empty", lambda: ray.get_actor(""))
 show("none", lambda: ray.get_actor(None))
 ray.kill(a)
+
+
 def name_free():
     for _ in range(500):
         try:
             return ray.get(A.options(name="one").remote(2).m.remote())
         except ValueError:
             time.sleep(0.02)
+
+
 show("again", name_free)

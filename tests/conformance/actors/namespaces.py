@@ -8,6 +8,7 @@ class A:
     def m(self):
         return ray.get_runtime_context().namespace
 
+
 ray.init(num_cpus=1, namespace="home", include_dashboard=False)
 here = A.options(name="x").remote()
 away = A.options(name="x", namespace="away").remote()

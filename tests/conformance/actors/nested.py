@@ -19,5 +19,6 @@ class Parent:
     async def go(self):
         return await self.child.ask.remote(ray.get_runtime_context().current_actor)
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 print(ray.get(Parent.remote().go.remote(), timeout=30))

@@ -20,6 +20,7 @@ def slow(x):
     time.sleep(0.5)
     return x
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 log = Log.remote()
 log.add.remote(slow.remote("slow"))

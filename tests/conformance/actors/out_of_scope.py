@@ -13,6 +13,7 @@ class A:
         time.sleep(0.3)
         return "slow"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 pid = ray.get(a.pid.remote())

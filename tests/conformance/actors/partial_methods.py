@@ -8,6 +8,7 @@ def doubled(method):
     @functools.wraps(method)
     def call(self, *args):
         return 2 * method(self, *args)
+
     return call
 
 

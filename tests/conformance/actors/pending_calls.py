@@ -10,13 +10,18 @@ class A:
         time.sleep(0.5)
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 ray.get(a.slow.remote())
 refs = []
+
+
 def flood():
     for _ in range(10):
         refs.append(a.slow.remote())
+
+
 show("flood", flood)
 print(len(refs), ray.get(refs))
 show("after", lambda: ray.get(a.slow.remote()))

@@ -16,16 +16,21 @@ class A:
     def die(self):
         os._exit(1)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 print(ray.get(a.up.remote()), ray.get(a.up.remote()))
 show("die", lambda: ray.get(a.die.remote()))
+
+
 def again():
     while True:
         try:
             return ray.get(a.up.remote())
         except ray.exceptions.ActorUnavailableError:
             pass
+
+
 show("again", again)
 show("die again", lambda: ray.get(a.die.remote()))
 show("dead", lambda: ray.get(a.up.remote()))

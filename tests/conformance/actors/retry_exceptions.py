@@ -26,9 +26,13 @@ class A:
         self.n += 1
         raise KeyError(self.n)
 
+
 ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
-sys.stdout = open(os.devnull, "w")       # Ray prints there what it retries
+sys.stdout = open(os.devnull, "w")  # Ray prints there what it retries
 show("works at third", lambda: ray.get(A.remote().listed.remote(3)))
 show("exhausted", lambda: ray.get(A.remote().listed.remote(9)))
 show("not asked", lambda: ray.get(A.remote().unlisted.remote()))
-show("per call", lambda: ray.get(A.remote().plain.options(max_task_retries=1, retry_exceptions=True).remote()))
+show(
+    "per call",
+    lambda: ray.get(A.remote().plain.options(max_task_retries=1, retry_exceptions=True).remote()),
+)

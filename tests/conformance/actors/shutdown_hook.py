@@ -15,6 +15,7 @@ class A:
     def __ray_shutdown__(self):
         open(os.path.join(folder, "hook"), "w").close()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 ray.get(a.m.remote())

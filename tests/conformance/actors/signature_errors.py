@@ -11,6 +11,7 @@ class A:
     def m(self, a, b=2):
         return a, b
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("constructor none", lambda: A.remote(), "missing a required argument", "'x'")
 show("constructor many", lambda: A.remote(1, 2), "too many positional arguments")

@@ -20,8 +20,7 @@ class Data:
 
 class Base(abc.ABC):
     @abc.abstractmethod
-    def m(self):
-        ...
+    def m(self): ...
 
 
 @ray.remote
@@ -42,6 +41,7 @@ class Box(typing.Generic[T]):
 
     def read(self) -> T:
         return self.x
+
 
 ray.init(num_cpus=1, include_dashboard=False)
 show("data", lambda: ray.get(Data.remote(1).both.remote()))

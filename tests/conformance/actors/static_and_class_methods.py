@@ -25,6 +25,7 @@ class A:
     def __len__(self):
         return 3
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("static", lambda: ray.get(a.static.remote(1)))

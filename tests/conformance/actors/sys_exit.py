@@ -12,6 +12,7 @@ class A:
     def m(self):
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("leave", lambda: ray.get(a.leave.remote(), timeout=20))

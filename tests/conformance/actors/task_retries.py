@@ -18,6 +18,7 @@ class A:
     def m(self):
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 refs = [a.die_once.remote(), a.m.remote()]

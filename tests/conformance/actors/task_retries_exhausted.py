@@ -17,6 +17,7 @@ class A:
     def m(self):
         return "alive"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("die", lambda: ray.get(a.die.remote(), timeout=30))

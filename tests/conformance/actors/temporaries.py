@@ -12,5 +12,6 @@ class A:
         time.sleep(0.1)
         return self.x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get([A.options(num_cpus=0).remote(i).m.remote() for i in range(3)]))

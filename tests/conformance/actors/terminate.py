@@ -11,6 +11,7 @@ class A:
     def m(self):
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("ready", lambda: ray.get(a.__ray_ready__.remote()))

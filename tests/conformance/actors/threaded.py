@@ -11,6 +11,7 @@ class A:
     def meet(self):
         return self.barrier.wait(timeout=20) in (0, 1)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 print(ray.get([a.meet.remote(), a.meet.remote()]))

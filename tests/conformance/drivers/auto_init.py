@@ -6,4 +6,5 @@ import ray
 def f():
     return 1
 
+
 print(ray.is_initialized(), ray.get(f.remote()), ray.is_initialized())

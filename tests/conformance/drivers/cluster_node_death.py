@@ -21,6 +21,7 @@ class A:
     def m(self):
         return 1
 
+
 ref = make.remote()
 ray.wait([ref], fetch_local=False)
 a = A.remote()

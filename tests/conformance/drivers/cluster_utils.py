@@ -13,6 +13,7 @@ far = ray.remote(resources={"far": 1})(lambda: ray.get_runtime_context().get_nod
 print(ray.get(far.remote()) != ray.get_runtime_context().get_node_id())
 show("remove", lambda: cluster.remove_node(node))
 import time
+
 for _ in range(600):
     if sum(n["Alive"] for n in ray.nodes()) == 1:
         break

@@ -6,7 +6,12 @@ from conform import show
 @ray.remote
 def f():
     context = ray.get_runtime_context()
-    return sorted(context.get()), context.job_id.hex() == context.get_job_id(), context.task_id.hex() == context.get_task_id()
+    return (
+        sorted(context.get()),
+        context.job_id.hex() == context.get_job_id(),
+        context.task_id.hex() == context.get_task_id(),
+    )
+
 
 ray.init(num_cpus=1, include_dashboard=False)
 context = ray.get_runtime_context()

@@ -4,7 +4,14 @@ import concurrent.futures
 import threading
 import ray
 
-IDS = ("get_job_id", "get_node_id", "get_worker_id", "get_actor_id", "get_actor_name", "get_assigned_resources")
+IDS = (
+    "get_job_id",
+    "get_node_id",
+    "get_worker_id",
+    "get_actor_id",
+    "get_actor_name",
+    "get_assigned_resources",
+)
 
 
 def own():
@@ -19,8 +26,17 @@ def facts(expected):
         actor = type(context.current_actor).__name__
     except RuntimeError as error:
         actor = str(error)
-    return (len(same) == len(IDS), len(context.get_task_id()), context.namespace, actor, context.get_runtime_env_string(), context.get_placement_group_id(), ray.get_gpu_ids(),
-            bool(context.get_task_name()), bool(context.get_task_function_name()))
+    return (
+        len(same) == len(IDS),
+        len(context.get_task_id()),
+        context.namespace,
+        actor,
+        context.get_runtime_env_string(),
+        context.get_placement_group_id(),
+        ray.get_gpu_ids(),
+        bool(context.get_task_name()),
+        bool(context.get_task_function_name()),
+    )
 
 
 def in_thread(go=None):
@@ -30,6 +46,7 @@ def in_thread(go=None):
         if go:
             go.wait()
         found.append(facts(expected))
+
     thread = threading.Thread(target=run)
     thread.start()
     if go:
@@ -78,10 +95,12 @@ class Async:
         async def later(expected):
             await asyncio.sleep(0.1)
             return facts(expected)
+
         self.later = asyncio.create_task(later(own()))
 
     async def end(self):
         return await self.later
+
 
 ray.init(num_cpus=2, include_dashboard=False, namespace="mine")
 print("task", ray.get(task.remote()))

@@ -6,7 +6,15 @@ ray.init(num_cpus=1, namespace="mine", include_dashboard=False)
 context = ray.get_runtime_context()
 for name in ("get_job_id", "get_node_id", "get_worker_id"):
     show(name, lambda: len(getattr(context, name)()))
-for name in ("get_actor_id", "get_actor_name", "get_task_id", "get_task_name", "get_task_function_name", "get_placement_group_id", "get_runtime_env_string"):
+for name in (
+    "get_actor_id",
+    "get_actor_name",
+    "get_task_id",
+    "get_task_name",
+    "get_task_function_name",
+    "get_placement_group_id",
+    "get_runtime_env_string",
+):
     show(name, lambda: getattr(context, name)())
 show("get_assigned_resources", context.get_assigned_resources)
 show("namespace", lambda: context.namespace)

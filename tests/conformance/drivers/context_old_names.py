@@ -7,7 +7,12 @@ from conform import show
 class A:
     def m(self):
         context = ray.get_runtime_context()
-        return context.actor_id.hex() == context.get_actor_id(), context.current_placement_group_id is None or context.current_placement_group_id.is_nil(), sorted(context.get_resource_ids().items())
+        return (
+            context.actor_id.hex() == context.get_actor_id(),
+            context.current_placement_group_id is None
+            or context.current_placement_group_id.is_nil(),
+            sorted(context.get_resource_ids().items()),
+        )
 
 
 ray.init(num_cpus=1)

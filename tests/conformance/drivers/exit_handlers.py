@@ -4,7 +4,13 @@ import ray
 
 
 def at_end(where):
-    print(where, ray.is_initialized(), ray.get(ray.remote(lambda: 1).remote()), ray.get(ref), flush=True)
+    print(
+        where,
+        ray.is_initialized(),
+        ray.get(ray.remote(lambda: 1).remote()),
+        ray.get(ref),
+        flush=True,
+    )
 
 
 atexit.register(at_end, "before init")

@@ -11,5 +11,14 @@ def again():
 
 
 context = ray.init(num_cpus=1, include_dashboard=False)
-show("the driver's", lambda: ray.get(again.remote()) == {key: context.address_info[key] for key in ("node_id", "gcs_address", "session_dir", "node_ip_address")})
+show(
+    "the driver's",
+    lambda: (
+        ray.get(again.remote())
+        == {
+            key: context.address_info[key]
+            for key in ("node_id", "gcs_address", "session_dir", "node_ip_address")
+        }
+    ),
+)
 show("html", lambda: "Python version" in context._repr_html_())

@@ -2,9 +2,12 @@
 import threading
 import ray
 
+
 def work():
     ray.init(num_cpus=1, include_dashboard=False)
     print(ray.get(ray.put(1)))
+
+
 thread = threading.Thread(target=work)
 thread.start()
 thread.join()

@@ -11,6 +11,7 @@ def f(kwargs):
     except Exception as error:
         return type(error).__name__
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("plain", lambda: ray.get(f.remote({})))
 show("ignored", lambda: ray.get(f.remote({"ignore_reinit_error": True})))

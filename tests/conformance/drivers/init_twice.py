@@ -4,6 +4,12 @@ from conform import show
 
 first = ray.init(num_cpus=1, include_dashboard=False)
 show("twice", lambda: ray.init(num_cpus=1))
-show("ignored", lambda: ray.init(num_cpus=1, ignore_reinit_error=True).address_info["node_id"] == first.address_info["node_id"])
+show(
+    "ignored",
+    lambda: (
+        ray.init(num_cpus=1, ignore_reinit_error=True).address_info["node_id"]
+        == first.address_info["node_id"]
+    ),
+)
 ray.shutdown()
 show("after shutdown", lambda: type(ray.init(num_cpus=1, include_dashboard=False)).__name__)

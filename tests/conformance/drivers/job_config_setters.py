@@ -9,7 +9,9 @@ show("namespace", lambda: config.ray_namespace)
 show("runtime env", lambda: (config.set_runtime_env({"env_vars": {"A": "b"}}), config.runtime_env))
 show("lifetime", lambda: config.set_default_actor_lifetime("detached"))
 show("bad lifetime", lambda: config.set_default_actor_lifetime("forever"))
-read = JobConfig.from_json({"ray_namespace": "n", "metadata": {"k": "v"}, "runtime_env": {"env_vars": {"A": "b"}}})
+read = JobConfig.from_json(
+    {"ray_namespace": "n", "metadata": {"k": "v"}, "runtime_env": {"env_vars": {"A": "b"}}}
+)
 show("from_json", lambda: (read.ray_namespace, read.metadata, read.runtime_env))
 
 

@@ -13,6 +13,8 @@ for name, value in (("num_cpus", 1), ("num_gpus", 1), ("resources", {"a": 1}), (
 show("nothing", lambda: ray.init(address=address, logging_level="error") and "accepted")
 """
 context = ray.init(num_cpus=1, include_dashboard=False)
-done = subprocess.run([sys.executable, "-c", CHILD, context.address_info["address"]], capture_output=True, text=True)
+done = subprocess.run(
+    [sys.executable, "-c", CHILD, context.address_info["address"]], capture_output=True, text=True
+)
 print(done.stdout, end="")
 print(done.returncode)

@@ -6,4 +6,7 @@ show("default", lambda: (ray.LoggingConfig().encoding, ray.LoggingConfig().log_l
 show("json", lambda: ray.LoggingConfig(encoding="JSON", log_level="DEBUG").to_dict())
 show("bad encoding", lambda: ray.LoggingConfig(encoding="XML"))
 show("bad attribute", lambda: ray.LoggingConfig(additional_log_standard_attrs=["colour"]))
-show("attribute", lambda: ray.LoggingConfig(additional_log_standard_attrs=["name"]).additional_log_standard_attrs)
+show(
+    "attribute",
+    lambda: ray.LoggingConfig(additional_log_standard_attrs=["name"]).additional_log_standard_attrs,
+)

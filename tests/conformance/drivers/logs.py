@@ -24,6 +24,7 @@ class Named:
     def talk(self):
         print("with a repr")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 ray.get(speak.remote())
 time.sleep(1)

@@ -6,11 +6,18 @@ import ray
 
 class Lines:
     """Which parts of the report are there; frames and ids differ."""
+
     seen = set()
 
     def write(self, text):
-        for part in ("Exception raised in creation task: The actor died because of an error raised in its creation task, ", "ray::Fails.__init__()", "(Fails pid=", "in __init__",
-                     'raise ValueError("no good " + x)', "ValueError: no good argument"):
+        for part in (
+            "Exception raised in creation task: The actor died because of an error raised in its creation task, ",
+            "ray::Fails.__init__()",
+            "(Fails pid=",
+            "in __init__",
+            'raise ValueError("no good " + x)',
+            "ValueError: no good argument",
+        ):
             if part in text:
                 self.seen.add(part)
 
@@ -22,6 +29,7 @@ class Lines:
 class Fails:
     def __init__(self, x):
         raise ValueError("no good " + x)
+
 
 ray.init(num_cpus=1, include_dashboard=False, logging_level="error")
 terminal, sys.stderr = sys.stderr, Lines()

@@ -8,6 +8,7 @@ class Talker:
     def talk(self):
         print("the same line")
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 talkers = [Talker.remote() for _ in range(3)]
 ray.get([t.__ray_ready__.remote() for t in talkers])

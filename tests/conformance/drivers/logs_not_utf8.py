@@ -33,7 +33,13 @@ ray.get([good.remote(), bad.remote()])
 ray.get(large.remote())
 time.sleep(2)
 """
-done = subprocess.run([sys.executable, "-X", "utf8", "-c", PROGRAM], env={**os.environ, "RAY_DEDUP_LOGS": "0", "RAY_COLOR_PREFIX": "0"}, capture_output=True)
-lines = [line.rpartition(b") ")[2].decode(errors="replace").strip() for line in done.stdout.splitlines()]
+done = subprocess.run(
+    [sys.executable, "-X", "utf8", "-c", PROGRAM],
+    env={**os.environ, "RAY_DEDUP_LOGS": "0", "RAY_COLOR_PREFIX": "0"},
+    capture_output=True,
+)
+lines = [
+    line.rpartition(b") ")[2].decode(errors="replace").strip() for line in done.stdout.splitlines()
+]
 print(sorted(line for line in lines if len(line) < 1000))
 print([(len(line), line[0], line[-1]) for line in lines if len(line) >= 1000])

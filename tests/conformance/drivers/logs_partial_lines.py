@@ -13,6 +13,7 @@ class Talker:
     def dots(self):
         print("dots", end="", flush=True)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 for i in range(2):
     ray.get(speak.remote(i))

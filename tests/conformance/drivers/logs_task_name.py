@@ -9,5 +9,6 @@ ray.init(num_cpus=1, include_dashboard=False)
 def speak():
     print("named")
 
+
 ray.get(speak.options(name="my task").remote())
 time.sleep(1.5)

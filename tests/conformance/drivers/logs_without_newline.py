@@ -9,6 +9,7 @@ def speak():
     print("one\n\ntwo")
     sys.stdout.write("no newline")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 ray.get(speak.remote())
 time.sleep(1.5)

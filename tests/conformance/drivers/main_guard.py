@@ -8,6 +8,7 @@ import ray
 def f():
     return __name__
 
+
 if __name__ == "__main__":
     path = os.environ.setdefault("CONFORM_MAIN", tempfile.mkdtemp())
     open(os.path.join(path, str(os.getpid())), "w").close()

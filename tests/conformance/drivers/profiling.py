@@ -48,7 +48,17 @@ try:
     ray.get(slow.remote(), timeout=0.1)
 except Exception as error:
     print(type(error).__name__)
-WANTED = {"submit_task": 5, "ray.get": 4, "ray.put": 2, "ray.wait": 2, "mine": 1, "named": 1, "failed": 1, "inside": 1, "wait_for_function": 3}
+WANTED = {
+    "submit_task": 5,
+    "ray.get": 4,
+    "ray.put": 2,
+    "ray.wait": 2,
+    "mine": 1,
+    "named": 1,
+    "failed": 1,
+    "inside": 1,
+    "wait_for_function": 3,
+}
 deadline = time.monotonic() + 20
 while time.monotonic() < deadline:
     events = ray.timeline()
@@ -56,12 +66,25 @@ while time.monotonic() < deadline:
     if all(len(found[kind]) >= count for kind, count in WANTED.items()):
         break
 for kind, spans in found.items():
-    print(kind, len(spans), sorted(span["tid"].partition(":")[0] for span in spans), {(span["name"], span["cname"], span["ph"]) for span in spans})
+    print(
+        kind,
+        len(spans),
+        sorted(span["tid"].partition(":")[0] for span in spans),
+        {(span["name"], span["cname"], span["ph"]) for span in spans},
+    )
     print(" ", sorted({key for span in spans for key in span["args"]}))
 [named] = found["named"]
 print(named["args"], 50_000 <= named["dur"] < 5_000_000)
 [failed] = found["failed"]
-print(failed["args"]["type"], failed["args"]["value"], failed["args"]["traceback"].startswith("Traceback (most recent call last):"))
+print(
+    failed["args"]["type"],
+    failed["args"]["value"],
+    failed["args"]["traceback"].startswith("Traceback (most recent call last):"),
+)
 body = next(event for event in events if event["cat"] == "task::work")
 [inside] = found["inside"]
-print(inside["args"], inside["tid"] == body["tid"], body["ts"] <= inside["ts"] and inside["ts"] + inside["dur"] <= body["ts"] + body["dur"])
+print(
+    inside["args"],
+    inside["tid"] == body["tid"],
+    body["ts"] <= inside["ts"] and inside["ts"] + inside["dur"] <= body["ts"] + body["dur"],
+)

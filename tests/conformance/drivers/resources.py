@@ -8,6 +8,7 @@ class A:
     def m(self):
         return 1
 
+
 ray.init(num_cpus=3, num_gpus=1, resources={"a": 1, "b": 2}, include_dashboard=False)
 total = ray.cluster_resources()
 print({k: v for k, v in sorted(total.items()) if k in ("CPU", "GPU", "a", "b")})

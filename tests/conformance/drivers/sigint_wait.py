@@ -12,6 +12,7 @@ class A:
         time.sleep(1.5)
         return "done"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 ref = a.slow.remote()

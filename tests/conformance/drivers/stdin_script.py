@@ -13,4 +13,7 @@ def f(p):
 ray.init(num_cpus=1, include_dashboard=False, logging_level="error")
 print(ray.get(f.remote(P(2))).x)
 """
-print(subprocess.run([sys.executable, "-"], input=PROGRAM, capture_output=True, text=True).stdout, end="")
+print(
+    subprocess.run([sys.executable, "-"], input=PROGRAM, capture_output=True, text=True).stdout,
+    end="",
+)

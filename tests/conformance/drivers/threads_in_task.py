@@ -13,5 +13,6 @@ def many():
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         return sum(pool.map(lambda x: ray.get(f.remote(x)), range(6)))
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 print(ray.get(many.remote(), timeout=40))

@@ -30,8 +30,25 @@ while time.monotonic() < deadline:
     spans = [event for event in events if event["cat"] == "submit_task"]
     if len(bodies) >= 9 and len(spans) >= 9:
         break
-print(len(spans), "submissions,", sum(span["tid"].startswith("driver:") for span in spans), "of the driver")
+print(
+    len(spans),
+    "submissions,",
+    sum(span["tid"].startswith("driver:") for span in spans),
+    "of the driver",
+)
 outer_body = next(event for event in bodies if event["cat"] == "task::outer")
-print(sum(span["tid"] == outer_body["tid"] and outer_body["ts"] <= span["ts"] <= outer_body["ts"] + outer_body["dur"] for span in spans), "in outer()")
-print({(span["name"], span["ph"], span["cname"], str(span["args"])) for span in spans}, list(spans[0]))
-print({span["pid"] for span in spans} == {body["pid"] for body in bodies}, all(span["dur"] > 0 for span in spans))
+print(
+    sum(
+        span["tid"] == outer_body["tid"]
+        and outer_body["ts"] <= span["ts"] <= outer_body["ts"] + outer_body["dur"]
+        for span in spans
+    ),
+    "in outer()",
+)
+print(
+    {(span["name"], span["ph"], span["cname"], str(span["args"])) for span in spans}, list(spans[0])
+)
+print(
+    {span["pid"] for span in spans} == {body["pid"] for body in bodies},
+    all(span["dur"] > 0 for span in spans),
+)

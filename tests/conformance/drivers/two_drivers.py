@@ -19,8 +19,13 @@ class A:
     def m(self):
         return "found"
 
+
 context = ray.init(num_cpus=1, namespace="one", include_dashboard=False)
 a = A.options(name="a").remote()
 for namespace in ("one", "two"):
-    out = subprocess.run([sys.executable, "-c", CHILD, context.address_info["address"], namespace], capture_output=True, text=True).stdout.split()
+    out = subprocess.run(
+        [sys.executable, "-c", CHILD, context.address_info["address"], namespace],
+        capture_output=True,
+        text=True,
+    ).stdout.split()
     print(out[0] != ray.get_runtime_context().get_job_id(), out[1])

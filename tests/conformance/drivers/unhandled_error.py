@@ -9,6 +9,7 @@ import ray
 def bad():
     raise ValueError("nobody looked")
 
+
 ray.init(num_cpus=1, include_dashboard=False, logging_level="error")
 ref = bad.remote()
 ray.wait([ref])

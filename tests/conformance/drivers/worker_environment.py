@@ -6,8 +6,13 @@ import ray
 
 @ray.remote
 def f():
-    return os.environ.get("PYTHONBREAKPOINT"), ray.is_initialized(), \
-        ray._private.worker.global_worker.mode, os.getcwd() == cwd
+    return (
+        os.environ.get("PYTHONBREAKPOINT"),
+        ray.is_initialized(),
+        ray._private.worker.global_worker.mode,
+        os.getcwd() == cwd,
+    )
+
 
 cwd = os.getcwd()
 ray.init(num_cpus=1, include_dashboard=False)

@@ -17,5 +17,8 @@ class A:
     def m(self):
         return title()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
-print(ray.get(f.remote()), ray.get(A.remote().m.remote()), ray.get(f.options(name="named").remote()))
+print(
+    ray.get(f.remote()), ray.get(A.remote().m.remote()), ray.get(f.options(name="named").remote())
+)

@@ -13,7 +13,14 @@ with open(os.path.join(folder, "beside.py"), "w") as file:
 
 def read():
     import beside
+
     return open("data.txt").read(), beside.value
 
-show("init", lambda: ray.init(num_cpus=1, include_dashboard=False, runtime_env={"working_dir": folder}) and "ok")
+
+show(
+    "init",
+    lambda: (
+        ray.init(num_cpus=1, include_dashboard=False, runtime_env={"working_dir": folder}) and "ok"
+    ),
+)
 show("task", lambda: ray.get(ray.remote(read).remote(), timeout=40))

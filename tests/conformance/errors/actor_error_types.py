@@ -13,6 +13,7 @@ class A:
     def m(self):
         return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote("exit")
 show("constructor exit", lambda: ray.get(a.m.remote(), timeout=30))

@@ -31,5 +31,18 @@ def f(kind):
     if kind == "timeout":
         raise TimeoutError("mine")
 
-for kind in ("os", "unicode", "key", "stop", "assert", "import", "syntax", "called", "generator", "interrupt", "timeout"):
+
+for kind in (
+    "os",
+    "unicode",
+    "key",
+    "stop",
+    "assert",
+    "import",
+    "syntax",
+    "called",
+    "generator",
+    "interrupt",
+    "timeout",
+):
     show(kind, lambda: ray.get(f.remote(kind), timeout=20))

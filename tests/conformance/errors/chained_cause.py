@@ -10,6 +10,7 @@ def f():
     except ZeroDivisionError as error:
         raise ValueError("outer") from error
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 try:
     ray.get(f.remote())

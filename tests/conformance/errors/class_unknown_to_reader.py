@@ -14,7 +14,9 @@ with open(os.path.join(folder, "hidden_module.py"), "w") as file:
 def f(path):
     sys.path.insert(0, path)
     import hidden_module
+
     raise hidden_module.Hidden("where am I")
+
 
 ray.init(num_cpus=1, include_dashboard=False)
 show("get", lambda: ray.get(f.remote(folder)), "where am I", "Hidden")

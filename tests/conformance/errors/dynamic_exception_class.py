@@ -7,7 +7,9 @@ from conform import show
 def f():
     class Local(KeyError):
         extra = 5
+
     raise Local("made here")
+
 
 ray.init(num_cpus=1, include_dashboard=False)
 show("get", lambda: ray.get(f.remote()))

@@ -7,6 +7,7 @@ from conform import facts
 def f():
     raise ExceptionGroup("several", [ValueError("a"), KeyError("b")])
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 try:
     ray.get(f.remote())

@@ -3,7 +3,14 @@ import ray
 import ray.exceptions as ex
 
 names = [cls.__name__ for cls in ex.RAY_EXCEPTION_TYPES]
-print(all(issubclass(cls, Exception) for cls in ex.RAY_EXCEPTION_TYPES), [name for name in ("RayTaskError", "ObjectLostError", "GetTimeoutError", "RayActorError") if name not in names])
+print(
+    all(issubclass(cls, Exception) for cls in ex.RAY_EXCEPTION_TYPES),
+    [
+        name
+        for name in ("RayTaskError", "ObjectLostError", "GetTimeoutError", "RayActorError")
+        if name not in names
+    ],
+)
 
 error = ex.RayTaskError("f", "traceback text", KeyError("k"))
 back = ex.RayError.from_bytes(error.to_bytes())

@@ -6,6 +6,7 @@ import ray
 def f():
     raise ValueError("x" * 1_000_000)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 try:
     ray.get(f.remote())

@@ -14,7 +14,10 @@ show("RuntimeEnvSetupError", lambda: str(e.RuntimeEnvSetupError("env")))
 show("TaskUnschedulableError", lambda: str(e.TaskUnschedulableError("why")))
 show("ActorUnschedulableError", lambda: str(e.ActorUnschedulableError("why")))
 show("RaySystemError", lambda: str(e.RaySystemError("sys")))
-show("RayTaskError", lambda: type(e.RayTaskError("f", "trace", ValueError("v")).as_instanceof_cause()).__name__)
+show(
+    "RayTaskError",
+    lambda: type(e.RayTaskError("f", "trace", ValueError("v")).as_instanceof_cause()).__name__,
+)
 show("RayTaskError text", lambda: str(e.RayTaskError("f", "trace", ValueError("v"))))
 show("ObjectFreedError", lambda: type(e.ObjectFreedError("ff" * 28, None, "")).__name__)
 show("PendingCallsLimitExceeded", lambda: str(e.PendingCallsLimitExceeded("x")))

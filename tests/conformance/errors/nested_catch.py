@@ -31,6 +31,7 @@ def swallow():
     except KeyError as error:
         return type(error).__name__
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 show("reraise", lambda: ray.get(reraise.remote()))
 show("replace", lambda: ray.get(replace.remote()), "KeyError", "direct cause")

@@ -21,6 +21,7 @@ class Blocked(Exception):
 def f(kind):
     raise kind("x")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("final", lambda: ray.get(f.remote(Final)))
 show("blocked", lambda: ray.get(f.remote(Blocked)))

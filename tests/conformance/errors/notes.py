@@ -8,6 +8,7 @@ def f():
     error.add_note("the note")
     raise error
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 try:
     ray.get(f.remote())

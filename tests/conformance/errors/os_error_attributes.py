@@ -7,6 +7,7 @@ from conform import show
 def f():
     open("/none/such")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 try:
     ray.get(f.remote())

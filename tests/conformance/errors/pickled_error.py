@@ -8,6 +8,7 @@ from conform import facts, show
 def bad():
     raise ValueError("travels")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 try:
     ray.get(bad.remote())

@@ -14,6 +14,7 @@ def f(kind):
     if kind == "died":
         raise ray.exceptions.ActorDiedError()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 for kind in ("timeout", "system", "ray", "died"):
     show(kind, lambda: ray.get(f.remote(kind), timeout=20))

@@ -19,6 +19,7 @@ class Keyword(Exception):
 def f(kind):
     raise Needy(1, 2) if kind == "needy" else Keyword(code=5)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("needy", lambda: ray.get(f.remote("needy")), "1-2", "Needy")
 show("keyword", lambda: ray.get(f.remote("keyword")), "Keyword")

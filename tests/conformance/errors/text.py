@@ -11,6 +11,7 @@ def helper(x):
 def f(x):
     return helper(x)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 try:
     ray.get(f.remote(3))

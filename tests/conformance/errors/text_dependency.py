@@ -12,6 +12,7 @@ def bad():
 def after(x):
     return x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 try:
     ray.get(after.remote(after.remote(bad.remote())))

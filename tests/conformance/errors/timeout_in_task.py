@@ -13,5 +13,6 @@ def slow():
 def f():
     ray.get(slow.remote(), timeout=0.1)
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 show("get", lambda: ray.get(f.remote(), timeout=20))

@@ -15,6 +15,7 @@ def read(box):
     except Exception as error:
         return type(error).__name__, isinstance(error, ValueError), type(error.cause).__name__
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 ref = bad.remote()
 show("first", lambda: ray.get(ref))

@@ -6,6 +6,7 @@ import ray
 def f():
     raise ValueError("nobody catches")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print("before", flush=True)
 ray.get(f.remote())

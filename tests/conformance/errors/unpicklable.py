@@ -14,6 +14,7 @@ class Locked(Exception):
 def f():
     raise Locked("cannot travel")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("get", lambda: ray.get(f.remote()), "cannot travel", "Locked")
 show("caught as", lambda: ray.get(f.remote()), "in f")

@@ -36,6 +36,7 @@ class Actor:
     def take(self, *args):
         return len(args)
 
+
 lock = threading.Lock()
 
 
@@ -49,21 +50,74 @@ class Closes:
     def method(self):
         return lock
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 actor = Actor.remote()
-for error in (ValueError("no way"), KeyError("no way"), pickle.PicklingError("no way"), RuntimeError("no way"), NotImplementedError("no way")):
+for error in (
+    ValueError("no way"),
+    KeyError("no way"),
+    pickle.PicklingError("no way"),
+    RuntimeError("no way"),
+    NotImplementedError("no way"),
+):
     name = type(error).__name__
     show(f"put {name}", lambda: ray.put(Refuses(error)), "no way", "Could not serialize")
     show(f"argument {name}", lambda: take.remote(Refuses(error)), "no way", "Could not serialize")
-    show(f"method {name}", lambda: actor.take.remote([Refuses(error)]), "no way", "Could not serialize")
+    show(
+        f"method {name}",
+        lambda: actor.take.remote([Refuses(error)]),
+        "no way",
+        "Could not serialize",
+    )
     show(f"result {name}", lambda: ray.get(give.remote(error)), "no way")
-show("put", lambda: ray.put(lock), "Could not serialize the put value <unlocked _thread.lock", "cannot pickle '_thread.lock' object", "Checking Serializability of")
-show("argument", lambda: take.remote(lock), "Could not serialize the argument <unlocked _thread.lock", "cannot pickle '_thread.lock' object")
-show("second argument", lambda: take.remote(1, [lock]), "Could not serialize the argument [<unlocked _thread.lock", "cannot pickle '_thread.lock' object")
-show("keyword", lambda: take.remote(1, x=[lock]), "Could not serialize the argument [<unlocked _thread.lock", "cannot pickle '_thread.lock' object")
-show("of an actor", lambda: Actor.remote(lock), "Could not serialize the argument <unlocked _thread.lock", "cannot pickle '_thread.lock' object")
-show("of a method", lambda: actor.take.remote(lock), "Could not serialize the argument <unlocked _thread.lock", "cannot pickle '_thread.lock' object")
+show(
+    "put",
+    lambda: ray.put(lock),
+    "Could not serialize the put value <unlocked _thread.lock",
+    "cannot pickle '_thread.lock' object",
+    "Checking Serializability of",
+)
+show(
+    "argument",
+    lambda: take.remote(lock),
+    "Could not serialize the argument <unlocked _thread.lock",
+    "cannot pickle '_thread.lock' object",
+)
+show(
+    "second argument",
+    lambda: take.remote(1, [lock]),
+    "Could not serialize the argument [<unlocked _thread.lock",
+    "cannot pickle '_thread.lock' object",
+)
+show(
+    "keyword",
+    lambda: take.remote(1, x=[lock]),
+    "Could not serialize the argument [<unlocked _thread.lock",
+    "cannot pickle '_thread.lock' object",
+)
+show(
+    "of an actor",
+    lambda: Actor.remote(lock),
+    "Could not serialize the argument <unlocked _thread.lock",
+    "cannot pickle '_thread.lock' object",
+)
+show(
+    "of a method",
+    lambda: actor.take.remote(lock),
+    "Could not serialize the argument <unlocked _thread.lock",
+    "cannot pickle '_thread.lock' object",
+)
 show("result", lambda: ray.get(give_lock.remote()), "cannot pickle '_thread.lock' object")
-show("function", lambda: closes.remote(), "Could not serialize the function", "cannot pickle '_thread.lock' object")
-show("class", lambda: Closes.remote(), "Could not serialize the actor class", "cannot pickle '_thread.lock' object")
+show(
+    "function",
+    lambda: closes.remote(),
+    "Could not serialize the function",
+    "cannot pickle '_thread.lock' object",
+)
+show(
+    "class",
+    lambda: Closes.remote(),
+    "Could not serialize the actor class",
+    "cannot pickle '_thread.lock' object",
+)
 show("still works", lambda: (ray.get(take.remote(1)), ray.get(actor.take.remote(1))))

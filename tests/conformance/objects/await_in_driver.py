@@ -21,13 +21,21 @@ async def main():
         await asyncio.wait_for(slow.remote(), 0.2)
     except asyncio.TimeoutError:
         print("TimeoutError")
-    print(sorted([await r for r in asyncio.as_completed([f.remote(1).as_future(), f.remote(2).as_future()])]))
+    print(
+        sorted(
+            [
+                await r
+                for r in asyncio.as_completed([f.remote(1).as_future(), f.remote(2).as_future()])
+            ]
+        )
+    )
     print(await asyncio.ensure_future(f.remote(5)))
 
 
 @ray.remote
 def slow():
     time.sleep(20)
+
 
 ray.init(num_cpus=2, include_dashboard=False)
 asyncio.run(main())

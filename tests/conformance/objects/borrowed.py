@@ -10,6 +10,7 @@ class Keeper:
     def read(self):
         return ray.get(self.ref)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 keeper = Keeper.remote()
 ref = ray.put("borrowed")

@@ -12,6 +12,7 @@ def f():
     time.sleep(0.2)
     open(path, "w").close()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 f.remote()
 for _ in range(500):

@@ -12,6 +12,7 @@ def f(x):
         raise ValueError("negative")
     return x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 future = f.remote(1).future()
 print(isinstance(future, concurrent.futures.Future), future.result(timeout=20), future.done())

@@ -15,6 +15,7 @@ def fail():
 def slow():
     time.sleep(30)
 
+
 late = slow.remote()
 show("failed last", lambda: ray.get([late, fail.remote()], timeout=4))
 show("failed first", lambda: ray.get([fail.remote(), late], timeout=4))

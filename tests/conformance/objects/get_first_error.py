@@ -9,6 +9,7 @@ ray.init(num_cpus=1, include_dashboard=False)
 def fail(kind):
     raise kind("x")
 
+
 refs = [ray.put(1), fail.remote(ValueError), fail.remote(KeyError)]
 ray.wait(refs, num_returns=3)
 show("list", lambda: ray.get(refs))

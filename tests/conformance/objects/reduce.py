@@ -22,6 +22,7 @@ class State:
 class Slots:
     __slots__ = ("a", "b")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 slots = Slots()
 slots.a = 5

@@ -11,4 +11,10 @@ def f():
 
 for ref in (f.remote(), ray.put(1)):
     address = ref.owner_address()
-    print(type(address).__name__, len(address) > 0, type(ref.call_site()).__name__, ref.call_site() == ref.call_site(), ref.tensor_transport())
+    print(
+        type(address).__name__,
+        len(address) > 0,
+        type(ref.call_site()).__name__,
+        ref.call_site() == ref.call_site(),
+        ref.tensor_transport(),
+    )

@@ -49,22 +49,45 @@ class Box(Generic[T]):
 
 @ray.remote
 def of_dataclass(value):
-    return [f.name for f in dataclasses.fields(value)], dataclasses.asdict(value), type(value) in (Plain, Frozen, Derived)
+    return (
+        [f.name for f in dataclasses.fields(value)],
+        dataclasses.asdict(value),
+        type(value) in (Plain, Frozen, Derived),
+    )
 
 
 @ray.remote
 def made():
-    return Plain(1), dataclasses.replace(Derived(x=1), more=2), Frozen(1), Point(1), Fields(a=1), Colour.RED, Box(4)
+    return (
+        Plain(1),
+        dataclasses.replace(Derived(x=1), more=2),
+        Frozen(1),
+        Point(1),
+        Fields(a=1),
+        Colour.RED,
+        Box(4),
+    )
 
 
 @ray.remote
 def of_tuple(value):
-    return value.both(), value._fields, value._asdict(), value._replace(x=9), isinstance(value, Point)
+    return (
+        value.both(),
+        value._fields,
+        value._asdict(),
+        value._replace(x=9),
+        isinstance(value, Point),
+    )
 
 
 @ray.remote
 def of_classes():
-    return sorted(Fields.__required_keys__), sorted(Fields.__optional_keys__), Point._field_defaults, [f.name for f in dataclasses.fields(Plain)]
+    return (
+        sorted(Fields.__required_keys__),
+        sorted(Fields.__optional_keys__),
+        Point._field_defaults,
+        [f.name for f in dataclasses.fields(Plain)],
+    )
 
 
 ray.init(num_cpus=1, include_dashboard=False)
@@ -73,6 +96,20 @@ for value in (Plain(1), Frozen(2), Derived(x=3, more=4)):
 show("tuple", lambda: ray.get(of_tuple.remote(Point(3))))
 show("classes", lambda: ray.get(of_classes.remote()))
 back = ray.get(made.remote())
-show("back", lambda: (back[0] == Plain(1), back[1], back[2] < Frozen(2), back[3] == Point(1), back[4], back[5] is Colour.RED, back[6].value))
-show("same classes", lambda: [type(value) in (Plain, Frozen, Derived, Point, dict, Colour, Box) for value in back])
+show(
+    "back",
+    lambda: (
+        back[0] == Plain(1),
+        back[1],
+        back[2] < Frozen(2),
+        back[3] == Point(1),
+        back[4],
+        back[5] is Colour.RED,
+        back[6].value,
+    ),
+)
+show(
+    "same classes",
+    lambda: [type(value) in (Plain, Frozen, Derived, Point, dict, Colour, Box) for value in back],
+)
 show("fields", lambda: [[f.name for f in dataclasses.fields(value)] for value in back[:3]])

@@ -4,8 +4,14 @@ import ray
 ray.init(num_cpus=1, include_dashboard=False)
 refs = [ray.put(i) for i in range(5)]
 ready, rest = ray.wait(refs, num_returns=3)
-positions = [[refs.index(r) for r in part] for part in (ready, rest)]       # which three of the five, Ray leaves open
-print([len(part) for part in positions], [part == sorted(part) for part in positions], sorted(sum(positions, [])))
+positions = [
+    [refs.index(r) for r in part] for part in (ready, rest)
+]  # which three of the five, Ray leaves open
+print(
+    [len(part) for part in positions],
+    [part == sorted(part) for part in positions],
+    sorted(sum(positions, [])),
+)
 ready, rest = ray.wait(refs[::-1], num_returns=5)
 print([refs.index(r) for r in ready], rest)
 ready, rest = ray.wait(refs)

@@ -14,6 +14,7 @@ def fail():
 def slow():
     time.sleep(20)
 
+
 late, bad, good = slow.remote(), fail.remote(), ray.put(1)
 ready, rest = ray.wait([late, bad, good], num_returns=2, timeout=20)
 print([r == bad or r == good for r in ready], rest == [late])

@@ -1,19 +1,42 @@
 """What the programs print with: one line per fact, without ids, times or addresses."""
+
 import sys
 
 import ray
 
-_BUILTIN = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, AssertionError, TimeoutError, ConnectionError, OSError, ZeroDivisionError,
-            NotImplementedError, KeyboardInterrupt, SystemExit, StopIteration)
+_BUILTIN = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RuntimeError,
+    AssertionError,
+    TimeoutError,
+    ConnectionError,
+    OSError,
+    ZeroDivisionError,
+    NotImplementedError,
+    KeyboardInterrupt,
+    SystemExit,
+    StopIteration,
+)
 
 
 def facts(error):
     """The name of an error, the classes a program would catch it by, its cause."""
+
     def caught_by(kind):
         return isinstance(error, kind) and type(error).__name__ != kind.__name__
+
     kinds = [kind.__name__ for kind in _BUILTIN if caught_by(kind)]
-    kinds += [name for name in sorted(dir(ray.exceptions)) if isinstance(getattr(ray.exceptions, name), type)
-              and issubclass(getattr(ray.exceptions, name), Exception) and caught_by(getattr(ray.exceptions, name)) and name != "RayError"]
+    kinds += [
+        name
+        for name in sorted(dir(ray.exceptions))
+        if isinstance(getattr(ray.exceptions, name), type)
+        and issubclass(getattr(ray.exceptions, name), Exception)
+        and caught_by(getattr(ray.exceptions, name))
+        and name != "RayError"
+    ]
     text = type(error).__name__
     if isinstance(error, ray.exceptions.RayError) and text != "RayError":
         kinds.append("RayError")
@@ -22,7 +45,9 @@ def facts(error):
         text += " is " + " ".join(kinds)
     cause = getattr(error, "cause", None)
     if isinstance(cause, BaseException) and isinstance(error, ray.exceptions.RayTaskError):
-        text += f", cause {type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}"
+        text += (
+            f", cause {type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}"
+        )
     return text
 
 

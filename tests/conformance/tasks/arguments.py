@@ -6,6 +6,7 @@ import ray
 def f(a, b=2, *args, c, d=4, **kwargs):
     return a, b, args, c, d, sorted(kwargs.items())
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(f.remote(1, c=3)))
 print(ray.get(f.remote(1, 5, 6, 7, c=3, e=8)))

@@ -7,6 +7,7 @@ def f(x):
     x.append(1)
     return x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 mine = []
 ref = ray.put(mine)

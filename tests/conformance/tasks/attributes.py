@@ -8,6 +8,7 @@ def add(x: int, y: int = 2) -> int:
     """Adds."""
     return x + y
 
+
 show("name", lambda: add.__name__)
 show("doc", lambda: add.__doc__ == "Adds.")
 show("module", lambda: add.__module__ == __name__)

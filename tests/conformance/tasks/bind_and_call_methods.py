@@ -17,6 +17,7 @@ class Tool:
     def bound(self, x):
         return x - 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("static", lambda: ray.get(ray.remote(Tool.static).remote(1)))
 show("class", lambda: ray.get(ray.remote(Tool.of_class).remote(2)))

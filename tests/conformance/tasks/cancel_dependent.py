@@ -13,6 +13,7 @@ def slow():
 def after(x):
     return x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 blocker = slow.remote()
 first = slow.remote()

@@ -17,6 +17,7 @@ def f():
         except BaseException:
             pass
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 ref = f.remote()
 while not os.path.exists(path):

@@ -18,6 +18,7 @@ def block():
 def mark():
     open(path, "w").close()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 first = block.remote()
 second = mark.remote()

@@ -23,6 +23,7 @@ def child():
 def parent():
     return ray.get(child.remote())
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 ref = parent.remote()
 while not os.listdir(folder):

@@ -18,6 +18,7 @@ def f():
         open(os.path.join(folder, type(error).__name__), "w").close()
         raise
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 ref = f.remote()
 while not os.listdir(folder):

@@ -17,6 +17,7 @@ def f():
         time.sleep(0.02)
     yield 3
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 generator = f.remote()
 while not os.path.exists(path):

@@ -14,6 +14,7 @@ def slow():
 def after(x):
     return x
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 first = slow.remote()
 second = after.remote(first)

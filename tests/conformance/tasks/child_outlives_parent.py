@@ -13,6 +13,7 @@ def child():
 def parent():
     return [child.remote()]
 
+
 ray.init(num_cpus=2, include_dashboard=False)
-inner, = ray.get(parent.remote())
+(inner,) = ray.get(parent.remote())
 print(ray.get(inner))

@@ -82,6 +82,7 @@ def outcome(ref):
     except ray.exceptions.WorkerCrashedError as error:
         return type(error).__name__
 
+
 ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
 ray.get(once.remote())
 wait_for("max_calls atexit")

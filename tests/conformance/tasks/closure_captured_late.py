@@ -8,6 +8,7 @@ level = 1
 def f():
     return level
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(f.remote()))
 level = 2
@@ -18,5 +19,6 @@ print(ray.get(f.options(name="again").remote()))
 @ray.remote
 def f():
     return level
+
 
 print(ray.get(f.remote()))

@@ -16,6 +16,7 @@ def f(name, good):
         os._exit(1)
     return os.path.getsize(path)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("retried", lambda: ray.get(f.options(max_retries=1).remote("a", 2)))
 show("no retries", lambda: ray.get(f.options(max_retries=0).remote("b", 2)))

@@ -12,6 +12,7 @@ class Callable:
 async def coroutine():
     return 1
 
+
 show("no arguments", lambda: ray.remote())
 show("int", lambda: ray.remote(3))
 show("string", lambda: ray.remote("f"))

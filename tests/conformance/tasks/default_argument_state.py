@@ -7,6 +7,7 @@ def f(x, seen=[]):
     seen.append(x)
     return list(seen)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(f.remote(1)))
 print(ray.get(f.remote(2)))

@@ -7,5 +7,6 @@ from conform import show
 def f(x):
     return x + 1
 
+
 show("direct", lambda: f(1), "f.remote()")
 show("original", lambda: f._function(1))

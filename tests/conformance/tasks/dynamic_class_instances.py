@@ -23,7 +23,12 @@ class Plain:
     def __eq__(self, other):
         return isinstance(other, Plain) and other.n == self.n
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 echo = ray.remote(lambda x: x)
 print(ray.get(echo.remote(Point(1, 2))), ray.get(echo.remote(Box([Colour.RED]))))
-print(ray.get(echo.remote(Colour.RED)) is Colour.RED, ray.get(echo.remote(Plain(3))) == Plain(3), type(ray.get(echo.remote(Plain(3)))) is Plain)
+print(
+    ray.get(echo.remote(Colour.RED)) is Colour.RED,
+    ray.get(echo.remote(Plain(3))) == Plain(3),
+    type(ray.get(echo.remote(Plain(3)))) is Plain,
+)

@@ -25,6 +25,7 @@ def f(meter):
     time.sleep(0.2)
     ray.get(meter.leave.remote())
 
+
 ray.init(num_cpus=1, resources={"slot": 1}, include_dashboard=False)
 meter = Meter.remote()
 ray.get([f.remote(meter) for _ in range(6)])

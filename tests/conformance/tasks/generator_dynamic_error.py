@@ -9,12 +9,17 @@ def f():
     yield 2
     raise ValueError("midway")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 refs = None
+
+
 def fetch():
     global refs
     refs = list(ray.get(f.remote()))
     return len(refs)
+
+
 show("count", fetch)
 for ref in refs or ():
     show("item", lambda: ray.get(ref))

@@ -7,6 +7,7 @@ from conform import show
 def f():
     return [1, 2]
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 for kind in ("dynamic", "streaming"):
     show(kind + " options", lambda: f.options(num_returns=kind).remote() and "accepted")

@@ -12,5 +12,6 @@ def f():
 def total(generator):
     return sum(ray.get(list(generator)))
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 show("sum", lambda: ray.get(total.remote(f.remote())))

@@ -8,6 +8,7 @@ def f(n):
     for i in range(n):
         yield i * 10
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("exact", lambda: ray.get(f.remote(3)))
 for n in (2, 4):

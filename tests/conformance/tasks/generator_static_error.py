@@ -8,6 +8,7 @@ def f():
     yield 1
     raise KeyError("stop")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 for number, ref in enumerate(f.remote()):
     show(str(number), lambda: ray.get(ref))

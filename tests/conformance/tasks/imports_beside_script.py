@@ -17,4 +17,9 @@ folder = tempfile.mkdtemp()
 for name, text in (("program.py", PROGRAM), ("beside_the_script.py", "value = 42\n")):
     with open(os.path.join(folder, name), "w") as file:
         file.write(text)
-print(subprocess.run([sys.executable, os.path.join(folder, "program.py")], capture_output=True, text=True).stdout, end="")
+print(
+    subprocess.run(
+        [sys.executable, os.path.join(folder, "program.py")], capture_output=True, text=True
+    ).stdout,
+    end="",
+)

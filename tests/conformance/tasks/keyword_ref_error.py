@@ -12,6 +12,7 @@ def bad():
 def f(*, x):
     return "ran"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("keyword", lambda: ray.get(f.remote(x=bad.remote())))
 show("nested is not resolved", lambda: ray.get(f.remote(x=[bad.remote()])))

@@ -5,7 +5,9 @@ import ray
 def outer(k):
     def inner(x):
         return x * k
+
     return inner
+
 
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(ray.remote(lambda x: x + 1).remote(1)))

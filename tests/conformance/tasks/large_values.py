@@ -7,7 +7,10 @@ import ray
 def f(array):
     return array.flags.writeable, array + 1, array[:10]
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 for size in (10, 1_000_000):
     writeable, result, part = ray.get(f.remote(np.zeros(size)))
-    print(writeable, result.shape, float(result.sum()), result.flags.writeable, part.flags.writeable)
+    print(
+        writeable, result.shape, float(result.sum()), result.flags.writeable, part.flags.writeable
+    )

@@ -7,5 +7,6 @@ import ray
 def f():
     return __name__, f.__module__
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(f.remote()))

@@ -13,7 +13,9 @@ def outer():
     def inner():
         context = ray.get_runtime_context()
         return context.get_task_name(), context.get_task_function_name()
+
     return inner
+
 
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(f.remote()))

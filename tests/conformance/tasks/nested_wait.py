@@ -12,5 +12,6 @@ def outer():
     ready, rest = ray.wait([inner.remote() for _ in range(3)], num_returns=3, timeout=30)
     return len(ready), len(rest)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(outer.remote()))

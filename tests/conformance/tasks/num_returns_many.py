@@ -6,6 +6,7 @@ import ray
 def f(kind):
     return kind([1, 2, 3])
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 for kind in (tuple, list):
     refs = f.options(num_returns=3).remote(kind)

@@ -7,6 +7,7 @@ from conform import show
 def f(n):
     return tuple(range(n))
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 for n in (0, 1, 3):
     a, b = f.remote(n)

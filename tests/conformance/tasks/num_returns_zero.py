@@ -7,6 +7,7 @@ from conform import show
 def f():
     return 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("zero", lambda: f.remote())
 show("option", lambda: f.options(num_returns=1).remote() and "ref")

@@ -9,10 +9,28 @@ group = placement_group([{"CPU": 1}, {"CPU": 1}])
 show("wait", lambda: group.wait(20))
 show("ready", lambda: ray.get(group.ready()).id == group.id)
 f = ray.remote(lambda: ray.util.get_current_placement_group() is not None)
-show("inside", lambda: ray.get(f.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group)).remote()))
-show("bundle 1", lambda: ray.get(f.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, 1)).remote()))
-show("bundle 2", lambda: f.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, 2)).remote())
-show("too big", lambda: f.options(num_cpus=2, scheduling_strategy=PlacementGroupSchedulingStrategy(group)).remote())
+show(
+    "inside",
+    lambda: ray.get(
+        f.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group)).remote()
+    ),
+)
+show(
+    "bundle 1",
+    lambda: ray.get(
+        f.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, 1)).remote()
+    ),
+)
+show(
+    "bundle 2",
+    lambda: f.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, 2)).remote(),
+)
+show(
+    "too big",
+    lambda: f.options(
+        num_cpus=2, scheduling_strategy=PlacementGroupSchedulingStrategy(group)
+    ).remote(),
+)
 show("driver", lambda: ray.util.get_current_placement_group())
 show("counts", lambda: (group.bundle_count, group.bundle_specs, group.is_empty))
 show("remove", lambda: remove_placement_group(group))

@@ -7,11 +7,13 @@ from conform import show
 def f():
     return f._function()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 
 
 def forever(n):
     return forever(n + 1)
+
 
 try:
     ray.get(ray.remote(forever).remote(0))

@@ -16,6 +16,7 @@ def outer():
 def many():
     return [ray.put(i) for i in range(3)]
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 first = ray.get(outer.remote())
 print(type(first).__name__, ray.get(first))

@@ -9,6 +9,7 @@ ref = ray.put([1, 2, 3])
 def f():
     return sum(ray.get(ref))
 
+
 result = f.remote()
 del ref
 print(ray.get(result))

@@ -16,6 +16,7 @@ def call(function, x):
 def make():
     return f
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(call.remote(f, 1)))
 print(ray.get(ray.get(make.remote()).remote(2)))

@@ -7,6 +7,7 @@ import ray.cloudpickle as cloudpickle
 def f(x):
     return x, x + 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 print(ray.get(f.remote(1)))
 again = cloudpickle.loads(cloudpickle.dumps(f))

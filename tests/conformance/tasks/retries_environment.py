@@ -14,6 +14,7 @@ def f():
         file.write("x")
     os._exit(1)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("crash", lambda: ray.get(f.remote()))
 print(os.path.getsize(path))

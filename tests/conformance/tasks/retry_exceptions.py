@@ -18,8 +18,9 @@ def f(name, good):
         raise KeyError(f"attempt {count}")
     return count
 
+
 ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
-sys.stdout = open(os.devnull, "w")       # Ray prints there what it retries
+sys.stdout = open(os.devnull, "w")  # Ray prints there what it retries
 show("default", lambda: ray.get(f.remote("a", 2)))
 show("true", lambda: ray.get(f.options(retry_exceptions=True).remote("b", 3)))
 show("listed", lambda: ray.get(f.options(retry_exceptions=[KeyError]).remote("c", 3)))
@@ -28,4 +29,7 @@ show("not listed", lambda: ray.get(f.options(retry_exceptions=[ValueError]).remo
 show("exhausted", lambda: ray.get(f.options(retry_exceptions=True, max_retries=1).remote("f", 9)))
 show("none left", lambda: ray.get(f.options(retry_exceptions=True, max_retries=0).remote("g", 9)))
 show("default budget", lambda: ray.get(f.options(retry_exceptions=True).remote("h", 9)))
-print({name: os.path.getsize(os.path.join(folder, name)) for name in sorted(os.listdir(folder))}, file=sys.__stdout__)
+print(
+    {name: os.path.getsize(os.path.join(folder, name)) for name in sorted(os.listdir(folder))},
+    file=sys.__stdout__,
+)

@@ -52,7 +52,26 @@ except ray.exceptions.WorkerCrashedError as error:
     print(type(error).__name__)
 time.sleep(2)
 """
-done = subprocess.run([sys.executable, "-c", PROGRAM, tempfile.mkdtemp()], capture_output=True, text=True)
-print(done.returncode, [line for line in ("[1, 2, 3]", "WorkerCrashedError") if line in done.stdout.split("\n")])
-print(sorted(set(re.findall(r"Task \S+ failed\. There are \S+ retries remaining, so the task will be retried\. Error:", done.stdout))))
-print(["ValueError: as asked" in done.stdout.split("\n"), "ValueError: again and again" in done.stdout.split("\n")])
+done = subprocess.run(
+    [sys.executable, "-c", PROGRAM, tempfile.mkdtemp()], capture_output=True, text=True
+)
+print(
+    done.returncode,
+    [line for line in ("[1, 2, 3]", "WorkerCrashedError") if line in done.stdout.split("\n")],
+)
+print(
+    sorted(
+        set(
+            re.findall(
+                r"Task \S+ failed\. There are \S+ retries remaining, so the task will be retried\. Error:",
+                done.stdout,
+            )
+        )
+    )
+)
+print(
+    [
+        "ValueError: as asked" in done.stdout.split("\n"),
+        "ValueError: again and again" in done.stdout.split("\n"),
+    ]
+)

@@ -9,6 +9,7 @@ from conform import show
 def f(number):
     os.kill(os.getpid(), number)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("SIGKILL", lambda: ray.get(f.remote(signal.SIGKILL)))
 show("SIGSEGV", lambda: ray.get(f.remote(signal.SIGSEGV)))

@@ -7,6 +7,7 @@ from conform import show
 def f(a, b=2, *, c=3):
     return a, b, c
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("missing", lambda: f.remote(), "missing a required argument", "'a'")
 show("too many", lambda: f.remote(1, 2, 3), "too many positional arguments")

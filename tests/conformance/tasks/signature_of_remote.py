@@ -10,6 +10,7 @@ def f(a: int, b="x") -> str:
     """Of f."""
     return f"{a}{b}"
 
+
 f.tag = "a mark"
 
 
@@ -22,12 +23,27 @@ def reads():
 def wrapped(*args, **kwargs):
     return f.remote(*args, **kwargs)
 
+
 ray.init(num_cpus=2, include_dashboard=False)
-print(inspect.signature(f.remote), f.remote.__name__, f.remote.__doc__, f.remote.__annotations__, callable(f.remote))
-print(f.remote.__wrapped__ is f._function, inspect.unwrap(f.remote) is f._function, f.remote.__module__)
+print(
+    inspect.signature(f.remote),
+    f.remote.__name__,
+    f.remote.__doc__,
+    f.remote.__annotations__,
+    callable(f.remote),
+)
+print(
+    f.remote.__wrapped__ is f._function,
+    inspect.unwrap(f.remote) is f._function,
+    f.remote.__module__,
+)
 print(inspect.signature(wrapped), wrapped.__name__, ray.get([wrapped(1), wrapped(1, b="y")]))
 submit = f.remote
-print(ray.get(submit(1)), ray.get(functools.partial(submit, b="z")(2)), ray.get(list(map(submit, [1, 2]))))
+print(
+    ray.get(submit(1)),
+    ray.get(functools.partial(submit, b="z")(2)),
+    ray.get(list(map(submit, [1, 2]))),
+)
 print(inspect.signature(f.remote).bind(1, b=2).arguments)
 print(ray.get(reads.remote()), f.tag)
 try:

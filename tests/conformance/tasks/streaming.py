@@ -8,6 +8,7 @@ def f(n):
     for i in range(n):
         yield i
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 generator = f.remote(3)
 print(type(generator).__name__, isinstance(generator, ray.ObjectRefGenerator))

@@ -21,5 +21,6 @@ async def main():
     except StopAsyncIteration:
         print("StopAsyncIteration")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 asyncio.run(main())

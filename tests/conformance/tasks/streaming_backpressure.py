@@ -13,6 +13,7 @@ def f():
         open(os.path.join(folder, str(i)), "w").close()
         yield i
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 generator = f.remote()
 while len(os.listdir(folder)) < 2:

@@ -32,6 +32,7 @@ def items(what, generator, n=3):
         show(what, lambda: ray.get(next(generator)))
     show(what + " completed", lambda: ray.get(generator.completed()))
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 generator = stuck.remote("running")
 first = next(generator)

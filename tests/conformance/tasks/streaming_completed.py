@@ -9,6 +9,7 @@ def f(fail):
     if fail:
         raise ValueError("no")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 generator = f.remote(False)
 show("done", lambda: ray.get(generator.completed()))

@@ -7,6 +7,7 @@ def f():
     for i in range(5):
         yield i
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 generator = f.remote()
 print(ray.get(next(generator)))

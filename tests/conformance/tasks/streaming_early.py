@@ -14,6 +14,7 @@ def f():
         time.sleep(0.01)
     yield "second"
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 generator = f.remote()
 print(ray.get(next(generator)))

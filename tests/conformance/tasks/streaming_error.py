@@ -8,6 +8,7 @@ def f():
     yield 1
     raise ValueError("midway")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 generator = f.remote()
 show("first", lambda: ray.get(next(generator)))

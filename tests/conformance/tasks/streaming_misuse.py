@@ -8,6 +8,7 @@ from conform import show
 def f():
     yield 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 echo = ray.remote(lambda x: x)
 generator = f.remote()

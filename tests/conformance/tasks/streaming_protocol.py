@@ -8,6 +8,7 @@ from conform import show
 def f():
     yield 1
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 generator = f.remote()
 show("send", lambda: generator.send(1))

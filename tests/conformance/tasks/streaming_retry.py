@@ -43,6 +43,7 @@ def dynamic():
 def passes(x):
     yield x
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 show("dies", lambda: [ray.get(ref) for ref in dies.remote()])
 generator = lost.remote()

@@ -8,6 +8,7 @@ def f():
     yield 1
     yield 2
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 generator = f.remote()
 ready, rest = ray.wait([generator], timeout=20)

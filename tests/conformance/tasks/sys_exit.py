@@ -15,6 +15,7 @@ def leave(code):
 def raise_it():
     raise SystemExit
 
+
 show("exit(0)", lambda: ray.get(leave.remote(0)))
 show("exit(1)", lambda: ray.get(leave.remote(1)))
 show("raise", lambda: ray.get(raise_it.remote()))

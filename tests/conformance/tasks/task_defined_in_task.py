@@ -16,9 +16,11 @@ def outer():
         def up(self):
             self.n += 1
             return self.n
+
     counter = Counter.remote()
     counter.up.remote()
     return ray.get(inner.remote(1)), ray.get(counter.up.remote())
+
 
 ray.init(num_cpus=2, include_dashboard=False)
 print(ray.get(outer.remote()))

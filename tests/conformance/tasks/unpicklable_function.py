@@ -10,6 +10,7 @@ lock = threading.Lock()
 def f():
     return lock.locked()
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 show("capture", lambda: f.remote(), "serialize", "lock")
 show("argument", lambda: ray.remote(lambda x: 1).remote(lock), "lock")

@@ -9,4 +9,5 @@ ray.init(num_cpus=1, include_dashboard=False)
 def pid():
     return os.getpid()
 
+
 print(len({ray.get(pid.remote()) for _ in range(5)}))

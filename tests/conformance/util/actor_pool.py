@@ -9,6 +9,7 @@ class A:
     def double(self, x):
         return 2 * x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 pool = ActorPool([A.remote(), A.remote()])
 print(list(pool.map(lambda a, v: a.double.remote(v), [1, 2, 3, 4])))

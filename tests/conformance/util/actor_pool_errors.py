@@ -14,6 +14,7 @@ class A:
     def bad(self, x):
         raise ValueError(x)
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 actors = [A.remote(), A.remote()]
 pool = ActorPool(actors)

@@ -8,6 +8,7 @@ class A:
     def m(self, x):
         return x
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 pool = ActorPool([A.remote()])
 for i in range(5):

@@ -47,14 +47,33 @@ class Oldest:
     def __init__(self, x):
         self.x = x
 
+
 for it in (stable, Beta, developer, called, old, older):
-    print(it.__name__, repr(inspect.getdoc(it)), it._annotated, it._annotated_type.value, it._annotated_api_group)
+    print(
+        it.__name__,
+        repr(inspect.getdoc(it)),
+        it._annotated,
+        it._annotated_type.value,
+        it._annotated_api_group,
+    )
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     print(stable(), old(), older(1, y=3), Oldest(5).x)
 for one in caught:
-    print(one.category is RayDeprecationWarning, issubclass(one.category, DeprecationWarning), one.filename.endswith("annotations.py"), one.message)
+    print(
+        one.category is RayDeprecationWarning,
+        issubclass(one.category, DeprecationWarning),
+        one.filename.endswith("annotations.py"),
+        one.message,
+    )
 show("stability", lambda: PublicAPI(stability="gamma")(stable))
-for module, name in (("ray.types", "ObjectRef"), ("ray.dag.input_node", "InputNode"), ("ray.dag.output_node", "MultiOutputNode"), ("ray.dag.function_node", "FunctionNode"),
-                     ("ray.dag.class_node", "ClassNode"), ("ray.dag.class_node", "ClassMethodNode"), ("ray.dag.dag_node", "DAGNode")):
+for module, name in (
+    ("ray.types", "ObjectRef"),
+    ("ray.dag.input_node", "InputNode"),
+    ("ray.dag.output_node", "MultiOutputNode"),
+    ("ray.dag.function_node", "FunctionNode"),
+    ("ray.dag.class_node", "ClassNode"),
+    ("ray.dag.class_node", "ClassMethodNode"),
+    ("ray.dag.dag_node", "DAGNode"),
+):
     print(module, getattr(importlib.import_module(module), name).__name__)

@@ -8,14 +8,20 @@ ray.get(ray.remote(lambda: 1).remote())
 
 
 def free():
-    return [sorted(k for k in v if k == "CPU") for v in ray._private.state.available_resources_per_node().values()]
+    return [
+        sorted(k for k in v if k == "CPU")
+        for v in ray._private.state.available_resources_per_node().values()
+    ]
 
 
-for _ in range(100):        # the CPU of the task is back a moment later
+for _ in range(100):  # the CPU of the task is back a moment later
     if free() == [["CPU"]]:
         break
     time.sleep(0.1)
 show("available per node", free)
-show("total per node", lambda: [v["CPU"] for v in ray._private.state.total_resources_per_node().values()])
+show(
+    "total per node",
+    lambda: [v["CPU"] for v in ray._private.state.total_resources_per_node().values()],
+)
 show("worker", lambda: ray._private.worker.global_worker.connected)
 show("mode", lambda: ray._private.worker.global_worker.mode)

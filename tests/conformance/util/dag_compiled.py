@@ -12,8 +12,11 @@ class Echo:
     def bad(self, x):
         raise ValueError("in graph")
 
+
 ray.init(num_cpus=1, include_dashboard=False)
 a = Echo.remote()
+
+
 def compiled():
     with InputNode() as given:
         node = a.echo.bind(given)
@@ -21,7 +24,11 @@ def compiled():
     values = [ray.get(graph.execute(i)) for i in range(3)]
     graph.teardown()
     return values
+
+
 show("values", compiled)
+
+
 def failing():
     with InputNode() as given:
         node = a.bad.bind(given)
@@ -30,4 +37,6 @@ def failing():
         return ray.get(graph.execute(1))
     finally:
         graph.teardown()
+
+
 show("error", failing)

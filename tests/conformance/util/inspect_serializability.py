@@ -16,11 +16,14 @@ class Holder:
 def captures():
     return lock
 
+
 out = io.StringIO()
 show("fine", lambda: inspect_serializability([1, 2], print_file=out))
 for name, thing in (("lock", lock), ("holder", Holder()), ("function", captures)):
+
     def run():
         good, found = inspect_serializability(thing, name=name, print_file=out)
         return good, sorted(type(f).__name__ for f in found)
+
     show(name, run)
 print("FAIL" in out.getvalue() or "not serializable" in out.getvalue())

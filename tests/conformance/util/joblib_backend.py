@@ -13,7 +13,10 @@ def square(x):
 def run():
     import joblib
     from ray.util.joblib import register_ray
+
     register_ray()
     with joblib.parallel_backend("ray"):
         return joblib.Parallel(n_jobs=2)(joblib.delayed(square)(i) for i in range(6))
+
+
 show("parallel", run)

@@ -13,4 +13,5 @@ def f(c):
     c.inc()
     return c.info["default_tags"], Counter("made_in_task").info["name"]
 
+
 show("pickled", lambda: ray.get(f.remote(counter)))

@@ -2,7 +2,12 @@
 import time
 import ray
 from conform import show
-from ray.util import get_placement_group, placement_group, placement_group_table, remove_placement_group
+from ray.util import (
+    get_placement_group,
+    placement_group,
+    placement_group_table,
+    remove_placement_group,
+)
 
 ray.init(num_cpus=2, include_dashboard=False)
 group = placement_group([{"CPU": 1}], name="mine", strategy="STRICT_PACK")
@@ -10,9 +15,13 @@ show("wait", lambda: group.wait(20))
 show("found", lambda: get_placement_group("mine").id == group.id)
 show("unknown", lambda: get_placement_group("none"))
 show("empty name", lambda: get_placement_group(""))
+
+
 def table():
     entry = placement_group_table(group)
     return sorted(entry), entry["name"], entry["strategy"], entry["state"], entry["bundles"]
+
+
 show("table", table)
 show("all", lambda: len(placement_group_table()))
 big = placement_group([{"CPU": 50}])

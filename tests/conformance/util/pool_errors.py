@@ -13,6 +13,7 @@ def slow(x):
     time.sleep(x)
     return x
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 show("zero", lambda: Pool(0))
 show("negative", lambda: Pool(-1))

@@ -6,12 +6,15 @@ from ray.util.multiprocessing import Pool
 
 def prepare(x):
     import builtins
+
     builtins.prepared = x
 
 
 def read(_):
     import builtins
+
     return builtins.prepared
+
 
 ray.init(num_cpus=2, include_dashboard=False)
 done = threading.Event()

@@ -15,6 +15,7 @@ def produce(queue, n):
 def consume(queue, n):
     return [queue.get() for _ in range(n)]
 
+
 ray.init(num_cpus=2, include_dashboard=False)
 queue = Queue(actor_options={"num_cpus": 0})
 produce.remote(queue, 5)
@@ -24,6 +25,8 @@ print(ray.get(consume.remote(queue, 5)))
 async def main():
     await queue.put_async("a")
     return await queue.get_async()
+
+
 print(asyncio.run(main()))
 queue.shutdown()
 show("after", lambda: queue.put(1))

@@ -5,17 +5,23 @@ import ray
 from conform import show
 
 try:
-    ray.init(num_cpus=1, include_dashboard=True)      # Ray's state API is its dashboard's
+    ray.init(num_cpus=1, include_dashboard=True)  # Ray's state API is its dashboard's
 except NotImplementedError:
     ray.init(num_cpus=1)
 
 
 def call(name, *args, **kwargs):
     from ray.util import state
+
     return getattr(state, name)(*args, **kwargs)
+
+
 show("bad predicate", lambda: call("list_tasks", filters=[("name", ">", "x")]))
 show("bad key", lambda: call("list_tasks", filters=[("colour", "=", "x")]))
-show("conflict", lambda: call("list_actors", filters=[("state", "=", "ALIVE"), ("state", "=", "DEAD")]))
+show(
+    "conflict",
+    lambda: call("list_actors", filters=[("state", "=", "ALIVE"), ("state", "=", "DEAD")]),
+)
 show("unknown actor", lambda: call("get_actor", "ff" * 16))
 show("nodes", lambda: [(n.state, n.is_head_node) for n in call("list_nodes")])
 show("jobs", lambda: [(j.type, j.status) for j in call("list_jobs")])

@@ -21,8 +21,9 @@ class A:
     def m(self):
         return 1
 
+
 try:
-    ray.init(num_cpus=1, include_dashboard=True)      # Ray's state API is its dashboard's
+    ray.init(num_cpus=1, include_dashboard=True)  # Ray's state API is its dashboard's
 except NotImplementedError:
     ray.init(num_cpus=1)
 a = A.options(name="mine").remote()
@@ -41,18 +42,33 @@ def run(call, good):
 
 def tasks():
     from ray.util.state import list_tasks
-    found = run(lambda: list_tasks(detail=True), lambda v: sum(t.state in ("FINISHED", "FAILED") for t in v) >= 4)
-    return sorted((t.name, t.state, t.error_type) for t in found if t.type != "DRIVER_TASK" and "init" not in t.name)
+
+    found = run(
+        lambda: list_tasks(detail=True),
+        lambda v: sum(t.state in ("FINISHED", "FAILED") for t in v) >= 4,
+    )
+    return sorted(
+        (t.name, t.state, t.error_type)
+        for t in found
+        if t.type != "DRIVER_TASK" and "init" not in t.name
+    )
 
 
 def actors():
     from ray.util.state import list_actors
-    return [(x.class_name, x.state, x["name"], len(x.actor_id)) for x in list_actors(filters=[("name", "=", "mine")])]
+
+    return [
+        (x.class_name, x.state, x["name"], len(x.actor_id))
+        for x in list_actors(filters=[("name", "=", "mine")])
+    ]
 
 
 def summary():
     from ray.util.state import summarize_tasks
+
     return sorted(summarize_tasks()["cluster"]["summary"])
+
+
 show("tasks", tasks)
 show("actors", actors)
 show("summary", summary)

@@ -45,13 +45,26 @@ class Unseen:
 
 
 try:
-    ray.init(num_cpus=2, include_dashboard=True)      # Ray's state API is its dashboard's
+    ray.init(num_cpus=2, include_dashboard=True)  # Ray's state API is its dashboard's
 except NotImplementedError:
     ray.init(num_cpus=2)
 a, b = Seen.remote(), Unseen.remote()
-ray.get([unseen.remote(), unseen.options(enable_task_events=True, name="seen_by_option").remote(), seen.options(enable_task_events=False, name="unseen_by_option").remote()])
+ray.get(
+    [
+        unseen.remote(),
+        unseen.options(enable_task_events=True, name="seen_by_option").remote(),
+        seen.options(enable_task_events=False, name="unseen_by_option").remote(),
+    ]
+)
 ray.wait([unseen_failure.remote()])
-ray.get([a.m.remote(), a.unseen_method.remote(), a.per_call.options(enable_task_events=False).remote(), a.per_call.options(name="seen_call").remote()])
+ray.get(
+    [
+        a.m.remote(),
+        a.unseen_method.remote(),
+        a.per_call.options(enable_task_events=False).remote(),
+        a.per_call.options(name="seen_call").remote(),
+    ]
+)
 ray.get([b.quiet.remote(), b.seen_method.remote()])
 ray.get(seen.remote())
 wanted = {"seen", "seen_by_option", "Seen.m", "seen_call"}
@@ -59,8 +72,15 @@ wanted = {"seen", "seen_by_option", "Seen.m", "seen_call"}
 
 def tasks():
     from ray.util.state import list_tasks
+
     for _ in range(40):
-        found = sorted({t.name for t in list_tasks(detail=True) if t.type != "DRIVER_TASK" and t.state == "FINISHED"})
+        found = sorted(
+            {
+                t.name
+                for t in list_tasks(detail=True)
+                if t.type != "DRIVER_TASK" and t.state == "FINISHED"
+            }
+        )
         if wanted <= set(found):
             time.sleep(1)
             break

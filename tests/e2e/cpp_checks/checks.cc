@@ -19,12 +19,12 @@ namespace {
 int g_failures = 0;
 std::string g_directory;
 
-void Fail(const std::string &why) { throw std::runtime_error(why); }
-void Require(bool ok, const std::string &why) {
+void Fail(const std::string& why) { throw std::runtime_error(why); }
+void Require(bool ok, const std::string& why) {
   if (!ok) Fail(why);
 }
 template <class A, class B>
-void Equal(const A &a, const B &b) {
+void Equal(const A& a, const B& b) {
   if (!(a == b)) {
     std::ostringstream text;
     text << "got " << a << ", expected " << b;
@@ -33,13 +33,14 @@ void Equal(const A &a, const B &b) {
 }
 // `call` throws an E (or a class of it) whose text holds `part`.
 template <class E>
-void Throws(const std::function<void()> &call, const std::string &part) {
+void Throws(const std::function<void()>& call, const std::string& part) {
   try {
     call();
-  } catch (const E &e) {
-    Require(std::string(e.what()).find(part) != std::string::npos, "text without '" + part + "': " + e.what());
+  } catch (const E& e) {
+    Require(std::string(e.what()).find(part) != std::string::npos,
+            "text without '" + part + "': " + e.what());
     return;
-  } catch (const std::exception &e) {
+  } catch (const std::exception& e) {
     Fail(std::string("another exception, ") + DemangledName(typeid(e).name()) + ": " + e.what());
   }
   Fail("no exception");
@@ -47,22 +48,22 @@ void Throws(const std::function<void()> &call, const std::string &part) {
 
 // Calls in the time between an actor's death and its restart fail: the caller tries again.
 template <class T>
-T Eventually(const std::function<T()> &call) {
+T Eventually(const std::function<T()>& call) {
   for (int i = 0;; ++i) {
     try {
       return call();
-    } catch (const RayActorException &e) {
+    } catch (const RayActorException& e) {
       if (i == 500) throw;
       Sleep(20);
     }
   }
 }
 
-void Check(const char *name, const std::function<void()> &check) {
+void Check(const char* name, const std::function<void()>& check) {
   try {
     check();
     std::cout << "ok " << name << std::endl;
-  } catch (const std::exception &e) {
+  } catch (const std::exception& e) {
     ++g_failures;
     std::cout << "FAILED " << name << ": " << e.what() << std::endl;
   }
@@ -84,10 +85,13 @@ void Values() {
     Require(*ref.Get() == big, "another value");
   });
   Check("references in values", [] {
-    Equal(*ray::Task(SumOf).Remote(std::vector<ray::ObjectRef<int>>{ray::Put(1), ray::Task(Plus).Remote(1, 1)}).Get(), 3);
+    Equal(*ray::Task(SumOf)
+               .Remote(std::vector<ray::ObjectRef<int>>{ray::Put(1), ray::Task(Plus).Remote(1, 1)})
+               .Get(),
+          3);
     auto refs = *ray::Task(MakeRefs).Remote(6).Get();
     int sum = 0;
-    for (const auto &value : ray::Get(refs)) sum += *value;
+    for (const auto& value : ray::Get(refs)) sum += *value;
     Equal(sum, 15);
     Equal(*ray::Task(SumOf).Remote(refs).Get(), 15);
   });
@@ -125,7 +129,7 @@ void Errors() {
   });
   Check("a worker that dies", [] {
     Throws<RayWorkerException>([] { ray::Task(Crash).Remote(1).Get(); }, "died");
-    Equal(*ray::Task(CrashOnce).Remote(g_directory + "/crashed").Get(), 42);   // retried
+    Equal(*ray::Task(CrashOnce).Remote(g_directory + "/crashed").Get(), 42);  // retried
   });
   Check("functions that workers do not have", [] {
     Throws<RayTaskException>([] { ray::Task(OnlyInTheProgram).Remote(1).Get(); }, "shared library");
@@ -166,7 +170,8 @@ void Actors() {
     Equal(*counter.Task(&Counter::Add).Remote(1).Get(), 2);
     Require(!*counter.Task(&Counter::Restarted).Remote().Get(), "restarted before it died");
     Throws<RayActorException>([&] { counter.Task(&Counter::Crash).Remote().Get(); }, "");
-    Require(Eventually<bool>([&] { return *counter.Task(&Counter::Restarted).Remote().Get(); }), "not restarted");
+    Require(Eventually<bool>([&] { return *counter.Task(&Counter::Restarted).Remote().Get(); }),
+            "not restarted");
     Equal(*counter.Task(&Counter::Add).Remote(1).Get(), 2);
     Throws<RayActorException>([&] { counter.Task(&Counter::Crash).Remote().Get(); }, "");
     Throws<RayActorException>([&] { counter.Task(&Counter::Add).Remote(1).Get(); }, "");
@@ -194,7 +199,7 @@ void Actors() {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   g_directory = argv[1];
   ray::RayConfig config;
   if (std::string(argv[2]) == "local") {

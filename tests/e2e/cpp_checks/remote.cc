@@ -16,7 +16,7 @@ std::condition_variable g_changed;
 
 int Plus(int a, int b) { return a + b; }
 void Nothing() {}
-std::string Repeat(const std::string &text, int times) {
+std::string Repeat(const std::string& text, int times) {
   std::string out;
   for (int i = 0; i < times; ++i) out += text;
   return out;
@@ -27,7 +27,7 @@ int Sleep(int ms) {
 }
 int SumOf(std::vector<ray::ObjectRef<int>> refs) {
   int sum = 0;
-  for (const auto &value : ray::Get(refs)) sum += *value;
+  for (const auto& value : ray::Get(refs)) sum += *value;
   return sum;
 }
 std::vector<ray::ObjectRef<int>> MakeRefs(int n) {
@@ -38,7 +38,7 @@ std::vector<ray::ObjectRef<int>> MakeRefs(int n) {
 int TakesRef(ray::ObjectRef<int> ref) { return *ref.Get(); }
 int Throws(int x) { throw std::out_of_range("x is " + std::to_string(x)); }
 int Crash(int) { _exit(7); }
-int CrashOnce(const std::string &file) {
+int CrashOnce(const std::string& file) {
   int fd = open(file.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
   if (fd >= 0) _exit(7);
   return 42;
@@ -46,12 +46,12 @@ int CrashOnce(const std::string &file) {
 std::string Namespace() { return ray::GetNamespace(); }
 std::string Echo(std::any value) { return std::any_cast<std::string>(value); }
 
-Counter *Counter::Create(int start) {
-  auto *counter = new Counter;
+Counter* Counter::Create(int start) {
+  auto* counter = new Counter;
   counter->value_ = start;
   return counter;
 }
-Counter *Counter::CreateBroken() { throw std::runtime_error("no luck"); }
+Counter* Counter::CreateBroken() { throw std::runtime_error("no luck"); }
 int Counter::Add(int n) { return value_ += n; }
 int Counter::Pid() { return getpid(); }
 bool Counter::Restarted() { return ray::WasCurrentActorRestarted(); }
@@ -63,8 +63,12 @@ bool Counter::Meet() {
   return g_changed.wait_for(lock, std::chrono::seconds(10), [&] { return met_ >= 2; });
 }
 ray::ActorHandle<Counter> Counter::Self(ray::ActorHandle<Counter> self) { return self; }
-ray::ActorHandle<Counter> MakeCounter(int start) { return ray::Actor(Counter::Create).Remote(start); }
+ray::ActorHandle<Counter> MakeCounter(int start) {
+  return ray::Actor(Counter::Create).Remote(start);
+}
 
-RAY_REMOTE(Plus, Nothing, Repeat, Sleep, SumOf, MakeRefs, TakesRef, Throws, Crash, CrashOnce, Namespace, Echo, MakeCounter);
-RAY_REMOTE(Counter::Create, Counter::CreateBroken, &Counter::Add, &Counter::Pid, &Counter::Restarted, &Counter::Quit, &Counter::Crash, &Counter::Meet,
-           &Counter::Self, &Counter::Title);
+RAY_REMOTE(Plus, Nothing, Repeat, Sleep, SumOf, MakeRefs, TakesRef, Throws, Crash, CrashOnce,
+           Namespace, Echo, MakeCounter);
+RAY_REMOTE(Counter::Create, Counter::CreateBroken, &Counter::Add, &Counter::Pid,
+           &Counter::Restarted, &Counter::Quit, &Counter::Crash, &Counter::Meet, &Counter::Self,
+           &Counter::Title);

@@ -8,7 +8,7 @@
 
 int Plus(int a, int b);
 void Nothing();
-std::string Repeat(const std::string &text, int times);
+std::string Repeat(const std::string& text, int times);
 int Sleep(int ms);
 int SumOf(std::vector<ray::ObjectRef<int>> refs);
 std::vector<ray::ObjectRef<int>> MakeRefs(int n);
@@ -16,7 +16,7 @@ int TakesRef(ray::ObjectRef<int> ref);
 int Throws(int x);
 int Crash(int x);
 // Ends its process the first time.
-int CrashOnce(const std::string &file);
+int CrashOnce(const std::string& file);
 std::string Namespace();
 std::string Echo(std::any value);
 
@@ -27,8 +27,8 @@ struct Titled {
 
 class Counter : public Titled {
  public:
-  static Counter *Create(int start);
-  static Counter *CreateBroken();
+  static Counter* Create(int start);
+  static Counter* CreateBroken();
   int Add(int n);
   int Pid();
   bool Restarted();

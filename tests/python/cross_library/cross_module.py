@@ -1,4 +1,5 @@
 """Python that C++ programs call (driver.cc, library.cc)."""
+
 import ray
 
 

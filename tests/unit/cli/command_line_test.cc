@@ -26,7 +26,8 @@ TEST(CommandLine, LongTextIsEchoedInPart) {
   EXPECT_EQ(echoed(std::string(100'000, 'x')), std::string(200, 'x') + "... (100000 bytes)");
   std::string umlauts = "x";
   for (int i = 0; i < 200; ++i) umlauts += "\u00e4";
-  EXPECT_EQ(echoed(umlauts), umlauts.substr(0, 199) + "... (401 bytes)") << "no character is cut in two";
+  EXPECT_EQ(echoed(umlauts), umlauts.substr(0, 199) + "... (401 bytes)")
+      << "no character is cut in two";
   EXPECT_LT(start_error({"--head", "--resources", std::string(100'000, '[')}).size(), 500u);
 }
 
@@ -45,25 +46,32 @@ TEST(CommandLine, WrongUsageIsExitCode2) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(CommandLine("x", "").parse({"--nope"}), kExitUsage);
   EXPECT_EQ(CommandLine("x", "").parse({"stray"}), kExitUsage);
-  EXPECT_EQ(CommandLine("x", "").option("abcdef", "N", "").parse({"--abc", "1"}), kExitUsage) << "no guessing";
+  EXPECT_EQ(CommandLine("x", "").option("abcdef", "N", "").parse({"--abc", "1"}), kExitUsage)
+      << "no guessing";
   EXPECT_EQ(CommandLine("x", "").positional("ID", true).parse({}), kExitUsage);
   EXPECT_EQ(CommandLine("x", "").format_option().parse({"--format", "xml"}), kExitUsage);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr("no such option: --nope"), HasSubstr("ID is missing"), HasSubstr("table, json or yaml")));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("no such option: --nope"), HasSubstr("ID is missing"),
+                    HasSubstr("table, json or yaml")));
 }
 
 TEST(StartOptions, NumbersNameTheFlagTheValueAndWhatItTakes) {
-  EXPECT_EQ(start_error({"--head", "--num-cpus", "-1"}), "--num-cpus is '-1': it takes a whole number from 0 to 1000000");
+  EXPECT_EQ(start_error({"--head", "--num-cpus", "-1"}),
+            "--num-cpus is '-1': it takes a whole number from 0 to 1000000");
   EXPECT_THAT(start_error({"--head", "--num-cpus=two"}), HasSubstr("'two'"));
   EXPECT_THAT(start_error({"--head", "--num-gpus=0.5"}), HasSubstr("whole number"));
   EXPECT_THAT(start_error({"--head", "--port=99999"}), HasSubstr("0 to 65535"));
 }
 
 TEST(StartOptions, JsonIsChecked) {
-  EXPECT_THAT(start_error({"--head", "--resources", "{bad"}), AllOf(HasSubstr("--resources is '{bad'"), HasSubstr("JSON object of numbers")));
+  EXPECT_THAT(start_error({"--head", "--resources", "{bad"}),
+              AllOf(HasSubstr("--resources is '{bad'"), HasSubstr("JSON object of numbers")));
   EXPECT_THAT(start_error({"--head", "--resources", "[1]"}), HasSubstr("JSON object of numbers"));
-  EXPECT_THAT(start_error({"--head", "--resources", R"({"a": "1"})"}), HasSubstr("JSON object of numbers"));
+  EXPECT_THAT(start_error({"--head", "--resources", R"({"a": "1"})"}),
+              HasSubstr("JSON object of numbers"));
   EXPECT_THAT(start_error({"--head", "--labels", "novalue"}), HasSubstr("NAME=VALUE"));
-  EXPECT_THAT(start_error({"--head", "--system-config", "7"}), HasSubstr("JSON object of settings"));
+  EXPECT_THAT(start_error({"--head", "--system-config", "7"}),
+              HasSubstr("JSON object of settings"));
 }
 
 TEST(StartOptions, CombinationsThatMakeNoSense) {
@@ -75,14 +83,19 @@ TEST(StartOptions, CombinationsThatMakeNoSense) {
 
 TEST(StartOptions, PointlessFlagsGetANotice) {
   testing::internal::CaptureStderr();
-  EXPECT_EQ(start_error({"--head", "--min-worker-port=10002", "--redis-password", "x", "--disable-usage-stats"}), "none");
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr("--min-worker-port has no effect"), HasSubstr("--redis-password"), HasSubstr("--disable-usage-stats")));
+  EXPECT_EQ(start_error({"--head", "--min-worker-port=10002", "--redis-password", "x",
+                         "--disable-usage-stats"}),
+            "none");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("--min-worker-port has no effect"), HasSubstr("--redis-password"),
+                    HasSubstr("--disable-usage-stats")));
 }
 
 TEST(StartOptions, ValuesArrive) {
   CommandLine line("start", "");
   declare_start_options(line);
-  ASSERT_FALSE(line.parse({"--address=h:1", "--num-cpus=3", "--resources", R"({"a": 1.5})", "--labels", "zone=east,rack=7", "--memory", "1000000"}));
+  ASSERT_FALSE(line.parse({"--address=h:1", "--num-cpus=3", "--resources", R"({"a": 1.5})",
+                           "--labels", "zone=east,rack=7", "--memory", "1000000"}));
   auto options = start_options(line);
   ASSERT_TRUE(options);
   EXPECT_EQ(options->address, "h:1");
@@ -92,7 +105,9 @@ TEST(StartOptions, ValuesArrive) {
   EXPECT_EQ(options->memory, 1000000);
 }
 
-TEST(Jobs, WordsAreQuotedForTheShell) { EXPECT_EQ(shell_joined({"python", "a b.py", "it's", ""}), R"(python 'a b.py' 'it'"'"'s' '')"); }
+TEST(Jobs, WordsAreQuotedForTheShell) {
+  EXPECT_EQ(shell_joined({"python", "a b.py", "it's", ""}), R"(python 'a b.py' 'it'"'"'s' '')");
+}
 
 TEST(Jobs, ExitCodesAreTheEntrypoints) {
   proto::SubmittedJob job;

@@ -25,7 +25,11 @@ CommandInfo info_of(CommandLine& line, const std::string& brief) {
 
 std::vector<CommandInfo> some_commands() {
   CommandLine list("list", "Lists things."), submit("job submit", "Runs a program.");
-  list.format_option("default|json").option("filter,f", "KEY=VALUE", "only these").flag("detail", "all columns").hidden_option("secret").positional("RESOURCE", true, "actors|nodes");
+  list.format_option("default|json")
+      .option("filter,f", "KEY=VALUE", "only these")
+      .flag("detail", "all columns")
+      .hidden_option("secret")
+      .positional("RESOURCE", true, "actors|nodes");
   submit.flag("no-wait", "return at once").rest("COMMAND");
   CommandInfo job{.name = "job", .brief = "programs", .summary = "programs", .is_group = true};
   return {info_of(list, "things"), job, info_of(submit, "a program")};
@@ -52,8 +56,10 @@ TEST(Suggestions, SlipsAreForgivenOthersAreNot) {
 TEST(Suggestions, AMistypedOptionIsOneLine) {
   testing::internal::CaptureStderr();
   CommandLine line("list", "");
-  EXPECT_EQ(line.option("filter,f", "X", "").hidden_option("filtre").parse({"--filtr=x"}), kExitUsage);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "Error: no such option: --filtr; did you mean --filter? Try 'rayctl list --help'.\n");
+  EXPECT_EQ(line.option("filter,f", "X", "").hidden_option("filtre").parse({"--filtr=x"}),
+            kExitUsage);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "Error: no such option: --filtr; did you mean --filter? Try 'rayctl list --help'.\n");
 }
 
 TEST(Completion, CommandsThenOptionsThenValues) {
@@ -73,28 +79,44 @@ TEST(Completion, CommandsThenOptionsThenValues) {
 }
 
 TEST(Completion, AScriptForEachShellNamesTheProgram) {
-  for (const char* shell : {"bash", "zsh", "fish"}) EXPECT_THAT(*completion_script(shell, "ray"), AllOf(HasSubstr("__complete"), HasSubstr("`ray completion "), Not(HasSubstr("PROGRAM")))) << shell;
+  for (const char* shell : {"bash", "zsh", "fish"})
+    EXPECT_THAT(
+        *completion_script(shell, "ray"),
+        AllOf(HasSubstr("__complete"), HasSubstr("`ray completion "), Not(HasSubstr("PROGRAM"))))
+        << shell;
   EXPECT_FALSE(completion_script("csh", "ray"));
 }
 
 TEST(HelpText, OptionsExamplesAndNothingHidden) {
   auto all = some_commands();
   std::string text = help_text(all[0], {{"list", "list actors", "shows actors"}});
-  EXPECT_THAT(text, AllOf(HasSubstr("Usage: rayctl list [options] RESOURCE\n\nLists things.\n"), HasSubstr("  -f, --filter KEY=VALUE"), HasSubstr("      --detail"),
-                          HasSubstr("rayctl list actors\n      shows actors"), Not(HasSubstr("secret"))));
-  EXPECT_THAT(commands_text("", all), AllOf(HasSubstr("  list  things\n"), HasSubstr("  job   programs\n"), Not(HasSubstr("submit"))));
-  EXPECT_THAT(commands_text("job", all), AllOf(HasSubstr("Usage: rayctl job COMMAND"), HasSubstr("  submit  a program\n")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("Usage: rayctl list [options] RESOURCE\n\nLists things.\n"),
+                    HasSubstr("  -f, --filter KEY=VALUE"), HasSubstr("      --detail"),
+                    HasSubstr("rayctl list actors\n      shows actors"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(commands_text("", all),
+              AllOf(HasSubstr("  list  things\n"), HasSubstr("  job   programs\n"),
+                    Not(HasSubstr("submit"))));
+  EXPECT_THAT(commands_text("job", all),
+              AllOf(HasSubstr("Usage: rayctl job COMMAND"), HasSubstr("  submit  a program\n")));
 }
 
-TEST(HelpText, LongTextIsWrapped) { EXPECT_EQ(wrapped("one two three four", 2, 9), "one two\n  three\n  four"); }
+TEST(HelpText, LongTextIsWrapped) {
+  EXPECT_EQ(wrapped("one two three four", 2, 9), "one two\n  three\n  four");
+}
 
 TEST(Manual, APageForEachCommandAndMarkdownOfAll) {
   auto pages = man_pages(some_commands(), "1.2.3");
-  EXPECT_THAT(pages["rayctl-list.1"], AllOf(HasSubstr(".TH \"RAYCTL\\-LIST\" 1 \"\" \"rayctl 1.2.3\""), HasSubstr("\\fB\\-f\\fR, \\fB\\-\\-filter\\fR \\fIKEY=VALUE\\fR"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(pages["rayctl-list.1"],
+              AllOf(HasSubstr(".TH \"RAYCTL\\-LIST\" 1 \"\" \"rayctl 1.2.3\""),
+                    HasSubstr("\\fB\\-f\\fR, \\fB\\-\\-filter\\fR \\fIKEY=VALUE\\fR"),
+                    Not(HasSubstr("secret"))));
   EXPECT_THAT(pages["rayctl-job.1"], HasSubstr(".BR rayctl\\-job\\-submit (1)"));
   EXPECT_EQ(pages["ray.1"], ".so man1/rayctl.1\n");
   EXPECT_EQ(pages.size(), 5u);
-  EXPECT_THAT(command_markdown(some_commands()), AllOf(HasSubstr("\n## rayctl job submit\n"), HasSubstr("| `--format default\\|json` |"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(command_markdown(some_commands()),
+              AllOf(HasSubstr("\n## rayctl job submit\n"),
+                    HasSubstr("| `--format default\\|json` |"), Not(HasSubstr("secret"))));
 }
 
 TEST(Style, ColoursAreTheUsersChoice) {

@@ -1,5 +1,5 @@
-// Ten thousand nodes through the real program: a head that only knows answers, asked over real RPC by rayctl itself. It prints how long each question took
-// (docs/performance.md has figures).
+// Ten thousand nodes through the real program: a head that only knows answers, asked over real RPC
+// by rayctl itself. It prints how long each question took (docs/performance.md has figures).
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,8 +35,19 @@ proto::Node node_of(int number) {
   node.set_session_dir("/tmp/ray/session_2026-01-01_00-00-00_000000_1");
   node.set_node_manager_socket(node.session_dir() + "/sockets/raylet");
   node.set_object_store_socket(node.session_dir() + "/sockets/plasma_store");
-  ResourceSet::from_map({{"CPU", 64}, {"GPU", 8}, {"memory", 5e11}, {"object_store_memory", 2e11}, {"node:" + node.ip(), 1}, {"accelerator_type:X", 1}})->to_proto(node.mutable_total());
-  ResourceSet::from_map({{"CPU", number % 65}, {"GPU", 8}, {"memory", 5e11}, {"object_store_memory", 2e11}, {"node:" + node.ip(), 1}})->to_proto(node.mutable_available());
+  ResourceSet::from_map({{"CPU", 64},
+                         {"GPU", 8},
+                         {"memory", 5e11},
+                         {"object_store_memory", 2e11},
+                         {"node:" + node.ip(), 1},
+                         {"accelerator_type:X", 1}})
+      ->to_proto(node.mutable_total());
+  ResourceSet::from_map({{"CPU", number % 65},
+                         {"GPU", 8},
+                         {"memory", 5e11},
+                         {"object_store_memory", 2e11},
+                         {"node:" + node.ip(), 1}})
+      ->to_proto(node.mutable_available());
   (*node.mutable_labels())["ray.io/accelerator-type"] = "X";
   (*node.mutable_labels())["zone"] = fmt::format("z{}", number % 7);
   node.set_alive(true);
@@ -48,7 +59,8 @@ proto::Node node_of(int number) {
 int64_t cpu_of_children_us() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
-  return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+  return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 + usage.ru_utime.tv_usec +
+         usage.ru_stime.tv_usec;
 }
 
 class KnowingHead : public proto::HeadService {
@@ -58,11 +70,13 @@ class KnowingHead : public proto::HeadService {
   KnowingHead() {
     for (int i = 0; i < kNodes; ++i) *nodes_.add_nodes() = node_of(i);
   }
-  void GetNodes(Controller*, const proto::GetNodesRequest*, proto::GetNodesReply* reply, Closure* done) override {
+  void GetNodes(Controller*, const proto::GetNodesRequest*, proto::GetNodesReply* reply,
+                Closure* done) override {
     *reply = nodes_;
     done->Run();
   }
-  void GetClusterStatus(Controller*, const proto::Empty*, proto::ClusterStatusReply* reply, Closure* done) override {
+  void GetClusterStatus(Controller*, const proto::Empty*, proto::ClusterStatusReply* reply,
+                        Closure* done) override {
     *reply->mutable_nodes() = nodes_.nodes();
     reply->set_wall_time_ms(1'700'000'000'000);
     done->Run();
@@ -75,7 +89,11 @@ class KnowingHead : public proto::HeadService {
 class ManyNodes : public testing::Test {
  protected:
   ManyNodes()
-      : server_(std::make_unique<rpc::Server>(loop_, rpc::ServerOptions{.identity = {"head", "", "c", "", ""}, .on_connection = [this](const auto& connection) { connection->add_service(&head_); }})) {
+      : server_(std::make_unique<rpc::Server>(
+            loop_, rpc::ServerOptions{.identity = {"head", "", "c", "", ""},
+                                      .on_connection = [this](const auto& connection) {
+                                        connection->add_service(&head_);
+                                      }})) {
     RT_CHECK(static_cast<bool>(server_->listen(net::Address::tcp("127.0.0.1", 0))));
     port_ = server_->port();
     thread_ = std::thread([this] { loop_.run(); });
@@ -90,7 +108,9 @@ class ManyNodes : public testing::Test {
 
   // What rayctl prints; it has to succeed.
   std::string said(const std::string& words) {
-    std::string command = fmt::format("RAY_AUTH_MODE=disabled {} {} --address=127.0.0.1:{} 2>&1", RT_RAYCTL, words, port_), out;
+    std::string command = fmt::format("RAY_AUTH_MODE=disabled {} {} --address=127.0.0.1:{} 2>&1",
+                                      RT_RAYCTL, words, port_),
+                out;
     int64_t begin_us = steady_now_us(), cpu_begin_us = cpu_of_children_us();
     std::FILE* pipe = popen(command.c_str(), "r");
     std::array<char, 65536> piece;
@@ -99,12 +119,15 @@ class ManyNodes : public testing::Test {
       out.append(piece.data(), n);
     }
     EXPECT_EQ(pclose(pipe), 0) << out.substr(0, 1000);
-    fmt::print("{:<46} {:>5} ms, of CPU {:>5} ms, {:>9} bytes\n", words, (steady_now_us() - begin_us) / 1000, (cpu_of_children_us() - cpu_begin_us) / 1000, out.size());
+    fmt::print("{:<46} {:>5} ms, of CPU {:>5} ms, {:>9} bytes\n", words,
+               (steady_now_us() - begin_us) / 1000, (cpu_of_children_us() - cpu_begin_us) / 1000,
+               out.size());
     return out;
   }
   static auto lines(const std::string& text, const std::string& with) {
     int count = 0;
-    for (size_t at = text.find(with); at != std::string::npos; at = text.find(with, at + 1)) ++count;
+    for (size_t at = text.find(with); at != std::string::npos; at = text.find(with, at + 1))
+      ++count;
     return count;
   }
 
@@ -142,7 +165,9 @@ TEST_F(ManyNodes, ListShowsThemAll) {
   EXPECT_EQ(lines(said("list nodes --filter node_name=worker-9999"), "worker-9999"), 1);
 }
 
-TEST_F(ManyNodes, ResourcesAreSummed) { EXPECT_THAT(said("cluster-resources"), HasSubstr("640000.0")); }
+TEST_F(ManyNodes, ResourcesAreSummed) {
+  EXPECT_THAT(said("cluster-resources"), HasSubstr("640000.0"));
+}
 
 }  // namespace
 }  // namespace rt::cli

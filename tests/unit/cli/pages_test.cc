@@ -64,9 +64,13 @@ TEST(Top, BusiestWorkersOfAllNodesByWhatTheyDidSinceTheLastPage) {
   look.actors["w101"] = "Trainer 'one'";
   look.tasks = {{"FINISHED", 7}, {"RUNNING", 2}};
   std::string text = top_text(look, TopOrder::kCpu, 10, 2);
-  EXPECT_THAT(text, AllOf(HasSubstr("Tasks: 7 FINISHED, 2 RUNNING\n"), HasSubstr("50%"), HasSubstr("no answer"), HasSubstr("3.0/4.0"), HasSubstr("  3 nodes  session ")));
-  EXPECT_THAT(text, HasSubstr("101  east  100%  101.00MiB  actor Trainer 'one'\n200  west  50%   200.00MiB  worker\n... 1 more processes\n"));
-  EXPECT_THAT(top_text(look, TopOrder::kMemory, 1, 1), AllOf(HasSubstr("200  west"), HasSubstr("... 2 more nodes")));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("Tasks: 7 FINISHED, 2 RUNNING\n"), HasSubstr("50%"),
+                  HasSubstr("no answer"), HasSubstr("3.0/4.0"), HasSubstr("  3 nodes  session ")));
+  EXPECT_THAT(text, HasSubstr("101  east  100%  101.00MiB  actor Trainer 'one'\n200  west  50%   "
+                              "200.00MiB  worker\n... 1 more processes\n"));
+  EXPECT_THAT(top_text(look, TopOrder::kMemory, 1, 1),
+              AllOf(HasSubstr("200  west"), HasSubstr("... 2 more nodes")));
   look.nodes.resize(1);
   EXPECT_THAT(top_text(look, TopOrder::kCpu, 10, 2), HasSubstr("  1 node  session "));
 }
@@ -83,8 +87,12 @@ TEST(Debug, WhatNobodyHasAndWhatOthersHold) {
   crowded->set_count(1);
   crowded->set_what("crowded");
   *crowded->mutable_resources() = resources_of({{"CPU", 2}});
-  look.tasks = {{{"state", "RUNNING"}, {"func_or_class_name", "train"}, {"required_resources", {{"CPU", 2.0}}}},
-                {{"state", "RUNNING"}, {"func_or_class_name", "train"}, {"required_resources", {{"CPU", 1.0}}}},
+  look.tasks = {{{"state", "RUNNING"},
+                 {"func_or_class_name", "train"},
+                 {"required_resources", {{"CPU", 2.0}}}},
+                {{"state", "RUNNING"},
+                 {"func_or_class_name", "train"},
+                 {"required_resources", {{"CPU", 1.0}}}},
                 {{"state", "PENDING_ARGS_AVAIL"}, {"func_or_class_name", "join"}}};
   auto& actor = look.actors.emplace_back();
   actor.set_state(proto::ACTOR_ALIVE);
@@ -98,12 +106,16 @@ TEST(Debug, WhatNobodyHasAndWhatOthersHold) {
   *job.mutable_entrypoint_resources() = resources_of({{"CPU", 0.5}});
   auto all = explain(look);
   ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[0].why, "no node has 8.0 of CPU (the largest node has 4.0): it waits until one joins");
+  EXPECT_EQ(all[0].why,
+            "no node has 8.0 of CPU (the largest node has 4.0): it waits until one joins");
   EXPECT_EQ(all[1].what, "crowded {'CPU': 2.0}");
   EXPECT_EQ(all[1].why, "needs 2.0 of CPU (1.0 free)");
-  EXPECT_THAT(all[1].holders, ElementsAre("2 running train: {'CPU': 3.0}", "actor Holder (pid 9): {'CPU': 1.0}", "job nightly (pid 10): {'CPU': 0.5}"));
+  EXPECT_THAT(all[1].holders,
+              ElementsAre("2 running train: {'CPU': 3.0}", "actor Holder (pid 9): {'CPU': 1.0}",
+                          "job nightly (pid 10): {'CPU': 0.5}"));
   EXPECT_EQ(all[2].what, "join");
-  EXPECT_THAT(debug_text(look), AllOf(HasSubstr("3x huge"), HasSubstr("    held by actor Holder"), Not(HasSubstr("Nothing waits"))));
+  EXPECT_THAT(debug_text(look), AllOf(HasSubstr("3x huge"), HasSubstr("    held by actor Holder"),
+                                      Not(HasSubstr("Nothing waits"))));
   EXPECT_EQ(debug_json(look)["waiting"].size(), 3u);
   EXPECT_THAT(debug_text({}), HasSubstr("Nothing waits.\n"));
 }
@@ -117,8 +129,10 @@ TEST(Screen, PagesAreCutToItAndEscapesTakeNoRoom) {
 }
 
 TEST(Progress, ABarWhereTheWholeIsKnown) {
-  EXPECT_EQ(progress_line("Uploading", 1, 2, "8MiB"), "Uploading [###############...............]  50% 8MiB");
-  EXPECT_EQ(progress_line("Uploading", 9, 2, ""), "Uploading [##############################] 100%");
+  EXPECT_EQ(progress_line("Uploading", 1, 2, "8MiB"),
+            "Uploading [###############...............]  50% 8MiB");
+  EXPECT_EQ(progress_line("Uploading", 9, 2, ""),
+            "Uploading [##############################] 100%");
   EXPECT_EQ(progress_line("Writing:", 9, 0, "9 tasks"), "Writing: 9 tasks");
 }
 

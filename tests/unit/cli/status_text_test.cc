@@ -20,7 +20,8 @@ proto::Resources resources_of(const std::map<std::string, double>& amounts) {
   return out;
 }
 
-proto::Node node_of(char id, bool head, const std::map<std::string, double>& total, const std::map<std::string, double>& available) {
+proto::Node node_of(char id, bool head, const std::map<std::string, double>& total,
+                    const std::map<std::string, double>& available) {
   proto::Node node;
   node.set_node_id(std::string(28, id));
   node.set_ip("10.0.0.7");
@@ -38,13 +39,24 @@ proto::Node node_of(char id, bool head, const std::map<std::string, double>& tot
 TEST(StatusText, AnEmptyClusterLooksAsTheContractShows) {
   proto::ClusterStatusReply status;
   status.set_wall_time_ms(1'700'000'000'000);
-  std::map<std::string, double> all = {{"CPU", 2}, {"memory", 17362308218.0}, {"object_store_memory", 7440995188.0}, {"node:10.0.0.7", 1}};
+  std::map<std::string, double> all = {{"CPU", 2},
+                                       {"memory", 17362308218.0},
+                                       {"object_store_memory", 7440995188.0},
+                                       {"node:10.0.0.7", 1}};
   *status.add_nodes() = node_of('\x11', true, all, all);
   std::string text = state::status_text(status, false);
   EXPECT_THAT(text, HasSubstr("======== Autoscaler status: 2023-11-1"));
-  EXPECT_THAT(text, HasSubstr("Node status\n---------------------------------------------------------------\nActive:\n 1 node_1111111111"));
-  EXPECT_THAT(text, HasSubstr("Pending:\n (no pending nodes)\nRecent failures:\n (no failures)\n\nResources\n-----"));
-  EXPECT_THAT(text, HasSubstr("Total Usage:\n 0.0/2.0 CPU\n 0B/16.17GiB memory\n 0B/6.93GiB object_store_memory\n\nFrom request_resources:\n (none)\n"
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "Node status\n---------------------------------------------------------------\nActive:\n "
+          "1 node_1111111111"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "Pending:\n (no pending nodes)\nRecent failures:\n (no failures)\n\nResources\n-----"));
+  EXPECT_THAT(text, HasSubstr("Total Usage:\n 0.0/2.0 CPU\n 0B/16.17GiB memory\n 0B/6.93GiB "
+                              "object_store_memory\n\nFrom request_resources:\n (none)\n"
                               "Pending Demands:\n (no resource demands)\n"));
   EXPECT_THAT(text, Not(HasSubstr("node:10")));
 }
@@ -74,7 +86,8 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
 
 TEST(StatusText, NamesDoNotPaintTheTerminal) {
   proto::ClusterStatusReply status;
-  proto::Node node = node_of('\x11', true, {{"CPU", 4}, {"we\x1b[31mird", 1}}, {{"CPU", 4}, {"we\x1b[31mird", 1}});
+  proto::Node node =
+      node_of('\x11', true, {{"CPU", 4}, {"we\x1b[31mird", 1}}, {{"CPU", 4}, {"we\x1b[31mird", 1}});
   node.set_name("ev\x1b[31mil \u202e");
   *status.add_nodes() = node;
   auto* demand = status.add_demands();
@@ -87,15 +100,19 @@ TEST(StatusText, NamesDoNotPaintTheTerminal) {
   EXPECT_THAT(text, HasSubstr("'we\\x1b[31mird': 8.0"));
 }
 
-TEST(StatusText, WithoutNodesItSaysSo) { EXPECT_TRUE(state::status_text({}, false).starts_with("No cluster status.")); }
+TEST(StatusText, WithoutNodesItSaysSo) {
+  EXPECT_TRUE(state::status_text({}, false).starts_with("No cluster status."));
+}
 
 TEST(StatusText, StorageThatFailsIsSaidFirst) {
   proto::ClusterStatusReply status;
   EXPECT_TRUE(state::status_json(status)["storage_failure"].is_null());
   status.set_storage_failure("storage is failing: no space");
-  EXPECT_TRUE(state::status_text(status, false).starts_with("The head's storage is failing: no space\nNo cluster status."));
+  EXPECT_TRUE(state::status_text(status, false)
+                  .starts_with("The head's storage is failing: no space\nNo cluster status."));
   *status.add_nodes() = node_of('\x11', true, {}, {});
-  EXPECT_THAT(state::status_text(status, false), HasSubstr("========\nThe head's storage is failing: no space\nNode status\n"));
+  EXPECT_THAT(state::status_text(status, false),
+              HasSubstr("========\nThe head's storage is failing: no space\nNode status\n"));
   EXPECT_EQ(state::status_json(status)["storage_failure"], "storage is failing: no space");
 }
 
@@ -103,9 +120,12 @@ TEST(NodeJson, HasTheKeysOfRayNodesInOrder) {
   auto json = api_json::node_json(node_of('\xab', true, {{"CPU", 2}}, {{"CPU", 1}}));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"NodeID", "Alive", "NodeManagerAddress", "NodeManagerHostname", "NodeManagerPort", "ObjectManagerPort", "ObjectStoreSocketName",
-                                            "RayletSocketName", "MetricsExportPort", "MetricsAgentPort", "DashboardAgentListenPort", "NodeName", "RuntimeEnvAgentPort", "DeathReason",
-                                            "DeathReasonMessage", "alive", "Resources", "Labels"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{
+                      "NodeID", "Alive", "NodeManagerAddress", "NodeManagerHostname",
+                      "NodeManagerPort", "ObjectManagerPort", "ObjectStoreSocketName",
+                      "RayletSocketName", "MetricsExportPort", "MetricsAgentPort",
+                      "DashboardAgentListenPort", "NodeName", "RuntimeEnvAgentPort", "DeathReason",
+                      "DeathReasonMessage", "alive", "Resources", "Labels"}));
   EXPECT_EQ(json["Resources"].dump(), R"({"CPU":2.0})");
   EXPECT_EQ(json["Labels"]["ray.io/node-id"], json["NodeID"]);
   EXPECT_EQ(json["NodeName"], "10.0.0.7");
@@ -115,8 +135,10 @@ TEST(NodeJson, SumsCountLiveNodesAndLeaveOutWhatIsUsedUp) {
   proto::Node dead = node_of('\x33', false, {{"CPU", 64}}, {{"CPU", 64}});
   dead.set_alive(false);
   dead.set_death_reason(2);
-  std::vector<proto::Node> nodes = {node_of('\x11', true, {{"CPU", 0.1}, {"a", 1}}, {{"CPU", 0.1}}), node_of('\x22', false, {{"CPU", 0.2}}, {{"CPU", 0.2}}), dead};
-  EXPECT_EQ(api_json::resources_json(nodes, api_json::Amount::kTotal).dump(), R"({"CPU":0.3,"a":1.0})");
+  std::vector<proto::Node> nodes = {node_of('\x11', true, {{"CPU", 0.1}, {"a", 1}}, {{"CPU", 0.1}}),
+                                    node_of('\x22', false, {{"CPU", 0.2}}, {{"CPU", 0.2}}), dead};
+  EXPECT_EQ(api_json::resources_json(nodes, api_json::Amount::kTotal).dump(),
+            R"({"CPU":0.3,"a":1.0})");
   EXPECT_EQ(api_json::resources_json(nodes, api_json::Amount::kAvailable).dump(), R"({"CPU":0.3})");
   EXPECT_EQ(api_json::node_json(dead)["Resources"].dump(), "{}");
   EXPECT_EQ(api_json::node_json(dead)["DeathReason"], 2);
@@ -128,7 +150,8 @@ TEST(Output, Units) {
   EXPECT_EQ(binary_bytes(1536), "1.50KiB");
   EXPECT_EQ(amount(2), "2.0");
   EXPECT_EQ(amount(0.25), "0.25");
-  EXPECT_EQ(table({{"A", "B"}, {"long", "x"}, {"", ""}, {"y", "z  "}}), "A     B\nlong  x\n\ny     z\n");
+  EXPECT_EQ(table({{"A", "B"}, {"long", "x"}, {"", ""}, {"y", "z  "}}),
+            "A     B\nlong  x\n\ny     z\n");
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace rt::net {
 namespace {
 
 TEST(Address, ParsesWhatItPrints) {
-  for (const char* text : {"127.0.0.1:6379", "head.example.org:1", "[::1]:65535", "unix:/tmp/x y.sock", "localhost:0"}) {
+  for (const char* text : {"127.0.0.1:6379", "head.example.org:1", "[::1]:65535",
+                           "unix:/tmp/x y.sock", "localhost:0"}) {
     auto address = Address::parse(text);
     ASSERT_TRUE(address) << text << ": " << address.error().message;
     EXPECT_EQ(address->to_string(), text);
@@ -28,10 +29,19 @@ TEST(Address, NamesWhatIsWrong) {
   struct {
     const char* text;
     const char* says;
-  } const cases[] = {{"", "port is missing"},          {"host", "port is missing"},      {":80", "host is missing"},
-                     {"host:", "port is not a number"}, {"host:x", "port is not a number"}, {"host:65536", "port is not a number"},
-                     {"host:-1", "port is not a number"}, {"host:80 ", "port is not a number"}, {"::1:80", "brackets"},
-                     {"[::1:80", "']' is missing"},    {"unix:", "path is missing"},     {"a b:80", "character"}, {"http://h:80", "brackets"}};
+  } const cases[] = {{"", "port is missing"},
+                     {"host", "port is missing"},
+                     {":80", "host is missing"},
+                     {"host:", "port is not a number"},
+                     {"host:x", "port is not a number"},
+                     {"host:65536", "port is not a number"},
+                     {"host:-1", "port is not a number"},
+                     {"host:80 ", "port is not a number"},
+                     {"::1:80", "brackets"},
+                     {"[::1:80", "']' is missing"},
+                     {"unix:", "path is missing"},
+                     {"a b:80", "character"},
+                     {"http://h:80", "brackets"}};
   for (const auto& c : cases) {
     auto address = Address::parse(c.text);
     ASSERT_FALSE(address) << c.text;
@@ -42,7 +52,7 @@ TEST(Address, NamesWhatIsWrong) {
 
 TEST(IsListening, ToldFromTheOutside) {
   test::TempDir dir;
-  const std::string far = dir.path(std::string(120, 'x'));   // beyond what sockaddr_un holds
+  const std::string far = dir.path(std::string(120, 'x'));  // beyond what sockaddr_un holds
   ASSERT_EQ(::mkdir(far.c_str(), 0700), 0);
   for (const std::string& path : {dir.path("s"), far + "/s"}) {
     Address address = Address::unix_socket(path);
@@ -53,7 +63,8 @@ TEST(IsListening, ToldFromTheOutside) {
     }
     EXPECT_EQ(is_listening(address, 0), Listening::kNo) << "stale";
   }
-  EXPECT_EQ(is_listening(Address::unix_socket(far + "/none/s"), 0), Listening::kNo) << "no such directory";
+  EXPECT_EQ(is_listening(Address::unix_socket(far + "/none/s"), 0), Listening::kNo)
+      << "no such directory";
   Fd listener(*listen_on(Address::tcp("127.0.0.1", 0)));
   Address address = Address::tcp("127.0.0.1", *bound_port(listener.get()));
   EXPECT_EQ(is_listening(address, 1000), Listening::kYes);
@@ -66,9 +77,13 @@ TEST(ListenOn, ASecondListenerLearnsThePortAndTheRemedy) {
   int port = *bound_port(first);
   auto second = listen_on(Address::tcp("127.0.0.1", port));
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().message, "port " + std::to_string(port) + " on 127.0.0.1 is in use: choose another with --port, or stop what listens there");
+  EXPECT_EQ(second.error().message,
+            "port " + std::to_string(port) +
+                " on 127.0.0.1 is in use: choose another with --port, or stop what listens there");
   EXPECT_EQ(listen_on_port("127.0.0.1", port, "--metrics-export-port").error().message,
-            "port " + std::to_string(port) + " on 127.0.0.1 is in use: choose another with --metrics-export-port, or stop what listens there");
+            "port " + std::to_string(port) +
+                " on 127.0.0.1 is in use: choose another with --metrics-export-port, or stop what "
+                "listens there");
   ::close(first);
   auto third = listen_on(Address::tcp("127.0.0.1", port));
   ASSERT_TRUE(third);
@@ -78,13 +93,15 @@ TEST(ListenOn, ASecondListenerLearnsThePortAndTheRemedy) {
 TEST(ListenOn, RefusesAddressesOfOtherMachines) {
   auto result = listen_on(Address::tcp("192.0.2.1", 0));
   ASSERT_FALSE(result);
-  EXPECT_NE(result.error().message.find("not an address of this machine"), std::string::npos) << result.error().message;
+  EXPECT_NE(result.error().message.find("not an address of this machine"), std::string::npos)
+      << result.error().message;
 }
 
 TEST(IsOfThisMachine, EveryLoopbackAddressAndTheDetectedOne) {
   for (const char* ip : {"127.0.0.1", "127.8.9.10"}) EXPECT_TRUE(is_of_this_machine(ip)) << ip;
   EXPECT_TRUE(is_of_this_machine(detect_node_ip()));
-  for (const char* ip : {"240.9.9.9", "2001:db8::77", "nonsense"}) EXPECT_FALSE(is_of_this_machine(ip)) << ip;
+  for (const char* ip : {"240.9.9.9", "2001:db8::77", "nonsense"})
+    EXPECT_FALSE(is_of_this_machine(ip)) << ip;
 }
 
 TEST(ListenOn, ReplacesStaleUnixSocketsOnly) {
@@ -127,7 +144,8 @@ TEST(PassingDescriptors, TheyArriveWithTheirBytes) {
   EXPECT_EQ(receive_with_fds(pair[1], 100, 1000).error().code, Code::kTimeout);
   ::close(pair[0]);
   EXPECT_EQ(receive_with_fds(pair[1], 100, 1'000'000).error().code, Code::kUnavailable);
-  for (int fd : {pair[1], pipe_ends[0], pipe_ends[1], received->fds[0], received->fds[1]}) ::close(fd);
+  for (int fd : {pair[1], pipe_ends[0], pipe_ends[1], received->fds[0], received->fds[1]})
+    ::close(fd);
 }
 
 TEST(DetectNodeIp, IsAnAddressOfThisMachine) {

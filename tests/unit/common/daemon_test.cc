@@ -25,7 +25,8 @@ Result<bool> parse(std::vector<std::string> words, Flags& flags) {
   words.insert(words.begin(), "ray-test");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
-  return parse_flags(static_cast<int>(argv.size()), argv.data(), boost::program_options::options_description("test"), flags);
+  return parse_flags(static_cast<int>(argv.size()), argv.data(),
+                     boost::program_options::options_description("test"), flags);
 }
 
 TEST(DaemonFlags, SettingsAreFlagsWithDashes) {
@@ -51,7 +52,9 @@ TEST(DaemonFlags, WhatIsNotAFlagIsAnError) {
 class DaemonEnvironment : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"RAY_AUTH_TOKEN", "RAY_AUTH_MODE", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) ::unsetenv(name);
+    for (const char* name :
+         {"RAY_AUTH_TOKEN", "RAY_AUTH_MODE", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"})
+      ::unsetenv(name);
   }
   void TearDown() override { SetUp(); }
 };
@@ -68,8 +71,10 @@ TEST_F(DaemonEnvironment, TheTokenFileWinsThenTheMode) {
   EXPECT_THAT(read_token(flags).error().message, HasSubstr(flags.token_file));
   std::ofstream(flags.token_file) << "from-file\n";
   EXPECT_EQ(*read_token(flags), "from-file");
-  std::ofstream(flags.token_file) << "\x7f" "ELF\xff\n";
-  EXPECT_THAT(read_token(flags).error().message, testing::AllOf(HasSubstr(flags.token_file), HasSubstr("bytes that no token has")));
+  std::ofstream(flags.token_file) << "\x7f"
+                                     "ELF\xff\n";
+  EXPECT_THAT(read_token(flags).error().message,
+              testing::AllOf(HasSubstr(flags.token_file), HasSubstr("bytes that no token has")));
 }
 
 // Binds a datagram socket at a name as $NOTIFY_SOCKET gives it.
@@ -92,7 +97,8 @@ std::string next_message(const Fd& fd) {
 
 TEST_F(DaemonEnvironment, NoticesGoToPathsAndAbstractNamesAndAreNotForChildren) {
   test::TempDir directory;
-  for (const std::string& name : {directory.path("notify"), "@ray-daemon-test-" + std::to_string(::getpid())}) {
+  for (const std::string& name :
+       {directory.path("notify"), "@ray-daemon-test-" + std::to_string(::getpid())}) {
     Fd listening = notify_socket(name);
     ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
     Notifier notifier;
@@ -101,10 +107,12 @@ TEST_F(DaemonEnvironment, NoticesGoToPathsAndAbstractNamesAndAreNotForChildren) 
     notifier.ready("at\nREADY=0");
     notifier.status("one line");
     notifier.stopping("received signal 15");
-    for (const char* expected : {"READY=1", "READY=1\nSTATUS=at READY=0", "STATUS=one line", "STOPPING=1\nSTATUS=received signal 15", ""}) EXPECT_EQ(next_message(listening), expected);
+    for (const char* expected : {"READY=1", "READY=1\nSTATUS=at READY=0", "STATUS=one line",
+                                 "STOPPING=1\nSTATUS=received signal 15", ""})
+      EXPECT_EQ(next_message(listening), expected);
     EXPECT_EQ(notifier.keep_alive_us(), 0);
   }
-  Notifier().ready();   // nobody asked
+  Notifier().ready();  // nobody asked
 }
 
 TEST_F(DaemonEnvironment, AWatchdogIsMeantForOneProcess) {
@@ -113,8 +121,10 @@ TEST_F(DaemonEnvironment, AWatchdogIsMeantForOneProcess) {
     int64_t pid;
     int64_t expected_us;
   };
-  for (const Case& c : {Case{"@x", "3000000", ::getpid(), 1'500'000}, Case{"@x", "3000000", 0, 1'500'000}, Case{"@x", "3000000", ::getppid(), 0}, Case{"@x", "soon", 0, 0},
-                        Case{"@x", "-3", 0, 0}, Case{"", "3000000", 0, 0}}) {
+  for (const Case& c :
+       {Case{"@x", "3000000", ::getpid(), 1'500'000}, Case{"@x", "3000000", 0, 1'500'000},
+        Case{"@x", "3000000", ::getppid(), 0}, Case{"@x", "soon", 0, 0}, Case{"@x", "-3", 0, 0},
+        Case{"", "3000000", 0, 0}}) {
     ::setenv("NOTIFY_SOCKET", c.socket, 1);
     ::setenv("WATCHDOG_USEC", c.usec, 1);
     if (c.pid != 0) ::setenv("WATCHDOG_PID", std::to_string(c.pid).c_str(), 1);
@@ -134,7 +144,8 @@ TEST_F(DaemonEnvironment, KeepAlivesComeFromTheLoopOnly) {
   {
     KeepAlive alive(driver.loop(), notifier);
     EXPECT_EQ(next_message(listening), "WATCHDOG=1");
-    EXPECT_EQ(next_message(listening), "");       // a loop that does not turn says nothing, however long it takes
+    EXPECT_EQ(next_message(listening),
+              "");  // a loop that does not turn says nothing, however long it takes
     EXPECT_TRUE(driver.run_until([&] { return next_message(listening) == "WATCHDOG=1"; }));
     EXPECT_TRUE(driver.run_until([&] { return next_message(listening) == "WATCHDOG=1"; }));
   }
@@ -142,12 +153,15 @@ TEST_F(DaemonEnvironment, KeepAlivesComeFromTheLoopOnly) {
   bool passed = false;
   driver.loop().run_after(10'000, [&] { passed = true; });
   driver.run_until([&] { return passed; });
-  EXPECT_EQ(next_message(listening), "");         // nor does one after its end
+  EXPECT_EQ(next_message(listening), "");  // nor does one after its end
 }
 
 TEST(DaemonExitCode, TellsMistakesFromFailures) {
-  for (Code code : {Code::kInvalid, Code::kUnauthenticated, Code::kWrongVersion}) EXPECT_EQ(exit_code_of(make_error(code, "")), 2);
-  for (Code code : {Code::kUnavailable, Code::kTimeout, Code::kIo, Code::kWrongCluster, Code::kNodeDied}) EXPECT_EQ(exit_code_of(make_error(code, "")), 1);
+  for (Code code : {Code::kInvalid, Code::kUnauthenticated, Code::kWrongVersion})
+    EXPECT_EQ(exit_code_of(make_error(code, "")), 2);
+  for (Code code :
+       {Code::kUnavailable, Code::kTimeout, Code::kIo, Code::kWrongCluster, Code::kNodeDied})
+    EXPECT_EQ(exit_code_of(make_error(code, "")), 1);
 }
 
 }  // namespace

@@ -11,9 +11,11 @@
 namespace rt::rpc {
 namespace {
 
-std::string frame(FrameKind kind, uint32_t call, const std::string& message, const std::string& attachment = "") {
+std::string frame(FrameKind kind, uint32_t call, const std::string& message,
+                  const std::string& attachment = "") {
   std::string bytes(kHeaderBytes, '\0');
-  encode_header({static_cast<uint32_t>(message.size() + attachment.size()), static_cast<uint32_t>(message.size()), 9, call, kind},
+  encode_header({static_cast<uint32_t>(message.size() + attachment.size()),
+                 static_cast<uint32_t>(message.size()), 9, call, kind},
                 reinterpret_cast<uint8_t*>(bytes.data()));
   return bytes + message + attachment;
 }
@@ -22,10 +24,13 @@ std::string frame(FrameKind kind, uint32_t call, const std::string& message, con
 class Recorder : public FrameReader::Sink {
  public:
   FrameReader::Route route(const FrameHeader& h) override {
-    return h.call >= 2000 ? FrameReader::Route::kSkip : h.call >= 1000 ? FrameReader::Route::kDirect : FrameReader::Route::kWhole;
+    return h.call >= 2000   ? FrameReader::Route::kSkip
+           : h.call >= 1000 ? FrameReader::Route::kDirect
+                            : FrameReader::Route::kWhole;
   }
   void on_frame(const FrameHeader& h, Bytes message, Bytes attachment) override {
-    seen.push_back(std::to_string(h.call) + ":" + std::string(as_view(message)) + "|" + std::string(as_view(attachment)));
+    seen.push_back(std::to_string(h.call) + ":" + std::string(as_view(message)) + "|" +
+                   std::string(as_view(attachment)));
     if (h.call == stop_at) stopped = true;
   }
   MutableBytes on_direct_begin(const FrameHeader& h, Bytes message) override {
@@ -35,7 +40,8 @@ class Recorder : public FrameReader::Sink {
     return target;
   }
   void on_direct_end(const FrameHeader& h) override {
-    seen.push_back(std::to_string(h.call) + ":" + begun.back() + "|" + std::string(target.begin(), target.end()));
+    seen.push_back(std::to_string(h.call) + ":" + begun.back() + "|" +
+                   std::string(target.begin(), target.end()));
   }
   bool wants_more() const override { return !stopped; }
   bool can_wait() const override { return waiting; }
@@ -64,13 +70,16 @@ TEST(FrameReader, CutsFramesWhateverThePieces) {
   std::string stream;
   std::vector<std::string> expected;
   for (int i = 1; i <= 200; ++i) {
-    std::string message(rng.below(rng.chance(0.05) ? 300'000 : 200), static_cast<char>('a' + i % 26));
-    std::string attachment(rng.chance(0.3) ? rng.below(rng.chance(0.1) ? 500'000 : 100) : 0, static_cast<char>('A' + i % 26));
+    std::string message(rng.below(rng.chance(0.05) ? 300'000 : 200),
+                        static_cast<char>('a' + i % 26));
+    std::string attachment(rng.chance(0.3) ? rng.below(rng.chance(0.1) ? 500'000 : 100) : 0,
+                           static_cast<char>('A' + i % 26));
     uint32_t call = i % 7 == 0 && !attachment.empty() ? 1000 + i : i % 11 == 0 ? 2000 + i : i;
     stream += frame(FrameKind::kResponse, call, message, attachment);
     if (call < 2000) expected.push_back(std::to_string(call) + ":" + message + "|" + attachment);
   }
-  for (size_t piece : {size_t{1}, size_t{7}, size_t{1000}, size_t{16384}, size_t{65536}, stream.size()}) {
+  for (size_t piece :
+       {size_t{1}, size_t{7}, size_t{1000}, size_t{16384}, size_t{65536}, stream.size()}) {
     Recorder recorder;
     FrameReader reader(recorder, kMaxFrameBytes);
     ASSERT_TRUE(feed(reader, stream, piece));
@@ -142,7 +151,10 @@ TEST(FrameReader, AnAbandonedTargetIsNotTouchedAgain) {
 TEST(FrameReader, StopsAtErrorsAndWhenToldTo) {
   Recorder recorder;
   FrameReader reader(recorder, 1000);
-  Status status = feed(reader, frame(FrameKind::kRequest, 1, "ok") + frame(FrameKind::kRequest, 2, std::string(1001, 'x')), 65536);
+  Status status = feed(
+      reader,
+      frame(FrameKind::kRequest, 1, "ok") + frame(FrameKind::kRequest, 2, std::string(1001, 'x')),
+      65536);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kProtocol);
   EXPECT_EQ(recorder.seen, std::vector<std::string>{"1:ok|"});
@@ -150,7 +162,10 @@ TEST(FrameReader, StopsAtErrorsAndWhenToldTo) {
   Recorder stopping;
   stopping.stop_at = 1;
   FrameReader second(stopping, 1000);
-  ASSERT_TRUE(feed(second, frame(FrameKind::kRequest, 1, "a") + frame(FrameKind::kRequest, 2, "b") + "garbage that is not looked at, ever", 65536));
+  ASSERT_TRUE(feed(second,
+                   frame(FrameKind::kRequest, 1, "a") + frame(FrameKind::kRequest, 2, "b") +
+                       "garbage that is not looked at, ever",
+                   65536));
   EXPECT_EQ(stopping.seen.size(), 1u);
 }
 
@@ -158,7 +173,8 @@ TEST(FrameReader, AnnouncedBytesGetNoMemoryBeforeTheyCome) {
   Recorder recorder;
   FrameReader reader(recorder, kMaxFrameBytes);
   std::string head = frame(FrameKind::kRequest, 1, "");
-  encode_header({kMaxFrameBytes, kMaxFrameBytes, 0, 1, FrameKind::kRequest}, reinterpret_cast<uint8_t*>(head.data()));
+  encode_header({kMaxFrameBytes, kMaxFrameBytes, 0, 1, FrameKind::kRequest},
+                reinterpret_cast<uint8_t*>(head.data()));
   ASSERT_TRUE(feed(reader, head, 1000));
   EXPECT_LE(reader.buffer().size(), size_t{1} << 20);
 }

@@ -11,7 +11,8 @@ namespace {
 TEST(Frame, TheHeaderHasItsDocumentedLayout) {
   uint8_t bytes[kHeaderBytes];
   encode_header({0x04030201, 0x00030201, 0x0d0c0b0a, 0x44332211, FrameKind::kFlat}, bytes);
-  const uint8_t expected[kHeaderBytes] = {1, 2, 3, 4, 1, 2, 3, 0, 0x0a, 0x0b, 0x0c, 0x0d, 0x11, 0x22, 0x33, 0x44, 4};
+  const uint8_t expected[kHeaderBytes] = {1,    2,    3,    4,    1,    2,    3,    0, 0x0a,
+                                          0x0b, 0x0c, 0x0d, 0x11, 0x22, 0x33, 0x44, 4};
   EXPECT_EQ(std::memcmp(bytes, expected, kHeaderBytes), 0);
   auto header = decode_header(bytes, 0x04030201);
   ASSERT_TRUE(header);
@@ -35,7 +36,8 @@ TEST(Frame, MalformedHeadersAreRefusedWithTheReason) {
       {[](uint8_t* h) { h[3] = 0xff; }, "oversized"},
       {[](uint8_t* h) { h[4] = 51; }, "message of 51 bytes in a body of 50"},
       {[](uint8_t* h) { h[7] = 0x80; }, "in a body of 50"},
-      {[](uint8_t* h) { std::memcpy(h, "GET / HTTP/1.1\r\nHost: localhost", kHeaderBytes); }, "padding"},
+      {[](uint8_t* h) { std::memcpy(h, "GET / HTTP/1.1\r\nHost: localhost", kHeaderBytes); },
+       "padding"},
   };
   for (const auto& c : cases) {
     uint8_t bytes[kHeaderBytes];

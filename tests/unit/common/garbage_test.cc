@@ -19,11 +19,14 @@ std::string frame(rpc::FrameHeader header, const std::string& body) {
   rpc::encode_header(header, reinterpret_cast<uint8_t*>(bytes.data()));
   return bytes + body;
 }
-std::string frame(rpc::FrameKind kind, const std::string& body, uint32_t call = 0, uint32_t method = 0) {
+std::string frame(rpc::FrameKind kind, const std::string& body, uint32_t call = 0,
+                  uint32_t method = 0) {
   auto size = static_cast<uint32_t>(body.size());
   return frame({size, size, method, call, kind}, body);
 }
-std::string hello(const rpc::Identity& me = {"driver", "", "", "secret", ""}) { return frame(rpc::FrameKind::kHello, rpc::make_hello(me).SerializeAsString()); }
+std::string hello(const rpc::Identity& me = {"driver", "", "", "secret", ""}) {
+  return frame(rpc::FrameKind::kHello, rpc::make_hello(me).SerializeAsString());
+}
 std::string preamble() { return rpc::encode_preamble({}); }
 
 class GarbageTest : public RpcTest {
@@ -57,16 +60,20 @@ class GarbageTest : public RpcTest {
     std::string last;
     size_t at = 0;
     while (at + rpc::kHeaderBytes <= said.size()) {
-      auto header = rpc::decode_header(reinterpret_cast<const uint8_t*>(said.data()) + at, rpc::kMaxFrameBytes);
+      auto header = rpc::decode_header(reinterpret_cast<const uint8_t*>(said.data()) + at,
+                                       rpc::kMaxFrameBytes);
       if (!header) break;
       proto::RpcError error;
-      if (header->kind == rpc::FrameKind::kError && error.ParseFromString(said.substr(at + rpc::kHeaderBytes, header->body_bytes))) last = error.message();
+      if (header->kind == rpc::FrameKind::kError &&
+          error.ParseFromString(said.substr(at + rpc::kHeaderBytes, header->body_bytes)))
+        last = error.message();
       at += rpc::kHeaderBytes + header->body_bytes;
     }
     return last;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Loops, GarbageTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return loop_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Loops, GarbageTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll),
+                         [](const auto& info) { return loop_name(info.param); });
 
 TEST_P(GarbageTest, NonsenseBeforeAndInsteadOfAHelloIsCutOff) {
   std::string random(5000, '\0');
@@ -75,7 +82,7 @@ TEST_P(GarbageTest, NonsenseBeforeAndInsteadOfAHelloIsCutOff) {
   struct {
     const char* name;
     std::string bytes;
-    const char* error;   // what the error frame says; null: closed without one
+    const char* error;  // what the error frame says; null: closed without one
   } const cases[] = {
       {"an HTTP request", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", nullptr},
       {"a long HTTP request", "POST / HTTP/1.1\r\n" + std::string(100'000, 'h'), nullptr},
@@ -84,18 +91,27 @@ TEST_P(GarbageTest, NonsenseBeforeAndInsteadOfAHelloIsCutOff) {
       {"a damaged preamble", "RAY1 " + std::string(75, '!'), nullptr},
       {"another generation's preamble", "RAY2 " + preamble().substr(5), nullptr},
       {"random frames", preamble() + random, ""},
-      {"a huge length", preamble() + frame({0xffffffff, 1, 0, 0, rpc::FrameKind::kHello}, ""), "oversized"},
-      {"a hello over its bound", preamble() + frame({64 * 1024 + 1, 0, 0, 0, rpc::FrameKind::kHello}, ""), "oversized"},
-      {"an unknown kind", preamble() + frame({0, 0, 0, 0, static_cast<rpc::FrameKind>(9)}, ""), "unknown kind"},
-      {"a message larger than its body", preamble() + frame({3, 4, 0, 0, rpc::FrameKind::kHello}, "abc"), "in a body of 3"},
-      {"a hello that is no message", preamble() + frame(rpc::FrameKind::kHello, "\xff\xff\xff"), "cannot be parsed"},
+      {"a huge length", preamble() + frame({0xffffffff, 1, 0, 0, rpc::FrameKind::kHello}, ""),
+       "oversized"},
+      {"a hello over its bound",
+       preamble() + frame({64 * 1024 + 1, 0, 0, 0, rpc::FrameKind::kHello}, ""), "oversized"},
+      {"an unknown kind", preamble() + frame({0, 0, 0, 0, static_cast<rpc::FrameKind>(9)}, ""),
+       "unknown kind"},
+      {"a message larger than its body",
+       preamble() + frame({3, 4, 0, 0, rpc::FrameKind::kHello}, "abc"), "in a body of 3"},
+      {"a hello that is no message", preamble() + frame(rpc::FrameKind::kHello, "\xff\xff\xff"),
+       "cannot be parsed"},
       {"a request first", preamble() + frame(rpc::FrameKind::kRequest, "", 1, 1), "not a hello"},
       {"a flat frame first", preamble() + frame(rpc::FrameKind::kFlat, "x"), "not a hello"},
       {"an empty hello", preamble() + frame(rpc::FrameKind::kHello, ""), "protocol version 0"},
       {"two hellos", preamble() + hello() + hello(), "second hello"},
-      {"a broken frame behind a good hello", preamble() + hello() + frame({5, 6, 0, 0, rpc::FrameKind::kRequest}, "x"), "in a body of 5"},
-      {"a huge frame behind a good hello", preamble() + hello() + frame({0x7fffffff, 0, 0, 0, rpc::FrameKind::kRequest}, "x"), "oversized"},
-      {"flat frames nobody handles", preamble() + hello() + frame(rpc::FrameKind::kFlat, "x"), "flat frames"},
+      {"a broken frame behind a good hello",
+       preamble() + hello() + frame({5, 6, 0, 0, rpc::FrameKind::kRequest}, "x"), "in a body of 5"},
+      {"a huge frame behind a good hello",
+       preamble() + hello() + frame({0x7fffffff, 0, 0, 0, rpc::FrameKind::kRequest}, "x"),
+       "oversized"},
+      {"flat frames nobody handles", preamble() + hello() + frame(rpc::FrameKind::kFlat, "x"),
+       "flat frames"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
@@ -109,7 +125,8 @@ TEST_P(GarbageTest, NonsenseBeforeAndInsteadOfAHelloIsCutOff) {
     fd.reset();
     expect_alive();
   }
-  ASSERT_TRUE(driver.run_until([&] { return server->connections().empty(); })) << "connections leak";
+  ASSERT_TRUE(driver.run_until([&] { return server->connections().empty(); }))
+      << "connections leak";
 }
 
 TEST_P(GarbageTest, OddFramesOnAnOpenConnectionAreAnsweredOrIgnored) {
@@ -120,7 +137,8 @@ TEST_P(GarbageTest, OddFramesOnAnOpenConnectionAreAnsweredOrIgnored) {
   bytes += frame(rpc::FrameKind::kError, "", 78);
   bytes += frame(rpc::FrameKind::kOneWay, "", 0, 12345);
   bytes += frame(rpc::FrameKind::kOneWay, "\xff\xff", 0, echo_hash);
-  bytes += frame(rpc::FrameKind::kRequest, "\xff\xff", 5, echo_hash);   // kProtocol for this call only
+  bytes +=
+      frame(rpc::FrameKind::kRequest, "\xff\xff", 5, echo_hash);  // kProtocol for this call only
   ASSERT_EQ(::send(fd.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   std::string said;
   ASSERT_TRUE(driver.run_until([&] {
@@ -140,7 +158,8 @@ TEST_P(GarbageTest, HalfOpenAndIdlePeersTimeOut) {
   options.hello_timeout_us = 50'000;
   serve(options);
   for (bool over_unix : {false, true}) {
-    for (const std::string& start : {std::string(), std::string("RAY1"), preamble().substr(0, 79), preamble(), preamble() + hello().substr(0, 10)}) {
+    for (const std::string& start : {std::string(), std::string("RAY1"), preamble().substr(0, 79),
+                                     preamble(), preamble() + hello().substr(0, 10)}) {
       SCOPED_TRACE(start.size());
       Fd fd = raw(over_unix);
       converse(fd.get(), start);
@@ -156,7 +175,9 @@ TEST_P(GarbageTest, HalfOpenAndIdlePeersTimeOut) {
 }
 
 TEST_P(GarbageTest, APeerThatLeavesAtAnyByteLeaksNothing) {
-  std::string bytes = preamble() + hello() + frame(rpc::FrameKind::kRequest, text("x").SerializeAsString(), 1, rpc::method_hash("rt.test.EchoService.Echo"));
+  std::string bytes = preamble() + hello() +
+                      frame(rpc::FrameKind::kRequest, text("x").SerializeAsString(), 1,
+                            rpc::method_hash("rt.test.EchoService.Echo"));
   for (size_t n = 0; n < bytes.size(); n += 7) {
     Fd fd = raw();
     ASSERT_EQ(::send(fd.get(), bytes.data(), n, 0), static_cast<ssize_t>(n));
@@ -170,13 +191,15 @@ TEST_P(GarbageTest, AHandOverWithoutASocketIsRefused) {
   int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   for (int passed : {-1, file}) {
     Fd fd = raw(true);
-    ASSERT_TRUE(net::send_with_fds(fd.get(), rpc::encode_preamble({"handoff", ""}), &passed, passed < 0 ? 0 : 1));
+    ASSERT_TRUE(net::send_with_fds(fd.get(), rpc::encode_preamble({"handoff", ""}), &passed,
+                                   passed < 0 ? 0 : 1));
     converse(fd.get(), "");
   }
   // Descriptors nobody asked for are closed, more than one too.
   int many[3] = {file, file, file};
   Fd fd = raw(true);
-  ASSERT_TRUE(net::send_with_fds(fd.get(), preamble() + "garbage behind it that is no frame", many, 3));
+  ASSERT_TRUE(
+      net::send_with_fds(fd.get(), preamble() + "garbage behind it that is no frame", many, 3));
   converse(fd.get(), "");
   ::close(file);
   expect_alive();

@@ -21,14 +21,21 @@ using rpc::Identity;
 using Stub = EchoService::Stub;
 
 class GreetingTest : public RpcTest {};
-INSTANTIATE_TEST_SUITE_P(Loops, GreetingTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return loop_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Loops, GreetingTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll),
+                         [](const auto& info) { return loop_name(info.param); });
 
 TEST(BuildTest, DifferencesAreToldWithTheirHarm) {
   EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.11.2"), "");
-  EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.11.4"), "Python 3.11.2 runs here, Python 3.11.4 there");
-  EXPECT_NE(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.9.2").find("3.9.2 there: functions and classes"), std::string::npos);
-  EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.1 Python 3.11.2"), "release 0.1.0 runs here, release 0.1.1 there");
-  EXPECT_NE(rpc::build_difference("0.1.0", "0.2.0 Python 3.11.2").find("release 0.2.0 there: install the same"), std::string::npos);
+  EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.11.4"),
+            "Python 3.11.2 runs here, Python 3.11.4 there");
+  EXPECT_NE(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.9.2")
+                .find("3.9.2 there: functions and classes"),
+            std::string::npos);
+  EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.1 Python 3.11.2"),
+            "release 0.1.0 runs here, release 0.1.1 there");
+  EXPECT_NE(rpc::build_difference("0.1.0", "0.2.0 Python 3.11.2")
+                .find("release 0.2.0 there: install the same"),
+            std::string::npos);
   EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0"), "");
   EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", ""), "");
   EXPECT_LT(rpc::build_difference("0.1.0", std::string(60'000, 'x')).size(), 200u);
@@ -38,8 +45,12 @@ TEST_P(GreetingTest, TheTokenIsDemandedOnTcpOnly) {
   auto without = try_connect(tcp_target(), {"driver", "", "", "", ""});
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().code, Code::kUnauthenticated);
-  EXPECT_NE(without.error().message.find("this cluster demands a token: set RAY_AUTH_TOKEN or put it into ~/.ray/auth_token"), std::string::npos);
-  EXPECT_NE(without.error().message.find("127.0.0.1:" + std::to_string(server->port())), std::string::npos);
+  EXPECT_NE(
+      without.error().message.find(
+          "this cluster demands a token: set RAY_AUTH_TOKEN or put it into ~/.ray/auth_token"),
+      std::string::npos);
+  EXPECT_NE(without.error().message.find("127.0.0.1:" + std::to_string(server->port())),
+            std::string::npos);
   for (const char* wrong : {"Secret", "secre", "secrets", "x"}) {
     auto refused = try_connect(tcp_target(), {"driver", "", "", wrong, ""});
     ASSERT_FALSE(refused) << wrong;
@@ -82,7 +93,8 @@ TEST(Hello, VersionsAreCheckedBeforeAnythingElse) {
   EXPECT_EQ(status.error().code, Code::kWrongVersion);
   EXPECT_NE(status.error().message.find("install the same release"), std::string::npos);
   hello.set_protocol_version(rpc::kProtocolVersion);
-  EXPECT_EQ(rpc::check_hello(me, hello, false).error().code, Code::kUnauthenticated) << "the cluster's id is not for strangers";
+  EXPECT_EQ(rpc::check_hello(me, hello, false).error().code, Code::kUnauthenticated)
+      << "the cluster's id is not for strangers";
   proto::HelloReply reply = rpc::make_hello_reply({"head", "", "other", "", ""});
   EXPECT_EQ(rpc::check_hello_reply(me, reply).error().code, Code::kWrongCluster);
   reply.set_protocol_version(0);
@@ -91,7 +103,9 @@ TEST(Hello, VersionsAreCheckedBeforeAnythingElse) {
 
 TEST(Hello, SecretsAreComparedWhole) {
   EXPECT_TRUE(rpc::same_secret("abc", "abc"));
-  for (auto [a, b] : {std::pair{"abc", "abd"}, {"abc", "ab"}, {"ab", "abc"}, {"abc", ""}, {"a", "aa"}}) EXPECT_FALSE(rpc::same_secret(a, b));
+  for (auto [a, b] :
+       {std::pair{"abc", "abd"}, {"abc", "ab"}, {"ab", "abc"}, {"abc", ""}, {"a", "aa"}})
+    EXPECT_FALSE(rpc::same_secret(a, b));
 }
 
 TEST_P(GreetingTest, AHelloThatIsTooLargeIsNotSent) {
@@ -145,20 +159,27 @@ class CrowdTest : public GreetingTest {
     }
     Fd fd(::socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(::connect(fd.get(), where.get(), where.size), 0);
-    EXPECT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    EXPECT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
     return fd;
   }
-  static std::string frame(rpc::FrameKind kind, const google::protobuf::MessageLite& message, std::string_view method = {}, uint32_t call = 0) {
+  static std::string frame(rpc::FrameKind kind, const google::protobuf::MessageLite& message,
+                           std::string_view method = {}, uint32_t call = 0) {
     std::string body = message.SerializeAsString();
     auto size = static_cast<uint32_t>(body.size());
-    rpc::FrameHeader header{.body_bytes = size, .message_bytes = size, .method = rpc::method_hash(method), .call = call, .kind = kind};
+    rpc::FrameHeader header{.body_bytes = size,
+                            .message_bytes = size,
+                            .method = rpc::method_hash(method),
+                            .call = call,
+                            .kind = kind};
     uint8_t encoded[rpc::kHeaderBytes];
     rpc::encode_header(header, encoded);
     return std::string(reinterpret_cast<const char*>(encoded), sizeof(encoded)) + body;
   }
   static bool ended(const Fd& fd) {
     char byte;
-    return ::recv(fd.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+    return ::recv(fd.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 ||
+           (errno != EAGAIN && errno != EWOULDBLOCK);
   }
   static bool readable(const Fd& fd) {
     pollfd poll{fd.get(), POLLIN, 0};
@@ -170,15 +191,20 @@ class CrowdTest : public GreetingTest {
   }
   static constexpr size_t kCrowd = 150;
 };
-INSTANTIATE_TEST_SUITE_P(Loops, CrowdTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return loop_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Loops, CrowdTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll),
+                         [](const auto& info) { return loop_name(info.param); });
 
 TEST_P(CrowdTest, StrangersWhoSayNothingTakeEachOthersPlace) {
-  serve_with_descriptors(256);   // 32 newcomers
+  serve_with_descriptors(256);  // 32 newcomers
   Fd local = open_raw(unix_target().address, "RAY1 ");
   auto admitted = connect(tcp_target());
   std::vector<Fd> crowd;
-  for (size_t i = 0; i < kCrowd; ++i) crowd.push_back(open_raw(tcp_target().address, i % 2 ? rpc::encode_preamble({"self", {}}) : "RAY1 "));
-  auto left = [&] { return std::count_if(crowd.begin(), crowd.end(), [](const Fd& fd) { return !ended(fd); }); };
+  for (size_t i = 0; i < kCrowd; ++i)
+    crowd.push_back(
+        open_raw(tcp_target().address, i % 2 ? rpc::encode_preamble({"self", {}}) : "RAY1 "));
+  auto left = [&] {
+    return std::count_if(crowd.begin(), crowd.end(), [](const Fd& fd) { return !ended(fd); });
+  };
   ASSERT_TRUE(driver.run_until([&] { return left() <= 32; }));
   EXPECT_EQ(left(), 32);
   EXPECT_TRUE(ended(crowd.front())) << "the oldest goes first";
@@ -191,40 +217,51 @@ TEST_P(CrowdTest, StrangersWhoSayNothingTakeEachOthersPlace) {
 
 TEST_P(CrowdTest, WhoIsRefusedCountsUntilHisSocketIsClosed) {
   serve_with_descriptors(256);
-  std::string bytes = rpc::encode_preamble({"self", {}}) + frame(rpc::FrameKind::kHello, rpc::make_hello({"driver", "", "", "wrong", ""}));
+  std::string bytes =
+      rpc::encode_preamble({"self", {}}) +
+      frame(rpc::FrameKind::kHello, rpc::make_hello({"driver", "", "", "wrong", ""}));
   size_t before = open_descriptors();
   std::vector<Fd> crowd;
   for (size_t i = 0; i < kCrowd; ++i) {
     crowd.push_back(open_raw(tcp_target().address, bytes));
-    ASSERT_TRUE(driver.run_until([&] { return readable(crowd.back()); }));   // it was told why
+    ASSERT_TRUE(driver.run_until([&] { return readable(crowd.back()); }));  // it was told why
   }
   EXPECT_LE(open_descriptors(), before + kCrowd + 32 + 1);
   expect_alive();
 }
 
 TEST_P(CrowdTest, AdmittedPeersLeaveDescriptorsForTheProcess) {
-  serve_with_descriptors(64);   // 8 newcomers of each kind and 8 for the process itself
+  serve_with_descriptors(64);  // 8 newcomers of each kind and 8 for the process itself
   std::vector<std::shared_ptr<rpc::Connection>> admitted;
   for (int i = 0; i < 40; ++i) admitted.push_back(connect(tcp_target()));
   auto refused = try_connect(tcp_target(), {"driver", "", "", "secret", ""});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-  EXPECT_NE(refused.error().message.find("descriptors = 64"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("descriptors = 64"), std::string::npos)
+      << refused.error().message;
 }
 
-// Requests of a peer that reads nothing wait once enough is queued for it; all are answered when it reads.
+// Requests of a peer that reads nothing wait once enough is queued for it; all are answered when it
+// reads.
 TEST_P(CrowdTest, WhoReadsNothingIsAnsweredNoMore) {
   constexpr uint32_t kCalls = 40;
   constexpr size_t kBlock = 4 << 20;
-  Fd peer = open_raw(tcp_target().address, rpc::encode_preamble({"self", {}}) + frame(rpc::FrameKind::kHello, rpc::make_hello({"driver", "", "", "secret", ""})));
+  Fd peer = open_raw(
+      tcp_target().address,
+      rpc::encode_preamble({"self", {}}) +
+          frame(rpc::FrameKind::kHello, rpc::make_hello({"driver", "", "", "secret", ""})));
   ASSERT_TRUE(driver.run_until([&] { return !peers.empty() && readable(peer); }));
   Text request;
   request.set_number(kBlock);
   std::string calls;
-  for (uint32_t call = 1; call <= kCalls; ++call) calls += frame(rpc::FrameKind::kRequest, request, EchoService::descriptor()->FindMethodByName("Block")->full_name(), call);
-  ASSERT_EQ(::send(peer.get(), calls.data(), calls.size(), MSG_NOSIGNAL), static_cast<ssize_t>(calls.size()));
+  for (uint32_t call = 1; call <= kCalls; ++call)
+    calls += frame(rpc::FrameKind::kRequest, request,
+                   EchoService::descriptor()->FindMethodByName("Block")->full_name(), call);
+  ASSERT_EQ(::send(peer.get(), calls.data(), calls.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(calls.size()));
   size_t most = 0, received = 0;
-  ASSERT_TRUE(driver.run_until([&] { return (most = std::max(most, peers[0]->queued_bytes())) > kBlock; }));
+  ASSERT_TRUE(
+      driver.run_until([&] { return (most = std::max(most, peers[0]->queued_bytes())) > kBlock; }));
   expect_alive();
   most = std::max(most, peers[0]->queued_bytes());
   EXPECT_LE(most, (size_t{32} << 20) + 2 * kBlock);
@@ -238,22 +275,27 @@ TEST_P(CrowdTest, WhoReadsNothingIsAnsweredNoMore) {
 }
 
 TEST_P(GreetingTest, AnUnknownTargetIsRefusedByName) {
-  auto refused = try_connect({tcp_target().address, "worker", "abcd"}, {"driver", "", "", "secret", ""});
+  auto refused =
+      try_connect({tcp_target().address, "worker", "abcd"}, {"driver", "", "", "secret", ""});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kNotFound);
-  EXPECT_NE(refused.error().message.find("worker abcd"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("worker abcd"), std::string::npos)
+      << refused.error().message;
   for (const char* local : {"arena", "handoff"}) {
     auto status = try_connect({tcp_target().address, local, ""}, {"driver", "", "", "secret", ""});
     ASSERT_FALSE(status);
-    EXPECT_NE(status.error().message.find("Unix sockets only"), std::string::npos) << status.error().message;
+    EXPECT_NE(status.error().message.find("Unix sockets only"), std::string::npos)
+        << status.error().message;
   }
   expect_alive();
 }
 
 TEST_P(GreetingTest, AServerThatIsSilentOrForeignIsNamed) {
   std::vector<int> accepted;
-  auto silent = *loop.listen(net::Address::tcp("127.0.0.1", 0), [&](int fd) { accepted.push_back(fd); });
-  auto timeout = try_connect({silent->local_address(), "self", ""}, {"driver", "", "", "", ""}, 50'000);
+  auto silent =
+      *loop.listen(net::Address::tcp("127.0.0.1", 0), [&](int fd) { accepted.push_back(fd); });
+  auto timeout =
+      try_connect({silent->local_address(), "self", ""}, {"driver", "", "", "", ""}, 50'000);
   ASSERT_FALSE(timeout);
   EXPECT_EQ(timeout.error().code, Code::kTimeout);
   auto http = *loop.listen(net::Address::tcp("127.0.0.1", 0), [&](int fd) {
@@ -263,7 +305,8 @@ TEST_P(GreetingTest, AServerThatIsSilentOrForeignIsNamed) {
   auto foreign = try_connect({http->local_address(), "self", ""}, {"driver", "", "", "", ""});
   ASSERT_FALSE(foreign);
   EXPECT_EQ(foreign.error().code, Code::kProtocol);
-  EXPECT_NE(foreign.error().message.find("is that the right port?"), std::string::npos) << foreign.error().message;
+  EXPECT_NE(foreign.error().message.find("is that the right port?"), std::string::npos)
+      << foreign.error().message;
   auto closing = *loop.listen(net::Address::tcp("127.0.0.1", 0), [&](int fd) { ::close(fd); });
   auto closed = try_connect({closing->local_address(), "self", ""}, {"driver", "", "", "", ""});
   ASSERT_FALSE(closed);
@@ -271,7 +314,8 @@ TEST_P(GreetingTest, AServerThatIsSilentOrForeignIsNamed) {
   for (int fd : accepted) ::close(fd);
 }
 
-// A node's front door: accepts TCP, reads the preamble, passes the socket to the worker's Unix socket.
+// A node's front door: accepts TCP, reads the preamble, passes the socket to the worker's Unix
+// socket.
 class FrontDoorTest : public RpcTest {
  protected:
   FrontDoorTest() {
@@ -281,19 +325,23 @@ class FrontDoorTest : public RpcTest {
       EXPECT_FALSE(is_unix);
       if (preamble.target != "worker") return false;
       asked_for = preamble.id;
-      rpc::hand_off(loop, worker_socket, fd, [this](Status status) { outcome = status ? "ok" : status.error().message; });
+      rpc::hand_off(loop, worker_socket, fd,
+                    [this](Status status) { outcome = status ? "ok" : status.error().message; });
       return true;
     };
     worker_socket = socket_path();
     door = std::make_unique<rpc::Server>(loop, std::move(door_options));
     EXPECT_TRUE(door->listen(net::Address::tcp("127.0.0.1", 0)));
   }
-  rpc::Target worker_target() const { return {net::Address::tcp("127.0.0.1", door->port()), "worker", "00ff"}; }
+  rpc::Target worker_target() const {
+    return {net::Address::tcp("127.0.0.1", door->port()), "worker", "00ff"};
+  }
 
   std::unique_ptr<rpc::Server> door;
   std::string worker_socket, asked_for, outcome;
 };
-INSTANTIATE_TEST_SUITE_P(Loops, FrontDoorTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return loop_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Loops, FrontDoorTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll),
+                         [](const auto& info) { return loop_name(info.param); });
 
 TEST_P(FrontDoorTest, ASocketIsHandedOnToItsTarget) {
   auto client = connect(worker_target());
@@ -301,7 +349,7 @@ TEST_P(FrontDoorTest, ASocketIsHandedOnToItsTarget) {
   EXPECT_EQ(asked_for, "00ff");
   EXPECT_EQ(client->peer().role, "head") << "answered by the target, not by the door";
   EXPECT_FALSE(peers[0]->peer().is_unix);
-  door.reset();   // bytes flow directly from now on
+  door.reset();  // bytes flow directly from now on
   std::string received;
   rpc::CallOptions with_bytes;
   with_bytes.attachment = owned(std::string(1 << 20, 'x'));
@@ -322,7 +370,8 @@ TEST_P(FrontDoorTest, ATargetThatIsGoneIsReportedToBothSides) {
   auto refused = try_connect(worker_target(), {"driver", "", "", "secret", ""});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
-  EXPECT_NE(refused.error().message.find("does not answer"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("does not answer"), std::string::npos)
+      << refused.error().message;
   ASSERT_TRUE(driver.run_until([&] { return !outcome.empty(); }));
   EXPECT_NE(outcome.find("gone"), std::string::npos);
 }

@@ -20,9 +20,13 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string handshake(const std::string& path, const std::string& token = "secret", const std::string& more = "") {
-  return "GET " + path + " HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-         "Authorization: Bearer " + token + "\r\n" + more + "\r\n";
+std::string handshake(const std::string& path, const std::string& token = "secret",
+                      const std::string& more = "") {
+  return "GET " + path +
+         " HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: "
+         "Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+         "Authorization: Bearer " +
+         token + "\r\n" + more + "\r\n";
 }
 
 std::string two_chunks(size_t bytes) {
@@ -34,22 +38,30 @@ class HttpTest : public testing::Test {
  protected:
   void begin(ServerOptions options = {.token = "secret"}) {
     server = std::make_unique<Server>(loop, std::move(options));
-    server->on("GET", "/open", [](Call& call) { text(call.response, 200, "for all"); }, Access::kOpen);
-    server->on("GET", "/items/([^/]+)", [](Call& call) { text(call.response, 200, call.parts[0] + " " + call.query("n", "none")); });
+    server->on(
+        "GET", "/open", [](Call& call) { text(call.response, 200, "for all"); }, Access::kOpen);
+    server->on("GET", "/items/([^/]+)", [](Call& call) {
+      text(call.response, 200, call.parts[0] + " " + call.query("n", "none"));
+    });
     server->on("POST", "/echo", [](Call& call) { json(call.response, 200, call.body); });
     server->on("GET", "/raises", [](Call&) { throw std::runtime_error("of the handler"); });
     server->on("GET", "/long", [this](Call& call) {
-      call.response.set_chunked_content_provider("text/plain", [this](size_t, httplib::DataSink& sink) {
-        ++pieces;
-        return sink.write("piece\n", 6) && !Server::ending();
-      });
+      call.response.set_chunked_content_provider(
+          "text/plain", [this](size_t, httplib::DataSink& sink) {
+            ++pieces;
+            return sink.write("piece\n", 6) && !Server::ending();
+          });
     });
-    server->on_websocket("/talk/([a-z]+)", [](Call& call) { if (call.parts[0] == "nobody") text(call.response, 404, "no such one"); },
-                         [this](net::WebSocket& socket, const Call& call) {
-                           socket.send_text("hello " + call.parts[0] + "\xff");
-                           while (socket.wait(10)) ++waits;
-                           ++ended;
-                         });
+    server->on_websocket(
+        "/talk/([a-z]+)",
+        [](Call& call) {
+          if (call.parts[0] == "nobody") text(call.response, 404, "no such one");
+        },
+        [this](net::WebSocket& socket, const Call& call) {
+          socket.send_text("hello " + call.parts[0] + "\xff");
+          while (socket.wait(10)) ++waits;
+          ++ended;
+        });
     auto fd = net::listen_on(net::Address::tcp("127.0.0.1", 0));
     ASSERT_TRUE(fd);
     ASSERT_TRUE(server->listen_fd(*fd));
@@ -127,13 +139,15 @@ TEST_F(HttpTest, TheTokenIsTakenFromThreePlaces) {
   EXPECT_EQ(missing->status, 401);
   EXPECT_EQ(missing->body, "Unauthorized: Missing authentication token");
   EXPECT_EQ(http.Get("/no/such")->status, 401);
-  for (const char* wrong : {"Bearer other", "secret", "Bearer ", "Bearer secretsecret", "Basic secret"}) {
+  for (const char* wrong :
+       {"Bearer other", "secret", "Bearer ", "Bearer secretsecret", "Basic secret"}) {
     auto refused = http.Get("/items/x", {{"Authorization", wrong}});
     EXPECT_EQ(refused->status, 403) << wrong;
     EXPECT_EQ(refused->body, "Forbidden: Invalid authentication token");
   }
   EXPECT_EQ(http.Get("/items/x", {{"X-Ray-Authorization", "Bearer secret"}})->status, 200);
-  EXPECT_EQ(http.Get("/items/x", {{"Cookie", "a=b; ray-authentication-token=secret; c=d"}})->status, 200);
+  EXPECT_EQ(http.Get("/items/x", {{"Cookie", "a=b; ray-authentication-token=secret; c=d"}})->status,
+            200);
   EXPECT_EQ(http.Get("/items/x", {{"Cookie", "ray-authentication-token=no"}})->status, 403);
   EXPECT_EQ(http.Get("/items/x", {{"Cookie", "xray-authentication-token=secret"}})->status, 401);
 }
@@ -147,39 +161,61 @@ TEST_F(HttpTest, BrowsersReadAndActForNobodyElse) {
   begin();
   auto http = client();
   EXPECT_EQ(http.Get("/items/x", {{"User-Agent", "Mozilla/5.0"}})->status, 200);
-  auto refused = http.Post("/echo", httplib::Headers{{"User-Agent", "Mozilla/5.0"}}, "{}", "application/json");
+  auto refused =
+      http.Post("/echo", httplib::Headers{{"User-Agent", "Mozilla/5.0"}}, "{}", "application/json");
   EXPECT_EQ(refused->status, 405);
   EXPECT_EQ(refused->body, "'POST' method not allowed for browser traffic.");
-  EXPECT_EQ(http.Post("/echo", httplib::Headers{{"Origin", "http://other"}}, "{}", "application/json")->status, 405);
-  EXPECT_EQ(http.Get("/items/x", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}})->status, 403);
-  EXPECT_EQ(http.Get("/items/x", {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}})->status, 200);
+  EXPECT_EQ(
+      http.Post("/echo", httplib::Headers{{"Origin", "http://other"}}, "{}", "application/json")
+          ->status,
+      405);
+  EXPECT_EQ(http.Get("/items/x", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}})
+                ->status,
+            403);
+  EXPECT_EQ(
+      http.Get("/items/x", {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}})->status,
+      200);
 }
 
 TEST_F(HttpTest, TheCookieIsNotForPagesOfOtherOrigins) {
   begin();
   httplib::Client http("127.0.0.1", port);
   auto asked = [&](const std::string& origin, const std::string& host) {
-    return http.Get("/items/x", {{"Cookie", "ray-authentication-token=secret"}, {"Origin", origin}, {"Host", host}})->status;
+    return http
+        .Get("/items/x",
+             {{"Cookie", "ray-authentication-token=secret"}, {"Origin", origin}, {"Host", host}})
+        ->status;
   };
-  for (const char* host : {"head:8265", "HEAD:8265"}) EXPECT_EQ(asked("http://head:8265", host), 200) << host;
+  for (const char* host : {"head:8265", "HEAD:8265"})
+    EXPECT_EQ(asked("http://head:8265", host), 200) << host;
   EXPECT_EQ(asked("https://head:8265", "head:8265"), 200);
   EXPECT_EQ(asked("https://head", "head:443"), 200);
   EXPECT_EQ(asked("http://[::1]:8265", "[::1]:8265"), 200);
-  for (const char* origin : {"http://evil.com", "http://head", "http://head:8266", "http://head:8265.evil.com", "https://evil.com/head:8265", "null", "head:8265", "file://head:8265"}) {
+  for (const char* origin :
+       {"http://evil.com", "http://head", "http://head:8266", "http://head:8265.evil.com",
+        "https://evil.com/head:8265", "null", "head:8265", "file://head:8265"}) {
     EXPECT_EQ(asked(origin, "head:8265"), 403) << origin;
   }
   // A program that was given the token, and what is open to all.
   EXPECT_EQ(client().Get("/items/x", {{"Origin", "http://evil.com"}})->status, 200);
-  EXPECT_EQ(client().Get("/items/x", {{"Origin", "http://evil.com"}, {"Cookie", "ray-authentication-token=secret"}})->status, 200);
+  EXPECT_EQ(client()
+                .Get("/items/x",
+                     {{"Origin", "http://evil.com"}, {"Cookie", "ray-authentication-token=secret"}})
+                ->status,
+            200);
   EXPECT_EQ(http.Get("/open", {{"Origin", "http://evil.com"}})->status, 200);
   EXPECT_EQ(http.Get("/items/x", {{"Origin", "http://evil.com"}})->status, 401);
-  const httplib::Headers other = {{"Cookie", "ray-authentication-token=secret"}, {"Origin", "http://evil.com"}};
+  const httplib::Headers other = {{"Cookie", "ray-authentication-token=secret"},
+                                  {"Origin", "http://evil.com"}};
   EXPECT_EQ(http.Post("/echo", other, "{}", "application/json")->status, 403);
 }
 
 TEST_F(HttpTest, PagesOfOtherOriginsStartNoWebSocket) {
   begin();
-  for (const char* origin : {"http://evil.com", "null", "http://h:8265"}) EXPECT_THAT(exchange(handshake("/talk/ann", "secret", fmt::format("Origin: {}\r\n", origin))), HasSubstr(" 403 ")) << origin;
+  for (const char* origin : {"http://evil.com", "null", "http://h:8265"})
+    EXPECT_THAT(exchange(handshake("/talk/ann", "secret", fmt::format("Origin: {}\r\n", origin))),
+                HasSubstr(" 403 "))
+        << origin;
   int fd = raw();
   const std::string own = handshake("/talk/ann", "secret", "Origin: http://h\r\n");
   ::send(fd, own.data(), own.size(), MSG_NOSIGNAL);
@@ -203,8 +239,9 @@ TEST_F(HttpTest, ConnectionsAreKeptAndLimitsHold) {
   ::send(fd, "nonsense\r\n\r\n", 12, MSG_NOSIGNAL);
   EXPECT_THAT(read_until(fd, "\r\n"), HasSubstr("400"));
   ::close(fd);
-  fd = raw();   // two requests at once
-  std::string two = "GET /open HTTP/1.1\r\n\r\nGET /items/x HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n";
+  fd = raw();  // two requests at once
+  std::string two =
+      "GET /open HTTP/1.1\r\n\r\nGET /items/x HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n";
   ::send(fd, two.data(), two.size(), MSG_NOSIGNAL);
   EXPECT_THAT(read_until(fd, "x none"), HasSubstr("for all"));
   ::close(fd);
@@ -212,13 +249,20 @@ TEST_F(HttpTest, ConnectionsAreKeptAndLimitsHold) {
 
 TEST_F(HttpTest, NothingIsReadOfAStranger) {
   begin();
-  // Announced, endless and packed bodies: the answer does not wait for them, and the connection ends.
-  for (const char* head : {"POST /echo HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n", "PUT /none HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n",
-                           "POST /echo HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 1000000\r\n\r\n", "PATCH /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
-                           "DELETE /echo HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=x\r\nTransfer-Encoding: chunked\r\n\r\n",
-                           "GET /items/x HTTP/1.1\r\nContent-Length: 1000\r\n\r\n"}) {
+  // Announced, endless and packed bodies: the answer does not wait for them, and the connection
+  // ends.
+  for (const char* head :
+       {"POST /echo HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n",
+        "PUT /none HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n",
+        "POST /echo HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 1000000\r\n\r\n",
+        "PATCH /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "DELETE /echo HTTP/1.1\r\nContent-Type: multipart/form-data; "
+        "boundary=x\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET /items/x HTTP/1.1\r\nContent-Length: 1000\r\n\r\n"}) {
     const std::string answer = exchange(head);
-    EXPECT_THAT(answer, testing::AllOf(HasSubstr("401 Unauthorized"), HasSubstr("Connection: close"))) << head;
+    EXPECT_THAT(answer,
+                testing::AllOf(HasSubstr("401 Unauthorized"), HasSubstr("Connection: close")))
+        << head;
   }
   EXPECT_THAT(exchange("PRI * HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), HasSubstr("405"));
 }
@@ -226,24 +270,40 @@ TEST_F(HttpTest, NothingIsReadOfAStranger) {
 TEST_F(HttpTest, WhatACarelessReaderWouldSkipEndsTheConnection) {
   begin();
   // The body is a second request: nobody may take it for one.
-  const std::string known = "Authorization: Bearer secret\r\n", hidden = "GET /items/hidden HTTP/1.1\r\n" + known + "\r\n", length = fmt::format("{}", hidden.size());
-  for (const std::string& head : {"POST /echo HTTP/1.1\r\n" + known + "Content-Length : " + length, "POST /echo HTTP/1.1\r\n" + known + "Content-Length: " + length + "\nX: y",
-                                  "POST /echo HTTP/1.1\r\n" + known + " Content-Length: " + length, "POST /echo HTTP/1.1\r\n" + known + "X\r\n Content-Length: " + length,
-                                  "POST /echo HTTP/1.1\r\n" + known + "Content-Length\r\nX: y", "POST  /echo HTTP/1.1\r\nContent-Length: " + length,
-                                  "POST /echo HTTP/2.0\r\nContent-Length: " + length, "POST /echo\r\nContent-Length: " + length, "P(ST /echo HTTP/1.1\r\nContent-Length: " + length,
-                                  "POST /echo HTTP/1.1\r\nContent-\tLength: " + length, std::string("POST /echo HTTP/1.1\r\nX: \0y\r\nContent-Length: ", 46) + length}) {
-    EXPECT_THAT(exchange(head + "\r\n\r\n" + hidden), testing::AllOf(HasSubstr("400 Bad Request"), HasSubstr("Connection: close"), testing::Not(HasSubstr("hidden none")))) << head;
+  const std::string known = "Authorization: Bearer secret\r\n",
+                    hidden = "GET /items/hidden HTTP/1.1\r\n" + known + "\r\n",
+                    length = fmt::format("{}", hidden.size());
+  for (const std::string& head :
+       {"POST /echo HTTP/1.1\r\n" + known + "Content-Length : " + length,
+        "POST /echo HTTP/1.1\r\n" + known + "Content-Length: " + length + "\nX: y",
+        "POST /echo HTTP/1.1\r\n" + known + " Content-Length: " + length,
+        "POST /echo HTTP/1.1\r\n" + known + "X\r\n Content-Length: " + length,
+        "POST /echo HTTP/1.1\r\n" + known + "Content-Length\r\nX: y",
+        "POST  /echo HTTP/1.1\r\nContent-Length: " + length,
+        "POST /echo HTTP/2.0\r\nContent-Length: " + length,
+        "POST /echo\r\nContent-Length: " + length,
+        "P(ST /echo HTTP/1.1\r\nContent-Length: " + length,
+        "POST /echo HTTP/1.1\r\nContent-\tLength: " + length,
+        std::string("POST /echo HTTP/1.1\r\nX: \0y\r\nContent-Length: ", 46) + length}) {
+    EXPECT_THAT(exchange(head + "\r\n\r\n" + hidden),
+                testing::AllOf(HasSubstr("400 Bad Request"), HasSubstr("Connection: close"),
+                               testing::Not(HasSubstr("hidden none"))))
+        << head;
   }
   for (const char* method : {"TRACE", "CONNECT", "BREW", "PRI", "get"}) {
-    EXPECT_THAT(exchange(fmt::format("{} /echo HTTP/1.1\r\n{}Content-Length: {}\r\n\r\n{}", method, known, length, hidden)),
-                testing::AllOf(HasSubstr("405 Method Not Allowed"), HasSubstr("Connection: close"), testing::Not(HasSubstr("hidden none")))) << method;
+    EXPECT_THAT(exchange(fmt::format("{} /echo HTTP/1.1\r\n{}Content-Length: {}\r\n\r\n{}", method,
+                                     known, length, hidden)),
+                testing::AllOf(HasSubstr("405 Method Not Allowed"), HasSubstr("Connection: close"),
+                               testing::Not(HasSubstr("hidden none"))))
+        << method;
   }
   // The end of the connection is seen at once, and is not called a pause.
   int fd = raw();
   const std::string refused = "POST /items/x HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
   ::send(fd, refused.data(), refused.size(), MSG_NOSIGNAL);
   const std::string answer = read_until(fd, "never");
-  EXPECT_THAT(answer, testing::AllOf(HasSubstr("Connection: close"), testing::Not(HasSubstr("Keep-Alive"))));
+  EXPECT_THAT(answer, testing::AllOf(HasSubstr("Connection: close"),
+                                     testing::Not(HasSubstr("Keep-Alive"))));
   ::close(fd);
 }
 
@@ -257,13 +317,17 @@ TEST_F(HttpTest, ASessionReadsAndEnds) {
   for (size_t i = 0; i < Sessions::kMost; ++i) EXPECT_NE(sessions.open(2000), first);
   EXPECT_FALSE(sessions.knows(first, 2000)) << "the one that ends first makes room";
   begin();
-  const std::string cookie = "ray-authentication-token=" + server->sessions().open(steady_now_us() / 1'000'000);
+  const std::string cookie =
+      "ray-authentication-token=" + server->sessions().open(steady_now_us() / 1'000'000);
   httplib::Client http("127.0.0.1", port);
   EXPECT_EQ(http.Get("/items/x", {{"Cookie", cookie}})->status, 200);
   auto writes = http.Post("/echo", {{"Cookie", cookie}}, "{}", "application/json");
   EXPECT_EQ(writes->status, 403);
   EXPECT_THAT(writes->body, HasSubstr("may only read"));
-  EXPECT_EQ(http.Post("/echo", {{"Cookie", "ray-authentication-token=secret"}}, "{}", "application/json")->status, 200);
+  EXPECT_EQ(
+      http.Post("/echo", {{"Cookie", "ray-authentication-token=secret"}}, "{}", "application/json")
+          ->status,
+      200);
   server->sessions().close(cookie.substr(cookie.find('=') + 1));
   EXPECT_EQ(http.Get("/items/x", {{"Cookie", cookie}})->status, 403);
 }
@@ -271,26 +335,37 @@ TEST_F(HttpTest, ASessionReadsAndEnds) {
 TEST_F(HttpTest, BodiesHaveOneLengthAndABound) {
   begin({.token = "secret", .max_body_bytes = 1000});
   const std::string start = "POST /echo HTTP/1.1\r\nAuthorization: Bearer secret\r\n";
-  EXPECT_THAT(exchange(start + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"), HasSubstr("\r\n\r\nabc"));
+  EXPECT_THAT(exchange(start + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
+              HasSubstr("\r\n\r\nabc"));
   // 2000 bytes in two chunks; 100,000 zeros as 133 bytes of gzip.
-  EXPECT_THAT(exchange(start + "Transfer-Encoding: chunked\r\n\r\n" + two_chunks(1000)), HasSubstr("413"));
+  EXPECT_THAT(exchange(start + "Transfer-Encoding: chunked\r\n\r\n" + two_chunks(1000)),
+              HasSubstr("413"));
   httplib::Client http = client();
   http.set_compress(true);
   EXPECT_EQ(http.Post("/echo", std::string(1000, 'x'), "text/plain")->body, std::string(1000, 'x'));
   EXPECT_EQ(http.Post("/echo", std::string(100'000, 'x'), "text/plain")->status, 413);
-  for (const char* framing : {"Content-Length: -1", "Content-Length: abc", "Content-Length: 1\r\nContent-Length: 2", "Content-Length: 1\r\nTransfer-Encoding: chunked",
-                              "Transfer-Encoding: gzip, chunked"}) {
-    EXPECT_THAT(exchange(start + framing + "\r\n\r\nx"), testing::AllOf(HasSubstr("400 Bad Request"), HasSubstr("Connection: close"))) << framing;
+  for (const char* framing :
+       {"Content-Length: -1", "Content-Length: abc", "Content-Length: 1\r\nContent-Length: 2",
+        "Content-Length: 1\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked"}) {
+    EXPECT_THAT(exchange(start + framing + "\r\n\r\nx"),
+                testing::AllOf(HasSubstr("400 Bad Request"), HasSubstr("Connection: close")))
+        << framing;
   }
-  EXPECT_THAT(exchange(start + "Content-Length: 99999999999999999999999\r\n\r\nx"), HasSubstr("413"));
-  EXPECT_THAT(exchange(start + "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 5\r\n\r\n--x\r\n"), HasSubstr("415"));
+  EXPECT_THAT(exchange(start + "Content-Length: 99999999999999999999999\r\n\r\nx"),
+              HasSubstr("413"));
+  EXPECT_THAT(
+      exchange(start +
+               "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 5\r\n\r\n--x\r\n"),
+      HasSubstr("415"));
   // None at all is none: curl -X POST says nothing about it, and the connection goes on.
-  EXPECT_THAT(exchange(start + "\r\n" + start + "Content-Length: 2\r\n\r\nab"), HasSubstr("\r\n\r\nab"));
+  EXPECT_THAT(exchange(start + "\r\n" + start + "Content-Length: 2\r\n\r\nab"),
+              HasSubstr("\r\n\r\nab"));
 }
 
 TEST_F(HttpTest, LongPathsAndPartsOfAnswers) {
   begin();
-  for (size_t bytes : {3000, 8000}) EXPECT_EQ(client().Get("/items/" + std::string(bytes, 'x'))->status, 414) << bytes;
+  for (size_t bytes : {3000, 8000})
+    EXPECT_EQ(client().Get("/items/" + std::string(bytes, 'x'))->status, 414) << bytes;
   EXPECT_EQ(client().Get("/items/" + std::string(1500, 'x'))->status, 200);
   EXPECT_EQ(client().Get("/items/x?n=" + std::string(6000, 'x'))->status, 200);
   for (const char* token : {"secret", "wrong"}) {
@@ -300,9 +375,13 @@ TEST_F(HttpTest, LongPathsAndPartsOfAnswers) {
     EXPECT_THAT(read_until(fd, "\r\n"), HasSubstr("414")) << token;
     ::close(fd);
   }
-  for (const char* line : {"Range: bytes=0-1", "rAnGe:bytes=0-0,1-1", "Range: bytes=0-1\r\nRange: bytes=0-1"}) {
-    const std::string answer = exchange(std::string("GET /open HTTP/1.1\r\nA: b\r\n") + line + "\r\n\r\n");
-    EXPECT_THAT(answer, testing::AllOf(HasSubstr("200 OK"), HasSubstr("Content-Length: 7\r\n"), testing::EndsWith("for all"))) << line;
+  for (const char* line :
+       {"Range: bytes=0-1", "rAnGe:bytes=0-0,1-1", "Range: bytes=0-1\r\nRange: bytes=0-1"}) {
+    const std::string answer =
+        exchange(std::string("GET /open HTTP/1.1\r\nA: b\r\n") + line + "\r\n\r\n");
+    EXPECT_THAT(answer, testing::AllOf(HasSubstr("200 OK"), HasSubstr("Content-Length: 7\r\n"),
+                                       testing::EndsWith("for all")))
+        << line;
   }
 }
 
@@ -310,15 +389,19 @@ TEST_F(HttpTest, MoreConnectionsThanThreadsWaitTheirTurn) {
   begin({.max_connections = 2, .idle_timeout_ms = 200});
   int first = raw(), second = raw();
   httplib::Client http("127.0.0.1", port);
-  EXPECT_EQ(http.Get("/open")->status, 200);       // once one of the silent ones was given up
+  EXPECT_EQ(http.Get("/open")->status, 200);  // once one of the silent ones was given up
   ::close(first);
   ::close(second);
 }
 
 TEST_F(HttpTest, StrangersKeepNobodyOut) {
-  begin({.token = "secret", .max_connections = 3, .idle_timeout_ms = 600'000, .io_timeout_ms = 600'000});
+  begin({.token = "secret",
+         .max_connections = 3,
+         .idle_timeout_ms = 600'000,
+         .io_timeout_ms = 600'000});
   int known = raw();
-  const std::string question = "GET /items/x HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n", beginning = question.substr(0, 30);
+  const std::string question = "GET /items/x HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n",
+                    beginning = question.substr(0, 30);
   ::send(known, question.data(), question.size(), MSG_NOSIGNAL);
   EXPECT_THAT(read_until(known, "x none"), HasSubstr("200 OK"));
   std::vector<int> strangers;
@@ -330,7 +413,8 @@ TEST_F(HttpTest, StrangersKeepNobodyOut) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->body, "x none");
   ::send(known, question.data(), question.size(), MSG_NOSIGNAL);
-  EXPECT_THAT(read_until(known, "x none"), HasSubstr("200 OK")) << "one that had shown the token was closed";
+  EXPECT_THAT(read_until(known, "x none"), HasSubstr("200 OK"))
+      << "one that had shown the token was closed";
   for (int fd : strangers) ::close(fd);
   ::close(known);
 }
@@ -360,11 +444,12 @@ TEST_F(HttpTest, WebSocketsTalkUntilTheOtherSideCloses) {
   int fd = raw();
   std::string hello = handshake("/talk/you");
   ::send(fd, hello.data(), hello.size(), MSG_NOSIGNAL);
-  EXPECT_THAT(read_until(fd, "\r\n\r\n"), testing::AllOf(HasSubstr("101"), HasSubstr("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")));
+  EXPECT_THAT(read_until(fd, "\r\n\r\n"),
+              testing::AllOf(HasSubstr("101"), HasSubstr("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")));
   EXPECT_THAT(read_until(fd, "\xbf\xbd"), HasSubstr("hello you\xef\xbf\xbd"));
-  const unsigned char close_frame[] = {0x88, 0x80, 1, 2, 3, 4};      // masked, empty
+  const unsigned char close_frame[] = {0x88, 0x80, 1, 2, 3, 4};  // masked, empty
   ::send(fd, close_frame, sizeof close_frame, MSG_NOSIGNAL);
-  read_until(fd, "never");                                           // its close frame, then the end
+  read_until(fd, "never");  // its close frame, then the end
   for (int i = 0; i < 2000 && ended == 0; ++i) ::poll(nullptr, 0, 5);
   EXPECT_EQ(ended, 1);
   ::close(fd);
@@ -372,8 +457,9 @@ TEST_F(HttpTest, WebSocketsTalkUntilTheOtherSideCloses) {
 
 TEST_F(HttpTest, WebSocketsAreRefusedBeforeTheyBegin) {
   begin();
-  for (auto [path, token, status] : {std::tuple("/talk/nobody", "secret", "404"), std::tuple("/talk/you", "wrong", "403"), std::tuple("/open", "secret", "405"),
-                                     std::tuple("/nowhere", "secret", "404")}) {
+  for (auto [path, token, status] :
+       {std::tuple("/talk/nobody", "secret", "404"), std::tuple("/talk/you", "wrong", "403"),
+        std::tuple("/open", "secret", "405"), std::tuple("/nowhere", "secret", "404")}) {
     int fd = raw();
     std::string hello = handshake(path, token);
     ::send(fd, hello.data(), hello.size(), MSG_NOSIGNAL);
@@ -384,10 +470,12 @@ TEST_F(HttpTest, WebSocketsAreRefusedBeforeTheyBegin) {
 }
 
 TEST(Utf8, OnlyWholeCharactersStay) {
-  EXPECT_EQ(valid_utf8("plain \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), "plain \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
-  for (const char* bad : {"\xff", "\xc0", "\xc3", "\x80", "\xed"}) EXPECT_EQ(valid_utf8(bad), "\xef\xbf\xbd") << bad;
+  EXPECT_EQ(valid_utf8("plain \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"),
+            "plain \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
+  for (const char* bad : {"\xff", "\xc0", "\xc3", "\x80", "\xed"})
+    EXPECT_EQ(valid_utf8(bad), "\xef\xbf\xbd") << bad;
   EXPECT_EQ(valid_utf8("\xe2\x82"), "\xef\xbf\xbd\xef\xbf\xbd");
-  EXPECT_EQ(valid_utf8("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");      // a surrogate
+  EXPECT_EQ(valid_utf8("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // a surrogate
   size_t tail = 9;
   EXPECT_EQ(valid_utf8("ab\xe2\x82", &tail), "ab");
   EXPECT_EQ(tail, 2u);

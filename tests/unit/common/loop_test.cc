@@ -53,7 +53,8 @@ class LoopTest : public ::testing::TestWithParam<LoopKind> {
   LoopTest() : driver(GetParam()), loop(driver.loop()) {}
 
   std::unique_ptr<Listener> listen(const Address& address) {
-    auto listener = loop.listen(address, [this](int fd) { accepted.push_back(std::make_unique<Peer>(loop.adopt(fd))); });
+    auto listener = loop.listen(
+        address, [this](int fd) { accepted.push_back(std::make_unique<Peer>(loop.adopt(fd))); });
     EXPECT_TRUE(listener) << listener.error().message;
     return listener ? std::move(*listener) : nullptr;
   }
@@ -84,16 +85,19 @@ class LoopTest : public ::testing::TestWithParam<LoopKind> {
   std::vector<std::unique_ptr<Peer>> accepted;
 };
 
-INSTANTIATE_TEST_SUITE_P(Loops, LoopTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return test::loop_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Loops, LoopTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll),
+                         [](const auto& info) { return test::loop_name(info.param); });
 
 TEST_P(LoopTest, BytesGoRoundOverTcpAndUnixSockets) {
   TempDir dir;
-  for (const Address& address : {Address::tcp("127.0.0.1", 0), Address::tcp("::1", 0), Address::unix_socket(dir.path("s"))}) {
+  for (const Address& address : {Address::tcp("127.0.0.1", 0), Address::tcp("::1", 0),
+                                 Address::unix_socket(dir.path("s"))}) {
     SCOPED_TRACE(address.to_string());
     auto listener = listen(address);
     auto client = connect(listener->local_address());
     EXPECT_EQ(client->stream->is_unix(), address.kind == Address::Kind::kUnix);
-    EXPECT_EQ(client->stream->peer_name(), client->stream->is_unix() ? "unix" : listener->local_address().to_string());
+    EXPECT_EQ(client->stream->peer_name(),
+              client->stream->is_unix() ? "unix" : listener->local_address().to_string());
     accepted.back()->echo = true;
     client->stream->write(as_bytes("hello "));
     client->stream->out() += "world";
@@ -127,7 +131,8 @@ TEST_P(LoopTest, UnixPathsMayBeLong) {
     client->stream->write(as_bytes("x"));
     EXPECT_TRUE(driver.run_until([&] { return accepted.back()->received == "x"; }));
     EXPECT_EQ(listener->local_address().path, path);
-    EXPECT_FALSE(loop.listen(Address::unix_socket(path), [](int) {})) << "a live socket was replaced";
+    EXPECT_FALSE(loop.listen(Address::unix_socket(path), [](int) {}))
+        << "a live socket was replaced";
   }
   EXPECT_NE(::access(path.c_str(), F_OK), 0) << "the listener left its socket behind";
   EXPECT_FALSE(loop.listen(Address::unix_socket(deep + "/" + std::string(200, 'n')), [](int) {}));
@@ -149,7 +154,8 @@ TEST_P(LoopTest, RefusedAndTimedOutConnectionsNameTheAddress) {
   int full = *listen_on(Address::unix_socket(dir.path("full")));
   ASSERT_EQ(::listen(full, 0), 0);
   std::unique_ptr<Stream> first;
-  loop.connect(Address::unix_socket(dir.path("full")), -1, [&](auto stream) { first = std::move(*stream); });
+  loop.connect(Address::unix_socket(dir.path("full")), -1,
+               [&](auto stream) { first = std::move(*stream); });
   ASSERT_TRUE(driver.run_until([&] { return first != nullptr; }));
   Error timeout = connect_error(Address::unix_socket(dir.path("full")), 30'000);
   EXPECT_EQ(timeout.code, Code::kTimeout);
@@ -172,7 +178,7 @@ TEST_P(LoopTest, TimersFireInOrderUnlessCancelled) {
 
 TEST_P(LoopTest, AnyThreadMayPostAndNothingIsLost) {
   constexpr int kThreads = 4, kEach = 5000;
-  int ran = 0;   // in the loop's thread only
+  int ran = 0;  // in the loop's thread only
   std::vector<int> last(kThreads, -1);
   bool ordered = true;
   std::vector<std::thread> threads;
@@ -289,10 +295,10 @@ TEST_P(LoopTest, WatchedDescriptorsAreReportedUntilTheyAreRead) {
   int calls = 0;
   std::unique_ptr<FdWatch> watch;
   watch = loop.watch_readable(ends[0], [&] {
-    if (++calls < 3) return;   // level-triggered: comes back
+    if (++calls < 3) return;  // level-triggered: comes back
     char c;
     ASSERT_EQ(::read(ends[0], &c, 1), 1);
-    watch.reset();             // from inside its own call
+    watch.reset();  // from inside its own call
   });
   ASSERT_EQ(::write(ends[1], "x", 1), 1);
   ASSERT_TRUE(driver.run_until([&] { return watch == nullptr; }));
@@ -309,7 +315,9 @@ TEST_P(LoopTest, WatchedDescriptorsAreReportedUntilTheyAreRead) {
 TEST_P(LoopTest, AnInheritedListenerIsTakenOver) {
   int fd = *listen_on(Address::tcp("127.0.0.1", 0));
   int port = *bound_port(fd);
-  auto listener = loop.listen_fd(fd, [this](int accepted_fd) { accepted.push_back(std::make_unique<Peer>(loop.adopt(accepted_fd))); });
+  auto listener = loop.listen_fd(fd, [this](int accepted_fd) {
+    accepted.push_back(std::make_unique<Peer>(loop.adopt(accepted_fd)));
+  });
   ASSERT_TRUE(listener);
   EXPECT_EQ((*listener)->local_address().port, port);
   EXPECT_TRUE(connect(Address::tcp("127.0.0.1", port)));
@@ -334,11 +342,15 @@ TEST_P(LoopTest, ManyConnectionsComeAndGo) {
     ASSERT_TRUE(driver.run_until([&] { return clients.size() == 100 && accepted.size() == 100; }));
     for (auto& peer : accepted) peer->stream->write(as_bytes("ho"));
     ASSERT_TRUE(driver.run_until([&] {
-      return std::all_of(clients.begin(), clients.end(), [](auto& c) { return c->received == "ho"; }) &&
-             std::all_of(accepted.begin(), accepted.end(), [](auto& c) { return c->received == "hi"; });
+      return std::all_of(clients.begin(), clients.end(),
+                         [](auto& c) { return c->received == "ho"; }) &&
+             std::all_of(accepted.begin(), accepted.end(),
+                         [](auto& c) { return c->received == "hi"; });
     }));
     clients.clear();
-    ASSERT_TRUE(driver.run_until([&] { return std::all_of(accepted.begin(), accepted.end(), [](auto& c) { return c->closed == 1; }); }));
+    ASSERT_TRUE(driver.run_until([&] {
+      return std::all_of(accepted.begin(), accepted.end(), [](auto& c) { return c->closed == 1; });
+    }));
     accepted.clear();
   }
 }

@@ -9,7 +9,9 @@ namespace {
 
 using Recorded = Recorder::Recorded;
 
-Definition counter(const std::string& name, std::vector<std::string> tag_keys = {}) { return {name, "what it is", proto::Metric::COUNTER, std::move(tag_keys), {}}; }
+Definition counter(const std::string& name, std::vector<std::string> tag_keys = {}) {
+  return {name, "what it is", proto::Metric::COUNTER, std::move(tag_keys), {}};
+}
 
 TEST(Recorder, ReportsTheWholeStateOnceSomethingChanged) {
   Recorder recorder;
@@ -26,7 +28,7 @@ TEST(Recorder, ReportsTheWholeStateOnceSomethingChanged) {
   EXPECT_EQ(recorder.record(requests, {"/b"}, 1), Recorded::kReportDue);
   proto::MetricsReport next;
   ASSERT_TRUE(recorder.report(&next));
-  EXPECT_EQ(next.metrics(0).series_size(), 2);   // not only what changed
+  EXPECT_EQ(next.metrics(0).series_size(), 2);  // not only what changed
 }
 
 TEST(Recorder, OneDefinitionIsOneMetric) {
@@ -46,7 +48,8 @@ TEST(Recorder, GaugesAreReplacedHistogramsCountByUpperBound) {
   ASSERT_TRUE(recorder.report(&report));
   EXPECT_EQ(report.metrics(0).series(0).value(), -1.5);
   const proto::MetricSeries& series = report.metrics(1).series(0);
-  EXPECT_EQ(std::vector<int64_t>(series.buckets().begin(), series.buckets().end()), (std::vector<int64_t>{2, 1, 1}));
+  EXPECT_EQ(std::vector<int64_t>(series.buckets().begin(), series.buckets().end()),
+            (std::vector<int64_t>{2, 1, 1}));
   EXPECT_EQ(series.value(), 10);
 }
 
@@ -85,14 +88,21 @@ TEST(Prometheus, NamesTypesAndLabels) {
   Recorder recorder;
   recorder.record(recorder.define(counter("requests", {"route"})), {"a\"b\\c\nd"}, 3);
   recorder.record(recorder.define({"level", "two\nlines", proto::Metric::GAUGE, {}, {}}), {}, 2.5);
-  recorder.record(recorder.define({"time", "", proto::Metric::HISTOGRAM, {"t"}, {0.5, 2}}), {"x"}, 1);
+  recorder.record(recorder.define({"time", "", proto::Metric::HISTOGRAM, {"t"}, {0.5, 2}}), {"x"},
+                  1);
   std::vector<NodeMetrics> nodes{node_of(recorder, "10.0.0.1")};
-  const std::string common = R"(SessionName="session_x",Version="2.60.0",NodeAddress="10.0.0.1",Component="core_worker",WorkerId="01ff")";
-  EXPECT_EQ(prometheus_text(nodes), "# HELP ray_level two\\nlines\n# TYPE ray_level gauge\nray_level{" + common + "} 2.5\n" +
-                                        "# HELP ray_requests_total what it is\n# TYPE ray_requests_total counter\nray_requests_total{" + common +
-                                        R"(,route="a\"b\\c\nd"} 3)" + "\n# HELP ray_time \n# TYPE ray_time histogram\n" + "ray_time_bucket{" + common +
-                                        R"(,t="x",le="0.5"} 0)" + "\nray_time_bucket{" + common + R"(,t="x",le="2"} 1)" + "\nray_time_bucket{" + common +
-                                        R"(,t="x",le="+Inf"} 1)" + "\nray_time_sum{" + common + R"(,t="x"} 1)" + "\nray_time_count{" + common + R"(,t="x"} 1)" + "\n");
+  const std::string common =
+      R"(SessionName="session_x",Version="2.60.0",NodeAddress="10.0.0.1",Component="core_worker",WorkerId="01ff")";
+  EXPECT_EQ(prometheus_text(nodes),
+            "# HELP ray_level two\\nlines\n# TYPE ray_level gauge\nray_level{" + common +
+                "} 2.5\n" +
+                "# HELP ray_requests_total what it is\n# TYPE ray_requests_total "
+                "counter\nray_requests_total{" +
+                common + R"(,route="a\"b\\c\nd"} 3)" +
+                "\n# HELP ray_time \n# TYPE ray_time histogram\n" + "ray_time_bucket{" + common +
+                R"(,t="x",le="0.5"} 0)" + "\nray_time_bucket{" + common + R"(,t="x",le="2"} 1)" +
+                "\nray_time_bucket{" + common + R"(,t="x",le="+Inf"} 1)" + "\nray_time_sum{" +
+                common + R"(,t="x"} 1)" + "\nray_time_count{" + common + R"(,t="x"} 1)" + "\n");
 }
 
 TEST(Prometheus, AMetricOfSeveralNodesIsWrittenOnce) {
@@ -120,7 +130,8 @@ TEST(Prometheus, NoLabelComesTwice) {
   recorder.record(recorder.define(counter("n", {"WorkerId", "a-b", "a.b"})), {"1", "2", "3"}, 1);
   std::vector<NodeMetrics> nodes{node_of(recorder, "n")};
   std::string text = prometheus_text(nodes);
-  EXPECT_NE(text.find(R"(WorkerId="01ff",WorkerId_="1",a_b="2",a_b_="3"})"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"(WorkerId="01ff",WorkerId_="1",a_b="2",a_b_="3"})"), std::string::npos)
+      << text;
 }
 
 TEST(Exposition, CommonLabelsComeFirstAndANameHasOneKind) {
@@ -131,10 +142,13 @@ TEST(Exposition, CommonLabelsComeFirstAndANameHasOneKind) {
   const std::vector<double> bounds{1, 2};
   const std::vector<int64_t> counts{4, 0, 1};
   out.histogram("h", "", bounds, counts, 7.5, "");
-  EXPECT_EQ(out.text(), "# HELP a help\n# TYPE a gauge\na{SessionName=\"s\"} 1\n"
-                        "# HELP b_total \n# TYPE b_total counter\nb_total{SessionName=\"s\",x=\"\xef\xbf\xbd\\\"\"} 2\n"
-                        "# HELP h \n# TYPE h histogram\nh_bucket{SessionName=\"s\",le=\"1\"} 4\nh_bucket{SessionName=\"s\",le=\"2\"} 4\nh_bucket{SessionName=\"s\",le=\"+Inf\"} 5\n"
-                        "h_sum{SessionName=\"s\"} 7.5\nh_count{SessionName=\"s\"} 5\n");
+  EXPECT_EQ(out.text(),
+            "# HELP a help\n# TYPE a gauge\na{SessionName=\"s\"} 1\n"
+            "# HELP b_total \n# TYPE b_total "
+            "counter\nb_total{SessionName=\"s\",x=\"\xef\xbf\xbd\\\"\"} 2\n"
+            "# HELP h \n# TYPE h histogram\nh_bucket{SessionName=\"s\",le=\"1\"} "
+            "4\nh_bucket{SessionName=\"s\",le=\"2\"} 4\nh_bucket{SessionName=\"s\",le=\"+Inf\"} 5\n"
+            "h_sum{SessionName=\"s\"} 7.5\nh_count{SessionName=\"s\"} 5\n");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ volatile int g_here = 0;
 
 [[gnu::noinline]] void third(void (*last)()) {
   last();
-  g_here = 3;       // no tail call: the frame stays
+  g_here = 3;  // no tail call: the frame stays
 }
 [[gnu::noinline]] void second(void (*last)()) {
   third(last);
@@ -18,7 +18,8 @@ volatile int g_here = 0;
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) void call_through_nameless_frames(void (*last)()) {
+extern "C" __attribute__((visibility("default"))) void call_through_nameless_frames(
+    void (*last)()) {
   first(last);
   g_here = 0;
 }

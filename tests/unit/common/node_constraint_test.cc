@@ -9,7 +9,8 @@ using Verdict = AllowedNodes::Verdict;
 
 // Three nodes: a in eu, b in us with a gpu label and 4 CPUs, c without labels.
 struct Nodes {
-  ResourceSet small = ResourceSet::from_map({{"CPU", 1}}).value(), large = ResourceSet::from_map({{"CPU", 4}}).value();
+  ResourceSet small = ResourceSet::from_map({{"CPU", 1}}).value(),
+              large = ResourceSet::from_map({{"CPU", 4}}).value();
   Labels a, b, c;
   std::vector<NodeFacts> facts;
   Nodes() {
@@ -23,13 +24,15 @@ struct Nodes {
   }
 };
 
-void add(proto::LabelSelector* selector, const char* key, proto::LabelRule::Op op, std::initializer_list<const char*> values = {}) {
+void add(proto::LabelSelector* selector, const char* key, proto::LabelRule::Op op,
+         std::initializer_list<const char*> values = {}) {
   proto::LabelRule* rule = selector->add_rules();
   rule->set_key(key);
   rule->set_op(op);
   for (const char* value : values) rule->add_values(value);
 }
-proto::NodeConstraint hard(const char* key, proto::LabelRule::Op op, std::initializer_list<const char*> values = {}) {
+proto::NodeConstraint hard(const char* key, proto::LabelRule::Op op,
+                           std::initializer_list<const char*> values = {}) {
   proto::NodeConstraint constraint;
   add(constraint.mutable_hard(), key, op, values);
   return constraint;
@@ -37,10 +40,13 @@ proto::NodeConstraint hard(const char* key, proto::LabelRule::Op op, std::initia
 
 TEST(NodeConstraint, OperatorsOnLabels) {
   Nodes nodes;
-  EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::IN, {"eu", "asia"})).nodes, (std::vector<int>{0}));
-  EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::NOT_IN, {"eu"})).nodes, (std::vector<int>{1, 2}));   // also where there is no such label
+  EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::IN, {"eu", "asia"})).nodes,
+            (std::vector<int>{0}));
+  EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::NOT_IN, {"eu"})).nodes,
+            (std::vector<int>{1, 2}));  // also where there is no such label
   EXPECT_EQ(nodes.of(hard("gpu", proto::LabelRule::EXISTS)).nodes, (std::vector<int>{1}));
-  EXPECT_EQ(nodes.of(hard("gpu", proto::LabelRule::DOES_NOT_EXIST)).nodes, (std::vector<int>{0, 2}));
+  EXPECT_EQ(nodes.of(hard("gpu", proto::LabelRule::DOES_NOT_EXIST)).nodes,
+            (std::vector<int>{0, 2}));
   auto both = hard("region", proto::LabelRule::EXISTS);
   add(both.mutable_hard(), "gpu", proto::LabelRule::DOES_NOT_EXIST);
   EXPECT_EQ(nodes.of(both).nodes, (std::vector<int>{0}));

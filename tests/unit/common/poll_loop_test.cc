@@ -73,7 +73,7 @@ TEST(PollLoop, SeveralThreadsPumpWhileOthersWrite) {
         a->flush();
       }
       if (!owner.pump([&] { return right.total == kThreads * kEach * kBytes; })) ++failed;
-      owner.loop.wake();   // others may sleep although it is over
+      owner.loop.wake();  // others may sleep although it is over
     });
   }
   for (auto& thread : threads) thread.join();
@@ -90,7 +90,7 @@ TEST(PollLoop, WakeEndsTheCurrentOrTheNextWait) {
   EXPECT_TRUE(loop.wait(ready, -1));
   EXPECT_EQ(ready.count, 0);
   int64_t start = steady_now_us();
-  EXPECT_TRUE(loop.wait(ready, 2000));   // the two wakes were one
+  EXPECT_TRUE(loop.wait(ready, 2000));  // the two wakes were one
   EXPECT_GE(steady_now_us() - start, 2000);
   for (int i = 0; i < 200; ++i) {
     std::thread waker([&] { loop.wake(); });
@@ -99,7 +99,8 @@ TEST(PollLoop, WakeEndsTheCurrentOrTheNextWait) {
   }
 }
 
-// Waits of one thread share an alarm: a later limit than the one that is set costs nothing, and no limit is missed.
+// Waits of one thread share an alarm: a later limit than the one that is set costs nothing, and no
+// limit is missed.
 TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
   PollLoop loop(PollLoop::Waiters::kOne);
   PollLoop::Ready ready;
@@ -115,7 +116,7 @@ TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
     return turns;
   };
   wait(1000);
-  for (int i = 0; i < 1000; ++i) {     // none comes to its end
+  for (int i = 0; i < 1000; ++i) {  // none comes to its end
     loop.wake();
     loop.wait(ready, 20'000 + i % 7);
   }
@@ -137,11 +138,13 @@ TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
 // All that comes, to the end.
 std::string read_all(int fd) {
   std::string all, part(65536, '\0');
-  for (ssize_t n; (n = ::read(fd, part.data(), part.size())) > 0;) all.append(part, 0, static_cast<size_t>(n));
+  for (ssize_t n; (n = ::read(fd, part.data(), part.size())) > 0;)
+    all.append(part, 0, static_cast<size_t>(n));
   return all;
 }
 
-// A process that faults sends what waits for its turn, pieces and blocks, also more than a socket holds; should it live on, that is not sent again.
+// A process that faults sends what waits for its turn, pieces and blocks, also more than a socket
+// holds; should it live on, that is not sent again.
 TEST(PollLoop, WhatASignalHandlerSentIsNotSentAgain) {
   constexpr size_t kBlock = 8 << 20;
   int pair[2];
@@ -219,7 +222,7 @@ TEST(PollLoop, AnEarlierTimerWakesASleeper) {
 }
 
 TEST(PollLoop, ASignalInterruptsAWait) {
-  struct sigaction action {}, before;
+  struct sigaction action{}, before;
   action.sa_handler = [](int) {};
   ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
   PollLoop loop;
@@ -232,8 +235,7 @@ TEST(PollLoop, ASignalInterruptsAWait) {
       std::this_thread::yield();
     }
   });
-  while (loop.wait(ready, 10'000'000)) {
-  }
+  while (loop.wait(ready, 10'000'000)) {}
   done = true;
   sender.join();
   ::sigaction(SIGUSR1, &before, nullptr);
@@ -252,7 +254,7 @@ TEST(PollLoop, WhatWasClosedBetweenWaitAndDispatchIsSkipped) {
   ASSERT_TRUE(loop.wait(ready, 1'000'000));
   ASSERT_EQ(ready.count, 1);
   old_stream.reset();
-  auto new_stream = loop.adopt(second[0]);   // reuses the slot
+  auto new_stream = loop.adopt(second[0]);  // reuses the slot
   new_stream->start(&new_handler);
   loop.dispatch(ready);
   EXPECT_EQ(old_handler.total, 0u);
@@ -271,7 +273,8 @@ TEST(PollLoop, ABusyStreamLeavesTurnsToOthersAndLosesNothing) {
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
   Counter counter;
   auto stream = loop.adopt(pair[0]);
-  // More than one turn's share of reads is in the socket before it starts; no further edge will come.
+  // More than one turn's share of reads is in the socket before it starts; no further edge will
+  // come.
   std::string data(100'000, 'x');
   ASSERT_EQ(::send(pair[1], data.data(), data.size(), 0), static_cast<ssize_t>(data.size()));
   stream->start(&counter);

@@ -1,4 +1,5 @@
-// A process that profiles itself: what runs, what sleeps, what takes no signals, and what it is not to disturb.
+// A process that profiles itself: what runs, what sleeps, what takes no signals, and what it is not
+// to disturb.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -97,7 +98,8 @@ Seen of_thread(const StackSamples& samples, int tid) {
     if (samples.threads(static_cast<int>(stack.thread())).tid() != tid) continue;
     seen.on += stack.on_cpu();
     seen.off += stack.off_cpu();
-    for (uint32_t id : stack.frames()) seen.folded += samples.frames(static_cast<int>(id)).function() + ";";
+    for (uint32_t id : stack.frames())
+      seen.folded += samples.frames(static_cast<int>(id)).function() + ";";
     seen.folded += '\n';
   }
   return seen;
@@ -107,13 +109,18 @@ TEST(ProfileTest, OneLookShowsEveryThreadsNativeFrames) {
   Threads threads;
   int burns = threads.start(burn_here), sleeps = threads.start([&] { sleep_here(threads.wake()); });
   auto samples = take_stacks(true);
-  for (int i = 0; i < 100 && samples && of_thread(*samples, burns).folded.find("burn_here") == std::string::npos; ++i) samples = take_stacks(true);
+  for (int i = 0; i < 100 && samples &&
+                  of_thread(*samples, burns).folded.find("burn_here") == std::string::npos;
+       ++i)
+    samples = take_stacks(true);
   ASSERT_TRUE(samples) << samples.error().message;
   EXPECT_THAT(of_thread(*samples, burns).folded, HasSubstr("burn_here()"));
   EXPECT_EQ(of_thread(*samples, burns).on, 1);
   EXPECT_THAT(of_thread(*samples, sleeps).folded, HasSubstr("sleep_here(int)"));
   bool line_known = false;
-  for (const auto& frame : samples->frames()) line_known |= frame.function().find("burn_here") != std::string::npos && frame.file().ends_with("profile_test.cc") && frame.line() > 0;
+  for (const auto& frame : samples->frames())
+    line_known |= frame.function().find("burn_here") != std::string::npos &&
+                  frame.file().ends_with("profile_test.cc") && frame.line() > 0;
   EXPECT_TRUE(line_known);
   EXPECT_EQ(samples->notes_size(), 0) << samples->notes(0);
 }
@@ -121,7 +128,9 @@ TEST(ProfileTest, OneLookShowsEveryThreadsNativeFrames) {
 TEST(ProfileTest, ModesTellTimeOnTheProcessorFromTimeAsleep) {
   Threads threads;
   int burns = threads.start(burn_here), sleeps = threads.start([&] { sleep_here(threads.wake()); });
-  auto wall = take_profile(request_of(Request::WALL), kNever), cpu = take_profile(request_of(Request::CPU), kNever), off = take_profile(request_of(Request::OFF_CPU), kNever);
+  auto wall = take_profile(request_of(Request::WALL), kNever),
+       cpu = take_profile(request_of(Request::CPU), kNever),
+       off = take_profile(request_of(Request::OFF_CPU), kNever);
   ASSERT_TRUE(wall && cpu && off);
   EXPECT_GT(of_thread(*wall, burns).on, wall->looks() / 2);
   EXPECT_GT(of_thread(*wall, sleeps).off, wall->looks() / 2);
@@ -151,7 +160,8 @@ TEST(ProfileTest, AThreadThatBlocksAllSignalsIsSeenWhileItSleeps) {
   });
   auto until_asleep = [&] {
     Seen seen;
-    for (int i = 0; i < 1000 && seen.folded.empty(); ++i) seen = of_thread(*take_stacks(true), sleeps);
+    for (int i = 0; i < 1000 && seen.folded.empty(); ++i)
+      seen = of_thread(*take_stacks(true), sleeps);
     return seen;
   };
   EXPECT_THAT(until_asleep().folded, HasSubstr("poll"));
@@ -183,16 +193,21 @@ TEST(ProfileTest, AThreadMayAnswerAfterTheLastLook) {
   close(late);
 }
 
-extern "C" void call_through_nameless_frames(void (*last)());      // nameless_frames.cc
+extern "C" void call_through_nameless_frames(void (*last)());  // nameless_frames.cc
 
 TEST(ProfileTest, ARunOfFramesWithoutASymbolIsOneFrame) {
   Threads threads;
   int burns = threads.start([] { call_through_nameless_frames(burn_here); });
   auto samples = take_stacks(true);
   // It has begun, and may not be there yet.
-  for (int i = 0; i < 100 && samples && of_thread(*samples, burns).folded.find("burn_here") == std::string::npos; ++i) samples = take_stacks(true);
+  for (int i = 0; i < 100 && samples &&
+                  of_thread(*samples, burns).folded.find("burn_here") == std::string::npos;
+       ++i)
+    samples = take_stacks(true);
   ASSERT_TRUE(samples);
-  EXPECT_THAT(of_thread(*samples, burns).folded, HasSubstr(";call_through_nameless_frames;[libnameless_frames.so];rt::profile::(anonymous namespace)::burn_here();"));
+  EXPECT_THAT(of_thread(*samples, burns).folded,
+              HasSubstr(";call_through_nameless_frames;[libnameless_frames.so];rt::profile::("
+                        "anonymous namespace)::burn_here();"));
   EXPECT_THAT(folded({{"x", *samples}}), HasSubstr(";[libnameless_frames.so];"));
 }
 
@@ -210,7 +225,8 @@ class FakeSymbols final : public LanguageSymbols {
  public:
   void resolve(std::span<const LanguageFrame> frames, std::vector<FrameName>* names) override {
     names->clear();
-    for (const auto& frame : frames) names->push_back({frame.code == kInner ? "inner" : "outer", "program.fake", 3});
+    for (const auto& frame : frames)
+      names->push_back({frame.code == kInner ? "inner" : "outer", "program.fake", 3});
   }
 };
 extern "C" [[gnu::noinline]] void fake_evaluator() {
@@ -218,7 +234,8 @@ extern "C" [[gnu::noinline]] void fake_evaluator() {
   burn_here();
   t_speaks = false;
 }
-const Language kFake{"Fake 1", "fake_evaluator", fake_capture, [] { return std::unique_ptr<LanguageSymbols>(new FakeSymbols); }};
+const Language kFake{"Fake 1", "fake_evaluator", fake_capture,
+                     [] { return std::unique_ptr<LanguageSymbols>(new FakeSymbols); }};
 
 struct Speaking {
   Speaking() { set_language(&kFake); }
@@ -254,7 +271,7 @@ TEST(ProfileTest, OneAtATimeAndWithinBounds) {
   request.set_hz(10);
   request.set_duration_ms(kMaxDurationMs);
   std::thread other([&] {
-    auto samples = take_profile(request, stop);      // an hour, unless it is stopped
+    auto samples = take_profile(request, stop);  // an hour, unless it is stopped
     while (!samples && !stop) samples = take_profile(request, stop);
     EXPECT_TRUE(samples);
   });
@@ -290,7 +307,9 @@ TEST(ProfileTest, WhatServiceThreadsSleepCanBeLeftOut) {
   add_mostly_asleep(&daemon, 21, "ray-head");
   AllSamples all = {{"driver", driver}, {"head", daemon}};
   leave_out_idle_service(&all);
-  EXPECT_EQ(folded(all), "driver;python3 (10) 100\ndriver;ray-io (11) 1\ndriver;operators (12) 100\nhead;ray-head (20) 100\nhead;ray-head (21) 100\n");
+  EXPECT_EQ(folded(all),
+            "driver;python3 (10) 100\ndriver;ray-io (11) 1\ndriver;operators (12) "
+            "100\nhead;ray-head (20) 100\nhead;ray-head (21) 100\n");
 }
 
 TEST(ProfileTest, FormatsSayTheSame) {
@@ -310,7 +329,8 @@ TEST(ProfileTest, FormatsSayTheSame) {
   stack->set_on_cpu(3);
   AllSamples all = {{"worker 42", samples}};
   EXPECT_EQ(folded(all), "worker 42;main:<x> (43);outer;a<b> (/x/y.py:9) 3\n");
-  EXPECT_THAT(stacks_text(all), HasSubstr("Thread 43 (active): \"main;<x>\"\n    a<b> (/x/y.py:9)\n    outer\n"));
+  EXPECT_THAT(stacks_text(all),
+              HasSubstr("Thread 43 (active): \"main;<x>\"\n    a<b> (/x/y.py:9)\n    outer\n"));
   auto json = nlohmann::json::parse(speedscope(all));
   EXPECT_EQ(json["profiles"][0]["samples"], nlohmann::json::parse("[[0,1]]"));
   EXPECT_DOUBLE_EQ(json["profiles"][0]["weights"][0], 0.03);

@@ -10,7 +10,9 @@
 namespace rt {
 namespace {
 
-ResourceSet set_of(const std::map<std::string, double>& amounts) { return *ResourceSet::from_map(amounts); }
+ResourceSet set_of(const std::map<std::string, double>& amounts) {
+  return *ResourceSet::from_map(amounts);
+}
 
 TEST(ResourceSet, RefusesAmountsThatMakeNoSense) {
   for (double bad : {-1.0, 0.00001, 1e300, std::nan(""), std::numeric_limits<double>::infinity()}) {

@@ -39,7 +39,9 @@ void RpcTest::serve(rpc::ServerOptions with) {
   EXPECT_TRUE(server->listen(net::Address::unix_socket(socket_path())));
 }
 
-Result<std::shared_ptr<rpc::Connection>> RpcTest::try_connect(const rpc::Target& target, const rpc::Identity& me, int64_t timeout_us) {
+Result<std::shared_ptr<rpc::Connection>> RpcTest::try_connect(const rpc::Target& target,
+                                                              const rpc::Identity& me,
+                                                              int64_t timeout_us) {
   Result<std::shared_ptr<rpc::Connection>> result = make_error(Code::kInternal, "no outcome");
   bool finished = false;
   rpc::connect(loop, target, me, timeout_us, [&](Result<std::shared_ptr<rpc::Connection>> outcome) {

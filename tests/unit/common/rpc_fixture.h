@@ -29,7 +29,9 @@ class EchoServer final : public EchoService {
     rpc::server_call(controller).fail(make_error(Code::kNotFound, request->text()));
     done->Run();
   }
-  void Hold(Controller*, const Text*, Text* response, Closure* done) override { held.push_back({response, done}); }
+  void Hold(Controller*, const Text*, Text* response, Closure* done) override {
+    held.push_back({response, done});
+  }
   void Note(Controller*, const Text* request, Text*, Closure* done) override {
     notes.push_back(request->text());
     done->Run();
@@ -47,22 +49,28 @@ class RpcTest : public ::testing::TestWithParam<LoopKind> {
 
   // (Re)starts the server on TCP and on a Unix socket.
   void serve(rpc::ServerOptions options);
-  rpc::Target tcp_target() const { return {net::Address::tcp("127.0.0.1", server->port()), "self", ""}; }
+  rpc::Target tcp_target() const {
+    return {net::Address::tcp("127.0.0.1", server->port()), "self", ""};
+  }
   rpc::Target unix_target() const { return {net::Address::unix_socket(socket_path()), "self", ""}; }
   std::string socket_path() const { return dir.path("server"); }
 
-  Result<std::shared_ptr<rpc::Connection>> try_connect(const rpc::Target& target, const rpc::Identity& me, int64_t timeout_us = 5'000'000);
+  Result<std::shared_ptr<rpc::Connection>> try_connect(const rpc::Target& target,
+                                                       const rpc::Identity& me,
+                                                       int64_t timeout_us = 5'000'000);
   std::shared_ptr<rpc::Connection> connect(const rpc::Target& target);
 
   template <class Method>
-  Result<Text> call(rpc::Connection& connection, Method method, const Text& request, rpc::CallOptions options = {}, std::string* attachment = nullptr) {
+  Result<Text> call(rpc::Connection& connection, Method method, const Text& request,
+                    rpc::CallOptions options = {}, std::string* attachment = nullptr) {
     Result<Text> result = make_error(Code::kInternal, "no answer");
     bool answered = false;
-    rpc::call(connection, method, request, std::move(options), [&](Result<Text> reply, Bytes bytes) {
-      result = std::move(reply);
-      if (attachment != nullptr) *attachment = std::string(as_view(bytes));
-      answered = true;
-    });
+    rpc::call(connection, method, request, std::move(options),
+              [&](Result<Text> reply, Bytes bytes) {
+                result = std::move(reply);
+                if (attachment != nullptr) *attachment = std::string(as_view(bytes));
+                answered = true;
+              });
     EXPECT_FALSE(answered) << "done was called from inside call()";
     EXPECT_TRUE(driver.run_until([&] { return answered; }));
     return result;
@@ -73,10 +81,10 @@ class RpcTest : public ::testing::TestWithParam<LoopKind> {
   LoopDriver driver;
   net::Loop& loop;
   TempDir dir;
-  EchoServer echo;                                        // the server's
+  EchoServer echo;  // the server's
   rpc::ServerOptions options;
   std::unique_ptr<rpc::Server> server;
-  std::vector<std::shared_ptr<rpc::Connection>> peers;    // the server's side of each connection
+  std::vector<std::shared_ptr<rpc::Connection>> peers;  // the server's side of each connection
 };
 
 inline Text text(const std::string& t, int64_t number = 0) {

@@ -10,7 +10,8 @@ using rpc::CallOptions;
 using rpc::Connection;
 using Stub = EchoService::Stub;
 
-INSTANTIATE_TEST_SUITE_P(Loops, RpcTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll), [](const auto& info) { return loop_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Loops, RpcTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll),
+                         [](const auto& info) { return loop_name(info.param); });
 
 TEST_P(RpcTest, BothSidesLearnWhoTheOtherIs) {
   auto client = connect(tcp_target());
@@ -102,19 +103,23 @@ TEST_P(RpcTest, AResponseIsWrittenIntoItsTarget) {
     options.response_target = target;
     Bytes seen;
     bool done = false;
-    rpc::call(*client, &Stub::Block, text("", static_cast<int64_t>(size)), std::move(options), [&](Result<Text> reply, Bytes attachment) {
-      ASSERT_TRUE(reply) << reply.error().message;
-      EXPECT_EQ(reply->text(), "block");
-      seen = attachment;
-      done = true;
-    });
+    rpc::call(*client, &Stub::Block, text("", static_cast<int64_t>(size)), std::move(options),
+              [&](Result<Text> reply, Bytes attachment) {
+                ASSERT_TRUE(reply) << reply.error().message;
+                EXPECT_EQ(reply->text(), "block");
+                seen = attachment;
+                done = true;
+              });
     // Small calls share the connection with the large answer.
     int others = 0;
-    for (int i = 0; i < 10; ++i) rpc::call(*client, &Stub::Echo, text("x"), -1, [&](Result<Text> reply) { others += reply.has_value(); });
+    for (int i = 0; i < 10; ++i)
+      rpc::call(*client, &Stub::Echo, text("x"), -1,
+                [&](Result<Text> reply) { others += reply.has_value(); });
     ASSERT_TRUE(driver.run_until([&] { return done && others == 10; }));
     EXPECT_EQ(seen.data(), target.data());
     ASSERT_EQ(seen.size(), size);
-    for (size_t i = 0; i < size; ++i) ASSERT_EQ(target[i], static_cast<uint8_t>(i % 1009 == 0 ? static_cast<char>(i) : 'b')) << i;
+    for (size_t i = 0; i < size; ++i)
+      ASSERT_EQ(target[i], static_cast<uint8_t>(i % 1009 == 0 ? static_cast<char>(i) : 'b')) << i;
   }
 }
 
@@ -134,7 +139,7 @@ TEST_P(RpcTest, ATargetOfTheWrongSizeFailsTheCallOnly) {
 
 TEST_P(RpcTest, ATimedOutCallNeverTouchesItsTargetAgain) {
   auto client = connect(tcp_target());
-  for (int64_t timeout_us : {0, 300, 1000, 2000, 4000}) {   // before, within and after the transfer
+  for (int64_t timeout_us : {0, 300, 1000, 2000, 4000}) {  // before, within and after the transfer
     constexpr size_t kSize = 24 << 20;
     auto target = std::make_unique<std::vector<uint8_t>>(kSize);
     CallOptions options;
@@ -142,7 +147,7 @@ TEST_P(RpcTest, ATimedOutCallNeverTouchesItsTargetAgain) {
     options.response_target = *target;
     auto reply = call(*client, &Stub::Block, text("", kSize), std::move(options));
     EXPECT_TRUE(reply || reply.error().code == Code::kTimeout) << reply.error().message;
-    target.reset();   // a sanitizer, or the allocator, would complain of later writes
+    target.reset();  // a sanitizer, or the allocator, would complain of later writes
     EXPECT_TRUE(call(*client, &Stub::Echo, text("drained")));
   }
 }
@@ -156,7 +161,8 @@ TEST_P(RpcTest, ErrorsArriveWithCodeAndMessage) {
   reply = call(*client, &OtherService::Stub::Nothing, text(""));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, Code::kUnsupported);
-  EXPECT_NE(reply.error().message.find("rt.test.OtherService.Nothing"), std::string::npos) << reply.error().message;
+  EXPECT_NE(reply.error().message.find("rt.test.OtherService.Nothing"), std::string::npos)
+      << reply.error().message;
 }
 
 TEST_P(RpcTest, ACallEndsAtItsTimeoutAndALateAnswerIsDropped) {
@@ -220,7 +226,8 @@ TEST_P(RpcTest, ClosingFromInsideAnAnswerIsSafe) {
 TEST_P(RpcTest, FlatFramesAreBuiltAndReadInPlace) {
   auto client = connect(unix_target());
   std::vector<std::pair<uint32_t, std::string>> seen;
-  peers[0]->set_flat_handler([&](uint32_t type, Bytes body) { seen.emplace_back(type, std::string(as_view(body))); });
+  peers[0]->set_flat_handler(
+      [&](uint32_t type, Bytes body) { seen.emplace_back(type, std::string(as_view(body))); });
   for (uint32_t i = 0; i < 100; ++i) {
     client->begin_flat(i).append(std::string(i * 10, 'f'));
     client->end_flat();
@@ -228,7 +235,8 @@ TEST_P(RpcTest, FlatFramesAreBuiltAndReadInPlace) {
   }
   client->flush();
   ASSERT_TRUE(driver.run_until([&] { return seen.size() == 100; }));
-  for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(seen[i], std::make_pair(i, std::string(i * 10, 'f')));
+  for (uint32_t i = 0; i < 100; ++i)
+    EXPECT_EQ(seen[i], std::make_pair(i, std::string(i * 10, 'f')));
   EXPECT_EQ(echo.notes.size(), 1u);
 }
 
@@ -251,7 +259,9 @@ TEST_P(RpcTest, AMessageOverTheLimitFailsBeforeItIsSent) {
   auto client = connect(tcp_target());
   CallOptions options;
   auto huge = std::make_shared<std::string>();
-  options.attachment = {Bytes(reinterpret_cast<const uint8_t*>(huge->data()), size_t{rpc::kMaxFrameBytes} + 1), huge};   // never read
+  options.attachment = {
+      Bytes(reinterpret_cast<const uint8_t*>(huge->data()), size_t{rpc::kMaxFrameBytes} + 1),
+      huge};  // never read
   auto reply = call(*client, &Stub::Echo, text(""), std::move(options));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, Code::kResourceExhausted);
@@ -262,7 +272,8 @@ TEST_P(RpcTest, ALoopThatEndsInTheMiddleOfAHelloClosesItsSocket) {
   for (int64_t timeout_us : {int64_t{-1}, int64_t{5'000'000}}) {
     auto other = std::make_unique<LoopDriver>(GetParam());
     bool called = false;
-    rpc::connect(other->loop(), unix_target(), {"driver", "driver-id", "", "secret", "job"}, timeout_us, [&](auto) { called = true; });
+    rpc::connect(other->loop(), unix_target(), {"driver", "driver-id", "", "secret", "job"},
+                 timeout_us, [&](auto) { called = true; });
     // Its hello is sent, and the answer is never read.
     for (int i = 0; i < 100 && server->connections().empty(); ++i) {
       other->turn();

@@ -54,7 +54,8 @@ TEST(SharedCounters, EndWithTheLastOne) {
 
 TEST(SharedCounters, AreOpenedOnlyWhereTheyAre) {
   auto all = counters();
-  for (int64_t number : {int64_t{-1}, int64_t{SharedCounters::kCounters}}) EXPECT_EQ(SharedCounter::open(all->place(), number).error().code, Code::kInvalid);
+  for (int64_t number : {int64_t{-1}, int64_t{SharedCounters::kCounters}})
+    EXPECT_EQ(SharedCounter::open(all->place(), number).error().code, Code::kInvalid);
   EXPECT_EQ(SharedCounter::open("/dev/null", 0).error().code, Code::kInvalid);
   EXPECT_FALSE(SharedCounter::open("/nowhere", 0));
   Fd fd(::open(all->place().c_str(), O_RDWR | O_CLOEXEC));

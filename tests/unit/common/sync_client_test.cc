@@ -11,8 +11,11 @@ using Stub = EchoService::Stub;
 TEST(SyncClient, CallsAndWaits) {
   net::AsioLoop loop;
   EchoServer echo;
-  auto server = std::make_unique<rpc::Server>(loop, rpc::ServerOptions{
-      .identity = {"head", "", "c", "", ""}, .on_connection = [&](const std::shared_ptr<rpc::Connection>& c) { c->add_service(&echo); }});
+  auto server = std::make_unique<rpc::Server>(
+      loop, rpc::ServerOptions{.identity = {"head", "", "c", "", ""},
+                               .on_connection = [&](const std::shared_ptr<rpc::Connection>& c) {
+                                 c->add_service(&echo);
+                               }});
   ASSERT_TRUE(server->listen(net::Address::tcp("127.0.0.1", 0)));
   rpc::Target target{net::Address::tcp("127.0.0.1", server->port()), "self", ""};
   std::thread thread([&] { loop.run(); });

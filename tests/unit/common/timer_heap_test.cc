@@ -34,7 +34,7 @@ TEST(TimerHeap, CancelledTimersNeitherFireNorHoldTheDeadline) {
   EXPECT_EQ(timers.next_deadline_us(), 20);
   timers.fire_due(100);
   EXPECT_EQ(fired, 1);
-  timers.cancel(second);   // ran already
+  timers.cancel(second);  // ran already
   timers.cancel(0);
   timers.cancel(~0ull);
   // A reused slot is not cancelled through its former id.
@@ -51,7 +51,7 @@ TEST(TimerHeap, ATaskMayAddAndCancelWhatIsDue) {
   TimerHeap::Id victim = 0;
   timers.add(1, [&] {
     timers.cancel(victim);
-    timers.add(1, [&] { fired += 10; });   // the next turn's
+    timers.add(1, [&] { fired += 10; });  // the next turn's
   });
   victim = timers.add(2, [&] { ++fired; });
   timers.fire_due(5);
@@ -74,7 +74,8 @@ TEST(TimerHeap, AgreesWithASortedList) {
       *id = timers.add(deadline, [&fired, id] { fired.push_back(*id); });
       expected[*id] = deadline;
     } else if (!expected.empty() && rng.chance(0.9)) {
-      auto it = std::next(expected.begin(), static_cast<long>(rng.below(std::min<size_t>(expected.size(), 10))));
+      auto it = std::next(expected.begin(),
+                          static_cast<long>(rng.below(std::min<size_t>(expected.size(), 10))));
       timers.cancel(it->first);
       expected.erase(it);
     } else {

@@ -23,7 +23,8 @@ inline TaskEventBatchData batch_of(std::vector<TaskEvent> events) {
   TaskEventBatchData batch;
   batch.node_ip = "10.0.0.7";
   batch.worker_hex = "abcd";
-  batch.strings = {"", "__main__.f", "f", "ValueError\nboom\nTraceback:\n  line 1", "bad \xff\"name"};
+  batch.strings = {"", "__main__.f", "f", "ValueError\nboom\nTraceback:\n  line 1",
+                   "bad \xff\"name"};
   batch.events = std::move(events);
   return batch;
 }

@@ -13,7 +13,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A JSON file of settings that is gone when the test ends; unsets the environment variables it set, too.
+// A JSON file of settings that is gone when the test ends; unsets the environment variables it set,
+// too.
 class SettingsTest : public ::testing::Test {
  protected:
   ~SettingsTest() override {
@@ -28,7 +29,8 @@ class SettingsTest : public ::testing::Test {
     setenv(name.c_str(), value.c_str(), 1);
     environment_.push_back(name);
   }
-  std::string error_of(const std::string& path, const std::map<std::string, std::string>& flags = {}) {
+  std::string error_of(const std::string& path,
+                       const std::map<std::string, std::string>& flags = {}) {
     auto settings = load_settings(path, flags);
     if (settings) return "no error";
     EXPECT_EQ(settings.error().code, Code::kInvalid);
@@ -36,7 +38,9 @@ class SettingsTest : public ::testing::Test {
   }
 
  private:
-  std::string path_ = (std::filesystem::temp_directory_path() / ("settings-" + std::to_string(getpid()) + ".json")).string();
+  std::string path_ =
+      (std::filesystem::temp_directory_path() / ("settings-" + std::to_string(getpid()) + ".json"))
+          .string();
   std::vector<std::string> environment_;
 };
 
@@ -50,7 +54,8 @@ TEST_F(SettingsTest, DefaultsComeFromTheTable) {
 }
 
 TEST_F(SettingsTest, FlagsWinOverEnvironmentOverFile) {
-  const auto& path = write(R"({"max_workers": 5, "node_timeout_ms": 400, "log_level": "error", "scheduler_spread_threshold": 0.25})");
+  const auto& path = write(
+      R"({"max_workers": 5, "node_timeout_ms": 400, "log_level": "error", "scheduler_spread_threshold": 0.25})");
   set_environment("RAY_max_workers", "50");
   set_environment("RAY_node_timeout_ms", "500");
   auto settings = load_settings(path, {{"node-timeout-ms", "600"}});
@@ -62,7 +67,9 @@ TEST_F(SettingsTest, FlagsWinOverEnvironmentOverFile) {
 }
 
 TEST_F(SettingsTest, ErrorsNameTheSourceTheSettingAndWhatItAccepts) {
-  EXPECT_THAT(error_of("", {{"max_workers", "-3"}}), AllOf(HasSubstr("--max-workers"), HasSubstr("-3"), HasSubstr("whole number from 1 ")));
+  EXPECT_THAT(
+      error_of("", {{"max_workers", "-3"}}),
+      AllOf(HasSubstr("--max-workers"), HasSubstr("-3"), HasSubstr("whole number from 1 ")));
   EXPECT_THAT(error_of("", {{"prestart_workers", "-2"}}), HasSubstr("whole number from -1"));
   EXPECT_THAT(error_of("", {{"max_workers", "1e3"}}), HasSubstr("1e3"));
   EXPECT_THAT(error_of("", {{"max_workers", "99999999999999999999"}}), HasSubstr("whole number"));
@@ -74,11 +81,13 @@ TEST_F(SettingsTest, ErrorsNameTheSourceTheSettingAndWhatItAccepts) {
 }
 
 TEST_F(SettingsTest, WhatWouldHangOrRefuseEverythingIsOutOfRange) {
-  for (const char* name : {"max_workers", "worker_start_concurrency", "hello_timeout_ms", "max_connections", "pipeline_max_tasks", "heartbeat_interval_ms"}) {
+  for (const char* name : {"max_workers", "worker_start_concurrency", "hello_timeout_ms",
+                           "max_connections", "pipeline_max_tasks", "heartbeat_interval_ms"}) {
     EXPECT_THAT(error_of("", {{name, "0"}}), HasSubstr("whole number from ")) << name;
   }
   EXPECT_THAT(error_of("", {{"max_connections", "99999999999"}}), HasSubstr("to 1000000"));
-  EXPECT_THAT(error_of("", {{"scheduler_spread_threshold", "1.5"}}), HasSubstr("a number from 0 to 1"));
+  EXPECT_THAT(error_of("", {{"scheduler_spread_threshold", "1.5"}}),
+              HasSubstr("a number from 0 to 1"));
 }
 
 TEST_F(SettingsTest, NamesOfRaysSetOursOrAreWithoutEffect) {
@@ -96,10 +105,16 @@ TEST_F(SettingsTest, NamesOfRaysSetOursOrAreWithoutEffect) {
   EXPECT_THAT(refused.error().message, HasSubstr("gcs_rpc_server_reconnect_timeout_s"));
 
   std::vector<std::string> ignored;
-  auto ours = translate_ray_names({{"idle_worker_killing_time_threshold_ms", "7"}, {"health_check_period_ms", "1"}, {"no_such_thing", "1"},
-                                   {"worker_register_timeout_seconds", "2"}, {"worker-register-timeout-ms", "3000"}}, &ignored);
+  auto ours = translate_ray_names({{"idle_worker_killing_time_threshold_ms", "7"},
+                                   {"health_check_period_ms", "1"},
+                                   {"no_such_thing", "1"},
+                                   {"worker_register_timeout_seconds", "2"},
+                                   {"worker-register-timeout-ms", "3000"}},
+                                  &ignored);
   ASSERT_TRUE(ours);
-  EXPECT_EQ(*ours, (std::map<std::string, std::string>{{"idle_worker_timeout_ms", "7"}, {"no_such_thing", "1"}, {"worker_register_timeout_ms", "3000"}}));
+  EXPECT_EQ(*ours, (std::map<std::string, std::string>{{"idle_worker_timeout_ms", "7"},
+                                                       {"no_such_thing", "1"},
+                                                       {"worker_register_timeout_ms", "3000"}}));
   EXPECT_EQ(ignored, std::vector<std::string>{"health_check_period_ms"});
 }
 
@@ -120,7 +135,8 @@ TEST_F(SettingsTest, BadFilesAreOneClearError) {
   EXPECT_THAT(error_of(write("{\"max_workers\": ")), HasSubstr("not valid JSON"));
   EXPECT_THAT(error_of(write("[1]")), HasSubstr("one JSON object"));
   EXPECT_THAT(error_of(write(R"({"max_wrokers": 1})")), HasSubstr("max_wrokers"));
-  EXPECT_THAT(error_of(write(R"({"max_workers": [1]})")), HasSubstr("a number, true, false or a string"));
+  EXPECT_THAT(error_of(write(R"({"max_workers": [1]})")),
+              HasSubstr("a number, true, false or a string"));
   EXPECT_THAT(error_of(write(R"({"max_workers": 1.5})")), HasSubstr("whole number"));
 }
 

@@ -64,14 +64,17 @@ TaskEventBatchData mixed() {
   TaskEventBatchData batch = batch_of({});
   batch.strings.push_back(std::string(WorkerId::kSize, 'w') + "10.0.0.8");
   for (uint32_t i = 0; i < 5000; ++i) {
-    TaskEvent event = event_of(1 + i % 2, 2, i % 7 == 0 ? 3 : 0, i % 3 ? TaskEvent::kTask : TaskEvent::kActorMethod);
-    event.task = i % 3 ? make_task_id(0x9e3779b97f4a7c15ull + i, job_id_from_int(1)) : make_task_id(~uint64_t{0} - i, make_actor_id(job_id_from_int(1 + i % 5), i % 11, 5));
+    TaskEvent event = event_of(1 + i % 2, 2, i % 7 == 0 ? 3 : 0,
+                               i % 3 ? TaskEvent::kTask : TaskEvent::kActorMethod);
+    event.task = i % 3 ? make_task_id(0x9e3779b97f4a7c15ull + i, job_id_from_int(1))
+                       : make_task_id(~uint64_t{0} - i,
+                                      make_actor_id(job_id_from_int(1 + i % 5), i % 11, 5));
     event.attempt = i % 4;
     event.submission_recorded = i % 3 == 1;
     event.owner = i % 2 ? 5 : 0;
     event.start_us += i % 100 ? i * 257 : -int64_t{i};
     event.created_us = i % 5 ? event.start_us - 3 * i : 0;
-    event.execute_us = int64_t{i} * 1'000'003;      // more than an hour, too
+    event.execute_us = int64_t{i} * 1'000'003;  // more than an hour, too
     batch.events.push_back(event);
   }
   return batch;
@@ -86,7 +89,11 @@ TEST(TaskEvents, EveryFieldOfEveryEventSurvives) {
     const TaskEvent &found = unpacked->events[i], &sent = batch.events[i];
     ASSERT_EQ(static_cast<const TaskEventCommon&>(found), sent) << i;
     ASSERT_EQ(found.task, sent.task) << i;
-    ASSERT_EQ(std::tie(found.start_us, found.created_us, found.deserialize_us, found.execute_us, found.store_us), std::tie(sent.start_us, sent.created_us, sent.deserialize_us, sent.execute_us, sent.store_us)) << i;
+    ASSERT_EQ(std::tie(found.start_us, found.created_us, found.deserialize_us, found.execute_us,
+                       found.store_us),
+              std::tie(sent.start_us, sent.created_us, sent.deserialize_us, sent.execute_us,
+                       sent.store_us))
+        << i;
   }
 }
 
@@ -109,7 +116,8 @@ TEST(TaskEvents, ManyEventsPackSmall) {
   EXPECT_LT(pack_task_events(batch).size(), 10'000u);
 }
 
-// As a worker does: what it says of the batch is of this one alone, and so are the numbers of strings.
+// As a worker does: what it says of the batch is of this one alone, and so are the numbers of
+// strings.
 TEST(TaskEvents, AWriterBeginsAnew) {
   TaskEventWriter writer;
   TaskEventSource source;
@@ -123,7 +131,7 @@ TEST(TaskEvents, AWriterBeginsAnew) {
     EXPECT_EQ(writer.string(""), 0u);
     for (size_t i = 1; i < batch.strings.size(); ++i) EXPECT_EQ(writer.string(batch.strings[i]), i);
     EXPECT_EQ(writer.string(batch.strings.back()), batch.strings.size() - 1);
-    EXPECT_EQ(writer.string_bytes(), string_bytes);      // each once
+    EXPECT_EQ(writer.string_bytes(), string_bytes);  // each once
     const size_t first = round == 1 ? 0 : 2000, end = first + 300;
     int64_t from = INT64_MAX, to = 0;
     for (size_t i = first; i < end; ++i) {
@@ -153,19 +161,23 @@ TEST(TaskEvents, AWriterBeginsAnew) {
 }
 
 TEST(TaskEvents, TheProcessThatHadATaskIsOneString) {
-  const EventProcess process{std::string(WorkerId::kSize, '\0'), std::string(NodeId::kSize, 'n'), 4711};
+  const EventProcess process{std::string(WorkerId::kSize, '\0'), std::string(NodeId::kSize, 'n'),
+                             4711};
   const auto read = unpack_event_process(pack_event_process(process));
   ASSERT_TRUE(read);
-  EXPECT_EQ(std::tuple(read->worker_id, read->node_id, read->pid), std::tuple(process.worker_id, process.node_id, process.pid));
+  EXPECT_EQ(std::tuple(read->worker_id, read->node_id, read->pid),
+            std::tuple(process.worker_id, process.node_id, process.pid));
   const std::string ids(WorkerId::kSize + NodeId::kSize, 'x');
-  for (const std::string& none : {std::string(), ids, ids.substr(1) + "1", ids + "1x", ids + "x"}) EXPECT_FALSE(unpack_event_process(none)) << none;
+  for (const std::string& none : {std::string(), ids, ids.substr(1) + "1", ids + "1x", ids + "x"})
+    EXPECT_FALSE(unpack_event_process(none)) << none;
 }
 
 TEST(TaskEvents, NumbersOfEveryWidthSurvive) {
   for (unsigned bits = 0; bits <= 64; ++bits) {
     for (size_t count : {size_t{1}, size_t{3}, events::kBlock - 1, events::kBlock}) {
       std::vector<uint64_t> numbers(count), read(count);
-      for (size_t i = 0; i < count; ++i) numbers[i] = 77 + (bits == 0 ? 0 : (0x9e3779b97f4a7c15ull * (i + 1)) >> (64 - bits));
+      for (size_t i = 0; i < count; ++i)
+        numbers[i] = 77 + (bits == 0 ? 0 : (0x9e3779b97f4a7c15ull * (i + 1)) >> (64 - bits));
       std::string packed;
       events::put_column(packed, numbers);
       events::Reader in(packed);
@@ -176,7 +188,8 @@ TEST(TaskEvents, NumbersOfEveryWidthSurvive) {
   }
 }
 
-// What histories on disk hold: columns of varints, and before those rows, of version 2 those of 1 and what came then.
+// What histories on disk hold: columns of varints, and before those rows, of version 2 those of 1
+// and what came then.
 std::string columns_of_3(const TaskEventBatchData& batch) {
   using events::put;
   using events::zigzag;
@@ -193,11 +206,20 @@ std::string columns_of_3(const TaskEventBatchData& batch) {
   for (const TaskEvent& event : batch.events) {
     // A tail and a common of its own each: what neighbours share is up to who writes.
     tails += event.task.view().substr(kTaskLeadBytes);
-    for (uint32_t field : {event.attempt, event.name, event.function, event.error, event.parent, event.resources, event.call_site, event.owner}) put(commons, field);
+    for (uint32_t field : {event.attempt, event.name, event.function, event.error, event.parent,
+                           event.resources, event.call_site, event.owner})
+      put(commons, field);
     put(commons, event.kind);
-    const auto starts = static_cast<uint64_t>(event.start_us), creates = static_cast<uint64_t>(event.created_us);
-    const uint64_t numbers[] = {number, zigzag(lead_of(event.task) - lead), number, zigzag(starts - start), zigzag(creates - created), static_cast<uint64_t>(event.deserialize_us),
-                                static_cast<uint64_t>(event.execute_us), static_cast<uint64_t>(event.store_us)};
+    const auto starts = static_cast<uint64_t>(event.start_us),
+               creates = static_cast<uint64_t>(event.created_us);
+    const uint64_t numbers[] = {number,
+                                zigzag(lead_of(event.task) - lead),
+                                number,
+                                zigzag(starts - start),
+                                zigzag(creates - created),
+                                static_cast<uint64_t>(event.deserialize_us),
+                                static_cast<uint64_t>(event.execute_us),
+                                static_cast<uint64_t>(event.store_us)};
     for (size_t i = 0; i < 8; ++i) {
       uint64_t rest = numbers[i];
       for (; rest >= 0x80; rest >>= 7) columns[i] += static_cast<char>(rest | 0x80);
@@ -225,9 +247,11 @@ std::string rows(uint32_t version, const TaskEventBatchData& batch) {
   put(raw, uint32_t{0});
   for (const TaskEvent& event : batch.events) {
     raw += event.task.view();
-    for (uint32_t number : {event.attempt, event.name, event.function, event.error}) put(raw, number);
+    for (uint32_t number : {event.attempt, event.name, event.function, event.error})
+      put(raw, number);
     put(raw, event.start_us);
-    for (int64_t number : {event.deserialize_us, event.execute_us, event.store_us}) put(raw, static_cast<uint32_t>(number));
+    for (int64_t number : {event.deserialize_us, event.execute_us, event.store_us})
+      put(raw, static_cast<uint32_t>(number));
     put(raw, event.kind);
     if (version == 1) continue;
     for (uint32_t number : {event.parent, event.resources, event.call_site}) put(raw, number);
@@ -272,20 +296,24 @@ std::string packed_of(std::string_view head, std::string_view columns) {
 void expect_sane(const Result<TaskEventBatchData>& read) {
   for (size_t i = 0; read && i < read->events.size(); ++i) {
     const TaskEvent& event = read->events[i];
-    EXPECT_LT(std::max({event.name, event.function, event.error, event.parent, event.resources, event.call_site, event.owner}), read->strings.size());
+    EXPECT_LT(std::max({event.name, event.function, event.error, event.parent, event.resources,
+                        event.call_site, event.owner}),
+              read->strings.size());
   }
 }
 
 // Nothing makes them read beyond what is there (the sanitizers watch), or name what is not.
 TEST(TaskEvents, ForgedBatchesAreRefused) {
   TaskEventBatchData batch = mixed();
-  batch.events.resize(131);                       // a block and a bit
+  batch.events.resize(131);  // a block and a bit
   const auto [head, columns] = parts_of(pack_task_events(batch));
   ASSERT_TRUE(unpack_task_events(packed_of(head, columns)));
   EXPECT_FALSE(unpack_task_events(packed_of(head + "x", columns)));
   EXPECT_FALSE(unpack_task_events(packed_of(head, columns + "x")));
-  for (size_t size = 0; size < head.size(); ++size) EXPECT_FALSE(unpack_task_events(packed_of(head.substr(0, size), columns))) << size;
-  for (size_t size = 0; size < columns.size(); ++size) EXPECT_FALSE(unpack_task_events(packed_of(head, columns.substr(0, size)))) << size;
+  for (size_t size = 0; size < head.size(); ++size)
+    EXPECT_FALSE(unpack_task_events(packed_of(head.substr(0, size), columns))) << size;
+  for (size_t size = 0; size < columns.size(); ++size)
+    EXPECT_FALSE(unpack_task_events(packed_of(head, columns.substr(0, size)))) << size;
   for (int wrong : {0x00, 0x03, 0x7f, 0x80, 0xff}) {
     for (size_t at = 0; at < head.size(); ++at) {
       std::string forged = head;
@@ -305,7 +333,8 @@ TEST(TaskEvents, ForgedColumnsOfEarlierReleasesAreRefused) {
   batch.events.resize(3);
   const std::string raw = decompressed(columns_of_3(batch));
   EXPECT_FALSE(unpack_task_events(compressed(raw + "x")));
-  for (size_t size = 0; size < raw.size(); ++size) EXPECT_FALSE(unpack_task_events(compressed(raw.substr(0, size)))) << size;
+  for (size_t size = 0; size < raw.size(); ++size)
+    EXPECT_FALSE(unpack_task_events(compressed(raw.substr(0, size)))) << size;
   for (size_t at = 0; at < raw.size(); ++at) {
     for (int wrong : {0x00, 0x7f, 0x80, 0xff}) {
       std::string forged = raw;
@@ -322,14 +351,15 @@ TEST(TaskEvents, AnythingElseIsRefused) {
   EXPECT_FALSE(unpack_task_events(packed.substr(0, packed.size() / 2)));
   EXPECT_FALSE(unpack_task_events(compressed("\2\0\0\0")));
   EXPECT_FALSE(unpack_task_events(compressed(std::string("\1\0\0\0\xff\xff\xff\xff", 8))));
-  EXPECT_FALSE(unpack_task_events(compressed(std::string(300u << 20, '\0'))));   // a bomb
+  EXPECT_FALSE(unpack_task_events(compressed(std::string(300u << 20, '\0'))));  // a bomb
   EXPECT_FALSE(unpack_task_events(pack_task_events(batch_of({event_of(99, 2)}))));
   auto intact = unpack_task_events(packed);
   EXPECT_TRUE(intact);
 }
 
 TEST(TaskDigest, GroupsWhatIsAlike) {
-  TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2), event_of(1, 2, 3), event_of(1, 2)});
+  TaskEventBatchData batch =
+      batch_of({event_of(1, 2), event_of(1, 2), event_of(1, 2, 3), event_of(1, 2)});
   auto digest = unpack_task_digest(pack_task_digest(batch));
   ASSERT_TRUE(digest) << digest.error().message;
   ASSERT_EQ(digest->groups.size(), 2u);
@@ -389,10 +419,11 @@ TEST(TaskDigest, OfTooManyGroupsThereIsNone) {
 
 TEST(TaskDigest, WhatIsNoDigestIsRefused) {
   std::string good = pack_task_digest(batch_of({event_of(1, 2), event_of(1, 2, 3)}));
-  for (size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(unpack_task_digest(good.substr(0, size))) << size;
+  for (size_t size = 0; size < good.size(); ++size)
+    EXPECT_FALSE(unpack_task_digest(good.substr(0, size))) << size;
   std::string forged = good;
-  constexpr size_t kRanges = 24;             // of one task and no parent
-  forged[forged.size() - kRanges - 10] = '\x7f';      // the last group's error
+  constexpr size_t kRanges = 24;                  // of one task and no parent
+  forged[forged.size() - kRanges - 10] = '\x7f';  // the last group's error
   EXPECT_FALSE(unpack_task_digest(forged));
 }
 

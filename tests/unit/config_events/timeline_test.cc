@@ -54,7 +54,9 @@ TEST(Timeline, AFailureIsShownWhereItHappened) {
   ASSERT_EQ(events.size(), 3u) << "no outputs were stored";
   EXPECT_EQ(events[0]["args"]["name"], "__main__.f");
   EXPECT_EQ(events[2]["cat"], "task:execute");
-  EXPECT_EQ(events[2]["args"], (json{{"type", "ValueError"}, {"value", "boom"}, {"traceback", "Traceback:\n  line 1"}}));
+  EXPECT_EQ(
+      events[2]["args"],
+      (json{{"type", "ValueError"}, {"value", "boom"}, {"traceback", "Traceback:\n  line 1"}}));
 }
 
 TEST(Timeline, AFailedConstructorNamesItsCategory) {
@@ -64,7 +66,9 @@ TEST(Timeline, AFailedConstructorNamesItsCategory) {
 }
 
 TEST(Timeline, WhatOnlyItsOwnerSawFailIsNotInTheTrace) {
-  EXPECT_TRUE(timeline_of(batch_of({event_of(1, 2, 3, TaskEvent::kOwnerFailedTask), event_of(1, 2, 3, TaskEvent::kOwnerFailedMethod)})).empty());
+  EXPECT_TRUE(timeline_of(batch_of({event_of(1, 2, 3, TaskEvent::kOwnerFailedTask),
+                                    event_of(1, 2, 3, TaskEvent::kOwnerFailedMethod)}))
+                  .empty());
 }
 
 TEST(Timeline, BadTextStaysValidJson) {
@@ -75,15 +79,25 @@ TEST(Timeline, BadTextStaysValidJson) {
 TEST(Timeline, SpansOfAProcessThatProfiles) {
   TaskEventBatchData batch = batch_of({});
   batch.is_driver = true;
-  for (const char* type : {"submit_task", "ray.get", "ray.put", "ray.wait", "wait_for_function", "mine", "task"}) {
+  for (const char* type :
+       {"submit_task", "ray.get", "ray.put", "ray.wait", "wait_for_function", "mine", "task"}) {
     batch.strings.push_back(type);
     batch.events.push_back(span_of(static_cast<uint32_t>(batch.strings.size() - 1)));
   }
   json events = timeline_of(batch);
   ASSERT_EQ(events.size(), 7u);
-  EXPECT_EQ(events[0], (json{{"cat", "submit_task"}, {"name", "submit_task"}, {"pid", "10.0.0.7"}, {"tid", "driver:abcd"}, {"ts", 1.7e15}, {"dur", 200.0}, {"ph", "X"},
-                             {"cname", "background_memory_dump"}, {"args", json::object()}}));
-  const char* colours[] = {"background_memory_dump", "good", "terrible", "vsync_highlight_color", "detailed_memory_dump", "generic_work", "rail_response"};
+  EXPECT_EQ(events[0], (json{{"cat", "submit_task"},
+                             {"name", "submit_task"},
+                             {"pid", "10.0.0.7"},
+                             {"tid", "driver:abcd"},
+                             {"ts", 1.7e15},
+                             {"dur", 200.0},
+                             {"ph", "X"},
+                             {"cname", "background_memory_dump"},
+                             {"args", json::object()}}));
+  const char* colours[] = {
+      "background_memory_dump", "good",         "terrible",     "vsync_highlight_color",
+      "detailed_memory_dump",   "generic_work", "rail_response"};
   for (size_t i = 0; i < 7; ++i) EXPECT_EQ(events[i]["cname"], colours[i]) << i;
   std::string text;
   Timeline trace({});
@@ -93,7 +107,11 @@ TEST(Timeline, SpansOfAProcessThatProfiles) {
 
 TEST(Timeline, ASpansExtraData) {
   TaskEventBatchData batch = batch_of({});
-  batch.strings.insert(batch.strings.end(), {"mine", R"({"name":"a \"name\"","cname":"ray.get","k":"v"})", R"({"cname":"b\"lue"})", R"({"k":1,"cut off)", R"(["k"])", R"({"n":7,"name":[1,{}]})", R"({"k":)" + std::string(2000, '[') + std::string(2000, ']') + "}"});
+  batch.strings.insert(
+      batch.strings.end(),
+      {"mine", R"({"name":"a \"name\"","cname":"ray.get","k":"v"})", R"({"cname":"b\"lue"})",
+       R"({"k":1,"cut off)", R"(["k"])", R"({"n":7,"name":[1,{}]})",
+       R"({"k":)" + std::string(2000, '[') + std::string(2000, ']') + "}"});
   for (uint32_t extra : {6, 7, 8, 9, 4, 11, 10}) batch.events.push_back(span_of(5, extra));
   json events = timeline_of(batch);
   ASSERT_EQ(events.size(), 7u);
@@ -104,12 +122,20 @@ TEST(Timeline, ASpansExtraData) {
   EXPECT_EQ(events[1]["cname"], "b\"lue");
   EXPECT_EQ(events[6]["args"], (json{{"n", 7}, {"name", {1, json::object()}}}));
   EXPECT_EQ(events[6]["name"], "mine");
-  for (int wrong : {2, 3, 4, 5}) EXPECT_TRUE(events[wrong]["name"] == "mine" && events[wrong]["args"] == json::object()) << wrong;
+  for (int wrong : {2, 3, 4, 5})
+    EXPECT_TRUE(events[wrong]["name"] == "mine" && events[wrong]["args"] == json::object())
+        << wrong;
   json numbered = timeline_of(batch, {.numbered = true});
   EXPECT_EQ(numbered[0]["cname"], "good");
   EXPECT_EQ(numbered[1]["cname"], "generic_work");
-  EXPECT_EQ(numbered[0]["args"], (json{{"name", "a \"name\""}, {"cname", "ray.get"}, {"k", "v"}, {"task_id", make_task_id(7, job_id_from_int(1)).hex()}, {"job_id", "01000000"},
-                                       {"attempt_number", 0}, {"func_or_class_name", "f"}, {"actor_id", nullptr}}));
+  EXPECT_EQ(numbered[0]["args"], (json{{"name", "a \"name\""},
+                                       {"cname", "ray.get"},
+                                       {"k", "v"},
+                                       {"task_id", make_task_id(7, job_id_from_int(1)).hex()},
+                                       {"job_id", "01000000"},
+                                       {"attempt_number", 0},
+                                       {"func_or_class_name", "f"},
+                                       {"actor_id", nullptr}}));
   const ActorId actor = make_actor_id(job_id_from_int(1), 5, 5);
   batch.events[0].task = make_task_id(7, actor);
   EXPECT_EQ(timeline_of(batch, {.numbered = true})[0]["args"]["actor_id"], actor.hex());
@@ -125,30 +151,43 @@ json submissions_of(const json& events) {
 
 // As Ray: once for each submission, on the thread of who submitted.
 TEST(Timeline, ASubmissionIsMarkedOnce) {
-  TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2), event_of(1, 2), event_of(1, 2, 3, TaskEvent::kOwnerFailedTask), event_of(1, 2, 3, TaskEvent::kOwnerFailedTask),
-                                       event_of(1, 2, 0, TaskEvent::kActorCreation), event_of(1, 2, 0, TaskEvent::kActorCreation), event_of(1, 2)});
-  batch.strings.push_back(WorkerId::from_binary(std::string(WorkerId::kSize, 'w')).binary() + "10.0.0.8");
+  TaskEventBatchData batch = batch_of(
+      {event_of(1, 2), event_of(1, 2), event_of(1, 2),
+       event_of(1, 2, 3, TaskEvent::kOwnerFailedTask),
+       event_of(1, 2, 3, TaskEvent::kOwnerFailedTask), event_of(1, 2, 0, TaskEvent::kActorCreation),
+       event_of(1, 2, 0, TaskEvent::kActorCreation), event_of(1, 2)});
+  batch.strings.push_back(WorkerId::from_binary(std::string(WorkerId::kSize, 'w')).binary() +
+                          "10.0.0.8");
   for (size_t i = 0; i < batch.events.size(); ++i) {
     TaskEvent& event = batch.events[i];
     event.created_us = event.start_us - 1000 - static_cast<int64_t>(i);
     if (event.kind != TaskEvent::kOwnerFailedTask) event.owner = 5;
   }
-  batch.events[1].attempt = 1;                      // another attempt of the same submission
-  batch.events[2].submission_recorded = true;       // by its owner
+  batch.events[1].attempt = 1;                 // another attempt of the same submission
+  batch.events[2].submission_recorded = true;  // by its owner
   batch.events[4].attempt = 1;
   const ActorId actor = make_actor_id(job_id_from_int(1), 5, 5);
   batch.events[5].task = make_task_id(1, actor);
-  batch.events[6].task = make_task_id(2, actor);    // its second life
-  batch.events[7].owner = 0;                        // not known
+  batch.events[6].task = make_task_id(2, actor);  // its second life
+  batch.events[7].owner = 0;                      // not known
   json events = timeline_of(batch);
   json marks = submissions_of(events);
   ASSERT_EQ(marks.size(), 3u);
-  EXPECT_EQ(marks[0], (json{{"cat", "submit_task"}, {"name", "submit_task"}, {"pid", "10.0.0.8"}, {"tid", "worker:" + to_hex(std::string(WorkerId::kSize, 'w'))}, {"ts", 1.7e15 - 1000},
-                            {"dur", 1.0}, {"ph", "X"}, {"cname", "background_memory_dump"}, {"args", json::object()}}));
-  EXPECT_TRUE(marks[1]["tid"] == "worker:abcd" && marks[1]["ts"] == 1.7e15 - 1003) << "it never ran: its owner tells";
+  EXPECT_EQ(marks[0], (json{{"cat", "submit_task"},
+                            {"name", "submit_task"},
+                            {"pid", "10.0.0.8"},
+                            {"tid", "worker:" + to_hex(std::string(WorkerId::kSize, 'w'))},
+                            {"ts", 1.7e15 - 1000},
+                            {"dur", 1.0},
+                            {"ph", "X"},
+                            {"cname", "background_memory_dump"},
+                            {"args", json::object()}}));
+  EXPECT_TRUE(marks[1]["tid"] == "worker:abcd" && marks[1]["ts"] == 1.7e15 - 1003)
+      << "it never ran: its owner tells";
   EXPECT_EQ(marks[2]["ts"], 1.7e15 - 1005);
   EXPECT_EQ(events.size(), 6 * 4 + 3u) << "what never ran is no task of the timeline";
-  EXPECT_EQ(submissions_of(timeline_of(batch, {.numbered = true}))[0]["args"]["task_id"], batch.events[0].task.hex());
+  EXPECT_EQ(submissions_of(timeline_of(batch, {.numbered = true}))[0]["args"]["task_id"],
+            batch.events[0].task.hex());
 }
 
 json arrows_of(const json& events, const char* phase) {
@@ -177,7 +216,9 @@ TEST(Timeline, AnArrowComesFromWhereATaskWasSubmitted) {
   EXPECT_EQ(to[0]["tid"], "worker:abcd");
   EXPECT_EQ(to[0]["ts"], 1.7e15);
   EXPECT_EQ(to[0]["bp"], "e");
-  for (int i : {0, 1}) EXPECT_TRUE(from[i]["id"] == to[i]["id"] && from[i]["cat"] == to[i]["cat"] && from[i]["name"] == to[i]["name"]);
+  for (int i : {0, 1})
+    EXPECT_TRUE(from[i]["id"] == to[i]["id"] && from[i]["cat"] == to[i]["cat"] &&
+                from[i]["name"] == to[i]["name"]);
   EXPECT_NE(from[0]["id"], from[1]["id"]);
   // A viewer draws an arrow from a span to a span.
   json submitted = submissions_of(events);
@@ -207,14 +248,40 @@ TEST(Timeline, NumberedProcessesAreNamedAtTheEnd) {
   json events = json::parse(text);
   ASSERT_EQ(events.size(), 12u);
   EXPECT_EQ(trace.shown(), 3);
-  const json body = {{"cat", "task::f"}, {"name", "__main__.f"}, {"pid", 0}, {"tid", 1}, {"ts", 1.7e15}, {"dur", 240.0}, {"cname", "generic_work"}, {"ph", "X"},
-                     {"args", {{"name", "__main__.f"}, {"task_id", make_task_id(7, job_id_from_int(1)).hex()}, {"job_id", "01000000"}, {"attempt_number", 0}, {"func_or_class_name", "f"}, {"actor_id", nullptr}}}};
+  const json body = {{"cat", "task::f"},
+                     {"name", "__main__.f"},
+                     {"pid", 0},
+                     {"tid", 1},
+                     {"ts", 1.7e15},
+                     {"dur", 240.0},
+                     {"cname", "generic_work"},
+                     {"ph", "X"},
+                     {"args",
+                      {{"name", "__main__.f"},
+                       {"task_id", make_task_id(7, job_id_from_int(1)).hex()},
+                       {"job_id", "01000000"},
+                       {"attempt_number", 0},
+                       {"func_or_class_name", "f"},
+                       {"actor_id", nullptr}}}};
   EXPECT_EQ(events[3], body);
   EXPECT_EQ(events[5]["args"]["type"], "ValueError");
   EXPECT_EQ(events[5]["args"]["attempt_number"], 0);
-  EXPECT_EQ(events[9], (json{{"ph", "M"}, {"name", "process_name"}, {"pid", 0}, {"tid", nullptr}, {"args", {{"name", "Node 10.0.0.7"}}}}));
-  EXPECT_EQ(events[10], (json{{"ph", "M"}, {"name", "thread_name"}, {"pid", 0}, {"tid", 1}, {"args", {{"name", "driver:ef"}}}}));
-  EXPECT_EQ(json::parse([] { std::string none; Timeline({.numbered = true}).end(&none); return none; }()), json::array());
+  EXPECT_EQ(events[9], (json{{"ph", "M"},
+                             {"name", "process_name"},
+                             {"pid", 0},
+                             {"tid", nullptr},
+                             {"args", {{"name", "Node 10.0.0.7"}}}}));
+  EXPECT_EQ(events[10], (json{{"ph", "M"},
+                              {"name", "thread_name"},
+                              {"pid", 0},
+                              {"tid", 1},
+                              {"args", {{"name", "driver:ef"}}}}));
+  EXPECT_EQ(json::parse([] {
+              std::string none;
+              Timeline({.numbered = true}).end(&none);
+              return none;
+            }()),
+            json::array());
 }
 
 TEST(Timeline, InPiecesIsTheSameAndHoldsOnePiece) {
@@ -230,7 +297,9 @@ TEST(Timeline, InPiecesIsTheSameAndHoldsOnePiece) {
   EXPECT_EQ(joined, whole);
   EXPECT_LT(largest, 10'000 + whole.size() / 100);
   int taken = 0;
-  EXPECT_FALSE(Timeline({.numbered = true}).add(batch, 10'000, [&](const std::string&) { return ++taken < 3; }));
+  EXPECT_FALSE(Timeline({.numbered = true}).add(batch, 10'000, [&](const std::string&) {
+    return ++taken < 3;
+  }));
   EXPECT_EQ(taken, 3);
 }
 

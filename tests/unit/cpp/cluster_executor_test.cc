@@ -1,4 +1,5 @@
-// The executor of C++ workers, over sockets with a driver and a fake node-manager: what it refuses before user code runs.
+// The executor of C++ workers, over sockets with a driver and a fake node-manager: what it refuses
+// before user code runs.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -28,7 +29,8 @@ class CppWorker : public ::testing::Test {
     options.language = rt::proto::LANGUAGE_CPP;
     rt::Rng rng = rt::Rng::from_system();
     options.worker_id = rt::WorkerId::random(rng);
-    runtime_ = std::make_unique<ClusterRuntime>(w::Worker::start(options).value(), ClusterRuntime::Options{});
+    runtime_ = std::make_unique<ClusterRuntime>(w::Worker::start(options).value(),
+                                                ClusterRuntime::Options{});
     executor_ = std::make_unique<CppExecutor>(*runtime_);
     thread_ = std::thread([this] { runtime_->worker().run(*executor_); });
     w::Options driver_options;
@@ -37,7 +39,7 @@ class CppWorker : public ::testing::Test {
   }
   ~CppWorker() override {
     driver_.reset();
-    node_.reset();   // the worker ends with its node-manager
+    node_.reset();  // the worker ends with its node-manager
     thread_.join();
     executor_.reset();
     runtime_.reset();

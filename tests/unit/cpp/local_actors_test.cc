@@ -35,7 +35,9 @@ class Counter : public Named {
   int Value() const { return value_; }
   bool Restarted() { return ray::WasCurrentActorRestarted(); }
   void Quit() { ray::ExitActor(); }
-  int AddTo(ray::ActorHandle<Counter> other, int n) { return *other.Task(&Counter::Add).Remote(n).Get(); }
+  int AddTo(ray::ActorHandle<Counter> other, int n) {
+    return *other.Task(&Counter::Add).Remote(n).Get();
+  }
   // Two of these meet when they run at the same time.
   bool Meet() {
     std::unique_lock lock(mutex_);
@@ -49,10 +51,13 @@ class Counter : public Named {
   std::condition_variable changed_;
   int met_ = 0;
 };
-ray::ActorHandle<Counter> MakeCounter(int start) { return ray::Actor(Counter::Create).Remote(start); }
+ray::ActorHandle<Counter> MakeCounter(int start) {
+  return ray::Actor(Counter::Create).Remote(start);
+}
 
-RAY_REMOTE(Counter::Create, Counter::CreateBroken, &Counter::Add, &Counter::Value, &Counter::Restarted, &Counter::Quit, &Counter::AddTo, &Counter::Meet,
-           &Named::Title, MakeCounter);
+RAY_REMOTE(Counter::Create, Counter::CreateBroken, &Counter::Add, &Counter::Value,
+           &Counter::Restarted, &Counter::Quit, &Counter::AddTo, &Counter::Meet, &Named::Title,
+           MakeCounter);
 
 using LocalActors = LocalMode;
 

@@ -79,7 +79,10 @@ TEST_F(LocalTasks, CallsWithValuesAndReferences) {
 }
 
 TEST_F(LocalTasks, ReferencesInsideOfValues) {
-  EXPECT_EQ(*ray::Task(SumOf).Remote(std::vector<ray::ObjectRef<int>>{ray::Put(1), ray::Task(Add1).Remote(1)}).Get(), 3);
+  EXPECT_EQ(*ray::Task(SumOf)
+                 .Remote(std::vector<ray::ObjectRef<int>>{ray::Put(1), ray::Task(Add1).Remote(1)})
+                 .Get(),
+            3);
   EXPECT_EQ(*ray::Task(Indirect).Remote(9).Get()->Get(), 9);
   EXPECT_EQ(*ray::Task(TakesRef).Remote(ray::Put(4)).Get(), 4);
 }

@@ -2,5 +2,7 @@
 #include "runtime.h"
 
 namespace ray::internal {
-std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions&) { throw RayException("no cluster in this test"); }
+std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions&) {
+  throw RayException("no cluster in this test");
+}
 }  // namespace ray::internal

@@ -38,31 +38,41 @@ TEST(PlainPickle, ReadsScalars) {
   EXPECT_EQ(text_of("\x80\x05K\x07."s), "7");
   EXPECT_EQ(text_of("\x80\x05M\x2c\x01."s), "300");
   EXPECT_EQ(text_of("\x80\x05J\xff\xff\xff\xff."s), "-1");
-  EXPECT_EQ(text_of("\x80\x05\x8a\x06\x00\x00\x00\x00\x00\x01."s), "1099511627776");                  // 2**40
-  EXPECT_EQ(text_of("\x80\x05\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80."s), "-9223372036854775808");      // -2**63
-  EXPECT_EQ(text_of("\x80\x05\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00."s), "18446744073709551615");  // 2**64 - 1
-  EXPECT_EQ(text_of("\x80\x05\x95\x0a\x00\x00\x00\x00\x00\x00\x00G?\xf8\x00\x00\x00\x00\x00\x00."s), "1.5");
+  EXPECT_EQ(text_of("\x80\x05\x8a\x06\x00\x00\x00\x00\x00\x01."s), "1099511627776");  // 2**40
+  EXPECT_EQ(text_of("\x80\x05\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80."s),
+            "-9223372036854775808");  // -2**63
+  EXPECT_EQ(text_of("\x80\x05\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00."s),
+            "18446744073709551615");  // 2**64 - 1
+  EXPECT_EQ(text_of("\x80\x05\x95\x0a\x00\x00\x00\x00\x00\x00\x00G?\xf8\x00\x00\x00\x00\x00\x00."s),
+            "1.5");
   EXPECT_EQ(text_of("\x80\x05\x95\x06\x00\x00\x00\x00\x00\x00\x00\x8c\x02hi\x94."s), "\"hi\"");
 }
 
 TEST(PlainPickle, ReadsContainers) {
-  EXPECT_EQ(text_of("\x80\x05\x95\x0b\x00\x00\x00\x00\x00\x00\x00]\x94(K\x01K\x02K\x03\x65."s), "[1,2,3]");
+  EXPECT_EQ(text_of("\x80\x05\x95\x0b\x00\x00\x00\x00\x00\x00\x00]\x94(K\x01K\x02K\x03\x65."s),
+            "[1,2,3]");
   EXPECT_EQ(text_of("\x80\x05K\x01K\x02\x86\x94."s), "[1,2]");
-  EXPECT_EQ(text_of("\x80\x05}\x94(\x8c\x01\x61\x94K\x01\x8c\x01\x62\x94]\x94u."s), "{\"a\":1,\"b\":[]}");
-  EXPECT_EQ(text_of("\x80\x05]\x94(\x8c\x01x\x94h\x01\x65."s), "[\"x\",\"x\"]");   // one text, named twice
+  EXPECT_EQ(text_of("\x80\x05}\x94(\x8c\x01\x61\x94K\x01\x8c\x01\x62\x94]\x94u."s),
+            "{\"a\":1,\"b\":[]}");
+  EXPECT_EQ(text_of("\x80\x05]\x94(\x8c\x01x\x94h\x01\x65."s),
+            "[\"x\",\"x\"]");  // one text, named twice
 }
 
 TEST(PlainPickle, NamesWhatCppCannotRead) {
   EXPECT_NE(complaint("\x80\x05\x8f\x94."s).find("a set"), std::string::npos);
-  EXPECT_NE(complaint("\x80\x05\x8c\x01m\x94\x8c\x01\x43\x94\x93\x94."s).find("Python class"), std::string::npos);
-  EXPECT_NE(complaint("\x80\x05\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01."s).find("64 bits"), std::string::npos);
+  EXPECT_NE(complaint("\x80\x05\x8c\x01m\x94\x8c\x01\x43\x94\x93\x94."s).find("Python class"),
+            std::string::npos);
+  EXPECT_NE(complaint("\x80\x05\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01."s).find("64 bits"),
+            std::string::npos);
   EXPECT_NE(complaint("\x80\x05]\x94h\x00\x61."s).find("hold themselves"), std::string::npos);
   EXPECT_NE(complaint("\x01"s).find("references"), std::string::npos);
 }
 
 TEST(PlainPickle, RefusesDamage) {
-  for (const std::string& bytes : {"\x80\x05"s, "\x80\x05."s, "\x80\x05K"s, "\x80\x05\x86."s, "\x80\x05\x65."s, "\x80\x05h\x05."s, "\x80\x05\x8d\xff\xff\xff\xff\xff\xff\xff\xff."s,
-                                   "\x80\x05(K\x01t"s, "\x80\x05(."s, "\x80\x05K\x01K\x02s."s, "\x80\x05r\xff\xff\xff\xff."s}) {
+  for (const std::string& bytes :
+       {"\x80\x05"s, "\x80\x05."s, "\x80\x05K"s, "\x80\x05\x86."s, "\x80\x05\x65."s,
+        "\x80\x05h\x05."s, "\x80\x05\x8d\xff\xff\xff\xff\xff\xff\xff\xff."s, "\x80\x05(K\x01t"s,
+        "\x80\x05(."s, "\x80\x05K\x01K\x02s."s, "\x80\x05r\xff\xff\xff\xff."s}) {
     EXPECT_NE(complaint(bytes), "none");
   }
 }

@@ -36,11 +36,15 @@ struct Stranger {
   int Hello() { return 1; }
 };
 
-RAY_REMOTE(Twice, RAY_FUNC(Over, int), RAY_FUNC(Over, std::string), Both::Create, &Both::Sum, &Right::AddRight, &Stranger::Hello);
+RAY_REMOTE(Twice, RAY_FUNC(Over, int), RAY_FUNC(Over, std::string), Both::Create, &Both::Sum,
+           &Right::AddRight, &Stranger::Hello);
 
-StoredValue view(const EncodedValue& value) { return {ValueFormat::kMsgpack, value.bytes.data(), value.bytes.size(), nullptr}; }
+StoredValue view(const EncodedValue& value) {
+  return {ValueFormat::kMsgpack, value.bytes.data(), value.bytes.size(), nullptr};
+}
 
-CallResult call(const std::string& text, ActorInstance* self, const std::vector<EncodedValue>& values) {
+CallResult call(const std::string& text, ActorInstance* self,
+                const std::vector<EncodedValue>& values) {
   Arguments args;
   for (const auto& value : values) args.push_back(view(value));
   const FunctionEntry* entry = Registry::Instance().Find(text);
@@ -57,14 +61,18 @@ TEST(Registry, FunctionsAreFoundByTheirText) {
 TEST(Registry, OverloadsHaveTheirOwnNames) {
   EXPECT_EQ(RegisteredText(RAY_FUNC(Over, int)), "RAY_FUNC(Over, int)");
   EXPECT_EQ(RegisteredText(RAY_FUNC(Over, std::string)), "RAY_FUNC(Over, std::string)");
-  EXPECT_EQ(Decode<std::string>(view(call("RAY_FUNC(Over, std::string)", nullptr, {Encode(std::string("ab"))}).value)), "abab");
+  EXPECT_EQ(Decode<std::string>(view(
+                call("RAY_FUNC(Over, std::string)", nullptr, {Encode(std::string("ab"))}).value)),
+            "abab");
 }
 
 TEST(Registry, MethodsReachTheRightBase) {
   auto instance = call("Both::Create", nullptr, {Encode(10)}).instance;
   ASSERT_TRUE(instance);
   EXPECT_EQ(Decode<int>(view(call("&Both::Sum", instance.get(), {}).value)), 11);
-  for (int expected : {15, 20}) EXPECT_EQ(Decode<int>(view(call("&Right::AddRight", instance.get(), {Encode(5)}).value)), expected);
+  for (int expected : {15, 20})
+    EXPECT_EQ(Decode<int>(view(call("&Right::AddRight", instance.get(), {Encode(5)}).value)),
+              expected);
   EXPECT_THROW(call("&Stranger::Hello", instance.get(), {}), RayException);
   EXPECT_THROW(call("&Both::Sum", nullptr, {}), RayException);
 }
@@ -80,7 +88,8 @@ TEST(Registry, DuplicatesAreErrors) {
     RegisterRemote("Clash", &Clash);
     FAIL();
   } catch (const RayException& e) {
-    EXPECT_NE(std::string(e.what()).find("Clash is registered twice"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("Clash is registered twice"), std::string::npos)
+        << e.what();
   }
   Registry::Instance().BeginLoading();
   RegisterRemote("Clash", &Clash);
@@ -88,7 +97,8 @@ TEST(Registry, DuplicatesAreErrors) {
 }
 
 TEST(Registry, TextIsSplitAtCommasOfTheOutermostLevel) {
-  EXPECT_EQ(SplitRegistration("f, RAY_FUNC(g, int, char),&A<int, 2>::h", 3), (std::vector<std::string>{"f", "RAY_FUNC(g, int, char)", "&A<int, 2>::h"}));
+  EXPECT_EQ(SplitRegistration("f, RAY_FUNC(g, int, char),&A<int, 2>::h", 3),
+            (std::vector<std::string>{"f", "RAY_FUNC(g, int, char)", "&A<int, 2>::h"}));
   EXPECT_THROW(SplitRegistration("f, g", 3), RayException);
 }
 

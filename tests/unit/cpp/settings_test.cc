@@ -31,8 +31,10 @@ TEST(Settings, FlagsWinOverTheConfiguration) {
   config.address = "1.2.3.4:1";
   config.code_search_path = {"/x"};
   config.head_args = {"--num-cpus=1"};
-  InitOptions options = with_flags(config, {"--ray_address=5.6.7.8:2", "--ray_code_search_path", "/a:/b/../c", "--ray_head_args=--num-gpus 2",
-                                            "--ray_default_actor_lifetime=DETACHED", "-ray_job_namespace=mine", "input.txt"});
+  InitOptions options =
+      with_flags(config, {"--ray_address=5.6.7.8:2", "--ray_code_search_path", "/a:/b/../c",
+                          "--ray_head_args=--num-gpus 2", "--ray_default_actor_lifetime=DETACHED",
+                          "-ray_job_namespace=mine", "input.txt"});
   EXPECT_EQ(options.address, "5.6.7.8:2");
   EXPECT_EQ(options.code_search_path, (std::vector<std::string>{"/a", "/c"}));
   EXPECT_EQ(options.head_args, (std::vector<std::string>{"--num-cpus=1", "--num-gpus", "2"}));
@@ -42,14 +44,20 @@ TEST(Settings, FlagsWinOverTheConfiguration) {
 
 TEST(SettingsDeathTest, UnknownFlagsEndTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(with_flags(RayConfig(), {"--colour=red"}), testing::ExitedWithCode(1), "Unknown command line flag 'colour'");
-  EXPECT_EXIT(with_flags(RayConfig(), {"--ray_address"}), testing::ExitedWithCode(1), "Missing the value");
-  EXPECT_EXIT(with_flags(RayConfig(), {"--ray_runtime_env_hash=x"}), testing::ExitedWithCode(1), "Illegal value");
-  EXPECT_DEATH(with_flags(RayConfig(), {"--ray_default_actor_lifetime=forever"}), "detached or non_detached");
+  EXPECT_EXIT(with_flags(RayConfig(), {"--colour=red"}), testing::ExitedWithCode(1),
+              "Unknown command line flag 'colour'");
+  EXPECT_EXIT(with_flags(RayConfig(), {"--ray_address"}), testing::ExitedWithCode(1),
+              "Missing the value");
+  EXPECT_EXIT(with_flags(RayConfig(), {"--ray_runtime_env_hash=x"}), testing::ExitedWithCode(1),
+              "Illegal value");
+  EXPECT_DEATH(with_flags(RayConfig(), {"--ray_default_actor_lifetime=forever"}),
+               "detached or non_detached");
 }
 
 TEST(Settings, VariablesAreARuntimeEnvironment) {
-  EXPECT_EQ(with_flags(RayConfig(), {"--ray_runtime_env={\"env_vars\": {\"A\": \"b\"}}"}).runtime_env, R"({"env_vars":{"A":"b"}})");
+  EXPECT_EQ(
+      with_flags(RayConfig(), {"--ray_runtime_env={\"env_vars\": {\"A\": \"b\"}}"}).runtime_env,
+      R"({"env_vars":{"A":"b"}})");
   EXPECT_EQ(with_flags(RayConfig(), {"--ray_runtime_env={}"}).runtime_env, "");
   EXPECT_THROW(with_flags(RayConfig(), {"--ray_runtime_env=rubbish"}), RayException);
 }
@@ -66,7 +74,9 @@ TEST(Settings, TheJobsConfigurationComesFromTheEnvironment) {
     } unset;
     return init_options(RayConfig(), 0, nullptr);
   };
-  EXPECT_EQ(with_job(R"({"runtime_env": {}, "metadata": {"job_submission_id": "raysubmit_1"}})").metadata["job_submission_id"], "raysubmit_1");
+  EXPECT_EQ(with_job(R"({"runtime_env": {}, "metadata": {"job_submission_id": "raysubmit_1"}})")
+                .metadata["job_submission_id"],
+            "raysubmit_1");
   EXPECT_THROW(with_job("nonsense"), RayException);
   EXPECT_THROW(with_job(R"({"metadata": {}})"), RayException);
   EXPECT_THROW(with_job(R"({"runtime_env": {"pip": ["x"]}, "metadata": {}})"), RayException);

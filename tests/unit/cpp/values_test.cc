@@ -17,7 +17,9 @@ struct Point {
   std::string label;
   std::vector<double> weights;
   MSGPACK_DEFINE(x, label, weights);
-  bool operator==(const Point& o) const { return x == o.x && label == o.label && weights == o.weights; }
+  bool operator==(const Point& o) const {
+    return x == o.x && label == o.label && weights == o.weights;
+  }
 };
 enum class Colour { kRed = 1, kBlue = 7 };
 MSGPACK_ADD_ENUM(Colour);
@@ -27,7 +29,8 @@ namespace {
 template <class T, class As = T>
 As round_trip(const T& value) {
   EncodedValue encoded = Encode(value);
-  return Decode<As>(StoredValue{ValueFormat::kMsgpack, encoded.bytes.data(), encoded.bytes.size(), nullptr});
+  return Decode<As>(
+      StoredValue{ValueFormat::kMsgpack, encoded.bytes.data(), encoded.bytes.size(), nullptr});
 }
 
 TEST(Values, BasicTypesKeepTheirValue) {
@@ -56,7 +59,8 @@ TEST(Values, AnyHoldsTheListedTypes) {
   EXPECT_EQ(std::any_cast<int64_t>(round_trip(std::any(int64_t{-7}))), -7);
   EXPECT_EQ(std::any_cast<double>(round_trip(std::any(0.5))), 0.5);
   EXPECT_EQ(std::any_cast<std::string>(round_trip(std::any(std::string("s")))), "s");
-  EXPECT_EQ(std::any_cast<std::vector<char>>(round_trip(std::any(std::vector<char>{'a', 0}))), (std::vector<char>{'a', 0}));
+  EXPECT_EQ(std::any_cast<std::vector<char>>(round_trip(std::any(std::vector<char>{'a', 0}))),
+            (std::vector<char>{'a', 0}));
   EXPECT_THROW(round_trip(std::any(Point())), std::exception);
 }
 
@@ -71,7 +75,9 @@ TEST(Values, AWrongTypeIsAnErrorThatNamesIt) {
 
 TEST(Values, BrokenBytesAreAnError) {
   std::string broken = "\x93\x01";
-  EXPECT_THROW(Decode<std::vector<int>>(StoredValue{ValueFormat::kMsgpack, broken.data(), broken.size(), nullptr}), RayException);
+  EXPECT_THROW(Decode<std::vector<int>>(
+                   StoredValue{ValueFormat::kMsgpack, broken.data(), broken.size(), nullptr}),
+               RayException);
   EXPECT_THROW(Decode<int>(StoredValue{ValueFormat::kMsgpack, nullptr, 0, nullptr}), RayException);
 }
 

@@ -17,7 +17,8 @@ TEST_F(ActorFailuresTest, NodeDeathRestartsItsActorsElsewhere) {
   JobId job = add_job(1);
   ActorId lasting = alive_actor(restartable(job, 1), 1);
   add_node(2, {{"CPU", 2}});
-  ActorId restarts = alive_actor(restartable(job, -1), 2), mortal = alive_actor(restartable(job, 0), 3);
+  ActorId restarts = alive_actor(restartable(job, -1), 2),
+          mortal = alive_actor(restartable(job, 0), 3);
   add_node(3, {{"CPU", 2}});
   lose_node(2);
   EXPECT_EQ(state(mortal), proto::ACTOR_DEAD);
@@ -64,7 +65,7 @@ TEST_F(ActorFailuresTest, WhatANodeDoesNotBringBackHasDied) {
   drop_node_news();
   EXPECT_EQ(state(gone), proto::ACTOR_DEAD);
   EXPECT_EQ(state(restarts), proto::ACTOR_RESTARTING);
-  auto repeated = take(sink.creates);   // the order may have been lost: the same start again
+  auto repeated = take(sink.creates);  // the order may have been lost: the same start again
   EXPECT_EQ(repeated.request.epoch(), order.request.epoch());
   EXPECT_EQ(repeated.node.conn, 301u);
   answer_create(repeated, created(3));
@@ -85,7 +86,7 @@ TEST_F(ActorFailuresTest, AStartIsNotARestart) {
   auto again = take(sink.creates);
   EXPECT_EQ(again.request.epoch(), 2);
   EXPECT_EQ(again.request.num_restarts(), 0);
-  answer_create(order, created(1));   // from the dead node: nobody there to be told
+  answer_create(order, created(1));  // from the dead node: nobody there to be told
   answer_create(again, created(2));
   EXPECT_EQ(info(id).address().worker_id(), worker_id(2).binary());
 }
@@ -97,7 +98,7 @@ TEST_F(ActorFailuresTest, StaleStartsAreEnded) {
   auto order = take(sink.creates);
   EXPECT_TRUE(kill(id, true));
   take(sink.kills);
-  answer_create(order, created(1));   // the constructor had just finished
+  answer_create(order, created(1));  // the constructor had just finished
   auto stray = take(sink.kills);
   EXPECT_EQ(stray.request.worker_id(), worker_id(1).binary());
   proto::ActorStarted started;
@@ -182,7 +183,7 @@ TEST_F(ActorFailuresTest, KillWithRestartGoesThroughTheNode) {
   EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::KILLED_BY_USER));
   answer_create(take(sink.creates), created(2));
   EXPECT_EQ(info(id).epoch(), 2);
-  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::SIGNALED));   // old news
+  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::SIGNALED));  // old news
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
 }
 
@@ -196,7 +197,7 @@ TEST_F(ActorFailuresTest, OutOfScopeEndsAfterQueuedCalls) {
   EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::EXITED));
   EXPECT_EQ(state(id), proto::ACTOR_DEAD);
   EXPECT_EQ(info(id).death().kind(), proto::ExitInfo::OUT_OF_SCOPE);
-  EXPECT_TRUE(kill(id, true));   // again: nothing to do
+  EXPECT_TRUE(kill(id, true));  // again: nothing to do
   EXPECT_EQ(kill(make_actor_id(job, 999, 0), true).error().code, Code::kNotFound);
 }
 
@@ -263,7 +264,7 @@ TEST_F(ActorFailuresTest, JobEndKillsAllButDetachedActors) {
   EXPECT_EQ(state(pending), proto::ACTOR_DEAD);
   EXPECT_EQ(state(detached), proto::ACTOR_ALIVE);
   EXPECT_EQ(state(other), proto::ACTOR_ALIVE);
-  finish_job(job);   // said twice
+  finish_job(job);  // said twice
   // What a detached actor creates afterwards lives as long as it does.
   auto child_request = actor_request(job, {}, {});
   child_request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(2).binary());
@@ -286,7 +287,8 @@ TEST_F(ActorFailuresTest, JobEndKillsAllButDetachedActors) {
   EXPECT_EQ(state(of_task), proto::ACTOR_DEAD);
   sink.kills.clear();
   std::vector<std::string> over;
-  for (const auto& pushed : sink.pushes) over.insert(over.end(), pushed.event.over_jobs().begin(), pushed.event.over_jobs().end());
+  for (const auto& pushed : sink.pushes)
+    over.insert(over.end(), pushed.event.over_jobs().begin(), pushed.event.over_jobs().end());
   EXPECT_EQ(over, std::vector<std::string>{job.binary()});
   sink.pushes.clear();
 }
@@ -326,7 +328,7 @@ TEST_F(ActorFailuresTest, RestartsGoOnWithAFullDisk) {
   advance(options.settings.storage_retry_ms);
   proto::ActorInfo record;
   ASSERT_TRUE(record.ParseFromString(disk.tables["actors"][id.binary()]));
-  EXPECT_EQ(record.epoch(), 2);   // written again when space returned
+  EXPECT_EQ(record.epoch(), 2);  // written again when space returned
   EXPECT_EQ(record.state(), proto::ACTOR_ALIVE);
 }
 

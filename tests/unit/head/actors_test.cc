@@ -49,7 +49,7 @@ TEST_F(ActorsTest, AFullDiskRefusesTheActorAndLeavesNoTrace) {
   EXPECT_FALSE(find_named("a").found());
   disk.failure.reset();
   advance(options.settings.storage_retry_ms);
-  EXPECT_TRUE(register_actor(request).ok());   // space is back: the same id and name are free
+  EXPECT_TRUE(register_actor(request).ok());  // space is back: the same id and name are free
   answer_create(take(sink.creates), created(1));
 }
 
@@ -60,7 +60,7 @@ TEST_F(ActorsTest, FollowersSeeEveryStepWithItsEpoch) {
   request.mutable_spec()->set_max_restarts(1);
   request.mutable_spec()->add_args()->set_inlined("big");
   ActorId id = ActorId::from_binary(request.spec().actor_id());
-  follow(id);   // before it exists: told later
+  follow(id);  // before it exists: told later
   create(request);
   answer_create(take(sink.creates), created(1));
   auto alive = next_news();
@@ -87,7 +87,7 @@ TEST_F(ActorsTest, FollowersSeeEveryStepWithItsEpoch) {
   ASSERT_TRUE(record.ParseFromString(disk.tables["actors"][id.binary()]));
   EXPECT_EQ(record.state(), proto::ACTOR_DEAD);
   EXPECT_EQ(record.spec().args_size(), 0);
-  follow(id, 8);   // latecomers get the state it is in
+  follow(id, 8);  // latecomers get the state it is in
   EXPECT_EQ(next_news().state(), proto::ACTOR_DEAD);
 }
 
@@ -102,9 +102,10 @@ TEST_F(ActorsTest, AStartedActorMakesRoomForTheNextAtOnce) {
   advance(3 * options.settings.placement_settle_ms);
   EXPECT_TRUE(report(1, {{"CPU", 2}}));
   EXPECT_TRUE(sink.creates.empty());
-  EXPECT_TRUE(core->get_nodes({}).nodes(0).available().units().empty());   // but nobody else is told that they are free
+  EXPECT_TRUE(core->get_nodes({}).nodes(0).available().units().empty());  // but nobody else is told
+                                                                          // that they are free
   answer_create(first, created(1));
-  auto third = take(sink.creates);     // without a report
+  auto third = take(sink.creates);  // without a report
   EXPECT_TRUE(sink.creates.empty());
   answer_create(second, created(2));
   answer_create(take(sink.creates), created(4));
@@ -137,7 +138,7 @@ TEST_F(ActorsTest, NamesAreUniquePerNamespace) {
   EXPECT_FALSE(find_named("a").found());
   auto third = actor_request(job, {}, {});
   third.mutable_spec()->set_name("a");
-  alive_actor(third, 3);   // the name is free again
+  alive_actor(third, 3);  // the name is free again
 }
 
 TEST_F(ActorsTest, GetIfExistsWaitsForTheCommitOfTheFirst) {
@@ -150,7 +151,7 @@ TEST_F(ActorsTest, GetIfExistsWaitsForTheCommitOfTheFirst) {
   Answer<proto::RegisterActorReply> one, two, again;
   core->register_actor(first, now, one.reply());
   core->register_actor(second, now, two.reply());
-  core->register_actor(first, now, again.reply());   // asked twice
+  core->register_actor(first, now, again.reply());  // asked twice
   EXPECT_FALSE(two.answered());
   disk.failure = make_error(Code::kOutOfDisk, "no space left");
   commit();
@@ -176,7 +177,7 @@ TEST_F(ActorsTest, NoNodeGetsMoreThanItHas) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
   for (int i = 0; i < 5; ++i) create(actor_request(job, {{"CPU", 1}}, {{"CPU", 1}}));
-  ASSERT_EQ(sink.creates.size(), 2u);   // the view still says 2 CPUs are free
+  ASSERT_EQ(sink.creates.size(), 2u);    // the view still says 2 CPUs are free
   EXPECT_TRUE(report(1, {{"CPU", 2}}));  // sent before the node heard of them
   ASSERT_EQ(sink.creates.size(), 2u);
   answer_create(take(sink.creates), created(1));
@@ -202,7 +203,7 @@ TEST_F(ActorsTest, ActorsThatHoldNothingFreeTheirPlaceWithTheAnswer) {
   for (int i = 0; i < 6; ++i) create(actor_request(job, {{"CPU", 1}}, {}));
   for (int i = 0; i < 6; ++i) {
     EXPECT_LE(sink.creates.size(), 2u);
-    answer_create(take(sink.creates), created(i + 1));   // no report in between
+    answer_create(take(sink.creates), created(i + 1));  // no report in between
   }
 }
 
@@ -212,13 +213,13 @@ TEST_F(ActorsTest, ARefusalSendsTheActorElsewhere) {
   JobId job = add_job();
   ActorId id = create(actor_request(job, {{"CPU", 1}}, {{"CPU", 1}}));
   auto first = take(sink.creates);
-  EXPECT_EQ(first.node.node, node_id(1));   // the owner's
+  EXPECT_EQ(first.node.node, node_id(1));  // the owner's
   proto::CreateActorReply full;
   full.set_no_resources(true);
   answer_create(first, full);
   auto second = take(sink.creates);
   EXPECT_EQ(second.node.node, node_id(2));
-  EXPECT_EQ(second.request.epoch(), 1);     // nothing had been started
+  EXPECT_EQ(second.request.epoch(), 1);  // nothing had been started
   answer_create(second, created(1));
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
   EXPECT_EQ(info(id).num_restarts(), 0);
@@ -233,7 +234,11 @@ TEST_F(ActorsTest, AffinityAndLabelsChooseTheNode) {
   drop_node_news();
   JobId job = add_job();
   auto labelled = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
-  auto* rule = labelled.mutable_spec()->mutable_creation()->mutable_constraint()->mutable_hard()->add_rules();
+  auto* rule = labelled.mutable_spec()
+                   ->mutable_creation()
+                   ->mutable_constraint()
+                   ->mutable_hard()
+                   ->add_rules();
   rule->set_key("zone");
   rule->add_values("b");
   create(labelled);
@@ -253,7 +258,8 @@ TEST_F(ActorsTest, AffinityAndLabelsChooseTheNode) {
   EXPECT_EQ(state(id), proto::ACTOR_DEAD);
   EXPECT_EQ(info(id).death().kind(), proto::ExitInfo::UNSCHEDULABLE);
   auto soft = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
-  *soft.mutable_spec()->mutable_creation()->mutable_constraint() = gone.spec().creation().constraint();
+  *soft.mutable_spec()->mutable_creation()->mutable_constraint() =
+      gone.spec().creation().constraint();
   soft.mutable_spec()->mutable_creation()->mutable_constraint()->set_soft(true);
   create(soft);
   answer_create(take(sink.creates), created(3));
@@ -263,11 +269,11 @@ TEST_F(ActorsTest, AffinityAndLabelsChooseTheNode) {
 TEST_F(ActorsTest, TasksInTheWayAreAskedToYieldAfterAWhile) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
-  EXPECT_TRUE(report(1, {}));   // all CPUs leased to tasks
+  EXPECT_TRUE(report(1, {}));  // all CPUs leased to tasks
   create(actor_request(job, {{"CPU", 1}}, {{"CPU", 1}}));
   EXPECT_TRUE(sink.creates.empty());
   advance(250);
-  answer_create(take(sink.creates), created(1));   // the node-manager takes leases back for it
+  answer_create(take(sink.creates), created(1));  // the node-manager takes leases back for it
 }
 
 TEST_F(ActorsTest, PackingThenSpreading) {
@@ -279,8 +285,12 @@ TEST_F(ActorsTest, PackingThenSpreading) {
     create(actor_request(job, {{"CPU", 1}}, {{"CPU", 1}}));
     auto create = take(sink.creates);
     ++counts[create.node.node == node_id(1) ? 1 : 2];
-    if (i == 1) { EXPECT_EQ(counts[1], 2); }   // the first half of the first node
-    if (i == 3) { EXPECT_EQ(counts[2], 2); }
+    if (i == 1) {
+      EXPECT_EQ(counts[1], 2);
+    }  // the first half of the first node
+    if (i == 3) {
+      EXPECT_EQ(counts[2], 2);
+    }
     answer_create(create, created(i + 1));
   }
   EXPECT_EQ(counts[1], 3);
@@ -317,7 +327,7 @@ TEST_F(ActorsTest, InfeasibleActorsWaitAndTheirDriverIsTold) {
   EXPECT_EQ(status.demands(0).count(), 3);
   EXPECT_TRUE(sink.pushes.empty());
   advance_alive(3000, {1});
-  auto push = take(sink.pushes);   // once, not per actor
+  auto push = take(sink.pushes);  // once, not per actor
   EXPECT_EQ(push.conn, 7u);
   ASSERT_EQ(push.event.notices_size(), 1);
   EXPECT_NE(push.event.notices(0).text().find("'GPU': 1.0"), std::string::npos);
@@ -341,7 +351,7 @@ TEST_F(ActorsTest, AClientMayFollowAnyNumberOfActorsOneAfterTheOther) {
     ASSERT_TRUE(kill(id, true));
     while (!sink.pushes.empty()) take(sink.pushes);
     sink.kills.clear();
-    follow(id, 8);   // dead already: told at once, and not followed
+    follow(id, 8);  // dead already: told at once, and not followed
     EXPECT_EQ(next_news().state(), proto::ACTOR_DEAD);
   }
 }
@@ -359,12 +369,15 @@ TEST_F(ActorsTest, MalformedRegistrationsAreRefused) {
   refuse([](proto::ActorSpec& s) { s.set_job_id(job_id_from_int(9).binary()); }, Code::kInvalid);
   refuse([](proto::ActorSpec& s) { s.mutable_owner()->set_worker_id("x"); }, Code::kInvalid);
   refuse([](proto::ActorSpec& s) { s.set_max_restarts(-2); }, Code::kInvalid);
-  refuse([](proto::ActorSpec& s) { (*s.mutable_placement()->mutable_units())["CPU"] = -5; }, Code::kInvalid);
-  refuse([](proto::ActorSpec& s) { s.mutable_creation()->set_scheduling_strategy("NODE_AFFINITY"); }, Code::kUnsupported);
+  refuse([](proto::ActorSpec& s) { (*s.mutable_placement()->mutable_units())["CPU"] = -5; },
+         Code::kInvalid);
+  refuse(
+      [](proto::ActorSpec& s) { s.mutable_creation()->set_scheduling_strategy("NODE_AFFINITY"); },
+      Code::kUnsupported);
   auto unknown = actor_request(job_id_from_int(9), {}, {});
   EXPECT_EQ(register_actor(unknown).error().code, Code::kNotFound);
   finish_job(job);
-  take(sink.pushes);   // finished_jobs
+  take(sink.pushes);  // finished_jobs
   EXPECT_EQ(register_actor(actor_request(job, {}, {})).error().code, Code::kCancelled);
 }
 
@@ -386,7 +399,11 @@ TEST_F(ActorsTest, ListsAndLookups) {
   };
   EXPECT_EQ(count([](auto& r) { r.set_all_namespaces(true); }), 2);
   EXPECT_EQ(count([](auto& r) { r.set_alive_only(true); }), 1);
-  EXPECT_EQ(count([](auto& r) { r.set_named_only(true); r.set_ray_namespace("ns"); }), 1);
+  EXPECT_EQ(count([](auto& r) {
+              r.set_named_only(true);
+              r.set_ray_namespace("ns");
+            }),
+            1);
   EXPECT_EQ(count([](auto& r) { r.set_ray_namespace("other"); }), 0);
   EXPECT_EQ(find_named("a").actor().spec().handle_blob(), "methods");
   EXPECT_FALSE(find_named("b").found());

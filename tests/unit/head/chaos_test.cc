@@ -1,5 +1,6 @@
-// A seeded storm: nodes come, go and lie about resources, actors die, disks fill, the head restarts. Invariants hold after every event,
-// no node ever gets more actors than it holds, and in the end every actor lives or is dead for a reason.
+// A seeded storm: nodes come, go and lie about resources, actors die, disks fill, the head
+// restarts. Invariants hold after every event, no node ever gets more actors than it holds, and in
+// the end every actor lives or is dead for a reason.
 #include "common/base/rng.h"
 #include "tests/unit/head/core_fixture.h"
 
@@ -11,7 +12,7 @@ class ChaosTest : public HeadTest {
   struct FakeNode {
     ConnId conn = 0;
     double cpus = 4;
-    std::map<ActorId, std::pair<int64_t, int>> actors;   // epoch, worker
+    std::map<ActorId, std::pair<int64_t, int>> actors;  // epoch, worker
   };
 
   void join(Rng& rng) {
@@ -25,7 +26,8 @@ class ChaosTest : public HeadTest {
     FakeNode& node = nodes[n];
     node.conn = ++last_conn;
     auto request = registration(n, {{"CPU", node.cpus}});
-    set_resources(request.mutable_node()->mutable_available(), {{"CPU", node.cpus - static_cast<double>(node.actors.size())}});
+    set_resources(request.mutable_node()->mutable_available(),
+                  {{"CPU", node.cpus - static_cast<double>(node.actors.size())}});
     for (const auto& [id, life] : node.actors) {
       auto* live = request.add_live_actors();
       live->mutable_spec()->set_actor_id(id.binary());
@@ -45,7 +47,8 @@ class ChaosTest : public HeadTest {
   void serve(Rng& rng) {
     while (!sink.kills.empty()) {
       auto kill = take(sink.kills);
-      if (int n = node_of(kill.node.node)) nodes[n].actors.erase(ActorId::from_binary(kill.request.actor_id()));
+      if (int n = node_of(kill.node.node))
+        nodes[n].actors.erase(ActorId::from_binary(kill.request.actor_id()));
     }
     while (!sink.creates.empty()) {
       auto create = take(sink.creates);
@@ -57,7 +60,8 @@ class ChaosTest : public HeadTest {
       FakeNode& node = nodes[n];
       ActorId id = ActorId::from_binary(create.request.spec().actor_id());
       bool known = node.actors.contains(id);
-      ASSERT_TRUE(known || node.actors.size() + 1 <= static_cast<size_t>(node.cpus)) << "over-placed";
+      ASSERT_TRUE(known || node.actors.size() + 1 <= static_cast<size_t>(node.cpus))
+          << "over-placed";
       proto::CreateActorReply reply;
       if (rng.chance(0.1)) {
         reply.set_no_resources(true);
@@ -80,19 +84,22 @@ class ChaosTest : public HeadTest {
       proto::ResourceReport report;
       report.set_node_id(node_id(n).binary());
       report.set_incarnation(++incarnation);
-      set_resources(report.mutable_available(), {{"CPU", node.cpus - static_cast<double>(node.actors.size())}});
+      set_resources(report.mutable_available(),
+                    {{"CPU", node.cpus - static_cast<double>(node.actors.size())}});
       (void)core->report_resources(node.conn, report, now);
       commit();
     }
   }
   void disturb(Rng& rng) {
-    int n = nodes.empty() ? 0 : std::next(nodes.begin(), static_cast<long>(rng.below(nodes.size())))->first;
+    int n = nodes.empty()
+                ? 0
+                : std::next(nodes.begin(), static_cast<long>(rng.below(nodes.size())))->first;
     switch (rng.below(8)) {
       case 0:
         if (nodes.size() < 8 && last_node < 200) join(rng);
         break;
       case 1:
-        if (n > 1 && rng.chance(0.3)) {   // gone for good
+        if (n > 1 && rng.chance(0.3)) {  // gone for good
           core->connection_closed(nodes[n].conn, now);
           nodes.erase(n);
         }
@@ -119,7 +126,8 @@ class ChaosTest : public HeadTest {
       case 4: {
         auto request = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
         request.mutable_spec()->set_max_restarts(-1);
-        if (register_actor(request).ok()) created_ids.push_back(ActorId::from_binary(request.spec().actor_id()));
+        if (register_actor(request).ok())
+          created_ids.push_back(ActorId::from_binary(request.spec().actor_id()));
         break;
       }
       case 5:
@@ -135,7 +143,7 @@ class ChaosTest : public HeadTest {
         break;
       case 7:
         if (rng.chance(0.05) && !disk.failure) {
-          advance(options.settings.storage_retry_ms);   // what failed is written before the crash
+          advance(options.settings.storage_retry_ms);  // what failed is written before the crash
           serve(rng);
           restart();
           for (auto& [id, node] : nodes) node.conn = 0;
@@ -178,7 +186,7 @@ TEST_F(ChaosTest, StormsPass) {
       core->check_invariants(now);
     }
     disk.failure.reset();
-    while (nodes.size() < 60) join(rng);   // room for everybody
+    while (nodes.size() < 60) join(rng);  // room for everybody
     for (int i = 0; i < 60; ++i) {
       advance(500);
       serve(rng);
@@ -188,18 +196,19 @@ TEST_F(ChaosTest, StormsPass) {
     size_t alive = 0;
     for (const ActorId& id : created_ids) {
       const Actor* actor = core->actors().find(id);
-      bool dead = !actor || actor->dead();   // those that died before a restart are forgotten
+      bool dead = !actor || actor->dead();  // those that died before a restart are forgotten
       ASSERT_EQ(dead, killed.contains(id)) << id.hex();
       if (dead) continue;
       ASSERT_EQ(actor->phase, Actor::Phase::kAlive) << id.hex();
       int n = node_of(actor->node);
-      ASSERT_TRUE(n && nodes[n].actors.contains(id)) << "the head believes in an actor its node does not have";
+      ASSERT_TRUE(n && nodes[n].actors.contains(id))
+          << "the head believes in an actor its node does not have";
       ASSERT_EQ(nodes[n].actors[id].first, actor->info.epoch());
       ++alive;
     }
     size_t hosted = 0;
     for (const auto& [n, node] : nodes) hosted += node.actors.size();
-    EXPECT_EQ(hosted, alive);   // no strays
+    EXPECT_EQ(hosted, alive);  // no strays
   }
   sink.pushes.clear();
 }

@@ -10,13 +10,14 @@ class ClusterTest : public HeadTest {
 
 TEST_F(ClusterTest, RegistrationIsAnsweredBeforeAnythingElseIsSent) {
   bool pushed_before = true;
-  core->register_node(conn_of(1), registration(1, {{"CPU", 4}}), now, [&](Result<proto::RegisterNodeReply> reply) {
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(reply->cluster_id(), core->cluster_id());
-    EXPECT_EQ(reply->nodes_size(), 1);
-    EXPECT_EQ(reply->head_incarnation(), 1);
-    pushed_before = !sink.pushes.empty();
-  });
+  core->register_node(conn_of(1), registration(1, {{"CPU", 4}}), now,
+                      [&](Result<proto::RegisterNodeReply> reply) {
+                        ASSERT_TRUE(reply);
+                        EXPECT_EQ(reply->cluster_id(), core->cluster_id());
+                        EXPECT_EQ(reply->nodes_size(), 1);
+                        EXPECT_EQ(reply->head_incarnation(), 1);
+                        pushed_before = !sink.pushes.empty();
+                      });
   EXPECT_FALSE(pushed_before);
   commit();
   auto push = take(sink.pushes);
@@ -78,8 +79,8 @@ TEST_F(ClusterTest, ANodeThatCannotBeReachedHasUntilTheTimeout) {
   core->probe_answered(node_id(2), make_error(Code::kTimeout, "no route"), now);
   EXPECT_TRUE(sink.probes.empty());
   advance_alive(options.settings.heartbeat_interval_ms, {1});
-  EXPECT_EQ(sink.probes.size(), 1u);   // asked again
-  answer_probes({});                   // something listens
+  EXPECT_EQ(sink.probes.size(), 1u);  // asked again
+  answer_probes({});                  // something listens
   advance_alive(5000, {1});
   EXPECT_TRUE(alive(2));
   EXPECT_TRUE(register_node(555, registration(2, {{"CPU", 4}})).ok());
@@ -103,7 +104,8 @@ TEST_F(ClusterTest, AHostThatRefusesAfterAWhileHasLostItsNodeManager) {
   answer_probes(refused());
   advance(0);
   EXPECT_FALSE(alive(1));
-  EXPECT_NE(core->cluster().find(node_id(1))->info.death_message().find("refused"), std::string::npos);
+  EXPECT_NE(core->cluster().find(node_id(1))->info.death_message().find("refused"),
+            std::string::npos);
 }
 
 TEST_F(ClusterTest, ASilentNodeIsDeclaredDeadAndDisconnected) {
@@ -174,7 +176,7 @@ TEST_F(ClusterTest, ChangedResourcesReachOtherNodesRateLimited) {
     ASSERT_TRUE(core->report_resources(conn_of(1), report, now));
   };
   send(3);
-  EXPECT_EQ(sink.pushes.size(), 2u);   // at once, to both
+  EXPECT_EQ(sink.pushes.size(), 2u);  // at once, to both
   sink.pushes.clear();
   for (int i = 0; i < 20; ++i) send(i % 2 ? 1 : 2);
   EXPECT_TRUE(sink.pushes.empty());
@@ -182,7 +184,7 @@ TEST_F(ClusterTest, ChangedResourcesReachOtherNodesRateLimited) {
   ASSERT_EQ(sink.pushes.size(), 2u);
   for (int i = 0; i < 2; ++i) {
     auto push = take(sink.pushes);
-    ASSERT_EQ(push.event.nodes_size(), 1);   // only what changed
+    ASSERT_EQ(push.event.nodes_size(), 1);  // only what changed
     EXPECT_EQ(ResourceSet::from_proto(push.event.nodes(0).available()).get("CPU"), 1);
   }
 }
@@ -229,7 +231,9 @@ TEST_F(ClusterTest, TheAddressOfALivingNodeIsRefusedToAnother) {
   second.mutable_node()->set_ip("10.0.0.1");
   Error refused = register_node(conn_of(2), second).error();
   EXPECT_EQ(refused.code, Code::kAlreadyExists);
-  EXPECT_NE(refused.message.find("10.0.0.1:7000 is the address of node " + node_id(1).hex()), std::string::npos) << refused.message;
+  EXPECT_NE(refused.message.find("10.0.0.1:7000 is the address of node " + node_id(1).hex()),
+            std::string::npos)
+      << refused.message;
   EXPECT_TRUE(alive(1));
   second.mutable_node()->set_port(7001);
   EXPECT_TRUE(register_node(conn_of(2), second).ok());
@@ -238,7 +242,8 @@ TEST_F(ClusterTest, TheAddressOfALivingNodeIsRefusedToAnother) {
 
 TEST_F(ClusterTest, SilenceIsNoClaim) {
   add_node(1, {{"CPU", 4}});
-  advance(options.settings.heartbeat_interval_ms * 4);   // its connection has not broken, but nobody speaks
+  advance(options.settings.heartbeat_interval_ms *
+          4);  // its connection has not broken, but nobody speaks
   auto moved = registration(1, {{"CPU", 4}});
   moved.mutable_node()->set_ip("10.0.0.9");
   EXPECT_TRUE(register_node(900, moved).ok());

@@ -13,13 +13,35 @@
 namespace rt::head {
 
 struct RecordingSink final : HeadSink {
-  struct Create { NodeLink node; proto::CreateActorRequest request; };
-  struct Kill { NodeLink node; proto::KillWorkerRequest request; };
-  struct Start { NodeLink node; proto::StartJobProcessRequest request; };
-  struct Stop { NodeLink node; std::string submission_id; };
-  struct Probe { NodeId node; std::string ip; int port; };
-  struct Push { ConnId conn; proto::HeadEvent event; };
-  struct Close { ConnId conn; Error why; };
+  struct Create {
+    NodeLink node;
+    proto::CreateActorRequest request;
+  };
+  struct Kill {
+    NodeLink node;
+    proto::KillWorkerRequest request;
+  };
+  struct Start {
+    NodeLink node;
+    proto::StartJobProcessRequest request;
+  };
+  struct Stop {
+    NodeLink node;
+    std::string submission_id;
+  };
+  struct Probe {
+    NodeId node;
+    std::string ip;
+    int port;
+  };
+  struct Push {
+    ConnId conn;
+    proto::HeadEvent event;
+  };
+  struct Close {
+    ConnId conn;
+    Error why;
+  };
 
   std::deque<std::pair<uint64_t, Batch>> persists;
   std::deque<Create> creates;
@@ -27,19 +49,33 @@ struct RecordingSink final : HeadSink {
   std::deque<Start> starts;
   std::deque<Stop> stops;
   std::deque<Stop> removed_logs;
-  std::deque<Probe> probes;       // questions, repeated until answered: a test may leave them
+  std::deque<Probe> probes;  // questions, repeated until answered: a test may leave them
   std::deque<Push> pushes;
   std::deque<Close> closes;
   int64_t timer_us = -1;
 
   void persist(uint64_t id, Batch batch) override { persists.emplace_back(id, std::move(batch)); }
-  void create_actor(const NodeLink& node, const proto::CreateActorRequest& request) override { creates.push_back({node, request}); }
-  void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) override { kills.push_back({node, request}); }
-  void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) override { starts.push_back({node, request}); }
-  void stop_job(const NodeLink& node, const std::string& submission_id) override { stops.push_back({node, submission_id}); }
-  void remove_job_log(const NodeLink& node, const std::string& submission_id) override { removed_logs.push_back({node, submission_id}); }
-  void probe(const NodeId& node, const std::string& ip, int port) override { probes.push_back({node, ip, port}); }
-  void push(ConnId conn, const proto::HeadEvent& event) override { pushes.push_back({conn, event}); }
+  void create_actor(const NodeLink& node, const proto::CreateActorRequest& request) override {
+    creates.push_back({node, request});
+  }
+  void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) override {
+    kills.push_back({node, request});
+  }
+  void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) override {
+    starts.push_back({node, request});
+  }
+  void stop_job(const NodeLink& node, const std::string& submission_id) override {
+    stops.push_back({node, submission_id});
+  }
+  void remove_job_log(const NodeLink& node, const std::string& submission_id) override {
+    removed_logs.push_back({node, submission_id});
+  }
+  void probe(const NodeId& node, const std::string& ip, int port) override {
+    probes.push_back({node, ip, port});
+  }
+  void push(ConnId conn, const proto::HeadEvent& event) override {
+    pushes.push_back({conn, event});
+  }
   void close(ConnId conn, const Error& why) override { closes.push_back({conn, why}); }
   void set_timer(int64_t at_us) override { timer_us = at_us; }
 
@@ -50,7 +86,8 @@ struct RecordingSink final : HeadSink {
     EXPECT_TRUE(starts.empty()) << starts.front().request.ShortDebugString();
     EXPECT_TRUE(stops.empty()) << stops.front().submission_id;
     EXPECT_TRUE(removed_logs.empty()) << removed_logs.front().submission_id;
-    EXPECT_TRUE(pushes.empty()) << pushes.size() << ", first to " << pushes.front().conn << ": " << pushes.front().event.ShortDebugString();
+    EXPECT_TRUE(pushes.empty()) << pushes.size() << ", first to " << pushes.front().conn << ": "
+                                << pushes.front().event.ShortDebugString();
     EXPECT_TRUE(closes.empty()) << closes.front().why.message;
   }
 };
@@ -95,7 +132,9 @@ inline WorkerId worker_id(int n) {
   return id;
 }
 
-inline void set_resources(proto::Resources* out, const std::map<std::string, double>& amounts) { ResourceSet::from_map(amounts)->to_proto(out); }
+inline void set_resources(proto::Resources* out, const std::map<std::string, double>& amounts) {
+  ResourceSet::from_map(amounts)->to_proto(out);
+}
 
 class HeadTest : public ::testing::Test {
  protected:
@@ -167,7 +206,8 @@ class HeadTest : public ::testing::Test {
     node.set_is_head(n == 1);
     return request;
   }
-  Answer<proto::RegisterNodeReply> register_node(ConnId conn, const proto::RegisterNodeRequest& request) {
+  Answer<proto::RegisterNodeReply> register_node(ConnId conn,
+                                                 const proto::RegisterNodeRequest& request) {
     Answer<proto::RegisterNodeReply> answer;
     core->register_node(conn, request, now, answer.reply());
     commit();
@@ -194,11 +234,17 @@ class HeadTest : public ::testing::Test {
   }
   // Pushes that hold nothing but node changes; most tests are about something else.
   void drop_node_news() {
-    std::erase_if(sink.pushes, [](const RecordingSink::Push& push) { return push.event.nodes_size() > 0 && push.event.actors_size() + push.event.finished_jobs_size() + push.event.dead_workers_size() == 0; });
+    std::erase_if(sink.pushes, [](const RecordingSink::Push& push) {
+      return push.event.nodes_size() > 0 && push.event.actors_size() +
+                                                    push.event.finished_jobs_size() +
+                                                    push.event.dead_workers_size() ==
+                                                0;
+    });
   }
   // Answers every question for a front door that has been asked.
   void answer_probes(const Status& answer) {
-    for (auto asked = std::exchange(sink.probes, {}); const auto& probe : asked) core->probe_answered(probe.node, answer, now);
+    for (auto asked = std::exchange(sink.probes, {}); const auto& probe : asked)
+      core->probe_answered(probe.node, answer, now);
     commit();
     core->check_invariants(now);
   }
@@ -238,7 +284,9 @@ class HeadTest : public ::testing::Test {
   }
 
   // Resources needed to place it and held for life.
-  proto::RegisterActorRequest actor_request(JobId job, const std::map<std::string, double>& placement, const std::map<std::string, double>& held) {
+  proto::RegisterActorRequest actor_request(JobId job,
+                                            const std::map<std::string, double>& placement,
+                                            const std::map<std::string, double>& held) {
     proto::RegisterActorRequest request;
     proto::ActorSpec& spec = *request.mutable_spec();
     spec.set_actor_id(make_actor_id(job, ++last_actor, 1).binary());
@@ -263,8 +311,11 @@ class HeadTest : public ::testing::Test {
     EXPECT_TRUE(answer.ok()) << answer.error().message;
     return ActorId::from_binary(request.spec().actor_id());
   }
-  void answer_create(const RecordingSink::Create& create, const Result<proto::CreateActorReply>& reply) {
-    core->create_actor_answered(create.node.node, ActorId::from_binary(create.request.spec().actor_id()), create.request.epoch(), reply, now);
+  void answer_create(const RecordingSink::Create& create,
+                     const Result<proto::CreateActorReply>& reply) {
+    core->create_actor_answered(create.node.node,
+                                ActorId::from_binary(create.request.spec().actor_id()),
+                                create.request.epoch(), reply, now);
     commit();
     core->check_invariants(now);
   }
@@ -292,7 +343,8 @@ class HeadTest : public ::testing::Test {
     core->check_invariants(now);
     return status;
   }
-  Status kill(const ActorId& id, bool no_restart, proto::ExitInfo::Kind why = proto::ExitInfo::KILLED_BY_USER, bool graceful = false) {
+  Status kill(const ActorId& id, bool no_restart,
+              proto::ExitInfo::Kind why = proto::ExitInfo::KILLED_BY_USER, bool graceful = false) {
     proto::KillActorRequest request;
     request.set_actor_id(id.binary());
     request.set_no_restart(no_restart);

@@ -24,10 +24,12 @@ std::string content(const fs::path& path) {
 TEST(DiscoveryFile, LinksThatSomebodyPlantedAreNotFollowed) {
   std::string root = testing::TempDir() + "/discovery.XXXXXX";
   ASSERT_NE(::mkdtemp(root.data()), nullptr);
-  const fs::path above = root, session = above / "session", ours = above / "ours", file = above / "prom_metrics_service_discovery.json";
+  const fs::path above = root, session = above / "session", ours = above / "ours",
+                 file = above / "prom_metrics_service_discovery.json";
   fs::create_directory(session);
   std::ofstream(ours) << "precious";
-  for (const std::string& name : {file.string(), file.string() + "." + std::to_string(::getpid())}) fs::create_symlink(ours, name);
+  for (const std::string& name : {file.string(), file.string() + "." + std::to_string(::getpid())})
+    fs::create_symlink(ours, name);
   {
     DiscoveryFile targets(session, true);
     targets.write("[]");
@@ -35,7 +37,8 @@ TEST(DiscoveryFile, LinksThatSomebodyPlantedAreNotFollowed) {
     EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(file)));
     EXPECT_EQ(content(file), "[]");
     EXPECT_EQ(content(session / file.filename()), "[]");
-    EXPECT_EQ(fs::status(file).permissions(), fs::perms(0644)) << "Prometheus may be another user's";
+    EXPECT_EQ(fs::status(file).permissions(), fs::perms(0644))
+        << "Prometheus may be another user's";
   }
   EXPECT_FALSE(fs::exists(file)) << "it goes with the head";
   EXPECT_EQ(std::distance(fs::directory_iterator(session), {}), 1) << "drafts are left";

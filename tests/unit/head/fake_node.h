@@ -1,4 +1,5 @@
-// A node-manager as the head sees it: a SyncClient that registers, serves NodeManagerService and records what it is told.
+// A node-manager as the head sees it: a SyncClient that registers, serves NodeManagerService and
+// records what it is told.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,12 +19,14 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
   using Closure = google::protobuf::Closure;
   using Head = proto::HeadService::Stub;
 
-  FakeNode(int port, const std::string& token, std::string id = std::string(28, 'n')) : id_(std::move(id)) {
+  FakeNode(int port, const std::string& token, std::string id = std::string(28, 'n'))
+      : id_(std::move(id)) {
     rpc::Identity me;
     me.role = "node_manager";
     me.id = id_;
     me.token = token;
-    auto connected = rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
+    auto connected =
+        rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
     EXPECT_TRUE(connected) << connected.error().message;
     if (!connected) return;
     client = std::move(*connected);
@@ -40,7 +43,9 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     (*request.mutable_node()->mutable_total()->mutable_units())["CPU"] = 40000;
     return request;
   }
-  Result<proto::RegisterNodeReply> join() { return client->call(&Head::RegisterNode, registration()); }
+  Result<proto::RegisterNodeReply> join() {
+    return client->call(&Head::RegisterNode, registration());
+  }
   proto::AddJobReply add_job() {
     proto::AddJobRequest request;
     request.set_node_id(id_);
@@ -57,7 +62,8 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     return done();
   }
 
-  void CreateActor(Controller*, const proto::CreateActorRequest* request, proto::CreateActorReply* reply, Closure* done) override {
+  void CreateActor(Controller*, const proto::CreateActorRequest* request,
+                   proto::CreateActorReply* reply, Closure* done) override {
     created.push_back(*request);
     reply->set_ok(true);
     reply->mutable_address()->set_node_id(id_);
@@ -65,19 +71,23 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     reply->set_pid(4711);
     done->Run();
   }
-  void KillWorker(Controller*, const proto::KillWorkerRequest* request, proto::Empty*, Closure* done) override {
+  void KillWorker(Controller*, const proto::KillWorkerRequest* request, proto::Empty*,
+                  Closure* done) override {
     killed.push_back(*request);
     done->Run();
   }
-  void StartJobProcess(Controller*, const proto::StartJobProcessRequest* request, proto::Empty*, Closure* done) override {
+  void StartJobProcess(Controller*, const proto::StartJobProcessRequest* request, proto::Empty*,
+                       Closure* done) override {
     started.push_back(*request);
     done->Run();
   }
-  void StopJobProcess(Controller*, const proto::SubmittedJobRequest*, proto::StopJobReply* reply, Closure* done) override {
+  void StopJobProcess(Controller*, const proto::SubmittedJobRequest*, proto::StopJobReply* reply,
+                      Closure* done) override {
     reply->set_stopped(true);
     done->Run();
   }
-  void ReadJobLog(Controller*, const proto::ReadJobLogRequest* request, proto::ReadJobLogReply* reply, Closure* done) override {
+  void ReadJobLog(Controller*, const proto::ReadJobLogRequest* request,
+                  proto::ReadJobLogReply* reply, Closure* done) override {
     ++log_reads;
     auto offset = std::min<size_t>(static_cast<size_t>(request->offset()), log.size());
     reply->set_data(log.substr(offset, static_cast<size_t>(request->max_bytes())));
@@ -85,11 +95,13 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     reply->set_size(static_cast<int64_t>(log.size()));
     done->Run();
   }
-  void RemoveJobLog(Controller*, const proto::SubmittedJobRequest* request, proto::Empty*, Closure* done) override {
+  void RemoveJobLog(Controller*, const proto::SubmittedJobRequest* request, proto::Empty*,
+                    Closure* done) override {
     removed_logs.push_back(request->submission_id());
     done->Run();
   }
-  void OnHeadEvent(Controller*, const proto::HeadEvent* event, proto::Empty*, Closure* done) override {
+  void OnHeadEvent(Controller*, const proto::HeadEvent* event, proto::Empty*,
+                   Closure* done) override {
     events.MergeFrom(*event);
     done->Run();
   }
@@ -106,7 +118,8 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
 
  private:
   std::string id_;
-  Fd door_{*net::listen_on(net::Address::tcp("127.0.0.1", 0))};   // the head looks whether it can be reached
+  Fd door_{*net::listen_on(
+      net::Address::tcp("127.0.0.1", 0))};  // the head looks whether it can be reached
 };
 
 }  // namespace rt::head

@@ -1,4 +1,5 @@
-// What the head's files do on a file system without space: a small one, mounted for this process alone.
+// What the head's files do on a file system without space: a small one, mounted for this process
+// alone.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -22,9 +23,11 @@ namespace {
 class SmallDisk {
  public:
   SmallDisk() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "head_full_disk_XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "head_full_disk_XXXXXX").string();
     dir = ::mkdtemp(pattern.data());
-    bool own = ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    bool own = ::unshare(CLONE_NEWNS) == 0 &&
+               ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
     mounted = own && ::mount("none", dir.c_str(), "tmpfs", 0, "size=16m,mode=700") == 0;
   }
   ~SmallDisk() {
@@ -35,8 +38,7 @@ class SmallDisk {
   void fill() const {
     int fd = ::open(filler().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     const std::string piece(4096, 'f');
-    while (::write(fd, piece.data(), piece.size()) > 0) {
-    }
+    while (::write(fd, piece.data(), piece.size()) > 0) {}
     ::close(fd);
   }
   void give_back() const { std::filesystem::remove(filler()); }
@@ -62,7 +64,8 @@ class FullDisk : public ::testing::Test {
       std::function<void()> task;
       {
         std::unique_lock lock(mutex);
-        bool some = wake.wait_for(lock, std::chrono::seconds(20), [this] { return !tasks.empty(); });
+        bool some =
+            wake.wait_for(lock, std::chrono::seconds(20), [this] { return !tasks.empty(); });
         if (!some) throw std::runtime_error("no answer");
         task = std::move(tasks.front());
         tasks.erase(tasks.begin());
@@ -94,7 +97,8 @@ class FullDisk : public ::testing::Test {
     batch.set_packed(std::string(bytes, 'e'));
     batch.set_digest("digest");
     std::optional<Result<History::Taken>> taken;
-    history->append(std::move(batch), "", [&](Result<History::Taken> outcome) { taken = std::move(outcome); });
+    history->append(std::move(batch), "",
+                    [&](Result<History::Taken> outcome) { taken = std::move(outcome); });
     auto outcome = await(taken);
     return outcome ? Status() : Status(outcome.error());
   }
@@ -102,7 +106,8 @@ class FullDisk : public ::testing::Test {
     proto::GetTaskEventsRequest request;
     request.set_digests_only(true);
     std::optional<Result<proto::GetTaskEventsReply>> got;
-    history->query(request, [&](Result<proto::GetTaskEventsReply> reply) { got = std::move(reply); });
+    history->query(request,
+                   [&](Result<proto::GetTaskEventsReply> reply) { got = std::move(reply); });
     return *await(got);
   }
   Status probe() {
@@ -119,7 +124,7 @@ class FullDisk : public ::testing::Test {
   SmallDisk small;
   std::mutex mutex;
   std::condition_variable wake;
-  std::vector<std::function<void()>> tasks;      // guarded
+  std::vector<std::function<void()>> tasks;  // guarded
   Settings settings;
   std::optional<DiskThread> disk;
   std::unique_ptr<SqliteHistory> history;
@@ -137,9 +142,10 @@ TEST_F(FullDisk, TheOldestTaskEventsMakeRoomForTheNewest) {
   }
   auto reply = query();
   const int kept = reply.batches_size();
-  ASSERT_GE(kept, 20);                                         // the floor
+  ASSERT_GE(kept, 20);  // the floor
   EXPECT_EQ(kept + reply.dropped(), kBefore + kAfter);
-  for (int i = 0; i < kept; ++i) EXPECT_EQ(reply.batches(i).min_time_us(), kBefore + kAfter - kept + 1 + i);
+  for (int i = 0; i < kept; ++i)
+    EXPECT_EQ(reply.batches(i).min_time_us(), kBefore + kAfter - kept + 1 + i);
   small.give_back();
   open();
   EXPECT_EQ(query().dropped(), reply.dropped());
@@ -160,7 +166,8 @@ TEST_F(FullDisk, BelowTheFloorTheNewestAreDroppedAndCounted) {
   ASSERT_FALSE(last);
   EXPECT_EQ(last.error().code, Code::kOutOfDisk);
   bool refused = false;
-  for (int i = 0; i < 10'000 && !refused; ++i) refused = !probe();   // a page may still find its place
+  for (int i = 0; i < 10'000 && !refused; ++i)
+    refused = !probe();  // a page may still find its place
   EXPECT_TRUE(refused);
   EXPECT_EQ(query().dropped(), failed);
   EXPECT_EQ(query().batches(0).min_time_us(), 1);
@@ -187,7 +194,8 @@ TEST_F(FullDisk, ToEraseWhatNeverCameThereIsNoSuccess) {
   ASSERT_TRUE(opened);
   small.fill();
   Status written;
-  for (int i = 0; i < 1000 && written; ++i) written = apply(**opened, {{"kv", "key" + std::to_string(i), std::string(10'000, 'v')}});
+  for (int i = 0; i < 1000 && written; ++i)
+    written = apply(**opened, {{"kv", "key" + std::to_string(i), std::string(10'000, 'v')}});
   ASSERT_FALSE(written);
   EXPECT_FALSE(apply(**opened, {{"kv", "never there", std::nullopt}}));
   small.give_back();

@@ -22,7 +22,8 @@ int status_of(const std::string& body, std::string* text = nullptr) {
 TEST(JobRequest, TakesEveryField) {
   proto::SubmitJobRequest request;
   JobRequestError error;
-  const std::string body = R"J({"entrypoint": "echo", "submission_id": "a", "job_id": null, "runtime_env": {"env_vars": {"A": "b"}}, "metadata": {"k": "v"},
+  const std::string body =
+      R"J({"entrypoint": "echo", "submission_id": "a", "job_id": null, "runtime_env": {"env_vars": {"A": "b"}}, "metadata": {"k": "v"},
     "entrypoint_num_cpus": 0.5, "entrypoint_num_gpus": 1, "entrypoint_memory": 1000, "entrypoint_resources": {"thing": 2}, "entrypoint_label_selector": {"zone": "!in(a, b)"}})J";
   ASSERT_TRUE(parse_job_request(body, &request, &error)) << error.text;
   EXPECT_EQ(request.submission_id(), "a");
@@ -43,19 +44,25 @@ TEST(JobRequest, TheOldNameOfTheIdIsTakenToo) {
   JobRequestError error;
   ASSERT_TRUE(parse_job_request(R"({"entrypoint": "echo", "job_id": "old"})", &request, &error));
   EXPECT_EQ(request.submission_id(), "old");
-  ASSERT_TRUE(parse_job_request(R"({"entrypoint": "echo", "job_id": "old", "submission_id": "new"})", &request, &error));
+  ASSERT_TRUE(parse_job_request(
+      R"({"entrypoint": "echo", "job_id": "old", "submission_id": "new"})", &request, &error));
   EXPECT_EQ(request.submission_id(), "new");
 }
 
 TEST(JobRequest, NestingHasABound) {
   auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   std::string text;
-  for (const std::string& body : {nested(1'000'000), R"({"entrypoint": "x", "runtime_env": {"a": )" + nested(99) + "}}", std::string(1'000'000, '[')}) {
+  for (const std::string& body :
+       {nested(1'000'000), R"({"entrypoint": "x", "runtime_env": {"a": )" + nested(99) + "}}",
+        std::string(1'000'000, '[')}) {
     EXPECT_EQ(status_of(body, &text), 400);
     EXPECT_EQ(text, "the body is nested more than 100 deep");
   }
   EXPECT_EQ(status_of(R"({"entrypoint": "x", "runtime_env": {"a": )" + nested(98) + "}}"), 200);
-  EXPECT_EQ(status_of(R"({"entrypoint": "\"[[", "metadata": {"a": ")" + std::string(1000, '[') + "\"}}"), 200) << "brackets of a text";
+  EXPECT_EQ(
+      status_of(R"({"entrypoint": "\"[[", "metadata": {"a": ")" + std::string(1000, '[') + "\"}}"),
+      200)
+      << "brackets of a text";
 }
 
 TEST(JobRequest, WhatIsWrongIsNamed) {
@@ -66,14 +73,19 @@ TEST(JobRequest, WhatIsWrongIsNamed) {
   EXPECT_NE(text.find("entrypoint"), std::string::npos);
   EXPECT_EQ(status_of(R"({"entrypoint": "x", "colour": 1})", &text), 400);
   EXPECT_NE(text.find("'colour'"), std::string::npos);
-  for (const char* field : {R"("metadata": {"a": 1})", R"("entrypoint_num_cpus": "1")", R"("entrypoint_memory": 1.5)", R"("entrypoint_resources": {"CPU": 1})", R"("runtime_env": [])",
-                            R"("entrypoint_num_gpus": -1)", R"("entrypoint_label_selector": {"zone": "in(a"})", R"("submission_id": 7)"}) {
+  for (const char* field :
+       {R"("metadata": {"a": 1})", R"("entrypoint_num_cpus": "1")", R"("entrypoint_memory": 1.5)",
+        R"("entrypoint_resources": {"CPU": 1})", R"("runtime_env": [])",
+        R"("entrypoint_num_gpus": -1)", R"("entrypoint_label_selector": {"zone": "in(a"})",
+        R"("submission_id": 7)"}) {
     EXPECT_EQ(status_of(std::string(R"({"entrypoint": "x", )") + field + "}"), 400) << field;
   }
 }
 
 TEST(LabelSelector, ReadsExpressions) {
-  auto one = [](const std::string& expression) { return parse_label_selector({{"ray.io/zone", expression}}); };
+  auto one = [](const std::string& expression) {
+    return parse_label_selector({{"ray.io/zone", expression}});
+  };
   EXPECT_EQ(one("a")->rules(0).values(0), "a");
   EXPECT_EQ(one("!a")->rules(0).op(), proto::LabelRule::NOT_IN);
   EXPECT_EQ(one("in(a,b)")->rules(0).values_size(), 2);

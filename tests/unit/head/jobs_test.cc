@@ -7,7 +7,9 @@ namespace {
 
 class JobsTest : public HeadTest {
  protected:
-  Answer<proto::SubmitJobReply> submit(const std::string& id, const std::string& command = "python p.py", const std::map<std::string, double>& needs = {}) {
+  Answer<proto::SubmitJobReply> submit(const std::string& id,
+                                       const std::string& command = "python p.py",
+                                       const std::map<std::string, double>& needs = {}) {
     proto::SubmitJobRequest request;
     request.set_submission_id(id);
     request.set_entrypoint(command);
@@ -48,7 +50,8 @@ TEST_F(JobsTest, IdsCountFromOneAndAreAnsweredWhenDurable) {
   EXPECT_EQ(answer->ray_namespace().size(), 36u);
   EXPECT_EQ(answer->session_name(), "session_test");
   EXPECT_EQ(add_job(), job_id_from_int(2));
-  EXPECT_EQ(core->get_jobs().jobs(1).driver_worker_id(), driver_worker_id(job_id_from_int(2)).binary());
+  EXPECT_EQ(core->get_jobs().jobs(1).driver_worker_id(),
+            driver_worker_id(job_id_from_int(2)).binary());
 }
 
 TEST_F(JobsTest, AFullDiskRefusesTheJob) {
@@ -104,12 +107,13 @@ TEST_F(JobsTest, NodesThatWereAwayLearnWhatEnded) {
   finish_job(job);
   EXPECT_EQ(take(sink.pushes).conn, conn_of(1));
   advance(500);
-  register_node(302, registration(2, {}));   // and its own driver is gone, too
+  register_node(302, registration(2, {}));  // and its own driver is gone, too
   drop_node_news();
   std::set<std::string> told;
   while (!sink.pushes.empty()) {
     auto push = take(sink.pushes);
-    if (push.conn == 302u) told.insert(push.event.finished_jobs().begin(), push.event.finished_jobs().end());
+    if (push.conn == 302u)
+      told.insert(push.event.finished_jobs().begin(), push.event.finished_jobs().end());
   }
   EXPECT_EQ(told, (std::set<std::string>{job.binary(), driver_there.binary()}));
 }
@@ -144,7 +148,7 @@ TEST_F(JobsTest, LogsReachTheDriverOfTheJobOnly) {
 
 TEST_F(JobsTest, ASubmittedJobsLife) {
   add_node(2, {});
-  add_node(1, {});   // the head's node
+  add_node(1, {});  // the head's node
   auto answer = submit("");
   ASSERT_TRUE(answer.ok());
   std::string id = answer->submission_id();
@@ -171,7 +175,7 @@ TEST_F(JobsTest, ASubmittedJobsLife) {
   EXPECT_TRUE(report_job(1, id, "FAILED", 3));
   EXPECT_EQ(status(id), "FAILED");
   EXPECT_EQ(core->submitted_job(id)->exit_code(), 3);
-  EXPECT_TRUE(report_job(1, id, "RUNNING"));   // late: the end is final
+  EXPECT_TRUE(report_job(1, id, "RUNNING"));  // late: the end is final
   EXPECT_EQ(status(id), "FAILED");
   EXPECT_FALSE(stop(id)->stopped());
 }
@@ -186,7 +190,9 @@ TEST_F(JobsTest, ARuntimeEnvironmentGoesToTheNodeAndTheDriver) {
   commit();
   auto start = take(sink.starts);
   EXPECT_EQ(start.request.job().runtime_env_json(), request.runtime_env_json());
-  EXPECT_EQ(nlohmann::json::parse(start.request.env().at("RAY_JOB_CONFIG_JSON_ENV_VAR"))["runtime_env"]["env_vars"]["A"], "b");
+  EXPECT_EQ(nlohmann::json::parse(start.request.env().at(
+                "RAY_JOB_CONFIG_JSON_ENV_VAR"))["runtime_env"]["env_vars"]["A"],
+            "b");
 }
 
 TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
@@ -208,7 +214,8 @@ TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
   core->submit_job(request, now, cut.reply());
   EXPECT_EQ(cut.error().code, Code::kInvalid);
   request.set_entrypoint("x");
-  for (const std::string& env : {std::string("[\"pip\"]"), "{\"a\": " + std::string(30'000, '[') + std::string(30'000, ']') + "}"}) {
+  for (const std::string& env : {std::string("[\"pip\"]"), "{\"a\": " + std::string(30'000, '[') +
+                                                               std::string(30'000, ']') + "}"}) {
     request.set_runtime_env_json(env);
     Answer<proto::SubmitJobReply> answer;
     core->submit_job(request, now, answer.reply());
@@ -267,7 +274,7 @@ TEST_F(JobsTest, Stopping) {
   stopped.set_stopped(true);
   core->stop_job_answered("running", stopped, now);
   EXPECT_TRUE(answer->stopped());
-  EXPECT_EQ(status("running"), "RUNNING");   // until the node says how it ended
+  EXPECT_EQ(status("running"), "RUNNING");  // until the node says how it ended
   EXPECT_TRUE(report_job(1, "running", "STOPPED"));
   EXPECT_EQ(status("running"), "STOPPED");
   EXPECT_EQ(report_job(1, "running", "CONFUSED").error().code, Code::kInvalid);
@@ -286,7 +293,7 @@ TEST_F(JobsTest, TheLogsOfForgottenJobsAreRemoved) {
   EXPECT_TRUE(sink.removed_logs.empty());
   EXPECT_TRUE(report_job(1, "b", "SUCCEEDED"));
   EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
-  lose_node(1);                        // c fails, b is forgotten: there is nobody to tell
+  lose_node(1);  // c fails, b is forgotten: there is nobody to tell
   EXPECT_FALSE(core->submitted_job("b"));
   EXPECT_EQ(status("c"), "FAILED");
 }
@@ -309,7 +316,7 @@ TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {
   EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
   EXPECT_EQ(core->submitted_job("a").error().code, Code::kNotFound);
   EXPECT_TRUE(disk.tables["submitted_jobs"].empty());
-  EXPECT_TRUE(submit("a").ok());       // the name is free again
+  EXPECT_TRUE(submit("a").ok());  // the name is free again
   take(sink.starts);
 }
 
@@ -338,7 +345,8 @@ TEST_F(JobsTest, AnEntrypointNobodyHasRoomForFails) {
   restart();
   add_node(1, {{"CPU", 1}});
   submit("huge", "x", {{"CPU", 30}});
-  EXPECT_NE(core->submitted_job("huge")->message().find("which no node of the cluster has"), std::string::npos);
+  EXPECT_NE(core->submitted_job("huge")->message().find("which no node of the cluster has"),
+            std::string::npos);
   advance_alive(1200, {1});
   EXPECT_EQ(status("huge"), "FAILED");
   EXPECT_EQ(core->submitted_job("huge")->error_type(), "JOB_SUPERVISOR_ACTOR_START_TIMEOUT");

@@ -5,7 +5,8 @@ namespace {
 
 class KvTest : public HeadTest {
  protected:
-  Answer<proto::KvPutReply> put(const std::string& key, const std::string& value, bool overwrite = true, std::optional<JobId> job = {}) {
+  Answer<proto::KvPutReply> put(const std::string& key, const std::string& value,
+                                bool overwrite = true, std::optional<JobId> job = {}) {
     proto::KvPutRequest request;
     request.set_ns("fun");
     request.set_key(key);
@@ -54,7 +55,7 @@ TEST_F(KvTest, PutGetListDelete) {
   list.set_ns("fun");
   list.set_prefix("a");
   EXPECT_EQ(core->kv_list(list)->keys_size(), 2);
-  list.set_ns("fu");   // "fu" + "na" is not "fun" + "a"
+  list.set_ns("fu");  // "fu" + "na" is not "fun" + "a"
   list.set_prefix("");
   EXPECT_EQ(core->kv_list(list)->keys_size(), 0);
   auto erased = erase("a"), nothing = erase("zzz");
@@ -166,7 +167,9 @@ TEST_F(KvTest, PackagesThatNothingNamesMakeRoomForNewOnes) {
     commit();
     return answer;
   };
-  auto there = [&](const std::string& key) { return core->kv_get(key_request(key, "pkg"))->found(); };
+  auto there = [&](const std::string& key) {
+    return core->kv_get(key_request(key, "pkg"))->found();
+  };
   EXPECT_TRUE(upload("_ray_pkg_a.zip#0").ok());
   EXPECT_TRUE(upload("_ray_pkg_a.zip", "{}").ok());
   EXPECT_TRUE(upload("_ray_pkg_b.zip").ok());

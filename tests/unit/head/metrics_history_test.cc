@@ -8,7 +8,9 @@ namespace {
 
 constexpr int64_t kHourMs = 3'600'000, kStepMs = 10'000;
 
-NodeId node(int n) { return NodeId::from_binary(std::string(NodeId::kSize - 1, 'n') + static_cast<char>('a' + n)); }
+NodeId node(int n) {
+  return NodeId::from_binary(std::string(NodeId::kSize - 1, 'n') + static_cast<char>('a' + n));
+}
 
 proto::NodeSample sample(double cpu, int64_t memory) {
   proto::NodeSample out;
@@ -17,7 +19,8 @@ proto::NodeSample sample(double cpu, int64_t memory) {
   return out;
 }
 
-proto::MetricsHistoryReply ask(const MetricsHistory& history, int64_t now_ms, int max_points = 0, int64_t since_ms = 0) {
+proto::MetricsHistoryReply ask(const MetricsHistory& history, int64_t now_ms, int max_points = 0,
+                               int64_t since_ms = 0) {
   proto::MetricsHistoryRequest request;
   request.set_all_nodes(true);
   request.set_max_points(max_points);
@@ -89,7 +92,8 @@ TEST(MetricsHistory, NeighboursAreAveraged) {
   for (int step = 0; step < 10; ++step) history.add(node(0), "a", sample(step, 1), step * kStepMs);
   auto lines = ask(history, 9 * kStepMs, 4).nodes(0);
   EXPECT_EQ(line(lines, "cpu_percent"), (std::vector<float>{1, 4, 7, 9}));
-  EXPECT_EQ(std::vector<int64_t>(lines.time_ms().begin(), lines.time_ms().end()), (std::vector<int64_t>{2 * kStepMs, 5 * kStepMs, 8 * kStepMs, 9 * kStepMs}));
+  EXPECT_EQ(std::vector<int64_t>(lines.time_ms().begin(), lines.time_ms().end()),
+            (std::vector<int64_t>{2 * kStepMs, 5 * kStepMs, 8 * kStepMs, 9 * kStepMs}));
   EXPECT_EQ(ask(history, 9 * kStepMs, 0, 8 * kStepMs).nodes(0).time_ms_size(), 2);
 }
 

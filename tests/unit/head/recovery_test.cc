@@ -6,7 +6,8 @@ namespace {
 
 class RecoveryTest : public HeadTest {
  protected:
-  proto::RegisterNodeRequest back(int n, std::initializer_list<ActorId> actors, std::initializer_list<JobId> jobs) {
+  proto::RegisterNodeRequest back(int n, std::initializer_list<ActorId> actors,
+                                  std::initializer_list<JobId> jobs) {
     auto request = registration(n, reported[n]);
     for (const ActorId& id : actors) *request.add_live_actors() = remembered.at(id);
     for (const JobId& job : jobs) request.add_live_jobs()->set_job_id(job.binary());
@@ -48,7 +49,7 @@ TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
     return core->report_resources(201, report, now).has_value();
   }());
   drop_node_news();
-  EXPECT_EQ(add_job(1), job_id_from_int(2));   // the counter went on
+  EXPECT_EQ(add_job(1), job_id_from_int(2));  // the counter went on
 }
 
 TEST_F(RecoveryTest, ANodeThatStaysAwayIsDead) {
@@ -97,7 +98,7 @@ TEST_F(RecoveryTest, StartsThatWereUnderWayAreAwaitedThenRepeated) {
   EXPECT_EQ(info(finished_meanwhile).epoch(), 1);
   auto again = take(sink.creates);
   EXPECT_EQ(again.request.spec().actor_id(), never_heard_of.binary());
-  EXPECT_EQ(again.request.epoch(), 2);   // the first may still be running somewhere
+  EXPECT_EQ(again.request.epoch(), 2);  // the first may still be running somewhere
   answer_create(again, created(6));
   drop_node_news();
 }
@@ -135,7 +136,7 @@ TEST_F(RecoveryTest, TheLastDeadActorsAreKnownWithTheirCause) {
   }
   EXPECT_EQ(disk.tables["actors"].size(), 2u);
   restart();
-  EXPECT_EQ(core->actors().find(ended[0]), nullptr);   // the oldest went first
+  EXPECT_EQ(core->actors().find(ended[0]), nullptr);  // the oldest went first
   for (int n : {1, 2}) {
     EXPECT_EQ(state(ended[n]), proto::ACTOR_DEAD);
     EXPECT_EQ(info(ended[n]).death().kind(), proto::ExitInfo::SIGNALED);

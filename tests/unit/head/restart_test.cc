@@ -58,10 +58,11 @@ class ProgramTest : public ::testing::Test {
     }
   }
   void start() {
-    spawn({"--host", "127.0.0.1", "--port", std::to_string(port), "--session-dir", dir + "/session", "--state-dir", dir + "/state", "--node-timeout-ms", "3000"});
+    spawn({"--host", "127.0.0.1", "--port", std::to_string(port), "--session-dir", dir + "/session",
+           "--state-dir", dir + "/state", "--node-timeout-ms", "3000"});
     pollfd ready{notify_fd, POLLIN, 0};
     ASSERT_EQ(::poll(&ready, 1, 20'000), 1) << errors();
-    char text[8] = "";   // more follows for people
+    char text[8] = "";  // more follows for people
     ASSERT_GT(::recv(notify_fd, text, sizeof text - 1, 0), 0);
     EXPECT_STREQ(text, "READY=1");
     ::close(notify_fd);
@@ -124,7 +125,7 @@ TEST_F(ProgramTest, KilledAndStartedAgainItKnowsEverything) {
     put.set_key("f");
     put.set_value("code");
     put.set_job_id(job.binary());
-    ASSERT_TRUE(node.client->call(&Head::KvPut, put));   // also: everything before is on disk
+    ASSERT_TRUE(node.client->call(&Head::KvPut, put));  // also: everything before is on disk
     end(SIGKILL);
   }
   start();
@@ -161,8 +162,9 @@ TEST_F(ProgramTest, KilledAndStartedAgainItKnowsEverything) {
 TEST_F(ProgramTest, EndsWithItsLifeline) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  int inherited = ::dup(ends[0]);   // without close-on-exec
-  spawn({"--host", "127.0.0.1", "--port", "0", "--state-dir", dir + "/state", "--lifeline-fd", std::to_string(inherited)});
+  int inherited = ::dup(ends[0]);  // without close-on-exec
+  spawn({"--host", "127.0.0.1", "--port", "0", "--state-dir", dir + "/state", "--lifeline-fd",
+         std::to_string(inherited)});
   ::close(inherited);
   ::close(ends[0]);
   ::close(ends[1]);
@@ -172,7 +174,8 @@ TEST_F(ProgramTest, EndsWithItsLifeline) {
 }
 
 TEST_F(ProgramTest, ComplaintsNameCauseAndRemedy) {
-  auto fails = [this](std::vector<std::string> arguments, const std::string& word, bool token = true) {
+  auto fails = [this](std::vector<std::string> arguments, const std::string& word,
+                      bool token = true) {
     spawn(std::move(arguments), token);
     ::close(notify_fd);
     int status = wait();
@@ -187,7 +190,9 @@ TEST_F(ProgramTest, ComplaintsNameCauseAndRemedy) {
   fails({"--state-dir", state, "--port", "0", "--node-timeout-ms", "soon"}, "node-timeout-ms");
   fails({"--state-dir", state, "--port", "0"}, "RAY_AUTH_TOKEN", false);
   int busy = *net::listen_on(net::Address::tcp("127.0.0.1", 0));
-  fails({"--state-dir", state, "--host", "127.0.0.1", "--port", std::to_string(*net::bound_port(busy))}, "in use");
+  fails({"--state-dir", state, "--host", "127.0.0.1", "--port",
+         std::to_string(*net::bound_port(busy))},
+        "in use");
   ::close(busy);
   std::ofstream(dir + "/file") << "x";
   fails({"--state-dir", dir + "/file", "--port", "0"}, dir + "/file");

@@ -1,4 +1,5 @@
-// The RPC interface over loopback: a HeadServer in a thread of its own, clients and a fake node-manager in the test's.
+// The RPC interface over loopback: a HeadServer in a thread of its own, clients and a fake
+// node-manager in the test's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -69,7 +70,8 @@ class ServiceTest : public ::testing::Test {
     rpc::Identity me;
     me.role = "client";
     me.token = token;
-    auto connected = rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
+    auto connected =
+        rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
     EXPECT_TRUE(connected) << connected.error().message;
     return connected ? std::move(*connected) : nullptr;
   }
@@ -115,7 +117,7 @@ TEST_F(ServiceTest, AnActorFromRegistrationToDeath) {
   FakeNode node(port, "secret");
   ASSERT_TRUE(node.join());
   JobId job = JobId::from_binary(node.add_job().job_id());
-  FakeNode driver(port, "secret", std::string(28, 'd'));   // only for its OnHeadEvent
+  FakeNode driver(port, "secret", std::string(28, 'd'));  // only for its OnHeadEvent
   ActorId id = make_actor_id(job, 1, 1);
   proto::SubscribeRequest follow;
   follow.add_actor_ids(id.binary());
@@ -196,7 +198,8 @@ TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
     request.set_offset(offset);
     request.set_wait_ms(wait_ms);
     auto answer = std::make_shared<std::optional<Result<proto::JobLogsReply>>>();
-    rpc::call(*c->connection(), &Head::GetJobLogs, request, 20'000'000, [answer](Result<proto::JobLogsReply> reply) { *answer = std::move(reply); });
+    rpc::call(*c->connection(), &Head::GetJobLogs, request, 20'000'000,
+              [answer](Result<proto::JobLogsReply> reply) { *answer = std::move(reply); });
     return answer;
   };
   auto both = [&](auto done) {
@@ -206,7 +209,7 @@ TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
       return done();
     });
   };
-  auto waiting = read(0, 5000);   // no output yet
+  auto waiting = read(0, 5000);  // no output yet
   ASSERT_TRUE(both([&] { return node.log_reads >= 2; }));
   EXPECT_FALSE(waiting->has_value());
   node.log = "hello\n";
@@ -252,7 +255,9 @@ TEST_F(ServiceTest, TaskEventsAreKept) {
 
 TEST_F(ServiceTest, EndsOfTasksAreCountedWhenTheHistoryTakesThem) {
   FakeNode node(port, "secret");
-  auto counted = [&] { return *node.client->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty()); };
+  auto counted = [&] {
+    return *node.client->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty());
+  };
   TaskEventBatchData data;
   data.strings = {"", "f", "ValueError"};
   for (uint32_t error : {0u, 0u, 2u}) {
@@ -268,7 +273,8 @@ TEST_F(ServiceTest, EndsOfTasksAreCountedWhenTheHistoryTakesThem) {
   ASSERT_FALSE(batch.digest().empty());
   batch.set_row(1);
   ASSERT_TRUE(node.client->call(&Head::AddTaskEvents, batch));
-  ASSERT_TRUE(node.client->call(&Head::AddTaskEvents, batch));       // sent again: the node has missed the answer
+  ASSERT_TRUE(node.client->call(&Head::AddTaskEvents,
+                                batch));  // sent again: the node has missed the answer
   EXPECT_EQ(counted().tasks_finished(), 2);
   EXPECT_EQ(counted().tasks_failed(), 1);
   EXPECT_EQ(counted().task_events_reported(), 3);
@@ -281,7 +287,7 @@ TEST_F(ServiceTest, EndsOfTasksAreCountedWhenTheHistoryTakesThem) {
   EXPECT_EQ(counted().tasks_failed(), 2);
 
   batch.set_row(3);
-  batch.set_packed(std::string(200'000, 'e'));                        // more than the history's queue holds
+  batch.set_packed(std::string(200'000, 'e'));  // more than the history's queue holds
   EXPECT_EQ(node.client->call(&Head::AddTaskEvents, batch).error().code, Code::kResourceExhausted);
   EXPECT_EQ(counted().tasks_finished(), 4);
   EXPECT_EQ(counted().task_events_reported(), 9);
@@ -304,7 +310,8 @@ TEST_F(ServiceTest, FailingStorageIsToldUntilItWorksAgain) {
   auto c = client();
   auto told = [&] { return c->call(&Head::GetHealth, proto::Empty())->storage_failure(); };
   auto works_again = [&] {
-    for (int i = 0; i < 1000 && !told().empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 1000 && !told().empty(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return told().empty();
   };
   auto put = [&] {
@@ -318,14 +325,16 @@ TEST_F(ServiceTest, FailingStorageIsToldUntilItWorksAgain) {
   {
     NothingGrows nothing_grows;
     EXPECT_FALSE(put());
-    EXPECT_THAT(told(), AllOf(HasSubstr("storage is failing: the head's state cannot be written"), HasSubstr(dir)));
+    EXPECT_THAT(told(), AllOf(HasSubstr("storage is failing: the head's state cannot be written"),
+                              HasSubstr(dir)));
     EXPECT_EQ(c->call(&Head::GetClusterStatus, proto::Empty())->storage_failure(), told());
     auto stats = c->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty());
     EXPECT_TRUE(stats->storage_failing());
     EXPECT_GE(stats->storage_write_failures(), 1);
   }
-  EXPECT_TRUE(works_again()) << told();       // though nobody writes
-  EXPECT_FALSE(c->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty())->storage_failing());
+  EXPECT_TRUE(works_again()) << told();  // though nobody writes
+  EXPECT_FALSE(
+      c->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty())->storage_failing());
   EXPECT_TRUE(put());
 
   FakeNode node(port, "secret");

@@ -82,8 +82,13 @@ TEST_F(StorageTest, RecordsSurvive) {
     ASSERT_TRUE(storage) << storage.error().message;
     EXPECT_TRUE((*storage)->load()->empty());
     std::string binary("k\0\xff", 3);
-    EXPECT_TRUE(apply(**storage, {{"kv", binary, "v1"}, {"kv", "gone", "x"}, {"jobs", "j", std::string(1 << 20, 'z')}, {"kv", "empty", ""}}));
-    EXPECT_TRUE(apply(**storage, {{"kv", binary, "v2"}, {"kv", "gone", std::nullopt}, {"kv", "never", std::nullopt}}));
+    EXPECT_TRUE(apply(**storage, {{"kv", binary, "v1"},
+                                  {"kv", "gone", "x"},
+                                  {"jobs", "j", std::string(1 << 20, 'z')},
+                                  {"kv", "empty", ""}}));
+    EXPECT_TRUE(
+        apply(**storage,
+              {{"kv", binary, "v2"}, {"kv", "gone", std::nullopt}, {"kv", "never", std::nullopt}}));
   }
   Tables tables = reload();
   EXPECT_EQ(tables["kv"].size(), 2u);
@@ -98,7 +103,7 @@ TEST_F(StorageTest, WaitingBatchesShareACommit) {
   ASSERT_TRUE(opened);
   SqliteStorage& storage = **opened;
   std::promise<void> gate;
-  disk.post([&] { gate.get_future().wait(); });   // the disk is busy
+  disk.post([&] { gate.get_future().wait(); });  // the disk is busy
   int done = 0;
   std::vector<int> order;
   for (int i = 0; i < 200; ++i) {
@@ -132,13 +137,16 @@ TEST_F(StorageTest, WhatWasAcknowledgedSurvivesSigkill) {
   }
   ::close(ends[1]);
   int acknowledged = -1;
-  while (acknowledged < 300) ASSERT_EQ(::read(ends[0], &acknowledged, sizeof acknowledged), static_cast<ssize_t>(sizeof acknowledged));
+  while (acknowledged < 300)
+    ASSERT_EQ(::read(ends[0], &acknowledged, sizeof acknowledged),
+              static_cast<ssize_t>(sizeof acknowledged));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   for (int more; ::read(ends[0], &more, sizeof more) == sizeof more;) acknowledged = more;
   ::close(ends[0]);
   Tables tables = reload();
-  for (int i = 0; i <= acknowledged; ++i) EXPECT_EQ(tables["a"][std::to_string(i)], std::to_string(i));
+  for (int i = 0; i <= acknowledged; ++i)
+    EXPECT_EQ(tables["a"][std::to_string(i)], std::to_string(i));
   EXPECT_EQ(tables["a"], tables["b"]);
 }
 
@@ -159,7 +167,8 @@ TEST_F(StorageTest, AFullDiskFailsTheBatchAndNothingElse) {
   std::promise<void> gate;
   disk.post([&] { gate.get_future().wait(); });
   std::vector<Status> mixed;
-  (*opened)->apply({{"kv", "big", std::string(4 << 20, 'x')}}, [&](Status s) { mixed.push_back(s); });
+  (*opened)->apply({{"kv", "big", std::string(4 << 20, 'x')}},
+                   [&](Status s) { mixed.push_back(s); });
   (*opened)->apply({{"kv", "fits", "v"}}, [&](Status s) { mixed.push_back(s); });
   gate.set_value();
   bool answered = mailbox.run_until([&] { return mixed.size() == 2; });
@@ -172,7 +181,7 @@ TEST_F(StorageTest, AFullDiskFailsTheBatchAndNothingElse) {
   EXPECT_TRUE(little) << little.error().message;
   EXPECT_FALSE(mixed[0]);
   EXPECT_TRUE(mixed[1]);
-  EXPECT_TRUE(apply(**opened, {{"kv", "big", std::string(4 << 20, 'y')}}));   // space is back
+  EXPECT_TRUE(apply(**opened, {{"kv", "big", std::string(4 << 20, 'y')}}));  // space is back
   opened->reset();
   Tables tables = reload();
   EXPECT_EQ(tables["kv"].size(), 4u);
@@ -187,7 +196,8 @@ TEST_F(StorageTest, AFileInUseDamagedOrUnwritableIsOneClearMessage) {
     ASSERT_TRUE(first);
     auto second = SqliteStorage::open(file(), disk, mailbox.post());
     ASSERT_FALSE(second);
-    EXPECT_NE(second.error().message.find("another head"), std::string::npos) << second.error().message;
+    EXPECT_NE(second.error().message.find("another head"), std::string::npos)
+        << second.error().message;
   }
   std::string damaged = dir + "/damaged.sqlite";
   std::ofstream(damaged) << std::string(8192, 'x');
@@ -199,7 +209,8 @@ TEST_F(StorageTest, AFileInUseDamagedOrUnwritableIsOneClearMessage) {
 
   auto missing = SqliteStorage::open(dir + "/no/such/head.sqlite", disk, mailbox.post());
   ASSERT_FALSE(missing);
-  EXPECT_NE(missing.error().message.find("/no/such/"), std::string::npos) << missing.error().message;
+  EXPECT_NE(missing.error().message.find("/no/such/"), std::string::npos)
+      << missing.error().message;
   EXPECT_NE(missing.error().message.find("--state-dir"), std::string::npos);
 }
 
@@ -213,7 +224,8 @@ TEST_F(StorageTest, ANewerFormatIsRefused) {
   DiskThread disk;
   auto storage = SqliteStorage::open(file(), disk, mailbox.post());
   ASSERT_FALSE(storage);
-  EXPECT_NE(storage.error().message.find("newer release"), std::string::npos) << storage.error().message;
+  EXPECT_NE(storage.error().message.find("newer release"), std::string::npos)
+      << storage.error().message;
 }
 
 class HistoryTest : public StorageTest {
@@ -241,13 +253,15 @@ class HistoryTest : public StorageTest {
   }
   proto::GetTaskEventsReply ask(const proto::GetTaskEventsRequest& request) {
     std::optional<Result<proto::GetTaskEventsReply>> got;
-    history->query(request, [&](Result<proto::GetTaskEventsReply> reply) { got = std::move(reply); });
+    history->query(request,
+                   [&](Result<proto::GetTaskEventsReply> reply) { got = std::move(reply); });
     EXPECT_TRUE(mailbox.run_until([&] { return got.has_value(); }));
     return **got;
   }
 
   void append(proto::TaskEventBatch batch, std::string source = "") {
-    history->append(std::move(batch), std::move(source), [this](Result<History::Taken> taken) { answers.push_back(std::move(taken)); });
+    history->append(std::move(batch), std::move(source),
+                    [this](Result<History::Taken> taken) { answers.push_back(std::move(taken)); });
   }
 
   Settings settings;
@@ -259,7 +273,7 @@ class HistoryTest : public StorageTest {
 TEST_F(HistoryTest, BatchesComeBackInOrderAndInPieces) {
   open();
   for (int i = 1; i <= 10; ++i) append(batch(i % 2 + 1, i, 1000));
-  EXPECT_EQ(query().batches_size(), 10);   // sees what was just appended
+  EXPECT_EQ(query().batches_size(), 10);  // sees what was just appended
   EXPECT_EQ(query(0, 0, 2).batches_size(), 5);
   int64_t after = 0;
   std::vector<int64_t> seen;
@@ -271,7 +285,7 @@ TEST_F(HistoryTest, BatchesComeBackInOrderAndInPieces) {
     more = part.more();
   }
   EXPECT_EQ(seen, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
-  EXPECT_EQ(query(0, 1).batches_size(), 1);   // one at least
+  EXPECT_EQ(query(0, 1).batches_size(), 1);  // one at least
   open();
   EXPECT_EQ(query().batches_size(), 10);
 }
@@ -289,11 +303,12 @@ TEST_F(HistoryTest, DigestsComeWithoutTheirBatchesAndBatchesByTheirRows) {
   ASSERT_EQ(reply.batches_size(), 4);
   EXPECT_EQ(reply.batches(1).digest(), "digest 2");
   EXPECT_TRUE(reply.batches(1).packed().empty());
-  EXPECT_EQ(reply.batches(2).packed().size(), 1000u);      // of an earlier release: there is only that
+  EXPECT_EQ(reply.batches(2).packed().size(), 1000u);  // of an earlier release: there is only that
   proto::GetTaskEventsRequest some;
-  for (int64_t row : {reply.batches(3).row(), int64_t{999}, reply.batches(0).row()}) some.add_rows(row);
+  for (int64_t row : {reply.batches(3).row(), int64_t{999}, reply.batches(0).row()})
+    some.add_rows(row);
   auto found = ask(some);
-  ASSERT_EQ(found.batches_size(), 2);                      // what is not there is left out
+  ASSERT_EQ(found.batches_size(), 2);  // what is not there is left out
   EXPECT_EQ(found.batches(0).count(), 4);
   EXPECT_EQ(found.batches(1).count(), 1);
   EXPECT_EQ(found.batches(1).packed().size(), 1000u);
@@ -314,8 +329,8 @@ TEST_F(HistoryTest, WhatIsSentAgainIsThereOnceAndAnsweredAgain) {
   numbered("a", 2, 2);
   numbered("b", 1, 3);
   EXPECT_EQ(query().batches_size(), 3);
-  EXPECT_EQ(answers.size(), 3u);                           // answered once they are there
-  open();                                                  // the head was killed before they were
+  EXPECT_EQ(answers.size(), 3u);  // answered once they are there
+  open();                         // the head was killed before they were
   numbered("a", 1, 1);
   numbered("a", 2, 2);
   numbered("a", 3, 4);

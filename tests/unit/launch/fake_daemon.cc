@@ -1,4 +1,5 @@
-// Stands for any of the three daemons: checks what it inherits, says READY, and ends on SIGTERM or with its lifeline.
+// Stands for any of the three daemons: checks what it inherits, says READY, and ends on SIGTERM or
+// with its lifeline.
 //   FAKE_FAIL=NAME     that daemon prints a reason and exits 1 before it is ready
 //   FAKE_CRASH=NAME    that daemon kills itself
 //   FAKE_STUBBORN=1    SIGTERM is ignored
@@ -42,7 +43,8 @@ void notify() {
   address.sun_family = AF_UNIX;
   memcpy(address.sun_path + 1, name + 1, strlen(name) - 1);
   int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-  sendto(fd, "STATUS=up\nREADY=1", 17, 0, reinterpret_cast<sockaddr*>(&address), static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + strlen(name)));
+  sendto(fd, "STATUS=up\nREADY=1", 17, 0, reinterpret_cast<sockaddr*>(&address),
+         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + strlen(name)));
   close(fd);
 }
 
@@ -52,7 +54,8 @@ int main(int argc, char** argv) {
   std::string name = name_of(argv[0]), session, lifeline;
   for (int i = 1; i + 1 < argc; ++i) {
     std::string flag = argv[i];
-    if (flag == "--listen-fd" || flag == "--unix-listen-fd" || flag == "--metrics-listen-fd") check_listening(argv[i + 1]);
+    if (flag == "--listen-fd" || flag == "--unix-listen-fd" || flag == "--metrics-listen-fd")
+      check_listening(argv[i + 1]);
     if (flag == "--session-dir") session = argv[i + 1];
     if (flag == "--lifeline-fd") lifeline = argv[i + 1];
   }

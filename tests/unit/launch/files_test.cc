@@ -12,7 +12,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string message_of(const Result<std::string>& result) { return result ? "no error: " + *result : result.error().message; }
+std::string message_of(const Result<std::string>& result) {
+  return result ? "no error: " + *result : result.error().message;
+}
 
 // What a node_<id>.json says of this very process, as its start would have written it.
 std::string record_of_us(const std::string& session) {
@@ -21,12 +23,15 @@ std::string record_of_us(const std::string& session) {
   std::istringstream fields(text.substr(text.rfind(')') + 2));
   std::string start_time;
   for (int field = 3; field <= 22; ++field) fields >> start_time;
-  return "{\"session_dir\": \"" + session + R"(", "session_name": "s", "head_address": "127.0.0.1:1", "node_ip": "127.0.0.1", "node_manager_port": 1, "node_manager_socket": "",
-    "object_store_socket": "", "node_id": "1", "processes": [{"name": "x", "pid": )" + std::to_string(getpid()) + R"(, "start_time": )" + start_time + "}]}";
+  return "{\"session_dir\": \"" + session +
+         R"(", "session_name": "s", "head_address": "127.0.0.1:1", "node_ip": "127.0.0.1", "node_manager_port": 1, "node_manager_socket": "",
+    "object_store_socket": "", "node_id": "1", "processes": [{"name": "x", "pid": )" +
+         std::to_string(getpid()) + R"(, "start_time": )" + start_time + "}]}";
 }
 
 TEST_F(LaunchTest, AddressesComeFromTheOptionTheEnvironmentOrTheFile) {
-  EXPECT_THAT(message_of(resolve_address("")), AllOf(HasSubstr("no cluster found"), HasSubstr("rayctl start --head")));
+  EXPECT_THAT(message_of(resolve_address("")),
+              AllOf(HasSubstr("no cluster found"), HasSubstr("rayctl start --head")));
   auto listener = net::listen_on(net::Address::tcp("127.0.0.1", 0));
   std::string here = "127.0.0.1:" + std::to_string(*net::bound_port(*listener));
   std::filesystem::create_directory(root());
@@ -41,9 +46,11 @@ TEST_F(LaunchTest, AddressesComeFromTheOptionTheEnvironmentOrTheFile) {
 }
 
 TEST_F(LaunchTest, AClusterThatAProgramStartedForItselfIsFoundWhileItLives) {
-  auto older = net::listen_on(net::Address::tcp("127.0.0.1", 0)), newer = net::listen_on(net::Address::tcp("127.0.0.1", 0));
+  auto older = net::listen_on(net::Address::tcp("127.0.0.1", 0)),
+       newer = net::listen_on(net::Address::tcp("127.0.0.1", 0));
   auto address = [](int fd) { return "127.0.0.1:" + std::to_string(*net::bound_port(fd)); };
-  std::string first = root() + "/session_2025-01-01_00-00-00_000000_1", second = root() + "/session_2026-01-01_00-00-00_000000_2";
+  std::string first = root() + "/session_2025-01-01_00-00-00_000000_1",
+              second = root() + "/session_2026-01-01_00-00-00_000000_2";
   for (const auto& [session, fd] : {std::pair(first, *older), std::pair(second, *newer)}) {
     std::filesystem::create_directories(session);
     std::ofstream(session + "/head_address") << address(fd) << "\n";
@@ -63,7 +70,8 @@ TEST_F(LaunchTest, AClusterThatAProgramStartedForItselfIsFoundWhileItLives) {
 }
 
 TEST_F(LaunchTest, BadAddressesAreNamed) {
-  EXPECT_THAT(message_of(resolve_address("localhost")), AllOf(HasSubstr("--address"), HasSubstr("localhost")));
+  EXPECT_THAT(message_of(resolve_address("localhost")),
+              AllOf(HasSubstr("--address"), HasSubstr("localhost")));
   EXPECT_THAT(message_of(resolve_address("host:0")), HasSubstr("1 to 65535"));
   EXPECT_THAT(message_of(resolve_address("host:99999")), HasSubstr("--address"));
   EXPECT_THAT(message_of(resolve_address("ray://host:1")), HasSubstr("HOST:PORT or auto"));
@@ -85,7 +93,8 @@ TEST_F(LaunchTest, TheTokenIsMadeOncePrivatelyAndSharedByAll) {
   ASSERT_EQ(stat((home() + "/.ray/auth_token").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   int entries = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(home() + "/.ray")) entries += entry.exists();
+  for (const auto& entry : std::filesystem::directory_iterator(home() + "/.ray"))
+    entries += entry.exists();
   EXPECT_EQ(entries, 1) << "a draft is left";
   EXPECT_EQ(*auth_token(false), tokens[0]);
 }
@@ -102,11 +111,17 @@ TEST_F(LaunchTest, TheTokenCanBeGivenOrTurnedOff) {
   EXPECT_THAT(message_of(auth_token(true)), HasSubstr("token or disabled"));
   set("RAY_AUTH_MODE", "token");
   unsetenv("RAY_AUTH_TOKEN");
-  for (const char* binary : {"\x7f" "ELF\x02", "secret\xff", "sec\x01ret", "\xc0\xaf"}) {
+  for (const char* binary : {"\x7f"
+                             "ELF\x02",
+                             "secret\xff", "sec\x01ret", "\xc0\xaf"}) {
     std::ofstream(home() + "/token") << binary << "\n";
-    EXPECT_THAT(message_of(auth_token(false)), AllOf(HasSubstr(home() + "/token"), HasSubstr("bytes that no token has"))) << binary;
+    EXPECT_THAT(message_of(auth_token(false)),
+                AllOf(HasSubstr(home() + "/token"), HasSubstr("bytes that no token has")))
+        << binary;
     set("RAY_AUTH_TOKEN", binary);
-    EXPECT_THAT(message_of(auth_token(false)), HasSubstr("RAY_AUTH_TOKEN holds bytes that no token has")) << binary;
+    EXPECT_THAT(message_of(auth_token(false)),
+                HasSubstr("RAY_AUTH_TOKEN holds bytes that no token has"))
+        << binary;
     unsetenv("RAY_AUTH_TOKEN");
   }
   std::ofstream(home() + "/token") << "schl\xc3\xbcssel of mine\n";
@@ -126,10 +141,12 @@ TEST_F(LaunchTest, ATokenFileThatOthersCanWriteIsRefused) {
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);
   testing::internal::CaptureStderr();
   EXPECT_EQ(*auth_token(false), "secret");
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr("Warning"), HasSubstr("chmod 600 " + path)));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("Warning"), HasSubstr("chmod 600 " + path)));
   if (geteuid() == 0) {
     ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
-    EXPECT_THAT(message_of(auth_token(false)), AllOf(HasSubstr("uid 65534"), HasSubstr("RAY_AUTH_TOKEN_PATH")));
+    EXPECT_THAT(message_of(auth_token(false)),
+                AllOf(HasSubstr("uid 65534"), HasSubstr("RAY_AUTH_TOKEN_PATH")));
   }
 }
 
@@ -140,7 +157,8 @@ TEST_F(LaunchTest, WhatIsNoTokenFileIsRefusedAlsoByPrivateClusters) {
   EXPECT_THAT(error_of(start(options)), AllOf(HasSubstr(home()), HasSubstr("no regular file")));
   unsetenv("RAY_AUTH_TOKEN_PATH");
   std::filesystem::create_symlink(home() + "/nowhere", home() + "/.ray");
-  EXPECT_THAT(error_of(start(options)), AllOf(HasSubstr(home() + "/.ray is a link"), HasSubstr("remove it")));
+  EXPECT_THAT(error_of(start(options)),
+              AllOf(HasSubstr(home() + "/.ray is a link"), HasSubstr("remove it")));
 }
 
 TEST_F(LaunchTest, ALivingClusterIsFoundWhenTheFileNamesAnother) {
@@ -150,7 +168,8 @@ TEST_F(LaunchTest, ALivingClusterIsFoundWhenTheFileNamesAnother) {
   std::filesystem::create_directories(session);
   record.replace(record.find("127.0.0.1:1"), 11, address);
   std::ofstream(session + "/node_1.json") << record;
-  EXPECT_EQ(message_of(resolve_address("")), "no error: " + address) << "another cluster's end took the file along";
+  EXPECT_EQ(message_of(resolve_address("")), "no error: " + address)
+      << "another cluster's end took the file along";
   std::ofstream(root() + "/ray_current_cluster") << "127.0.0.1:1";
   EXPECT_EQ(*resolve_address("auto"), address) << "what the file names has ended";
   close(*listener);
@@ -159,7 +178,8 @@ TEST_F(LaunchTest, ALivingClusterIsFoundWhenTheFileNamesAnother) {
 
 TEST_F(LaunchTest, DaemonsAreFoundOrTheErrorSaysWhereTheyWereLookedFor) {
   EXPECT_EQ(*daemon_path("ray-head"), home() + "/bin/ray-head");
-  EXPECT_THAT(message_of(daemon_path("ray-nothing")), AllOf(HasSubstr("ray-nothing"), HasSubstr("RAY_BIN")));
+  EXPECT_THAT(message_of(daemon_path("ray-nothing")),
+              AllOf(HasSubstr("ray-nothing"), HasSubstr("RAY_BIN")));
 }
 
 TEST_F(LaunchTest, ForeignRecordsAreSkipped) {
@@ -173,7 +193,8 @@ TEST_F(LaunchTest, ForeignRecordsAreSkipped) {
 TEST_F(LaunchTest, WhatOtherUsersPutIntoTheRootIsNotBelieved) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
   constexpr uid_t kNobody = 65534;
-  std::string session = root() + "/session_x", record = session + "/node_1.json", address = root() + "/ray_current_cluster";
+  std::string session = root() + "/session_x", record = session + "/node_1.json",
+              address = root() + "/ray_current_cluster";
   std::filesystem::create_directories(session);
   std::ofstream(record) << record_of_us(session);
   auto listener = net::listen_on(net::Address::tcp("127.0.0.1", 0));
@@ -182,12 +203,14 @@ TEST_F(LaunchTest, WhatOtherUsersPutIntoTheRootIsNotBelieved) {
   EXPECT_THAT(message_of(resolve_address("")), HasSubstr("no error"));
   for (const auto& path : {record, address}) ASSERT_EQ(chown(path.c_str(), kNobody, kNobody), 0);
   EXPECT_TRUE(recorded_nodes(root()).empty());
-  EXPECT_THAT(message_of(resolve_address("")), AllOf(HasSubstr("no file of this user"), HasSubstr("RAY_ADDRESS")));
+  EXPECT_THAT(message_of(resolve_address("")),
+              AllOf(HasSubstr("no file of this user"), HasSubstr("RAY_ADDRESS")));
   close(*listener);
   ASSERT_EQ(chown(root().c_str(), kNobody, kNobody), 0);
   auto node = start(head());
   ASSERT_FALSE(node);
-  EXPECT_THAT(node.error().message, AllOf(HasSubstr("belongs to another user (uid 65534)"), HasSubstr("RAY_TMPDIR")));
+  EXPECT_THAT(node.error().message,
+              AllOf(HasSubstr("belongs to another user (uid 65534)"), HasSubstr("RAY_TMPDIR")));
 }
 
 TEST_F(LaunchTest, FifosAndLinksInTheRootHoldNobody) {

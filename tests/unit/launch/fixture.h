@@ -1,4 +1,5 @@
-// A private world for one test: temp root, home directory, fake daemons; gone with everything that was started in it.
+// A private world for one test: temp root, home directory, fake daemons; gone with everything that
+// was started in it.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,13 +22,17 @@ class LaunchTest : public ::testing::Test {
   LaunchTest() {
     std::string pattern = (std::filesystem::temp_directory_path() / "launch-test-XXXXXX").string();
     home_ = mkdtemp(pattern.data());
-    for (const char* name : {"RAY_ADDRESS", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE", "RAY_NODE_IP_ADDRESS", "FAKE_FAIL", "FAKE_CRASH", "FAKE_STUBBORN", "NOTIFY_SOCKET"}) unsetenv(name);
+    for (const char* name :
+         {"RAY_ADDRESS", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE",
+          "RAY_NODE_IP_ADDRESS", "FAKE_FAIL", "FAKE_CRASH", "FAKE_STUBBORN", "NOTIFY_SOCKET"})
+      unsetenv(name);
     set("HOME", home_);
     set("RAY_TMPDIR", home_ + "/root");
     set("RAY_BIN", home_ + "/bin");
     std::filesystem::create_directory(home_ + "/bin");
     auto fake = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fake_daemon";
-    for (const char* name : {"ray-head", "ray-node-manager", "ray-object-store"}) std::filesystem::create_symlink(fake, home_ + "/bin/" + name);
+    for (const char* name : {"ray-head", "ray-node-manager", "ray-object-store"})
+      std::filesystem::create_symlink(fake, home_ + "/bin/" + name);
   }
   ~LaunchTest() override {
     for (auto& node : started_) {
@@ -61,7 +66,8 @@ class LaunchTest : public ::testing::Test {
   std::vector<std::string> left_behind() const {
     std::vector<std::string> names;
     std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(home_ + "/root", error)) names.push_back(entry.path().filename());
+    for (const auto& entry : std::filesystem::directory_iterator(home_ + "/root", error))
+      names.push_back(entry.path().filename());
     return names;
   }
   std::string root() const { return home_ + "/root"; }
@@ -72,6 +78,8 @@ class LaunchTest : public ::testing::Test {
   std::vector<StartedNode> started_;
 };
 
-inline std::string error_of(const Result<StartedNode>& result) { return result ? "no error" : result.error().message; }
+inline std::string error_of(const Result<StartedNode>& result) {
+  return result ? "no error" : result.error().message;
+}
 
 }  // namespace rt::launch

@@ -67,7 +67,8 @@ TEST_F(LaunchTest, AHeadThatCannotBeStartedAgainIsOneErrorAndTheNodeStays) {
   auto waiting = node_without_head(root(), net::Address::parse(node->head_address)->port);
   ASSERT_TRUE(waiting);
   set("FAKE_FAIL", "ray-head");
-  EXPECT_THAT(error_of(restart_head(*waiting)), AllOf(HasSubstr("ray-head"), HasSubstr("the moon is in the wrong phase")));
+  EXPECT_THAT(error_of(restart_head(*waiting)),
+              AllOf(HasSubstr("ray-head"), HasSubstr("the moon is in the wrong phase")));
   EXPECT_EQ(stop_processes(recorded_nodes(root())[0].processes, 3'000'000).found, 2);
 }
 
@@ -85,7 +86,8 @@ TEST_F(LaunchTest, DaemonsGetTheirFlagsAndTheTokenByEnvironmentOnly) {
   for (const char* name : {"ray-head", "ray-node-manager", "ray-object-store"}) {
     std::string seen = content(node->session_dir + "/logs/" + name + ".args");
     EXPECT_THAT(seen, HasSubstr("token=" + token)) << name;
-    EXPECT_EQ(seen.find(token), seen.rfind(token)) << name << " shows the token on its command line";
+    EXPECT_EQ(seen.find(token), seen.rfind(token))
+        << name << " shows the token on its command line";
     EXPECT_THAT(seen, HasSubstr("--max-workers=7\n")) << name;
     EXPECT_THAT(seen, Not(HasSubstr("pipe "))) << name << " inherited what is not its own";
   }
@@ -107,7 +109,7 @@ TEST_F(LaunchTest, APrivateNodeStartsFastAndEndsWithItsLifeline) {
   options.private_to_parent = true;
   options.wait_ready = false;
   int pipe_fds[2];
-  ASSERT_EQ(pipe(pipe_fds), 0);      // like a test runner's, without close-on-exec
+  ASSERT_EQ(pipe(pipe_fds), 0);  // like a test runner's, without close-on-exec
   int64_t before_us = steady_now_us();
   auto node = start_node(options);
   int64_t took_us = steady_now_us() - before_us;
@@ -122,12 +124,14 @@ TEST_F(LaunchTest, APrivateNodeStartsFastAndEndsWithItsLifeline) {
   close(pipe_fds[0]);
   EXPECT_EQ(failure_report(*node), "");
   close(node->lifeline_fd);
-  for (const auto& process : node->processes) EXPECT_EQ(waitpid(process.pid, nullptr, 0), process.pid);
+  for (const auto& process : node->processes)
+    EXPECT_EQ(waitpid(process.pid, nullptr, 0), process.pid);
 }
 
 TEST_F(LaunchTest, APrivateClusterNeedsNoPlaceForItsToken) {
   set("HOME", home() + "/nowhere");
-  EXPECT_THAT(error_of(start(head())), HasSubstr("RAY_AUTH_TOKEN_PATH")) << "others would have to find the token";
+  EXPECT_THAT(error_of(start(head())), HasSubstr("RAY_AUTH_TOKEN_PATH"))
+      << "others would have to find the token";
   NodeOptions options = head();
   options.private_to_parent = true;
   auto node = start(options);
@@ -169,18 +173,20 @@ TEST_F(LaunchTest, ABusyPortIsOneErrorAndLeavesNothing) {
 
 TEST_F(LaunchTest, AnAddressNobodyReachesThisMachineByIsRefused) {
   NodeOptions options = head();
-  options.node_ip = "240.9.9.9";      // reserved: on no interface, and nowhere else
+  options.node_ip = "240.9.9.9";  // reserved: on no interface, and nowhere else
   auto node = start(options);
   ASSERT_FALSE(node);
   EXPECT_EQ(node.error().code, Code::kInvalid);
-  EXPECT_THAT(error_of(node), AllOf(HasSubstr("240.9.9.9 is on no interface"), HasSubstr("--node-ip-address")));
+  EXPECT_THAT(error_of(node),
+              AllOf(HasSubstr("240.9.9.9 is on no interface"), HasSubstr("--node-ip-address")));
   EXPECT_THAT(left_behind(), IsEmpty());
 }
 
 TEST_F(LaunchTest, ADaemonThatFailsIsNamedWithItsLastWords) {
   set("FAKE_FAIL", "ray-object-store");
   auto node = start(head());
-  EXPECT_THAT(error_of(node), AllOf(HasSubstr("ray-object-store exited with code 1"), HasSubstr("wrong phase")));
+  EXPECT_THAT(error_of(node),
+              AllOf(HasSubstr("ray-object-store exited with code 1"), HasSubstr("wrong phase")));
   EXPECT_THAT(left_behind(), IsEmpty());
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
 }
@@ -197,8 +203,11 @@ TEST_F(LaunchTest, WithoutWaitingTheReasonIsAvailableLater) {
   auto node = start(options);
   ASSERT_TRUE(node);
   std::string report;
-  for (int64_t deadline = steady_now_us() + 5'000'000; report.empty() && steady_now_us() < deadline;) report = failure_report(*node);
-  EXPECT_THAT(report, AllOf(HasSubstr("ray-node-manager exited with code 1"), HasSubstr("wrong phase")));
+  for (int64_t deadline = steady_now_us() + 5'000'000;
+       report.empty() && steady_now_us() < deadline;)
+    report = failure_report(*node);
+  EXPECT_THAT(report,
+              AllOf(HasSubstr("ray-node-manager exited with code 1"), HasSubstr("wrong phase")));
 }
 
 TEST_F(LaunchTest, StubbornProcessesAreKilledAndRecycledIdsAreLeftAlone) {
@@ -206,7 +215,7 @@ TEST_F(LaunchTest, StubbornProcessesAreKilledAndRecycledIdsAreLeftAlone) {
   auto node = start(head());
   ASSERT_TRUE(node);
   auto others = node->processes;
-  for (auto& process : others) process.start_time += 1;      // as if the ids had been reused
+  for (auto& process : others) process.start_time += 1;  // as if the ids had been reused
   EXPECT_EQ(stop_processes(others, 0).found, 0);
   StopResult stopped = stop_processes(node->processes, 300'000);
   EXPECT_EQ(stopped.found, 3);
@@ -221,23 +230,30 @@ TEST_F(LaunchTest, NumbersAreChecked) {
     EXPECT_TRUE(node || node.error().code == Code::kInvalid);
     return error_of(node);
   };
-  EXPECT_THAT(error_with([](auto& o) { o.num_cpus = -1; }), AllOf(HasSubstr("--num-cpus is -1"), HasSubstr("from 0 to 1000000")));
+  EXPECT_THAT(error_with([](auto& o) { o.num_cpus = -1; }),
+              AllOf(HasSubstr("--num-cpus is -1"), HasSubstr("from 0 to 1000000")));
   EXPECT_THAT(error_with([](auto& o) { o.num_cpus = 1e9; }), HasSubstr("--num-cpus"));
   EXPECT_THAT(error_with([](auto& o) { o.num_gpus = -2; }), HasSubstr("--num-gpus"));
   EXPECT_THAT(error_with([](auto& o) { o.memory = -5; }), HasSubstr("--memory is -5"));
-  EXPECT_THAT(error_with([](auto& o) { o.object_store_memory = 1000; }), AllOf(HasSubstr("--object-store-memory is 1000"), HasSubstr("78643200")));
-  EXPECT_THAT(error_with([](auto& o) { o.resources = {{"a", -1}}; }), AllOf(HasSubstr("--resources"), HasSubstr("'a'")));
+  EXPECT_THAT(error_with([](auto& o) { o.object_store_memory = 1000; }),
+              AllOf(HasSubstr("--object-store-memory is 1000"), HasSubstr("78643200")));
+  EXPECT_THAT(error_with([](auto& o) { o.resources = {{"a", -1}}; }),
+              AllOf(HasSubstr("--resources"), HasSubstr("'a'")));
   EXPECT_THAT(error_with([](auto& o) { o.resources = {{"CPU", 1}}; }), HasSubstr("use --num-cpus"));
   EXPECT_THAT(error_with([](auto& o) { o.port = 70000; }), HasSubstr("--port is 70000"));
-  EXPECT_THAT(error_with([](auto& o) { o.node_ip = "not-an-ip"; }), HasSubstr("--node-ip-address is 'not-an-ip'"));
-  EXPECT_THAT(error_with([](auto& o) { o.system_config = {{"nonsense", "1"}}; }), HasSubstr("nonsense"));
-  EXPECT_THAT(error_with([](auto& o) { o.temp_dir = "relative/path"; }), HasSubstr("absolute path"));
+  EXPECT_THAT(error_with([](auto& o) { o.node_ip = "not-an-ip"; }),
+              HasSubstr("--node-ip-address is 'not-an-ip'"));
+  EXPECT_THAT(error_with([](auto& o) { o.system_config = {{"nonsense", "1"}}; }),
+              HasSubstr("nonsense"));
+  EXPECT_THAT(error_with([](auto& o) { o.temp_dir = "relative/path"; }),
+              HasSubstr("absolute path"));
   EXPECT_THAT(left_behind(), IsEmpty());
 }
 
 TEST_F(LaunchTest, NamesOfRaysReachTheDaemonsByOurs) {
   NodeOptions options = head();
-  options.system_config = {{"health_check_period_ms", "100"}, {"gcs_rpc_server_reconnect_timeout_s", "7"}};
+  options.system_config = {{"health_check_period_ms", "100"},
+                           {"gcs_rpc_server_reconnect_timeout_s", "7"}};
   auto node = start(options);
   ASSERT_TRUE(node) << node.error().message;
   ASSERT_EQ(node->warnings.size(), 1u);
@@ -274,7 +290,9 @@ void in_mount_namespace(const std::function<int()>& body, bool* skipped) {
   pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      _exit(77);
     _exit(body());
   }
   int status = 0;
@@ -290,14 +308,19 @@ TEST_F(LaunchTest, AReadOnlyOrFullPlaceIsOneClearErrorAndLeavesNothing) {
     bool skipped = false;
     in_mount_namespace(
         [&] {
-          if (mount("tmpfs", root().c_str(), "tmpfs", read_only ? MS_RDONLY : 0, read_only ? nullptr : options) != 0) return 77;
+          if (mount("tmpfs", root().c_str(), "tmpfs", read_only ? MS_RDONLY : 0,
+                    read_only ? nullptr : options) != 0)
+            return 77;
           auto node = start_node(head());
           if (node) return 1;
           std::string message = node.error().message;
-          bool clear = message.find(root()) != std::string::npos && message.find("--temp-dir") != std::string::npos &&
-                       message.find(read_only ? "Read-only file system" : "No space left") != std::string::npos;
+          bool clear = message.find(root()) != std::string::npos &&
+                       message.find("--temp-dir") != std::string::npos &&
+                       message.find(read_only ? "Read-only file system" : "No space left") !=
+                           std::string::npos;
           if (!clear) fprintf(stderr, "%s\n", message.c_str());
-          bool ok = clear && left_behind().empty() && node.error().code == (read_only ? Code::kIo : Code::kOutOfDisk);
+          bool ok = clear && left_behind().empty() &&
+                    node.error().code == (read_only ? Code::kIo : Code::kOutOfDisk);
           return ok ? 0 : 1;
         },
         &skipped);

@@ -15,12 +15,13 @@ TEST_F(NodeCoreTest, AnActorNeedsACpuToBePlacedAndHoldsNoneAfterwards) {
   EXPECT_TRUE(created.reply.ok());
   EXPECT_EQ(created.reply.address().worker_id(), id.binary());
   EXPECT_EQ(free_cpus(), 1);
-  sink.spawns.clear();   // another warm worker
+  sink.spawns.clear();  // another warm worker
 }
 
 TEST_F(NodeCoreTest, AnEntrypointHoldsItsResourcesUntilItEnds) {
   make(2);
-  ResourceSet one = *ResourceSet::from_map({{"CPU", 1}}), two = *ResourceSet::from_map({{"CPU", 2}});
+  ResourceSet one = *ResourceSet::from_map({{"CPU", 1}}),
+              two = *ResourceSet::from_map({{"CPU", 2}});
   ASSERT_TRUE(core->hold_for_job("a", one, now()));
   EXPECT_EQ(free_cpus(), 1);
   EXPECT_EQ(core->hold_for_job("a", one, now()).error().code, Code::kAlreadyExists);
@@ -48,7 +49,7 @@ TEST_F(NodeCoreTest, AnActorHoldsItsResourcesForLife) {
   core->worker_disconnected(id, now());
   RecordingSink::take(sink.kills);
   EXPECT_EQ(free_cpus(), 2);
-  EXPECT_TRUE(sink.actor_deaths.empty());   // the cause comes with the exit status
+  EXPECT_TRUE(sink.actor_deaths.empty());  // the cause comes with the exit status
   reap(id, 0, 3, "boom\n");
   auto died = RecordingSink::take(sink.actor_deaths);
   EXPECT_EQ(died.epoch(), 1);
@@ -114,14 +115,17 @@ TEST_F(NodeCoreTest, ABrokenConnectionInTheConstructorWaitsForHowTheProcessEnded
   create(request);
   WorkerId id = start_worker();
   RecordingSink::take(sink.starts);
-  core->actor_start_done(ActorId::from_binary(request.spec().actor_id()), 1, make_error(Code::kUnavailable, "the other side closed the connection"), now());
+  core->actor_start_done(ActorId::from_binary(request.spec().actor_id()), 1,
+                         make_error(Code::kUnavailable, "the other side closed the connection"),
+                         now());
   EXPECT_EQ(RecordingSink::take(sink.kills), id);
   EXPECT_TRUE(sink.created.empty());
   reap(id, 0, 4);
   auto created = RecordingSink::take(sink.created);
   EXPECT_EQ(created.reply.failure().kind(), proto::ExitInfo::EXITED);
   EXPECT_EQ(created.reply.failure().exit_code(), 4);
-  EXPECT_NE(created.reply.failure().message().find("exited with code 4"), std::string::npos) << created.reply.failure().message();
+  EXPECT_NE(created.reply.failure().message().find("exited with code 4"), std::string::npos)
+      << created.reply.failure().message();
   EXPECT_EQ(created.reply.failure().message().find("closed the connection"), std::string::npos);
   RecordingSink::take(sink.deaths);
 }
@@ -134,7 +138,7 @@ TEST_F(NodeCoreTest, WithoutRoomTheHeadIsToldToLookElsewhere) {
   create(actor(1, {{"CPU", 1}}, {{"CPU", 1}}));
   EXPECT_EQ(sink.rest(), "");
   pass(150 * kMs);
-  RecordingSink::take(sink.revokes);   // actors count as waiting, too
+  RecordingSink::take(sink.revokes);  // actors count as waiting, too
   pass(400 * kMs);
   EXPECT_TRUE(RecordingSink::take(sink.created).reply.no_resources());
   create(actor(2, {{"GPU", 1}}, {{"GPU", 1}}));
@@ -150,7 +154,7 @@ TEST_F(NodeCoreTest, AskedTwiceItIsCreatedOnce) {
   RecordingSink::take(sink.starts);
   constructed(request);
   RecordingSink::take(sink.created);
-  create(request);   // by a head that restarted
+  create(request);  // by a head that restarted
   EXPECT_TRUE(RecordingSink::take(sink.created).reply.ok());
   request.set_epoch(0);
   create(request);
@@ -171,7 +175,7 @@ TEST_F(NodeCoreTest, ALaterIncarnationReplacesTheEarlier) {
   start_worker();
   RecordingSink::take(sink.starts);
   reap(old_worker, SIGKILL);
-  RecordingSink::take(sink.deaths);   // no word of the actor: it lives on
+  RecordingSink::take(sink.deaths);  // no word of the actor: it lives on
   constructed(request);
   EXPECT_EQ(RecordingSink::take(sink.created).epoch, 2);
 }
@@ -194,7 +198,8 @@ TEST_F(NodeCoreTest, OneThatWasToldToLeaveWhileItStartedHasItsTime) {
   EXPECT_TRUE(sink.kills.empty());
   EXPECT_TRUE(sink.exits.empty());
   reap(id, 0);
-  EXPECT_EQ(RecordingSink::take(sink.created).reply.failure().kind(), proto::ExitInfo::OUT_OF_SCOPE);
+  EXPECT_EQ(RecordingSink::take(sink.created).reply.failure().kind(),
+            proto::ExitInfo::OUT_OF_SCOPE);
   RecordingSink::take(sink.deaths);
 }
 
@@ -216,7 +221,7 @@ TEST_F(NodeCoreTest, KillSaysWhoDidIt) {
   kill.set_why(proto::ExitInfo::KILLED_BY_USER);
   kill.set_message("killed by ray.kill");
   core->kill(kill, now());
-  EXPECT_EQ(RecordingSink::take(sink.exits), id);      // it sends what it recorded, if it can
+  EXPECT_EQ(RecordingSink::take(sink.exits), id);  // it sends what it recorded, if it can
   pass(100'000);
   EXPECT_TRUE(sink.kills.empty());
   pass(200'000);
@@ -237,7 +242,8 @@ TEST_F(NodeCoreTest, OneThatWaitsIsKilledWithoutAProcess) {
   kill.set_why(proto::ExitInfo::KILLED_BY_USER);
   core->kill(kill, now());
   core->check_invariants();
-  EXPECT_EQ(RecordingSink::take(sink.created).reply.failure().kind(), proto::ExitInfo::KILLED_BY_USER);
+  EXPECT_EQ(RecordingSink::take(sink.created).reply.failure().kind(),
+            proto::ExitInfo::KILLED_BY_USER);
   EXPECT_EQ(free_cpus(), 1);
   start_worker();
 }
@@ -284,22 +290,38 @@ TEST_F(NodeCoreTest, TheBooksBalanceUnderRandomEvents) {
   std::vector<proto::CreateActorRequest> actors;
   for (int step = 0; step < 3000; ++step) {
     switch (rng.below(12)) {
-      case 0: case 1: want(1 + rng.below(3), demand(static_cast<int>(rng.below(6)), {{"CPU", rng.chance(0.3) ? 2.0 : 1.0}}, rng.below(3))); break;
-      case 2: case 3: if (!sink.spawns.empty()) start_worker(); break;
-      case 4: case 5:
+      case 0:
+      case 1:
+        want(1 + rng.below(3), demand(static_cast<int>(rng.below(6)),
+                                      {{"CPU", rng.chance(0.3) ? 2.0 : 1.0}}, rng.below(3)));
+        break;
+      case 2:
+      case 3:
+        if (!sink.spawns.empty()) start_worker();
+        break;
+      case 4:
+      case 5:
         if (!leases.empty()) {
           size_t i = rng.below(leases.size());
           give_back(leases[i], rng.chance(0.1));
           leases.erase(leases.begin() + static_cast<long>(i));
         }
         break;
-      case 6: if (!leases.empty()) core->set_blocked(worker_of(leases[rng.below(leases.size())]), rng.chance(0.5), now()); break;
-      case 7: if (rng.chance(0.2)) core->owner_closed(1 + rng.below(3), now()); break;
+      case 6:
+        if (!leases.empty())
+          core->set_blocked(worker_of(leases[rng.below(leases.size())]), rng.chance(0.5), now());
+        break;
+      case 7:
+        if (rng.chance(0.2)) core->owner_closed(1 + rng.below(3), now());
+        break;
       case 8:
-        actors.push_back(actor(static_cast<uint32_t>(step), {{"CPU", 1}}, {{"CPU", rng.chance(0.3) ? 1.0 : 0.0}}));
+        actors.push_back(actor(static_cast<uint32_t>(step), {{"CPU", 1}},
+                               {{"CPU", rng.chance(0.3) ? 1.0 : 0.0}}));
         create(actors.back());
         break;
-      case 9: if (!actors.empty()) constructed(actors[rng.below(actors.size())]); break;
+      case 9:
+        if (!actors.empty()) constructed(actors[rng.below(actors.size())]);
+        break;
       case 10:
         if (core->pool().all().empty()) break;
         {
@@ -331,8 +353,8 @@ TEST_F(NodeCoreTest, WhatStartingActorsTakeIsTheHeadsToCount) {
     core->fill_report(&report);
     return ResourceSet::from_proto(report.available()).get("CPU");
   };
-  create(request);    // starting
-  create(lasting);    // waits for a process
+  create(request);  // starting
+  create(lasting);  // waits for a process
   EXPECT_EQ(free_cpus(), 0);
   EXPECT_EQ(reported(), 2);
   constructed(request);

@@ -29,7 +29,7 @@ TEST_F(ConstraintsTest, AffinityToThisNodeStaysHereWhenItIsFull) {
   d.set_class_id(2);
   want(1, d);
   pass(20 * kMs);
-  EXPECT_EQ(sink.rest(), "");      // no redirect
+  EXPECT_EQ(sink.rest(), "");  // no redirect
   give_back(first);
   take_grant();
 }
@@ -37,7 +37,8 @@ TEST_F(ConstraintsTest, AffinityToThisNodeStaysHereWhenItIsFull) {
 TEST_F(ConstraintsTest, AffinityToAnotherNodeGoesThere) {
   make(4, 1);
   start_workers(1);
-  proto::Node other = peer(1, {{"CPU", 4}}, {});      // even when it is full: it waits in the line there
+  proto::Node other =
+      peer(1, {{"CPU", 4}}, {});  // even when it is full: it waits in the line there
   core->node_changed(other);
   want(1, affine(other.node_id(), false));
   auto redirect = RecordingSink::take(sink.redirects);
@@ -48,7 +49,7 @@ TEST_F(ConstraintsTest, HardAffinityToAnUnknownNodeFailsAfterAWhile) {
   make(4, 1);
   start_workers(1);
   want(1, affine(nobody(), false));
-  EXPECT_EQ(sink.rest(), "");      // the news of it may be on its way
+  EXPECT_EQ(sink.rest(), "");  // the news of it may be on its way
   for (int i = 0; i < 12; ++i) pass(100 * kMs);
   auto notice = RecordingSink::take(sink.notices);
   EXPECT_TRUE(notice.message.fatal());
@@ -62,7 +63,8 @@ TEST_F(ConstraintsTest, HardAffinityToANodeThatIsTooSmallFails) {
   make(1, 1);
   start_workers(1);
   want(1, affine(id_of_me(), false, 2));
-  EXPECT_EQ(RecordingSink::take(sink.notices).message.code(), static_cast<int>(Code::kUnschedulable));
+  EXPECT_EQ(RecordingSink::take(sink.notices).message.code(),
+            static_cast<int>(Code::kUnschedulable));
 }
 
 TEST_F(ConstraintsTest, FullNodesFailOrSpillWhenAsked) {
@@ -78,7 +80,7 @@ TEST_F(ConstraintsTest, FullNodesFailOrSpillWhenAsked) {
   want(1, fails);
   EXPECT_NE(RecordingSink::take(sink.notices).message.message().find("no room"), std::string::npos);
   fails.set_class_id(4);
-  fails.set_no_spill(true);        // redirected here by a node that did not know yet
+  fails.set_no_spill(true);  // redirected here by a node that did not know yet
   want(2, fails);
   EXPECT_NE(RecordingSink::take(sink.notices).message.message().find("no room"), std::string::npos);
   auto spills = affine(id_of_me(), true);
@@ -97,7 +99,7 @@ TEST_F(ConstraintsTest, LabelsChooseTheNode) {
   rule->add_values("b");
   want(1, d);
   pass(20 * kMs);
-  EXPECT_EQ(sink.rest(), "");      // until a node with the label joins
+  EXPECT_EQ(sink.rest(), "");  // until a node with the label joins
   proto::Node other = peer(1, {{"CPU", 4}}, {{"CPU", 4}});
   (*other.mutable_labels())["zone"] = "b";
   core->node_changed(other);
@@ -115,11 +117,13 @@ TEST_F(ConstraintsTest, LeasesSayWhichGpusTheyHave) {
   core = std::make_unique<NodeCore>(sink, settings, me);
   core->start(now());
   start_workers(3);
-  auto ids = [](const RecordingSink::Grant& grant) { return std::vector<std::string>(grant.message.gpu_ids().begin(), grant.message.gpu_ids().end()); };
+  auto ids = [](const RecordingSink::Grant& grant) {
+    return std::vector<std::string>(grant.message.gpu_ids().begin(), grant.message.gpu_ids().end());
+  };
   want(1, demand(2, {{"GPU", 0.5}}, 1));
   auto first = take_grant(), second = take_grant();
   EXPECT_EQ(ids(first), (std::vector<std::string>{"4"}));
-  EXPECT_EQ(ids(second), (std::vector<std::string>{"4"}));     // they share it
+  EXPECT_EQ(ids(second), (std::vector<std::string>{"4"}));  // they share it
   want(2, demand(1, {{"GPU", 1}}, 1));
   auto whole = take_grant();
   EXPECT_EQ(ids(whole), (std::vector<std::string>{"6"}));
@@ -148,7 +152,7 @@ TEST_F(ConstraintsTest, ActorsAreToldTheirGpus) {
   start_workers(1);
   create(actor(1, {{"GPU", 2}}, {{"GPU", 2}}));
   RecordingSink::take(sink.starts);
-  start_worker();                  // in place of the one it took
+  start_worker();  // in place of the one it took
   EXPECT_EQ(sink.last_gpus, (std::vector<std::string>{"0", "1"}));
 }
 

@@ -7,7 +7,9 @@
 
 namespace rt::node {
 
-inline ResourceSet resources_of(std::map<std::string, double> amounts) { return ResourceSet::from_map(amounts).value(); }
+inline ResourceSet resources_of(std::map<std::string, double> amounts) {
+  return ResourceSet::from_map(amounts).value();
+}
 
 class NodeCoreTest : public testing::Test {
  protected:
@@ -37,7 +39,8 @@ class NodeCoreTest : public testing::Test {
   }
   JobId job(uint32_t n = 1) const { return job_id_from_int(n); }
 
-  proto::LeaseDemand demand(int want, std::map<std::string, double> amounts = {{"CPU", 1}}, uint64_t class_id = 1, uint32_t of_job = 1) {
+  proto::LeaseDemand demand(int want, std::map<std::string, double> amounts = {{"CPU", 1}},
+                            uint64_t class_id = 1, uint32_t of_job = 1) {
     proto::LeaseDemand d;
     d.set_class_id(class_id);
     resources_of(amounts).to_proto(d.mutable_resources());
@@ -64,7 +67,9 @@ class NodeCoreTest : public testing::Test {
     for (int i = 0; i < n; ++i) start_worker();
   }
   RecordingSink::Grant take_grant() { return RecordingSink::take(sink.grants); }
-  WorkerId worker_of(const RecordingSink::Grant& grant) const { return WorkerId::from_binary(grant.message.worker().worker_id()); }
+  WorkerId worker_of(const RecordingSink::Grant& grant) const {
+    return WorkerId::from_binary(grant.message.worker().worker_id());
+  }
   void give_back(const RecordingSink::Grant& grant, bool failed = false) {
     core->return_lease(grant.owner, grant.message.lease_id(), failed, now());
     core->check_invariants();
@@ -74,7 +79,8 @@ class NodeCoreTest : public testing::Test {
     core->worker_exited(id, ProcessEnd{true, code, signal, tail}, now());
     core->check_invariants();
   }
-  proto::Node peer(uint64_t seed, std::map<std::string, double> total, std::map<std::string, double> available, int64_t incarnation = 1) {
+  proto::Node peer(uint64_t seed, std::map<std::string, double> total,
+                   std::map<std::string, double> available, int64_t incarnation = 1) {
     Rng rng(seed);
     proto::Node node;
     node.set_node_id(NodeId::random(rng).binary());
@@ -85,12 +91,14 @@ class NodeCoreTest : public testing::Test {
     resources_of(available).to_proto(node.mutable_available());
     return node;
   }
-  proto::CreateActorRequest actor(uint32_t n, std::map<std::string, double> placement, std::map<std::string, double> lifetime) {
+  proto::CreateActorRequest actor(uint32_t n, std::map<std::string, double> placement,
+                                  std::map<std::string, double> lifetime) {
     proto::CreateActorRequest request;
     request.mutable_spec()->set_actor_id(make_actor_id(job(), n, n).binary());
     request.mutable_spec()->set_job_id(job().binary());
     resources_of(placement).to_proto(request.mutable_spec()->mutable_placement());
-    resources_of(lifetime).to_proto(request.mutable_spec()->mutable_creation()->mutable_resources());
+    resources_of(lifetime).to_proto(
+        request.mutable_spec()->mutable_creation()->mutable_resources());
     request.set_epoch(1);
     return request;
   }
@@ -101,7 +109,8 @@ class NodeCoreTest : public testing::Test {
   void constructed(const proto::CreateActorRequest& request) {
     proto::CreateActorReply ok;
     ok.set_ok(true);
-    core->actor_start_done(ActorId::from_binary(request.spec().actor_id()), request.epoch(), ok, now());
+    core->actor_start_done(ActorId::from_binary(request.spec().actor_id()), request.epoch(), ok,
+                           now());
     core->check_invariants();
   }
   double free_cpus() const { return core->resources().available().get("CPU"); }

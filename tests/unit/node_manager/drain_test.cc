@@ -19,7 +19,8 @@ TEST_F(Drain, LeasesAreAskedBackAndNoMoreAreGiven) {
   auto grant = take_grant();
   EXPECT_EQ(core->busy_with(), "1 leased worker");
   drain();
-  EXPECT_EQ(RecordingSink::take(sink.revokes).leases, std::vector<uint64_t>{grant.message.lease_id()});
+  EXPECT_EQ(RecordingSink::take(sink.revokes).leases,
+            std::vector<uint64_t>{grant.message.lease_id()});
   give_back(grant);
   EXPECT_EQ(core->busy_with(), "");
   want(1, demand(1));
@@ -59,7 +60,7 @@ TEST_F(Drain, ActorsStayAndNoneComes) {
   create(here);
   constructed(here);
   sink.starts.clear();
-  sink.spawns.clear();      // a warm worker in the place of the actor's
+  sink.spawns.clear();  // a warm worker in the place of the actor's
   sink.created.clear();
   drain();
   EXPECT_EQ(core->busy_with(), "1 actor");

@@ -51,8 +51,8 @@ TEST_F(NodeCoreTest, CountsGrantsTheirWaitsAndTheEndsOfWorkers) {
   EXPECT_EQ(core->waiting_tasks(), (std::pair<int64_t, int64_t>(0, 0)));
   const proto::NodeCounters& counters = core->counters();
   EXPECT_EQ(counters.leases_granted(), 2);
-  EXPECT_EQ(counters.lease_wait(0), 1);   // at once
-  EXPECT_EQ(counters.lease_wait(3), 1);   // 20 ms: up to 50
+  EXPECT_EQ(counters.lease_wait(0), 1);  // at once
+  EXPECT_EQ(counters.lease_wait(3), 1);  // 20 ms: up to 50
   EXPECT_EQ(counters.lease_wait_ms(), 20);
   EXPECT_EQ(counters.workers_started(), 1);
   EXPECT_EQ(counters.workers_failed(), 0);
@@ -105,7 +105,7 @@ TEST_F(NodeCoreTest, AWaitingOwnerGetsALeaseRevokedFromTheRichest) {
   auto revoked = RecordingSink::take(sink.revokes);
   EXPECT_EQ(revoked.owner, 1u);
   ASSERT_EQ(revoked.leases.size(), 1u);
-  pass(50 * kMs);   // one is enough, and it was asked for once
+  pass(50 * kMs);  // one is enough, and it was asked for once
   give_back(revoked.leases[0] == a.message.lease_id() ? a : b);
   EXPECT_EQ(take_grant().owner, 2u);
   // One each: nobody has clearly more.
@@ -133,7 +133,7 @@ TEST_F(NodeCoreTest, AStarvedLargeDemandKeepsSmallOnesFromItsShare) {
   want(2, demand(1, {{"CPU", 2}}));
   pass(1100 * kMs);
   sink.revokes.clear();
-  give_back(a);   // not taken by owner 1 again
+  give_back(a);  // not taken by owner 1 again
   EXPECT_EQ(sink.rest(), "");
   give_back(b);
   EXPECT_EQ(take_grant().owner, 2u);
@@ -154,11 +154,11 @@ TEST_F(NodeCoreTest, ABlockedTaskLendsItsCpuAndTakesItBackAtOnce) {
   EXPECT_EQ(free_cpus(), -1);
   proto::ResourceReport report;
   core->fill_report(&report);
-  EXPECT_TRUE(report.available().units().empty());   // a debt is no resource
+  EXPECT_TRUE(report.available().units().empty());  // a debt is no resource
   give_back(inner);
   EXPECT_EQ(free_cpus(), 0);
   core->set_blocked(worker_of(outer), true, now());
-  give_back(outer);   // returned while blocked
+  give_back(outer);  // returned while blocked
   EXPECT_EQ(free_cpus(), 1);
 }
 
@@ -174,9 +174,9 @@ TEST_F(NodeCoreTest, AnOwnersEndReturnsItsLeasesAndEndsTheirWorkers) {
   EXPECT_EQ(free_cpus(), 2);
   EXPECT_EQ(sink.exits.size(), 2u);
   sink.exits.clear();
-  sink.spawns.clear();   // the warm ones are replaced
+  sink.spawns.clear();  // the warm ones are replaced
   EXPECT_TRUE(sink.kills.empty());
-  time_us += 1'100'000;   // asked, not gone: killed
+  time_us += 1'100'000;  // asked, not gone: killed
   core->tick(now());
   EXPECT_EQ(sink.kills.size(), 2u);
   sink.kills.clear();
@@ -200,9 +200,9 @@ TEST_F(NodeCoreTest, AWorkersDeathFreesItsLeaseAndTellsHow) {
   EXPECT_EQ(death.info.log_tail(), "Segmentation fault\n");
   EXPECT_NE(death.info.message().find("SIGSEGV"), std::string::npos);
   ASSERT_NE(core->exit_of(id), nullptr);
-  give_back(lease, true);   // late, harmless
+  give_back(lease, true);  // late, harmless
   start_worker();
-  take_grant();             // of the demand that still waits
+  take_grant();  // of the demand that still waits
 }
 
 TEST_F(NodeCoreTest, ALeaseReturnedAsFailedEndsItsWorker) {
@@ -211,14 +211,14 @@ TEST_F(NodeCoreTest, ALeaseReturnedAsFailedEndsItsWorker) {
   want(1, demand(1));
   auto lease = take_grant();
   give_back(lease, true);
-  EXPECT_TRUE(sink.kills.empty());       // it leaves after its last call, or is told to
+  EXPECT_TRUE(sink.kills.empty());  // it leaves after its last call, or is told to
   EXPECT_EQ(sink.exits.size(), 1u);
   sink.exits.clear();
   time_us += 1'100'000;
   core->tick(now());
   EXPECT_EQ(RecordingSink::take(sink.kills), worker_of(lease));
   start_worker();
-  core->return_lease(1, 4711, false, now());   // an unknown lease is somebody's mistake, not a crash
+  core->return_lease(1, 4711, false, now());  // an unknown lease is somebody's mistake, not a crash
 }
 
 TEST_F(NodeCoreTest, ProcessesServeOneJobOnly) {
@@ -273,7 +273,7 @@ TEST_F(NodeCoreTest, WhatOutlivesItsJobHasWorkersOfItsOwn) {
   EXPECT_EQ(RecordingSink::take(sink.exits), other);
   reap(other, 0, 0);
   EXPECT_EQ(RecordingSink::take(sink.deaths).info.kind(), proto::ExitInfo::JOB_FINISHED);
-  sink.spawns.clear();       // the warm one
+  sink.spawns.clear();  // the warm one
 }
 
 TEST_F(NodeCoreTest, IdleWorkersBeyondTheWarmOnesAreAskedToLeave) {
@@ -320,7 +320,7 @@ TEST_F(NodeCoreTest, RedirectsWhenAnotherNodeHasRoomAndThisOneHasNot) {
   want(1, demand(5, {{"CPU", 1}}, 2));
   auto redirect = RecordingSink::take(sink.redirects);
   EXPECT_EQ(redirect.message.class_id(), 2u);
-  EXPECT_EQ(redirect.message.count(), 2);   // no more than fit there
+  EXPECT_EQ(redirect.message.count(), 2);  // no more than fit there
   // Its report lags behind: what was just sent is not offered again.
   want(1, demand(3, {{"CPU", 1}}, 2));
   pass(15 * kMs);
@@ -405,7 +405,7 @@ TEST_F(NodeCoreTest, SpreadTakesTurns) {
 
 TEST_F(NodeCoreTest, WhatOnlyAnotherNodeCanRunGoesThere) {
   make(1);
-  core->node_changed(peer(1, {{"CPU", 1}, {"GPU", 1}}, {{"CPU", 1}}));   // busy, but feasible
+  core->node_changed(peer(1, {{"CPU", 1}, {"GPU", 1}}, {{"CPU", 1}}));  // busy, but feasible
   want(1, demand(1, {{"GPU", 1}}));
   EXPECT_EQ(RecordingSink::take(sink.redirects).message.count(), 1);
 }
@@ -424,8 +424,8 @@ TEST_F(NodeCoreTest, AnInfeasibleDemandIsReportedAndRunsWhenANodeJoins) {
   EXPECT_TRUE(notice.infeasible());
   EXPECT_FALSE(notice.fatal());
   EXPECT_NE(notice.message().find("'GPU': 2.0"), std::string::npos);
-  EXPECT_NE(notice.message().find("'CPU': 1.0"), std::string::npos);   // and what there is
-  pass(5000 * kMs);                                                     // said once
+  EXPECT_NE(notice.message().find("'CPU': 1.0"), std::string::npos);  // and what there is
+  pass(5000 * kMs);                                                   // said once
   core->node_changed(peer(3, {{"GPU", 2}}, {{"GPU", 2}}));
   core->nodes_settled(now());
   pass(20 * kMs);
@@ -453,7 +453,7 @@ TEST_F(NodeCoreTest, WorkersThatCannotStartAreTriedAgainAndThenSaidToFail) {
   for (int attempt = 0; attempt < settings.worker_start_retries; ++attempt) {
     core->worker_start_failed(RecordingSink::take(sink.spawns).id, "no python here", now());
     core->check_invariants();
-    EXPECT_TRUE(sink.spawns.empty());   // not at once
+    EXPECT_TRUE(sink.spawns.empty());  // not at once
     pass(5000 * kMs);
   }
   WorkerId last = RecordingSink::take(sink.spawns).id;

@@ -13,15 +13,19 @@ namespace {
 
 class LogFilesTest : public testing::Test {
  protected:
-  void write(const std::string& name, const std::string& text) { std::ofstream(logs + "/" + name) << text; }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(logs + "/" + name) << text;
+  }
   std::vector<std::string> names(const std::string& glob = "") {
     std::vector<std::string> found;
     auto reply = list_log_files(logs, glob);
     EXPECT_TRUE(reply) << reply.error().message;
-    for (const auto& file : reply->files()) found.push_back(file.name() + (file.is_directory() ? "/" : ""));
+    for (const auto& file : reply->files())
+      found.push_back(file.name() + (file.is_directory() ? "/" : ""));
     return found;
   }
-  Result<proto::ReadLogFileReply> read(const std::string& name, int64_t offset = 0, int64_t max_bytes = 0) {
+  Result<proto::ReadLogFileReply> read(const std::string& name, int64_t offset = 0,
+                                       int64_t max_bytes = 0) {
     proto::ReadLogFileRequest request;
     request.set_name(name);
     request.set_offset(offset);
@@ -38,7 +42,8 @@ TEST_F(LogFilesTest, AreListedByNameAndPattern) {
   write("worker-1.out", "12345");
   write("worker-1.err", "");
   std::filesystem::create_directory(logs + "/events");
-  EXPECT_EQ(names(), (std::vector<std::string>{"events/", "worker-1.err", "worker-1.out", "worker-2.out"}));
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"events/", "worker-1.err", "worker-1.out", "worker-2.out"}));
   EXPECT_EQ(names("worker-?.out"), (std::vector<std::string>{"worker-1.out", "worker-2.out"}));
   EXPECT_EQ(names("none*"), std::vector<std::string>());
   EXPECT_EQ(list_log_files(logs, "worker-1.out")->files(0).size(), 5);
@@ -54,7 +59,8 @@ TEST_F(LogFilesTest, ComeInPieces) {
   EXPECT_EQ(read("a.log", 10)->data(), "");
   EXPECT_EQ(read("a.log", std::numeric_limits<int64_t>::max())->data(), "");
   write("big.log", std::string(2 * kLogChunkBytes, 'x'));
-  EXPECT_EQ(read("big.log", 0, 3 * kLogChunkBytes)->data().size(), static_cast<size_t>(kLogChunkBytes));
+  EXPECT_EQ(read("big.log", 0, 3 * kLogChunkBytes)->data().size(),
+            static_cast<size_t>(kLogChunkBytes));
 }
 
 TEST_F(LogFilesTest, NothingElseCanBeNamed) {
@@ -68,7 +74,8 @@ TEST_F(LogFilesTest, NothingElseCanBeNamed) {
     ASSERT_FALSE(piece) << name;
     EXPECT_EQ(piece.error().code, Code::kInvalid) << name;
   }
-  for (const char* name : {"link.log", "pipe.log", "events", "none"}) {      // a pipe would wait for its writer
+  for (const char* name :
+       {"link.log", "pipe.log", "events", "none"}) {  // a pipe would wait for its writer
     auto piece = read(name);
     ASSERT_FALSE(piece) << name;
     EXPECT_EQ(piece.error().code, Code::kNotFound) << name;

@@ -28,7 +28,8 @@ TEST(LogLines, MarkersNameWhatFollows) {
   reader.finish(&out, false);
   EXPECT_EQ(text_of(out), "[f]hello|world|[C]x||: y|no newline|");
   out.clear();
-  reader.feed("\n:task_id:ab 1\n\nmore", &out);           // ends what was handed out; the other empty line is one
+  reader.feed("\n:task_id:ab 1\n\nmore",
+              &out);  // ends what was handed out; the other empty line is one
   EXPECT_EQ(text_of(out), "[C]|");
   reader.finish(&out, false);
   reader.feed("\nlast\n", &out);
@@ -42,15 +43,21 @@ TEST(LogLines, WhatIsNoUtf8IsReplaced) {
   reader.feed("before\ncaf\xe9\n:task_name:\xff\nafter\n\xc3\xa9\n", &out);
   EXPECT_EQ(text_of(out), "[]before|caf\xef\xbf\xbd|[\xef\xbf\xbd]after|\xc3\xa9|");
   out.clear();
-  reader.feed("ab\xc3", &out);       // half a character: the other half may come
+  reader.feed("ab\xc3", &out);  // half a character: the other half may come
   EXPECT_TRUE(reader.has_partial());
   reader.finish(&out, false);
   EXPECT_FALSE(reader.has_partial());
-  reader.feed("\xa9" "cd\n", &out);
+  reader.feed(
+      "\xa9"
+      "cd\n",
+      &out);
   reader.feed("xy\xe2\x82", &out);
   reader.finish(&out, true);
-  EXPECT_EQ(text_of(out), "[\xef\xbf\xbd]ab|\xc3\xa9" "cd|xy\xef\xbf\xbd\xef\xbf\xbd|");
-  for (const proto::LogLines& lines : out) EXPECT_TRUE(proto::LogLines().ParseFromString(lines.SerializeAsString()));
+  EXPECT_EQ(text_of(out),
+            "[\xef\xbf\xbd]ab|\xc3\xa9"
+            "cd|xy\xef\xbf\xbd\xef\xbf\xbd|");
+  for (const proto::LogLines& lines : out)
+    EXPECT_TRUE(proto::LogLines().ParseFromString(lines.SerializeAsString()));
 }
 
 TEST(LogLines, LongLinesComeInPieces) {
@@ -59,7 +66,8 @@ TEST(LogLines, LongLinesComeInPieces) {
   reader.feed("abcdefghij\nk\n", &out);
   EXPECT_EQ(text_of(out), "[]abcd|efgh|ij|k|");
   out.clear();
-  for (char c : std::string("abcdefgh")) reader.feed(std::string(1, c), &out);   // never a newline: bounded all the same
+  for (char c : std::string("abcdefgh"))
+    reader.feed(std::string(1, c), &out);  // never a newline: bounded all the same
   EXPECT_EQ(text_of(out), "[]abcd|efgh|");
   reader.feed("\n\n", &out);
   EXPECT_EQ(text_of(out), "[]abcd|efgh||");
@@ -71,7 +79,9 @@ TEST(LogMonitor, FollowsFilesUntilTheirWorkerEnds) {
   Settings settings;
   settings.log_batch_interval_ms = 1;
   std::vector<proto::LogLines> lines;
-  LogMonitor monitor(driver.loop(), settings, dir.path("logs"), [&](const proto::HeadEvent& event) { lines.insert(lines.end(), event.logs().begin(), event.logs().end()); });
+  LogMonitor monitor(driver.loop(), settings, dir.path("logs"), [&](const proto::HeadEvent& event) {
+    lines.insert(lines.end(), event.logs().begin(), event.logs().end());
+  });
   Rng rng(1);
   WorkerId worker = WorkerId::random(rng);
   std::ofstream out(dir.path("logs/worker-1.out")), err(dir.path("logs/worker-1.err"));
@@ -86,7 +96,7 @@ TEST(LogMonitor, FollowsFilesUntilTheirWorkerEnds) {
   err << "oops\n" << std::flush;
   ASSERT_TRUE(driver.run_until([&] { return lines.size() == 2; }));
   EXPECT_TRUE(lines[1].is_stderr());
-  out << "no newline" << std::flush;   // and nothing after it
+  out << "no newline" << std::flush;  // and nothing after it
   ASSERT_TRUE(driver.run_until([&] { return lines.size() == 3; }));
   EXPECT_EQ(lines[2].lines(0), "no newline");
   out << " and the rest\n" << std::flush;
@@ -118,7 +128,10 @@ TEST(LogMonitor, FollowsAFileThatIsRotated) {
   std::filesystem::rename(path, path + ".1");
   std::ofstream again(path);
   again << "first of the new\n" << std::flush;
-  ASSERT_TRUE(driver.run_until([&] { return text == "[f]first|[f]last of the old|[f]first of the new|" || text == "[f]first|[f]last of the old|first of the new|"; }));
+  ASSERT_TRUE(driver.run_until([&] {
+    return text == "[f]first|[f]last of the old|[f]first of the new|" ||
+           text == "[f]first|[f]last of the old|first of the new|";
+  }));
   again << "more\n" << std::flush;
   ASSERT_TRUE(driver.run_until([&] { return text.ends_with("more|"); }));
   monitor.remove(worker);

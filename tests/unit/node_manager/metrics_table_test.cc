@@ -13,7 +13,8 @@ struct Table : testing::Test {
     Rng rng(n);
     return WorkerId::random(rng);
   }
-  static proto::MetricsReport report_of(proto::Metric::Kind kind, const std::vector<std::pair<std::string, double>>& series) {
+  static proto::MetricsReport report_of(proto::Metric::Kind kind,
+                                        const std::vector<std::pair<std::string, double>>& series) {
     proto::MetricsReport report;
     proto::Metric* metric = report.add_metrics();
     metric->set_name("m");
@@ -94,7 +95,7 @@ TEST_F(Table, TheNumberOfSeriesIsBoundedAndSaidOnce) {
   EXPECT_EQ(table.series(), 3);
   table.process_ended(worker(1));
   table.check_invariants();
-  EXPECT_EQ(table.series(), 3);       // the sums keep their place
+  EXPECT_EQ(table.series(), 3);  // the sums keep their place
 }
 
 TEST_F(Table, WhatIsNotWellFormedIsLeftOut) {

@@ -1,4 +1,5 @@
-// A loop, a reaper and a scratch session directory with a fake `ray` package beside the real fork server.
+// A loop, a reaper and a scratch session directory with a fake `ray` package beside the real fork
+// server.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +61,8 @@ inline void write_fake_package(const ScratchDir& dir, const std::string& worker_
   std::ofstream(dir.path("py/ray/__init__.py"));
   std::ofstream(dir.path("py/ray/_private/__init__.py"));
   std::ofstream(dir.path("py/ray/_private/worker_main.py")) << worker_main;
-  fs::copy_file(RT_SOURCE_DIR "/python/ray/_private/fork_server.py", dir.path("py/ray/_private/fork_server.py"));
+  fs::copy_file(RT_SOURCE_DIR "/python/ray/_private/fork_server.py",
+                dir.path("py/ray/_private/fork_server.py"));
 }
 
 class ProcessTest : public testing::Test {

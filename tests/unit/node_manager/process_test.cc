@@ -1,4 +1,5 @@
-// Real processes: a tiny `ray._private.worker_main` in a scratch directory does what its worker's name says.
+// Real processes: a tiny `ray._private.worker_main` in a scratch directory does what its worker's
+// name says.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -28,10 +29,12 @@ class WorkerStarterTest : public ProcessTest {
     options.socket_path = "/nowhere";
     options.node_id_hex = "ab";
     options.end_children = end_children;
-    starter = std::make_unique<WorkerStarter>(loop(), reaper, options,
-                                              WorkerStarterEvents{[this](const WorkerId& id, ProcessId p) { spawned[id] = p; },
-                                                                  [this](const WorkerId& id, const std::string& why) { failed[id] = why; },
-                                                                  [this](const WorkerId& id, const ProcessEnd& end) { ended[id] = end; }});
+    starter = std::make_unique<WorkerStarter>(
+        loop(), reaper, options,
+        WorkerStarterEvents{
+            [this](const WorkerId& id, ProcessId p) { spawned[id] = p; },
+            [this](const WorkerId& id, const std::string& why) { failed[id] = why; },
+            [this](const WorkerId& id, const ProcessEnd& end) { ended[id] = end; }});
     starter->start();
   }
   WorkerId spawn(const WorkerKind& kind = {}) {
@@ -52,11 +55,12 @@ class WorkerStarterTest : public ProcessTest {
 };
 
 TEST_F(WorkerStarterTest, ForksWorkersAndReportsHowTheyEnd) {
-  make("import sys\n"
-       "def main(args):\n"
-       "    print('out of', args['node_id'], flush=True)\n"
-       "    print('some trouble', file=sys.stderr)\n"
-       "    return 3\n");
+  make(
+      "import sys\n"
+      "def main(args):\n"
+      "    print('out of', args['node_id'], flush=True)\n"
+      "    print('some trouble', file=sys.stderr)\n"
+      "    return 3\n");
   WorkerId id = spawn();
   ASSERT_TRUE(await_end(id));
   EXPECT_EQ(ended[id].exit_code, 3);
@@ -88,7 +92,8 @@ TEST_F(WorkerStarterTest, KillsWithAndWithoutAKnownProcess) {
 }
 
 TEST_F(WorkerStarterTest, ABurstOfWorkersEachInItsOwnProcess) {
-  make("import os, random\ndef main(args):\n    print(random.random(), flush=True)\n    return 0\n");
+  make(
+      "import os, random\ndef main(args):\n    print(random.random(), flush=True)\n    return 0\n");
   for (int i = 0; i < 20; ++i) spawn();
   ASSERT_TRUE(driver.run_until([&] { return ended.size() == 20; }));
   std::set<std::string> outputs;
@@ -98,7 +103,7 @@ TEST_F(WorkerStarterTest, ABurstOfWorkersEachInItsOwnProcess) {
     outputs.insert(file_tail(starter->log_path(id, process.pid, false)));
   }
   EXPECT_EQ(pids.size(), 20u);
-  EXPECT_EQ(outputs.size(), 20u);   // seeded anew
+  EXPECT_EQ(outputs.size(), 20u);  // seeded anew
   EXPECT_FALSE(starter->has_processes());
 }
 
@@ -106,7 +111,8 @@ TEST_F(WorkerStarterTest, ABurstOfWorkersEachInItsOwnProcess) {
 constexpr const char* kParent =
     "import os, subprocess\n"
     "def main(args):\n"
-    "    ids = [subprocess.Popen(['sleep', '1000'], start_new_session=alone).pid for alone in (False, True)]\n"
+    "    ids = [subprocess.Popen(['sleep', '1000'], start_new_session=alone).pid for alone in "
+    "(False, True)]\n"
     "    path = os.path.join(args['session_dir'], 'children')\n"
     "    open(path + '.tmp', 'w').write('%d %d' % tuple(ids))\n"
     "    os.rename(path + '.tmp', path)\n"
@@ -154,13 +160,15 @@ TEST_F(WorkerStarterTest, AMissingInterpreterOrProgramSaysWhy) {
 }
 
 TEST_F(WorkerStarterTest, AKilledServerTakesItsWorkersAlongAndIsReplaced) {
-  make("import os, time\n"
-       "def main(args):\n"
-       "    open(os.path.join(args['session_dir'], 'parent'), 'w').write(str(os.getppid()))\n"
-       "    time.sleep(1000)\n");
+  make(
+      "import os, time\n"
+      "def main(args):\n"
+      "    open(os.path.join(args['session_dir'], 'parent'), 'w').write(str(os.getppid()))\n"
+      "    time.sleep(1000)\n");
   become_subreaper();
   WorkerId id = spawn();
-  ASSERT_TRUE(driver.run_until([&] { return spawned.contains(id) && !file_tail(dir.path("parent")).empty(); }));
+  ASSERT_TRUE(driver.run_until(
+      [&] { return spawned.contains(id) && !file_tail(dir.path("parent")).empty(); }));
   int server = std::stoi(file_tail(dir.path("parent")));
   ASSERT_EQ(kill(server, SIGKILL), 0);
   ASSERT_TRUE(await_end(id));
@@ -182,7 +190,8 @@ TEST_F(WorkerStarterTest, TheServersWorkersEndWithIt) {
   ASSERT_TRUE(driver.run_until([&] { return spawned.contains(id); }));
   ProcessId process = spawned[id];
   starter.reset();
-  EXPECT_TRUE(driver.run_until([&] { return process_start_time(process.pid) != process.start_time; }));
+  EXPECT_TRUE(
+      driver.run_until([&] { return process_start_time(process.pid) != process.start_time; }));
 }
 
 // ---- submitted jobs
@@ -195,7 +204,9 @@ class JobProcessesTest : public ProcessTest {
     options.python = "/usr/bin/python3";
     options.python_path = dir.path("py");
     options.head_address = "127.0.0.1:1";
-    jobs = std::make_unique<JobProcesses>(loop(), reaper, options, [this](const proto::SubmittedJob& job) { reports.push_back(job); });
+    jobs = std::make_unique<JobProcesses>(
+        loop(), reaper, options,
+        [this](const proto::SubmittedJob& job) { reports.push_back(job); });
   }
   proto::SubmittedJob job(const std::string& entrypoint, const std::string& id = "raysubmit_1") {
     proto::SubmittedJob job;
@@ -219,7 +230,9 @@ TEST_F(JobProcessesTest, RunsAnEntrypointAndKeepsItsOutput) {
   EXPECT_EQ(reports[1].status(), "SUCCEEDED");
   auto log = jobs->read_log("raysubmit_1", 0, 1000);
   ASSERT_TRUE(log);
-  EXPECT_EQ(log->data, "Running entrypoint for job raysubmit_1: echo $RAY_ADDRESS $FOO; python -c 'print(6*7)'\n127.0.0.1:1 bar\n42\n");
+  EXPECT_EQ(log->data,
+            "Running entrypoint for job raysubmit_1: echo $RAY_ADDRESS $FOO; python -c "
+            "'print(6*7)'\n127.0.0.1:1 bar\n42\n");
   EXPECT_TRUE(reports[1].exited());
   EXPECT_EQ(jobs->read_log("raysubmit_1", log->next_offset, 10)->data, "");
   EXPECT_EQ(jobs->read_log("raysubmit_2", 0, 10).error().code, Code::kNotFound);
@@ -231,7 +244,9 @@ TEST_F(JobProcessesTest, AFailureCarriesCodeAndLastLines) {
   ASSERT_TRUE(await_reports(2));
   EXPECT_EQ(reports[1].status(), "FAILED");
   EXPECT_EQ(reports[1].exit_code(), 7);
-  EXPECT_TRUE(reports[1].message().starts_with("Job entrypoint command failed with exit code 7, last available logs (truncated to 20,000 chars):\n"));
+  EXPECT_TRUE(
+      reports[1].message().starts_with("Job entrypoint command failed with exit code 7, last "
+                                       "available logs (truncated to 20,000 chars):\n"));
   EXPECT_TRUE(reports[1].message().ends_with("it went wrong\n"));
 }
 
@@ -240,17 +255,19 @@ TEST_F(JobProcessesTest, StopEndsTheWholeGroup) {
   ASSERT_TRUE(driver.run_until([&] { return !file_tail(dir.path("child")).empty(); }));
   int child = std::stoi(file_tail(dir.path("child")));
   uint64_t started = process_start_time(child);
-  EXPECT_FALSE(jobs->start(job("true"), {}));   // it is running already
+  EXPECT_FALSE(jobs->start(job("true"), {}));  // it is running already
   EXPECT_TRUE(jobs->stop("raysubmit_1"));
   ASSERT_TRUE(await_reports(2));
   EXPECT_EQ(reports[1].status(), "STOPPED");
   EXPECT_FALSE(jobs->stop("raysubmit_1"));
-  EXPECT_TRUE(driver.run_until([&] { return started != 0 && process_start_time(child) != started; }));
+  EXPECT_TRUE(
+      driver.run_until([&] { return started != 0 && process_start_time(child) != started; }));
 }
 
 TEST_F(JobProcessesTest, IsStoppedAsItsEnvironmentSays) {
   auto polite = job("trap 'echo asked; exit 0' INT; while :; do sleep 0.02; done");
-  polite.set_runtime_env_json(R"({"env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": "60"}})");
+  polite.set_runtime_env_json(
+      R"({"env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": "60"}})");
   ASSERT_TRUE(jobs->start(polite, {}));
   EXPECT_TRUE(jobs->stop("raysubmit_1"));
   ASSERT_TRUE(await_reports(2));
@@ -258,7 +275,8 @@ TEST_F(JobProcessesTest, IsStoppedAsItsEnvironmentSays) {
   auto stubborn = job("trap '' TERM; echo deaf; while :; do sleep 0.02; done", "deaf");
   stubborn.set_runtime_env_json(R"({"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": "0.05"}})");
   ASSERT_TRUE(jobs->start(stubborn, {}));
-  ASSERT_TRUE(driver.run_until([&] { return jobs->read_log("deaf", 0, 1000)->data.ends_with("deaf\n"); }));
+  ASSERT_TRUE(
+      driver.run_until([&] { return jobs->read_log("deaf", 0, 1000)->data.ends_with("deaf\n"); }));
   EXPECT_TRUE(jobs->stop("deaf"));
   ASSERT_TRUE(await_reports(4));
   EXPECT_EQ(reports[3].exit_code(), -9);
@@ -270,12 +288,14 @@ TEST_F(JobProcessesTest, ALaterJobOfTheSameNameHasALogOfItsOwn) {
   ASSERT_TRUE(await_reports(2));
   ASSERT_TRUE(jobs->start(job("echo 2"), {}));
   ASSERT_TRUE(await_reports(4));
-  EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 1000)->data, "Running entrypoint for job raysubmit_1: echo 2\n2\n");
+  EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 1000)->data,
+            "Running entrypoint for job raysubmit_1: echo 2\n2\n");
 }
 
 TEST_F(JobProcessesTest, ALongOutputIsRotated) {
   auto loud = job("i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; exit 3");
-  loud.set_runtime_env_json(R"({"env_vars": {"RAY_ROTATION_MAX_BYTES": "4096", "RAY_ROTATION_BACKUP_COUNT": "2"}})");
+  loud.set_runtime_env_json(
+      R"({"env_vars": {"RAY_ROTATION_MAX_BYTES": "4096", "RAY_ROTATION_BACKUP_COUNT": "2"}})");
   ASSERT_TRUE(jobs->start(loud, {}));
   ASSERT_TRUE(await_reports(2));
   EXPECT_TRUE(reports[1].message().ends_with("line 1998\nline 1999\n"));
@@ -303,21 +323,28 @@ TEST_F(JobProcessesTest, ALongOutputIsRotated) {
 }
 
 TEST_F(JobProcessesTest, TheEndIsToldWithAllThatWasWritten) {
-  ASSERT_TRUE(jobs->start(job("head -c 700000 /dev/zero | tr '\\0' x; echo; echo the last line; exit 1"), {}));
+  ASSERT_TRUE(jobs->start(
+      job("head -c 700000 /dev/zero | tr '\\0' x; echo; echo the last line; exit 1"), {}));
   siginfo_t info;
-  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(reports[0].pid()), &info, WEXITED | WNOWAIT), 0);    // more than one turn of the loop reads
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(reports[0].pid()), &info, WEXITED | WNOWAIT),
+            0);  // more than one turn of the loop reads
   ASSERT_TRUE(await_reports(2));
-  EXPECT_TRUE(reports[1].message().ends_with("xxx\nthe last line\n")) << reports[1].message().substr(0, 200);
+  EXPECT_TRUE(reports[1].message().ends_with("xxx\nthe last line\n"))
+      << reports[1].message().substr(0, 200);
 }
 
 TEST_F(JobProcessesTest, WhatLeavesTheGroupWritesOn) {
-  const std::string leave = fmt::format("cd {}; setsid sh -c 'touch left; while [ ! -e go ]; do sleep 0.02; done; echo later; touch end' & while [ ! -e left ]; do sleep 0.02; done", dir.root());
+  const std::string leave = fmt::format(
+      "cd {}; setsid sh -c 'touch left; while [ ! -e go ]; do sleep 0.02; done; echo later; touch "
+      "end' & while [ ! -e left ]; do sleep 0.02; done",
+      dir.root());
   auto written = [this] { return std::filesystem::exists(dir.path("end")); };
   ASSERT_TRUE(jobs->start(job(leave), {}));
   ASSERT_TRUE(await_reports(2));
   std::ofstream(dir.path("go")) << "go";
   ASSERT_TRUE(driver.run_until(written));
-  ASSERT_TRUE(driver.run_until([&] { return jobs->read_log("raysubmit_1", 0, 1000)->data.ends_with("\nlater\n"); }));
+  ASSERT_TRUE(driver.run_until(
+      [&] { return jobs->read_log("raysubmit_1", 0, 1000)->data.ends_with("\nlater\n"); }));
   // Without a log it is neither killed nor blocked.
   for (const char* name : {"left", "go", "end"}) std::filesystem::remove(dir.path(name));
   ASSERT_TRUE(jobs->start(job(leave, "removed"), {}));
@@ -330,7 +357,8 @@ TEST_F(JobProcessesTest, WhatLeavesTheGroupWritesOn) {
 
 TEST_F(JobProcessesTest, ALogIsNotRemovedUnderItsJob) {
   ASSERT_TRUE(jobs->start(job("echo here; sleep 1000"), {}));
-  ASSERT_TRUE(driver.run_until([&] { return jobs->read_log("raysubmit_1", 0, 1000)->data.ends_with("here\n"); }));
+  ASSERT_TRUE(driver.run_until(
+      [&] { return jobs->read_log("raysubmit_1", 0, 1000)->data.ends_with("here\n"); }));
   jobs->remove_log("raysubmit_1");
   EXPECT_TRUE(jobs->read_log("raysubmit_1", 0, 1000));
   jobs->stop("raysubmit_1");
@@ -340,7 +368,8 @@ TEST_F(JobProcessesTest, ALogIsNotRemovedUnderItsJob) {
 TEST_F(JobProcessesTest, BadRequestsAreRefused) {
   auto unlimited = job("true");
   unlimited.set_runtime_env_json(R"({"env_vars": {"RAY_ROTATION_BACKUP_COUNT": "many"}})");
-  EXPECT_EQ(jobs->start(unlimited, {}).error().message, "RAY_ROTATION_BACKUP_COUNT is 'many': it takes a whole number from 0");
+  EXPECT_EQ(jobs->start(unlimited, {}).error().message,
+            "RAY_ROTATION_BACKUP_COUNT is 'many': it takes a whole number from 0");
   auto unclear = job("true");
   unclear.set_runtime_env_json(R"({"env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGHUP"}})");
   EXPECT_NE(jobs->start(unclear, {}).error().message.find("SIGTERM or SIGINT"), std::string::npos);
@@ -358,21 +387,31 @@ TEST_F(JobProcessesTest, VariablesOfItsEnvironmentAreSet) {
   with_env.set_runtime_env_json(R"({"env_vars": {"COLOUR": "dark ${SHADE}"}})");
   ASSERT_TRUE(jobs->start(with_env, {{"SHADE", "red"}}));
   ASSERT_TRUE(await_reports(2));
-  EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 100)->data, "Running entrypoint for job raysubmit_1: echo $COLOUR\ndark red\n");
+  EXPECT_EQ(jobs->read_log("raysubmit_1", 0, 100)->data,
+            "Running entrypoint for job raysubmit_1: echo $COLOUR\ndark red\n");
 }
 
 TEST(EnvVars, MayReferToTheEnvironment) {
   std::map<std::string, std::string> env = {{"GIVEN", "here"}};
   EXPECT_EQ(expand_variables("a ${GIVEN} b ${NO_SUCH_VARIABLE}c ${open", env), "a here b c ${open");
   EXPECT_EQ(expand_variables("$GIVEN/$NO_SUCH_VARIABLE $ 5$", env), "here/$NO_SUCH_VARIABLE $ 5$");
-  EXPECT_EQ((*env_vars_of(R"({"env_vars":{"X":"${GIVEN}:more"},"config":{}})", env))["X"], "here:more");
-  EXPECT_EQ((*env_vars_of(R"({"env_vars":{"Y":"${X}+","X":"$GIVEN","GIVEN":"${GIVEN}/own","A":"${X}"}})", env)),
-            (std::map<std::string, std::string>{{"A", ""}, {"GIVEN", "here/own"}, {"X", "here/own"}, {"Y", "here/own+"}}));
-  EXPECT_NE(env_vars_of(R"({"working_dir":"gcs://a.zip"})", env).error().message.find("working_dir"), std::string::npos);
+  EXPECT_EQ((*env_vars_of(R"({"env_vars":{"X":"${GIVEN}:more"},"config":{}})", env))["X"],
+            "here:more");
+  EXPECT_EQ(
+      (*env_vars_of(R"({"env_vars":{"Y":"${X}+","X":"$GIVEN","GIVEN":"${GIVEN}/own","A":"${X}"}})",
+                    env)),
+      (std::map<std::string, std::string>{
+          {"A", ""}, {"GIVEN", "here/own"}, {"X", "here/own"}, {"Y", "here/own+"}}));
+  EXPECT_NE(
+      env_vars_of(R"({"working_dir":"gcs://a.zip"})", env).error().message.find("working_dir"),
+      std::string::npos);
   EXPECT_EQ(env_vars_of("rubbish", env).error().code, Code::kInvalid);
   EXPECT_EQ(env_vars_of(R"({"env_vars":{"X":1}})", env).error().code, Code::kInvalid);
-  for (const char* no_variable : {R"({"":"a"})", R"({"A=B":"a"})", R"({"A\u0000":"a"})", R"({"A":"a\u0000"})"}) {
-    EXPECT_EQ(env_vars_of(std::string(R"({"env_vars":)") + no_variable + "}", env).error().code, Code::kInvalid) << no_variable;
+  for (const char* no_variable :
+       {R"({"":"a"})", R"({"A=B":"a"})", R"({"A\u0000":"a"})", R"({"A":"a\u0000"})"}) {
+    EXPECT_EQ(env_vars_of(std::string(R"({"env_vars":)") + no_variable + "}", env).error().code,
+              Code::kInvalid)
+        << no_variable;
   }
 }
 

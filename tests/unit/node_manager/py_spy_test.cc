@@ -1,4 +1,5 @@
-// Programs of the test's stand for py-spy and sudo: what is said of each outcome, and that nothing is left.
+// Programs of the test's stand for py-spy and sudo: what is said of each outcome, and that nothing
+// is left.
 #include "daemons/node_manager/process/py_spy.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +78,8 @@ TEST_F(PySpyTest, WithoutRightsItSaysSo) {
 }
 
 TEST_F(PySpyTest, OtherFailuresAreToldInItsWords) {
-  program("bin/py-spy", "echo 'Error: no such process' >&2; echo 'Stack backtrace: 0: main' >&2; exit 3");
+  program("bin/py-spy",
+          "echo 'Error: no such process' >&2; echo 'Stack backtrace: 0: main' >&2; exit 3");
   auto answer = run();
   EXPECT_EQ(answer.outcome(), PySpyReply::FAILED);
   EXPECT_EQ(answer.message(), "py-spy: Error: no such process");
@@ -92,7 +94,10 @@ TEST_F(PySpyTest, WhatRunsEndsWithIt) {
     PySpy py_spy(loop(), reaper, {dir.path("logs"), dir.path("venv/bin/python"), false});
     proto::PySpyRequest request;
     py_spy.run(request, [&](const PySpyReply&) { answered = true; });
-    ASSERT_TRUE(driver.run_until([&] { return std::filesystem::exists(dir.path("pid")) && std::filesystem::file_size(dir.path("pid")) > 0; }));
+    ASSERT_TRUE(driver.run_until([&] {
+      return std::filesystem::exists(dir.path("pid")) &&
+             std::filesystem::file_size(dir.path("pid")) > 0;
+    }));
   }
   int pid = 0;
   std::ifstream(dir.path("pid")) >> pid;

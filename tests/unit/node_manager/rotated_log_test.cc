@@ -55,8 +55,10 @@ class RotatedLogTest : public testing::Test {
 
 TEST_F(RotatedLogTest, PiecesEndWithALine) {
   begin(10, 2);
-  for (const char* text : {"first\n", "second\n", "third\nfourth\nfif", "th\nsixth\n"}) log->append(text);
-  EXPECT_EQ(files(), (Files{{"log.2", "third\nfourth\n"}, {"log.1", "fifth\nsixth\n"}, {"log", ""}}));
+  for (const char* text : {"first\n", "second\n", "third\nfourth\nfif", "th\nsixth\n"})
+    log->append(text);
+  EXPECT_EQ(files(),
+            (Files{{"log.2", "third\nfourth\n"}, {"log.1", "fifth\nsixth\n"}, {"log", ""}}));
   EXPECT_EQ(read(), "third\nfourth\nfifth\nsixth\n");
 }
 
@@ -67,8 +69,10 @@ TEST_F(RotatedLogTest, AnyOffsetLeadsToItsByte) {
   log->append(all);
   ASSERT_GT(files().size(), 10u);
   EXPECT_EQ(log->size(), static_cast<int64_t>(all.size()));
-  for (size_t offset = 0; offset <= all.size(); offset += 7) EXPECT_EQ(read(static_cast<int64_t>(offset), 13), all.substr(offset)) << offset;
-  EXPECT_EQ(log->read(10, 1000)->data, all.substr(10, 1000)) << "as many as there are, whatever piece they are in";
+  for (size_t offset = 0; offset <= all.size(); offset += 7)
+    EXPECT_EQ(read(static_cast<int64_t>(offset), 13), all.substr(offset)) << offset;
+  EXPECT_EQ(log->read(10, 1000)->data, all.substr(10, 1000))
+      << "as many as there are, whatever piece they are in";
   EXPECT_EQ(log->tail(20), all.substr(all.size() - 20));
   EXPECT_EQ(log->tail(1 << 20), all);
   EXPECT_EQ(log->read(log->size() + 5, 10)->offset, log->size() + 5);
@@ -78,8 +82,9 @@ TEST_F(RotatedLogTest, AnyOffsetLeadsToItsByte) {
 
 TEST_F(RotatedLogTest, WhatRetentionRemovesIsCounted) {
   begin(10, 2);
-  for (int i = 0; i < 8; ++i) log->append(fmt::format("line number {}\n", i));      // a piece each
-  EXPECT_EQ(files(), (Files{{"log", ""}, {"log.1", "line number 7\n"}, {"log.2", "line number 6\n"}}));
+  for (int i = 0; i < 8; ++i) log->append(fmt::format("line number {}\n", i));  // a piece each
+  EXPECT_EQ(files(),
+            (Files{{"log", ""}, {"log.1", "line number 7\n"}, {"log.2", "line number 6\n"}}));
   int64_t first = -1;
   EXPECT_EQ(read(3, 1 << 20, &first), "line number 6\nline number 7\n");
   EXPECT_EQ(first, 6 * 14);
@@ -108,14 +113,17 @@ TEST_F(RotatedLogTest, AReaderGoesOnWhereItWasWhileItIsRotated) {
 TEST_F(RotatedLogTest, ALineThatNeverEndsIsCut) {
   begin(100, 3);
   log->append(std::string(450, 'x'));
-  EXPECT_EQ(files(), (Files{{"log", std::string(50, 'x')}, {"log.1", std::string(200, 'x')}, {"log.2", std::string(200, 'x')}}));
+  EXPECT_EQ(files(), (Files{{"log", std::string(50, 'x')},
+                            {"log.1", std::string(200, 'x')},
+                            {"log.2", std::string(200, 'x')}}));
   log->append("\n");
   EXPECT_EQ(read(), std::string(450, 'x') + "\n");
 }
 
 TEST_F(RotatedLogTest, ZeroIsNever) {
   for (auto [most, backups] : {std::pair{0, 5}, {10, 0}}) {
-    auto limits = RotatedLog::limits_of({{"RAY_ROTATION_MAX_BYTES", std::to_string(most)}, {"RAY_ROTATION_BACKUP_COUNT", std::to_string(backups)}});
+    auto limits = RotatedLog::limits_of({{"RAY_ROTATION_MAX_BYTES", std::to_string(most)},
+                                         {"RAY_ROTATION_BACKUP_COUNT", std::to_string(backups)}});
     ASSERT_TRUE(limits);
     begin(limits->max_bytes, limits->backups);
     for (int i = 0; i < 20; ++i) log->append("some line\n");
@@ -131,7 +139,8 @@ TEST_F(RotatedLogTest, LimitsAreTheWorkers) {
   for (const char* wrong : {"x", "-1", "1.5", "10 MB", "99999999999999999999"}) {
     auto limits = RotatedLog::limits_of({{"RAY_ROTATION_MAX_BYTES", wrong}});
     EXPECT_EQ(limits.error().code, Code::kInvalid) << wrong;
-    EXPECT_EQ(limits.error().message, fmt::format("RAY_ROTATION_MAX_BYTES is '{}': it takes a whole number from 0", wrong));
+    EXPECT_EQ(limits.error().message,
+              fmt::format("RAY_ROTATION_MAX_BYTES is '{}': it takes a whole number from 0", wrong));
   }
 }
 
@@ -151,7 +160,7 @@ TEST_F(RotatedLogTest, ALaterLogOfTheNameBeginsAnew) {
 TEST_F(RotatedLogTest, PiecesThatSomebodyRemovedOrCutAreGaps) {
   begin(10, 5);
   for (int i = 0; i < 4; ++i) log->append(fmt::format("line number {}\n", i));
-  std::filesystem::remove(path + ".3");       // line 1
+  std::filesystem::remove(path + ".3");  // line 1
   int64_t first = -1;
   EXPECT_EQ(read(), "line number 0\nline number 2\nline number 3\n");
   EXPECT_EQ(read(14, 100, &first), "line number 2\nline number 3\n");
@@ -171,12 +180,13 @@ TEST_F(RotatedLogTest, AFullDiskCostsBytesAndSaysHowMany) {
   auto before = std::signal(SIGXFSZ, SIG_IGN);
   rlimit full = {10, usual.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &full);
-  log->append("lost text\n");                 // three bytes of it find room
+  log->append("lost text\n");  // three bytes of it find room
   log->append("more\n");
   ::setrlimit(RLIMIT_FSIZE, &usual);
   std::signal(SIGXFSZ, before);
   log->append("after\n");
-  EXPECT_EQ(read(), "before\nlos[12 bytes of output are missing here: they could not be written]\nafter\n");
+  EXPECT_EQ(read(),
+            "before\nlos[12 bytes of output are missing here: they could not be written]\nafter\n");
 }
 
 TEST_F(RotatedLogTest, WhatCannotBeRotatedGoesOnGrowing) {
@@ -208,9 +218,11 @@ TEST_F(RotatedLogTest, OthersReadItAsOneFile) {
 
 TEST(LogNames, RotatedPieces) {
   EXPECT_EQ(rotated_from("log.12"), "log");
-  for (const char* none : {"log", "log.", "log1", "12", "", "log.1.log"}) EXPECT_EQ(rotated_from(none), "") << none;
+  for (const char* none : {"log", "log.", "log1", "12", "", "log.1.log"})
+    EXPECT_EQ(rotated_from(none), "") << none;
   EXPECT_EQ(job_of_log(job_log_name("a.log")), "a.log");
-  for (const char* none : {"job-driver-a.log.1", "job-driver.log", "worker-1.log", ""}) EXPECT_EQ(job_of_log(none), "") << none;
+  for (const char* none : {"job-driver-a.log.1", "job-driver.log", "worker-1.log", ""})
+    EXPECT_EQ(job_of_log(none), "") << none;
 }
 
 }  // namespace

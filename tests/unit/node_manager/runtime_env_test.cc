@@ -1,6 +1,6 @@
 // Workers that are started for one runtime environment.
-#include "core_fixture.h"
 #include "daemons/node_manager/core/runtime_env.h"
+#include "core_fixture.h"
 
 namespace rt::node {
 namespace {
@@ -20,7 +20,9 @@ class RuntimeEnvTest : public NodeCoreTest {
     core->fill_runtime_envs(&reply);
     std::vector<std::string> lines;
     for (const auto& env : reply.runtime_envs()) {
-      lines.push_back(env.runtime_env() + (env.success() ? " made after " : " failed after ") + std::to_string(env.setup_us() / 1000) + ", " + std::to_string(env.workers()) + ", " + env.error());
+      lines.push_back(env.runtime_env() + (env.success() ? " made after " : " failed after ") +
+                      std::to_string(env.setup_us() / 1000) + ", " + std::to_string(env.workers()) +
+                      ", " + env.error());
     }
     return lines;
   }
@@ -37,7 +39,7 @@ TEST_F(RuntimeEnvTest, ADemandGetsOnlyWorkersStartedForIt) {
   WorkerId plain = start_worker();
   want(1, demand_with(kRed, 1));
   WorkerId red = starting();
-  EXPECT_EQ(sink.rest(), "");   // the idle plain one is not for it
+  EXPECT_EQ(sink.rest(), "");  // the idle plain one is not for it
   EXPECT_TRUE(core->worker_registered(red, pids, "/s/red", now()));
   auto grant = take_grant();
   EXPECT_EQ(worker_of(grant), red);
@@ -45,7 +47,7 @@ TEST_F(RuntimeEnvTest, ADemandGetsOnlyWorkersStartedForIt) {
   EXPECT_EQ(worker_of(take_grant()), plain);
   give_back(grant);
   want(1, demand_with(kRed, 1));
-  EXPECT_EQ(worker_of(take_grant()), red);   // used again
+  EXPECT_EQ(worker_of(take_grant()), red);  // used again
 }
 
 TEST_F(RuntimeEnvTest, AnIdleWorkerOfAnotherEnvironmentMakesRoom) {
@@ -65,7 +67,8 @@ TEST_F(RuntimeEnvTest, AFailedSetupFailsItsClassAndNoOther) {
   make(2);
   want(1, demand_with(kRed, 1));
   want(1, demand_with("", 1, 2));
-  RecordingSink::Spawn first = RecordingSink::take(sink.spawns), second = RecordingSink::take(sink.spawns);
+  RecordingSink::Spawn first = RecordingSink::take(sink.spawns),
+                       second = RecordingSink::take(sink.spawns);
   if (first.kind.runtime_env.empty()) std::swap(first, second);
   core->worker_setup_failed(first.id, "no such package", now());
   auto notice = RecordingSink::take(sink.notices);
@@ -134,19 +137,21 @@ TEST_F(RuntimeEnvTest, WhatWasMadeIsListedWithWhoServesIt) {
   start_worker();
   want(1, demand_with(kRed, 1));
   WorkerId first = starting();
-  EXPECT_TRUE(environments().empty());   // nobody knows yet whether it can be made
+  EXPECT_TRUE(environments().empty());  // nobody knows yet whether it can be made
   pass(30 * kMs);
   EXPECT_TRUE(core->worker_registered(first, pids, "/s/red", now()));
   EXPECT_EQ(environments(), std::vector<std::string>{red + " made after 30, 1, "});
   auto grant = take_grant();
   reap(first, SIGKILL);
   sink.deaths.clear();
-  EXPECT_EQ(environments(), std::vector<std::string>{red + " made after 30, 0, "});   // remembered
+  EXPECT_EQ(environments(), std::vector<std::string>{red + " made after 30, 0, "});  // remembered
   want(1, demand_with(kRed, 1));
   WorkerId second = starting();
   pass(20 * kMs);
   core->worker_setup_failed(second, "no such package", now());
-  EXPECT_EQ(environments(), std::vector<std::string>{red + " failed after 20, 0, no such package"});   // the last word counts
+  EXPECT_EQ(environments(),
+            std::vector<std::string>{
+                red + " failed after 20, 0, no such package"});  // the last word counts
   sink.notices.clear();
   sink.kills.clear();
   reap(second, 0, 26);
@@ -157,14 +162,16 @@ TEST_F(RuntimeEnvTest, AProcessThatCannotBeStartedFailsItsEnvironment) {
   make(1);
   want(1, demand_with(kRed, 1));
   core->worker_start_failed(RecordingSink::take(sink.spawns).id, "no such interpreter", now());
-  EXPECT_EQ(environments(), std::vector<std::string>{std::string(kRed) + " failed after 0, 0, no such interpreter"});
+  EXPECT_EQ(environments(), std::vector<std::string>{std::string(kRed) +
+                                                     " failed after 0, 0, no such interpreter"});
   sink.notices.clear();
   sink.spawns.clear();
 }
 
 TEST(RuntimeEnvTable, ForgetsTheOldestThatAreNotInUse) {
   RuntimeEnvTable table;
-  for (size_t i = 0; i < RuntimeEnvTable::kMost + 2; ++i) table.record("env " + std::to_string(i), "", 0, {"env 0"});
+  for (size_t i = 0; i < RuntimeEnvTable::kMost + 2; ++i)
+    table.record("env " + std::to_string(i), "", 0, {"env 0"});
   table.record("env 2", "again", 0, {"env 0"});
   table.record("another", "", 0, {"env 0"});
   proto::RuntimeEnvsReply reply;
@@ -180,7 +187,8 @@ TEST(RuntimeEnvTable, ForgetsTheOldestThatAreNotInUse) {
 TEST_F(RuntimeEnvTest, HugeEnvironmentsAreRefused) {
   make(1);
   want(1, demand_with(std::string(kMaxRuntimeEnvBytes + 1, ' '), 1));
-  EXPECT_EQ(RecordingSink::take(sink.notices).message.code(), static_cast<int>(Code::kRuntimeEnvSetup));
+  EXPECT_EQ(RecordingSink::take(sink.notices).message.code(),
+            static_cast<int>(Code::kRuntimeEnvSetup));
 }
 
 TEST(SetupTimeout, IsReadFromTheEnvironment) {

@@ -13,29 +13,59 @@ using Closure = google::protobuf::Closure;
 
 class FakeHead final : public proto::HeadService {
  public:
-  void RegisterNode(Controller* c, const proto::RegisterNodeRequest* request, proto::RegisterNodeReply* reply, Closure* done) override {
+  void RegisterNode(Controller* c, const proto::RegisterNodeRequest* request,
+                    proto::RegisterNodeReply* reply, Closure* done) override {
     registrations.push_back(*request);
     node = rpc::server_call(c).connection();
     reply->set_cluster_id(std::string(28, 'c'));
     *reply->add_nodes() = request->node();
     done->Run();
   }
-  void ReportResources(Controller*, const proto::ResourceReport* m, proto::Empty*, Closure* done) override { report = *m; ++reports; done->Run(); }
-  void UnregisterNode(Controller*, const proto::UnregisterNodeRequest* m, proto::Empty*, Closure* done) override { farewells.push_back(*m); done->Run(); }
-  void AddJob(Controller*, const proto::AddJobRequest*, proto::AddJobReply* reply, Closure* done) override {
+  void ReportResources(Controller*, const proto::ResourceReport* m, proto::Empty*,
+                       Closure* done) override {
+    report = *m;
+    ++reports;
+    done->Run();
+  }
+  void UnregisterNode(Controller*, const proto::UnregisterNodeRequest* m, proto::Empty*,
+                      Closure* done) override {
+    farewells.push_back(*m);
+    done->Run();
+  }
+  void AddJob(Controller*, const proto::AddJobRequest*, proto::AddJobReply* reply,
+              Closure* done) override {
     reply->set_job_id(job_id_from_int(++jobs).binary());
     reply->set_ray_namespace("ns");
     done->Run();
   }
-  void FinishJob(Controller*, const proto::FinishJobRequest* m, proto::Empty*, Closure* done) override { finished.push_back(m->job_id()); done->Run(); }
-  void ReportDeadWorkers(Controller*, const proto::DeadWorkers* m, proto::Empty*, Closure* done) override {
+  void FinishJob(Controller*, const proto::FinishJobRequest* m, proto::Empty*,
+                 Closure* done) override {
+    finished.push_back(m->job_id());
+    done->Run();
+  }
+  void ReportDeadWorkers(Controller*, const proto::DeadWorkers* m, proto::Empty*,
+                         Closure* done) override {
     for (const auto& id : m->worker_ids()) dead.insert(id);
     done->Run();
   }
-  void ReportActorDied(Controller*, const proto::ActorDied* m, proto::Empty*, Closure* done) override { actor_deaths.push_back(*m); done->Run(); }
-  void Subscribe(Controller*, const proto::SubscribeRequest*, proto::Empty*, Closure* done) override { done->Run(); }
-  void PublishLogs(Controller*, const proto::HeadEvent* m, proto::Empty*, Closure* done) override { logs.MergeFrom(*m); done->Run(); }
-  void ReportSubmittedJob(Controller*, const proto::SubmittedJob* m, proto::Empty*, Closure* done) override { submitted.push_back(*m); done->Run(); }
+  void ReportActorDied(Controller*, const proto::ActorDied* m, proto::Empty*,
+                       Closure* done) override {
+    actor_deaths.push_back(*m);
+    done->Run();
+  }
+  void Subscribe(Controller*, const proto::SubscribeRequest*, proto::Empty*,
+                 Closure* done) override {
+    done->Run();
+  }
+  void PublishLogs(Controller*, const proto::HeadEvent* m, proto::Empty*, Closure* done) override {
+    logs.MergeFrom(*m);
+    done->Run();
+  }
+  void ReportSubmittedJob(Controller*, const proto::SubmittedJob* m, proto::Empty*,
+                          Closure* done) override {
+    submitted.push_back(*m);
+    done->Run();
+  }
 
   std::vector<proto::RegisterNodeRequest> registrations;
   std::shared_ptr<rpc::Connection> node;
@@ -53,17 +83,38 @@ class FakeHead final : public proto::HeadService {
 // What a driver or worker hears from its node-manager.
 class Client final : public proto::NodeClientService {
  public:
-  void OnLeaseGrant(Controller*, const proto::LeaseGrant* m, proto::Empty*, Closure* done) override { grants.push_back(*m); done->Run(); }
-  void OnLeaseRevoke(Controller*, const proto::LeaseRevoke*, proto::Empty*, Closure* done) override { done->Run(); }
-  void OnLeaseRedirect(Controller*, const proto::LeaseRedirect* m, proto::Empty*, Closure* done) override { redirects.push_back(*m); done->Run(); }
-  void OnLeaseNotice(Controller*, const proto::LeaseNotice* m, proto::Empty*, Closure* done) override { notices.push_back(*m); done->Run(); }
-  void OnHeadEvent(Controller*, const proto::HeadEvent* m, proto::Empty*, Closure* done) override { events.MergeFrom(*m); done->Run(); }
-  void StartActor(Controller*, const proto::CreateActorRequest*, proto::CreateActorReply* reply, Closure* done) override {
+  void OnLeaseGrant(Controller*, const proto::LeaseGrant* m, proto::Empty*,
+                    Closure* done) override {
+    grants.push_back(*m);
+    done->Run();
+  }
+  void OnLeaseRevoke(Controller*, const proto::LeaseRevoke*, proto::Empty*,
+                     Closure* done) override {
+    done->Run();
+  }
+  void OnLeaseRedirect(Controller*, const proto::LeaseRedirect* m, proto::Empty*,
+                       Closure* done) override {
+    redirects.push_back(*m);
+    done->Run();
+  }
+  void OnLeaseNotice(Controller*, const proto::LeaseNotice* m, proto::Empty*,
+                     Closure* done) override {
+    notices.push_back(*m);
+    done->Run();
+  }
+  void OnHeadEvent(Controller*, const proto::HeadEvent* m, proto::Empty*, Closure* done) override {
+    events.MergeFrom(*m);
+    done->Run();
+  }
+  void StartActor(Controller*, const proto::CreateActorRequest*, proto::CreateActorReply* reply,
+                  Closure* done) override {
     ++actors;
     reply->set_ok(true);
     done->Run();
   }
-  void Exit(Controller*, const proto::KillWorkerRequest*, proto::Empty*, Closure* done) override { done->Run(); }
+  void Exit(Controller*, const proto::KillWorkerRequest*, proto::Empty*, Closure* done) override {
+    done->Run();
+  }
 
   std::shared_ptr<rpc::Connection> connection;
   std::vector<proto::LeaseGrant> grants;
@@ -73,7 +124,8 @@ class Client final : public proto::NodeClientService {
   int actors = 0;
 };
 
-// Forked, it tells its id through a file and lives until it is killed; the test registers in its name.
+// Forked, it tells its id through a file and lives until it is killed; the test registers in its
+// name.
 constexpr const char* kWorkerMain =
     "import os, time\n"
     "def main(args):\n"
@@ -101,7 +153,9 @@ class NodeManagerTest : public testing::Test {
     server.identity.role = "head";
     server.identity.cluster_id = std::string(28, 'c');
     server.identity.token = "secret";
-    server.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) { c->add_service(&head); };
+    server.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
+      c->add_service(&head);
+    };
     head_server = std::make_unique<rpc::Server>(driver.loop(), server);
     ASSERT_TRUE(head_server->listen(net::Address::tcp("127.0.0.1", head_port)));
     head_port = head_server->port();
@@ -126,10 +180,11 @@ class NodeManagerTest : public testing::Test {
         .on_ready = [this](const std::string&) { ready = true; },
         .on_status = [](const std::string&) {},
         .on_stopping = [this](const std::string& why) { stop_message = why; },
-        .on_stopped = [this](const Status& how) {
-          stopped = true;
-          exit_code = how ? 0 : 1;
-        },
+        .on_stopped =
+            [this](const Status& how) {
+              stopped = true;
+              exit_code = how ? 0 : 1;
+            },
     };
   }
   void start() {
@@ -142,10 +197,11 @@ class NodeManagerTest : public testing::Test {
     rpc::Identity me;
     me.role = role;
     bool done = false;
-    rpc::connect(driver.loop(), {net::Address::unix_socket(dir.path("sockets/raylet")), "self", ""}, me, 5'000'000, [&](Result<std::shared_ptr<rpc::Connection>> result) {
-      done = true;
-      if (result) client->connection = *result;
-    });
+    rpc::connect(driver.loop(), {net::Address::unix_socket(dir.path("sockets/raylet")), "self", ""},
+                 me, 5'000'000, [&](Result<std::shared_ptr<rpc::Connection>> result) {
+                   done = true;
+                   if (result) client->connection = *result;
+                 });
     EXPECT_TRUE(driver.run_until([&] { return done; }));
     EXPECT_NE(client->connection, nullptr);
     client->connection->add_service(client.get());
@@ -182,7 +238,8 @@ class NodeManagerTest : public testing::Test {
     EXPECT_TRUE(driver.run_until([&] {
       for (const auto& entry : std::filesystem::directory_iterator(dir.root())) {
         std::string name = entry.path().filename();
-        if (name.starts_with("w-") && name.size() == 2 + 56 && !joined.contains(name.substr(2))) found = name.substr(2);
+        if (name.starts_with("w-") && name.size() == 2 + 56 && !joined.contains(name.substr(2)))
+          found = name.substr(2);
       }
       return !found.empty();
     }));
@@ -246,10 +303,11 @@ TEST_F(NodeManagerTest, ADriverThatComesBeforeTheHeadWaits) {
   proto::RegisterWorkerRequest request;
   request.set_is_driver(true);
   bool answered = false, ok = false;
-  rpc::call(*early->connection, &proto::NodeManagerService::Stub::RegisterWorker, request, 10'000'000, [&](Result<proto::RegisterWorkerReply> reply) {
-    answered = true;
-    ok = reply.has_value();
-  });
+  rpc::call(*early->connection, &proto::NodeManagerService::Stub::RegisterWorker, request,
+            10'000'000, [&](Result<proto::RegisterWorkerReply> reply) {
+              answered = true;
+              ok = reply.has_value();
+            });
   serve_head();
   EXPECT_TRUE(driver.run_until([&] { return answered; }));
   EXPECT_TRUE(ok);
@@ -277,7 +335,8 @@ TEST_F(NodeManagerTest, LeasesAWorkerAndReportsHowItDied) {
   ASSERT_TRUE(exit);
   EXPECT_TRUE(exit->exited());
   EXPECT_EQ(exit->info().signal(), SIGSEGV);
-  EXPECT_TRUE(driver.run_until([&] { return head.dead.contains(last_worker) && owner->events.dead_workers_size() == 1; }));
+  EXPECT_TRUE(driver.run_until(
+      [&] { return head.dead.contains(last_worker) && owner->events.dead_workers_size() == 1; }));
   worker->connection->close(make_error(Code::kUnavailable, "dead"));
 }
 
@@ -320,7 +379,7 @@ TEST_F(NodeManagerTest, PlacesAnActorForTheHeadAndReportsItsDeath) {
   EXPECT_TRUE(reply->ok());
   EXPECT_EQ(reply->address().worker_id(), last_worker);
   EXPECT_EQ(worker->actors, 1);
-  worker->connection->close(make_error(Code::kUnavailable, "gone"));   // the process is killed
+  worker->connection->close(make_error(Code::kUnavailable, "gone"));  // the process is killed
   ASSERT_TRUE(driver.run_until([&] { return head.actor_deaths.size() == 1; }));
   EXPECT_EQ(head.actor_deaths[0].death().signal(), SIGKILL);
 }
@@ -344,7 +403,10 @@ TEST_F(NodeManagerTest, DriversHearThatTheHeadIsLostAndThatItIsBack) {
   head.node.reset();
   head_server.reset();
   ASSERT_TRUE(driver.run_until([&] { return me->notices.size() == 1; }));
-  EXPECT_NE(me->notices[0].message().find("head at 127.0.0.1:" + std::to_string(head_port) + " is lost"), std::string::npos) << me->notices[0].message();
+  EXPECT_NE(
+      me->notices[0].message().find("head at 127.0.0.1:" + std::to_string(head_port) + " is lost"),
+      std::string::npos)
+      << me->notices[0].message();
   EXPECT_EQ(me->notices[0].code(), 0);
   serve_head();
   ASSERT_TRUE(driver.run_until([&] { return me->notices.size() == 2; }));
@@ -428,14 +490,16 @@ TEST_F(NodeManagerTest, HandsConnectionsForWorkersOn) {
   bool arrived = false;
   options.on_connection = [&](const std::shared_ptr<rpc::Connection>&) { arrived = true; };
   rpc::Server server(driver.loop(), options);
-  ASSERT_TRUE(server.listen(net::Address::unix_socket(dir.path("sockets/w-" + to_hex(last_worker).substr(0, 16)))));
+  ASSERT_TRUE(server.listen(
+      net::Address::unix_socket(dir.path("sockets/w-" + to_hex(last_worker).substr(0, 16)))));
   rpc::Identity me;
   me.role = "driver";
   me.token = "secret";
   std::string peer;
   std::shared_ptr<rpc::Connection> kept;
-  rpc::connect(driver.loop(), {net::Address::tcp("127.0.0.1", node->port()), "worker", to_hex(last_worker)}, me, 5'000'000,
-               [&](Result<std::shared_ptr<rpc::Connection>> result) {
+  rpc::connect(driver.loop(),
+               {net::Address::tcp("127.0.0.1", node->port()), "worker", to_hex(last_worker)}, me,
+               5'000'000, [&](Result<std::shared_ptr<rpc::Connection>> result) {
                  kept = result ? *result : nullptr;
                  peer = result ? (*result)->peer().role : result.error().message;
                });

@@ -21,13 +21,14 @@ TEST(Allocator, ReusesWhatWasFreedBeforeUntouchedMemory) {
   allocator.release({b, 64 * 1024});
   allocator.release({c, 64 * 1024});
   allocator.release({a, 64 * 1024});
-  EXPECT_EQ(allocator.largest_free(), 1 << 20);   // coalesced on both sides
+  EXPECT_EQ(allocator.largest_free(), 1 << 20);  // coalesced on both sides
   allocator.check_invariants();
 }
 
 TEST(Allocator, TakesTheSmallestHoleThatFits) {
   Allocator allocator(1 << 20);
-  int64_t big = *allocator.allocate(8192), fence = *allocator.allocate(64), small = *allocator.allocate(4096);
+  int64_t big = *allocator.allocate(8192), fence = *allocator.allocate(64),
+          small = *allocator.allocate(4096);
   ASSERT_TRUE(allocator.allocate(64));
   allocator.release({big, 8192});
   allocator.release({small, 4096});
@@ -47,7 +48,8 @@ TEST(Allocator, HandsOutNothingBeyondItsLimit) {
   EXPECT_EQ(allocator.allocate(64), 4096);
 }
 
-// Against a model: ranges never overlap, nothing is lost, freeing everything leaves one range. Parts may be freed on their own.
+// Against a model: ranges never overlap, nothing is lost, freeing everything leaves one range.
+// Parts may be freed on their own.
 TEST(Allocator, RandomAllocationsAndReleases) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     SCOPED_TRACE(seed);
@@ -66,7 +68,8 @@ TEST(Allocator, RandomAllocationsAndReleases) {
         }
         auto next = used.lower_bound(*offset);
         ASSERT_TRUE(next == used.end() || *offset + size <= next->first);
-        ASSERT_TRUE(next == used.begin() || std::prev(next)->first + std::prev(next)->second <= *offset);
+        ASSERT_TRUE(next == used.begin() ||
+                    std::prev(next)->first + std::prev(next)->second <= *offset);
         ASSERT_LE(*offset + size, kCapacity);
         used[*offset] = size;
         used_bytes += size;
@@ -74,7 +77,10 @@ TEST(Allocator, RandomAllocationsAndReleases) {
         auto it = std::next(used.begin(), static_cast<int64_t>(rng.below(used.size())));
         auto [offset, size] = *it;
         used.erase(it);
-        int64_t part = rng.chance(0.3) ? static_cast<int64_t>(rng.below(static_cast<uint64_t>(size / kUnit))) * kUnit : 0;
+        int64_t part =
+            rng.chance(0.3)
+                ? static_cast<int64_t>(rng.below(static_cast<uint64_t>(size / kUnit))) * kUnit
+                : 0;
         if (part > 0) used[offset] = part;
         allocator.release({offset + part, size - part});
         used_bytes -= size - part;

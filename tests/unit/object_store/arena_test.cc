@@ -23,7 +23,7 @@ TEST(Arena, LeavesNothingInItsDirectory) {
   auto arena = Arena::create({directory.path(), 1 << 20, 0});
   ASSERT_TRUE(arena) << arena.error().message;
   ASSERT_TRUE((*arena)->reserve(0, 1 << 20));
-  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));   // now, so also after SIGKILL
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));  // now, so also after SIGKILL
 }
 
 TEST(Arena, ReadersSeeWhatWritersWroteAndCannotWrite) {
@@ -32,7 +32,8 @@ TEST(Arena, ReadersSeeWhatWritersWroteAndCannotWrite) {
   ASSERT_TRUE((*arena)->reserve(0, 4096));
   (*arena)->writable(10, 1)[0] = 42;
   EXPECT_EQ((*arena)->readable(10, 1)[0], 42);
-  void* writable = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, (*arena)->read_only_fd(), 0);
+  void* writable =
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, (*arena)->read_only_fd(), 0);
   EXPECT_EQ(writable, MAP_FAILED);
 }
 
@@ -60,7 +61,8 @@ TEST(Arena, FullFileSystemIsAnErrorAndNotASignal) {
   TempDir directory;
   pid_t child = ::fork();
   if (child == 0) {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=4m") != 0) {
       ::_exit(77);
     }
@@ -71,7 +73,8 @@ TEST(Arena, FullFileSystemIsAnErrorAndNotASignal) {
     if (!(*arena)->reserve(0, 1 << 20)) ::_exit(3);
     Status status = (*arena)->reserve(1 << 20, 2 << 20);
     if (status) ::_exit(4);
-    bool named = status.error().code == Code::kObjectStoreFull && status.error().message.find(directory.path()) != std::string::npos;
+    bool named = status.error().code == Code::kObjectStoreFull &&
+                 status.error().message.find(directory.path()) != std::string::npos;
     ::_exit(named ? 0 : 5);
   }
   int status = 0;

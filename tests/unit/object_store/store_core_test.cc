@@ -16,20 +16,51 @@ using ::testing::HasSubstr;
 // Records what the core decides. A test takes what it expects; at its end nothing may be left.
 class Recorder final : public Sink {
  public:
-  struct Created { ClientId client; CallId call; Result<std::vector<int64_t>> offsets; };
-  struct Leased { ClientId client; CallId call; Result<LeasedExtent> extent; };
-  struct Got { ClientId client; CallId call; std::vector<GetAnswer> answers; };
-  struct Closed { ClientId client; Error why; };
-  struct Fetch { ObjectId id; std::vector<Source> sources; };
+  struct Created {
+    ClientId client;
+    CallId call;
+    Result<std::vector<int64_t>> offsets;
+  };
+  struct Leased {
+    ClientId client;
+    CallId call;
+    Result<LeasedExtent> extent;
+  };
+  struct Got {
+    ClientId client;
+    CallId call;
+    std::vector<GetAnswer> answers;
+  };
+  struct Closed {
+    ClientId client;
+    Error why;
+  };
+  struct Fetch {
+    ObjectId id;
+    std::vector<Source> sources;
+  };
 
-  void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) override { created.push_back({client, call, std::move(offsets)}); }
-  void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) override { leased.push_back({client, call, std::move(extent)}); }
-  void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) override { got.push_back({client, call, std::move(answers)}); }
-  void disconnect(ClientId client, Error why) override { closed.push_back({client, std::move(why)}); }
+  void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) override {
+    created.push_back({client, call, std::move(offsets)});
+  }
+  void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) override {
+    leased.push_back({client, call, std::move(extent)});
+  }
+  void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) override {
+    got.push_back({client, call, std::move(answers)});
+  }
+  void disconnect(ClientId client, Error why) override {
+    closed.push_back({client, std::move(why)});
+  }
   void reserve(int64_t up_to) override { reserves.push_back(up_to); }
-  void fetch(const ObjectId& id, const std::vector<Source>& sources) override { fetches.push_back({id, sources}); }
+  void fetch(const ObjectId& id, const std::vector<Source>& sources) override {
+    fetches.push_back({id, sources});
+  }
 
-  bool is_empty() const { return created.empty() && leased.empty() && got.empty() && closed.empty() && fetches.empty() && reserves.empty(); }
+  bool is_empty() const {
+    return created.empty() && leased.empty() && got.empty() && closed.empty() && fetches.empty() &&
+           reserves.empty();
+  }
 
   std::deque<Created> created;
   std::deque<Leased> leased;
@@ -50,7 +81,9 @@ T take(std::deque<T>& queue) {
 constexpr int64_t kMiB = 1 << 20;
 constexpr ClientId kAlice = 100, kBob = 101, kCarol = 102;
 
-ObjectId object(uint32_t n, uint32_t job = 1) { return make_object_id(make_task_id(n, job_id_from_int(job)), 1); }
+ObjectId object(uint32_t n, uint32_t job = 1) {
+  return make_object_id(make_task_id(n, job_id_from_int(job)), 1);
+}
 WorkerId worker(ClientId client) {
   Rng rng(client);
   return WorkerId::random(rng);
@@ -73,7 +106,9 @@ class StoreCoreTest : public ::testing::Test {
     options.capacity = capacity;
     options.node = node(0);
     core.emplace(options, sink);
-    for (ClientId client : {kAlice, kBob, kCarol}) ASSERT_TRUE(core->attach(client, worker(client), job_id_from_int(1), static_cast<int>(client)));
+    for (ClientId client : {kAlice, kBob, kCarol})
+      ASSERT_TRUE(
+          core->attach(client, worker(client), job_id_from_int(1), static_cast<int>(client)));
     core->reserve_ahead(capacity);
     core->on_reserved(take(sink.reserves), Status(), now);
   }
@@ -118,7 +153,7 @@ TEST_F(StoreCoreTest, SealedObjectIsSeenByOthersUntilItIsFreedAndUnpinned) {
   EXPECT_EQ(answer.size, 5000);
   core->free({object(1)}, now);
   EXPECT_FALSE(core->contains(object(1)));
-  EXPECT_EQ(core->stats().objects, 1);      // both still hold it
+  EXPECT_EQ(core->stats().objects, 1);  // both still hold it
   core->release(kAlice, {object(1)}, now);
   EXPECT_EQ(core->stats().objects, 1);
   core->release(kBob, {object(1)}, now);
@@ -180,7 +215,7 @@ TEST_F(StoreCoreTest, FreeThatOvertakesTheSealIsKept) {
   EXPECT_FALSE(core->contains(object(1)));
   core->release(kAlice, {object(1)}, now);
   EXPECT_EQ(core->stats().objects, 0);
-  put(kAlice, object(1), 100);     // made again from its lineage: not freed twice
+  put(kAlice, object(1), 100);  // made again from its lineage: not freed twice
   EXPECT_TRUE(core->contains(object(1)));
 }
 
@@ -195,7 +230,7 @@ TEST_F(StoreCoreTest, DeadClientLosesWhatWasOnlyIts) {
   core->client_gone(kAlice, now);
   EXPECT_TRUE(core->contains(object(1)));
   EXPECT_TRUE(core->contains(object(3)));
-  EXPECT_EQ(core->stats().allocated, kMiB + 1024);   // the extent's rest came back
+  EXPECT_EQ(core->stats().allocated, kMiB + 1024);  // the extent's rest came back
   core->client_gone(kBob, now);
   core->free({object(1), object(3)}, now);
   EXPECT_EQ(core->stats().allocated, 0);
@@ -204,7 +239,8 @@ TEST_F(StoreCoreTest, DeadClientLosesWhatWasOnlyIts) {
 
 TEST_F(StoreCoreTest, FinishedExtentGivesBackWhatIsNotUsed) {
   LeasedExtent extent = lease(kAlice);
-  core->seal(kAlice, {{object(1), extent.range.offset + 640, 100, extent.id, worker(kAlice)}}, {extent.id}, now);
+  core->seal(kAlice, {{object(1), extent.range.offset + 640, 100, extent.id, worker(kAlice)}},
+             {extent.id}, now);
   EXPECT_EQ(core->stats().allocated, 128);
   core->check_invariants();
   core->free({object(1)}, now);
@@ -215,7 +251,10 @@ TEST_F(StoreCoreTest, FinishedExtentGivesBackWhatIsNotUsed) {
 TEST_F(StoreCoreTest, LiarIsDisconnectedAndOthersAreNot) {
   LeasedExtent mine = lease(kAlice), theirs = lease(kBob);
   core->seal(kBob, {{object(1), theirs.range.offset, 1000, theirs.id, worker(kBob)}}, {}, now);
-  struct Lie { const char* what; SealItem item; };
+  struct Lie {
+    const char* what;
+    SealItem item;
+  };
   const Lie lies[] = {
       {"someone else's extent", {object(2), theirs.range.offset + 2048, 64, theirs.id, {}}},
       {"no such extent", {object(2), 0, 64, 999, {}}},
@@ -241,7 +280,7 @@ TEST_F(StoreCoreTest, LiarIsDisconnectedAndOthersAreNot) {
     core->seal(liar, {item}, {}, now);
     EXPECT_EQ(take(sink.closed).client, liar);
     EXPECT_FALSE(core->contains(object(2)));
-    core->seal(liar, {item}, {}, now);   // nothing of it is listened to any more
+    core->seal(liar, {item}, {}, now);  // nothing of it is listened to any more
     core->client_gone(liar, now);
     core->check_invariants();
   }
@@ -265,9 +304,9 @@ TEST_F(StoreCoreTest, ReleaseWithoutPinAndAbortOfOthersObjectsAreLies) {
 
 TEST_F(StoreCoreTest, ResultStoredTwiceKeepsBothViewsValid) {
   int64_t first = put(kAlice, object(1), 1000);
-  int64_t second = put(kBob, object(1), 1000);   // the task was retried
+  int64_t second = put(kBob, object(1), 1000);  // the task was retried
   EXPECT_NE(first, second);
-  EXPECT_EQ(get_now(kBob, object(1)).offset, second);   // what it holds already
+  EXPECT_EQ(get_now(kBob, object(1)).offset, second);  // what it holds already
   EXPECT_EQ(get_now(kCarol, object(1)).offset, first);
   core->release(kBob, {object(1), object(1)}, now);
   EXPECT_EQ(core->stats().objects, 1);
@@ -285,15 +324,16 @@ TEST_F(StoreCoreTest, FullStoreMakesCreatorsWaitAndNamesTheHolders) {
   EXPECT_EQ(error.code, Code::kObjectStoreFull);
   EXPECT_THAT(error.message, HasSubstr("8.0 MiB wanted"));
   EXPECT_THAT(error.message, HasSubstr("12.0 MiB of 16.0 MiB used"));
-  EXPECT_THAT(error.message, HasSubstr(worker(kAlice).hex().substr(0, 16) + " (pid 100) 12.0 MiB in 1 objects"));
-  EXPECT_TRUE(core->contains(object(1)));   // nothing lost
+  EXPECT_THAT(error.message,
+              HasSubstr(worker(kAlice).hex().substr(0, 16) + " (pid 100) 12.0 MiB in 1 objects"));
+  EXPECT_TRUE(core->contains(object(1)));  // nothing lost
 }
 
 TEST_F(StoreCoreTest, WaitingCreatorGetsRoomAsSoonAsThereIsSome) {
   put(kAlice, object(1), 12 * kMiB);
   core->create(kBob, 5, {{object(2), 8 * kMiB, worker(kBob)}}, true, now);
   core->release(kAlice, {object(1)}, now);
-  EXPECT_TRUE(sink.created.empty());        // a primary: not evicted
+  EXPECT_TRUE(sink.created.empty());  // a primary: not evicted
   core->free({object(1)}, now);
   EXPECT_TRUE(take(sink.created).offsets);
 }
@@ -310,7 +350,7 @@ TEST_F(StoreCoreTest, FetchedCopiesAreEvictedOldestFirstButNeverWhenPinned) {
     put(kFetcher, object(n), 4 * kMiB);
     core->release(kFetcher, {object(n)}, now);
   }
-  EXPECT_TRUE(get_now(kBob, object(1)).found);   // used last now, and pinned
+  EXPECT_TRUE(get_now(kBob, object(1)).found);  // used last now, and pinned
   put(kAlice, object(9), 8 * kMiB);
   EXPECT_TRUE(core->contains(object(1)));
   EXPECT_FALSE(core->contains(object(2)));
@@ -319,7 +359,7 @@ TEST_F(StoreCoreTest, FetchedCopiesAreEvictedOldestFirstButNeverWhenPinned) {
   EXPECT_FALSE(core->contains(object(3)));
   EXPECT_TRUE(core->contains(object(1)));
   EXPECT_EQ(create_error(kAlice, object(11), 5 * kMiB).code, Code::kObjectStoreFull);
-  EXPECT_TRUE(core->contains(object(1)));        // evicting it would not have helped
+  EXPECT_TRUE(core->contains(object(1)));  // evicting it would not have helped
 }
 
 TEST_F(StoreCoreTest, OneFetchServesAllGetters) {
@@ -344,7 +384,7 @@ TEST_F(StoreCoreTest, FailedFetchSaysWhy) {
   EXPECT_EQ(got.answers[0].error.code, Code::kObjectLost);
   EXPECT_EQ(got.answers[0].error.message, "10.0.0.2:7 refused");
   core->get(kAlice, 1, {{object(1), {{node(1), "10.0.0.2", 7, 100}}}}, -1, now);
-  take(sink.fetches);   // the next one tries again
+  take(sink.fetches);  // the next one tries again
   core->client_gone(kAlice, now);
 }
 
@@ -359,7 +399,7 @@ TEST_F(StoreCoreTest, DeadOwnersAndJobsFreeTheirObjects) {
   core->free_owned_by({}, {job_id_from_int(1)}, now);
   EXPECT_FALSE(core->contains(object(2, 1)));
   EXPECT_TRUE(core->contains(object(3, 2)));
-  EXPECT_EQ(core->stats().objects, 2);   // Bob still looks at one
+  EXPECT_EQ(core->stats().objects, 2);  // Bob still looks at one
 }
 
 // A task ends a moment after its owner: what it stores meanwhile has nobody to free it.
@@ -373,7 +413,7 @@ TEST_F(StoreCoreTest, WhatIsSealedForAnOwnerThatIsGoneGoesWithItsSealer) {
   const int64_t offset = take(sink.created).offsets->at(0);
   core->client_gone(kAlice, now);
   core->free_owned_by({worker(kAlice)}, {}, now);
-  core->free_owned_by({worker(kAlice)}, {}, now);      // said twice
+  core->free_owned_by({worker(kAlice)}, {}, now);  // said twice
   core->seal(kBob, {{late, offset, 100, 0, worker(kAlice)}}, {}, now);
   seal_for(later, worker(kAlice));
   seal_for(kept, worker(kBob));
@@ -395,24 +435,28 @@ TEST_F(StoreCoreTest, RoomIsShownOnlyWhenItsPagesExist) {
   EXPECT_TRUE(sink.created.empty());
   EXPECT_EQ(take(sink.reserves), 3 * kMiB);
   core->on_reserved(kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"), now);
-  EXPECT_TRUE(sink.created.empty());       // waits for room or pages
+  EXPECT_TRUE(sink.created.empty());  // waits for room or pages
   pass(1'000'000);
   EXPECT_EQ(take(sink.reserves), 3 * kMiB);
-  core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"), now);
+  core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"),
+                    now);
   core->check_invariants();
   pass(1'000'000);
   take(sink.reserves);
-  core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"), now);
+  core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"),
+                    now);
   now.steady_us += 1'000'000 - 1;
   core->tick(now);
   pass(1);
   while (!sink.reserves.empty()) {
     take(sink.reserves);
-    core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"), now);
+    core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"),
+                      now);
   }
   pass(1'000'000);
-  EXPECT_THAT(take(sink.created).offsets.error().message, HasSubstr("the file system of /x is full"));
-  EXPECT_EQ(put(kAlice, object(2), 2 * kMiB), 0);   // what there is can be used
+  EXPECT_THAT(take(sink.created).offsets.error().message,
+              HasSubstr("the file system of /x is full"));
+  EXPECT_EQ(put(kAlice, object(2), 2 * kMiB), 0);  // what there is can be used
 }
 
 TEST_F(StoreCoreTest, TightStoreLeasesNoExtents) {
@@ -468,7 +512,8 @@ TEST_F(StoreCoreTest, RandomEvents) {
             if (holds || rng.chance(0.2)) {
               random.abort(client, {object_id}, at);
             } else {
-              random.seal(client, {{object_id, place.offset, place.size, 0, worker(client)}}, {}, at);
+              random.seal(client, {{object_id, place.offset, place.size, 0, worker(client)}}, {},
+                          at);
               known.pins.push_back(object_id);
             }
           }
@@ -491,7 +536,8 @@ TEST_F(StoreCoreTest, RandomEvents) {
             known.extents.pop_back();
             bool holds = std::count(known.pins.begin(), known.pins.end(), id) > 0;
             std::vector<SealItem> items;
-            if (!holds) items.push_back({id, extent.range.offset + 128, 1000, extent.id, worker(client)});
+            if (!holds)
+              items.push_back({id, extent.range.offset + 128, 1000, extent.id, worker(client)});
             random.seal(client, items, {extent.id}, at);
             if (!holds) known.pins.push_back(id);
           }
@@ -507,7 +553,9 @@ TEST_F(StoreCoreTest, RandomEvents) {
       while (!recorder.created.empty()) {
         auto created = take(recorder.created);
         auto [object_id, size] = creating.at(created.call);
-        if (created.offsets && clients.count(created.client)) clients[created.client].created.push_back({object_id, Range{created.offsets->at(0), size}});
+        if (created.offsets && clients.count(created.client))
+          clients[created.client].created.push_back(
+              {object_id, Range{created.offsets->at(0), size}});
       }
       while (!recorder.leased.empty()) {
         auto leased = take(recorder.leased);

@@ -49,7 +49,9 @@ inline WorkerId worker_id(uint64_t n) {
   return WorkerId::random(rng);
 }
 
-inline ObjectId object_id(uint32_t n, uint32_t job = 1) { return make_object_id(make_task_id(n, job_id_from_int(job)), kPutIndexBase + n); }
+inline ObjectId object_id(uint32_t n, uint32_t job = 1) {
+  return make_object_id(make_task_id(n, job_id_from_int(job)), kPutIndexBase + n);
+}
 
 inline Settings test_settings() {
   Settings settings;
@@ -59,10 +61,12 @@ inline Settings test_settings() {
   return settings;
 }
 
-// One node: its store, and a front door that hands sockets with preamble "store" to it, as the node-manager does.
+// One node: its store, and a front door that hands sockets with preamble "store" to it, as the
+// node-manager does.
 class Store {
  public:
-  Store(const std::string& socket, int64_t capacity, uint64_t node = 0, Settings settings = test_settings(), const std::string& directory = "")
+  Store(const std::string& socket, int64_t capacity, uint64_t node = 0,
+        Settings settings = test_settings(), const std::string& directory = "")
       : socket_(socket), node_(node_id(node)), settings_(std::move(settings)) {
     std::promise<void> ready;
     thread_ = std::thread([this, &ready, capacity, directory] {
@@ -125,7 +129,8 @@ class Store {
 // A client and its loop, used from the test's thread.
 class TestClient {
  public:
-  TestClient(Store& store, uint64_t worker, Settings settings = test_settings()) : settings_(std::move(settings)), owner(worker_id(worker)) {
+  TestClient(Store& store, uint64_t worker, Settings settings = test_settings())
+      : settings_(std::move(settings)), owner(worker_id(worker)) {
     StoreClient::Options options;
     options.socket_path = store.socket();
     options.identity.role = "worker";
@@ -159,12 +164,14 @@ class TestClient {
   Result<OwnedBytes> put(const ObjectId& id, Bytes data) {
     auto allocation = create(id, static_cast<int64_t>(data.size()));
     if (!allocation) return allocation.error();
-    copy_large(allocation->memory.data(), data.data(), data.size(), static_cast<size_t>(settings_.parallel_copy_bytes));
+    copy_large(allocation->memory.data(), data.data(), data.size(),
+               static_cast<size_t>(settings_.parallel_copy_bytes));
     OwnedBytes view = client->seal(id, *allocation, owner);
     loop.flush_all();
     return view;
   }
-  Result<OwnedBytes> get(const ObjectId& id, std::vector<Location> locations = {}, int64_t timeout_us = -1) {
+  Result<OwnedBytes> get(const ObjectId& id, std::vector<Location> locations = {},
+                         int64_t timeout_us = -1) {
     bool done = false;
     Result<OwnedBytes> result = make_error(Code::kInternal, "");
     client->get({{id, std::move(locations)}}, timeout_us, [&](std::vector<Result<OwnedBytes>> got) {
@@ -194,12 +201,15 @@ inline std::vector<uint8_t> pattern(size_t n, uint64_t seed = 1) {
   return bytes;
 }
 
-inline bool same(Bytes a, Bytes b) { return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin()); }
+inline bool same(Bytes a, Bytes b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
 
 inline proto::StoreStats stats_of(Store& store) {
   rpc::Identity me;
   me.role = "client";
-  auto client = rpc::SyncClient::connect({net::Address::unix_socket(store.socket()), "self", {}}, me, 5'000'000);
+  auto client = rpc::SyncClient::connect({net::Address::unix_socket(store.socket()), "self", {}},
+                                         me, 5'000'000);
   RT_CHECK(client);
   auto stats = (*client)->call(&proto::ObjectStoreService::Stub::GetStats, proto::Empty());
   RT_CHECK(stats);
@@ -207,7 +217,8 @@ inline proto::StoreStats stats_of(Store& store) {
 }
 
 // Other connections' messages arrive in their own time: asks the store until it says so.
-inline testing::AssertionResult eventually(Store& store, const std::function<bool(const proto::StoreStats&)>& holds) {
+inline testing::AssertionResult eventually(
+    Store& store, const std::function<bool(const proto::StoreStats&)>& holds) {
   auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   proto::StoreStats stats;
   do {

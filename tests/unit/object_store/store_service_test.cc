@@ -25,7 +25,8 @@ class StoreServiceTest : public ::testing::Test {
 
 TEST_F(StoreServiceTest, SecondClientSeesWhatTheFirstPutWithoutACopy) {
   TestClient alice(store, 1), bob(store, 2);
-  for (size_t size : {size_t{0}, size_t{1}, size_t{100'000}, size_t{1'000'000}, size_t{9'000'001}}) {
+  for (size_t size :
+       {size_t{0}, size_t{1}, size_t{100'000}, size_t{1'000'000}, size_t{9'000'001}}) {
     SCOPED_TRACE(size);
     ObjectId id = object_id(static_cast<uint32_t>(size));
     auto data = pattern(size);
@@ -37,7 +38,7 @@ TEST_F(StoreServiceTest, SecondClientSeesWhatTheFirstPutWithoutACopy) {
     EXPECT_TRUE(same(view->bytes, data));
     auto again = bob.get(id);
     EXPECT_EQ(again->bytes.data(), view->bytes.data());
-    EXPECT_EQ(again->keepalive, view->keepalive);   // one pin, shared
+    EXPECT_EQ(again->keepalive, view->keepalive);  // one pin, shared
   }
 }
 
@@ -63,7 +64,9 @@ TEST_F(StoreServiceTest, SmallObjectsNeedNoAnswerAndReturnTheirSpace) {
   for (uint32_t n = 0; n < 100; n++) ids.push_back(object_id(n));
   alice.client->free(ids, {});
   alice.flush();
-  EXPECT_TRUE(eventually(store, [](auto& stats) { return stats.num_objects() == 0 && stats.allocated() <= 4 * kMiB; }));
+  EXPECT_TRUE(eventually(store, [](auto& stats) {
+    return stats.num_objects() == 0 && stats.allocated() <= 4 * kMiB;
+  }));
 }
 
 TEST_F(StoreServiceTest, ViewsAreReadOnly) {
@@ -86,10 +89,13 @@ TEST_F(StoreServiceTest, FreedWhenTheLastViewIsDropped) {
   alice.flush();
   EXPECT_TRUE(eventually(store, [](auto& stats) { return stats.num_objects() == 1; }));
   EXPECT_TRUE(same(theirs->bytes, pattern(2 * kMiB)));
-  std::thread([view = std::move(*theirs)]() mutable { view.keepalive.reset(); }).join();   // in any thread
+  std::thread([view = std::move(*theirs)]() mutable {
+    view.keepalive.reset();
+  }).join();  // in any thread
   bob.client->drain_releases();
   bob.flush();
-  EXPECT_TRUE(eventually(store, [](auto& stats) { return stats.num_objects() == 0 && stats.allocated() == 0; }));
+  EXPECT_TRUE(eventually(
+      store, [](auto& stats) { return stats.num_objects() == 0 && stats.allocated() == 0; }));
 }
 
 TEST_F(StoreServiceTest, ViewOutlivesItsClient) {
@@ -106,12 +112,14 @@ TEST_F(StoreServiceTest, GoneClientsMemoryComesBack) {
   TestClient bob(store, 2);
   {
     TestClient alice(store, 1);
-    ASSERT_TRUE(alice.create(object_id(1), 8 * kMiB));       // never sealed
-    ASSERT_TRUE(alice.put(object_id(2), pattern(1000)));     // in a leased extent; sealed: lives on
+    ASSERT_TRUE(alice.create(object_id(1), 8 * kMiB));    // never sealed
+    ASSERT_TRUE(alice.put(object_id(2), pattern(1000)));  // in a leased extent; sealed: lives on
     ASSERT_TRUE(alice.put(object_id(3), pattern(2 * kMiB)));
     ASSERT_TRUE(bob.get(object_id(3), {store.location()}));
   }
-  EXPECT_TRUE(eventually(store, [](auto& stats) { return stats.num_objects() == 2 && stats.allocated() == 1024 + 2 * kMiB; }));
+  EXPECT_TRUE(eventually(store, [](auto& stats) {
+    return stats.num_objects() == 2 && stats.allocated() == 1024 + 2 * kMiB;
+  }));
   EXPECT_TRUE(same(bob.get(object_id(2))->bytes, pattern(1000)));
 }
 
@@ -138,7 +146,9 @@ TEST_F(StoreServiceTest, FullStoreSaysWhoHoldsTheMemoryAndLosesNothing) {
   auto refused = bob.create(object_id(2), 30 * kMiB);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kObjectStoreFull);
-  EXPECT_THAT(refused.error().message, HasSubstr(fmt::format("worker {} (pid {}) 40.0 MiB", worker_id(1).hex().substr(0, 16), ::getpid())));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr(fmt::format("worker {} (pid {}) 40.0 MiB", worker_id(1).hex().substr(0, 16),
+                                    ::getpid())));
   EXPECT_TRUE(same(view->bytes, data));
   // Somebody who waits gets what is freed meanwhile.
   bool done = false;
@@ -172,7 +182,8 @@ TEST_F(StoreServiceTest, GetAnswersPerObject) {
   TestClient alice(store, 1);
   ASSERT_TRUE(alice.put(object_id(1), pattern(1000)));
   std::vector<Result<OwnedBytes>> answers;
-  alice.client->get({{object_id(1), {}}, {object_id(2), {}}}, -1, [&](auto got) { answers = std::move(got); });
+  alice.client->get({{object_id(1), {}}, {object_id(2), {}}}, -1,
+                    [&](auto got) { answers = std::move(got); });
   alice.run_until([&] { return !answers.empty(); });
   EXPECT_TRUE(answers[0]);
   EXPECT_EQ(answers[1].error().code, Code::kObjectLost);
@@ -210,12 +221,14 @@ TEST_F(StoreServiceTest, AttachNamesASocketNobodyListensOn) {
 TEST(CopyLarge, CopiesEverySizeAndAlignmentExactly) {
   auto from = pattern(5 * kMiB + 300);
   std::vector<uint8_t> to(from.size() + 200);
-  for (size_t size : {size_t{0}, size_t{1}, size_t{127}, size_t{256 * 1024}, size_t{1 << 20} + 1, size_t{5 * kMiB} + 13}) {
+  for (size_t size : {size_t{0}, size_t{1}, size_t{127}, size_t{256 * 1024}, size_t{1 << 20} + 1,
+                      size_t{5 * kMiB} + 13}) {
     for (size_t shift : {0, 1, 31, 64}) {
       for (size_t parallel : {size_t{1}, size_t{1} << 40}) {
         std::fill(to.begin(), to.end(), 0xAB);
         copy_large(to.data() + shift, from.data() + 2 * shift, size, parallel);
-        ASSERT_TRUE(same(Bytes(to).subspan(shift, size), Bytes(from).subspan(2 * shift, size))) << size << " " << shift;
+        ASSERT_TRUE(same(Bytes(to).subspan(shift, size), Bytes(from).subspan(2 * shift, size)))
+            << size << " " << shift;
         ASSERT_EQ(to[shift + size], 0xAB);
         if (shift > 0) {
           ASSERT_EQ(to[shift - 1], 0xAB);

@@ -14,7 +14,8 @@ constexpr int64_t kMiB = 1 << 20;
 class TransferTest : public ::testing::Test {
  protected:
   ~TransferTest() override {
-    for (Store* store : {&near, &far, &third}) store->run([](StoreService& service) { service.check_invariants(); });
+    for (Store* store : {&near, &far, &third})
+      store->run([](StoreService& service) { service.check_invariants(); });
   }
   TempDir directory;
   Store near{directory / "near", 128 * kMiB, 1};
@@ -29,7 +30,8 @@ TEST_F(TransferTest, ObjectOfAnotherNodeArrivesWhole) {
   auto view = here.get(object_id(1), {far.location(static_cast<int64_t>(data.size()))});
   ASSERT_TRUE(view) << view.error().message;
   EXPECT_TRUE(same(view->bytes, data));
-  EXPECT_TRUE(eventually(far, [](auto& stats) { return stats.pinned() == 0 || stats.num_objects() == 1; }));
+  EXPECT_TRUE(
+      eventually(far, [](auto& stats) { return stats.pinned() == 0 || stats.num_objects() == 1; }));
   // The owner frees it everywhere.
   there.client->free({object_id(1)}, {near.location(), far.location()});
   there.flush();
@@ -54,7 +56,8 @@ TEST_F(TransferTest, SeveralGettersShareOneFetchAndSmallAndEmptyObjectsTravelToo
       client->flush();
     }
   }
-  for (TestClient* client : {&one, &two}) client->run_until([&] { return answered == 6 || (client == &one && answered >= 3); });
+  for (TestClient* client : {&one, &two})
+    client->run_until([&] { return answered == 6 || (client == &one && answered >= 3); });
   one.run_until([&] { return answered == 6; });
   EXPECT_EQ(stats_of(near).num_objects(), 3);
 }
@@ -64,7 +67,8 @@ TEST_F(TransferTest, NextLocationIsTakenWhenOneFails) {
   auto data = pattern(9 * kMiB);
   ASSERT_TRUE(there.put(object_id(1), data));
   Location dead{node_id(9), "127.0.0.1", 1, 0};
-  auto view = here.get(object_id(1), {dead, third.location(), far.location()});   // unreachable; does not have it; has it
+  auto view = here.get(object_id(1), {dead, third.location(),
+                                      far.location()});  // unreachable; does not have it; has it
   ASSERT_TRUE(view) << view.error().message;
   EXPECT_TRUE(same(view->bytes, data));
 }
@@ -95,7 +99,7 @@ TEST_F(TransferTest, StoreThatDiesMidwayIsReplacedByAnother) {
     done = true;
   });
   here.flush();
-  EXPECT_TRUE(eventually(near, [](auto& stats) { return stats.num_objects() == 1; }));   // under way
+  EXPECT_TRUE(eventually(near, [](auto& stats) { return stats.num_objects() == 1; }));  // under way
   dying.reset();
   here.run_until([&] { return done; });
   ASSERT_TRUE(view) << view.error().message;
@@ -113,7 +117,7 @@ TEST_F(TransferTest, StoreThatIsReceivingServesOthers) {
     here_done = true;
   });
   here.flush();
-  auto view = next.get(object_id(1), {near.location()});   // only through the one that is receiving
+  auto view = next.get(object_id(1), {near.location()});  // only through the one that is receiving
   ASSERT_TRUE(view) << view.error().message;
   EXPECT_TRUE(same(view->bytes, data));
   here.run_until([&] { return here_done; });
@@ -124,7 +128,8 @@ TEST_F(TransferTest, WrongTokenGetsNothing) {
   rpc::Identity stranger;
   stranger.role = "object_store";
   stranger.token = "guess";
-  auto client = rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", far.location().port), "store", {}}, stranger, 5'000'000);
+  auto client = rpc::SyncClient::connect(
+      {net::Address::tcp("127.0.0.1", far.location().port), "store", {}}, stranger, 5'000'000);
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().code, Code::kUnauthenticated);
 }
@@ -133,14 +138,17 @@ TEST_F(TransferTest, OtherNodesMayNotCreate) {
   rpc::Identity peer;
   peer.role = "object_store";
   peer.token = "secret";
-  auto client = rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", far.location().port), "store", {}}, peer, 5'000'000);
+  auto client = rpc::SyncClient::connect(
+      {net::Address::tcp("127.0.0.1", far.location().port), "store", {}}, peer, 5'000'000);
   ASSERT_TRUE(client) << client.error().message;
   proto::AttachRequest attach;
   attach.set_worker_id(worker_id(1).binary());
-  EXPECT_EQ((*client)->call(&proto::ObjectStoreService::Stub::Attach, attach).error().code, Code::kInvalid);
+  EXPECT_EQ((*client)->call(&proto::ObjectStoreService::Stub::Attach, attach).error().code,
+            Code::kInvalid);
   proto::PullRequest pull;
   pull.set_object_id("short");
-  EXPECT_EQ((*client)->call(&proto::ObjectStoreService::Stub::Pull, pull).error().code, Code::kInvalid);
+  EXPECT_EQ((*client)->call(&proto::ObjectStoreService::Stub::Pull, pull).error().code,
+            Code::kInvalid);
 }
 
 }  // namespace

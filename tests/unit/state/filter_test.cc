@@ -35,8 +35,10 @@ TEST(Filters, AllMustHoldAndWhatIsAbsentEqualsNothing) {
 TEST(Filters, WrongOnesSayWhatIsPossible) {
   auto colour = Filters::bind(*find_resource("nodes"), {{"colour", true, "x"}});
   ASSERT_FALSE(colour);
-  EXPECT_NE(colour.error().message.find("Supported filter columns: node_id, node_ip"), std::string::npos);
-  EXPECT_FALSE(Filters::bind(*find_resource("actors"), {{"is_detached", true, "true"}}));      // a column, not filterable
+  EXPECT_NE(colour.error().message.find("Supported filter columns: node_id, node_ip"),
+            std::string::npos);
+  EXPECT_FALSE(Filters::bind(*find_resource("actors"),
+                             {{"is_detached", true, "true"}}));  // a column, not filterable
   EXPECT_FALSE(Filters::bind(*find_resource("actors"), {{"pid", true, "x"}}));
   EXPECT_FALSE(Filters::bind(*find_resource("actors"), {{"pid", true, "99999999999999999999"}}));
   EXPECT_FALSE(Filters::bind(*find_resource("nodes"), {{"is_head_node", true, "perhaps"}}));
@@ -44,13 +46,18 @@ TEST(Filters, WrongOnesSayWhatIsPossible) {
 
 TEST(Filters, ValuesOfAColumnOfStatesAreKnown) {
   const Resource& tasks = *find_resource("tasks");
-  EXPECT_TRUE(Filters::check_values(tasks, {{"state", true, "running"}, {"name", true, "whatever"}, {"type", false, "Actor_Task"}}));
+  EXPECT_TRUE(Filters::check_values(
+      tasks,
+      {{"state", true, "running"}, {"name", true, "whatever"}, {"type", false, "Actor_Task"}}));
   auto wrong = Filters::check_values(tasks, {{"state", true, "runing"}});
   ASSERT_FALSE(wrong);
-  EXPECT_TRUE(wrong.error().message.starts_with("the state of tasks is never 'runing': it is one of NIL, PENDING_ARGS_AVAIL, ")) << wrong.error().message;
+  EXPECT_TRUE(wrong.error().message.starts_with(
+      "the state of tasks is never 'runing': it is one of NIL, PENDING_ARGS_AVAIL, "))
+      << wrong.error().message;
   EXPECT_TRUE(Filters::bind(tasks, {{"state", true, "runing"}})) << "programs get no rows";
   for (int state = proto::TaskRecord::State_MIN; state <= proto::TaskRecord::State_MAX; ++state) {
-    EXPECT_TRUE(Filters::check_values(tasks, {{"state", true, task_state_name(static_cast<proto::TaskRecord::State>(state))}}));
+    EXPECT_TRUE(Filters::check_values(
+        tasks, {{"state", true, task_state_name(static_cast<proto::TaskRecord::State>(state))}}));
   }
 }
 
@@ -69,11 +76,16 @@ TEST(Rows, HaveEveryColumn) {
   submitted.add_jobs()->set_submission_id("raysubmit_1");
   submitted.mutable_jobs(0)->set_status("PENDING");
   for (const Json& row : job_rows(drivers, submitted)) {
-    for (const Column& column : find_resource("jobs")->columns) EXPECT_TRUE(row.contains(column.name)) << column.name;
+    for (const Column& column : find_resource("jobs")->columns)
+      EXPECT_TRUE(row.contains(column.name)) << column.name;
   }
-  std::vector<std::pair<std::string, Json>> rows = {{"actors", actor_row({})}, {"nodes", node_row({})}, {"workers", worker_row({}, {})}, {"objects", object_row({}, {})}};
+  std::vector<std::pair<std::string, Json>> rows = {{"actors", actor_row({})},
+                                                    {"nodes", node_row({})},
+                                                    {"workers", worker_row({}, {})},
+                                                    {"objects", object_row({}, {})}};
   for (const auto& [resource, row] : rows) {
-    for (const Column& column : find_resource(resource)->columns) EXPECT_TRUE(row.contains(column.name)) << resource << "." << column.name;
+    for (const Column& column : find_resource(resource)->columns)
+      EXPECT_TRUE(row.contains(column.name)) << resource << "." << column.name;
   }
 }
 

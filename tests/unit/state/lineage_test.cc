@@ -6,14 +6,24 @@
 namespace rt::state {
 namespace {
 
-Json task(const std::string& id, const std::string& name, const std::string& parent, int64_t at_ms, const std::string& state = "FINISHED") {
-  return {{"task_id", id}, {"name", name}, {"parent_task_id", parent}, {"type", "NORMAL_TASK"}, {"state", state}, {"creation_time_ms", at_ms}, {"actor_id", nullptr}, {"func_or_class_name", name}};
+Json task(const std::string& id, const std::string& name, const std::string& parent, int64_t at_ms,
+          const std::string& state = "FINISHED") {
+  return {{"task_id", id},
+          {"name", name},
+          {"parent_task_id", parent},
+          {"type", "NORMAL_TASK"},
+          {"state", state},
+          {"creation_time_ms", at_ms},
+          {"actor_id", nullptr},
+          {"func_or_class_name", name}};
 }
 
 TEST(Lineage, ChildrenAreUnderTheirParentAndSiblingsOfOneNameInAGroup) {
-  Json tree = lineage_of({task("c2", "child", "p", 30), task("p", "parent", "driver", 10), task("c1", "child", "p", 20, "FAILED"), task("g", "grandchild", "c1", 25), task("o", "other", "driver", 5)});
+  Json tree = lineage_of({task("c2", "child", "p", 30), task("p", "parent", "driver", 10),
+                          task("c1", "child", "p", 20, "FAILED"), task("g", "grandchild", "c1", 25),
+                          task("o", "other", "driver", 5)});
   ASSERT_EQ(tree.size(), 2u);
-  EXPECT_EQ(tree[0]["name"], "other");               // the oldest is first
+  EXPECT_EQ(tree[0]["name"], "other");  // the oldest is first
   const Json& parent = tree[1];
   EXPECT_EQ(parent["key"], "p");
   EXPECT_EQ(parent["link"]["id"], "p");
@@ -33,7 +43,8 @@ TEST(Lineage, CallsAreUnderTheirActorAndAttemptsAreOneTask) {
   call["type"] = "ACTOR_TASK";
   call["actor_id"] = "aa";
   call["func_or_class_name"] = "A.m";
-  Json tree = lineage_of({call, task("r", "retried", "", 9, "FAILED"), task("r", "retried", "", 9)});
+  Json tree =
+      lineage_of({call, task("r", "retried", "", 9, "FAILED"), task("r", "retried", "", 9)});
   ASSERT_EQ(tree.size(), 2u);
   EXPECT_EQ(tree[0]["type"], "ACTOR");
   EXPECT_EQ(tree[0]["name"], "A");
@@ -48,7 +59,8 @@ TEST(Lineage, ActorsAreUnderTheTaskThatCreatedThem) {
     row["func_or_class_name"] = row["name"];
     return row;
   };
-  Json made = of_actor(task("i", "A.__init__", "t", 6), "ACTOR_CREATION_TASK"), call = of_actor(task("m", "A.m", "elsewhere", 8), "ACTOR_TASK");
+  Json made = of_actor(task("i", "A.__init__", "t", 6), "ACTOR_CREATION_TASK"),
+       call = of_actor(task("m", "A.m", "elsewhere", 8), "ACTOR_TASK");
   Json tree = lineage_of({call, made, task("t", "maker", "driver", 5)});
   ASSERT_EQ(tree.size(), 1u);
   EXPECT_EQ(tree[0]["key"], "t");
@@ -63,7 +75,9 @@ TEST(Lineage, ActorsAreUnderTheTaskThatCreatedThem) {
 }
 
 TEST(Lineage, ParentsInACircleEndNothing) {
-  EXPECT_EQ(lineage_of({task("a", "a", "b", 1), task("b", "b", "a", 2), task("s", "s", "s", 3)}).size(), 2u);
+  EXPECT_EQ(
+      lineage_of({task("a", "a", "b", 1), task("b", "b", "a", 2), task("s", "s", "s", 3)}).size(),
+      2u);
   EXPECT_TRUE(lineage_of({}).empty());
 }
 

@@ -16,7 +16,8 @@ class LogTailTest : public testing::Test {
     int64_t begins = 0;
   };
   LogTail tail(int64_t lines, bool count_markers = true) {
-    auto read = [this](const std::string& name, int64_t offset, int64_t max_bytes) -> Result<proto::ReadLogFileReply> {
+    auto read = [this](const std::string& name, int64_t offset,
+                       int64_t max_bytes) -> Result<proto::ReadLogFileReply> {
       auto file = files.find(name);
       if (file == files.end()) return make_error(Code::kNotFound, "no " + name);
       proto::ReadLogFileReply reply;
@@ -25,7 +26,8 @@ class LogTailTest : public testing::Test {
       size_t most = max_bytes > 0 ? std::min(static_cast<size_t>(max_bytes), piece) : piece;
       reply.set_begins(file->second.begins);
       offset = std::max(offset, file->second.begins);
-      if (offset < reply.size()) reply.set_data(file->second.text.substr(static_cast<size_t>(offset), most));
+      if (offset < reply.size())
+        reply.set_data(file->second.text.substr(static_cast<size_t>(offset), most));
       return reply;
     };
     return LogTail("log", lines, std::move(read), count_markers);
@@ -45,7 +47,12 @@ class LogTailTest : public testing::Test {
 };
 
 TEST_F(LogTailTest, BeginsWithOneOfTheLastLines) {
-  for (auto [lines, text] : {std::pair{-1, "one\ntwo\nthree\n"}, {0, ""}, {1, "three\n"}, {2, "two\nthree\n"}, {3, "one\ntwo\nthree\n"}, {100, "one\ntwo\nthree\n"}}) {
+  for (auto [lines, text] : {std::pair{-1, "one\ntwo\nthree\n"},
+                             {0, ""},
+                             {1, "three\n"},
+                             {2, "two\nthree\n"},
+                             {3, "one\ntwo\nthree\n"},
+                             {100, "one\ntwo\nthree\n"}}) {
     LogTail log = tail(lines);
     EXPECT_EQ(all(log), text) << lines;
   }
@@ -79,15 +86,21 @@ TEST_F(LogTailTest, FollowsARenamedFile) {
   files["log.1"] = {files["log"].text + "last of the old\n", 1};
   files["log"] = {"first of the new\n", 2};
   EXPECT_EQ(all(log), "last of the old\nfirst of the new\n");
-  files["log.1"] = {"unknown\n", 7};                       // renamed twice meanwhile: what was between is gone
+  files["log.1"] = {"unknown\n", 7};  // renamed twice meanwhile: what was between is gone
   files["log"] = {"newer\n", 8};
   EXPECT_EQ(all(log), "newer\n");
 }
 
 TEST_F(LogTailTest, WhatRotationRemovedIsSaid) {
-  const std::string gone = "[4 bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and RAY_ROTATION_BACKUP_COUNT say how much is kept]\n";
+  const std::string gone =
+      "[4 bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and "
+      "RAY_ROTATION_BACKUP_COUNT say how much is kept]\n";
   files["log"].begins = 4;
-  for (auto [lines, text] : {std::pair{-1, gone + "two\nthree\n"}, {0, ""}, {1, "three\n"}, {2, "two\nthree\n"}, {100, gone + "two\nthree\n"}}) {
+  for (auto [lines, text] : {std::pair{-1, gone + "two\nthree\n"},
+                             {0, ""},
+                             {1, "three\n"},
+                             {2, "two\nthree\n"},
+                             {100, gone + "two\nthree\n"}}) {
     LogTail log = tail(lines);
     EXPECT_EQ(all(log), text) << lines;
   }
@@ -96,7 +109,7 @@ TEST_F(LogTailTest, WhatRotationRemovedIsSaid) {
   files["log"].text += "gone\nfive\n";
   files["log"].begins = 19;
   EXPECT_EQ(all(follower), "\n[5" + gone.substr(2) + "five\n");
-  files["log"].begins = 24;                                // all of it
+  files["log"].begins = 24;  // all of it
   EXPECT_EQ(all(follower), "");
 }
 
@@ -109,7 +122,9 @@ TEST_F(LogTailTest, SaysWhetherLinesWereLeftOut) {
 }
 
 TEST_F(LogTailTest, MarkersNeedNotBeLines) {
-  files["log"].text = ":job_id:01\n:task_name:f\n:task_id:aa 0\none\n:task_id:bb 0\ntwo\n:actor_name:A\n:task_id:cc 0\nthree\n:task_id:\n";
+  files["log"].text =
+      ":job_id:01\n:task_name:f\n:task_id:aa 0\none\n:task_id:bb "
+      "0\ntwo\n:actor_name:A\n:task_id:cc 0\nthree\n:task_id:\n";
   LogTail two = tail(2, false);
   EXPECT_EQ(all(two), "two\n:actor_name:A\n:task_id:cc 0\nthree\n:task_id:\n");
   EXPECT_TRUE(two.cut());
@@ -118,7 +133,8 @@ TEST_F(LogTailTest, MarkersNeedNotBeLines) {
   EXPECT_EQ(all(one), "three\n:task_id:\n");
   EXPECT_EQ(one.writer(), "A");
   LogTail three = tail(3, false);
-  EXPECT_EQ(all(three), "one\n:task_id:bb 0\ntwo\n:actor_name:A\n:task_id:cc 0\nthree\n:task_id:\n");
+  EXPECT_EQ(all(three),
+            "one\n:task_id:bb 0\ntwo\n:actor_name:A\n:task_id:cc 0\nthree\n:task_id:\n");
   EXPECT_FALSE(three.cut()) << "nothing but markers is before";
   EXPECT_EQ(three.writer(), "f");
 }
@@ -143,11 +159,14 @@ TEST_F(LogTailTest, AMissingFileIsSaid) {
 }
 
 TEST(TaskLines, AreThoseBetweenTheTasksMarkers) {
-  const std::string log = "start\n:job_id:01\n:task_name:f\n:task_id:aa 0\nmine\n:task_id:bb 0\nother\n:task_id:aa 1\nretried\n:actor_name:A\nof no task\n:task_id:aa 0\nmine again\n:task_id:\nnobody's\n";
+  const std::string log =
+      "start\n:job_id:01\n:task_name:f\n:task_id:aa 0\nmine\n:task_id:bb 0\nother\n:task_id:aa "
+      "1\nretried\n:actor_name:A\nof no task\n:task_id:aa 0\nmine again\n:task_id:\nnobody's\n";
   for (size_t step : {1u, 3u, 1000u}) {
     TaskLines lines("aa", 0);
     std::string out;
-    for (size_t at = 0; at < log.size(); at += step) out += lines.feed(std::string_view(log).substr(at, step));
+    for (size_t at = 0; at < log.size(); at += step)
+      out += lines.feed(std::string_view(log).substr(at, step));
     EXPECT_EQ(out, "mine\nmine again\n");
   }
   TaskLines retried("aa", 1);
@@ -158,11 +177,13 @@ TEST(TaskLines, AreThoseBetweenTheTasksMarkers) {
 }
 
 TEST(WithoutMarkers, OneMayComeInPieces) {
-  const std::string log = ":job_id:01\n:task_name:f\none\n: two\n\nthree:task_id:aa\n:task_id:aa 0\n:task_i";
+  const std::string log =
+      ":job_id:01\n:task_name:f\none\n: two\n\nthree:task_id:aa\n:task_id:aa 0\n:task_i";
   for (size_t step : {1u, 3u, 1000u}) {
     WithoutMarkers plain;
     std::string out;
-    for (size_t at = 0; at < log.size(); at += step) out += plain.feed(std::string_view(log).substr(at, step));
+    for (size_t at = 0; at < log.size(); at += step)
+      out += plain.feed(std::string_view(log).substr(at, step));
     EXPECT_EQ(out, "one\n: two\n\nthree:task_id:aa\n") << step;
     EXPECT_EQ(plain.finish(), ":task_i");
   }
@@ -188,8 +209,13 @@ TEST(LastLines, AreTheLast) {
 }
 
 TEST(LogCategory, IsOfTheName) {
-  for (auto [name, category] : {std::pair{"worker-x-1.out", "worker_out"}, {"worker-x-1.err", "worker_err"}, {"worker-x-1.err.2", "worker_err"}, {"job-driver-raysubmit_1.log", "driver"},
-                                {"head.log", "gcs_server"}, {"node-manager.log", "raylet"}, {"fork-server-python.log", "internal"}}) {
+  for (auto [name, category] : {std::pair{"worker-x-1.out", "worker_out"},
+                                {"worker-x-1.err", "worker_err"},
+                                {"worker-x-1.err.2", "worker_err"},
+                                {"job-driver-raysubmit_1.log", "driver"},
+                                {"head.log", "gcs_server"},
+                                {"node-manager.log", "raylet"},
+                                {"fork-server-python.log", "internal"}}) {
     EXPECT_EQ(log_category(name), category) << name;
   }
 }

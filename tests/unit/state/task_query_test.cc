@@ -17,7 +17,8 @@ class TaskQueryTest : public testing::Test {
   }
   TaskId task(uint64_t n) const { return make_task_id(n, job_id_from_int(1)); }
 
-  TaskEvent event(TaskId id, uint8_t kind = TaskEvent::kTask, uint32_t name = 1, uint32_t function = 2, uint32_t error = 0) {
+  TaskEvent event(TaskId id, uint8_t kind = TaskEvent::kTask, uint32_t name = 1,
+                  uint32_t function = 2, uint32_t error = 0) {
     TaskEvent event;
     event.task = id;
     event.name = name;
@@ -33,7 +34,15 @@ class TaskQueryTest : public testing::Test {
     batch.node_hex = "aa";
     batch.worker_hex = "bb";
     batch.pid = 9;
-    batch.strings = {"", "__main__.f", "f", "m", "A.m", "__init__", "A.__init__", "ValueError\nboom\nTraceback", "WORKER_DIED\nit died\n"};
+    batch.strings = {"",
+                     "__main__.f",
+                     "f",
+                     "m",
+                     "A.m",
+                     "__init__",
+                     "A.__init__",
+                     "ValueError\nboom\nTraceback",
+                     "WORKER_DIED\nit died\n"};
     batch.events = std::move(events);
     return batch;
   }
@@ -47,7 +56,8 @@ class TaskQueryTest : public testing::Test {
   }
   static std::vector<std::string> column(const TaskQuery::Result& result, const char* name) {
     std::vector<std::string> values;
-    for (const Json& row : result.rows) values.push_back(row[name].is_string() ? row[name].get<std::string>() : row[name].dump());
+    for (const Json& row : result.rows)
+      values.push_back(row[name].is_string() ? row[name].get<std::string>() : row[name].dump());
     return values;
   }
 
@@ -60,17 +70,22 @@ TEST_F(TaskQueryTest, WhatHasEndedIsARowOfEveryColumn) {
   q.add_history(batch({event(task(1)), event(task(2), TaskEvent::kTask, 1, 2, 7)}));
   TaskQuery::Result found = q.rows();
   ASSERT_EQ(found.rows.size(), 2u);
-  for (const Column& c : find_resource("tasks")->columns) EXPECT_TRUE(found.rows[0].contains(c.name)) << c.name;
+  for (const Column& c : find_resource("tasks")->columns)
+    EXPECT_TRUE(found.rows[0].contains(c.name)) << c.name;
   EXPECT_EQ(column(found, "state"), (std::vector<std::string>{"FINISHED", "FAILED"}));
   EXPECT_EQ(column(found, "name"), (std::vector<std::string>{"f", "f"}));
-  EXPECT_EQ(column(found, "error_type"), (std::vector<std::string>{"null", "TASK_EXECUTION_EXCEPTION"}));
+  EXPECT_EQ(column(found, "error_type"),
+            (std::vector<std::string>{"null", "TASK_EXECUTION_EXCEPTION"}));
   EXPECT_EQ(found.rows[0]["worker_pid"], 9);
-  EXPECT_EQ(found.rows[0]["end_time_ms"].get<int64_t>() - found.rows[0]["start_time_ms"].get<int64_t>(), 2);
+  EXPECT_EQ(
+      found.rows[0]["end_time_ms"].get<int64_t>() - found.rows[0]["start_time_ms"].get<int64_t>(),
+      2);
 }
 
 TEST_F(TaskQueryTest, NamesOfMethodsAndConstructors) {
   TaskQuery q = query();
-  q.add_history(batch({event(make_task_id(1, actor), TaskEvent::kActorCreation, 5, 6), event(make_task_id(2, actor), TaskEvent::kActorMethod, 3, 4)}));
+  q.add_history(batch({event(make_task_id(1, actor), TaskEvent::kActorCreation, 5, 6),
+                       event(make_task_id(2, actor), TaskEvent::kActorMethod, 3, 4)}));
   TaskQuery::Result found = q.rows();
   std::vector<std::string> names = column(found, "name");
   std::sort(names.begin(), names.end());
@@ -91,7 +106,8 @@ TEST_F(TaskQueryTest, OwnerAndExecutorAreMergedAndHistoryReplacesThem) {
   q.add_history(batch({event(task(3))}));
   TaskQuery::Result found = q.rows();
   EXPECT_EQ(found.total, 3);
-  EXPECT_EQ(column(found, "state"), (std::vector<std::string>{"RUNNING", "PENDING_ARGS_AVAIL", "FINISHED"}));
+  EXPECT_EQ(column(found, "state"),
+            (std::vector<std::string>{"RUNNING", "PENDING_ARGS_AVAIL", "FINISHED"}));
   EXPECT_EQ(found.rows[0]["parent_task_id"], task(9).hex());
   EXPECT_EQ(found.rows[0]["creation_time_ms"], 5);
   EXPECT_EQ(found.rows[0]["worker_pid"], 33);
@@ -116,7 +132,9 @@ TEST_F(TaskQueryTest, WhatHasEndedKnowsItsParentAndOneParentNarrowsWhatIsRead) {
   TaskQuery::Result found = q.rows();
   ASSERT_EQ(found.rows.size(), 1u);
   EXPECT_EQ(found.rows[0]["required_resources"]["CPU"], 0.5);
-  EXPECT_EQ(found.rows[0]["start_time_ms"].get<int64_t>() - found.rows[0]["creation_time_ms"].get<int64_t>(), 3);
+  EXPECT_EQ(found.rows[0]["start_time_ms"].get<int64_t>() -
+                found.rows[0]["creation_time_ms"].get<int64_t>(),
+            3);
 }
 
 TEST_F(TaskQueryTest, FiltersApplyWhileReading) {
@@ -136,13 +154,15 @@ TEST_F(TaskQueryTest, TheNewestAreKeptAndAllAreCounted) {
   q.add_history(batch(many));
   TaskQuery::Result found = q.rows();
   EXPECT_EQ(found.total, 1000);
-  EXPECT_EQ(column(found, "task_id"), (std::vector<std::string>{task(1).hex(), task(2).hex(), task(3).hex()}));
+  EXPECT_EQ(column(found, "task_id"),
+            (std::vector<std::string>{task(1).hex(), task(2).hex(), task(3).hex()}));
 }
 
 TEST_F(TaskQueryTest, TheOwnersWordOfAFailureCounts) {
   for (bool owner_first : {true, false}) {
     TaskQuery q = query();
-    TaskEventBatchData ran = batch({event(task(1))}), failed = batch({event(task(1), TaskEvent::kOwnerFailedTask, 1, 2, 8)});
+    TaskEventBatchData ran = batch({event(task(1))}),
+                       failed = batch({event(task(1), TaskEvent::kOwnerFailedTask, 1, 2, 8)});
     q.add_history(owner_first ? failed : ran);
     q.add_history(owner_first ? ran : failed);
     TaskQuery::Result found = q.rows();
@@ -154,9 +174,11 @@ TEST_F(TaskQueryTest, TheOwnersWordOfAFailureCounts) {
 }
 
 TEST_F(TaskQueryTest, TheOwnerKnowsWhatProcessHadWhatFailed) {
-  TaskEventBatchData failed = batch({event(task(1), TaskEvent::kOwnerFailedTask, 1, 2, 8), event(task(2), TaskEvent::kOwnerFailedTask, 1, 2, 8)});
+  TaskEventBatchData failed = batch({event(task(1), TaskEvent::kOwnerFailedTask, 1, 2, 8),
+                                     event(task(2), TaskEvent::kOwnerFailedTask, 1, 2, 8)});
   failed.events[0].owner = static_cast<uint32_t>(failed.strings.size());
-  failed.strings.push_back(pack_event_process({std::string(WorkerId::kSize, 'w'), std::string(NodeId::kSize, 'n'), 77}));
+  failed.strings.push_back(
+      pack_event_process({std::string(WorkerId::kSize, 'w'), std::string(NodeId::kSize, 'n'), 77}));
   TaskQuery q = query();
   q.add_history(failed);
   TaskQuery::Result found = q.rows();
@@ -169,8 +191,10 @@ TEST_F(TaskQueryTest, TheOwnerKnowsWhatProcessHadWhatFailed) {
   auto digest = unpack_task_digest(pack_task_digest(failed));
   EXPECT_TRUE(query().can_count(*digest));
   EXPECT_FALSE(query({{"worker_pid", true, "77"}}).can_count(*digest));
-  for (const char* column : {"node_id", "worker_id"}) EXPECT_FALSE(query({{column, true, "aa"}}).can_count(*digest)) << column;
-  EXPECT_TRUE(query({{"worker_pid", true, "77"}}).can_count(*unpack_task_digest(pack_task_digest(batch({event(task(1))})))));
+  for (const char* column : {"node_id", "worker_id"})
+    EXPECT_FALSE(query({{column, true, "aa"}}).can_count(*digest)) << column;
+  EXPECT_TRUE(query({{"worker_pid", true, "77"}})
+                  .can_count(*unpack_task_digest(pack_task_digest(batch({event(task(1))})))));
 }
 
 TEST_F(TaskQueryTest, OfALongErrorBothEndsAreKept) {
@@ -196,7 +220,8 @@ TEST_F(TaskQueryTest, AttemptsAreRowsOfTheirOwn) {
 TEST_F(TaskQueryTest, SummariesCountByNameAndState) {
   TaskQuery q = query({}, 0);
   q.add_live(live(task(7), proto::TaskRecord::RUNNING));
-  q.add_history(batch({event(task(1)), event(task(2)), event(make_task_id(2, actor), TaskEvent::kActorMethod, 3, 4)}));
+  q.add_history(batch({event(task(1)), event(task(2)),
+                       event(make_task_id(2, actor), TaskEvent::kActorMethod, 3, 4)}));
   Json summary = q.summary();
   EXPECT_EQ(summary["summary"]["f"]["state_counts"]["FINISHED"], 2);
   EXPECT_EQ(summary["summary"]["f"]["state_counts"]["RUNNING"], 1);
@@ -209,14 +234,25 @@ TEST_F(TaskQueryTest, SummariesCountByNameAndState) {
 TEST_F(TaskQueryTest, ADigestCountsWhatTheBatchHolds) {
   TaskEvent retried = event(task(4), TaskEvent::kTask, 1, 2, 7);
   retried.attempt = 1;
-  TaskEventBatchData data = batch({event(task(1)), event(task(2), TaskEvent::kTask, 1, 2, 7), event(task(3), TaskEvent::kOwnerFailedTask, 1, 2, 8), retried,
-                                   event(make_task_id(5, actor), TaskEvent::kActorCreation, 5, 6), event(make_task_id(6, actor), TaskEvent::kActorMethod, 3, 4),
+  TaskEventBatchData data = batch({event(task(1)), event(task(2), TaskEvent::kTask, 1, 2, 7),
+                                   event(task(3), TaskEvent::kOwnerFailedTask, 1, 2, 8), retried,
+                                   event(make_task_id(5, actor), TaskEvent::kActorCreation, 5, 6),
+                                   event(make_task_id(6, actor), TaskEvent::kActorMethod, 3, 4),
                                    event(task(7), TaskEvent::kSpan), event(task(8))});
   auto digest = unpack_task_digest(pack_task_digest(data));
   ASSERT_TRUE(digest) << digest.error().message;
-  const std::vector<std::vector<Filter>> questions = {{}, {{"state", true, "failed"}}, {{"name", true, "f"}}, {{"type", false, "NORMAL_TASK"}}, {{"error_type", true, "WORKER_DIED"}},
-                                                      {{"worker_pid", true, "9"}}, {{"worker_id", false, "bb"}}, {{"attempt_number", true, "1"}}, {{"name", true, "mine:A.__init__"}},
-                                                      {{"actor_id", true, actor.hex()}}, {{"job_id", true, job_id_from_int(1).hex()}}, {{"job_id", true, job_id_from_int(2).hex()}}};
+  const std::vector<std::vector<Filter>> questions = {{},
+                                                      {{"state", true, "failed"}},
+                                                      {{"name", true, "f"}},
+                                                      {{"type", false, "NORMAL_TASK"}},
+                                                      {{"error_type", true, "WORKER_DIED"}},
+                                                      {{"worker_pid", true, "9"}},
+                                                      {{"worker_id", false, "bb"}},
+                                                      {{"attempt_number", true, "1"}},
+                                                      {{"name", true, "mine:A.__init__"}},
+                                                      {{"actor_id", true, actor.hex()}},
+                                                      {{"job_id", true, job_id_from_int(1).hex()}},
+                                                      {{"job_id", true, job_id_from_int(2).hex()}}};
   for (const auto& filters : questions) {
     TaskQuery whole = query(filters), counted = query(filters);
     whole.add_history(data);
@@ -268,7 +304,8 @@ TEST_F(TaskQueryTest, DriversAreTasks) {
 
 TEST_F(TaskQueryTest, ForgedIndexesAreSkipped) {
   TaskQuery q = query();
-  q.add_history(batch({event(task(1), TaskEvent::kTask, 99, 2), event(task(2), TaskEvent::kTask, 1, 2, 99), event(task(3))}));
+  q.add_history(batch({event(task(1), TaskEvent::kTask, 99, 2),
+                       event(task(2), TaskEvent::kTask, 1, 2, 99), event(task(3))}));
   EXPECT_EQ(q.rows().rows.size(), 1u);
 }
 

@@ -21,8 +21,12 @@ struct Recorder : ActorComm {
   void connect_actor(ActorLink& actor) override { connecting.push_back(actor.id); }
   void push_call(ActorLink&, Task& task) override { pushed.push_back(&task); }
   void ask_again(const ActorId& id, int64_t) override { asked.push_back(id); }
-  void fail_task(Task* task, const proto::ErrorValue& error) override { failed.push_back({task, error}); }
-  void attempt_failed(const Task& task, const proto::ErrorValue& error) override { attempts_failed.push_back({task.attempt, error}); }
+  void fail_task(Task* task, const proto::ErrorValue& error) override {
+    failed.push_back({task, error});
+  }
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) override {
+    attempts_failed.push_back({task.attempt, error});
+  }
 };
 
 class ActorCallsTest : public ::testing::Test {
@@ -91,7 +95,7 @@ TEST_F(ActorCallsTest, DeadActorsAreForgottenUnlessAHandleIsLeft) {
   EXPECT_EQ(calls.find(comm.held)->state, ActorLink::State::kDead);
   EXPECT_FALSE(calls.find(comm.forgotten.front()));
   id = comm.forgotten.front();
-  Task* task = call();   // the head is asked again, and answers
+  Task* task = call();  // the head is asked again, and answers
   EXPECT_EQ(comm.subscribed.back(), id);
   update(proto::ACTOR_DEAD, 1);
   ASSERT_EQ(comm.failed.size(), 1u);
@@ -189,7 +193,7 @@ TEST_F(ActorCallsTest, CallsInTheGapFailWithoutRetriesWhenTheActorRestarts) {
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].first, gap);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kActorUnavailable));
-  Task* later = call(0);   // known to be restarting: at once
+  Task* later = call(0);  // known to be restarting: at once
   ASSERT_EQ(comm.failed.size(), 2u);
   EXPECT_EQ(comm.failed[1].first, later);
   EXPECT_EQ(calls.pending(), 1);
@@ -225,7 +229,7 @@ TEST_F(ActorCallsTest, CallsInTheGapOfADeadActorLearnOfItsDeath) {
   alive();
   calls.connection_lost(id);
   Task* gap = call(0);
-  update(proto::ACTOR_ALIVE, 1);   // not yet heard of it
+  update(proto::ACTOR_ALIVE, 1);  // not yet heard of it
   calls.connection_lost(id);
   EXPECT_TRUE(comm.failed.empty());
   update(proto::ACTOR_DEAD, 1);
@@ -272,7 +276,7 @@ TEST_F(ActorCallsTest, WhatWasInFlightWaitsForTheHeadToKnowOfTheDeath) {
   alive();
   Task* task = call(0);
   calls.connection_lost(id);
-  update(proto::ACTOR_ALIVE, 1);   // not yet heard of it
+  update(proto::ACTOR_ALIVE, 1);  // not yet heard of it
   EXPECT_TRUE(comm.failed.empty());
   update(proto::ACTOR_DEAD, 1);
   ASSERT_EQ(comm.failed.size(), 1u);

@@ -27,20 +27,23 @@ proto::ErrorValue raised() {
 }
 
 TEST(Death, ATaskWhoseArgumentRaisedSaysSoAndKeepsTheCause) {
-  auto once = dependency_error(raised(), {function("outer.<locals>.after"), TaskId::nil(), "", 8, "5.6.7.8"});
+  auto once = dependency_error(raised(),
+                               {function("outer.<locals>.after"), TaskId::nil(), "", 8, "5.6.7.8"});
   EXPECT_EQ(once.function_name(), "after");
   EXPECT_EQ(once.proctitle(), "ray::after");
   EXPECT_EQ(once.pid(), 8);
   EXPECT_EQ(once.cause(), "pickled");
   EXPECT_EQ(once.message(), "ValueError: boom");
-  EXPECT_EQ(once.traceback(), "  At least one of the input arguments for this task could not be computed:\n"
-                              "ray.exceptions.RayTaskError: \x1b[36mray::bad()\x1b[39m (pid=7, ip=1.2.3.4)\n"
-                              "  File \"x.py\", line 1, in bad\nValueError: boom");
+  EXPECT_EQ(once.traceback(),
+            "  At least one of the input arguments for this task could not be computed:\n"
+            "ray.exceptions.RayTaskError: \x1b[36mray::bad()\x1b[39m (pid=7, ip=1.2.3.4)\n"
+            "  File \"x.py\", line 1, in bad\nValueError: boom");
   std::string actor(ActorId::kSize, 'a');
   auto twice = dependency_error(once, {function("m", "A"), TaskId::nil(), actor, 9, "5.6.7.8"});
   EXPECT_EQ(twice.function_name(), "A.m");
   EXPECT_EQ(twice.actor_id(), actor);
-  EXPECT_NE(twice.traceback().find("ray::after()\x1b[39m (pid=8, ip=5.6.7.8)\n  At least one of"), std::string::npos);
+  EXPECT_NE(twice.traceback().find("ray::after()\x1b[39m (pid=8, ip=5.6.7.8)\n  At least one of"),
+            std::string::npos);
 }
 
 TEST(Death, ATaskIsNamedByItsOptionOrItsFunction) {
@@ -62,7 +65,8 @@ TEST(Death, ATaskIsNamedByItsOptionOrItsFunction) {
 
 TEST(Death, LongChainsOfFailedArgumentsDoNotGrowForEver) {
   auto error = raised();
-  for (int i = 0; i < 5000; ++i) error = dependency_error(error, {function("after"), TaskId::nil(), "", 8, "5.6.7.8"});
+  for (int i = 0; i < 5000; ++i)
+    error = dependency_error(error, {function("after"), TaskId::nil(), "", 8, "5.6.7.8"});
   EXPECT_LT(error.traceback().size(), 70'000u);
   EXPECT_NE(error.traceback().find("ValueError: boom"), std::string::npos);
 }
@@ -72,14 +76,17 @@ TEST(Death, AnErrorOfTheSystemBecomesTheCause) {
   auto once = dependency_error(error, {function("after"), TaskId::nil(), "", 8, "5.6.7.8"});
   EXPECT_EQ(once.code(), kTaskRaised);
   EXPECT_EQ(once.cause_class(), "ray.exceptions.WorkerCrashedError");
-  EXPECT_EQ(once.traceback(), "  At least one of the input arguments for this task could not be computed:\nray.exceptions.WorkerCrashedError: its worker died");
+  EXPECT_EQ(once.traceback(),
+            "  At least one of the input arguments for this task could not be "
+            "computed:\nray.exceptions.WorkerCrashedError: its worker died");
   auto cause = decode_value(as_bytes(once.cause()));
   ASSERT_TRUE(cause);
   ASSERT_TRUE(decode_error(cause->inband));
   EXPECT_EQ(decode_error(cause->inband)->SerializeAsString(), error.SerializeAsString());
   auto twice = dependency_error(once, {function("last"), TaskId::nil(), "", 9, "5.6.7.8"});
   EXPECT_EQ(twice.cause(), once.cause());
-  EXPECT_NE(twice.traceback().find("ray.exceptions.RayTaskError: \x1b[36mray::after()"), std::string::npos);
+  EXPECT_NE(twice.traceback().find("ray.exceptions.RayTaskError: \x1b[36mray::after()"),
+            std::string::npos);
 }
 
 TEST(Death, HowAProcessEndedIsSaidOnce) {
@@ -90,13 +97,17 @@ TEST(Death, HowAProcessEndedIsSaidOnce) {
   EXPECT_EQ(describe_exit(info), "it exited with code 3.");
   info.set_message("worker process 7 on node 1.2.3.4 exited with code 3");
   info.set_log_tail("a line\nanother");
-  EXPECT_EQ(describe_exit(info), "worker process 7 on node 1.2.3.4 exited with code 3.\nLast lines of its log:\na line\nanother");
+  EXPECT_EQ(describe_exit(info),
+            "worker process 7 on node 1.2.3.4 exited with code 3.\nLast lines of its log:\na "
+            "line\nanother");
   Template function;
   function.spec.set_name("f");
   Task task;
   task.function = &function;
-  EXPECT_EQ(worker_death_error(task, info).message(), "The worker died unexpectedly while executing this task. Task f failed because worker process 7 on node "
-                                                      "1.2.3.4 exited with code 3.\nLast lines of its log:\na line\nanother");
+  EXPECT_EQ(worker_death_error(task, info).message(),
+            "The worker died unexpectedly while executing this task. Task f failed because worker "
+            "process 7 on node "
+            "1.2.3.4 exited with code 3.\nLast lines of its log:\na line\nanother");
 }
 
 TEST(Death, AnActorThatLeftSaysWhatItWasAndWhy) {
@@ -108,8 +119,12 @@ TEST(Death, AnActorThatLeftSaysWhatItWasAndWhy) {
   exit.set_kind(proto::ExitInfo::INTENTIONAL);
   exit.set_message("exit_actor() was called");
   auto error = actor_death_error(nullptr, ActorId::nil(), &info, exit);
-  EXPECT_EQ(error.message(), "The actor died unexpectedly before finishing this task.\n\tclass_name: A\n\tactor_id: " + ActorId::nil().hex() +
-                                 "\n\tpid: 7\n\tname: n\nThe actor is dead because it exited intentionally: exit_actor() was called.");
+  EXPECT_EQ(
+      error.message(),
+      "The actor died unexpectedly before finishing this task.\n\tclass_name: A\n\tactor_id: " +
+          ActorId::nil().hex() +
+          "\n\tpid: 7\n\tname: n\nThe actor is dead because it exited intentionally: exit_actor() "
+          "was called.");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The items of generator tasks at their owner: order, both ends' ends, limits, and what peers may not do.
+// The items of generator tasks at their owner: order, both ends' ends, limits, and what peers may
+// not do.
 #include "worker/core/generator_stream.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@ using Next = GeneratorStream::Next;
 
 struct Recorder : RefComm {
   std::vector<ObjectId> freed;
-  void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>&, const WorkerId&) override {}
+  void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>&,
+                    const WorkerId&) override {}
   void remove_borrower(const proto::WorkerAddress&, const ObjectId&) override {}
   void free_object(ObjectEntry& entry) override { freed.push_back(entry.id); }
   void actor_out_of_scope(const ActorId&) override {}
@@ -22,7 +24,8 @@ struct Recorder : RefComm {
 
 class GeneratorStreamTest : public ::testing::Test {
  protected:
-  GeneratorStreamTest() : table(comm, WorkerId::random(rng)), streams(table), task(TaskId::random(rng)) {}
+  GeneratorStreamTest()
+      : table(comm, WorkerId::random(rng)), streams(table), task(TaskId::random(rng)) {}
   ~GeneratorStreamTest() override {
     streams.check_invariants();
     table.drain_releases();
@@ -64,7 +67,8 @@ TEST_F(GeneratorStreamTest, WhatIsNotTheNextItemIsRefused) {
   Ref item;
   EXPECT_EQ(stream.arrive(1, &item), Arrival::kRefused);
   arrive(stream, 0);
-  for (uint32_t wrong : {0u, 2u, 7u, kMaxItems, UINT32_MAX}) EXPECT_EQ(stream.arrive(wrong, &item), Arrival::kRefused);
+  for (uint32_t wrong : {0u, 2u, 7u, kMaxItems, UINT32_MAX})
+    EXPECT_EQ(stream.arrive(wrong, &item), Arrival::kRefused);
   (void)stream.end();
   EXPECT_EQ(stream.arrive(1, &item), Arrival::kRefused) << "after the end";
   EXPECT_FALSE(item);
@@ -108,7 +112,8 @@ TEST_F(GeneratorStreamTest, ADroppedStreamFreesItsItemsAndWantsNoMore) {
   ASSERT_EQ(stream.take(&taken), Next::kItem);
   streams.drop(task);
   table.drain_releases();
-  EXPECT_EQ(comm.freed, std::vector<ObjectId>{make_object_id(task, 3)}) << "the one that was taken stays";
+  EXPECT_EQ(comm.freed, std::vector<ObjectId>{make_object_id(task, 3)})
+      << "the one that was taken stays";
   EXPECT_EQ(stream.arrive(2, &item), Arrival::kUnwanted);
   EXPECT_EQ(stream.arrive(9, &item), Arrival::kRefused);
   EXPECT_FALSE(stream.end_with_error());
@@ -127,7 +132,7 @@ TEST_F(GeneratorStreamTest, CancellingGivesUpWhatWasNotTaken) {
   Ref error = stream.end_with_error();
   ASSERT_EQ(stream.take(&item), Next::kItem);
   EXPECT_EQ(item.entry(), error.entry());
-  stream.cancel();   // too late
+  stream.cancel();  // too late
   EXPECT_EQ(stream.take(&item), Next::kEnd);
 }
 

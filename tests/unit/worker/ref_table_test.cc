@@ -16,10 +16,13 @@ struct Recorder : RefComm {
   std::vector<ObjectId> freed, registered, returned;
   std::vector<ActorId> out_of_scope;
   std::vector<TaskId> dropped_streams;
-  void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>& ids, const WorkerId&) override {
+  void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>& ids,
+                    const WorkerId&) override {
     registered.insert(registered.end(), ids.begin(), ids.end());
   }
-  void remove_borrower(const proto::WorkerAddress&, const ObjectId& id) override { returned.push_back(id); }
+  void remove_borrower(const proto::WorkerAddress&, const ObjectId& id) override {
+    returned.push_back(id);
+  }
   void free_object(ObjectEntry& entry) override { freed.push_back(entry.id); }
   void actor_out_of_scope(const ActorId& actor) override { out_of_scope.push_back(actor); }
   void stream_dropped(const TaskId& task) override { dropped_streams.push_back(task); }
@@ -71,7 +74,7 @@ TEST_F(RefTableTest, AReferenceTakenWhileTheLastDropIsQueuedSurvives) {
 TEST_F(RefTableTest, WhatABorrowerReturnsWhileTheLastDropIsOnItsWayIsFreedOnce) {
   Ref a(table->create(ids[0]));
   EXPECT_TRUE(table->add_borrower(ids[0], them));
-  a.reset();                                  // dropped, not looked at: its thread may still be at it
+  a.reset();  // dropped, not looked at: its thread may still be at it
   table->remove_borrower(ids[0], them);
   EXPECT_TRUE(comm.freed.empty());
   EXPECT_EQ(table->size(), 1u);
@@ -106,7 +109,7 @@ TEST_F(RefTableTest, EntriesAreSharedByThreadsThatDropThem) {
       handed.push_back(made);
       handed.push_back(std::move(made));
     }
-    table->remove_borrower(id, them);         // at the same time
+    table->remove_borrower(id, them);  // at the same time
     table->drain_releases();
   }
   stop = true;
@@ -144,7 +147,7 @@ TEST_F(RefTableTest, AKeptBorrowIsRegisteredOnceAndReturnedAtTheEnd) {
   EXPECT_EQ(comm.registered, std::vector<ObjectId>{ids[1]});
   kept.reset();
   table->drain_releases();
-  EXPECT_TRUE(comm.returned.empty());   // not before the owner knows
+  EXPECT_TRUE(comm.returned.empty());  // not before the owner knows
   table->confirm_borrows({ids[1]});
   EXPECT_EQ(table->outstanding_registrations(), 0);
   EXPECT_EQ(comm.returned, std::vector<ObjectId>{ids[1]});
@@ -206,7 +209,7 @@ TEST_F(RefTableTest, AnIdleProcessIsWokenToLetGoOfWhatOthersCareFor) {
   EXPECT_EQ(wakes, 2);
   static_cast<ObjectEntry*>(inner.entry())->state = ObjectState::kInStore;
   inner.reset();
-  EXPECT_EQ(wakes, 2);   // `outer` holds it until it is looked at
+  EXPECT_EQ(wakes, 2);  // `outer` holds it until it is looked at
   table->drain_releases();
   EXPECT_EQ(wakes, 3);
   EXPECT_EQ(table->size(), 0u);

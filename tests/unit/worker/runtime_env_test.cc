@@ -12,12 +12,14 @@ TEST(RuntimeEnv, AChildsFieldsReplaceTheParents) {
   EXPECT_EQ(merge_runtime_env("", ""), "");
   EXPECT_EQ(merge_runtime_env(R"({"a":1})", ""), R"({"a":1})");
   EXPECT_EQ(merge_runtime_env("", R"({"b": 2, "a": 1})"), R"({"a":1,"b":2})");
-  EXPECT_EQ(merge_runtime_env(R"({"pip":{"packages":["x","y"]},"working_dir":"gcs://p.zip"})", R"({"pip": {"packages": ["z"]}})"),
+  EXPECT_EQ(merge_runtime_env(R"({"pip":{"packages":["x","y"]},"working_dir":"gcs://p.zip"})",
+                              R"({"pip": {"packages": ["z"]}})"),
             R"({"pip":{"packages":["z"]},"working_dir":"gcs://p.zip"})");
 }
 
 TEST(RuntimeEnv, VariablesAreMerged) {
-  EXPECT_EQ(merge_runtime_env(R"({"env_vars":{"A":"job","B":"job"}})", R"({"env_vars":{"B":"task","C":"task"}})"),
+  EXPECT_EQ(merge_runtime_env(R"({"env_vars":{"A":"job","B":"job"}})",
+                              R"({"env_vars":{"B":"task","C":"task"}})"),
             R"({"env_vars":{"A":"job","B":"task","C":"task"}})");
 }
 
@@ -30,7 +32,8 @@ TEST(RuntimeEnv, AnActorWhoseEnvironmentFailedSaysThat) {
   proto::ExitInfo exit;
   exit.set_kind(proto::ExitInfo::INIT_FAILED);
   exit.set_message("no such package");
-  EXPECT_EQ(actor_death_error(nullptr, ActorId::nil(), nullptr, exit).code(), static_cast<int>(Code::kActorDied));
+  EXPECT_EQ(actor_death_error(nullptr, ActorId::nil(), nullptr, exit).code(),
+            static_cast<int>(Code::kActorDied));
   exit.set_exit_code(static_cast<int>(Code::kRuntimeEnvSetup));
   auto error = actor_death_error(nullptr, ActorId::nil(), nullptr, exit);
   EXPECT_EQ(error.code(), static_cast<int>(Code::kRuntimeEnvSetup));

@@ -24,15 +24,25 @@ struct Recorder : SubmitComm {
   std::vector<std::pair<Task*, proto::ErrorValue>> failed;
   std::vector<std::pair<int, proto::ErrorValue>> attempts_failed;
 
-  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t, const std::string&, uint64_t last_answer) override { demands.push_back({node, c.id, want, last_answer}); }
+  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t,
+                   const std::string&, uint64_t last_answer) override {
+    demands.push_back({node, c.id, want, last_answer});
+  }
   void connect_lease(Lease& lease) override { connecting.push_back(lease.key); }
   void push_task(Lease& lease, Task& task) override { pushed.push_back({lease.key, &task}); }
   void take_back(Lease& lease, int count) override { taken_back.push_back({lease.key, count}); }
   void return_lease(Lease& lease, bool) override { returned.push_back(lease.id); }
   void ask_exit(Lease& lease) override { exits_asked.push_back(lease.key); }
-  void fail_task(Task* task, const proto::ErrorValue& error) override { failed.push_back({task, error}); }
-  void attempt_failed(const Task& task, const proto::ErrorValue& error) override { attempts_failed.push_back({task.attempt, error}); }
-  bool empty() const { return demands.empty() && connecting.empty() && returned.empty() && exits_asked.empty() && taken_back.empty() && pushed.empty() && failed.empty(); }
+  void fail_task(Task* task, const proto::ErrorValue& error) override {
+    failed.push_back({task, error});
+  }
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) override {
+    attempts_failed.push_back({task.attempt, error});
+  }
+  bool empty() const {
+    return demands.empty() && connecting.empty() && returned.empty() && exits_asked.empty() &&
+           taken_back.empty() && pushed.empty() && failed.empty();
+  }
   void clear() { *this = Recorder(); }
 };
 
@@ -58,7 +68,8 @@ class SubmitterTest : public ::testing::Test {
   }
   uint64_t grant(uint64_t lease_id) {
     proto::WorkerAddress worker;
-    submitter.lease_granted(NodeKey::nil(), function.scheduling_class->id, lease_id, worker, 1, now);
+    submitter.lease_granted(NodeKey::nil(), function.scheduling_class->id, lease_id, worker, 1,
+                            now);
     EXPECT_EQ(comm.connecting.size(), 1u);
     uint64_t key = comm.connecting.empty() ? 0 : comm.connecting.back();
     comm.connecting.clear();
@@ -119,7 +130,7 @@ TEST_F(SubmitterTest, ACancelledTaskInFlightIsItsWorkersAndComesBackAsCancelled)
   ASSERT_NE(lease, nullptr);
   EXPECT_EQ(lease->key, key);
   EXPECT_TRUE(comm.failed.empty());
-  submitter.task_returned(key, task, now);   // it had not started there
+  submitter.task_returned(key, task, now);  // it had not started there
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
   EXPECT_EQ(submitter.pending(), 0);
@@ -131,7 +142,7 @@ TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
   comm.clear();
   submitter.lease_broken(key, now);
   bool unknown = true;
-  EXPECT_EQ(submitter.cancel(task, &unknown, now), nullptr);   // while the cause is being asked for
+  EXPECT_EQ(submitter.cancel(task, &unknown, now), nullptr);  // while the cause is being asked for
   EXPECT_FALSE(unknown);
   submitter.worker_exit(key, {}, now);
   ASSERT_EQ(comm.failed.size(), 1u);
@@ -143,7 +154,7 @@ TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
 TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
   function.alone = true;
   Task* first = submit();
-  function.average_us = 1;                   // short: others would be sent behind it
+  function.average_us = 1;  // short: others would be sent behind it
   Task* second = submit();
   uint64_t key = grant(1);
   ASSERT_EQ(comm.pushed.size(), 1u);
@@ -155,7 +166,7 @@ TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
   ASSERT_EQ(comm.pushed.size(), 2u);
   EXPECT_EQ(comm.pushed[1].second, second);
   submitter.worker_leaves(key);
-  submitter.retry(key, second, now);         // it raised, and may run again: elsewhere
+  submitter.retry(key, second, now);  // it raised, and may run again: elsewhere
   EXPECT_EQ(comm.returned, (std::vector<uint64_t>{1, 2}));
   key = grant(3);
   finish(key, second, 1);
@@ -260,13 +271,13 @@ TEST_F(SubmitterTest, WorkerDeathRetriesTheFirstAndIsolatesTheRest) {
   submitter.worker_exit(key, info, now);
   submitter.check_invariants();
   EXPECT_EQ(tasks[0]->retries_left, 2);
-  ASSERT_EQ(comm.attempts_failed.size(), 1u);      // of the others no process had begun
+  ASSERT_EQ(comm.attempts_failed.size(), 1u);  // of the others no process had begun
   EXPECT_EQ(comm.attempts_failed[0].first, 0);
   EXPECT_EQ(tasks[1]->retries_left, 3);
   EXPECT_TRUE(comm.failed.empty());
   comm.clear();
   uint64_t next = grant(2);
-  EXPECT_EQ(comm.pushed.size(), 1u);   // alone
+  EXPECT_EQ(comm.pushed.size(), 1u);  // alone
   finish(next, comm.pushed[0].second, 10);
 }
 
@@ -334,26 +345,27 @@ TEST_F(SubmitterTest, WhatWaitsBehindATaskThatRunsLongerThanMeasuredComesBack) {
   Task* third = submit();
   uint64_t a = grant(1);
   ASSERT_EQ(comm.pushed.size(), 3u);
-  EXPECT_GE(comm.demands.back().want, 1);        // and stays so: another worker is wanted
+  EXPECT_GE(comm.demands.back().want, 1);  // and stays so: another worker is wanted
   comm.clear();
   submitter.tick(now);
   EXPECT_TRUE(comm.taken_back.empty());
   submitter.tick(now += settings.pipeline_target_us);
-  EXPECT_TRUE(comm.taken_back.empty());          // a little patience
+  EXPECT_TRUE(comm.taken_back.empty());  // a little patience
   now += 3 * settings.pipeline_target_us;
   EXPECT_GT(submitter.tick(now), now);
   EXPECT_EQ(comm.taken_back, (std::vector<std::pair<uint64_t, int>>{{a, 2}}));
   submitter.tick(now += settings.pipeline_target_us);
-  EXPECT_EQ(comm.taken_back.size(), 1u);         // once is enough
+  EXPECT_EQ(comm.taken_back.size(), 1u);  // once is enough
   submitter.task_returned(a, third, now);
   submitter.task_returned(a, second, now);
   submitter.check_invariants();
   Task* fourth = submit();
   EXPECT_TRUE(comm.pushed.empty());
   ASSERT_FALSE(comm.demands.empty());
-  EXPECT_EQ(comm.demands.back().want, 2);        // the measure was wrong: more than it says
+  EXPECT_EQ(comm.demands.back().want, 2);  // the measure was wrong: more than it says
   uint64_t b = grant(2);
-  EXPECT_EQ(comm.pushed, (std::vector<std::pair<uint64_t, Task*>>{{b, second}, {b, third}, {b, fourth}}));
+  EXPECT_EQ(comm.pushed,
+            (std::vector<std::pair<uint64_t, Task*>>{{b, second}, {b, third}, {b, fourth}}));
   finish(a, slow, 50'000);
   for (Task* task : {second, third, fourth}) finish(b, task, 1);
 }
@@ -423,7 +435,9 @@ TEST_F(SubmitterTest, AReplyForNothingIsRecognised) {
 TEST_F(SubmitterTest, FatalNoticeFailsTheQueue) {
   submit();
   submit();
-  submitter.class_failed(function.scheduling_class->id, make_error(Code::kRuntimeEnvSetup, "no worker can be started: exec: no such file"), now);
+  submitter.class_failed(
+      function.scheduling_class->id,
+      make_error(Code::kRuntimeEnvSetup, "no worker can be started: exec: no such file"), now);
   ASSERT_EQ(comm.failed.size(), 2u);
   EXPECT_NE(comm.failed[0].second.message().find("no such file"), std::string::npos);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kRuntimeEnvSetup));

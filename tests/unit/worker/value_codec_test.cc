@@ -31,7 +31,8 @@ TEST(ValueCodec, RoundTripWithBuffers) {
   EXPECT_TRUE(value->buffers[2].empty());
 }
 
-// Any change of a valid value's header either still decodes to views inside the bytes, or is refused: never a wild pointer.
+// Any change of a valid value's header either still decodes to views inside the bytes, or is
+// refused: never a wild pointer.
 TEST(ValueCodec, DamagedHeadersStayInBounds) {
   std::string inband(300, 'p'), buffer(500, 'b');
   std::vector<Bytes> buffers{as_bytes(buffer)};
@@ -42,11 +43,15 @@ TEST(ValueCodec, DamagedHeadersStayInBounds) {
   Rng rng(7);
   for (int round = 0; round < 20000; ++round) {
     auto bad = good;
-    for (int i = 0; i < 3; ++i) bad[rng.below(kValueHeader + 16)] = static_cast<uint8_t>(rng.next());
+    for (int i = 0; i < 3; ++i)
+      bad[rng.below(kValueHeader + 16)] = static_cast<uint8_t>(rng.next());
     if (rng.chance(0.3)) bad.resize(rng.below(bad.size()));
     auto value = decode_value(bad);
     if (!value) continue;
-    auto inside = [&](Bytes b) { return b.empty() || (b.data() >= bad.data() && b.data() + b.size() <= bad.data() + bad.size()); };
+    auto inside = [&](Bytes b) {
+      return b.empty() ||
+             (b.data() >= bad.data() && b.data() + b.size() <= bad.data() + bad.size());
+    };
     ASSERT_TRUE(inside(value->inband) && inside(value->packed_refs));
     for (Bytes b : value->buffers) ASSERT_TRUE(inside(b));
     (void)unpack_refs(value->packed_refs);
@@ -62,7 +67,7 @@ TEST(ValueCodec, PackedReferencesKeepIdsAndOwners) {
   std::vector<Ref> refs;
   for (auto& entry : entries) {
     entry.id = ObjectId::random(rng);
-    entry.local_refs = 1;   // never the last
+    entry.local_refs = 1;  // never the last
     refs.emplace_back(&entry);
   }
   size_t i = 0;
@@ -74,7 +79,8 @@ TEST(ValueCodec, PackedReferencesKeepIdsAndOwners) {
   ASSERT_TRUE(unpacked);
   ASSERT_EQ(unpacked->size(), refs.size());
   for (size_t k = 0; k < refs.size(); ++k) EXPECT_EQ((*unpacked)[k].id, refs[k].id());
-  for (size_t cut = 0; cut < packed.size(); cut += 97) EXPECT_TRUE(cut == 0 || !unpack_refs(as_bytes(packed).first(cut)));
+  for (size_t cut = 0; cut < packed.size(); cut += 97)
+    EXPECT_TRUE(cut == 0 || !unpack_refs(as_bytes(packed).first(cut)));
 }
 
 TEST(ValueCodec, ErrorsAreRecognisable) {

@@ -1,4 +1,5 @@
-// The worker library end to end over sockets: a driver, executing workers and a fake node-manager in one process.
+// The worker library end to end over sockets: a driver, executing workers and a fake node-manager
+// in one process.
 #include <gtest/gtest.h>
 
 #include "common/net/poll_loop.h"
@@ -19,7 +20,9 @@ proto::TaskTemplate once() {
   return spec;
 }
 
-std::string echo(worker::ExecutingTask& task) { return std::string(as_view(task.args().at(0).inband)); }
+std::string echo(worker::ExecutingTask& task) {
+  return std::string(as_view(task.args().at(0).inband));
+}
 
 TEST(WorkerPair, OneTask) {
   WorkerPair pair(1, echo);
@@ -90,7 +93,8 @@ TEST(WorkerPair, ACancelledTaskThatWaitsForItsArgumentNeverRuns) {
 }
 
 TEST(WorkerPair, AnErrorReachesEveryDependent) {
-  WorkerPair pair(1, [](worker::ExecutingTask&) -> std::string { throw std::runtime_error("boom"); });
+  WorkerPair pair(1,
+                  [](worker::ExecutingTask&) -> std::string { throw std::runtime_error("boom"); });
   proto::TaskTemplate spec;
   spec.set_name("fails");
   spec.set_num_returns(1);
@@ -144,7 +148,7 @@ TEST(WorkerPair, WaitingForAllEndsWithTheFirstFailure) {
   std::vector<worker::Ref> refs{slow, pair.call("fail", failing)};
   EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kFailed);
   EXPECT_EQ(worker::Worker::first_failed(refs), 1u);
-  EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kFailed);   // it had failed before
+  EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kFailed);  // it had failed before
   EXPECT_EQ(worker::Worker::first_failed({&slow, 1}), 1u);
   std::vector<worker::Ref> reversed{pair.call("fail", failing), slow};
   EXPECT_EQ(pair.driver->wait_all(reversed, -1), worker::Waited::kFailed);
@@ -154,7 +158,9 @@ TEST(WorkerPair, WaitingForAllEndsWithTheFirstFailure) {
 }
 
 TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
-  WorkerPair pair(1, [](worker::ExecutingTask& task) -> std::string { throw std::runtime_error(std::string(as_view(task.args().at(0).inband))); });
+  WorkerPair pair(1, [](worker::ExecutingTask& task) -> std::string {
+    throw std::runtime_error(std::string(as_view(task.args().at(0).inband)));
+  });
   const worker::Template* failing = pair.driver->make_template(once());
   std::mutex mutex;
   std::vector<std::string> reported;
@@ -187,7 +193,8 @@ TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
   last.reset();
   pair.driver.reset();
   ASSERT_EQ(reported.size(), 2u);
-  EXPECT_NE(reported[0].find("Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): "), std::string::npos);
+  EXPECT_NE(reported[0].find("Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): "),
+            std::string::npos);
   EXPECT_NE(reported[0].find("ray::"), std::string::npos);
 }
 
@@ -256,7 +263,9 @@ void yield(worker::ExecutingTask& task, const std::string& text) {
 // Everything the stream still gives.
 std::vector<std::string> drain(WorkerPair& pair, const worker::Ref& stream) {
   std::vector<std::string> all;
-  for (worker::Ref item; pair.driver->next_item(stream, -1, &item) == worker::Waited::kDone && item;) all.push_back(pair.get(item));
+  for (worker::Ref item;
+       pair.driver->next_item(stream, -1, &item) == worker::Waited::kDone && item;)
+    all.push_back(pair.get(item));
   return all;
 }
 
@@ -283,12 +292,14 @@ TEST(WorkerPair, AGeneratorsItemsComeOneByOne) {
 
 TEST(WorkerPair, ARepeatedAttemptSendsWhatIsMissing) {
   WorkerPair pair(1, [&](worker::ExecutingTask& task) -> std::string {
-    for (int i = 0; i < 2 + 2 * task.attempt(); ++i) yield(task, std::to_string(task.attempt()) + "." + std::to_string(i));
+    for (int i = 0; i < 2 + 2 * task.attempt(); ++i)
+      yield(task, std::to_string(task.attempt()) + "." + std::to_string(i));
     if (task.attempt() < 2) throw std::runtime_error("again");
     return "";
   });
   worker::Ref stream = pair.call("", generator_of(pair));
-  EXPECT_EQ(drain(pair, stream), (std::vector<std::string>{"0.0", "0.1", "1.2", "1.3", "2.4", "2.5"}));
+  EXPECT_EQ(drain(pair, stream),
+            (std::vector<std::string>{"0.0", "0.1", "1.2", "1.3", "2.4", "2.5"}));
 }
 
 TEST(WorkerPair, AProducerStaysWithinItsLimit) {
@@ -306,7 +317,7 @@ TEST(WorkerPair, AProducerStaysWithinItsLimit) {
   worker::Ref stream = pair.call("", generator_of(pair, 5));
   for (int i = 0; i < 200; ++i) {
     worker::Ref item;
-    ++taken;   // before: the producer may hear of it before we are told
+    ++taken;  // before: the producer may hear of it before we are told
     ASSERT_EQ(pair.driver->next_item(stream, -1, &item), worker::Waited::kDone);
     ASSERT_EQ(pair.get(item), std::to_string(i));
   }
@@ -331,7 +342,9 @@ TEST(WorkerPair, ItemsOfATaskThatIsNotInFlightCloseTheConnectionAndDoNothingElse
   auto until = [&](auto done) {
     for (net::PollLoop::Ready ready; !done(); loop.dispatch(ready)) loop.wait(ready = {}, 100'000);
   };
-  rpc::connect(loop, {net::Address::unix_socket(pair.driver->owner_of(put).socket_path()), "self", ""}, stranger, 5'000'000, [&](auto result) { connection = result.value(); });
+  rpc::connect(loop,
+               {net::Address::unix_socket(pair.driver->owner_of(put).socket_path()), "self", ""},
+               stranger, 5'000'000, [&](auto result) { connection = result.value(); });
   until([&] { return connection != nullptr; });
   connection->set_closed_handler([&](const Error&) { closed = true; });
   worker::wire::Writer writer(connection->begin_flat(worker::wire::kItems));

@@ -1,4 +1,5 @@
-// ActorHandle<T>: calls methods of an actor. The actor ends when the last handle is gone (unless its lifetime is DETACHED).
+// ActorHandle<T>: calls methods of an actor. The actor ends when the last handle is gone (unless
+// its lifetime is DETACHED).
 #pragma once
 
 #include <msgpack.hpp>
@@ -18,19 +19,22 @@ class ActorHandleBase {
   explicit ActorHandleBase(ActorPtr record) : record_(std::move(record)) {}
 
   // The binary id; empty for a default constructed handle.
-  const std::string &ID() const {
+  const std::string& ID() const {
     static const std::string empty;
     return record_ ? record_->id() : empty;
   }
   static constexpr bool IsActorHandle() { return true; }
 
-  // Ends the actor's process at once. With no_restart = false it is started again, if it has restarts left.
+  // Ends the actor's process at once. With no_restart = false it is started again, if it has
+  // restarts left.
   void Kill() { Kill(true); }
   void Kill(bool no_restart) { CurrentRuntime().KillActor(Checked(), no_restart); }
 
  protected:
-  const ActorPtr &Checked() const {
-    if (!record_) throw RayException("An ActorHandle that refers to nothing (default constructed or moved from) was used.");
+  const ActorPtr& Checked() const {
+    if (!record_)
+      throw RayException(
+          "An ActorHandle that refers to nothing (default constructed or moved from) was used.");
     return record_;
   }
 
@@ -45,28 +49,32 @@ class ActorHandle : public internal::ActorHandleBase {
   using ActorHandleBase::ActorHandleBase;
 
   // From ID(), or from a handle packed with msgpack.
-  static ActorHandle FromBytes(const std::string &bytes) {
-    internal::StoredValue packed{internal::ValueFormat::kMsgpack, bytes.data(), bytes.size(), nullptr};
+  static ActorHandle FromBytes(const std::string& bytes) {
+    internal::StoredValue packed{internal::ValueFormat::kMsgpack, bytes.data(), bytes.size(),
+                                 nullptr};
     constexpr std::size_t kIdBytes = 16;
-    return ActorHandle(internal::CurrentRuntime().FindActor(bytes.size() == kIdBytes ? bytes : internal::Decode<std::string>(packed)));
+    return ActorHandle(internal::CurrentRuntime().FindActor(
+        bytes.size() == kIdBytes ? bytes : internal::Decode<std::string>(packed)));
   }
 
   // A call of `method`, a member of T or of a base of T, registered with RAY_REMOTE.
   template <class F>
-  internal::ActorTaskCaller<F> Task(F method, const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
+  internal::ActorTaskCaller<F> Task(F method, const char* file = __builtin_FILE(),
+                                    int line = __builtin_LINE()) const {
     using Traits = internal::FunctionTraits<F>;
     static_assert(Traits::kIsMethod, "the function is not a member function");
-    static_assert(std::is_same<typename Traits::Class, T>::value || std::is_base_of<typename Traits::Class, T>::value,
+    static_assert(std::is_same<typename Traits::Class, T>::value ||
+                      std::is_base_of<typename Traits::Class, T>::value,
                   "the function is not a member of the actor's class or of its bases");
     return internal::ActorTaskCaller<F>(Checked(), method, file, line);
   }
 
   template <class Packer>
-  void msgpack_pack(Packer &packer) const {
+  void msgpack_pack(Packer& packer) const {
     if (record_) internal::NotePacked(record_);
     packer.pack(ID());
   }
-  void msgpack_unpack(const msgpack::object &object) {
+  void msgpack_unpack(const msgpack::object& object) {
     std::string id = object.as<std::string>();
     record_ = id.empty() ? nullptr : internal::CurrentRuntime().FindActor(id);
   }

@@ -20,12 +20,15 @@ class ActorHandle;
 namespace internal {
 
 template <class Formal, class Actual>
-CallArg MakeArg(Actual &&actual) {
+CallArg MakeArg(Actual&& actual) {
   using F = std::decay_t<Formal>;
   using A = std::decay_t<Actual>;
   CallArg arg;
   if constexpr (ObjectRefElement<A>::kIsRef && !ObjectRefElement<F>::kIsRef) {
-    if (!actual.record()) throw RayException("An ObjectRef that refers to nothing (default constructed or moved from) is an argument.");
+    if (!actual.record())
+      throw RayException(
+          "An ObjectRef that refers to nothing (default constructed or moved from) is an "
+          "argument.");
     arg.ref = actual.record();
   } else if constexpr (std::is_same<F, A>::value) {
     arg.value = Encode<F>(actual);
@@ -36,7 +39,7 @@ CallArg MakeArg(Actual &&actual) {
 }
 
 template <class... Formals, class... Actuals>
-std::vector<CallArg> MakeArgs(std::tuple<Formals...> *, Actuals &&...actuals) {
+std::vector<CallArg> MakeArgs(std::tuple<Formals...>*, Actuals&&... actuals) {
   std::vector<CallArg> args;
   args.reserve(sizeof...(Actuals));
   (args.push_back(MakeArg<Formals>(std::forward<Actuals>(actuals))), ...);
@@ -45,16 +48,18 @@ std::vector<CallArg> MakeArgs(std::tuple<Formals...> *, Actuals &&...actuals) {
 
 // Checks the call at compile time and packs its arguments.
 template <class F, class... Actuals>
-std::vector<CallArg> PackCall(Actuals &&...actuals) {
+std::vector<CallArg> PackCall(Actuals&&... actuals) {
   using Traits = FunctionTraits<F>;
   using Args = typename Traits::Args;
-  constexpr bool match = ArgumentsMatch<Args, Actuals &&...>::value;
+  constexpr bool match = ArgumentsMatch<Args, Actuals&&...>::value;
   static_assert(match, "arguments not match");
   if constexpr (match) {
     if (Traits::kTakesObjectRef && !CurrentRuntime().IsLocal())
-      throw std::invalid_argument("A remote function whose parameter is an ObjectRef works only in local mode. Take the value instead: an "
-                                  "ObjectRef passed for it is resolved before the call.");
-    return MakeArgs(static_cast<Args *>(nullptr), std::forward<Actuals>(actuals)...);
+      throw std::invalid_argument(
+          "A remote function whose parameter is an ObjectRef works only in local mode. Take the "
+          "value instead: an "
+          "ObjectRef passed for it is resolved before the call.");
+    return MakeArgs(static_cast<Args*>(nullptr), std::forward<Actuals>(actuals)...);
   } else {
     return {};
   }
@@ -64,28 +69,28 @@ std::vector<CallArg> PackCall(Actuals &&...actuals) {
 template <class Derived>
 class OptionSetters {
  public:
-  OptionSetters(const char *file, int line) {
+  OptionSetters(const char* file, int line) {
     options_.file = file;
     options_.line = line;
   }
 
   // The name shown in the state API.
-  Derived &SetName(std::string name) {
+  Derived& SetName(std::string name) {
     options_.name = std::move(name);
     return self();
   }
   // Replaces the resource request.
-  Derived &SetResources(std::unordered_map<std::string, double> resources) {
+  Derived& SetResources(std::unordered_map<std::string, double> resources) {
     options_.resources = std::move(resources);
     return self();
   }
-  Derived &SetResource(std::string name, double value) {
+  Derived& SetResource(std::string name, double value) {
     options_.resources[std::move(name)] = value;
     return self();
   }
 
  protected:
-  Derived &self() { return static_cast<Derived &>(*this); }
+  Derived& self() { return static_cast<Derived&>(*this); }
   CallOptions options_;
 };
 
@@ -93,7 +98,8 @@ class OptionSetters {
 template <class Derived, class F>
 class CallerBase : public OptionSetters<Derived> {
  public:
-  CallerBase(F function, const char *file, int line) : OptionSetters<Derived>(file, line), function_(function) {}
+  CallerBase(F function, const char* file, int line)
+      : OptionSetters<Derived>(file, line), function_(function) {}
 
  protected:
   std::string Text() const {
@@ -113,9 +119,10 @@ class TaskCaller : public CallerBase<TaskCaller<F>, F> {
   using Result = std::decay_t<typename FunctionTraits<F>::Result>;
 
   template <class... Args>
-  ObjectRef<Result> Remote(Args &&...args) {
+  ObjectRef<Result> Remote(Args&&... args) {
     std::string text = this->Text();
-    return ObjectRef<Result>(CurrentRuntime().CallFunction(text, this->options_, PackCall<F>(std::forward<Args>(args)...)));
+    return ObjectRef<Result>(CurrentRuntime().CallFunction(
+        text, this->options_, PackCall<F>(std::forward<Args>(args)...)));
   }
 };
 
@@ -124,13 +131,14 @@ class ActorTaskCaller : public CallerBase<ActorTaskCaller<F>, F> {
  public:
   using Result = std::decay_t<typename FunctionTraits<F>::Result>;
 
-  ActorTaskCaller(ActorPtr actor, F method, const char *file, int line)
+  ActorTaskCaller(ActorPtr actor, F method, const char* file, int line)
       : CallerBase<ActorTaskCaller<F>, F>(method, file, line), actor_(std::move(actor)) {}
 
   template <class... Args>
-  ObjectRef<Result> Remote(Args &&...args) {
+  ObjectRef<Result> Remote(Args&&... args) {
     std::string text = this->Text();
-    return ObjectRef<Result>(CurrentRuntime().CallMethod(actor_, text, this->options_, PackCall<F>(std::forward<Args>(args)...)));
+    return ObjectRef<Result>(CurrentRuntime().CallMethod(actor_, text, this->options_,
+                                                         PackCall<F>(std::forward<Args>(args)...)));
   }
 
  private:
@@ -145,24 +153,26 @@ class ActorSetters : public Base {
   using Base::SetName;
 
   // Unique in its namespace; the job's own unless given.
-  Derived &SetName(std::string name, std::string ray_namespace) {
+  Derived& SetName(std::string name, std::string ray_namespace) {
     this->options_.name = std::move(name);
     ray_namespace_ = std::move(ray_namespace);
     return this->self();
   }
   // -1: without limit.
-  Derived &SetMaxRestarts(int max_restarts) {
+  Derived& SetMaxRestarts(int max_restarts) {
     max_restarts_ = max_restarts;
     return this->self();
   }
   // Above 1: methods run in that many threads.
-  Derived &SetMaxConcurrency(int max_concurrency) {
+  Derived& SetMaxConcurrency(int max_concurrency) {
     max_concurrency_ = max_concurrency;
     return this->self();
   }
 
  protected:
-  ActorOptions Options() const { return {this->options_, ray_namespace_, max_restarts_, max_concurrency_}; }
+  ActorOptions Options() const {
+    return {this->options_, ray_namespace_, max_restarts_, max_concurrency_};
+  }
 
  private:
   std::string ray_namespace_;
@@ -177,9 +187,10 @@ class ActorCreator : public ActorSetters<ActorCreator<F>, CallerBase<ActorCreato
   using T = std::remove_cv_t<std::remove_pointer_t<typename FunctionTraits<F>::Result>>;
 
   template <class... Args>
-  ActorHandle<T> Remote(Args &&...args) {
+  ActorHandle<T> Remote(Args&&... args) {
     std::string text = this->Text();
-    return ActorHandle<T>(CurrentRuntime().CreateActor(text, this->Options(), PackCall<F>(std::forward<Args>(args)...)));
+    return ActorHandle<T>(CurrentRuntime().CreateActor(text, this->Options(),
+                                                       PackCall<F>(std::forward<Args>(args)...)));
   }
 };
 

@@ -14,17 +14,19 @@ enum class ActorLifetime { NON_DETACHED, DETACHED };
 
 class RAY_API RayConfig {
  public:
-  // "ip:port" or "auto". Empty: $RAY_ADDRESS, else a private cluster on this machine that ends with this program.
+  // "ip:port" or "auto". Empty: $RAY_ADDRESS, else a private cluster on this machine that ends with
+  // this program.
   std::string address = "";
 
   // Everything runs inside this process: no cluster, no other processes.
   bool local_mode = false;
 
-  // Directories (or single files) of the shared libraries with the remote functions, as the workers' machines see them.
-  // Empty: the directory of this program.
+  // Directories (or single files) of the shared libraries with the remote functions, as the
+  // workers' machines see them. Empty: the directory of this program.
   std::vector<std::string> code_search_path;
 
-  // For the private cluster, as for `ray start --head`: {"--num-cpus=4", "--resources", "{\"a\": 1}"}.
+  // For the private cluster, as for `ray start --head`: {"--num-cpus=4", "--resources", "{\"a\":
+  // 1}"}.
   std::vector<std::string> head_args;
 
   ActorLifetime default_actor_lifetime = ActorLifetime::NON_DETACHED;

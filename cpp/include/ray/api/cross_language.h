@@ -1,7 +1,9 @@
-// Python functions and actors as C++ calls them: by the name of their module, which workers import from the job's code search path.
+// Python functions and actors as C++ calls them: by the name of their module, which workers import
+// from the job's code search path.
 //
-// Arguments and results are what msgpack and Python both know: nothing, bool, integers, floating point numbers, strings, byte vectors, sequences,
-// maps, and ObjectRefs, which are replaced by their values. What Python raises is a RayTaskException with its traceback.
+// Arguments and results are what msgpack and Python both know: nothing, bool, integers, floating
+// point numbers, strings, byte vectors, sequences, maps, and ObjectRefs, which are replaced by
+// their values. What Python raises is a RayTaskException with its traceback.
 #pragma once
 
 #include <string>
@@ -25,7 +27,7 @@ struct PyFunction {
 struct PyActorClass {
   std::string module_name;
   std::string class_name;
-  std::string function_name = "__init__";   // the only constructor Python has: not read
+  std::string function_name = "__init__";  // the only constructor Python has: not read
 };
 
 template <class R>
@@ -36,11 +38,14 @@ struct PyActorMethod {
 namespace internal {
 
 template <class Actual>
-CallArg MakePyArg(Actual &&actual) {
+CallArg MakePyArg(Actual&& actual) {
   using A = std::decay_t<Actual>;
   CallArg arg;
   if constexpr (ObjectRefElement<A>::kIsRef) {
-    if (!actual.record()) throw RayException("An ObjectRef that refers to nothing (default constructed or moved from) is an argument.");
+    if (!actual.record())
+      throw RayException(
+          "An ObjectRef that refers to nothing (default constructed or moved from) is an "
+          "argument.");
     arg.ref = actual.record();
   } else {
     arg.value = Encode<A>(actual);
@@ -49,7 +54,7 @@ CallArg MakePyArg(Actual &&actual) {
 }
 
 template <class... Actuals>
-std::vector<CallArg> MakePyArgs(Actuals &&...actuals) {
+std::vector<CallArg> MakePyArgs(Actuals&&... actuals) {
   std::vector<CallArg> args;
   args.reserve(sizeof...(Actuals));
   (args.push_back(MakePyArg(std::forward<Actuals>(actuals))), ...);
@@ -59,15 +64,17 @@ std::vector<CallArg> MakePyArgs(Actuals &&...actuals) {
 template <class R>
 class PyTaskCaller : public OptionSetters<PyTaskCaller<R>> {
  public:
-  PyTaskCaller(PyFunction<R> function, const char *file, int line) : OptionSetters<PyTaskCaller<R>>(file, line), function_(std::move(function)) {
+  PyTaskCaller(PyFunction<R> function, const char* file, int line)
+      : OptionSetters<PyTaskCaller<R>>(file, line), function_(std::move(function)) {
     this->options_.python = true;
     this->options_.module = function_.module_name;
   }
 
   template <class... Args>
-  ObjectRef<R> Remote(Args &&...args) {
+  ObjectRef<R> Remote(Args&&... args) {
     CheckResources(this->options_.resources);
-    return ObjectRef<R>(CurrentRuntime().CallFunction(function_.function_name, this->options_, MakePyArgs(std::forward<Args>(args)...)));
+    return ObjectRef<R>(CurrentRuntime().CallFunction(function_.function_name, this->options_,
+                                                      MakePyArgs(std::forward<Args>(args)...)));
   }
 
  private:
@@ -77,15 +84,18 @@ class PyTaskCaller : public OptionSetters<PyTaskCaller<R>> {
 template <class R>
 class PyActorTaskCaller : public OptionSetters<PyActorTaskCaller<R>> {
  public:
-  PyActorTaskCaller(ActorPtr actor, PyActorMethod<R> method, const char *file, int line)
-      : OptionSetters<PyActorTaskCaller<R>>(file, line), actor_(std::move(actor)), method_(std::move(method)) {
+  PyActorTaskCaller(ActorPtr actor, PyActorMethod<R> method, const char* file, int line)
+      : OptionSetters<PyActorTaskCaller<R>>(file, line),
+        actor_(std::move(actor)),
+        method_(std::move(method)) {
     this->options_.python = true;
   }
 
   template <class... Args>
-  ObjectRef<R> Remote(Args &&...args) {
+  ObjectRef<R> Remote(Args&&... args) {
     CheckResources(this->options_.resources);
-    return ObjectRef<R>(CurrentRuntime().CallMethod(actor_, method_.function_name, this->options_, MakePyArgs(std::forward<Args>(args)...)));
+    return ObjectRef<R>(CurrentRuntime().CallMethod(actor_, method_.function_name, this->options_,
+                                                    MakePyArgs(std::forward<Args>(args)...)));
   }
 
  private:
@@ -102,7 +112,8 @@ class ActorHandle<void, true> : public internal::ActorHandleBase {
   using ActorHandleBase::ActorHandleBase;
 
   template <class R>
-  internal::PyActorTaskCaller<R> Task(PyActorMethod<R> method, const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
+  internal::PyActorTaskCaller<R> Task(PyActorMethod<R> method, const char* file = __builtin_FILE(),
+                                      int line = __builtin_LINE()) const {
     return internal::PyActorTaskCaller<R>(Checked(), std::move(method), file, line);
   }
 };
@@ -113,15 +124,17 @@ namespace internal {
 
 class PyActorCreator : public ActorSetters<PyActorCreator, OptionSetters<PyActorCreator>> {
  public:
-  PyActorCreator(PyActorClass actor_class, const char *file, int line) : ActorSetters(file, line), class_(std::move(actor_class)) {
+  PyActorCreator(PyActorClass actor_class, const char* file, int line)
+      : ActorSetters(file, line), class_(std::move(actor_class)) {
     options_.python = true;
     options_.module = class_.module_name;
   }
 
   template <class... Args>
-  ActorHandleXlang Remote(Args &&...args) {
+  ActorHandleXlang Remote(Args&&... args) {
     CheckResources(options_.resources);
-    return ActorHandleXlang(CurrentRuntime().CreateActor(class_.class_name, Options(), MakePyArgs(std::forward<Args>(args)...)));
+    return ActorHandleXlang(CurrentRuntime().CreateActor(class_.class_name, Options(),
+                                                         MakePyArgs(std::forward<Args>(args)...)));
   }
 
  private:

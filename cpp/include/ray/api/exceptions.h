@@ -10,11 +10,12 @@
 namespace ray {
 namespace internal {
 
-// General failure: wrong resources, creation errors, unregistered functions, failed puts and waits, absent features.
+// General failure: wrong resources, creation errors, unregistered functions, failed puts and waits,
+// absent features.
 class RAY_API RayException : public std::exception {
  public:
   explicit RayException(std::string msg) : msg_(std::move(msg)) {}
-  const char *what() const noexcept override { return msg_.c_str(); }
+  const char* what() const noexcept override { return msg_.c_str(); }
 
   std::string msg_;
 };
@@ -43,7 +44,8 @@ class RAY_API UnreconstructableException : public RayException {
   using RayException::RayException;
 };
 
-// The function is in none of the libraries the worker loaded. Thrown in the worker: callers see a RayTaskException with its text.
+// The function is in none of the libraries the worker loaded. Thrown in the worker: callers see a
+// RayTaskException with its text.
 class RAY_API RayFunctionNotFound : public RayException {
  public:
   using RayException::RayException;

@@ -11,17 +11,19 @@ namespace internal {
 
 template <class F>
 struct FunctionTraits {
-  static_assert(!std::is_same<F, F>::value, "not a free function, a static member function or a member function");
+  static_assert(!std::is_same<F, F>::value,
+                "not a free function, a static member function or a member function");
 };
 
 template <class R, class C, class... A>
 struct SignatureOf {
   using Result = R;
-  using Class = C;                       // void: a free or static function
+  using Class = C;  // void: a free or static function
   using Args = std::tuple<A...>;
   static constexpr bool kIsMethod = !std::is_void<C>::value;
   // A function that makes actors: it returns a pointer to the new object.
-  static constexpr bool kIsFactory = !kIsMethod && std::is_pointer<R>::value && std::is_class<std::remove_pointer_t<R>>::value;
+  static constexpr bool kIsFactory =
+      !kIsMethod && std::is_pointer<R>::value && std::is_class<std::remove_pointer_t<R>>::value;
   static constexpr bool kTakesObjectRef = (ObjectRefElement<std::decay_t<A>>::kIsRef || ...);
 };
 
@@ -38,7 +40,8 @@ struct FunctionTraits<R (C::*)(A...) noexcept> : SignatureOf<R, C, A...> {};
 template <class R, class C, class... A>
 struct FunctionTraits<R (C::*)(A...) const noexcept> : SignatureOf<R, C, A...> {};
 
-// Whether an actual argument fits a formal one: convertible, or a reference to a value that reads as it.
+// Whether an actual argument fits a formal one: convertible, or a reference to a value that reads
+// as it.
 template <class Formal, class Actual>
 constexpr bool Fits() {
   using F = std::decay_t<Formal>;
@@ -49,9 +52,11 @@ constexpr bool Fits() {
   } else if constexpr (std::is_void<Element>::value) {
     return false;
   } else {
-    constexpr bool numbers = std::is_arithmetic<F>::value && std::is_arithmetic<Element>::value && !std::is_same<F, bool>::value &&
-                             !std::is_same<Element, bool>::value;
-    return std::is_same<F, Element>::value || (numbers && (std::is_floating_point<F>::value || !std::is_floating_point<Element>::value));
+    constexpr bool numbers = std::is_arithmetic<F>::value && std::is_arithmetic<Element>::value &&
+                             !std::is_same<F, bool>::value && !std::is_same<Element, bool>::value;
+    return std::is_same<F, Element>::value ||
+           (numbers &&
+            (std::is_floating_point<F>::value || !std::is_floating_point<Element>::value));
   }
 }
 

@@ -13,31 +13,32 @@ enum class RayLoggerLevel { DEBUG = -1, INFO = 0, WARNING = 1, ERROR = 2, FATAL 
 namespace internal {
 
 RAY_API bool LogEnabled(RayLoggerLevel level);
-RAY_API void WriteLog(RayLoggerLevel level, const char *file, int line, const std::string &text);
+RAY_API void WriteLog(RayLoggerLevel level, const char* file, int line, const std::string& text);
 
 // One log line: written when the statement ends.
 class LogLine {
  public:
-  LogLine(RayLoggerLevel level, const char *file, int line) : level_(level), file_(file), line_(line), enabled_(LogEnabled(level)) {}
+  LogLine(RayLoggerLevel level, const char* file, int line)
+      : level_(level), file_(file), line_(line), enabled_(LogEnabled(level)) {}
   ~LogLine() {
     if (enabled_) WriteLog(level_, file_, line_, stream_.str());
   }
-  LogLine(const LogLine &) = delete;
-  LogLine &operator=(const LogLine &) = delete;
+  LogLine(const LogLine&) = delete;
+  LogLine& operator=(const LogLine&) = delete;
 
   template <class T>
-  LogLine &operator<<(const T &value) {
+  LogLine& operator<<(const T& value) {
     if (enabled_) stream_ << value;
     return *this;
   }
-  LogLine &operator<<(std::ostream &(*manipulator)(std::ostream &)) {
+  LogLine& operator<<(std::ostream& (*manipulator)(std::ostream&)) {
     if (enabled_) manipulator(stream_);
     return *this;
   }
 
  private:
   const RayLoggerLevel level_;
-  const char *const file_;
+  const char* const file_;
   const int line_;
   const bool enabled_;
   std::ostringstream stream_;

@@ -22,26 +22,28 @@ class ObjectRefBase {
   explicit ObjectRefBase(ObjectPtr record) : record_(std::move(record)) {}
 
   // The binary id; empty for a default constructed reference.
-  const std::string &ID() const {
+  const std::string& ID() const {
     static const std::string empty;
     return record_ ? record_->id() : empty;
   }
   static constexpr bool IsObjectRef() { return true; }
-  const ObjectPtr &record() const { return record_; }
+  const ObjectPtr& record() const { return record_; }
 
   template <class Packer>
-  void msgpack_pack(Packer &packer) const {
+  void msgpack_pack(Packer& packer) const {
     if (record_) NotePacked(record_);
     packer.pack(ID());
   }
-  void msgpack_unpack(const msgpack::object &object) {
+  void msgpack_unpack(const msgpack::object& object) {
     std::string id = object.as<std::string>();
     record_ = id.empty() ? nullptr : CurrentRuntime().FindObject(id);
   }
 
  protected:
-  const ObjectPtr &Checked() const {
-    if (!record_) throw RayException("An ObjectRef that refers to nothing (default constructed or moved from) has no value.");
+  const ObjectPtr& Checked() const {
+    if (!record_)
+      throw RayException(
+          "An ObjectRef that refers to nothing (default constructed or moved from) has no value.");
     return record_;
   }
 
@@ -64,16 +66,17 @@ class ObjectRef : public internal::ObjectRefBase {
 
   ObjectRef() = default;
   // From a binary id this process knows; RayException otherwise.
-  ObjectRef(const std::string &id) : ObjectRefBase(internal::CurrentRuntime().FindObject(id)) {}
+  ObjectRef(const std::string& id) : ObjectRefBase(internal::CurrentRuntime().FindObject(id)) {}
   explicit ObjectRef(internal::ObjectPtr record) : ObjectRefBase(std::move(record)) {}
 
-  bool operator==(const ObjectRef &other) const { return ID() == other.ID(); }
-  bool operator!=(const ObjectRef &other) const { return !(*this == other); }
+  bool operator==(const ObjectRef& other) const { return ID() == other.ID(); }
+  bool operator!=(const ObjectRef& other) const { return !(*this == other); }
 
   // Waits for the value. Throws what is stored instead of one, or RayTimeoutException.
   std::shared_ptr<T> Get() const { return Get(-1); }
-  std::shared_ptr<T> Get(const int &timeout_ms) const {
-    return std::make_shared<T>(internal::Decode<T>(internal::CurrentRuntime().Get({Checked()}, timeout_ms).front()));
+  std::shared_ptr<T> Get(const int& timeout_ms) const {
+    return std::make_shared<T>(
+        internal::Decode<T>(internal::CurrentRuntime().Get({Checked()}, timeout_ms).front()));
   }
 };
 
@@ -83,15 +86,15 @@ class ObjectRef<void> : public internal::ObjectRefBase {
   using ElementType = void;
 
   ObjectRef() = default;
-  ObjectRef(const std::string &id) : ObjectRefBase(internal::CurrentRuntime().FindObject(id)) {}
+  ObjectRef(const std::string& id) : ObjectRefBase(internal::CurrentRuntime().FindObject(id)) {}
   explicit ObjectRef(internal::ObjectPtr record) : ObjectRefBase(std::move(record)) {}
 
-  bool operator==(const ObjectRef &other) const { return ID() == other.ID(); }
-  bool operator!=(const ObjectRef &other) const { return !(*this == other); }
+  bool operator==(const ObjectRef& other) const { return ID() == other.ID(); }
+  bool operator!=(const ObjectRef& other) const { return !(*this == other); }
 
   // Waits for the end of the call; throws stored errors.
   void Get() const { Get(-1); }
-  void Get(const int &timeout_ms) const { internal::CurrentRuntime().Get({Checked()}, timeout_ms); }
+  void Get(const int& timeout_ms) const { internal::CurrentRuntime().Get({Checked()}, timeout_ms); }
 };
 
 namespace internal {
@@ -103,23 +106,25 @@ struct ObjectRefElement<ObjectRef<T>> {
 };
 
 template <class T>
-std::vector<ObjectPtr> RecordsOf(const std::vector<ObjectRef<T>> &refs) {
+std::vector<ObjectPtr> RecordsOf(const std::vector<ObjectRef<T>>& refs) {
   std::vector<ObjectPtr> records;
   records.reserve(refs.size());
-  for (const auto &ref : refs) {
-    if (!ref.record()) throw RayException("An ObjectRef that refers to nothing (default constructed or moved from) has no value.");
+  for (const auto& ref : refs) {
+    if (!ref.record())
+      throw RayException(
+          "An ObjectRef that refers to nothing (default constructed or moved from) has no value.");
     records.push_back(ref.record());
   }
   return records;
 }
 
 template <class T>
-std::vector<std::shared_ptr<T>> GetAll(const std::vector<ObjectPtr> &records, int timeout_ms) {
+std::vector<std::shared_ptr<T>> GetAll(const std::vector<ObjectPtr>& records, int timeout_ms) {
   std::vector<std::shared_ptr<T>> out;
   if (records.empty()) return out;
   std::vector<StoredValue> values = CurrentRuntime().Get(records, timeout_ms);
   out.reserve(values.size());
-  for (const StoredValue &value : values) {
+  for (const StoredValue& value : values) {
     if constexpr (std::is_void<T>::value) {
       out.push_back(nullptr);
     } else {
@@ -135,7 +140,7 @@ std::vector<std::shared_ptr<T>> GetAll(const std::vector<ObjectPtr> &records, in
 template <class T>
 class WaitResult {
  public:
-  WaitResult(std::list<ObjectRef<T>> &&ready_refs, std::list<ObjectRef<T>> &&unready_refs)
+  WaitResult(std::list<ObjectRef<T>>&& ready_refs, std::list<ObjectRef<T>>&& unready_refs)
       : ready(std::move(ready_refs)), unready(std::move(unready_refs)) {}
 
   std::list<ObjectRef<T>> ready;

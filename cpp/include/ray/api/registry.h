@@ -19,57 +19,59 @@
 namespace ray {
 namespace internal {
 
-// The object behind an actor, its type erased. Owned by whoever runs the actor; methods may be called from several threads.
+// The object behind an actor, its type erased. Owned by whoever runs the actor; methods may be
+// called from several threads.
 class RAY_API ActorInstance {
  public:
   template <class T>
-  static std::shared_ptr<ActorInstance> Own(T *object) {
+  static std::shared_ptr<ActorInstance> Own(T* object) {
     return std::shared_ptr<ActorInstance>(
-        new ActorInstance(std::shared_ptr<void>(object, [](void *p) { delete static_cast<T *>(p); }), typeid(T),
-                          [](void *p) { throw static_cast<T *>(p); }));
+        new ActorInstance(std::shared_ptr<void>(object, [](void* p) { delete static_cast<T*>(p); }),
+                          typeid(T), [](void* p) { throw static_cast<T*>(p); }));
   }
 
   // The object as a C, its own class or a public base of it; RayException otherwise.
   template <class C>
-  C *As() {
-    if (type_ == std::type_index(typeid(C))) return static_cast<C *>(object_.get());
-    if (void *known = KnownBase(typeid(C))) return static_cast<C *>(known);
-    // Two libraries know the two classes: only the exception machinery can find a base at run time. Once per base.
+  C* As() {
+    if (type_ == std::type_index(typeid(C))) return static_cast<C*>(object_.get());
+    if (void* known = KnownBase(typeid(C))) return static_cast<C*>(known);
+    // Two libraries know the two classes: only the exception machinery can find a base at run time.
+    // Once per base.
     try {
       throw_object_(object_.get());
-    } catch (C *base) {
+    } catch (C* base) {
       RememberBase(typeid(C), base);
       return base;
-    } catch (...) {
-    }
-    throw RayException("The actor is a " + DemangledName(type_.name()) + ", which is not a " + DemangledName(typeid(C).name()) + ".");
+    } catch (...) {}
+    throw RayException("The actor is a " + DemangledName(type_.name()) + ", which is not a " +
+                       DemangledName(typeid(C).name()) + ".");
   }
 
  private:
-  ActorInstance(std::shared_ptr<void> object, std::type_index type, void (*throw_object)(void *))
+  ActorInstance(std::shared_ptr<void> object, std::type_index type, void (*throw_object)(void*))
       : object_(std::move(object)), type_(type), throw_object_(throw_object) {}
-  void *KnownBase(std::type_index type);
-  void RememberBase(std::type_index type, void *base);
+  void* KnownBase(std::type_index type);
+  void RememberBase(std::type_index type, void* base);
 
   const std::shared_ptr<void> object_;
   const std::type_index type_;
-  void (*const throw_object_)(void *);
+  void (*const throw_object_)(void*);
   std::mutex mutex_;
-  std::vector<std::pair<std::type_index, void *>> bases_;
+  std::vector<std::pair<std::type_index, void*>> bases_;
 };
 
 struct CallResult {
   EncodedValue value;
-  std::shared_ptr<ActorInstance> instance;   // of a factory
+  std::shared_ptr<ActorInstance> instance;  // of a factory
 };
 
 using Arguments = std::vector<StoredValue>;
-using Invoker = CallResult (*)(const void *pointer, ActorInstance *self, const Arguments &args);
+using Invoker = CallResult (*)(const void* pointer, ActorInstance* self, const Arguments& args);
 
 struct FunctionEntry {
   std::string text;
   Invoker invoke = nullptr;
-  std::string pointer;                 // its bytes
+  std::string pointer;  // its bytes
   std::type_index type = typeid(void);
   bool is_method = false;
   bool is_factory = false;
@@ -78,15 +80,16 @@ struct FunctionEntry {
 // All registered functions of the process. Filled while libraries are loaded, read by any thread.
 class RAY_API Registry {
  public:
-  static Registry &Instance();
+  static Registry& Instance();
 
-  // A second function of the same text: RayException, or a complaint kept for TakeComplaints() while a library is being loaded.
+  // A second function of the same text: RayException, or a complaint kept for TakeComplaints()
+  // while a library is being loaded.
   void Add(FunctionEntry entry);
   // Null: not registered. Entries live as long as the process.
-  const FunctionEntry *Find(const std::string &text) const;
-  const FunctionEntry *Find(std::type_index type, const std::string &pointer) const;
+  const FunctionEntry* Find(const std::string& text) const;
+  const FunctionEntry* Find(std::type_index type, const std::string& pointer) const;
   // The method "&Class::name" of whichever class; null when there is none or more than one.
-  const FunctionEntry *FindMethod(const std::string &name) const;
+  const FunctionEntry* FindMethod(const std::string& name) const;
 
   // Around dlopen(), through which no exception can pass.
   void BeginLoading();
@@ -96,35 +99,37 @@ class RAY_API Registry {
  private:
   struct Impl;
   Registry();
-  Impl *const impl_;                   // never freed: libraries may look up to the very end
+  Impl* const impl_;  // never freed: libraries may look up to the very end
 };
 
 // "f, C::g, RAY_FUNC(h, int)" in parts. RayException when there are not `count`.
-RAY_API std::vector<std::string> SplitRegistration(const std::string &text, std::size_t count);
+RAY_API std::vector<std::string> SplitRegistration(const std::string& text, std::size_t count);
 [[noreturn]] RAY_API void ThrowArgumentCount(std::size_t expected, std::size_t got);
 
 template <class F>
 std::string PointerBytes(F function) {
-  return std::string(reinterpret_cast<const char *>(&function), sizeof function);
+  return std::string(reinterpret_cast<const char*>(&function), sizeof function);
 }
 
 template <class F, class... A, std::size_t... I>
-CallResult InvokeWith(F function, ActorInstance *self, const Arguments &args, std::tuple<A...> *, std::index_sequence<I...>) {
+CallResult InvokeWith(F function, ActorInstance* self, const Arguments& args, std::tuple<A...>*,
+                      std::index_sequence<I...>) {
   using Traits = FunctionTraits<F>;
   using R = typename Traits::Result;
   if (args.size() != sizeof...(A)) ThrowArgumentCount(sizeof...(A), args.size());
   std::tuple<std::decay_t<A>...> values{Decode<std::decay_t<A>>(args[I])...};
   auto call = [&]() -> R {
     if constexpr (Traits::kIsMethod) {
-      return (self->template As<typename Traits::Class>()->*function)(static_cast<A &&>(std::get<I>(values))...);
+      return (self->template As<typename Traits::Class>()->*function)(
+          static_cast<A&&>(std::get<I>(values))...);
     } else {
-      return function(static_cast<A &&>(std::get<I>(values))...);
+      return function(static_cast<A&&>(std::get<I>(values))...);
     }
   };
   (void)self;
   CallResult result;
   if constexpr (Traits::kIsFactory) {
-    auto *object = call();
+    auto* object = call();
     if (!object) throw RayException("The actor's factory function returned a null pointer.");
     result.instance = ActorInstance::Own(object);
     result.value.is_void = true;
@@ -138,13 +143,14 @@ CallResult InvokeWith(F function, ActorInstance *self, const Arguments &args, st
 }
 
 template <class F>
-CallResult Invoke(const void *pointer, ActorInstance *self, const Arguments &args) {
+CallResult Invoke(const void* pointer, ActorInstance* self, const Arguments& args) {
   using Traits = FunctionTraits<F>;
   using Args = typename Traits::Args;
   F function;
   std::memcpy(&function, pointer, sizeof function);
   if (Traits::kIsMethod && !self) throw RayException("A method was called without an actor.");
-  return InvokeWith(function, self, args, static_cast<Args *>(nullptr), std::make_index_sequence<std::tuple_size<Args>::value>());
+  return InvokeWith(function, self, args, static_cast<Args*>(nullptr),
+                    std::make_index_sequence<std::tuple_size<Args>::value>());
 }
 
 template <class F>
@@ -160,7 +166,7 @@ FunctionEntry MakeEntry(std::string text, F function) {
 }
 
 template <class... F>
-bool RegisterRemote(const char *text, F... functions) {
+bool RegisterRemote(const char* text, F... functions) {
   std::vector<std::string> texts = SplitRegistration(text, sizeof...(F));
   std::size_t next = 0;
   (Registry::Instance().Add(MakeEntry(texts[next++], functions)), ...);
@@ -170,10 +176,10 @@ bool RegisterRemote(const char *text, F... functions) {
 // The text a function was registered under; empty when it was not.
 template <class F>
 std::string RegisteredText(F function) {
-  const FunctionEntry *entry = Registry::Instance().Find(typeid(F), PointerBytes(function));
+  const FunctionEntry* entry = Registry::Instance().Find(typeid(F), PointerBytes(function));
   return entry ? entry->text : std::string();
 }
-[[noreturn]] RAY_API void ThrowNotRegistered(const std::string &type);
+[[noreturn]] RAY_API void ThrowNotRegistered(const std::string& type);
 
 // Picks the overload that takes A...
 template <class... A>
@@ -198,9 +204,10 @@ struct Overload {
 #define RAY_INTERNAL_CONCAT_(a, b) a##b
 #define RAY_INTERNAL_CONCAT(a, b) RAY_INTERNAL_CONCAT_(a, b)
 
-// At namespace scope, in code that becomes a shared library of the code search path: RAY_REMOTE(f, Counter::Create, &Counter::Add);
-#define RAY_REMOTE(...)                                                                                \
-  [[maybe_unused]] static const bool RAY_INTERNAL_CONCAT(ray_remote_registered_, __COUNTER__) =        \
+// At namespace scope, in code that becomes a shared library of the code search path: RAY_REMOTE(f,
+// Counter::Create, &Counter::Add);
+#define RAY_REMOTE(...)                                                                         \
+  [[maybe_unused]] static const bool RAY_INTERNAL_CONCAT(ray_remote_registered_, __COUNTER__) = \
       ::ray::internal::RegisterRemote(#__VA_ARGS__, __VA_ARGS__)
 
 // One overload of f, by its argument types; spelled the same in RAY_REMOTE and at the call.

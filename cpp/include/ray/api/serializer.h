@@ -1,4 +1,5 @@
-// Values as msgpack. User types take part with MSGPACK_DEFINE(fields...), enums with MSGPACK_ADD_ENUM(type).
+// Values as msgpack. User types take part with MSGPACK_DEFINE(fields...), enums with
+// MSGPACK_ADD_ENUM(type).
 #pragma once
 
 #include <any>
@@ -14,21 +15,21 @@
 namespace ray {
 namespace internal {
 
-RAY_API std::string DemangledName(const char *name);
+RAY_API std::string DemangledName(const char* name);
 
 struct StringWriter {
-  std::string &out;
-  void write(const char *data, std::size_t size) { out.append(data, size); }
+  std::string& out;
+  void write(const char* data, std::size_t size) { out.append(data, size); }
 };
 
 template <class T>
-EncodedValue Encode(const T &value) {
+EncodedValue Encode(const T& value) {
   EncodedValue out;
   StringWriter writer{out.bytes};
   if constexpr (std::is_arithmetic<T>::value || std::is_same<T, std::string>::value) {
     msgpack::pack(writer, value);
   } else {
-    PackScope scope(out);   // references inside are noted
+    PackScope scope(out);  // references inside are noted
     msgpack::pack(writer, value);
   }
   return out;
@@ -36,11 +37,11 @@ EncodedValue Encode(const T &value) {
 
 // Throws RayException when the bytes are not a T.
 template <class T>
-T Decode(const StoredValue &value) {
+T Decode(const StoredValue& value) {
   try {
     if (value.format == ValueFormat::kMsgpack) {
       // Strings and byte vectors are read in place: the value outlives the conversion.
-      auto in_place = [](msgpack::type::object_type, std::size_t, void *) { return true; };
+      auto in_place = [](msgpack::type::object_type, std::size_t, void*) { return true; };
       msgpack::object_handle handle = msgpack::unpack(value.data, value.size, in_place);
       return handle.get().template as<T>();
     }
@@ -51,10 +52,12 @@ T Decode(const StoredValue &value) {
       object.via.bin.size = static_cast<uint32_t>(value.size);
     }
     return object.template as<T>();
-  } catch (const msgpack::type_error &) {
-    throw RayException("The value cannot be read as " + DemangledName(typeid(T).name()) + ": it was stored as another type.");
-  } catch (const msgpack::unpack_error &error) {
-    throw RayException("The value cannot be read as " + DemangledName(typeid(T).name()) + ": it is not msgpack (" + error.what() + ").");
+  } catch (const msgpack::type_error&) {
+    throw RayException("The value cannot be read as " + DemangledName(typeid(T).name()) +
+                       ": it was stored as another type.");
+  } catch (const msgpack::unpack_error& error) {
+    throw RayException("The value cannot be read as " + DemangledName(typeid(T).name()) +
+                       ": it is not msgpack (" + error.what() + ").");
   }
 }
 
@@ -63,48 +66,54 @@ T Decode(const StoredValue &value) {
 
 namespace msgpack {
 MSGPACK_API_VERSION_NAMESPACE(MSGPACK_DEFAULT_API_NS) {
-namespace adaptor {
+  namespace adaptor {
 
-// std::any holds nil (empty), bool, uint64_t, int64_t, double, std::string or std::vector<char>. Byte vectors of either kind can be
-// sent. A positive integer arrives as uint64_t, whatever it was sent as: msgpack keeps no more.
-template <>
-struct pack<std::any> {
-  template <class Stream>
-  msgpack::packer<Stream> &operator()(msgpack::packer<Stream> &packer, const std::any &value) const {
-    if (!value.has_value()) return packer.pack_nil();
-    if (auto *v = std::any_cast<bool>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<uint64_t>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<int64_t>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<unsigned>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<int>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<double>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<float>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<std::string>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<const char *>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<std::vector<char>>(&value)) return packer.pack(*v);
-    if (auto *v = std::any_cast<std::vector<unsigned char>>(&value)) return packer.pack(*v);
-    throw msgpack::type_error();
-  }
-};
-
-template <>
-struct convert<std::any> {
-  const msgpack::object &operator()(const msgpack::object &object, std::any &value) const {
-    switch (object.type) {
-      case msgpack::type::NIL: value.reset(); break;
-      case msgpack::type::BOOLEAN: value = object.via.boolean; break;
-      case msgpack::type::POSITIVE_INTEGER: value = object.via.u64; break;
-      case msgpack::type::NEGATIVE_INTEGER: value = object.via.i64; break;
-      case msgpack::type::FLOAT32:
-      case msgpack::type::FLOAT64: value = object.via.f64; break;
-      case msgpack::type::STR: value = std::string(object.via.str.ptr, object.via.str.size); break;
-      case msgpack::type::BIN: value = std::vector<char>(object.via.bin.ptr, object.via.bin.ptr + object.via.bin.size); break;
-      default: throw msgpack::type_error();
+  // std::any holds nil (empty), bool, uint64_t, int64_t, double, std::string or std::vector<char>.
+  // Byte vectors of either kind can be sent. A positive integer arrives as uint64_t, whatever it
+  // was sent as: msgpack keeps no more.
+  template <>
+  struct pack<std::any> {
+    template <class Stream>
+    msgpack::packer<Stream>& operator()(msgpack::packer<Stream>& packer,
+                                        const std::any& value) const {
+      if (!value.has_value()) return packer.pack_nil();
+      if (auto* v = std::any_cast<bool>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<uint64_t>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<int64_t>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<unsigned>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<int>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<double>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<float>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<std::string>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<const char*>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<std::vector<char>>(&value)) return packer.pack(*v);
+      if (auto* v = std::any_cast<std::vector<unsigned char>>(&value)) return packer.pack(*v);
+      throw msgpack::type_error();
     }
-    return object;
-  }
-};
+  };
 
-}  // namespace adaptor
+  template <>
+  struct convert<std::any> {
+    const msgpack::object& operator()(const msgpack::object& object, std::any& value) const {
+      switch (object.type) {
+        case msgpack::type::NIL: value.reset(); break;
+        case msgpack::type::BOOLEAN: value = object.via.boolean; break;
+        case msgpack::type::POSITIVE_INTEGER: value = object.via.u64; break;
+        case msgpack::type::NEGATIVE_INTEGER: value = object.via.i64; break;
+        case msgpack::type::FLOAT32:
+        case msgpack::type::FLOAT64: value = object.via.f64; break;
+        case msgpack::type::STR:
+          value = std::string(object.via.str.ptr, object.via.str.size);
+          break;
+        case msgpack::type::BIN:
+          value = std::vector<char>(object.via.bin.ptr, object.via.bin.ptr + object.via.bin.size);
+          break;
+        default: throw msgpack::type_error();
+      }
+      return object;
+    }
+  };
+
+  }  // namespace adaptor
 }  // MSGPACK_API_VERSION_NAMESPACE
 }  // namespace msgpack

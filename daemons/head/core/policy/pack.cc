@@ -1,9 +1,11 @@
-// Default: fill nodes up to the threshold one after the other (few nodes in use, short ways), then the least utilised one.
+// Default: fill nodes up to the threshold one after the other (few nodes in use, short ways), then
+// the least utilised one.
 #include "daemons/head/core/policy/policy.h"
 
 namespace rt::head {
 
-const NodeState* pack_policy(const std::vector<const NodeState*>& fitting, const PlacementRequest& request) {
+const NodeState* pack_policy(const std::vector<const NodeState*>& fitting,
+                             const PlacementRequest& request) {
   const NodeState* best = nullptr;
   double best_score = 0;
   for (const NodeState* node : fitting) {

@@ -9,7 +9,10 @@ namespace rt::head {
 Result<PlacementPolicy> policy_of(const std::string& scheduling_strategy) {
   if (scheduling_strategy.empty() || scheduling_strategy == "DEFAULT") return &pack_policy;
   if (scheduling_strategy == "SPREAD") return &spread_policy;
-  return make_error(Code::kUnsupported, fmt::format("scheduling strategy '{}' is not implemented for actors; use DEFAULT or SPREAD", scheduling_strategy));
+  return make_error(
+      Code::kUnsupported,
+      fmt::format("scheduling strategy '{}' is not implemented for actors; use DEFAULT or SPREAD",
+                  scheduling_strategy));
 }
 
 double utilisation(const NodeState& node, const ResourceSet& request) {

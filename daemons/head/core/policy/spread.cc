@@ -5,7 +5,8 @@
 
 namespace rt::head {
 
-const NodeState* spread_policy(const std::vector<const NodeState*>& fitting, const PlacementRequest& request) {
+const NodeState* spread_policy(const std::vector<const NodeState*>& fitting,
+                               const PlacementRequest& request) {
   const NodeState* best = nullptr;
   std::tuple<int, double> best_load;
   for (const NodeState* node : fitting) {

@@ -8,8 +8,8 @@
 namespace rt::node {
 
 struct Candidate {
-  const ResourceSet* total = nullptr;       // outlives the decision
-  const ResourceSet* available = nullptr;   // what is believed to be free there
+  const ResourceSet* total = nullptr;      // outlives the decision
+  const ResourceSet* available = nullptr;  // what is believed to be free there
   bool local = false;
 };
 

@@ -4,7 +4,8 @@
 
 namespace rt::node {
 
-int pick_hybrid(const std::vector<Candidate>& candidates, const ResourceSet& request, double spread_threshold) {
+int pick_hybrid(const std::vector<Candidate>& candidates, const ResourceSet& request,
+                double spread_threshold) {
   int best = kNoNode;
   double best_score = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -12,7 +13,8 @@ int pick_hybrid(const std::vector<Candidate>& candidates, const ResourceSet& req
     if (!node.available->contains(request)) continue;
     double score = utilisation_after(*node.total, *node.available, request);
     if (score <= spread_threshold) score = 0;
-    bool better = best == kNoNode || score < best_score || (score == best_score && node.local && !candidates[best].local);
+    bool better = best == kNoNode || score < best_score ||
+                  (score == best_score && node.local && !candidates[best].local);
     if (better) {
       best = static_cast<int>(i);
       best_score = score;

@@ -2,7 +2,8 @@
 
 namespace rt::node {
 
-int pick_spread(const std::vector<Candidate>& candidates, const ResourceSet& request, uint64_t& turn) {
+int pick_spread(const std::vector<Candidate>& candidates, const ResourceSet& request,
+                uint64_t& turn) {
   for (size_t step = 0; step < candidates.size(); ++step) {
     size_t i = (turn + step) % candidates.size();
     if (!candidates[i].available->contains(request)) continue;

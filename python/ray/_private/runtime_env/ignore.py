@@ -1,4 +1,5 @@
 """Which files of a folder are uploaded: patterns as in .gitignore files."""
+
 from __future__ import annotations
 
 import os
@@ -21,15 +22,20 @@ def _regex(pattern: str) -> str:
         char = pattern[at]
         if pattern.startswith("**/", at) and (at == 0 or pattern[at - 1] == "/"):
             out, at = out + "(?:.*/)?", at + 3
-        elif pattern.startswith("**", at) and at + 2 == len(pattern) and at > 0 and pattern[at - 1] == "/":
+        elif (
+            pattern.startswith("**", at)
+            and at + 2 == len(pattern)
+            and at > 0
+            and pattern[at - 1] == "/"
+        ):
             out, at = out + ".+", at + 2
         elif char == "*":
             out, at = out + "[^/]*", at + 1
         elif char == "?":
             out, at = out + "[^/]", at + 1
-        elif char == "[" and "]" in pattern[at + 2:]:
+        elif char == "[" and "]" in pattern[at + 2 :]:
             end = pattern.index("]", at + 2)
-            inner = pattern[at + 1:end].replace("\\", "\\\\")
+            inner = pattern[at + 1 : end].replace("\\", "\\\\")
             out, at = out + "[" + ("^" + inner[1:] if inner[0] in "!^" else inner) + "]", end + 1
         elif char == "\\" and at + 1 < len(pattern):
             out, at = out + re.escape(pattern[at + 1]), at + 2
@@ -42,7 +48,7 @@ class Rules:
     """The patterns of one list or file; the last that matches decides."""
 
     def __init__(self, base: str, lines: list[str]):
-        self._base = base               # relative to the uploaded folder: "" or "a/b/"
+        self._base = base  # relative to the uploaded folder: "" or "a/b/"
         self._rules = [rule for rule in map(self._parse, lines) if rule]
 
     @staticmethod
@@ -64,7 +70,7 @@ class Rules:
         try:
             return negated, only_folders, re.compile(regex if anchored else "(?:.*/)?" + regex)
         except re.error:
-            return None     # as git does: a pattern that means nothing matches nothing
+            return None  # as git does: a pattern that means nothing matches nothing
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
         """True: left out, False: taken in again, None: nothing said."""
@@ -72,17 +78,23 @@ class Rules:
             return None
         said = None
         for negated, only_folders, regex in self._rules:
-            if (is_folder or not only_folders) and regex.fullmatch(path[len(self._base):]):
+            if (is_folder or not only_folders) and regex.fullmatch(path[len(self._base) :]):
                 said = not negated
         return said
 
 
 def _rules_of_folder(folder: str, base: str) -> list[Rules]:
-    names = [".rayignore"] if os.environ.get("RAY_RUNTIME_ENV_IGNORE_GITIGNORE") == "1" else [".gitignore", ".rayignore"]
+    names = (
+        [".rayignore"]
+        if os.environ.get("RAY_RUNTIME_ENV_IGNORE_GITIGNORE") == "1"
+        else [".gitignore", ".rayignore"]
+    )
     found = []
     for name in names:
         try:
-            with open(os.path.join(folder, name), encoding="utf-8", errors="surrogateescape") as file:
+            with open(
+                os.path.join(folder, name), encoding="utf-8", errors="surrogateescape"
+            ) as file:
                 found.append(Rules(base, file.readlines()))
         except OSError:
             continue

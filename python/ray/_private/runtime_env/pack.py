@@ -1,5 +1,6 @@
 """For rayctl: `main JSON` checks a runtime environment, makes its packages, and prints {"fields", "uploads": [{"name", "path", "temporary"}]} as
 JSON. The caller uploads the files and removes the temporary ones."""
+
 from __future__ import annotations
 
 import json
@@ -16,5 +17,8 @@ def main():
     except Exception as error:
         print(error, file=sys.stderr)
         os._exit(1)
-    uploads = [{"name": upload.name, "path": upload.path, "temporary": upload.temporary} for upload in job.uploads]
+    uploads = [
+        {"name": upload.name, "path": upload.path, "temporary": upload.temporary}
+        for upload in job.uploads
+    ]
     print(json.dumps({"fields": job.fields, "uploads": uploads}))

@@ -3,6 +3,7 @@
 NAME.lock beside the folder NAME: workers that use it hold a shared lock for life, making and removing it takes an exclusive one. A folder is
 made under another name and renamed: one that is there is whole.
 """
+
 from __future__ import annotations
 
 import fcntl
@@ -22,7 +23,7 @@ from ray._private.options import number_from_environment
 from ray._private.runtime_env.errors import SetupError
 from ray._private.runtime_env.packaging import NAMESPACE, SCHEME, scheme_of
 
-_held: dict[str, int] = {}                      # folder -> descriptor of its lock, kept for life
+_held: dict[str, int] = {}  # folder -> descriptor of its lock, kept for life
 _MAX_UNPACKED = 64 << 30
 _MAX_ENTRIES = 1_000_000
 _HTTP_TIMEOUT_S = 60
@@ -54,9 +55,13 @@ class Source:
                 size += len(chunk)
                 yield chunk
         except ValueError as error:
-            raise SetupError(f"the package {SCHEME}{name} is not in the cluster: has the job that uploaded it ended? ({error})") from None
+            raise SetupError(
+                f"the package {SCHEME}{name} is not in the cluster: has the job that uploaded it ended? ({error})"
+            ) from None
         if size != manifest["size"]:
-            raise SetupError(f"the package {SCHEME}{name} has {size} bytes instead of {manifest['size']}")
+            raise SetupError(
+                f"the package {SCHEME}{name} has {size} bytes instead of {manifest['size']}"
+            )
 
     def write(self, name: str, path: str):
         """The uploaded file `name` to `path`."""
@@ -69,9 +74,15 @@ class Source:
 
 # ---- archives: nothing they name may lie outside of where they are unpacked
 
+
 def _checked_target(root: str, name: str) -> str:
     parts = name.replace("\\", "/").split("/")
-    if name.startswith(("/", "\\")) or ".." in parts or "\0" in name or (parts and ":" in parts[0] and len(parts[0]) == 2):
+    if (
+        name.startswith(("/", "\\"))
+        or ".." in parts
+        or "\0" in name
+        or (parts and ":" in parts[0] and len(parts[0]) == 2)
+    ):
         raise SetupError(f"the archive holds {name!r}, which lies outside of it: it is refused")
     return os.path.join(root, *[part for part in parts if part not in ("", ".")])
 
@@ -84,7 +95,9 @@ class _Budget:
         self.entries += entries
         self.size += size
         if self.entries > _MAX_ENTRIES or self.size > _MAX_UNPACKED:
-            raise SetupError(f"the archive is too large: more than {_MAX_ENTRIES} entries or {_MAX_UNPACKED >> 30} GiB")
+            raise SetupError(
+                f"the archive is too large: more than {_MAX_ENTRIES} entries or {_MAX_UNPACKED >> 30} GiB"
+            )
 
 
 def _write(source, target: str, mode: int, budget: _Budget):
@@ -99,15 +112,22 @@ def _write(source, target: str, mode: int, budget: _Budget):
 def _unpack_zip(path: str, root: str, budget: _Budget):
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            target, kind = _checked_target(root, info.filename), stat.S_IFMT(info.external_attr >> 16)
+            target, kind = (
+                _checked_target(root, info.filename),
+                stat.S_IFMT(info.external_attr >> 16),
+            )
             budget.add(entries=1)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise SetupError(f"the archive holds {info.filename!r}, which is a link or device: packages hold files and folders only")
+                raise SetupError(
+                    f"the archive holds {info.filename!r}, which is a link or device: packages hold files and folders only"
+                )
             if info.is_dir():
                 os.makedirs(target, exist_ok=True)
                 continue
             with archive.open(info) as source:
-                _write(source, target, 0o755 if (info.external_attr >> 16) & 0o111 else 0o644, budget)
+                _write(
+                    source, target, 0o755 if (info.external_attr >> 16) & 0o111 else 0o644, budget
+                )
 
 
 def _unpack_tar(path: str, root: str, budget: _Budget):
@@ -118,9 +138,13 @@ def _unpack_tar(path: str, root: str, budget: _Budget):
             if info.isdir():
                 os.makedirs(target, exist_ok=True)
             elif info.isfile():
-                _write(archive.extractfile(info), target, 0o755 if info.mode & 0o111 else 0o644, budget)
+                _write(
+                    archive.extractfile(info), target, 0o755 if info.mode & 0o111 else 0o644, budget
+                )
             else:
-                raise SetupError(f"the archive holds {info.name!r}, which is a link or device: packages hold files and folders only")
+                raise SetupError(
+                    f"the archive holds {info.name!r}, which is a link or device: packages hold files and folders only"
+                )
 
 
 def unpack(path: str, root: str, name: str):
@@ -132,8 +156,17 @@ def unpack(path: str, root: str, name: str):
         else:
             _unpack_tar(path, root, _Budget())
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        raise SetupError(f"{name} cannot be unpacked: {os.path.relpath(error.filename, root)!r} is both a file and a folder in it") from None
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError, UnicodeError) as error:
+        raise SetupError(
+            f"{name} cannot be unpacked: {os.path.relpath(error.filename, root)!r} is both a file and a folder in it"
+        ) from None
+    except (
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        EOFError,
+        RuntimeError,
+        NotImplementedError,
+        UnicodeError,
+    ) as error:
         raise SetupError(f"{name} cannot be unpacked: {error}") from None
 
 
@@ -144,6 +177,7 @@ def _only_folder(root: str) -> str | None:
 
 
 # ---- the node's cache
+
 
 def held_locks() -> list[int]:
     """Descriptors: whoever inherits them goes on using the folders."""
@@ -217,7 +251,7 @@ class Cache:
         for name in [entry[:-5] for entry in os.listdir(self.root) if entry.endswith(".lock")]:
             try:
                 ages[name] = os.stat(os.path.join(self.root, name + ".lock")).st_mtime
-            except FileNotFoundError:       # another worker sweeps, too
+            except FileNotFoundError:  # another worker sweeps, too
                 continue
         for name in sorted(ages, key=ages.get, reverse=True):
             path = os.path.join(self.root, name)
@@ -255,28 +289,39 @@ def _size_of(path: str) -> int:
 def _download(uri: str, source: Source, path: str) -> None:
     scheme = scheme_of(uri)
     if scheme == "gcs":
-        source.write(uri[len(SCHEME):], path)
+        source.write(uri[len(SCHEME) :], path)
     elif scheme in ("http", "https"):
         try:
-            with urllib.request.urlopen(uri, timeout=_HTTP_TIMEOUT_S) as response, open(path, "wb") as file:
+            with (
+                urllib.request.urlopen(uri, timeout=_HTTP_TIMEOUT_S) as response,
+                open(path, "wb") as file,
+            ):
                 shutil.copyfileobj(response, file)
         except OSError as error:
             raise SetupError(f"{uri} cannot be fetched: {error}") from None
     else:
-        raise SetupError(f"packages at {scheme}:// are not in this release: put the archive behind http(s):// or file://")
+        raise SetupError(
+            f"packages at {scheme}:// are not in this release: put the archive behind http(s):// or file://"
+        )
 
 
 def fetch(uri: str, cache: Cache, source: Source) -> str:
     """The folder with the package's content on this node."""
-    local = urllib.parse.unquote(urllib.parse.urlsplit(uri).path) if scheme_of(uri) == "file" else None
+    local = (
+        urllib.parse.unquote(urllib.parse.urlsplit(uri).path) if scheme_of(uri) == "file" else None
+    )
     identity = uri
     if local:
         try:
             info = os.stat(local)
         except OSError as error:
             raise SetupError(f"{uri} cannot be read on this node: {error.strerror}") from None
-        identity = f"{uri} {info.st_mtime_ns} {info.st_size}"       # another content is another package
-    name = uri[len(SCHEME):] if uri.startswith(SCHEME) else "uri_" + hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
+        identity = f"{uri} {info.st_mtime_ns} {info.st_size}"  # another content is another package
+    name = (
+        uri[len(SCHEME) :]
+        if uri.startswith(SCHEME)
+        else "uri_" + hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
+    )
     if os.path.basename(name) != name or name.startswith("."):
         raise SetupError(f"{uri} is no name of a package")
 
@@ -285,7 +330,11 @@ def fetch(uri: str, cache: Cache, source: Source) -> str:
         try:
             if not local:
                 _download(uri, source, archive)
-            unpack(archive, path, urllib.parse.urlsplit(uri).path if not uri.startswith(SCHEME) else name)
+            unpack(
+                archive,
+                path,
+                urllib.parse.urlsplit(uri).path if not uri.startswith(SCHEME) else name,
+            )
         finally:
             if not local and os.path.exists(archive):
                 os.unlink(archive)

@@ -1,4 +1,5 @@
 """From local folders and files to packages in the head's key-value store: zipped, named by their content, put there in pieces."""
+
 from __future__ import annotations
 
 import hashlib
@@ -25,7 +26,9 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 class Upload:
     """What must be in the key-value store before a worker starts: the file at `path`, or `data`, under `name`."""
 
-    def __init__(self, name: str, path: str | None = None, data: bytes = b"", temporary: bool = False):
+    def __init__(
+        self, name: str, path: str | None = None, data: bytes = b"", temporary: bool = False
+    ):
         self.name, self.path, self.data, self.temporary = name, path, data, temporary
 
     def chunks(self):
@@ -47,7 +50,7 @@ class Upload:
         if not whole or any([_raylet.kv_put(NAMESPACE, key, b"", False) for key in keys]):
             for key, chunk in zip(keys, self.chunks()):
                 _raylet.kv_put(NAMESPACE, key, chunk, True)
-            _raylet.kv_put(NAMESPACE, self.name, manifest, True)    # last: who finds it finds all
+            _raylet.kv_put(NAMESPACE, self.name, manifest, True)  # last: who finds it finds all
         self.discard()
 
     def discard(self):
@@ -73,9 +76,13 @@ def check_uri(field: str, uri: str, suffixes: tuple[str, ...] = ARCHIVES):
     """ValueError for URIs of an unknown kind."""
     scheme = scheme_of(uri)
     if scheme not in _KNOWN_REMOTE:
-        raise ValueError(f"{field}: {uri!r} has the unknown scheme {scheme!r}; known are {', '.join(_KNOWN_REMOTE)}")
+        raise ValueError(
+            f"{field}: {uri!r} has the unknown scheme {scheme!r}; known are {', '.join(_KNOWN_REMOTE)}"
+        )
     if not uri.lower().split("?")[0].endswith(suffixes):
-        raise ValueError(f"{field}: only URIs that end in {', '.join(suffixes)} are supported, got {uri!r}")
+        raise ValueError(
+            f"{field}: only URIs that end in {', '.join(suffixes)} are supported, got {uri!r}"
+        )
 
 
 def _name_of(path: str, suffix: str) -> str:
@@ -89,12 +96,18 @@ def _name_of(path: str, suffix: str) -> str:
 def _check_size(what: str, size: int):
     limit = size_limit()
     if size > limit:
-        raise ValueError(f"Package size ({size / _MIB:.2f}MiB) exceeds the maximum size of {limit / _MIB:.2f}MiB: {what}. "
-                         "You can exclude large files using the 'excludes' option to the runtime_env or provide a remote URI of a zip file.")
+        raise ValueError(
+            f"Package size ({size / _MIB:.2f}MiB) exceeds the maximum size of {limit / _MIB:.2f}MiB: {what}. "
+            "You can exclude large files using the 'excludes' option to the runtime_env or provide a remote URI of a zip file."
+        )
     warn = number_from_environment("RAY_PACKAGE_SIZE_WARNING_MIB", float, limit / 2 / _MIB) * _MIB
     if size > warn:
-        logging.getLogger("ray").warning("The package made of %s is large (%.1f MiB; the limit is %.1f MiB). Consider adding what workers do not need to 'excludes' of the runtime_env.",
-                                         what, size / _MIB, limit / _MIB)
+        logging.getLogger("ray").warning(
+            "The package made of %s is large (%.1f MiB; the limit is %.1f MiB). Consider adding what workers do not need to 'excludes' of the runtime_env.",
+            what,
+            size / _MIB,
+            limit / _MIB,
+        )
 
 
 def _upload_file(path: str, suffix: str) -> Upload:
@@ -107,13 +120,18 @@ def _zip(files: list[tuple[str, str]], what: str) -> Upload:
     descriptor, path = tempfile.mkstemp(prefix="ray-package-", suffix=".zip")
     upload = Upload("", path, temporary=True)
     try:
-        with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with (
+            os.fdopen(descriptor, "wb") as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        ):
             for name, source in files:
                 try:
                     name.encode()
                 except UnicodeEncodeError:
-                    raise ValueError(f"{what}: the name of the file {os.fsencode(source)!r} is no UTF-8 text, so it cannot be packed. Rename it, or leave it out "
-                                     "with the environment's `excludes`.") from None
+                    raise ValueError(
+                        f"{what}: the name of the file {os.fsencode(source)!r} is no UTF-8 text, so it cannot be packed. Rename it, or leave it out "
+                        "with the environment's `excludes`."
+                    ) from None
                 info = zipfile.ZipInfo(name, _EPOCH)
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.external_attr = (0o100755 if os.access(source, os.X_OK) else 0o100644) << 16
@@ -142,7 +160,9 @@ def working_dir_upload(path: str, excludes: list[str]) -> Upload:
         return package_folder(real, excludes)
     if os.path.isfile(real) and zipfile.is_zipfile(real):
         return _upload_file(real, ".zip")
-    raise ValueError(f"working_dir: {path!r} is neither an existing directory, nor a zip file, nor a URI")
+    raise ValueError(
+        f"working_dir: {path!r} is neither an existing directory, nor a zip file, nor a URI"
+    )
 
 
 def py_module_upload(module, excludes: list[str]) -> Upload:

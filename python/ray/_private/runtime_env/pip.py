@@ -1,4 +1,5 @@
 """pip: a virtual environment per set of packages and node, on top of the worker's interpreter and what that has installed."""
+
 from __future__ import annotations
 
 import hashlib
@@ -13,7 +14,14 @@ _LINES_SHOWN = 15
 
 
 def _run(command: list[str], what: str):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
     if done.returncode:
         last = "\n".join(done.stdout.strip().splitlines()[-_LINES_SHOWN:])
         raise SetupError(f"pip: {what} failed with code {done.returncode}. Its last lines:\n{last}")
@@ -22,24 +30,56 @@ def _run(command: list[str], what: str):
 def _own_site_packages(python: str) -> list[str]:
     """Of a virtual environment: the new one, made on top of the same base, would not see them."""
     code = "import json, site, sys; print(json.dumps(site.getsitepackages() if sys.prefix != sys.base_prefix else []))"
-    return json.loads(subprocess.run([python, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout)
+    return json.loads(
+        subprocess.run(
+            [python, "-c", code],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )
 
 
 def make_environment(pip: dict, cache: Cache, python: str) -> str:
     """The interpreter of the environment for these packages, made if this node has none yet. SetupError with pip's last lines."""
     options = pip.get("pip_install_options") or []
-    identity = json.dumps([pip, os.path.realpath(python), python, os.environ.get("PIP_INDEX_URL"), os.environ.get("PIP_FIND_LINKS")], sort_keys=True)
+    identity = json.dumps(
+        [
+            pip,
+            os.path.realpath(python),
+            python,
+            os.environ.get("PIP_INDEX_URL"),
+            os.environ.get("PIP_FIND_LINKS"),
+        ],
+        sort_keys=True,
+    )
 
     def make(path: str):
-        _run([python, "-m", "venv", "--system-site-packages", "--without-pip", path], "making a virtual environment")
+        _run(
+            [python, "-m", "venv", "--system-site-packages", "--without-pip", path],
+            "making a virtual environment",
+        )
         inner = os.path.join(path, "bin", "python")
         # The interpreter's own pip is as good as a copy of it, which takes seconds.
-        if subprocess.run([inner, "-m", "pip", "--version"], stdin=subprocess.DEVNULL, capture_output=True).returncode:
-            _run([inner, "-m", "ensurepip"], "installing pip into the virtual environment (is python3-venv installed?)")
+        if subprocess.run(
+            [inner, "-m", "pip", "--version"], stdin=subprocess.DEVNULL, capture_output=True
+        ).returncode:
+            _run(
+                [inner, "-m", "ensurepip"],
+                "installing pip into the virtual environment (is python3-venv installed?)",
+            )
         parents = _own_site_packages(python)
         if parents:
-            found = subprocess.run([inner, "-c", "import site; print(site.getsitepackages()[0])"], capture_output=True, text=True, check=True).stdout.strip()
-            with open(os.path.join(found, "_ray_parent_environment.pth"), "w", encoding="utf-8") as file:
+            found = subprocess.run(
+                [inner, "-c", "import site; print(site.getsitepackages()[0])"],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.strip()
+            with open(
+                os.path.join(found, "_ray_parent_environment.pth"), "w", encoding="utf-8"
+            ) as file:
                 file.write("\n".join(parents) + "\n")
         base = [inner, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
         if pip.get("pip_version"):

@@ -1,5 +1,6 @@
 """Plugins: classes of the nodes' own that make further fields of a runtime environment. RAY_RUNTIME_ENV_PLUGINS of a node is a JSON list of
 {"class": "module.Class", "priority": 0 to 100 (default 10; smaller ones come first)}."""
+
 from __future__ import annotations
 
 import asyncio
@@ -33,11 +34,15 @@ class RuntimeEnvPlugin:
     def get_uris(self, runtime_env: dict) -> list[str]:
         return []
 
-    async def create(self, uri: str | None, runtime_env: dict, context: RuntimeEnvContext, logger: logging.Logger) -> float:
+    async def create(
+        self, uri: str | None, runtime_env: dict, context: RuntimeEnvContext, logger: logging.Logger
+    ) -> float:
         """Makes what `uri` names; returns its bytes."""
         return 0
 
-    def modify_context(self, uris: list[str], runtime_env: dict, context: RuntimeEnvContext, logger: logging.Logger) -> None:
+    def modify_context(
+        self, uris: list[str], runtime_env: dict, context: RuntimeEnvContext, logger: logging.Logger
+    ) -> None:
         """Changes how the worker is started."""
 
     def delete_uri(self, uri: str, logger: logging.Logger) -> float:
@@ -56,19 +61,25 @@ def load_plugins() -> dict[str, tuple[int, RuntimeEnvPlugin]]:
             plugin = getattr(importlib.import_module(module), name)()
             priority = item.get("priority", plugin.priority)
             if not isinstance(priority, int) or not 0 <= priority <= 100:
-                raise ValueError(f"the priority of {item['class']} is {priority!r}: 0 to 100 is possible")
+                raise ValueError(
+                    f"the priority of {item['class']} is {priority!r}: 0 to 100 is possible"
+                )
             if not plugin.name or plugin.name in plugins:
                 raise ValueError(f"{item['class']} has no name of its own")
             plugins[plugin.name] = (priority, plugin)
     except Exception as error:
-        raise SetupError(f"RAY_RUNTIME_ENV_PLUGINS of this node cannot be used: {type(error).__name__}: {error}") from None
+        raise SetupError(
+            f"RAY_RUNTIME_ENV_PLUGINS of this node cannot be used: {type(error).__name__}: {error}"
+        ) from None
     return plugins
 
 
 def apply_plugins(env: dict) -> RuntimeEnvContext | None:
     """Runs the plugins of the fields that `env` has, by priority; None when it has none."""
     plugins = load_plugins()
-    chosen = sorted((priority, name) for name, (priority, _) in plugins.items() if env.get(name) is not None)
+    chosen = sorted(
+        (priority, name) for name, (priority, _) in plugins.items() if env.get(name) is not None
+    )
     if not chosen:
         return None
     context = RuntimeEnvContext(dict(env.get("env_vars") or {}), env.get("py_executable"))
@@ -81,5 +92,7 @@ def apply_plugins(env: dict) -> RuntimeEnvContext | None:
             asyncio.run(plugin.create(uri, env, context, logger))
         plugin.modify_context(uris, env, context, logger)
     if context.command_prefix:
-        raise SetupError(f"the plugins of {', '.join(name for _, name in chosen)} want a command prefix: not in this release")
+        raise SetupError(
+            f"the plugins of {', '.join(name for _, name in chosen)} want a command prefix: not in this release"
+        )
     return context

@@ -5,6 +5,7 @@ What only the start of a program honours takes an exec of the interpreter, a ten
 variables the loader or the interpreter read (LD_*, PYTHON* but PYTHONPATH, MALLOC_*, GLIBC_TUNABLES; those of math libraries when NumPy is loaded).
 The process stays the same: its id, logs and parent.
 """
+
 from __future__ import annotations
 
 import json
@@ -16,11 +17,18 @@ import sys
 from ray import _raylet
 from ray._private.runtime_env.errors import FAILED, SetupError
 
-EXIT_CODE = 26                     # base/status.h kRuntimeEnvSetup
+EXIT_CODE = 26  # base/status.h kRuntimeEnvSetup
 DEFAULT_TIMEOUT_S = 600
-HOOK_SCHEME = "pickle://"          # of a worker_process_setup_hook that was a callable
-_NOT_BUILT = {"conda": "conda environments", "uv": "uv environments", "container": "containers", "image_uri": "container images", "java_jars": "Java",
-              "_nsight": "Nsight profiling", "_rocprof_sys": "rocprof-sys profiling"}
+HOOK_SCHEME = "pickle://"  # of a worker_process_setup_hook that was a callable
+_NOT_BUILT = {
+    "conda": "conda environments",
+    "uv": "uv environments",
+    "container": "containers",
+    "image_uri": "container images",
+    "java_jars": "Java",
+    "_nsight": "Nsight profiling",
+    "_rocprof_sys": "rocprof-sys profiling",
+}
 _LOADER_READS = ("LD_", "MALLOC_", "GLIBC_TUNABLES")
 _LIBRARIES_READ = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "BLIS_")
 _VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|(\w+))", re.ASCII)
@@ -28,13 +36,22 @@ _VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|(\w+))", re.ASCII)
 
 def expand(value: str) -> str:
     """`value` with ${NAME} and $NAME replaced by what the environment has. When it has none, ${NAME} is replaced by nothing and $NAME stays."""
-    return _VARIABLE.sub(lambda match: os.environ.get(match[1], "") if match[2] is None else os.environ.get(match[2], match[0]), value)
+    return _VARIABLE.sub(
+        lambda match: (
+            os.environ.get(match[1], "") if match[2] is None else os.environ.get(match[2], match[0])
+        ),
+        value,
+    )
 
 
 def _needs_exec(names) -> bool:
     def read_at_start(name: str) -> bool:
-        return (name.startswith(_LOADER_READS) or (name.startswith("PYTHON") and name not in ("PYTHONPATH", "PYTHONBREAKPOINT"))
-                or (name.startswith(_LIBRARIES_READ) and "numpy" in sys.modules))
+        return (
+            name.startswith(_LOADER_READS)
+            or (name.startswith("PYTHON") and name not in ("PYTHONPATH", "PYTHONBREAKPOINT"))
+            or (name.startswith(_LIBRARIES_READ) and "numpy" in sys.modules)
+        )
+
     return any(map(read_at_start, names))
 
 
@@ -44,14 +61,17 @@ def _apply_variables(variables: dict):
         os.environ[name] = expand(variables[name])
     if "TZ" in variables:
         import time
+
         time.tzset()
 
 
 def _exec(command: list[str], args: dict, base: str):
     """This process goes on as `command`, with the same arguments (in memory: they hold the token). `base`: the interpreter pip's environment is made on."""
     # The package may lie among the packages of another interpreter, which come after this one's own: first for its own import only.
-    code = (f"import sys; p = {args['python_path']!r}; sys.path.insert(0, p); from ray._private.runtime_env.setup import resume; "
-            "sys.path.remove(p); p in sys.path or sys.path.append(p); resume(int(sys.argv[1]))")
+    code = (
+        f"import sys; p = {args['python_path']!r}; sys.path.insert(0, p); from ray._private.runtime_env.setup import resume; "
+        "sys.path.remove(p); p in sys.path or sys.path.append(p); resume(int(sys.argv[1]))"
+    )
     descriptor = os.memfd_create("ray_worker_args", 0)
     os.set_inheritable(descriptor, True)
     os.write(descriptor, json.dumps({**args, "executed": base}).encode())
@@ -61,25 +81,31 @@ def _exec(command: list[str], args: dict, base: str):
     try:
         os.execvp(command[0], [*command, "-c", code, str(descriptor)])
     except OSError as error:
-        raise SetupError(f"py_executable: {' '.join(command)} cannot be started: {error.strerror}") from None
+        raise SetupError(
+            f"py_executable: {' '.join(command)} cannot be started: {error.strerror}"
+        ) from None
 
 
 def resume(descriptor: int):
     """The main program after _exec()."""
     import ctypes
+
     os.lseek(descriptor, 0, os.SEEK_SET)
     with os.fdopen(descriptor, "rb") as file:
         args = json.load(file)
     ctypes.CDLL(None).prctl(15, b"ray::IDLE", 0, 0, 0)
     from ray._private import worker_main
+
     code = worker_main.main(args)
     os._exit(code & 0xFF if isinstance(code, int) else 0)
 
 
 # What the rest imports takes longer than starting a worker that has variables only.
 
+
 def _source(args: dict):
     from ray._private.runtime_env.packages import Source
+
     return Source(args["head_address"], args["token"])
 
 
@@ -88,6 +114,7 @@ def _interpreter_of(env: dict) -> list[str]:
     if not env.get("py_executable"):
         return []
     import shlex
+
     return shlex.split(env["py_executable"])
 
 
@@ -95,12 +122,14 @@ def _with_pip(pip: dict, args: dict, base: str) -> list[str]:
     """The command of the environment for these packages. It is made unless it is there, and stays while this process lives."""
     from ray._private.runtime_env.packages import Cache
     from ray._private.runtime_env.pip import make_environment
+
     return [make_environment(pip, Cache(args["session_dir"]), base)]
 
 
 def _add_packages(env: dict, args: dict):
     from ray._private import executor
     from ray._private.runtime_env.packages import Cache, fetch
+
     cache, source, paths = Cache(args["session_dir"]), _source(args), []
     if env.get("working_dir"):
         paths.append(fetch(env["working_dir"], cache, source))
@@ -108,14 +137,21 @@ def _add_packages(env: dict, args: dict):
     paths += [fetch(uri, cache, source) for uri in env.get("py_modules") or []]
     executor.environment_path = paths
     sys.path[:] = [*paths, *(entry for entry in sys.path if entry not in paths)]
-    inherited = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry not in paths]
-    os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *inherited])     # programs the tasks start find the same modules
+    inherited = [
+        entry
+        for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        if entry and entry not in paths
+    ]
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [*paths, *inherited]
+    )  # programs the tasks start find the same modules
 
 
 def _run_hook(hook: str, args: dict):
     if hook.startswith(HOOK_SCHEME):
         import pickle
-        driver_path, blob = pickle.loads(_source(args).read(hook[len(HOOK_SCHEME):]))
+
+        driver_path, blob = pickle.loads(_source(args).read(hook[len(HOOK_SCHEME) :]))
         added = [entry for entry in driver_path if entry and entry not in sys.path]
         sys.path.extend(added)
         try:
@@ -124,9 +160,12 @@ def _run_hook(hook: str, args: dict):
             sys.path[:] = [entry for entry in sys.path if entry not in added]
         return
     import importlib
+
     module, _, name = hook.rpartition(".")
     if not module:
-        raise SetupError(f"worker_process_setup_hook: {hook!r} names no function of a module ('module.function')")
+        raise SetupError(
+            f"worker_process_setup_hook: {hook!r} names no function of a module ('module.function')"
+        )
     getattr(importlib.import_module(module), name)()
 
 
@@ -140,9 +179,10 @@ def not_built(env: dict):
 def _make(env: dict, args: dict):
     """Applies every field. Returns in the process that becomes the worker; an exec happens on the way when one is needed."""
     not_built(env)
-    executed = args.get("executed")     # after an exec: the `base` it was given
+    executed = args.get("executed")  # after an exec: the `base` it was given
     if os.environ.get("RAY_RUNTIME_ENV_PLUGINS") and not executed:
         from ray._private.runtime_env.plugin import apply_plugins
+
         context = apply_plugins(env)
         if context:
             env = {**env, "env_vars": context.env_vars, "py_executable": context.py_executable}
@@ -151,16 +191,23 @@ def _make(env: dict, args: dict):
     if not executed:
         _apply_variables(variables)
     command = _interpreter_of(env)
-    base = executed or (command or [sys.executable])[0]     # pip's environments are known by what they are made on
+    base = (
+        executed or (command or [sys.executable])[0]
+    )  # pip's environments are known by what they are made on
     if env.get("pip"):
         command = _with_pip(env["pip"], args, base)
     if not executed and (command or _needs_exec(variables)):
         _exec(command or [sys.executable], args, base)
     if "PYTHONPATH" in variables and not executed:
-        added = [entry for entry in os.environ["PYTHONPATH"].split(os.pathsep) if entry and entry not in python_path]
+        added = [
+            entry
+            for entry in os.environ["PYTHONPATH"].split(os.pathsep)
+            if entry and entry not in python_path
+        ]
         sys.path[:0] = [entry for entry in added if entry not in sys.path]
     if any(name.startswith("OMP_NUM_THREADS") for name in variables):
         from ray._private import executor
+
         executor.keep_omp_threads()
     if env.get("working_dir") or env.get("py_modules"):
         _add_packages(env, args)
@@ -181,6 +228,7 @@ def _describe(error: BaseException, env: dict) -> str:
     if isinstance(error, SetupError):
         return str(error)
     import traceback
+
     return "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip()
 
 
@@ -201,6 +249,8 @@ def enter(args: dict):
         text = _describe(error, env)
         print(FAILED + text, file=sys.stderr, flush=True)
         try:
-            _raylet.report_setup_failure(args["node_manager_socket"], bytes.fromhex(args["worker_id"]), text)
+            _raylet.report_setup_failure(
+                args["node_manager_socket"], bytes.fromhex(args["worker_id"]), text
+            )
         finally:
             os._exit(EXIT_CODE)

@@ -1,15 +1,22 @@
 """The submitting side: checked fields become the JSON that tasks, actors and jobs carry, and the uploads it refers to."""
+
 from __future__ import annotations
 
 import json
 import logging
 import os
 
-from ray._private.runtime_env.packaging import SCHEME, Upload, py_module_upload, scheme_of, working_dir_upload
+from ray._private.runtime_env.packaging import (
+    SCHEME,
+    Upload,
+    py_module_upload,
+    scheme_of,
+    working_dir_upload,
+)
 from ray._private.runtime_env.setup import HOOK_SCHEME
 from ray.runtime_env import RuntimeEnv
 
-_MAX_JSON = 250_000                 # a node-manager accepts 256 KiB (node_manager/core/runtime_env.h)
+_MAX_JSON = 250_000  # a node-manager accepts 256 KiB (node_manager/core/runtime_env.h)
 _warned: set[str] = set()
 
 
@@ -19,20 +26,30 @@ def checked(env: dict) -> RuntimeEnv:
     for name, _ in made.plugins():
         if name not in _warned and not os.environ.get("RAY_RUNTIME_ENV_PLUGINS"):
             _warned.add(name)
-            logging.getLogger("ray").warning("runtime_env field %s is not recognized by Ray and will be ignored, unless a plugin of the nodes (RAY_RUNTIME_ENV_PLUGINS) has this name.", name)
+            logging.getLogger("ray").warning(
+                "runtime_env field %s is not recognized by Ray and will be ignored, unless a plugin of the nodes (RAY_RUNTIME_ENV_PLUGINS) has this name.",
+                name,
+            )
     return made
 
 
 def check_task_env(env: dict):
     """What is refused where a task's or actor's options are written: bad fields, and local paths, which jobs alone upload."""
     made = checked(env)
-    places = [("working_dir", made.get("working_dir")), *(("py_modules", module) for module in made.py_modules())]
+    places = [
+        ("working_dir", made.get("working_dir")),
+        *(("py_modules", module) for module in made.py_modules()),
+    ]
     for field, value in places:
         if value and (not isinstance(value, str) or not scheme_of(value)):
-            raise ValueError(f"{field}: {value!r} is not a URI. Local directories and modules can only be given for the whole job, in ray.init(runtime_env=...); "
-                             "tasks and actors take URIs such as that of a job's package.")
+            raise ValueError(
+                f"{field}: {value!r} is not a URI. Local directories and modules can only be given for the whole job, in ray.init(runtime_env=...); "
+                "tasks and actors take URIs such as that of a job's package."
+            )
     if made.get("excludes"):
-        raise ValueError("excludes: nothing is uploaded for a task or actor: give it in ray.init(runtime_env=...)")
+        raise ValueError(
+            "excludes: nothing is uploaded for a task or actor: give it in ray.init(runtime_env=...)"
+        )
 
 
 def _to_json(fields: dict) -> str:
@@ -41,7 +58,9 @@ def _to_json(fields: dict) -> str:
     except TypeError as error:
         raise TypeError(f"runtime_env: {error}: its fields must be values of JSON") from None
     if len(text) > _MAX_JSON:
-        raise ValueError(f"runtime_env has {len(text)} bytes as JSON, more than the {_MAX_JSON} that are accepted: put large data into a file of the working_dir")
+        raise ValueError(
+            f"runtime_env has {len(text)} bytes as JSON, more than the {_MAX_JSON} that are accepted: put large data into a file of the working_dir"
+        )
     return "" if text == "{}" else text
 
 
@@ -50,6 +69,7 @@ def _hook_upload(hook) -> Upload:
     from _blake2 import blake2b
 
     from ray import cloudpickle
+
     # Workers that run it have no job yet, whose import paths it may need.
     data = cloudpickle.dumps((list(sys.path), cloudpickle.dumps(hook)))
     return Upload(f"_ray_hook_{blake2b(data, digest_size=16).hexdigest()}", data=data)
@@ -67,7 +87,12 @@ def _resolve(env: RuntimeEnv, uploads: list[Upload]) -> dict:
     if directory and not scheme_of(directory):
         fields["working_dir"] = uri(working_dir_upload(directory, excludes))
     if fields.get("py_modules"):
-        fields["py_modules"] = [module if isinstance(module, str) and scheme_of(module) else uri(py_module_upload(module, excludes)) for module in fields["py_modules"]]
+        fields["py_modules"] = [
+            module
+            if isinstance(module, str) and scheme_of(module)
+            else uri(py_module_upload(module, excludes))
+            for module in fields["py_modules"]
+        ]
     hook = fields.get("worker_process_setup_hook")
     if callable(hook):
         upload = _hook_upload(hook)
@@ -118,8 +143,10 @@ def merge_with_submitted(env: dict, submitted: dict) -> dict:
     if not clash and set(variables) & set(given):
         clash = [f"env_vars[{name!r}]" for name in sorted(set(variables) & set(given))]
     if clash and os.environ.get("RAY_OVERRIDE_JOB_RUNTIME_ENV") != "1":
-        raise ValueError(f"Failed to merge the Job's runtime env {submitted} with a ray.init's runtime env {env} because of a conflict in {', '.join(clash)}. Specifying the same "
-                         "runtime_env fields or the same environment variable keys is not allowed. Set RAY_OVERRIDE_JOB_RUNTIME_ENV=1 to instruct Ray to combine them, the driver's first.")
+        raise ValueError(
+            f"Failed to merge the Job's runtime env {submitted} with a ray.init's runtime env {env} because of a conflict in {', '.join(clash)}. Specifying the same "
+            "runtime_env fields or the same environment variable keys is not allowed. Set RAY_OVERRIDE_JOB_RUNTIME_ENV=1 to instruct Ray to combine them, the driver's first."
+        )
     merged = {**submitted, **env}
     if variables or given:
         merged["env_vars"] = {**variables, **given}
@@ -132,11 +159,16 @@ def run_hook(env: dict) -> dict:
     if not name:
         return env
     import importlib
+
     module, _, function = name.rpartition(".")
     if not module:
-        raise ValueError(f"RAY_RUNTIME_ENV_HOOK is {name!r}: the name of a function is needed, such as my_module.my_function")
+        raise ValueError(
+            f"RAY_RUNTIME_ENV_HOOK is {name!r}: the name of a function is needed, such as my_module.my_function"
+        )
     try:
         hook = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"RAY_RUNTIME_ENV_HOOK is {name!r}, which cannot be imported: {error}") from error
+        raise ValueError(
+            f"RAY_RUNTIME_ENV_HOOK is {name!r}, which cannot be imported: {error}"
+        ) from error
     return hook(env or {}) or {}

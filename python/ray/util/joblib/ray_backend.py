@@ -1,4 +1,5 @@
 """The backend itself: joblib's batches are calls of a ray.util.multiprocessing.Pool."""
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -11,13 +12,15 @@ from ray.util.multiprocessing.results import AsyncResult
 
 try:
     from joblib._parallel_backends import AutoBatchingMixin
-except ImportError:     # batches of one then
-    class AutoBatchingMixin:        # type: ignore[no-redef]
+except ImportError:  # batches of one then
+
+    class AutoBatchingMixin:  # type: ignore[no-redef]
         pass
 
 
 class RayBackend(AutoBatchingMixin, ParallelBackendBase):
     """n_jobs=-1 stands for all CPUs of the cluster. ray_remote_args: options of the actors that do the work."""
+
     supports_timeout = True
     supports_retrieve_callback = False
     uses_threads = False
@@ -40,14 +43,25 @@ class RayBackend(AutoBatchingMixin, ParallelBackendBase):
             return 1
         return min(n_jobs, cpus) if n_jobs > 0 else max(1, cpus + 1 + n_jobs)
 
-    def configure(self, n_jobs: int = 1, parallel: Any = None, prefer: Any = None, require: Any = None, **options: Any) -> int:
+    def configure(
+        self,
+        n_jobs: int = 1,
+        parallel: Any = None,
+        prefer: Any = None,
+        require: Any = None,
+        **options: Any,
+    ) -> int:
         """Starts the processes; returns how many."""
         n_jobs = self.effective_n_jobs(n_jobs)
-        self._pool = Pool(processes=n_jobs, ray_remote_args=options.get("ray_remote_args", self._remote_args))
+        self._pool = Pool(
+            processes=n_jobs, ray_remote_args=options.get("ray_remote_args", self._remote_args)
+        )
         self.parallel = parallel
         return n_jobs
 
-    def apply_async(self, func: Callable[[], Any], callback: Callable[[Any], None] | None = None) -> AsyncResult:
+    def apply_async(
+        self, func: Callable[[], Any], callback: Callable[[Any], None] | None = None
+    ) -> AsyncResult:
         assert self._pool is not None, "configure() comes first"
         return self._pool.apply_async(func, callback=callback)
 

@@ -1,4 +1,5 @@
 """A multiprocessing.Pool whose processes are actors of the cluster."""
+
 from multiprocessing import JoinableQueue, TimeoutError
 
 from ray.util.multiprocessing.pool import Pool

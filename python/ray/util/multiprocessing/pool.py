@@ -1,4 +1,5 @@
 """multiprocessing.Pool over actors. Start with Pool; results.py has what its methods return."""
+
 from __future__ import annotations
 
 import math
@@ -9,9 +10,21 @@ from typing import Any, Callable, Iterable, Sequence
 
 import ray
 from ray.exceptions import RayActorError
-from ray.util.multiprocessing.results import AsyncResult, IMapIterator, OrderedIMapIterator, UnorderedIMapIterator
+from ray.util.multiprocessing.results import (
+    AsyncResult,
+    IMapIterator,
+    OrderedIMapIterator,
+    UnorderedIMapIterator,
+)
 
-__all__ = ["AsyncResult", "IMapIterator", "OrderedIMapIterator", "Pool", "PoolActor", "UnorderedIMapIterator"]
+__all__ = [
+    "AsyncResult",
+    "IMapIterator",
+    "OrderedIMapIterator",
+    "Pool",
+    "PoolActor",
+    "UnorderedIMapIterator",
+]
 
 
 class PoolActor:
@@ -37,10 +50,13 @@ def _portable(error: Exception) -> Any:
     from multiprocessing.pool import ExceptionWithTraceback
 
     from ray import cloudpickle
+
     try:
         cloudpickle.loads(cloudpickle.dumps(error))
     except Exception:
-        error = RuntimeError(f"{type(error).__name__} (not picklable): {error}").with_traceback(error.__traceback__)
+        error = RuntimeError(f"{type(error).__name__} (not picklable): {error}").with_traceback(
+            error.__traceback__
+        )
     return ExceptionWithTraceback(error, error.__traceback__)
 
 
@@ -51,8 +67,8 @@ class _Process:
         self._create, self._limit = create, limit
         self.actor = create()
         self._count = 0
-        self._pending: deque = deque()      # references of its chunks; they end in their order
-        self._retired: list = []            # (actor, reference of its end)
+        self._pending: deque = deque()  # references of its chunks; they end in their order
+        self._retired: list = []  # (actor, reference of its end)
 
     def busy(self) -> int:
         """Chunks that were submitted and have not ended."""
@@ -93,23 +109,38 @@ class Pool:
     ray_remote_args: options of the actors, which take no CPU by default.
     """
 
-    def __init__(self, processes: int | None = None, initializer: Callable | None = None, initargs: Iterable | None = None,
-                 maxtasksperchild: int | None = None, context: Any = None, ray_address: str | None = None,
-                 ray_remote_args: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        processes: int | None = None,
+        initializer: Callable | None = None,
+        initargs: Iterable | None = None,
+        maxtasksperchild: int | None = None,
+        context: Any = None,
+        ray_address: str | None = None,
+        ray_remote_args: dict[str, Any] | None = None,
+    ):
         self._closed = self._terminated = False
         if maxtasksperchild is not None and maxtasksperchild < 0:
             raise ValueError("maxtasksperchild must be a positive int or None")
         if context is not None:
             import logging
-            logging.getLogger("ray").warning("The 'context' argument is not supported using ray. Please refer to the documentation for how to control "
-                                             "ray initialization.")
+
+            logging.getLogger("ray").warning(
+                "The 'context' argument is not supported using ray. Please refer to the documentation for how to control "
+                "ray initialization."
+            )
         count = _process_count(processes, ray_address)
         actor_class = ray.remote(PoolActor).options(**{"num_cpus": 0, **(ray_remote_args or {})})
         initargs = tuple(initargs or ())
-        self._processes = [_Process(lambda: actor_class.remote(initializer, initargs), maxtasksperchild or None) for _ in range(count)]
+        self._processes = [
+            _Process(lambda: actor_class.remote(initializer, initargs), maxtasksperchild or None)
+            for _ in range(count)
+        ]
         ray.get([process.actor.__ray_ready__.remote() for process in self._processes])
         self._next = 0
-        self._lock = threading.RLock()      # of the processes: results are also taken by threads that call back
+        self._lock = (
+            threading.RLock()
+        )  # of the processes: results are also taken by threads that call back
         self._iterators: weakref.WeakSet = weakref.WeakSet()
 
     # ---- calls
@@ -118,50 +149,100 @@ class Pool:
         """func(*args, **kwargs) in one of the processes."""
         return self.apply_async(func, args, kwargs).get()
 
-    def apply_async(self, func: Callable, args: tuple | None = None, kwargs: dict | None = None, callback: Callable[[Any], None] | None = None,
-                    error_callback: Callable[[BaseException], None] | None = None) -> AsyncResult:
+    def apply_async(
+        self,
+        func: Callable,
+        args: tuple | None = None,
+        kwargs: dict | None = None,
+        callback: Callable[[Any], None] | None = None,
+        error_callback: Callable[[BaseException], None] | None = None,
+    ) -> AsyncResult:
         """As apply(), without waiting. A callback is called in a thread of this process, with the result or the exception."""
         self._check_running()
-        return AsyncResult([self._submit(func, [(args or (), kwargs or {})])], callback, error_callback, self._taken, single_result=True)
+        return AsyncResult(
+            [self._submit(func, [(args or (), kwargs or {})])],
+            callback,
+            error_callback,
+            self._taken,
+            single_result=True,
+        )
 
     def map(self, func: Callable, iterable: Iterable, chunksize: int | None = None) -> list:
         """[func(item) for item in iterable]. Items travel in chunks: a quarter of a process's share unless chunksize is given."""
         return self.map_async(func, iterable, chunksize).get()
 
-    def map_async(self, func: Callable, iterable: Iterable, chunksize: int | None = None, callback: Callable[[list], None] | None = None,
-                  error_callback: Callable[[BaseException], None] | None = None) -> AsyncResult:
+    def map_async(
+        self,
+        func: Callable,
+        iterable: Iterable,
+        chunksize: int | None = None,
+        callback: Callable[[list], None] | None = None,
+        error_callback: Callable[[BaseException], None] | None = None,
+    ) -> AsyncResult:
         """As map(), without waiting."""
         self._check_running()
-        return self._map_async(func, [((item,), {}) for item in iterable], chunksize, callback, error_callback)
+        return self._map_async(
+            func, [((item,), {}) for item in iterable], chunksize, callback, error_callback
+        )
 
-    def starmap(self, func: Callable, iterable: Iterable[Iterable], chunksize: int | None = None) -> list:
+    def starmap(
+        self, func: Callable, iterable: Iterable[Iterable], chunksize: int | None = None
+    ) -> list:
         """[func(*items) for items in iterable]; otherwise as map()."""
         self._check_running()
         return self._map_async(func, [(items, {}) for items in iterable], chunksize).get()
 
-    def starmap_async(self, func: Callable, iterable: Iterable[Iterable], chunksize: Any = None, callback: Callable[[list], None] | None = None,
-                      error_callback: Callable[[BaseException], None] | None = None) -> AsyncResult:
+    def starmap_async(
+        self,
+        func: Callable,
+        iterable: Iterable[Iterable],
+        chunksize: Any = None,
+        callback: Callable[[list], None] | None = None,
+        error_callback: Callable[[BaseException], None] | None = None,
+    ) -> AsyncResult:
         """As starmap(), without waiting."""
         self._check_running()
-        if callable(chunksize):     # the interface has no chunksize here, and the callback in its place
-            chunksize, callback, error_callback = None, chunksize, callback if error_callback is None else error_callback
-        return self._map_async(func, [(items, {}) for items in iterable], chunksize, callback, error_callback)
+        if callable(
+            chunksize
+        ):  # the interface has no chunksize here, and the callback in its place
+            chunksize, callback, error_callback = (
+                None,
+                chunksize,
+                callback if error_callback is None else error_callback,
+            )
+        return self._map_async(
+            func, [(items, {}) for items in iterable], chunksize, callback, error_callback
+        )
 
-    def imap(self, func: Callable, iterable: Iterable, chunksize: int | None = 1) -> OrderedIMapIterator:
+    def imap(
+        self, func: Callable, iterable: Iterable, chunksize: int | None = 1
+    ) -> OrderedIMapIterator:
         """An iterator over func(item), in order. The iterable is read as results are taken. next(timeout=None) waits for so many seconds,
         then multiprocessing.TimeoutError; it raises what the call raised, and goes on with the next item."""
         return self._imap(OrderedIMapIterator, func, iterable, chunksize)
 
-    def imap_unordered(self, func: Callable, iterable: Iterable, chunksize: int | None = 1) -> UnorderedIMapIterator:
+    def imap_unordered(
+        self, func: Callable, iterable: Iterable, chunksize: int | None = 1
+    ) -> UnorderedIMapIterator:
         """As imap(), in the order in which chunks end."""
         return self._imap(UnorderedIMapIterator, func, iterable, chunksize)
 
-    def _map_async(self, func: Callable, calls: Sequence, chunksize: int | None, callback=None, error_callback=None) -> AsyncResult:
+    def _map_async(
+        self,
+        func: Callable,
+        calls: Sequence,
+        chunksize: int | None,
+        callback=None,
+        error_callback=None,
+    ) -> AsyncResult:
         if chunksize is None:
             chunksize = max(1, math.ceil(len(calls) / (4 * len(self._processes))))
         _check_chunksize(chunksize)
         function = _sent(func) if len(calls) > chunksize else func
-        refs = [self._submit(function, calls[at:at + chunksize]) for at in range(0, len(calls), chunksize)]
+        refs = [
+            self._submit(function, calls[at : at + chunksize])
+            for at in range(0, len(calls), chunksize)
+        ]
         return AsyncResult(refs, callback, error_callback, self._taken)
 
     def _imap(self, kind: type, func: Callable, iterable: Iterable, chunksize: int | None) -> Any:
@@ -171,7 +252,13 @@ class Pool:
             chunksize = max(1, math.ceil(len(iterable) / (4 * len(self._processes))))
         _check_chunksize(chunksize)
         function = _sent(func)
-        iterator = kind(iter(iterable), chunksize, lambda calls: self._submit(function, calls), 2 * len(self._processes), self._taken)
+        iterator = kind(
+            iter(iterable),
+            chunksize,
+            lambda calls: self._submit(function, calls),
+            2 * len(self._processes),
+            self._taken,
+        )
         self._iterators.add(iterator)
         return iterator
 
@@ -236,7 +323,10 @@ class Pool:
 
 def _sent(function: Callable) -> Any:
     """A function on its way to several chunks: stored once when it is pickled by value."""
-    by_name = "<locals>" not in getattr(function, "__qualname__", "<locals>") and getattr(function, "__module__", "__main__") != "__main__"
+    by_name = (
+        "<locals>" not in getattr(function, "__qualname__", "<locals>")
+        and getattr(function, "__module__", "__main__") != "__main__"
+    )
     return function if by_name else ray.put(function)
 
 
@@ -256,7 +346,9 @@ def _process_count(processes: int | None, address: str | None) -> int:
     if processes <= 0:
         raise ValueError("Processes in the pool must be >0.")
     if cpus < processes:
-        raise ValueError(f"Tried to start a pool with {processes} processes on an existing ray cluster, but there are only {cpus} CPUs in the ray cluster.")
+        raise ValueError(
+            f"Tried to start a pool with {processes} processes on an existing ray cluster, but there are only {cpus} CPUs in the ray cluster."
+        )
     return processes
 
 
@@ -267,5 +359,5 @@ def _connect(processes: int | None, address: str | None) -> None:
         return
     try:
         ray.init(num_cpus=processes)
-    except ValueError:      # there is one already
+    except ValueError:  # there is one already
         ray.init()

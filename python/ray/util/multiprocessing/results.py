@@ -1,4 +1,5 @@
 """Results of a pool's calls. A chunk's reference holds a list of (whether the call went well, its result or exception)."""
+
 from __future__ import annotations
 
 import itertools
@@ -14,8 +15,14 @@ _MAX_S = 10**6
 class AsyncResult:
     """The result of apply_async, map_async and starmap_async."""
 
-    def __init__(self, chunk_object_refs: list, callback: Callable | None = None, error_callback: Callable | None = None,
-                 on_taken: Callable[[Any], None] = lambda error: None, single_result: bool = False):
+    def __init__(
+        self,
+        chunk_object_refs: list,
+        callback: Callable | None = None,
+        error_callback: Callable | None = None,
+        on_taken: Callable[[Any], None] = lambda error: None,
+        single_result: bool = False,
+    ):
         self._refs = list(chunk_object_refs)
         self._single = single_result
         self._on_taken = on_taken
@@ -23,7 +30,12 @@ class AsyncResult:
         self._called: threading.Event | None = None
         if callback or error_callback:
             self._called = threading.Event()
-            threading.Thread(target=self._call_back, args=(callback, error_callback), name="ray_pool_callback", daemon=True).start()
+            threading.Thread(
+                target=self._call_back,
+                args=(callback, error_callback),
+                name="ray_pool_callback",
+                daemon=True,
+            ).start()
 
     def wait(self, timeout: float | None = None) -> None:
         """Until the result is there, and callbacks have been called, or so many seconds have passed."""
@@ -63,7 +75,7 @@ class AsyncResult:
         if self._outcome is None:
             values: list = []
             try:
-                if self._refs:      # all of them, also when one fails
+                if self._refs:  # all of them, also when one fails
                     ray.wait(self._refs, num_returns=len(self._refs), timeout=_MAX_S)
                 for well, value in itertools.chain.from_iterable(ray.get(self._refs)):
                     if not well:
@@ -91,9 +103,22 @@ class IMapIterator:
     """Results of imap() and imap_unordered(): `submit` makes a chunk of calls, of which `ahead` are under way while results are taken.
     on_taken(exception or None): a chunk's results are here."""
 
-    def __init__(self, items: Iterator, chunksize: int, submit: Callable[[list], ray.ObjectRef], ahead: int, on_taken: Callable[[Any], None]):
-        self._items, self._chunksize, self._submit, self._ahead, self._on_taken = items, chunksize, submit, ahead, on_taken
-        self._pending: list = []          # refs of chunks, oldest first
+    def __init__(
+        self,
+        items: Iterator,
+        chunksize: int,
+        submit: Callable[[list], ray.ObjectRef],
+        ahead: int,
+        on_taken: Callable[[Any], None],
+    ):
+        self._items, self._chunksize, self._submit, self._ahead, self._on_taken = (
+            items,
+            chunksize,
+            submit,
+            ahead,
+            on_taken,
+        )
+        self._pending: list = []  # refs of chunks, oldest first
         self._results: Iterator = iter(())
         self._read_failure: Exception | None = None
         self._fill()
@@ -108,7 +133,9 @@ class IMapIterator:
             try:
                 for item in itertools.islice(self._items, self._chunksize):
                     chunk.append(((item,), {}))
-            except Exception as error:      # of the caller's iterable: raised where its results would come
+            except (
+                Exception
+            ) as error:  # of the caller's iterable: raised where its results would come
                 self._read_failure = error
             if not chunk:
                 return
@@ -143,7 +170,7 @@ class IMapIterator:
         failure: Exception | None = None
         try:
             self._results = iter(ray.get(ref))
-        except Exception as error:      # the process, not a call in it
+        except Exception as error:  # the process, not a call in it
             failure = error
         self._on_taken(failure)
         self._fill()

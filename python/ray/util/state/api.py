@@ -1,4 +1,5 @@
 """Questions to the state API. Choosing and writing rows is C++ (common/state); here they become entries."""
+
 from __future__ import annotations
 
 import json
@@ -9,21 +10,48 @@ from typing import TYPE_CHECKING, Any, cast
 from ray import _raylet
 from ray._private.options import not_in_release
 from ray.util.state import over_http
-from ray.util.state.common import (DEFAULT_LIMIT, DEFAULT_RPC_TIMEOUT, RAY_MAX_LIMIT_FROM_API_SERVER, ActorState, ClusterEventState, Filter, GetApiOptions, JobState, ListApiOptions,
-                                   NodeState, ObjectState, PlacementGroupState, RuntimeEnvState, StateResource, StateSchema, SummaryApiOptions,
-                                   SummaryResource, TaskState, WorkerState, dict_to_state)
+from ray.util.state.common import (
+    DEFAULT_LIMIT,
+    DEFAULT_RPC_TIMEOUT,
+    RAY_MAX_LIMIT_FROM_API_SERVER,
+    ActorState,
+    ClusterEventState,
+    Filter,
+    GetApiOptions,
+    JobState,
+    ListApiOptions,
+    NodeState,
+    ObjectState,
+    PlacementGroupState,
+    RuntimeEnvState,
+    StateResource,
+    StateSchema,
+    SummaryApiOptions,
+    SummaryResource,
+    TaskState,
+    WorkerState,
+    dict_to_state,
+)
 from ray.util.state.exception import RayStateApiException, ServerUnavailable
 
 if TYPE_CHECKING:
     from ray import ObjectRef
 
-_ID_COLUMN = {StateResource.ACTORS: "actor_id", StateResource.PLACEMENT_GROUPS: "placement_group_id", StateResource.NODES: "node_id",
-              StateResource.WORKERS: "worker_id", StateResource.TASKS: "task_id", StateResource.OBJECTS: "object_id", StateResource.JOBS: "submission_id"}
+_ID_COLUMN = {
+    StateResource.ACTORS: "actor_id",
+    StateResource.PLACEMENT_GROUPS: "placement_group_id",
+    StateResource.NODES: "node_id",
+    StateResource.WORKERS: "worker_id",
+    StateResource.TASKS: "task_id",
+    StateResource.OBJECTS: "object_id",
+    StateResource.JOBS: "submission_id",
+}
 
 
 def resolve_address(address: str | None) -> str:
     """HOST:PORT of the head: of this process's cluster, or of the one `address` (or RAY_ADDRESS, or the machine's newest cluster) names. http://HOST:PORT stays."""
     from ray._private.worker import global_worker
+
     if address in (None, "", "auto") and global_worker.connected:
         return str(global_worker.context["head_address"])
     named = os.environ.get("RAY_ADDRESS", "") if address in (None, "") else address
@@ -35,24 +63,52 @@ def resolve_address(address: str | None) -> str:
         raise ServerUnavailable(str(error)) from error
 
 
-def _query_over_http(address: str, resource: str, summarise: bool, filters: list[Filter] | None, limit: int, detail: bool, timeout: int, by_lineage: bool) -> dict[str, Any]:
+def _query_over_http(
+    address: str,
+    resource: str,
+    summarise: bool,
+    filters: list[Filter] | None,
+    limit: int,
+    detail: bool,
+    timeout: int,
+    by_lineage: bool,
+) -> dict[str, Any]:
     query: list[tuple[str, Any]] = [("limit", limit), ("detail", int(detail)), ("timeout", timeout)]
     for key, predicate, value in filters or []:
         query += [("filter_keys", key), ("filter_predicates", predicate), ("filter_values", value)]
     if by_lineage:
         query.append(("summary_by", "lineage"))
-    answer = over_http.get_result(address, f"/api/v0/{resource}" + ("/summarize" if summarise else ""), query, timeout)
+    answer = over_http.get_result(
+        address, f"/api/v0/{resource}" + ("/summarize" if summarise else ""), query, timeout
+    )
     if not summarise:
         return cast("dict[str, Any]", answer)
-    return {**answer["result"]["node_id_to_summary"]["cluster"], "partial_failure_warning": answer["partial_failure_warning"], "warnings": answer["warnings"]}
+    return {
+        **answer["result"]["node_id_to_summary"]["cluster"],
+        "partial_failure_warning": answer["partial_failure_warning"],
+        "warnings": answer["warnings"],
+    }
 
 
-def _query(address: str, resource: str, summarise: bool, filters: list[Filter] | None, limit: int, detail: bool, timeout: int, by_lineage: bool = False) -> dict[str, Any]:
+def _query(
+    address: str,
+    resource: str,
+    summarise: bool,
+    filters: list[Filter] | None,
+    limit: int,
+    detail: bool,
+    timeout: int,
+    by_lineage: bool = False,
+) -> dict[str, Any]:
     if over_http.is_http(address):
-        return _query_over_http(address, resource, summarise, filters, limit, detail, timeout, by_lineage)
+        return _query_over_http(
+            address, resource, summarise, filters, limit, detail, timeout, by_lineage
+        )
     terms = [(key, predicate == "=", str(value)) for key, predicate, value in filters or []]
     try:
-        answer = _raylet.state_query(address, resource, summarise, terms, limit, detail, by_lineage, float(timeout))
+        answer = _raylet.state_query(
+            address, resource, summarise, terms, limit, detail, by_lineage, float(timeout)
+        )
     except NotImplementedError:
         raise
     except ValueError as error:
@@ -67,39 +123,95 @@ def _report_missing(answer: dict[str, Any], raise_on_missing_output: bool) -> No
     if not warning:
         return
     if raise_on_missing_output:
-        raise RayStateApiException(f"{warning}. With raise_on_missing_output=False the rest is returned, with a warning.")
+        raise RayStateApiException(
+            f"{warning}. With raise_on_missing_output=False the rest is returned, with a warning."
+        )
     warnings.warn(warning, RuntimeWarning, stacklevel=4)
 
 
 class StateApiClient:
     """Asks one cluster: the one this process is connected to, or address= (HOST:PORT of its head, or "auto")."""
 
-    def __init__(self, address: str | None = None, cookies: dict[str, Any] | None = None, headers: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        address: str | None = None,
+        cookies: dict[str, Any] | None = None,
+        headers: dict[str, Any] | None = None,
+    ) -> None:
         self._address = resolve_address(address)
 
-    def list(self, resource: StateResource, options: ListApiOptions, raise_on_missing_output: bool = True, _explain: bool = False) -> list[StateSchema]:
+    def list(
+        self,
+        resource: StateResource,
+        options: ListApiOptions,
+        raise_on_missing_output: bool = True,
+        _explain: bool = False,
+    ) -> list[StateSchema]:
         """Entries sorted by id. RayStateApiException: a filter or limit that cannot be, or (raise_on_missing_output) sources that did not answer."""
-        answer = _query(self._address, resource.value, False, options.filters, options.limit, options.detail, options.timeout)
+        answer = _query(
+            self._address,
+            resource.value,
+            False,
+            options.filters,
+            options.limit,
+            options.detail,
+            options.timeout,
+        )
         _report_missing(answer, raise_on_missing_output)
         return [dict_to_state(row, resource) for row in answer["result"]]
 
-    def get(self, resource: StateResource, id: str, options: GetApiOptions | None = None, _explain: bool = False) -> StateSchema | list[StateSchema] | None:
+    def get(
+        self,
+        resource: StateResource,
+        id: str,
+        options: GetApiOptions | None = None,
+        _explain: bool = False,
+    ) -> StateSchema | list[StateSchema] | None:
         """The entry with all columns, None when there is none; a list for objects, and for a task of several attempts."""
         options = options or GetApiOptions()
         if resource not in _ID_COLUMN:
             raise RayStateApiException(f"get() is not supported for {resource.value}")
-        found = self.list(resource, ListApiOptions(limit=RAY_MAX_LIMIT_FROM_API_SERVER, timeout=options.timeout, detail=True, filters=[(_ID_COLUMN[resource], "=", id)]), True)
+        found = self.list(
+            resource,
+            ListApiOptions(
+                limit=RAY_MAX_LIMIT_FROM_API_SERVER,
+                timeout=options.timeout,
+                detail=True,
+                filters=[(_ID_COLUMN[resource], "=", id)],
+            ),
+            True,
+        )
         if resource is StateResource.OBJECTS or len(found) > 1:
             return found
         return found[0] if found else None
 
-    def summary(self, resource: SummaryResource, *, options: SummaryApiOptions, raise_on_missing_output: bool = True, _explain: bool = False) -> dict[str, Any]:
+    def summary(
+        self,
+        resource: SummaryResource,
+        *,
+        options: SummaryApiOptions,
+        raise_on_missing_output: bool = True,
+        _explain: bool = False,
+    ) -> dict[str, Any]:
         """{"cluster": counts by function, class or call site, or (tasks, summary_by="lineage") a tree of who submitted whom}."""
-        default = {SummaryResource.TASKS: "func_name", SummaryResource.ACTORS: "class", SummaryResource.OBJECTS: "callsite"}[resource]
+        default = {
+            SummaryResource.TASKS: "func_name",
+            SummaryResource.ACTORS: "class",
+            SummaryResource.OBJECTS: "callsite",
+        }[resource]
         by_lineage = resource is SummaryResource.TASKS and options.summary_by == "lineage"
         if options.summary_by not in (None, default) and not by_lineage:
             raise not_in_release(f"a summary of {resource.value} by {options.summary_by}")
-        answer = _query(self._address, resource.value, True, options.filters, DEFAULT_LIMIT, True, options.timeout, by_lineage)
+        answer = _query(
+            self._address,
+            resource.value,
+            True,
+            options.filters,
+            DEFAULT_LIMIT,
+            True,
+            options.timeout,
+            by_lineage,
+        )
         _report_missing(answer, raise_on_missing_output)
         answer.pop("partial_failure_warning", None)
         for note in answer.pop("warnings", None) or ():
@@ -107,111 +219,276 @@ class StateApiClient:
         return {"cluster": answer}
 
 
-def _list(resource: StateResource, address: str | None, filters: list[Filter] | None, limit: int, timeout: int, detail: bool, raise_on_missing_output: bool) -> list[Any]:
+def _list(
+    resource: StateResource,
+    address: str | None,
+    filters: list[Filter] | None,
+    limit: int,
+    timeout: int,
+    detail: bool,
+    raise_on_missing_output: bool,
+) -> list[Any]:
     options = ListApiOptions(limit=limit, timeout=timeout, detail=detail, filters=filters)
     return StateApiClient(address).list(resource, options, raise_on_missing_output)
 
 
-def list_actors(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
-                raise_on_missing_output: bool = True) -> list[ActorState]:
+def list_actors(
+    address: str | None = None,
+    filters: list[Filter] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+) -> list[ActorState]:
     """Actors, dead ones included."""
-    return _list(StateResource.ACTORS, address, filters, limit, timeout, detail, raise_on_missing_output)
+    return _list(
+        StateResource.ACTORS, address, filters, limit, timeout, detail, raise_on_missing_output
+    )
 
 
-def list_placement_groups(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
-                          raise_on_missing_output: bool = True) -> list[PlacementGroupState]:
+def list_placement_groups(
+    address: str | None = None,
+    filters: list[Filter] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+) -> list[PlacementGroupState]:
     """Placement groups: none, as this release has none."""
-    return _list(StateResource.PLACEMENT_GROUPS, address, filters, limit, timeout, detail, raise_on_missing_output)
+    return _list(
+        StateResource.PLACEMENT_GROUPS,
+        address,
+        filters,
+        limit,
+        timeout,
+        detail,
+        raise_on_missing_output,
+    )
 
 
-def list_nodes(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
-               raise_on_missing_output: bool = True) -> list[NodeState]:
+def list_nodes(
+    address: str | None = None,
+    filters: list[Filter] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+) -> list[NodeState]:
     """Nodes, dead ones included."""
-    return _list(StateResource.NODES, address, filters, limit, timeout, detail, raise_on_missing_output)
+    return _list(
+        StateResource.NODES, address, filters, limit, timeout, detail, raise_on_missing_output
+    )
 
 
-def list_jobs(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
-              raise_on_missing_output: bool = True) -> list[JobState]:
+def list_jobs(
+    address: str | None = None,
+    filters: list[Filter] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+) -> list[JobState]:
     """Jobs of drivers and submitted ones."""
-    return _list(StateResource.JOBS, address, filters, limit, timeout, detail, raise_on_missing_output)
+    return _list(
+        StateResource.JOBS, address, filters, limit, timeout, detail, raise_on_missing_output
+    )
 
 
-def list_workers(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
-                 raise_on_missing_output: bool = True) -> list[WorkerState]:
+def list_workers(
+    address: str | None = None,
+    filters: list[Filter] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+) -> list[WorkerState]:
     """Worker and driver processes of living nodes, with the last that ended."""
-    return _list(StateResource.WORKERS, address, filters, limit, timeout, detail, raise_on_missing_output)
+    return _list(
+        StateResource.WORKERS, address, filters, limit, timeout, detail, raise_on_missing_output
+    )
 
 
-def list_tasks(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
-               raise_on_missing_output: bool = True) -> list[TaskState]:
+def list_tasks(
+    address: str | None = None,
+    filters: list[Filter] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+) -> list[TaskState]:
     """Attempts of tasks: those that have not ended, and what the head's history keeps. The newest `limit` that match."""
-    return _list(StateResource.TASKS, address, filters, limit, timeout, detail, raise_on_missing_output)
+    return _list(
+        StateResource.TASKS, address, filters, limit, timeout, detail, raise_on_missing_output
+    )
 
 
-def list_objects(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
-                 raise_on_missing_output: bool = True) -> list[ObjectState]:
+def list_objects(
+    address: str | None = None,
+    filters: list[Filter] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+) -> list[ObjectState]:
     """What each living process refers to, one entry for each process."""
-    return _list(StateResource.OBJECTS, address, filters, limit, timeout, detail, raise_on_missing_output)
+    return _list(
+        StateResource.OBJECTS, address, filters, limit, timeout, detail, raise_on_missing_output
+    )
 
 
-def list_runtime_envs(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
-                      raise_on_missing_output: bool = True) -> list[RuntimeEnvState]:
+def list_runtime_envs(
+    address: str | None = None,
+    filters: list[Filter] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+) -> list[RuntimeEnvState]:
     """Runtime environments that workers of living nodes were started for: how making them ended (creation_time_ms: how long it took), and how many workers serve them (ref_cnt)."""
-    return _list(StateResource.RUNTIME_ENVS, address, filters, limit, timeout, detail, raise_on_missing_output)
+    return _list(
+        StateResource.RUNTIME_ENVS,
+        address,
+        filters,
+        limit,
+        timeout,
+        detail,
+        raise_on_missing_output,
+    )
 
 
-def list_cluster_events(address: str | None = None, filters: list[Filter] | None = None, limit: int = DEFAULT_LIMIT, timeout: int = DEFAULT_RPC_TIMEOUT, detail: bool = False,
-                        raise_on_missing_output: bool = True) -> list[ClusterEventState]:
+def list_cluster_events(
+    address: str | None = None,
+    filters: list[Filter] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+) -> list[ClusterEventState]:
     """Nodes and jobs that came and went, actors that died: as long as the head knows them."""
-    return _list(StateResource.CLUSTER_EVENTS, address, filters, limit, timeout, detail, raise_on_missing_output)
+    return _list(
+        StateResource.CLUSTER_EVENTS,
+        address,
+        filters,
+        limit,
+        timeout,
+        detail,
+        raise_on_missing_output,
+    )
 
 
-def get_actor(id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False) -> ActorState | None:
+def get_actor(
+    id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
+) -> ActorState | None:
     """The actor with this id (hex), or None."""
-    return cast("ActorState | None", StateApiClient(address).get(StateResource.ACTORS, id, GetApiOptions(timeout=timeout)))
+    return cast(
+        "ActorState | None",
+        StateApiClient(address).get(StateResource.ACTORS, id, GetApiOptions(timeout=timeout)),
+    )
 
 
-def get_placement_group(id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False) -> PlacementGroupState | None:
+def get_placement_group(
+    id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
+) -> PlacementGroupState | None:
     """The placement group with this id (hex), or None."""
-    return cast("PlacementGroupState | None", StateApiClient(address).get(StateResource.PLACEMENT_GROUPS, id, GetApiOptions(timeout=timeout)))
+    return cast(
+        "PlacementGroupState | None",
+        StateApiClient(address).get(
+            StateResource.PLACEMENT_GROUPS, id, GetApiOptions(timeout=timeout)
+        ),
+    )
 
 
-def get_node(id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False) -> NodeState | None:
+def get_node(
+    id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
+) -> NodeState | None:
     """The node with this id (hex), or None."""
-    return cast("NodeState | None", StateApiClient(address).get(StateResource.NODES, id, GetApiOptions(timeout=timeout)))
+    return cast(
+        "NodeState | None",
+        StateApiClient(address).get(StateResource.NODES, id, GetApiOptions(timeout=timeout)),
+    )
 
 
-def get_worker(id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False) -> WorkerState | None:
+def get_worker(
+    id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
+) -> WorkerState | None:
     """The worker or driver with this id (hex), or None."""
-    return cast("WorkerState | None", StateApiClient(address).get(StateResource.WORKERS, id, GetApiOptions(timeout=timeout)))
+    return cast(
+        "WorkerState | None",
+        StateApiClient(address).get(StateResource.WORKERS, id, GetApiOptions(timeout=timeout)),
+    )
 
 
-def get_job(id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False) -> JobState | None:
+def get_job(
+    id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
+) -> JobState | None:
     """The submitted job with this submission id, or None."""
-    return cast("JobState | None", StateApiClient(address).get(StateResource.JOBS, id, GetApiOptions(timeout=timeout)))
+    return cast(
+        "JobState | None",
+        StateApiClient(address).get(StateResource.JOBS, id, GetApiOptions(timeout=timeout)),
+    )
 
 
-def get_objects(id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False) -> list[ObjectState]:
+def get_objects(
+    id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
+) -> list[ObjectState]:
     """What each process says of the object with this id (hex)."""
-    return cast("list[ObjectState]", StateApiClient(address).get(StateResource.OBJECTS, id, GetApiOptions(timeout=timeout)))
+    return cast(
+        "list[ObjectState]",
+        StateApiClient(address).get(StateResource.OBJECTS, id, GetApiOptions(timeout=timeout)),
+    )
 
 
-def get_task(id: str | ObjectRef, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False) -> TaskState | list[TaskState] | None:
+def get_task(
+    id: str | ObjectRef,
+    address: str | None = None,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    _explain: bool = False,
+) -> TaskState | list[TaskState] | None:
     """The task with this id (hex), or that makes this object; a list when it had several attempts, None when it is not known."""
     text = id if isinstance(id, str) else id.task_id().hex()
-    return cast("TaskState | list[TaskState] | None", StateApiClient(address).get(StateResource.TASKS, text, GetApiOptions(timeout=timeout)))
+    return cast(
+        "TaskState | list[TaskState] | None",
+        StateApiClient(address).get(StateResource.TASKS, text, GetApiOptions(timeout=timeout)),
+    )
 
 
-def summarize_tasks(address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, raise_on_missing_output: bool = True, _explain: bool = False) -> dict[str, Any]:
+def summarize_tasks(
+    address: str | None = None,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> dict[str, Any]:
     """Attempts of tasks by name: counts by state."""
-    return StateApiClient(address).summary(SummaryResource.TASKS, options=SummaryApiOptions(timeout=timeout), raise_on_missing_output=raise_on_missing_output)
+    return StateApiClient(address).summary(
+        SummaryResource.TASKS,
+        options=SummaryApiOptions(timeout=timeout),
+        raise_on_missing_output=raise_on_missing_output,
+    )
 
 
-def summarize_actors(address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, raise_on_missing_output: bool = True, _explain: bool = False) -> dict[str, Any]:
+def summarize_actors(
+    address: str | None = None,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> dict[str, Any]:
     """Actors by class: counts by state."""
-    return StateApiClient(address).summary(SummaryResource.ACTORS, options=SummaryApiOptions(timeout=timeout), raise_on_missing_output=raise_on_missing_output)
+    return StateApiClient(address).summary(
+        SummaryResource.ACTORS,
+        options=SummaryApiOptions(timeout=timeout),
+        raise_on_missing_output=raise_on_missing_output,
+    )
 
 
-def summarize_objects(address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, raise_on_missing_output: bool = True, _explain: bool = False) -> dict[str, Any]:
+def summarize_objects(
+    address: str | None = None,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> dict[str, Any]:
     """Objects by call site: counts, sizes (MiB), kinds of references."""
-    return StateApiClient(address).summary(SummaryResource.OBJECTS, options=SummaryApiOptions(timeout=timeout), raise_on_missing_output=raise_on_missing_output)
+    return StateApiClient(address).summary(
+        SummaryResource.OBJECTS,
+        options=SummaryApiOptions(timeout=timeout),
+        raise_on_missing_output=raise_on_missing_output,
+    )

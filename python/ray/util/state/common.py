@@ -1,4 +1,5 @@
 """What `ray.util.state` returns and takes: entries, options, the names of resources, states and types."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -9,40 +10,94 @@ from typing import Any, Tuple, Union
 
 from ray.util.state.exception import RayStateApiException, ValidationError
 
-DEFAULT_RPC_TIMEOUT = 30        # seconds
+DEFAULT_RPC_TIMEOUT = 30  # seconds
 DEFAULT_LIMIT = 100
 RAY_MAX_LIMIT_FROM_API_SERVER = 10_000
 RAY_MAX_LIMIT_FROM_DATA_SOURCE = 10_000
 
 SupportedFilterType = Union[str, bool, int, float]
-PredicateType = str             # "=" or "!="
+PredicateType = str  # "=" or "!="
 Filter = Tuple[str, PredicateType, SupportedFilterType]
 
 ACTOR_STATUS = ["DEPENDENCIES_UNREADY", "PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD"]
 PLACEMENT_GROUP_STATUS = ["PENDING", "PREPARED", "CREATED", "REMOVED", "RESCHEDULING"]
-TASK_STATUS = ["NIL", "PENDING_ARGS_AVAIL", "PENDING_NODE_ASSIGNMENT", "PENDING_OBJ_STORE_MEM_AVAIL", "PENDING_ARGS_FETCH", "SUBMITTED_TO_WORKER",
-               "PENDING_ACTOR_TASK_ARGS_FETCH", "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY", "RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT",
-               "FINISHED", "FAILED", "GETTING_AND_PINNING_ARGS"]
+TASK_STATUS = [
+    "NIL",
+    "PENDING_ARGS_AVAIL",
+    "PENDING_NODE_ASSIGNMENT",
+    "PENDING_OBJ_STORE_MEM_AVAIL",
+    "PENDING_ARGS_FETCH",
+    "SUBMITTED_TO_WORKER",
+    "PENDING_ACTOR_TASK_ARGS_FETCH",
+    "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY",
+    "RUNNING",
+    "RUNNING_IN_RAY_GET",
+    "RUNNING_IN_RAY_WAIT",
+    "FINISHED",
+    "FAILED",
+    "GETTING_AND_PINNING_ARGS",
+]
 NODE_STATUS = ["ALIVE", "DEAD"]
 WORKER_TYPE = ["WORKER", "DRIVER", "SPILL_WORKER", "RESTORE_WORKER"]
-WORKER_EXIT_TYPE = ["SYSTEM_ERROR", "INTENDED_SYSTEM_EXIT", "USER_ERROR", "INTENDED_USER_EXIT", "NODE_OUT_OF_MEMORY"]
+WORKER_EXIT_TYPE = [
+    "SYSTEM_ERROR",
+    "INTENDED_SYSTEM_EXIT",
+    "USER_ERROR",
+    "INTENDED_USER_EXIT",
+    "NODE_OUT_OF_MEMORY",
+]
 TASK_TYPE = ["NORMAL_TASK", "ACTOR_CREATION_TASK", "ACTOR_TASK", "DRIVER_TASK"]
-REFERENCE_TYPE = ["ACTOR_HANDLE", "PINNED_IN_MEMORY", "LOCAL_REFERENCE", "USED_BY_PENDING_TASK", "CAPTURED_IN_OBJECT", "UNKNOWN_STATUS"]
-ERROR_TYPE = ["WORKER_DIED", "ACTOR_DIED", "TASK_EXECUTION_EXCEPTION", "OBJECT_IN_PLASMA", "TASK_CANCELLED", "ACTOR_CREATION_FAILED",
-              "RUNTIME_ENV_SETUP_FAILED", "OBJECT_LOST", "OWNER_DIED", "OBJECT_DELETED", "DEPENDENCY_RESOLUTION_FAILED",
-              "OBJECT_UNRECONSTRUCTABLE_MAX_ATTEMPTS_EXCEEDED", "OBJECT_UNRECONSTRUCTABLE_LINEAGE_EVICTED", "OBJECT_FETCH_TIMED_OUT",
-              "LOCAL_RAYLET_DIED", "TASK_PLACEMENT_GROUP_REMOVED", "ACTOR_PLACEMENT_GROUP_REMOVED", "TASK_UNSCHEDULABLE_ERROR",
-              "ACTOR_UNSCHEDULABLE_ERROR", "OUT_OF_DISK_ERROR", "OBJECT_FREED", "OUT_OF_MEMORY", "NODE_DIED", "END_OF_STREAMING_GENERATOR",
-              "ACTOR_UNAVAILABLE", "GENERATOR_TASK_FAILED_FOR_OBJECT_RECONSTRUCTION", "OBJECT_UNRECONSTRUCTABLE_PUT",
-              "OBJECT_UNRECONSTRUCTABLE_RETRIES_DISABLED", "OBJECT_UNRECONSTRUCTABLE_BORROWED", "OBJECT_UNRECONSTRUCTABLE_REF_NOT_FOUND",
-              "OBJECT_UNRECONSTRUCTABLE_TASK_CANCELLED", "OBJECT_UNRECONSTRUCTABLE_LINEAGE_DISABLED", "WORKER_STARTUP_FAILED",
-              "STREAMING_GENERATOR_REPLAY_INCONSISTENT"]
+REFERENCE_TYPE = [
+    "ACTOR_HANDLE",
+    "PINNED_IN_MEMORY",
+    "LOCAL_REFERENCE",
+    "USED_BY_PENDING_TASK",
+    "CAPTURED_IN_OBJECT",
+    "UNKNOWN_STATUS",
+]
+ERROR_TYPE = [
+    "WORKER_DIED",
+    "ACTOR_DIED",
+    "TASK_EXECUTION_EXCEPTION",
+    "OBJECT_IN_PLASMA",
+    "TASK_CANCELLED",
+    "ACTOR_CREATION_FAILED",
+    "RUNTIME_ENV_SETUP_FAILED",
+    "OBJECT_LOST",
+    "OWNER_DIED",
+    "OBJECT_DELETED",
+    "DEPENDENCY_RESOLUTION_FAILED",
+    "OBJECT_UNRECONSTRUCTABLE_MAX_ATTEMPTS_EXCEEDED",
+    "OBJECT_UNRECONSTRUCTABLE_LINEAGE_EVICTED",
+    "OBJECT_FETCH_TIMED_OUT",
+    "LOCAL_RAYLET_DIED",
+    "TASK_PLACEMENT_GROUP_REMOVED",
+    "ACTOR_PLACEMENT_GROUP_REMOVED",
+    "TASK_UNSCHEDULABLE_ERROR",
+    "ACTOR_UNSCHEDULABLE_ERROR",
+    "OUT_OF_DISK_ERROR",
+    "OBJECT_FREED",
+    "OUT_OF_MEMORY",
+    "NODE_DIED",
+    "END_OF_STREAMING_GENERATOR",
+    "ACTOR_UNAVAILABLE",
+    "GENERATOR_TASK_FAILED_FOR_OBJECT_RECONSTRUCTION",
+    "OBJECT_UNRECONSTRUCTABLE_PUT",
+    "OBJECT_UNRECONSTRUCTABLE_RETRIES_DISABLED",
+    "OBJECT_UNRECONSTRUCTABLE_BORROWED",
+    "OBJECT_UNRECONSTRUCTABLE_REF_NOT_FOUND",
+    "OBJECT_UNRECONSTRUCTABLE_TASK_CANCELLED",
+    "OBJECT_UNRECONSTRUCTABLE_LINEAGE_DISABLED",
+    "WORKER_STARTUP_FAILED",
+    "STREAMING_GENERATOR_REPLAY_INCONSISTENT",
+]
 LANGUAGE = ["PYTHON", "JAVA", "CPP"]
 
 
 @unique
 class StateResource(Enum):
     """What can be listed."""
+
     ACTORS = "actors"
     JOBS = "jobs"
     PLACEMENT_GROUPS = "placement_groups"
@@ -57,6 +112,7 @@ class StateResource(Enum):
 @unique
 class SummaryResource(Enum):
     """What can be summarized."""
+
     ACTORS = "actors"
     TASKS = "tasks"
     OBJECTS = "objects"
@@ -67,7 +123,9 @@ def _check_int(options: Any, name: str) -> None:
     if isinstance(value, str) and value.lstrip("-").isdigit():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValidationError(f"1 validation error for {type(options).__name__}: {name}: a valid integer is needed, got {value!r}")
+        raise ValidationError(
+            f"1 validation error for {type(options).__name__}: {name}: a valid integer is needed, got {value!r}"
+        )
     setattr(options, name, value)
 
 
@@ -76,22 +134,29 @@ def _check_filters(options: Any) -> None:
     if options.filters is None:
         options.filters = []
     if not isinstance(options.filters, (list, tuple)):
-        raise ValidationError(f"1 validation error for {name}: filters: a valid list is needed, got {options.filters!r}")
+        raise ValidationError(
+            f"1 validation error for {name}: filters: a valid list is needed, got {options.filters!r}"
+        )
     for entry in options.filters:
         if not isinstance(entry, (list, tuple)) or len(entry) != 3 or not isinstance(entry[0], str):
-            raise ValidationError(f"1 validation error for {name}: filters: each is (key, '=' or '!=', value), got {entry!r}")
+            raise ValidationError(
+                f"1 validation error for {name}: filters: each is (key, '=' or '!=', value), got {entry!r}"
+            )
         if entry[1] not in ("=", "!="):
-            raise ValidationError(f"1 validation error for {name}: Unsupported filter predicate {entry[1]} is given. Available predicates: =, !=.")
+            raise ValidationError(
+                f"1 validation error for {name}: Unsupported filter predicate {entry[1]} is given. Available predicates: =, !=."
+            )
 
 
 @dataclass
 class ListApiOptions:
     """limit: rows, 10,000 at most. timeout: seconds. detail: also the columns of the detail. filters: (key, '=' or '!=', value), all hold."""
+
     limit: int = DEFAULT_LIMIT
     timeout: int = DEFAULT_RPC_TIMEOUT
     detail: bool = False
     filters: list[Filter] | None = field(default_factory=list)
-    exclude_driver: bool = True         # drivers are never listed as tasks
+    exclude_driver: bool = True  # drivers are never listed as tasks
     server_timeout_multiplier: float = 0.8
 
     def __post_init__(self) -> None:
@@ -103,6 +168,7 @@ class ListApiOptions:
 @dataclass
 class GetApiOptions:
     """timeout: seconds."""
+
     timeout: int = DEFAULT_RPC_TIMEOUT
     server_timeout_multiplier: float = 0.8
 
@@ -113,6 +179,7 @@ class GetApiOptions:
 @dataclass
 class SummaryApiOptions:
     """timeout: seconds. summary_by: only the default of each resource (tasks: func_name, actors: class, objects: callsite)."""
+
     timeout: int = DEFAULT_RPC_TIMEOUT
     filters: list[Filter] | None = field(default_factory=list)
     summary_by: str | None = None
@@ -140,16 +207,17 @@ class StateSchema(ABC):
         return getattr(self, key, default)
 
     def asdict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)     # type: ignore[call-overload,no-any-return]
+        return dataclasses.asdict(self)  # type: ignore[call-overload,no-any-return]
 
     @classmethod
     def columns(cls) -> set[str]:
-        return {column.name for column in dataclasses.fields(cls)}      # type: ignore[arg-type]
+        return {column.name for column in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
 @dataclass(init=False)
 class ActorState(StateSchema):
     """An actor. state: one of ACTOR_STATUS; times in milliseconds since the epoch."""
+
     actor_id: str
     class_name: str
     state: str
@@ -175,6 +243,7 @@ class ActorState(StateSchema):
 @dataclass(init=False)
 class PlacementGroupState(StateSchema):
     """A placement group."""
+
     placement_group_id: str
     name: str
     creator_job_id: str
@@ -189,6 +258,7 @@ class PlacementGroupState(StateSchema):
 @dataclass(init=False)
 class NodeState(StateSchema):
     """A node, alive or dead."""
+
     node_id: str
     node_ip: str
     is_head_node: bool
@@ -204,6 +274,7 @@ class NodeState(StateSchema):
 @dataclass(init=False)
 class WorkerState(StateSchema):
     """A worker or driver process: alive, or among the last that ended."""
+
     worker_id: str
     is_alive: bool
     worker_type: str
@@ -223,6 +294,7 @@ class WorkerState(StateSchema):
 @dataclass(init=False)
 class TaskState(StateSchema):
     """An attempt of a task. What has ended is read from the head's history; parent_task_id, call_site and resources are known while it has not."""
+
     task_id: str
     attempt_number: int
     name: str
@@ -256,6 +328,7 @@ class TaskState(StateSchema):
 @dataclass(init=False)
 class ObjectState(StateSchema):
     """What one process says of an object it refers to. object_size: bytes, -1 unknown; attempt_number counts from 1."""
+
     object_id: str
     object_size: int
     task_status: str
@@ -270,6 +343,7 @@ class ObjectState(StateSchema):
 @dataclass(init=False)
 class RuntimeEnvState(StateSchema):
     """A runtime environment made on a node."""
+
     runtime_env: dict[str, Any]
     success: bool
     creation_time_ms: float | None
@@ -281,6 +355,7 @@ class RuntimeEnvState(StateSchema):
 @dataclass(init=False)
 class ClusterEventState(StateSchema):
     """An event of the cluster."""
+
     severity: str
     time: str
     source_type: str
@@ -292,6 +367,7 @@ class ClusterEventState(StateSchema):
 @dataclass(init=False)
 class JobState(StateSchema):
     """A driver's job or a submitted one; times in milliseconds since the epoch."""
+
     type: Any
     job_id: Any
     submission_id: Any
@@ -310,8 +386,14 @@ class JobState(StateSchema):
 
 
 _SCHEMAS: dict[StateResource, type[StateSchema]] = {
-    StateResource.ACTORS: ActorState, StateResource.JOBS: JobState, StateResource.PLACEMENT_GROUPS: PlacementGroupState, StateResource.NODES: NodeState,
-    StateResource.WORKERS: WorkerState, StateResource.TASKS: TaskState, StateResource.OBJECTS: ObjectState, StateResource.RUNTIME_ENVS: RuntimeEnvState,
+    StateResource.ACTORS: ActorState,
+    StateResource.JOBS: JobState,
+    StateResource.PLACEMENT_GROUPS: PlacementGroupState,
+    StateResource.NODES: NodeState,
+    StateResource.WORKERS: WorkerState,
+    StateResource.TASKS: TaskState,
+    StateResource.OBJECTS: ObjectState,
+    StateResource.RUNTIME_ENVS: RuntimeEnvState,
     StateResource.CLUSTER_EVENTS: ClusterEventState,
 }
 
@@ -326,7 +408,10 @@ def dict_to_state(row: dict[str, Any], resource: StateResource) -> StateSchema:
     try:
         if resource is StateResource.JOBS:
             from ray._private.job_types import JobStatus, JobType
+
             row = {**row, "type": JobType(row["type"]), "status": JobStatus(row["status"])}
         return _SCHEMAS[resource](**row)
     except (TypeError, ValueError, KeyError) as error:
-        raise RayStateApiException(f"an answer about {resource.value} cannot be read: {error}") from error
+        raise RayStateApiException(
+            f"an answer about {resource.value} cannot be read: {error}"
+        ) from error

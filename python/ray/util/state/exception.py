@@ -1,4 +1,5 @@
 """Errors of the state API."""
+
 from __future__ import annotations
 
 

@@ -1,4 +1,5 @@
 """Log files of every node. Finding and reading them is C++ (common/state/logs.h), over HTTP where that is the address."""
+
 from __future__ import annotations
 
 import codecs
@@ -14,23 +15,48 @@ from ray.util.state.exception import RayStateApiException, ServerUnavailable, Va
 _DEFAULT_INTERVAL_S = 0.5
 
 
-def list_logs(address: str | None = None, node_id: str | None = None, node_ip: str | None = None, glob_filter: str | None = None,
-              timeout: int = 30) -> dict[str, list[str]]:
+def list_logs(
+    address: str | None = None,
+    node_id: str | None = None,
+    node_ip: str | None = None,
+    glob_filter: str | None = None,
+    timeout: int = 30,
+) -> dict[str, list[str]]:
     """The log files of a node, by kind: worker_out, worker_err, driver, gcs_server, raylet, object_store, internal. glob_filter: a shell pattern of names."""
-    assert node_ip is not None or node_id is not None, "At least one of node ip and node id is required"
+    assert node_ip is not None or node_id is not None, (
+        "At least one of node ip and node id is required"
+    )
     where = resolve_address(address)
     if over_http.is_http(where):
-        found = over_http.get_result(where, "/api/v0/logs", {"node_id": node_id, "node_ip": node_ip, "glob": glob_filter or "*", "timeout": timeout}, timeout)
+        found = over_http.get_result(
+            where,
+            "/api/v0/logs",
+            {
+                "node_id": node_id,
+                "node_ip": node_ip,
+                "glob": glob_filter or "*",
+                "timeout": timeout,
+            },
+            timeout,
+        )
         return {kind: list(names) for kind, names in found.items()}
     try:
-        return dict(json.loads(_raylet.list_logs(where, node_id or "", node_ip or "", glob_filter or "*", float(timeout))))
+        return dict(
+            json.loads(
+                _raylet.list_logs(
+                    where, node_id or "", node_ip or "", glob_filter or "*", float(timeout)
+                )
+            )
+        )
     except ConnectionError as error:
         raise ServerUnavailable(f"The head at {where} did not answer: {error}") from error
     except Exception as error:
         raise RayStateApiException(str(error)) from error
 
 
-def _pieces(address: str, query: dict[str, Any], follow: bool, interval_s: float, timeout: int) -> Iterator[bytes]:
+def _pieces(
+    address: str, query: dict[str, Any], follow: bool, interval_s: float, timeout: int
+) -> Iterator[bytes]:
     try:
         log = _raylet.open_log(address, query, float(timeout))
         while True:
@@ -47,23 +73,58 @@ def _pieces(address: str, query: dict[str, Any], follow: bool, interval_s: float
         raise RayStateApiException(str(error)) from error
 
 
-def _query(filename: str | None, actor_id: str | None, task_id: str | None, pid: int | str | None, submission_id: str | None, suffix: str, node_id: str | None,
-           node_ip: str | None) -> dict[str, Any]:
+def _query(
+    filename: str | None,
+    actor_id: str | None,
+    task_id: str | None,
+    pid: int | str | None,
+    submission_id: str | None,
+    suffix: str,
+    node_id: str | None,
+    node_ip: str | None,
+) -> dict[str, Any]:
     if suffix not in ("out", "err"):
         raise ValidationError(f"suffix must be 'out' or 'err', got {suffix!r}")
     if not (actor_id or task_id or submission_id or node_id or node_ip):
-        raise ValidationError("node_id or node_ip must be provided as constructor arguments when no actor or task_id is supplied as arguments.")
+        raise ValidationError(
+            "node_id or node_ip must be provided as constructor arguments when no actor or task_id is supplied as arguments."
+        )
     if not (actor_id or task_id or submission_id or pid or filename):
-        raise ValidationError("one of filename, actor_id, task_id, pid, submission_id is needed to choose a log")
-    given = {"node_id": node_id, "node_ip": node_ip, "filename": filename, "actor_id": actor_id, "task_id": task_id, "submission_id": submission_id,
-             "pid": int(pid) if pid else None, "suffix": suffix}
+        raise ValidationError(
+            "one of filename, actor_id, task_id, pid, submission_id is needed to choose a log"
+        )
+    given = {
+        "node_id": node_id,
+        "node_ip": node_ip,
+        "filename": filename,
+        "actor_id": actor_id,
+        "task_id": task_id,
+        "submission_id": submission_id,
+        "pid": int(pid) if pid else None,
+        "suffix": suffix,
+    }
     return {name: value for name, value in given.items() if value}
 
 
-def get_log(address: str | None = None, node_id: str | None = None, node_ip: str | None = None, filename: str | None = None, actor_id: str | None = None,
-            task_id: str | None = None, pid: int | str | None = None, follow: bool = False, tail: int = -1, timeout: int = 30, suffix: str = "out",
-            encoding: str | None = "utf-8", errors: str = "strict", submission_id: str | None = None, attempt_number: int = 0,
-            _interval: float | None = None, filter_ansi_code: bool = False) -> Iterator[Any]:
+def get_log(
+    address: str | None = None,
+    node_id: str | None = None,
+    node_ip: str | None = None,
+    filename: str | None = None,
+    actor_id: str | None = None,
+    task_id: str | None = None,
+    pid: int | str | None = None,
+    follow: bool = False,
+    tail: int = -1,
+    timeout: int = 30,
+    suffix: str = "out",
+    encoding: str | None = "utf-8",
+    errors: str = "strict",
+    submission_id: str | None = None,
+    attempt_number: int = 0,
+    _interval: float | None = None,
+    filter_ansi_code: bool = False,
+) -> Iterator[Any]:
     """A log in pieces of text (bytes when encoding is None): of an actor, a task (its lines alone), a worker (pid), a submitted job, or a file by name.
 
     tail: only the last lines; -1: all. follow: goes on until the caller stops, looking every `_interval` seconds (0.5). timeout: seconds, to find the
@@ -73,12 +134,24 @@ def get_log(address: str | None = None, node_id: str | None = None, node_ip: str
     where = resolve_address(address)
     interval_s = _interval or _DEFAULT_INTERVAL_S
     if over_http.is_http(where):
-        query.update(lines=tail, attempt_number=attempt_number, timeout=timeout, filter_ansi_code="true" if filter_ansi_code else "false")
+        query.update(
+            lines=tail,
+            attempt_number=attempt_number,
+            timeout=timeout,
+            filter_ansi_code="true" if filter_ansi_code else "false",
+        )
         if follow:
             query["interval"] = interval_s
-        pieces = over_http.stream(where, "/api/v0/logs/stream" if follow else "/api/v0/logs/file", query, None if follow else timeout)
+        pieces = over_http.stream(
+            where,
+            "/api/v0/logs/stream" if follow else "/api/v0/logs/file",
+            query,
+            None if follow else timeout,
+        )
     else:
-        query.update(attempt=attempt_number, lines=tail, follow=follow, without_colours=filter_ansi_code)
+        query.update(
+            attempt=attempt_number, lines=tail, follow=follow, without_colours=filter_ansi_code
+        )
         pieces = _pieces(where, query, follow, interval_s, timeout)
     decoder = codecs.getincrementaldecoder(encoding)(errors) if encoding else None
     for block in pieces:

@@ -1,4 +1,5 @@
 """The state API of a cluster that is reached by the address of its HTTP interface alone."""
+
 from __future__ import annotations
 
 import http.client
@@ -17,7 +18,9 @@ def is_http(address: str) -> bool:
     return address.startswith(("http://", "https://"))
 
 
-def _open(address: str, path: str, query: Any, timeout: float | None) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+def _open(
+    address: str, path: str, query: Any, timeout: float | None
+) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
     where = urlsplit(address)
     kind = http.client.HTTPSConnection if where.scheme == "https" else http.client.HTTPConnection
     pairs = query.items() if isinstance(query, dict) else query
@@ -25,16 +28,22 @@ def _open(address: str, path: str, query: Any, timeout: float | None) -> tuple[h
     try:
         token = _raylet.auth_token(False)
     except Exception:
-        token = ""        # the cluster may have none; if it has, it says what is missing
+        token = ""  # the cluster may have none; if it has, it says what is missing
     connection = kind(where.netloc, timeout=_CONNECT_S)
     try:
         connection.connect()
         connection.sock.settimeout(timeout + _CONNECT_S if timeout is not None else None)
-        connection.request("GET", f"{where.path.rstrip('/')}{path}?{words}", headers={"Authorization": f"Bearer {token}"} if token else {})
+        connection.request(
+            "GET",
+            f"{where.path.rstrip('/')}{path}?{words}",
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+        )
         return connection, connection.getresponse()
     except OSError as error:
         connection.close()
-        raise ServerUnavailable(f"{address} does not answer ({error}): is the cluster running, and is this the address of its HTTP interface?") from error
+        raise ServerUnavailable(
+            f"{address} does not answer ({error}): is the cluster running, and is this the address of its HTTP interface?"
+        ) from error
 
 
 def _reason(address: str, status: int, body: bytes) -> str:
