@@ -29,7 +29,7 @@ Status find_breakpoints(Head& head, int64_t timeout_us, WaitingLook* look) {
   return {};
 }
 
-Status show(const CommandLine& line, int64_t timeout_us) {
+Status show_debug(const CommandLine& line, int64_t timeout_us) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   WaitingLook look;
   RT_ASSIGN(look.status, head.client->call(&proto::HeadService::Stub::GetClusterStatus,
@@ -75,7 +75,7 @@ int run_debug(const Words& words) {
   if (auto code = line.parse(words)) return *code;
   auto timeout = timeout_us(line);
   if (!timeout) return usage_error("debug", timeout.error().message);
-  return finish(show(line, *timeout));
+  return finish(show_debug(line, *timeout));
 }
 
 }  // namespace rt::cli

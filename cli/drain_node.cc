@@ -14,9 +14,9 @@ namespace {
 
 constexpr char kIdle[] = "DRAIN_NODE_REASON_IDLE_TERMINATION",
                kPreemption[] = "DRAIN_NODE_REASON_PREEMPTION";
-constexpr int64_t kAnswerUs = 10'000'000, kMostSeconds = 10 * 365 * 24 * 3600;
+constexpr int64_t kDrainAnswerUs = 10'000'000, kMostSeconds = 10 * 365 * 24 * 3600;
 
-Result<proto::DrainRequest> request_of(const CommandLine& line) {
+Result<proto::DrainRequest> drain_request(const CommandLine& line) {
   for (const char* name : {"reason", "reason-message"}) {
     if (!line.has(name)) return make_error(Code::kInvalid, fmt::format("--{} is missing", name));
   }
@@ -39,7 +39,7 @@ Result<proto::DrainRequest> request_of(const CommandLine& line) {
 // The one that --node-id names, or the only one of the cluster that was started on this machine.
 Result<proto::Node> choose(const CommandLine& line, Head& head) {
   proto::GetNodesRequest request;
-  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, request, kAnswerUs));
+  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, request, kDrainAnswerUs));
   std::vector<std::string> wanted;
   if (line.has("node-id")) {
     wanted = {line.get("node-id")};
@@ -71,7 +71,7 @@ Status drain(const CommandLine& line, const proto::DrainRequest& request) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   RT_ASSIGN(proto::Node node, choose(line, head));
   RT_ASSIGN(auto client, connect_node(node));
-  RT_ASSIGN(auto reply, client->call(&proto::NodeManagerService::Stub::Drain, request, kAnswerUs));
+  RT_ASSIGN(auto reply, client->call(&proto::NodeManagerService::Stub::Drain, request, kDrainAnswerUs));
   const std::string id = to_hex(node.node_id());
   if (!reply.accepted())
     return make_error(Code::kUnavailable,
@@ -97,7 +97,7 @@ int run_drain_node(const Words& words) {
       .option("deadline-remaining-seconds", "N",
               "what still runs then is killed (default: the node waits)");
   if (auto code = line.parse(words)) return *code;
-  auto request = request_of(line);
+  auto request = drain_request(line);
   if (!request) return usage_error("drain-node", request.error().message);
   return finish(drain(line, *request));
 }

@@ -9,9 +9,9 @@
 namespace rt::cli {
 namespace {
 
-constexpr char kResources[] = "actors, placement-groups, nodes, workers, tasks or objects";
+constexpr char kShownResources[] = "actors, placement-groups, nodes, workers, tasks or objects";
 
-Status show(const CommandLine& line, const state::Resource& resource, state::Query query) {
+Status show_one(const CommandLine& line, const state::Resource& resource, state::Query query) {
   const std::string id = line.get("ID");
   query.detail = true;
   query.limit = state::kMaxLimit;
@@ -38,7 +38,8 @@ Status show(const CommandLine& line, const state::Resource& resource, state::Que
 }  // namespace
 
 int run_get(const Words& words) {
-  CommandLine line("get", fmt::format("Shows everything known of one of {}, as YAML.", kResources));
+  CommandLine line("get",
+                   fmt::format("Shows everything known of one of {}, as YAML.", kShownResources));
   line.address_option()
       .format_option("yaml|json")
       .option("timeout", "SECONDS", "for the answer (default 30)")
@@ -49,7 +50,7 @@ int run_get(const Words& words) {
   const state::Resource* resource = state_resource(word);
   if (!resource || resource->name == "jobs" || resource->name == "runtime_envs") {
     return usage_error("get",
-                       fmt::format("RESOURCE is '{}': it takes {}", echoed(word), kResources));
+                       fmt::format("RESOURCE is '{}': it takes {}", echoed(word), kShownResources));
   }
   if (!line.has("ID"))
     return usage_error("get", fmt::format("ID is missing: `{} list {}` shows the ids there are",
@@ -63,7 +64,7 @@ int run_get(const Words& words) {
   auto timeout = timeout_us(line);
   if (!timeout) return usage_error("get", timeout.error().message);
   query.timeout_us = *timeout;
-  return finish(show(line, *resource, query));
+  return finish(show_one(line, *resource, query));
 }
 
 }  // namespace rt::cli

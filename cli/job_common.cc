@@ -9,7 +9,7 @@
 namespace rt::cli {
 namespace {
 
-constexpr int64_t kChunkBytes = 256 * 1024;
+constexpr int64_t kLogChunkBytes = 256 * 1024;
 constexpr int64_t kFollowWaitMs = 1000;  // the head answers earlier when there is something new
 
 // Asks until the head has answered: one that was lost comes back with the job's record, and the
@@ -53,7 +53,7 @@ Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submi
                                      bool follow) {
   proto::JobLogsRequest request;
   request.set_submission_id(submission_id);
-  request.set_max_bytes(kChunkBytes);
+  request.set_max_bytes(kLogChunkBytes);
   request.set_wait_ms(follow ? kFollowWaitMs : 0);
   HeadWait wait(server.address());
   for (;;) {

@@ -75,7 +75,7 @@ Words table_row(const api_json::Json& row) {
           text_of(row, "entrypoint")};
 }
 
-Status show(const CommandLine& line) {
+Status show_jobs(const CommandLine& line) {
   RT_ASSIGN(auto server, connect_job_server(line));
   RT_ASSIGN(auto jobs, server->jobs());
   if (line.for_programs()) {
@@ -103,7 +103,7 @@ int run_job_list(const Words& words) {
   declare_job_options(line);
   line.format_option();
   if (auto code = line.parse(words)) return *code;
-  return finish(show(line));
+  return finish(show_jobs(line));
 }
 
 }  // namespace rt::cli

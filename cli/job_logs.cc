@@ -7,7 +7,7 @@
 namespace rt::cli {
 namespace {
 
-Status show(const CommandLine& line) {
+Status show_logs(const CommandLine& line) {
   RT_ASSIGN(auto server, connect_job_server(line));
   bool follow = line.has("follow");
   RT_ASSIGN(auto job, copy_log(*server, line.get("ID"), follow));
@@ -25,7 +25,7 @@ int run_job_logs(const Words& words) {
   declare_job_options(line);
   line.flag("follow,f", "until the job ends").positional("ID", true);
   if (auto code = line.parse(words)) return *code;
-  return finish(show(line));
+  return finish(show_logs(line));
 }
 
 }  // namespace rt::cli

@@ -24,7 +24,7 @@ struct Said {
 };
 
 // Standard output of a program; its errors go through a file, so that neither can fill up unread.
-Result<Said> run(const std::vector<std::string>& words) {
+Result<Said> run_program(const std::vector<std::string>& words) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe", errno);
   Fd out(ends[0]), written(ends[1]), errors(::memfd_create("errors", MFD_CLOEXEC));
@@ -71,7 +71,7 @@ Result<std::string> upload_runtime_env(JobServer& server, const std::string& env
       "'/../lib/ray-runtime/python', here + '/../..']; "
       "from ray._private.runtime_env.pack import main; main()";
   RT_ASSIGN(Said said,
-            run({python.empty() ? "/usr/bin/python3" : python, "-c", program, here, env}));
+            run_program({python.empty() ? "/usr/bin/python3" : python, "-c", program, here, env}));
   if (said.status != 0)
     return make_error(Code::kInvalid, "the runtime environment is refused: " + said.errors);
   nlohmann::json packed = nlohmann::json::parse(said.out, nullptr, false);

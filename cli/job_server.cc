@@ -22,7 +22,7 @@ using Stub = proto::HeadService::Stub;
 
 // As python/ray/_private/runtime_env/packaging.py stores packages.
 constexpr char kNamespace[] = "pkg";
-constexpr size_t kChunkBytes = 16 << 20;
+constexpr size_t kPackageChunkBytes = 16 << 20;
 
 class RpcJobServer final : public JobServer {
  public:
@@ -88,14 +88,14 @@ class RpcJobServer final : public JobServer {
     uint64_t size = std::filesystem::file_size(path, unreadable);
     if (unreadable)
       return make_error(Code::kIo, fmt::format("cannot read {}: {}", path, unreadable.message()));
-    size_t chunks = (size + kChunkBytes - 1) / kChunkBytes;
+    size_t chunks = (size + kPackageChunkBytes - 1) / kPackageChunkBytes;
     std::ifstream file(path, std::ios::binary);
     std::string chunk;
     Progress progress("Uploading");
     for (size_t i = 0; i < chunks; ++i) {
       progress.at(static_cast<int64_t>(i), static_cast<int64_t>(chunks),
                   binary_bytes(static_cast<double>(size)));
-      chunk.resize(std::min<uint64_t>(kChunkBytes, size - i * kChunkBytes));
+      chunk.resize(std::min<uint64_t>(kPackageChunkBytes, size - i * kPackageChunkBytes));
       if (!file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())))
         return make_error(Code::kIo, "cannot read " + path);
       RT_TRY(put(fmt::format("{}#{}", name, i), chunk));

@@ -4,7 +4,7 @@
 namespace rt::cli {
 namespace {
 
-Status show(const CommandLine& line) {
+Status show_status(const CommandLine& line) {
   RT_ASSIGN(auto server, connect_job_server(line));
   RT_ASSIGN(auto job, server->job(line.get("ID")));
   print_status(job);
@@ -18,7 +18,7 @@ int run_job_status(const Words& words) {
   declare_job_options(line);
   line.positional("ID", true);
   if (auto code = line.parse(words)) return *code;
-  return finish(show(line));
+  return finish(show_status(line));
 }
 
 }  // namespace rt::cli

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kPollUs = 1'000'000;
 
-Status stop(const CommandLine& line) {
+Status stop_job(const CommandLine& line) {
   std::string id = line.get("ID");
   RT_ASSIGN(auto server, connect_job_server(line));
   print("Attempting to stop job '{}'\n", id);
@@ -34,7 +34,7 @@ int run_job_stop(const Words& words) {
   declare_job_options(line);
   line.flag("no-wait", "return at once").positional("ID", true);
   if (auto code = line.parse(words)) return *code;
-  return finish(stop(line));
+  return finish(stop_job(line));
 }
 
 }  // namespace rt::cli

@@ -45,7 +45,7 @@ Status take_number(const CommandLine& line, const char* option, const char* fiel
 }
 
 // The body of POST /api/jobs/, without the runtime environment.
-Result<std::string> request_of(const CommandLine& line) {
+Result<std::string> submit_request(const CommandLine& line) {
   Json request{{"entrypoint", shell_joined(line.rest_words())}};
   std::string id = line.get("submission-id", line.get("job-id"));
   if (!id.empty()) request["submission_id"] = id;
@@ -154,7 +154,7 @@ int run_job_submit(const Words& words) {
                        "the command to run is missing: job submit -- python my_program.py");
   Status text = check_text("the command", shell_joined(line.rest_words()));
   if (!text) return failure(text.error());
-  auto request = request_of(line);
+  auto request = submit_request(line);
   if (!request) return usage_error("job submit", request.error().message);
   auto runtime_env = runtime_env_of(line);
   if (!runtime_env)

@@ -9,7 +9,7 @@
 namespace rt::cli {
 namespace {
 
-constexpr char kResources[] =
+constexpr char kListedResources[] =
     "actors, jobs, placement-groups, nodes, workers, tasks, objects, runtime-envs or "
     "cluster-events";
 
@@ -22,7 +22,7 @@ Result<state::Query> query_of(const CommandLine& line, const state::Resource& re
   return query;
 }
 
-Status show(const CommandLine& line, const state::Query& query) {
+Status show_list(const CommandLine& line, const state::Query& query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   RT_ASSIGN(auto answer, state_list(cluster, query));
   write_output(list_text(std::move(answer.json["result"]), line.get("format", "default"),
@@ -35,7 +35,7 @@ Status show(const CommandLine& line, const state::Query& query) {
 }  // namespace
 
 int run_list(const Words& words) {
-  CommandLine line("list", fmt::format("Lists {}.", kResources));
+  CommandLine line("list", fmt::format("Lists {}.", kListedResources));
   line.address_option()
       .format_option("default|json|yaml|table")
       .option_list("filter,f", "KEY=VALUE",
@@ -50,7 +50,7 @@ int run_list(const Words& words) {
   const state::Resource* resource = state_resource(line.get("RESOURCE"));
   if (!resource)
     return usage_error("list", fmt::format("RESOURCE is '{}': it takes {}",
-                                           echoed(line.get("RESOURCE")), kResources));
+                                           echoed(line.get("RESOURCE")), kListedResources));
   auto query = query_of(line, *resource);
   if (!query) return usage_error("list", query.error().message);
   for (const std::string& text : line.all("filter")) {
@@ -62,7 +62,7 @@ int run_list(const Words& words) {
     return usage_error("list", bound.error().message);
   if (Status known = state::Filters::check_values(*resource, query->filters); !known)
     return usage_error("list", known.error().message);
-  return finish(show(line, *query));
+  return finish(show_list(line, *query));
 }
 
 }  // namespace rt::cli

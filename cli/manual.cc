@@ -64,7 +64,7 @@ std::string page_name(const std::string& command) {
   return name;
 }
 
-std::string upper(std::string text) {
+std::string upper_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return std::toupper(c); });
   return text;
@@ -73,7 +73,7 @@ std::string upper(std::string text) {
 std::string header(const std::string& page, const std::string& brief, const std::string& version) {
   return fmt::format(
       ".TH \"{}\" 1 \"\" \"rayctl {}\" \"Cluster commands\"\n.nh\n.ad l\n.SH NAME\n{} \\- {}\n",
-      upper(roff(page)), version, roff(page), roff(brief));
+      upper_case(roff(page)), version, roff(page), roff(brief));
 }
 
 template <class Meanings>

@@ -10,7 +10,7 @@
 namespace rt::cli {
 namespace {
 
-Status show(const CommandLine& line, const state::MemoryQuery& query) {
+Status show_memory(const CommandLine& line, const state::MemoryQuery& query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   if (state::is_http(cluster.head_address))
     return make_error(Code::kUnsupported,
@@ -58,7 +58,7 @@ int run_memory(const Words& words) {
   auto entries = line.whole("num-entries", 0, 1'000'000);
   if (!entries) return usage_error("memory", entries.error().message);
   query.entries = entries->value_or(-1);
-  return state_finish("memory", show(line, query));
+  return state_finish("memory", show_memory(line, query));
 }
 
 }  // namespace rt::cli

@@ -10,14 +10,15 @@
 namespace rt::cli {
 namespace {
 
-constexpr int64_t kTimeoutUs = 30'000'000;
+constexpr int64_t kMetricsTimeoutUs = 30'000'000;
 
-Status show(const CommandLine& line) {
+Status show_metrics(const CommandLine& line) {
   state::Cluster cluster;
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
   RT_ASSIGN(cluster.token, client_token());
   std::vector<std::string> missing;
-  RT_ASSIGN(std::string text, state::metrics_text(cluster, RT_VERSION, kTimeoutUs, &missing));
+  RT_ASSIGN(std::string text,
+            state::metrics_text(cluster, RT_VERSION, kMetricsTimeoutUs, &missing));
   print("{}", text);
   for (const std::string& node : missing) print(stderr, "Warning: no metrics of {}\n", node);
   return {};
@@ -36,7 +37,7 @@ int run_metrics(const Words& words) {
       "metrics launch-prometheus|shutdown-prometheus (their --help says more).");
   line.address_option();
   if (auto code = line.parse(words)) return *code;
-  return finish(show(line));
+  return finish(show_metrics(line));
 }
 
 }  // namespace rt::cli

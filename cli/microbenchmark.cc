@@ -30,7 +30,7 @@ std::string package_directory() {
 }
 
 // Becomes the benchmark.
-Error run(Words words) {
+Error run_benchmark(Words words) {
   std::string python = environment("RAY_PYTHON");
   if (python.empty()) python = kDefaultPython;
   if (std::string directory = package_directory(); !directory.empty()) {
@@ -71,7 +71,7 @@ int run_microbenchmark(const Words& words) {
   // It starts a cluster: what runs on this machine, or is named by RAY_ADDRESS, is not to be
   // measured, nor loaded.
   setenv("RAY_ADDRESS", "local", 1);
-  return failure(run(std::move(given)));
+  return failure(run_benchmark(std::move(given)));
 }
 
 }  // namespace rt::cli

@@ -25,7 +25,7 @@ std::string resources_text(const proto::Node& node) {
   return text;
 }
 
-Status show(const CommandLine& line) {
+Status show_nodes(const CommandLine& line) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   RT_ASSIGN(auto reply,
             head.client->call(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest()));
@@ -55,7 +55,7 @@ int run_nodes(const Words& words) {
                    "what ray.nodes() returns.");
   line.address_option().format_option();
   if (auto code = line.parse(words)) return *code;
-  return finish(show(line));
+  return finish(show_nodes(line));
 }
 
 }  // namespace rt::cli

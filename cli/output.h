@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,5 +26,13 @@ void print_resources(const CommandLine& line, const api_json::Json& resources);
 // Of a row: "" and 0 where there is no such text and number.
 std::string text_of(const api_json::Json& row, const char* name);
 int64_t number_of(const api_json::Json& row, const char* name);
+
+// A file that a command writes; standard output stays open when its owner goes.
+struct CloseFile {
+  void operator()(std::FILE* file) const {
+    if (file != stdout) std::fclose(file);
+  }
+};
+using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
 
 }  // namespace rt::cli

@@ -22,12 +22,7 @@ using Request = proto::ProfileRequest;
 
 constexpr int64_t kLeastMs = 10;  // one look at the usual rate
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-Result<Request> request_of(const CommandLine& line) {
+Result<Request> profile_request(const CommandLine& line) {
   static const std::map<std::string, Request::Mode> kModes = {
       {"wall", Request::WALL}, {"cpu", Request::CPU}, {"offcpu", Request::OFF_CPU}};
   auto mode = kModes.find(line.get("mode", "wall"));
@@ -48,7 +43,7 @@ std::string default_format(const CommandLine& line) {
 }
 
 Status write_file(const std::string& path, const std::string& text) {
-  File file(std::fopen(path.c_str(), "w"));
+  OutputFile file(std::fopen(path.c_str(), "w"));
   if (!file) return errno_error("cannot write " + path, errno);
   if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
       std::fflush(file.get()) != 0)
@@ -65,7 +60,7 @@ Status check_writable(const std::string& path) {
   return good ? Status() : errno_error("cannot write " + path, errno);
 }
 
-Status run(const CommandLine& line, const Request& request) {
+Status take_profile(const CommandLine& line, const Request& request) {
   if (line.has("output") && line.get("output") != "-") RT_TRY(check_writable(line.get("output")));
   state::ProfileQuery query;
   query.target = line.get("target");
@@ -123,12 +118,12 @@ int run_profile(const Words& words) {
   if (auto code = line.parse(words)) return *code;
   if (line.has("native") && line.has("no-native"))
     return usage_error("profile", "--native and --no-native exclude each other");
-  auto request = request_of(line);
+  auto request = profile_request(line);
   if (!request) return usage_error("profile", request.error().message);
   // Before somebody waits for it.
   if (auto format = profile::render({}, line.get("format", default_format(line)), ""); !format)
     return usage_error("profile", format.error().message);
-  return finish(run(line, *request));
+  return finish(take_profile(line, *request));
 }
 
 }  // namespace rt::cli

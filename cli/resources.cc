@@ -6,7 +6,7 @@
 namespace rt::cli {
 namespace {
 
-Status show(const CommandLine& line, api_json::Amount amount) {
+Status show_amount(const CommandLine& line, api_json::Amount amount) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   proto::GetNodesRequest request;
   request.set_alive_only(true);
@@ -15,26 +15,29 @@ Status show(const CommandLine& line, api_json::Amount amount) {
   return {};
 }
 
-int run(const Words& words, const char* name, const char* summary, api_json::Amount amount) {
+int show_resources(const Words& words, const char* name, const char* summary,
+                   api_json::Amount amount) {
   CommandLine line(name, summary);
   line.address_option().format_option();
   if (auto code = line.parse(words)) return *code;
-  return finish(show(line, amount));
+  return finish(show_amount(line, amount));
 }
 
 }  // namespace
 
 int run_cluster_resources(const Words& words) {
-  return run(words, "cluster-resources",
-             "What the live nodes have together; --format json prints what ray.cluster_resources() "
-             "returns.",
-             api_json::Amount::kTotal);
+  return show_resources(
+      words, "cluster-resources",
+      "What the live nodes have together; --format json prints what ray.cluster_resources() "
+      "returns.",
+      api_json::Amount::kTotal);
 }
 
 int run_available_resources(const Words& words) {
-  return run(words, "available-resources",
-             "What is free; --format json prints what ray.available_resources() returns.",
-             api_json::Amount::kAvailable);
+  return show_resources(
+      words, "available-resources",
+      "What is free; --format json prints what ray.available_resources() returns.",
+      api_json::Amount::kAvailable);
 }
 
 }  // namespace rt::cli

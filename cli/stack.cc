@@ -10,7 +10,7 @@
 namespace rt::cli {
 namespace {
 
-Status show(const CommandLine& line) {
+Status show_stacks(const CommandLine& line) {
   state::ProfileQuery query;
   query.native = !line.has("no-native");
   query.target = line.get("target", "all");
@@ -38,7 +38,7 @@ int run_stack(const Words& words) {
   if (auto code = line.parse(words)) return *code;
   if (line.has("native") && line.has("no-native"))
     return usage_error("stack", "--native and --no-native exclude each other");
-  return finish(show(line));
+  return finish(show_stacks(line));
 }
 
 }  // namespace rt::cli

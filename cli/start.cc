@@ -16,7 +16,7 @@
 namespace rt::cli {
 namespace {
 
-constexpr int64_t kTimeoutUs = 5'000'000;
+constexpr int64_t kHeadTimeoutUs = 5'000'000;
 
 // What is started inherits this process's environment. An unusable file is told before anything is
 // started.
@@ -46,7 +46,7 @@ std::string dashboard_address(const launch::StartedNode& node) {
   proto::KvGetRequest request;
   request.set_ns("dashboard");
   request.set_key("dashboard");
-  auto reply = head->client->call(&proto::HeadService::Stub::KvGet, request, kTimeoutUs);
+  auto reply = head->client->call(&proto::HeadService::Stub::KvGet, request, kHeadTimeoutUs);
   return reply && reply->found() ? reply->value() : "";
 }
 

@@ -41,7 +41,7 @@ void show_units(Json* resources) {
   }
 }
 
-std::string upper(std::string text) {
+std::string heading(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return std::toupper(c); });
   return text;
@@ -89,7 +89,7 @@ std::string framed(const std::string& title, const std::string& stamp, const std
 std::string table_of(const Json& rows) {
   std::vector<Words> cells = {{""}};
   cells.reserve(rows.size() + 1);
-  for (const auto& [name, value] : rows[0].items()) cells[0].push_back(upper(name));
+  for (const auto& [name, value] : rows[0].items()) cells[0].push_back(heading(name));
   for (size_t i = 0; i < rows.size(); ++i) {
     Words& line = cells.emplace_back();
     line.reserve(cells[0].size());
@@ -126,7 +126,7 @@ std::string objects_tables(const Json& groups) {
   for (const auto& [site, group] : groups.items()) {
     std::vector<Words> cells = {{""}, {"0"}};
     for (const auto& [name, value] : group.items()) {
-      cells[0].push_back(upper(name));
+      cells[0].push_back(heading(name));
       cells[1].push_back(value.is_object()         ? counts_text(value)
                          : value.is_number_float() ? fmt::format("{:.3f}", value.get<double>())
                                                    : cell(value));

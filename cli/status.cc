@@ -34,7 +34,7 @@ class StatusPages {
   std::optional<Head> head_;
 };
 
-Status show(const CommandLine& line) {
+Status show_status_page(const CommandLine& line) {
   RT_ASSIGN(std::string page, StatusPages(line).next());
   write_output(page);
   return {};
@@ -56,7 +56,7 @@ int run_status(const Words& words) {
   if (!line.has("watch")) {
     if (line.has("interval") || line.has("iterations"))
       return usage_error("status", "--interval and --iterations are of --watch");
-    return finish(show(line));
+    return finish(show_status_page(line));
   }
   StatusPages pages(line);
   return finish(refresh(*how, [&] { return pages.next(); }));

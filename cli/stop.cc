@@ -7,7 +7,7 @@
 namespace rt::cli {
 namespace {
 
-Status stop(const CommandLine& line) {
+Status stop_processes(const CommandLine& line) {
   RT_ASSIGN(auto grace, line.whole("grace-period", 0, 3600));
   int64_t grace_us = line.has("force") ? 0 : grace.value_or(16) * 1'000'000;
   std::string root = launch::temp_root(line.get("temp-dir"));
@@ -46,7 +46,7 @@ int run_stop(const Words& words) {
       .log_options()
       .hidden_flag("verbose,v");
   if (auto code = line.parse(words)) return *code;
-  Status stopped = stop(line);
+  Status stopped = stop_processes(line);
   if (!stopped && stopped.error().code == Code::kInvalid)
     return usage_error("stop", stopped.error().message);
   return finish(stopped);

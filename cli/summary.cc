@@ -9,7 +9,7 @@
 namespace rt::cli {
 namespace {
 
-Status show(const CommandLine& line, const state::Query& query) {
+Status show_summary(const CommandLine& line, const state::Query& query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   RT_ASSIGN(auto answer, state_summary(cluster, query));
   if (line.for_programs()) {
@@ -43,7 +43,7 @@ int run_summary(const Words& words) {
   auto timeout = timeout_us(line);
   if (!timeout) return usage_error("summary", timeout.error().message);
   query.timeout_us = *timeout;
-  return finish(show(line, query));
+  return finish(show_summary(line, query));
 }
 
 }  // namespace rt::cli

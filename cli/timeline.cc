@@ -24,13 +24,6 @@ constexpr int64_t kPageBytes = 16 << 20;
 // the trace.
 constexpr std::chrono::milliseconds kEventsTravel{300};
 
-struct CloseFile {
-  void operator()(std::FILE* file) const {
-    if (file != stdout) std::fclose(file);
-  }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
 // The id of a job's driver: of its own id, or of a submitted job's.
 Result<JobId> find_job(Head& head, const std::string& wanted) {
   if (std::string id = from_hex(wanted); JobId::is_valid(id)) return JobId::from_binary(id);
@@ -104,17 +97,17 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::F
 }
 
 // A second trace of the same second gets a name of its own.
-File create_default(std::string* path) {
+OutputFile create_default(std::string* path) {
   std::string stem =
       fmt::format("{}/ray-timeline-{}", launch::temp_root(), file_time(wall_now_us() / 1000));
   for (int n = 1;; ++n) {
     *path = n == 1 ? stem + ".json" : fmt::format("{}_{}.json", stem, n);
-    File file(std::fopen(path->c_str(), "wx"));
+    OutputFile file(std::fopen(path->c_str(), "wx"));
     if (file || errno != EEXIST) return file;
   }
 }
 
-Status run(const CommandLine& line) {
+Status save_timeline(const CommandLine& line) {
   RT_ASSIGN(Timeline::Options options, options_of(line));
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   if (line.has("job")) {
@@ -122,9 +115,9 @@ Status run(const CommandLine& line) {
   }
   std::string path = line.get("output");
   const bool to_output = path == "-";
-  File file = path.empty() ? create_default(&path)
-              : to_output  ? File(stdout)
-                           : File(std::fopen(path.c_str(), "w"));
+  OutputFile file = path.empty() ? create_default(&path)
+                    : to_output  ? OutputFile(stdout)
+                                 : OutputFile(std::fopen(path.c_str(), "w"));
   if (to_output) path = "standard output";
   if (!file) return errno_error("cannot write " + path, errno);
   std::this_thread::sleep_for(kEventsTravel);
@@ -169,7 +162,7 @@ int run_timeline(const Words& words) {
       .option("last", "DURATION", "only what ended in these last minutes, as 5m, 90s, 2h, 1d");
   line.flag("no-arrows", "without the arrows from where tasks were submitted to where they ran");
   if (auto code = line.parse(words)) return *code;
-  return state_finish("timeline", run(line));
+  return state_finish("timeline", save_timeline(line));
 }
 
 }  // namespace rt::cli

@@ -12,7 +12,7 @@
 namespace rt::cli {
 namespace {
 
-using Head = proto::HeadService::Stub;
+using HeadStub = proto::HeadService::Stub;
 using Node = proto::NodeManagerService::Stub;
 constexpr size_t kNodesAtOnce = 64, kMostNodeLines = 20;
 
@@ -28,7 +28,7 @@ class Looker {
               state::Sources::connect(cluster_.head_address, cluster_.token, timeout_us_));
     ClusterLook look;
     look.address = cluster_.head_address;
-    RT_ASSIGN(look.status, sources->ask_head(&Head::GetClusterStatus, proto::Empty()));
+    RT_ASSIGN(look.status, sources->ask_head(&HeadStub::GetClusterStatus, proto::Empty()));
     std::vector<state::Sources::Place> places;
     for (const auto& node : look.status.nodes()) {
       if (!node.alive()) continue;
@@ -49,7 +49,7 @@ class Looker {
     proto::ListActorsRequest living;
     living.set_alive_only(true);
     living.set_all_namespaces(true);
-    RT_ASSIGN(auto actors, sources->ask_head(&Head::ListActors, living));
+    RT_ASSIGN(auto actors, sources->ask_head(&HeadStub::ListActors, living));
     for (const auto& actor : actors.actors()) {
       const auto& spec = actor.spec();
       look.actors[actor.address().worker_id()] =
@@ -79,7 +79,7 @@ class Looker {
   std::map<std::string, proto::HostStats> last_;  // by binary node id
 };
 
-Status run(const CommandLine& line, const Refresh& how, int64_t timeout_us, size_t limit) {
+Status run_top(const CommandLine& line, const Refresh& how, int64_t timeout_us, size_t limit) {
   state::Cluster cluster;
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
   RT_ASSIGN(cluster.token, client_token());
@@ -110,7 +110,7 @@ int run_top(const Words& words) {
   auto limit = line.whole("limit", 0, 10'000);
   if (!limit) return usage_error("top", limit.error().message);
   constexpr int64_t kDefaultLimit = 20;
-  return finish(run(line, *how, *timeout, static_cast<size_t>(limit->value_or(kDefaultLimit))));
+  return finish(run_top(line, *how, *timeout, static_cast<size_t>(limit->value_or(kDefaultLimit))));
 }
 
 }  // namespace rt::cli

@@ -12,23 +12,24 @@
 namespace rt::api_json {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
-Error wrong(const std::string& field, const char* expected, const Json& value) {
+Error wrong(const std::string& field, const char* expected, const PlainJson& value) {
   return make_error(
       Code::kInvalid,
       fmt::format("{} must be {}, got {}", field, expected,
-                  value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 200)));
+                  value.dump(-1, ' ', false, PlainJson::error_handler_t::replace).substr(0, 200)));
 }
 
 // "" for null.
-Result<std::string> text_of(const std::string& field, const Json& value) {
+Result<std::string> text_of(const std::string& field, const PlainJson& value) {
   if (value.is_null()) return std::string();
   if (!value.is_string()) return wrong(field, "a string", value);
   return value.get<std::string>();
 }
 
-Result<std::map<std::string, std::string>> texts_of(const std::string& field, const Json& value) {
+Result<std::map<std::string, std::string>> texts_of(const std::string& field,
+                                                    const PlainJson& value) {
   std::map<std::string, std::string> out;
   if (value.is_null()) return out;
   if (!value.is_object()) return wrong(field, "an object of strings", value);
@@ -40,7 +41,7 @@ Result<std::map<std::string, std::string>> texts_of(const std::string& field, co
 }
 
 // Adds the amount under `resource`; null adds none.
-Status add_amount(const std::string& field, const std::string& resource, const Json& value,
+Status add_amount(const std::string& field, const std::string& resource, const PlainJson& value,
                   std::map<std::string, double>* amounts) {
   if (value.is_null()) return {};
   if (!value.is_number()) return wrong(field, "a number", value);
@@ -50,7 +51,7 @@ Status add_amount(const std::string& field, const std::string& resource, const J
   return {};
 }
 
-Status take_resources(const std::string& field, const Json& value,
+Status take_resources(const std::string& field, const PlainJson& value,
                       std::map<std::string, double>* amounts) {
   if (field == "entrypoint_num_cpus") return add_amount(field, "CPU", value, amounts);
   if (field == "entrypoint_num_gpus") return add_amount(field, "GPU", value, amounts);
@@ -70,7 +71,7 @@ Status take_resources(const std::string& field, const Json& value,
   return {};
 }
 
-Status take(const std::string& field, const Json& value, proto::SubmitJobRequest* request,
+Status take(const std::string& field, const PlainJson& value, proto::SubmitJobRequest* request,
             std::map<std::string, double>* amounts) {
   if (field == "entrypoint") {
     if (!value.is_string()) return wrong(field, "a string", value);
@@ -98,7 +99,7 @@ Status take(const std::string& field, const Json& value, proto::SubmitJobRequest
   return {};
 }
 
-Status read(const Json& body, proto::SubmitJobRequest* request) {
+Status read(const PlainJson& body, proto::SubmitJobRequest* request) {
   if (!body.is_object()) return wrong("the body", "an object", body);
   std::map<std::string, double> amounts;
   for (const auto& [field, value] : body.items()) RT_TRY(take(field, value, request, &amounts));
@@ -117,7 +118,7 @@ bool parse_job_request(const std::string& text, proto::SubmitJobRequest* request
     *error = {400, fmt::format("the body is nested more than {} deep", kMaxJsonDepth)};
     return false;
   }
-  Json body = Json::parse(text, nullptr, false);
+  PlainJson body = PlainJson::parse(text, nullptr, false);
   if (body.is_discarded()) {
     *error = {500, "the body is no JSON"};
     return false;

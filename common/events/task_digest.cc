@@ -12,7 +12,7 @@ using events::put;
 using events::put_string;
 using events::Reader;
 
-constexpr uint32_t kVersion = 2, kShortVersion = 1, kCppFlag = 2;
+constexpr uint32_t kDigestVersion = 2, kShortDigestVersion = 1, kDigestCppFlag = 2;
 // Tasks of one owner go to several workers: what lies between two of a batch is mostly with the
 // others, at about the same time.
 constexpr uint64_t kNear = 4096;
@@ -181,14 +181,14 @@ std::string TaskDigestWriter::pack(const TaskEventSource& source,
         group.error ? errors.number(used, group.error, error.substr(0, error.find('\n'))) : 0;
   }
   std::string out;
-  put(out, kVersion);
+  put(out, kDigestVersion);
   put(out, static_cast<uint32_t>(used.size()));
   for (const std::string& text : used) put_string(out, text);
   put_string(out, source.node_ip);
   put_string(out, source.worker_hex);
   put_string(out, source.node_hex);
   put(out, source.pid);
-  put(out, source.is_cpp ? kCppFlag : 0u);
+  put(out, source.is_cpp ? kDigestCppFlag : 0u);
   put(out, static_cast<uint32_t>(groups.size()));
   for (const auto& group : groups) put_group(out, group);
   put_ranges(out, tasks_.sorted());
@@ -204,7 +204,8 @@ std::string TaskDigestWriter::pack(const TaskEventSource& source,
 Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   Reader in(packed);
   const auto version = in.get<uint32_t>();
-  if (version != kVersion && version != kShortVersion) return not_a_digest("another version");
+  if (version != kDigestVersion && version != kShortDigestVersion)
+    return not_a_digest("another version");
   uint32_t strings = in.get<uint32_t>();
   if (strings > in.left() / sizeof(uint32_t)) return not_a_digest("more strings than bytes");
   TaskDigest digest;
@@ -214,10 +215,10 @@ Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   digest.worker_hex = in.string();
   digest.node_hex = in.string();
   digest.pid = in.get<uint32_t>();
-  digest.is_cpp = in.get<uint32_t>() & kCppFlag;
+  digest.is_cpp = in.get<uint32_t>() & kDigestCppFlag;
   uint32_t groups = in.get<uint32_t>();
   if (!in.ok() || in.left() < groups * kGroupBytes ||
-      (version == kShortVersion && in.left() != groups * kGroupBytes))
+      (version == kShortDigestVersion && in.left() != groups * kGroupBytes))
     return not_a_digest("it is cut off");
   digest.groups.reserve(groups);
   for (uint32_t i = 0; i < groups; ++i) {
@@ -226,7 +227,7 @@ Result<TaskDigest> unpack_task_digest(std::string_view packed) {
     if (std::max({group.name, group.function, group.error}) >= strings)
       return not_a_digest("a group names a string that is not there");
   }
-  if (version == kShortVersion) return digest;
+  if (version == kShortDigestVersion) return digest;
   digest.tasks = get_ranges(in);
   digest.parents = get_ranges(in);
   if (!in.ok() || in.left() != 0) return not_a_digest("its ranges are cut off");

@@ -8,14 +8,15 @@
 
 namespace rt {
 
+using events::kBatchVersion;
 using events::kBlock;
+using events::kCppFlag;
+using events::kDriverFlag;
 using events::put;
 using events::put_string;
 using events::zigzag;
 
 namespace {
-
-constexpr uint32_t kVersion = 4, kDriverFlag = 1, kCppFlag = 4;
 
 uint64_t mix(uint64_t hash, uint64_t number) { return (hash ^ number) * 0x9e3779b97f4a7c15ull; }
 
@@ -154,7 +155,7 @@ std::string TaskEventWriter::events(const TaskEventSource& source) {
   std::string packed;
   const std::string head = events::compress(head_of(source));
   packed.reserve(2 * sizeof(uint32_t) + head.size() + columns_.size());
-  put(packed, kVersion);
+  put(packed, kBatchVersion);
   put_string(packed, head);
   return packed += columns_;
 }

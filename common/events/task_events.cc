@@ -15,12 +15,14 @@
 namespace rt {
 namespace {
 
+using events::kBatchVersion;
 using events::kBlock;
+using events::kCppFlag;
+using events::kDriverFlag;
 using events::not_a_batch;
 using events::Reader;
 using events::unzigzag;
 
-constexpr uint32_t kVersion = 4, kDriverFlag = 1, kCppFlag = 4;
 constexpr size_t kLeastBlockBytes = 2 * kColumns;  // all numbers of each column are alike
 
 // What the columns refer to.
@@ -110,8 +112,8 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
     return batch;
   }
   Reader in(packed);
-  if (const auto version = in.get<uint32_t>(); version != kVersion)
-    return not_a_batch(fmt::format("version {} instead of {}", version, kVersion));
+  if (const auto version = in.get<uint32_t>(); version != kBatchVersion)
+    return not_a_batch(fmt::format("version {} instead of {}", version, kBatchVersion));
   const auto raw = events::decompress(in.string());
   if (!raw) return raw.error();
   RT_ASSIGN(Head head, get_head(*raw, &batch));

@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kLastVersion = 3, kLastVersionOfRows = 2;
 constexpr size_t kRowBytes = 81, kShortRowBytes = 61;  // of versions 2 and 1
 constexpr size_t kColumnsOf3 = 8;
-constexpr uint32_t kDriverFlag = 1, kNodeFlag = 2, kCppFlag = 4;
+constexpr uint32_t kOldDriverFlag = 1, kOldNodeFlag = 2, kOldCppFlag = 4;
 
 template <class Set>
 void get_column(Reader& in, std::vector<TaskEvent>* events, Set set) {
@@ -127,9 +127,9 @@ Result<TaskEventBatchData> unpack_before_4(std::string_view packed) {
   batch.node_ip = in.string();
   batch.worker_hex = in.string();
   const auto flags = in.get<uint32_t>();
-  batch.is_driver = flags & kDriverFlag;
-  batch.is_cpp = flags & kCppFlag;
-  if (flags & kNodeFlag) {
+  batch.is_driver = flags & kOldDriverFlag;
+  batch.is_cpp = flags & kOldCppFlag;
+  if (flags & kOldNodeFlag) {
     batch.node_hex = in.string();
     batch.pid = in.get<uint32_t>();
   }

@@ -24,6 +24,9 @@ inline void put_string(std::string& out, std::string_view text) {
   out += text;
 }
 
+// The head of a batch of task events, which the writer and the reader share.
+inline constexpr uint32_t kBatchVersion = 4, kDriverFlag = 1, kCppFlag = 4;
+
 inline constexpr size_t kMaxVarintBytes = 10;
 
 // Seven bits a byte, the lowest first. Returns where the next one goes; there have to be

@@ -11,6 +11,11 @@
 
 namespace rt::launch {
 
+// How long a daemon may take until it says that it is ready, and how long those that were started
+// with one that failed have to end by themselves.
+inline constexpr int64_t kReadyTimeoutUs = 30'000'000;
+inline constexpr int64_t kCleanupGraceUs = 2'000'000;
+
 // nullopt when it cannot be read. Bounded: these files are small by nature.
 std::optional<std::string> read_file(const std::string& path, size_t max_bytes = 1 << 20);
 // The same for files in directories where others may put files too: only a regular file of this

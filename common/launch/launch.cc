@@ -27,8 +27,6 @@
 namespace rt::launch {
 namespace {
 
-constexpr int64_t kReadyTimeoutUs = 30'000'000;
-constexpr int64_t kCleanupGraceUs = 2'000'000;
 constexpr int kOwnAddressTimeoutMs = 1500;
 constexpr size_t kLogTailBytes = 2000;
 

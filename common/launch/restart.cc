@@ -13,9 +13,6 @@
 namespace rt::launch {
 namespace {
 
-constexpr int64_t kReadyTimeoutUs = 30'000'000;
-constexpr int64_t kCleanupGraceUs = 2'000'000;
-
 const StartedProcess* find(const StartedNode& node, std::string_view name) {
   for (const auto& process : node.processes) {
     if (process.name == name) return &process;

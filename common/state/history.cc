@@ -9,7 +9,7 @@
 namespace rt::state {
 namespace {
 
-using Head = proto::HeadService::Stub;
+using HeadStub = proto::HeadService::Stub;
 
 constexpr int64_t kPageBytes = 16 << 20;
 // What a process said to live may have been in a batch already, sent before its owner heard; clocks
@@ -44,7 +44,7 @@ class Reading {
     request.set_job_id(job_id);
     request.set_digests_only(!query_.needs_events() || query_.is_narrow());
     for (bool more = true; more;) {
-      RT_ASSIGN(auto reply, sources_.ask_head(&Head::GetTaskEvents, request));
+      RT_ASSIGN(auto reply, sources_.ask_head(&HeadStub::GetTaskEvents, request));
       for (const auto& batch : reply.batches()) RT_TRY(look_at(batch));
       notes_.dropped = reply.dropped();
       more = reply.more() && reply.next_row() > request.after_row();
@@ -75,7 +75,7 @@ class Reading {
   Status fetch_whole(int64_t row) {
     proto::GetTaskEventsRequest request;
     request.add_rows(row);
-    RT_ASSIGN(auto reply, sources_.ask_head(&Head::GetTaskEvents, request));
+    RT_ASSIGN(auto reply, sources_.ask_head(&HeadStub::GetTaskEvents, request));
     for (const auto& batch : reply.batches()) RT_TRY(read_whole(batch));
     return {};
   }
@@ -89,7 +89,7 @@ class Reading {
       request.set_max_bytes(kPageBytes);
       size_t end = std::min(candidates_.size(), next + at_once);
       for (size_t i = next; i < end; ++i) request.add_rows(candidates_[i].row);
-      RT_ASSIGN(auto reply, sources_.ask_head(&Head::GetTaskEvents, request));
+      RT_ASSIGN(auto reply, sources_.ask_head(&HeadStub::GetTaskEvents, request));
       for (const auto& batch : reply.batches()) {
         auto data = unpack_task_events(batch.packed());
         data ? query_.take_rows(*data) : void(notes_.unreadable += batch.count());

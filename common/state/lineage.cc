@@ -19,10 +19,6 @@ struct Node {
   std::vector<Node*> children;
 };
 
-std::string text_of(const Json& row, const char* column) {
-  return row.contains(column) && row[column].is_string() ? row[column].get<std::string>() : "";
-}
-
 int64_t time_of(const Json& row) {
   for (const char* column : {"creation_time_ms", "start_time_ms"}) {
     if (row.contains(column) && row[column].is_number_integer()) return row[column].get<int64_t>();

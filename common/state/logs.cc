@@ -13,8 +13,8 @@
 namespace rt::state {
 namespace {
 
-using Head = proto::HeadService::Stub;
-using NodeManager = proto::NodeManagerService::Stub;
+using HeadStub = proto::HeadService::Stub;
+using NodeManagerStub = proto::NodeManagerService::Stub;
 
 constexpr std::chrono::milliseconds kEventsTravel{600};
 
@@ -26,10 +26,6 @@ Sources::Place place_of(const proto::Node& node) {
 
 std::string described(const std::string& node_id, const std::string& node_ip) {
   return node_id.empty() ? "address " + node_ip : "id " + node_id;
-}
-
-std::string text_of(const Json& row, const char* column) {
-  return row[column].is_string() ? row[column].get<std::string>() : "";
 }
 
 }  // namespace
@@ -46,7 +42,7 @@ Status LogSource::connect_again() {
 
 Result<std::vector<proto::Node>> LogSource::nodes() {
   sources_->allow(timeout_us_);
-  RT_ASSIGN(auto reply, sources_->ask_head(&Head::GetNodes, proto::GetNodesRequest()));
+  RT_ASSIGN(auto reply, sources_->ask_head(&HeadStub::GetNodes, proto::GetNodesRequest()));
   std::vector<proto::Node> nodes(reply.nodes().begin(), reply.nodes().end());
   std::stable_sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) {
     return a.alive() && a.is_head() && !(b.alive() && b.is_head());
@@ -80,7 +76,7 @@ Result<std::vector<proto::LogFile>> LogSource::files(const proto::Node& node,
   proto::ListLogFilesRequest request;
   request.set_glob(glob);
   sources_->allow(timeout_us_);
-  RT_ASSIGN(auto reply, sources_->ask_one(place_of(node), &NodeManager::ListLogFiles, request));
+  RT_ASSIGN(auto reply, sources_->ask_one(place_of(node), &NodeManagerStub::ListLogFiles, request));
   return std::vector<proto::LogFile>(reply.files().begin(), reply.files().end());
 }
 
@@ -93,7 +89,7 @@ LogTail LogSource::tail(const proto::Node& node, const std::string& name, int64_
     request.set_offset(offset);
     request.set_max_bytes(max_bytes);
     sources_->allow(timeout_us_);
-    return sources_->ask_one(place, &NodeManager::ReadLogFile, request);
+    return sources_->ask_one(place, &NodeManagerStub::ReadLogFile, request);
   };
   return LogTail(name, lines, std::move(read), count_markers,
                  find_writer && worker_log_pid(name) > 0);
@@ -131,7 +127,7 @@ Result<LogSource::Place> LogSource::of_actor(const LogQuery& query) {
                       fmt::format("'{}' is not the id of an actor: {} hexadecimal digits",
                                   query.actor_id, 2 * ActorId::kSize));
   sources_->allow(timeout_us_);
-  RT_ASSIGN(auto reply, sources_->ask_head(&Head::GetActor, request));
+  RT_ASSIGN(auto reply, sources_->ask_head(&HeadStub::GetActor, request));
   if (!reply.found())
     return make_error(Code::kNotFound,
                       fmt::format("There is no actor with id {} in this cluster", query.actor_id));
@@ -180,7 +176,7 @@ Result<LogSource::Place> LogSource::of_job(const LogQuery& query) {
   proto::SubmittedJobRequest request;
   request.set_submission_id(query.submission_id);
   sources_->allow(timeout_us_);
-  RT_ASSIGN(auto reply, sources_->ask_head(&Head::GetSubmittedJob, request));
+  RT_ASSIGN(auto reply, sources_->ask_head(&HeadStub::GetSubmittedJob, request));
   if (reply.jobs().empty() || reply.jobs(0).node_id().empty())
     return make_error(Code::kNotFound,
                       fmt::format("The job {} has not started on any node: there is no log of it",

@@ -13,8 +13,8 @@
 namespace rt::state {
 namespace {
 
-using Head = proto::HeadService::Stub;
-using Node = proto::NodeManagerService::Stub;
+using HeadStub = proto::HeadService::Stub;
+using NodeManagerStub = proto::NodeManagerService::Stub;
 constexpr size_t kProfilesAtOnce = 1024;  // all shall see the same time
 
 struct Process {
@@ -78,7 +78,7 @@ class Finder {
   Status learn_nodes() {
     proto::GetNodesRequest request;
     request.set_alive_only(true);
-    RT_ASSIGN(auto reply, sources_.ask_head(&Head::GetNodes, request));
+    RT_ASSIGN(auto reply, sources_.ask_head(&HeadStub::GetNodes, request));
     for (const auto& node : reply.nodes()) {
       if (only_node_.empty() || to_hex(node.node_id()) == only_node_ || node.ip() == only_node_)
         nodes_.push_back(node);
@@ -94,7 +94,8 @@ class Finder {
     std::vector<Sources::Place> places;
     for (const auto& node : nodes_) places.push_back(place_of(node, "self", "node"));
     sources_.ask_each(
-        places, &Node::ListProcesses, [&](size_t at, const proto::ProcessesReply& reply) {
+        places, &NodeManagerStub::ListProcesses,
+        [&](size_t at, const proto::ProcessesReply& reply) {
           for (const auto& process : reply.processes()) {
             if (process.pid() > 0 && process.alive() && !process.socket_path().empty())
               processes_.push_back({process, nodes_[at]});
@@ -159,7 +160,7 @@ class Finder {
   Status learn_actors() {
     proto::ListActorsRequest request;
     request.set_all_namespaces(true);
-    RT_ASSIGN(auto reply, sources_.ask_head(&Head::ListActors, request));
+    RT_ASSIGN(auto reply, sources_.ask_head(&HeadStub::ListActors, request));
     for (const auto& actor : reply.actors()) {
       if (actor.state() == proto::ACTOR_ALIVE) actors_[actor.address().worker_id()] = actor;
     }
@@ -191,7 +192,7 @@ class Finder {
     if (target.size() == 2 * JobId::nil().binary().size()) {
       job = from_hex(target);
     } else if (!all_digits(target)) {
-      RT_ASSIGN(auto submitted, sources_.ask_head(&Head::ListSubmittedJobs, proto::Empty()));
+      RT_ASSIGN(auto submitted, sources_.ask_head(&HeadStub::ListSubmittedJobs, proto::Empty()));
       for (const auto& one : submitted.jobs()) {
         if (one.submission_id() == target) job = one.job_id();
       }

@@ -18,9 +18,9 @@
 namespace rt::state {
 namespace {
 
-using Head = proto::HeadService::Stub;
-using Node = proto::NodeManagerService::Stub;
-using Process = proto::WorkerService::Stub;
+using HeadStub = proto::HeadService::Stub;
+using NodeManagerStub = proto::NodeManagerService::Stub;
+using WorkerStub = proto::WorkerService::Stub;
 
 // A question under way.
 class Asking {
@@ -31,7 +31,7 @@ class Asking {
   Result<std::vector<proto::Node>> nodes(bool alive_only) {
     proto::GetNodesRequest request;
     request.set_alive_only(alive_only);
-    RT_ASSIGN(auto reply, sources_->ask_head(&Head::GetNodes, request));
+    RT_ASSIGN(auto reply, sources_->ask_head(&HeadStub::GetNodes, request));
     return std::vector<proto::Node>(std::make_move_iterator(reply.mutable_nodes()->begin()),
                                     std::make_move_iterator(reply.mutable_nodes()->end()));
   }
@@ -39,7 +39,7 @@ class Asking {
   Result<std::vector<proto::ActorInfo>> actors() {
     proto::ListActorsRequest request;
     request.set_all_namespaces(true);
-    RT_ASSIGN(auto reply, sources_->ask_head(&Head::ListActors, request));
+    RT_ASSIGN(auto reply, sources_->ask_head(&HeadStub::ListActors, request));
     return std::vector<proto::ActorInfo>(std::make_move_iterator(reply.mutable_actors()->begin()),
                                          std::make_move_iterator(reply.mutable_actors()->end()));
   }
@@ -63,7 +63,7 @@ class Asking {
   Result<std::vector<Found>> processes() {
     RT_ASSIGN(auto alive, nodes(true));
     std::vector<Found> found;
-    sources_->ask_each(places_of(alive), &Node::ListProcesses,
+    sources_->ask_each(places_of(alive), &NodeManagerStub::ListProcesses,
                        [&](size_t at, const proto::ProcessesReply& reply) {
                          for (const auto& process : reply.processes()) {
                            if (process.pid() > 0) found.push_back({process, alive[at]});
@@ -141,25 +141,25 @@ Result<std::vector<Json>> Asking::rows() {
     RT_ASSIGN(auto all, actors());
     for (const auto& actor : all) rows.push_back(actor_row(actor));
   } else if (name == "jobs") {
-    RT_ASSIGN(auto drivers, sources_->ask_head(&Head::GetJobs, proto::Empty()));
-    RT_ASSIGN(auto submitted, sources_->ask_head(&Head::ListSubmittedJobs, proto::Empty()));
+    RT_ASSIGN(auto drivers, sources_->ask_head(&HeadStub::GetJobs, proto::Empty()));
+    RT_ASSIGN(auto submitted, sources_->ask_head(&HeadStub::ListSubmittedJobs, proto::Empty()));
     rows = job_rows(drivers, submitted);
   } else if (name == "workers") {
     RT_ASSIGN(auto found, processes());
     for (const auto& [process, node] : found) rows.push_back(worker_row(process, node));
   } else if (name == "objects") {
-    RT_TRY(ask_processes(&Process::ListObjects, [&](const proto::ObjectRecords& reply) {
+    RT_TRY(ask_processes(&WorkerStub::ListObjects, [&](const proto::ObjectRecords& reply) {
       for (const auto& object : reply.objects()) rows.push_back(object_row(object, reply));
     }));
   } else if (name == "cluster_events") {
     RT_ASSIGN(auto all_nodes, nodes(false));
     RT_ASSIGN(auto all_actors, actors());
-    RT_ASSIGN(auto jobs, sources_->ask_head(&Head::GetJobs, proto::Empty()));
+    RT_ASSIGN(auto jobs, sources_->ask_head(&HeadStub::GetJobs, proto::Empty()));
     for (const auto& event : cluster_events(all_nodes, all_actors, jobs))
       rows.push_back(cluster_event_row(event));
   } else if (name == "runtime_envs") {
     RT_ASSIGN(auto alive, nodes(true));
-    sources_->ask_each(places_of(alive), &Node::ListRuntimeEnvs,
+    sources_->ask_each(places_of(alive), &NodeManagerStub::ListRuntimeEnvs,
                        [&](size_t at, const proto::RuntimeEnvsReply& reply) {
                          for (const auto& env : reply.runtime_envs())
                            rows.push_back(runtime_env_row(env, alive[at]));
@@ -229,12 +229,12 @@ Result<TaskQuery> Asking::tasks(int64_t limit, Census* census) {
     any = true;
   }
   if (!query_.exclude_driver) {
-    RT_ASSIGN(auto jobs, sources_->ask_head(&Head::GetJobs, proto::Empty()));
+    RT_ASSIGN(auto jobs, sources_->ask_head(&HeadStub::GetJobs, proto::Empty()));
     for (const auto& one : jobs.jobs()) query.add_driver(one);
     any |= jobs.jobs_size() > 0;
   }
   const int64_t asked_us = wall_now_us();
-  RT_TRY(ask_processes(&Process::ListTasks, [&](const proto::TaskRecords& reply) {
+  RT_TRY(ask_processes(&WorkerStub::ListTasks, [&](const proto::TaskRecords& reply) {
     for (const auto& record : reply.tasks()) query.add_live(record);
     any |= reply.tasks_size() > 0;
   }));
@@ -403,7 +403,7 @@ Result<std::string> metrics_text(const Cluster& cluster, const std::string& vers
   RT_ASSIGN(auto nodes, asking.nodes(true));
   std::vector<metrics::NodeMetrics> found;
   asking.sources().ask_each(
-      Asking::places_of(nodes), &Node::GetMetrics,
+      Asking::places_of(nodes), &NodeManagerStub::GetMetrics,
       [&](size_t at, const proto::MetricsReply& reply) {
         const std::string& session = nodes[at].session_dir();
         found.push_back({session.substr(session.rfind('/') + 1), version, nodes[at].ip(), reply});

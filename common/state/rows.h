@@ -32,6 +32,9 @@ Json optional_text(const std::string& text);
 // An id in hex; null for "".
 Json optional_hex(const std::string& bytes);
 
+// The text in a column of a row: "" where there is no such column, or no text in it.
+std::string text_of(const Json& row, const char* column);
+
 // A value of a row as filters see it.
 Field field_of(const Json& row, const Resource& resource, int column);
 // The row's columns, those of the detail only if wanted.

@@ -6,7 +6,7 @@
 namespace rt::python {
 
 namespace {
-constexpr const char* kRole = "the argument";  // of errors
+constexpr const char* kArgumentRole = "the argument";  // of errors
 }
 
 // Where the references are; large arguments become references first, so that repeating one stores
@@ -26,7 +26,7 @@ bool CallArgs::find_refs(worker::Worker& worker, PyObject* const* items, size_t 
     } else if (is_large_argument(item)) {
       const uint64_t session = g_runtime.session;
       Serialized large;
-      if (!large.encode(item, kRole) || !still_in(session)) return false;
+      if (!large.encode(item, kArgumentRole) || !still_in(session)) return false;
       Result<worker::Ref> ref = Error{};
       {
         WithoutGil without_gil(large.is_large());
@@ -60,9 +60,9 @@ bool CallArgs::encode_general(PyObject* const* items, size_t count, PyObject* ke
       return false;
     }
   }
-  if (!keywords && positions_.empty()) return value_.encode(args.get(), kRole);
+  if (!keywords && positions_.empty()) return value_.encode(args.get(), kArgumentRole);
   PyPtr call(Py_BuildValue("[OOO]", args.get(), kwargs.get(), at.get()));
-  return call && value_.encode(call.get(), kRole);
+  return call && value_.encode(call.get(), kArgumentRole);
 }
 
 bool CallArgs::build(worker::Worker& worker, PyObject* const* items, size_t count,

@@ -293,7 +293,7 @@ PyObject* kv_list(PyObject*, PyObject* args) {
              });
 }
 
-PyMethodDef kFunctions[] = {
+PyMethodDef kClusterFunctions[] = {
     {"start_node", start_node, METH_O, "Starts the daemons of a node; returns what runs where."},
     {"stop_processes", stop_processes, METH_VARARGS, nullptr},
     {"find_node", find_node, METH_VARARGS,
@@ -318,6 +318,6 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
-bool add_cluster(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+bool add_cluster(PyObject* module) { return PyModule_AddFunctions(module, kClusterFunctions) == 0; }
 
 }  // namespace rt::python

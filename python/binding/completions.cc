@@ -80,7 +80,7 @@ PyObject* push(PyObject* self, PyObject* token) {
 PyObject* take(PyObject* self, PyObject*) {
   Completions& completions = *queue_of(self)->completions;
   uint64_t count;
-  (void)!read(completions.fd, &count, sizeof count);
+  (void)!::read(completions.fd, &count, sizeof count);
   std::vector<long long> tokens;
   {
     std::lock_guard lock(completions.mutex);
@@ -95,7 +95,7 @@ PyObject* take(PyObject* self, PyObject*) {
   return list.release();
 }
 
-PyMethodDef kMethods[] = {
+PyMethodDef kQueueMethods[] = {
     {"fileno", fileno, METH_NOARGS, "Readable when take() has something."},
     {"add", add, METH_VARARGS, nullptr},
     {"push", push, METH_O, "As if the reference of this token had become ready."},
@@ -108,7 +108,7 @@ PyTypeObject QueueType = {
     .tp_dealloc = queue_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_doc = "References that became ready.",
-    .tp_methods = kMethods,
+    .tp_methods = kQueueMethods,
     .tp_new = queue_new,
 };
 

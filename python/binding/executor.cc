@@ -17,8 +17,8 @@
 namespace rt::python {
 namespace {
 
-constexpr int kTaskRaised = 100;                   // proto::ErrorValue.code: user code raised
-constexpr const char* kRole = "the return value";  // of errors
+constexpr int kTaskRaised = 100;                         // proto::ErrorValue.code: user code raised
+constexpr const char* kReturnRole = "the return value";  // of errors
 thread_local worker::ExecutingTask* t_task = nullptr;
 
 class CurrentTask {
@@ -105,7 +105,7 @@ bool CallQueue::push(std::unique_ptr<worker::ExecutingTask> task) {
 std::vector<CallQueue::Started> CallQueue::take_all(int group) {
   std::lock_guard lock(mutex_);
   uint64_t count;
-  (void)!read(loops_[group].fd, &count, sizeof count);
+  (void)!::read(loops_[group].fd, &count, sizeof count);
   loops_[group].signalled = false;
   std::vector<Started> taken;
   while (auto started = groups_.next(group)) taken.push_back(std::move(*started));
@@ -389,7 +389,7 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
   if (count == 0 || task.is_actor_creation()) return task.finish({});
   if (count == 1) {
     Serialized value;
-    if (!value.encode(result, kRole)) return fail_with_exception(task);
+    if (!value.encode(result, kReturnRole)) return fail_with_exception(task);
     GilRelease release(value.is_large());
     return task.finish({&value.parts, 1});
   }
@@ -418,7 +418,7 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
       parts.push_back(error_parts(error));
       continue;
     }
-    if (!values[i].encode(PyList_GET_ITEM(list, i), kRole)) return fail_with_exception(task);
+    if (!values[i].encode(PyList_GET_ITEM(list, i), kReturnRole)) return fail_with_exception(task);
     parts.push_back(values[i].parts);
     large |= values[i].is_large();
   }

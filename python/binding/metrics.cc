@@ -61,9 +61,9 @@ PyObject* metric_record(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef kFunctions[] = {{"metric_define", metric_define, METH_VARARGS, nullptr},
-                            {"metric_record", metric_record, METH_VARARGS, nullptr},
-                            {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kMetricsFunctions[] = {{"metric_define", metric_define, METH_VARARGS, nullptr},
+                                   {"metric_record", metric_record, METH_VARARGS, nullptr},
+                                   {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
@@ -73,6 +73,6 @@ metrics::Recorder& metrics_recorder() {
   return *recorder;
 }
 
-bool add_metrics(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+bool add_metrics(PyObject* module) { return PyModule_AddFunctions(module, kMetricsFunctions) == 0; }
 
 }  // namespace rt::python

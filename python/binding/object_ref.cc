@@ -48,7 +48,7 @@ PyObject* tp_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return from_bytes(bytes);
 }
 
-void tp_dealloc(PyObject* self) {
+void ref_dealloc(PyObject* self) {
   auto* object = as_object_ref(self);
   if (object->weak_references) PyObject_ClearWeakRefs(self);
   object->ref.~Ref();
@@ -124,7 +124,7 @@ PyObject* on_completed(PyObject* self, PyObject* callback) {
 }
 PyObject* am_await(PyObject* self) { return delegate("await_ref", self); }
 
-PyObject* reduce(PyObject* self, PyObject*) {
+PyObject* reduce_ref(PyObject* self, PyObject*) {
   auto* object = as_object_ref(self);
   if (!object->ref)
     return Py_BuildValue("(O(y#))", &ObjectRefType, object->id().data(),
@@ -144,7 +144,7 @@ PyObject* reduce(PyObject* self, PyObject*) {
 }
 PyObject* reduce_global(PyObject*, PyObject* object) {
   if (!is_object_ref(object)) return PyErr_Format(PyExc_TypeError, "expected an ObjectRef");
-  return reduce(object, nullptr);
+  return reduce_ref(object, nullptr);
 }
 
 PyObject* unpickle_contained(PyObject*, PyObject* index_object) {
@@ -169,7 +169,7 @@ PyObject* unpickle_packed(PyObject*, PyObject* packed) {
   return new_object_ref(std::move(*ref));
 }
 
-PyMethodDef kMethods[] = {
+PyMethodDef kRefMethods[] = {
     {"hex", hex, METH_NOARGS, "The id as 56 hex digits."},
     {"binary", binary, METH_NOARGS, "The id as 28 bytes."},
     {"is_nil", is_nil, METH_NOARGS, "Whether the id is all 0xff."},
@@ -188,27 +188,27 @@ PyMethodDef kMethods[] = {
     {"from_hex", from_hex_text, METH_O | METH_STATIC, "An ObjectRef of 56 hex digits."},
     {"nil", nil, METH_NOARGS | METH_STATIC, "The nil ObjectRef."},
     {"from_random", from_random, METH_NOARGS | METH_STATIC, "An ObjectRef with a random id."},
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__reduce__", reduce_ref, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
-PyAsyncMethods kAsync = {.am_await = am_await};
+PyAsyncMethods kRefAsync = {.am_await = am_await};
 
-PyObject* class_getitem(PyObject* type, PyObject*) { return Py_NewRef(type); }
-PyMethodDef kClassGetItem = {"__class_getitem__", class_getitem, METH_O | METH_CLASS,
-                             "ObjectRef[T] in annotations."};
+PyObject* ref_class_getitem(PyObject* type, PyObject*) { return Py_NewRef(type); }
+PyMethodDef kRefClassGetItem = {"__class_getitem__", ref_class_getitem, METH_O | METH_CLASS,
+                                "ObjectRef[T] in annotations."};
 
-PyMethodDef kFunctions[] = {{"_unpickle_contained", unpickle_contained, METH_O, nullptr},
-                            {"_unpickle_packed", unpickle_packed, METH_O, nullptr},
-                            {"_reduce_ref", reduce_global, METH_O, nullptr},
-                            {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kObjectRefFunctions[] = {{"_unpickle_contained", unpickle_contained, METH_O, nullptr},
+                                     {"_unpickle_packed", unpickle_packed, METH_O, nullptr},
+                                     {"_reduce_ref", reduce_global, METH_O, nullptr},
+                                     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
 PyTypeObject ObjectRefType = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "ray._raylet.ObjectRef",
     .tp_basicsize = sizeof(ObjectRefObject),
-    .tp_dealloc = tp_dealloc,
-    .tp_as_async = &kAsync,
+    .tp_dealloc = ref_dealloc,
+    .tp_as_async = &kRefAsync,
     .tp_repr = tp_repr,
     .tp_hash = tp_hash,
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -217,7 +217,7 @@ PyTypeObject ObjectRefType = {
         "it do.",
     .tp_richcompare = tp_richcompare,
     .tp_weaklistoffset = offsetof(ObjectRefObject, weak_references),
-    .tp_methods = kMethods,
+    .tp_methods = kRefMethods,
     .tp_new = tp_new,
 };
 
@@ -238,13 +238,13 @@ RestoreRefs::~RestoreRefs() { t_restoring = outer_; }
 
 bool add_object_ref(PyObject* module) {
   if (PyType_Ready(&ObjectRefType) < 0) return false;
-  PyPtr getitem(PyDescr_NewClassMethod(&ObjectRefType, &kClassGetItem));
+  PyPtr getitem(PyDescr_NewClassMethod(&ObjectRefType, &kRefClassGetItem));
   if (!getitem ||
       PyDict_SetItemString(ObjectRefType.tp_dict, "__class_getitem__", getitem.get()) < 0)
     return false;
   if (PyModule_AddObjectRef(module, "ObjectRef", reinterpret_cast<PyObject*>(&ObjectRefType)) < 0)
     return false;
-  if (PyModule_AddFunctions(module, kFunctions) < 0) return false;
+  if (PyModule_AddFunctions(module, kObjectRefFunctions) < 0) return false;
   g_unpickle_contained = PyObject_GetAttrString(module, "_unpickle_contained");
   g_unpickle_packed = PyObject_GetAttrString(module, "_unpickle_packed");
   // The C pickler looks here before it searches the type for __reduce_ex__.

@@ -10,7 +10,7 @@
 namespace rt::python {
 namespace {
 
-void tp_dealloc(PyObject* self) {
+void generator_dealloc(PyObject* self) {
   auto* object = as_object_ref_generator(self);
   if (object->weak_references) PyObject_ClearWeakRefs(self);
   object->stream.~Ref();
@@ -115,14 +115,14 @@ PyObject* not_implemented(PyObject*, PyObject*) {
   return nullptr;
 }
 
-PyObject* reduce(PyObject*, PyObject*) {
+PyObject* refuse_reduce(PyObject*, PyObject*) {
   PyErr_SetString(PyExc_TypeError,
                   "an ObjectRefGenerator cannot be pickled, put or passed to a task: pass the "
                   "ObjectRefs it gives");
   return nullptr;
 }
 
-PyMethodDef kMethods[] = {
+PyMethodDef kGeneratorMethods[] = {
     {"next", next, METH_NOARGS,
      "The ObjectRef of the next item; waits for it. StopIteration when there are no more."},
     {"completed", completed, METH_NOARGS,
@@ -145,26 +145,26 @@ PyMethodDef kMethods[] = {
     {"asend", not_implemented, METH_VARARGS, "Not supported."},
     {"athrow", not_implemented, METH_VARARGS, "Not supported."},
     {"aclose", not_implemented, METH_NOARGS, "Not supported."},
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__reduce__", refuse_reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef kAttributes[] = {
     {"_generator_ref", result_ref, nullptr, "The ObjectRef of the task's result.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyAsyncMethods kAsync = {.am_aiter = PyObject_SelfIter, .am_anext = am_anext};
+PyAsyncMethods kGeneratorAsync = {.am_aiter = PyObject_SelfIter, .am_anext = am_anext};
 
-PyObject* class_getitem(PyObject* type, PyObject*) { return Py_NewRef(type); }
-PyMethodDef kClassGetItem = {"__class_getitem__", class_getitem, METH_O | METH_CLASS,
-                             "ObjectRefGenerator[T] in annotations."};
+PyObject* generator_class_getitem(PyObject* type, PyObject*) { return Py_NewRef(type); }
+PyMethodDef kGeneratorClassGetItem = {"__class_getitem__", generator_class_getitem,
+                                      METH_O | METH_CLASS, "ObjectRefGenerator[T] in annotations."};
 
 }  // namespace
 
 PyTypeObject ObjectRefGeneratorType = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "ray._raylet.ObjectRefGenerator",
     .tp_basicsize = sizeof(ObjectRefGeneratorObject),
-    .tp_dealloc = tp_dealloc,
-    .tp_as_async = &kAsync,
+    .tp_dealloc = generator_dealloc,
+    .tp_as_async = &kGeneratorAsync,
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_doc =
         "The ObjectRefs of what a remote generator yields, in order, each usable as soon as it was "
@@ -172,7 +172,7 @@ PyTypeObject ObjectRefGeneratorType = {
     .tp_weaklistoffset = offsetof(ObjectRefGeneratorObject, weak_references),
     .tp_iter = PyObject_SelfIter,
     .tp_iternext = tp_iternext,
-    .tp_methods = kMethods,
+    .tp_methods = kGeneratorMethods,
     .tp_getset = kAttributes,
 };
 
@@ -198,7 +198,7 @@ bool waitable_of(PyObject* generator, worker::Ref* ref) {
 
 bool add_object_ref_generator(PyObject* module) {
   if (PyType_Ready(&ObjectRefGeneratorType) < 0) return false;
-  PyPtr getitem(PyDescr_NewClassMethod(&ObjectRefGeneratorType, &kClassGetItem));
+  PyPtr getitem(PyDescr_NewClassMethod(&ObjectRefGeneratorType, &kGeneratorClassGetItem));
   return getitem &&
          PyDict_SetItemString(ObjectRefGeneratorType.tp_dict, "__class_getitem__", getitem.get()) ==
              0 &&

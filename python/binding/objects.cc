@@ -340,7 +340,7 @@ PyObject* mark_event_loop_thread(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef kFunctions[] = {
+PyMethodDef kObjectsFunctions[] = {
     {"get", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(get)),
      METH_FASTCALL | METH_KEYWORDS,
      "get(object_refs, *, timeout=None)\n--\n\nThe value of an ObjectRef, or the list of values of "
@@ -393,6 +393,6 @@ PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
 
 bool in_event_loop() { return t_in_event_loop; }
 
-bool add_objects(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+bool add_objects(PyObject* module) { return PyModule_AddFunctions(module, kObjectsFunctions) == 0; }
 
 }  // namespace rt::python

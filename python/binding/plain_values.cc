@@ -256,7 +256,7 @@ void result_dealloc(PyObject* self) {
   Py_TYPE(self)->tp_free(self);
 }
 
-PyMethodDef kFunctions[] = {
+PyMethodDef kPlainValuesFunctions[] = {
     {"plain_value", plain_value, METH_O,
      "A result that programs of every language can read. TypeError for what has no plain form."},
     {nullptr, nullptr, 0, nullptr}};
@@ -272,7 +272,8 @@ PyTypeObject PlainResultType = {
 };
 
 bool add_plain_values(PyObject* module) {
-  return PyType_Ready(&PlainResultType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0;
+  return PyType_Ready(&PlainResultType) == 0 &&
+         PyModule_AddFunctions(module, kPlainValuesFunctions) == 0;
 }
 
 }  // namespace rt::python

@@ -63,20 +63,20 @@ struct CallObject {
   PyObject* function;
 };
 
-CallObject* call_of(PyObject* object) { return reinterpret_cast<CallObject*>(object); }
+CallObject* remote_of(PyObject* object) { return reinterpret_cast<CallObject*>(object); }
 
 PyObject* call_remote(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
-  return submit_call(call_of(self)->submit, call_of(self)->function, args,
+  return submit_call(remote_of(self)->submit, remote_of(self)->function, args,
                      PyVectorcall_NARGS(flags), names);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(call_of(self)->function);
+  Py_VISIT(remote_of(self)->function);
   return 0;
 }
 
 int clear(PyObject* self) {
-  Py_CLEAR(call_of(self)->function);
+  Py_CLEAR(remote_of(self)->function);
   return 0;
 }
 
@@ -91,33 +91,34 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   PyObject* own = PyObject_GenericGetAttr(self, name);
   if (own || !PyErr_ExceptionMatches(PyExc_AttributeError)) return own;
   PyErr_Clear();
-  PyPtr wrapped(PyObject_GetAttrString(call_of(self)->function, "__wrapped__"));
+  PyPtr wrapped(PyObject_GetAttrString(remote_of(self)->function, "__wrapped__"));
   return wrapped ? PyObject_GetAttr(wrapped.get(), name) : nullptr;
 }
 
 PyObject* get_wrapped(PyObject* self, void*) {
-  return PyObject_GetAttrString(call_of(self)->function, "__wrapped__");
+  return PyObject_GetAttrString(remote_of(self)->function, "__wrapped__");
 }
-PyObject* get_self(PyObject* self, void*) { return Py_NewRef(call_of(self)->function); }
+PyObject* get_self(PyObject* self, void*) { return Py_NewRef(remote_of(self)->function); }
 PyObject* get_doc(PyObject* self, void*) {
-  return PyObject_GetAttrString(call_of(self)->function, "__doc__");
+  return PyObject_GetAttrString(remote_of(self)->function, "__doc__");
 }
 
 PyObject* repr(PyObject* self) {
-  return PyUnicode_FromFormat("<method 'remote' of %R>", call_of(self)->function);
+  return PyUnicode_FromFormat("<method 'remote' of %R>", remote_of(self)->function);
 }
 
 PyObject* compare(PyObject* self, PyObject* other, int op) {
   if (!Py_IS_TYPE(other, Py_TYPE(self)) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
-  return PyBool_FromLong((call_of(self)->function == call_of(other)->function) == (op == Py_EQ));
+  return PyBool_FromLong((remote_of(self)->function == remote_of(other)->function) ==
+                         (op == Py_EQ));
 }
 
-Py_hash_t hash(PyObject* self) { return _Py_HashPointer(call_of(self)->function); }
+Py_hash_t hash(PyObject* self) { return _Py_HashPointer(remote_of(self)->function); }
 
-PyObject* reduce(PyObject* self, PyObject*) {
+PyObject* reduce_remote(PyObject* self, PyObject*) {
   PyPtr builtins(PyImport_ImportModule("builtins"));
   PyPtr getattr(builtins ? PyObject_GetAttrString(builtins.get(), "getattr") : nullptr);
-  return getattr ? Py_BuildValue("(O(Os))", getattr.get(), call_of(self)->function, "remote")
+  return getattr ? Py_BuildValue("(O(Os))", getattr.get(), remote_of(self)->function, "remote")
                  : nullptr;
 }
 
@@ -127,7 +128,7 @@ PyGetSetDef kCallAttributes[] = {
     {"__doc__", get_doc, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyMethodDef kCallMethods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
+PyMethodDef kCallMethods[] = {{"__reduce__", reduce_remote, METH_NOARGS, nullptr},
                               {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject CallType = {
@@ -173,7 +174,7 @@ PyObject* attribute_repr(PyObject* self) {
                               attribute_of(self)->owner->tp_name);
 }
 
-PyObject* get(PyObject* self, PyObject* function, PyObject*) {
+PyObject* get_remote(PyObject* self, PyObject* function, PyObject*) {
   if (!function) return Py_NewRef(self);
   auto* call = PyObject_GC_New(CallObject, &CallType);
   if (!call) return nullptr;
@@ -194,7 +195,7 @@ PyTypeObject AttributeType = {
     .tp_doc =
         "Submits a task that calls the function with these arguments; returns its ObjectRef (a "
         "list of them for num_returns > 1).",
-    .tp_descr_get = get,
+    .tp_descr_get = get_remote,
 };
 
 }  // namespace

@@ -418,11 +418,11 @@ PyTypeObject ForeignMethodType = {
     .tp_base = &MethodType,
 };
 
-PyMethodDef kFunctions[] = {{"make_template", make_template, METH_O,
-                             "The Template of a dict of proto TaskTemplate fields."},
-                            {"create_actor", create_actor, METH_VARARGS, nullptr},
-                            {"get_actor", get_actor, METH_VARARGS, nullptr},
-                            {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kRemoteCallsFunctions[] = {{"make_template", make_template, METH_O,
+                                        "The Template of a dict of proto TaskTemplate fields."},
+                                       {"create_actor", create_actor, METH_VARARGS, nullptr},
+                                       {"get_actor", get_actor, METH_VARARGS, nullptr},
+                                       {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
@@ -432,7 +432,7 @@ bool add_calls(PyObject* module) {
     if (PyType_Ready(type) < 0 || PyModule_AddType(module, type) < 0) return false;
   }
   return add_remote_attribute(&FunctionType, function_remote<CallArgs>) &&
-         PyModule_AddFunctions(module, kFunctions) == 0;
+         PyModule_AddFunctions(module, kRemoteCallsFunctions) == 0;
 }
 
 }  // namespace rt::python

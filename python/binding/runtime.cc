@@ -254,7 +254,7 @@ PyObject* wake_log_reader(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef kFunctions[] = {
+PyMethodDef kRuntimeFunctions[] = {
     {"start", start, METH_O, "Connects this process; returns the session number."},
     {"stop", stop, METH_NOARGS, "Disconnects this process."},
     {"is_forked", is_forked, METH_NOARGS, "Whether this process was forked from a connected one."},
@@ -295,7 +295,7 @@ PyObject* raise(const Error& error) {
 
 bool add_runtime(PyObject* module) {
   return pthread_atfork(nullptr, nullptr, forget_after_fork) == 0 &&
-         PyModule_AddFunctions(module, kFunctions) == 0;
+         PyModule_AddFunctions(module, kRuntimeFunctions) == 0;
 }
 
 }  // namespace rt::python

@@ -436,7 +436,7 @@ PyObject* encoded_error(PyObject*, PyObject* bytes) {
   return value;
 }
 
-PyMethodDef kFunctions[] = {
+PyMethodDef kSerializeFunctions[] = {
     {"encoded_error", encoded_error, METH_O, nullptr},
     {"_set_actor_handle_type", set_actor_handle_type, METH_O, nullptr},
     {"_encode", encode_for_test, METH_O, "(kind, in-band bytes, buffers) of an object."},
@@ -452,7 +452,8 @@ bool add_serialize(PyObject* module) {
   g_dumps_names = Py_BuildValue("(ss)", "protocol", "buffer_callback");
   g_loads_names = Py_BuildValue("(s)", "buffers");
   return g_dumps && g_loads && g_protocol && g_dumps_names && g_loads_names &&
-         PyType_Ready(&ValueBufferType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0;
+         PyType_Ready(&ValueBufferType) == 0 &&
+         PyModule_AddFunctions(module, kSerializeFunctions) == 0;
 }
 
 }  // namespace rt::python

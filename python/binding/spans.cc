@@ -29,7 +29,7 @@ PyObject* record_until_now(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef kFunctions[] = {
+PyMethodDef kSpansFunctions[] = {
     {"is_profiling", is_profiling, METH_NOARGS,
      "Whether this process records spans: it has RAY_PROFILING in its environment."},
     {"record_span", record_until_now, METH_VARARGS,
@@ -53,6 +53,6 @@ void record_call(const char* type, int64_t start_us) {
   PyErr_Restore(error, value, traceback);
 }
 
-bool add_spans(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+bool add_spans(PyObject* module) { return PyModule_AddFunctions(module, kSpansFunctions) == 0; }
 
 }  // namespace rt::python

@@ -251,18 +251,18 @@ PyObject* locate(PyObject*, PyObject* args) {
   return result.release();
 }
 
-PyMethodDef kFunctions[] = {{"state_query", state_query, METH_VARARGS, nullptr},
-                            {"nodes_of", nodes_of, METH_VARARGS, nullptr},
-                            {"list_logs", list_logs, METH_VARARGS, nullptr},
-                            {"memory_text", memory_text, METH_VARARGS, nullptr},
-                            {"open_log", open_log, METH_VARARGS, nullptr},
-                            {"log_piece", log_piece, METH_O, nullptr},
-                            {"store_stats", store_stats, METH_VARARGS, nullptr},
-                            {"locate", locate, METH_VARARGS, nullptr},
-                            {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kStateFunctions[] = {{"state_query", state_query, METH_VARARGS, nullptr},
+                                 {"nodes_of", nodes_of, METH_VARARGS, nullptr},
+                                 {"list_logs", list_logs, METH_VARARGS, nullptr},
+                                 {"memory_text", memory_text, METH_VARARGS, nullptr},
+                                 {"open_log", open_log, METH_VARARGS, nullptr},
+                                 {"log_piece", log_piece, METH_O, nullptr},
+                                 {"store_stats", store_stats, METH_VARARGS, nullptr},
+                                 {"locate", locate, METH_VARARGS, nullptr},
+                                 {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
-bool add_state(PyObject* module) { return PyModule_AddFunctions(module, kFunctions) == 0; }
+bool add_state(PyObject* module) { return PyModule_AddFunctions(module, kStateFunctions) == 0; }
 
 }  // namespace rt::python

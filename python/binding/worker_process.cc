@@ -69,7 +69,9 @@ struct AsyncCallObject {
   bool cancel_taken;
 };
 
-AsyncCallObject* call_of(PyObject* object) { return reinterpret_cast<AsyncCallObject*>(object); }
+AsyncCallObject* async_call_of(PyObject* object) {
+  return reinterpret_cast<AsyncCallObject*>(object);
+}
 
 void answer(AsyncCallObject* call) {
   if (!call->task) return;
@@ -78,74 +80,74 @@ void answer(AsyncCallObject* call) {
 }
 
 void call_dealloc(PyObject* self) {
-  answer(call_of(self));
+  answer(async_call_of(self));
   Py_TYPE(self)->tp_free(self);
 }
 
 bool pending(PyObject* self) {
-  if (call_of(self)->task) return true;
+  if (async_call_of(self)->task) return true;
   PyErr_SetString(PyExc_RuntimeError, "the call is answered already");
   return false;
 }
 
 PyObject* call_begin(PyObject* self, PyObject*) {
   if (!pending(self)) return nullptr;
-  worker::submit_for(call_of(self)->task->id());
-  PyPtr coroutine = g_executor->begin(*call_of(self)->task);
+  worker::submit_for(async_call_of(self)->task->id());
+  PyPtr coroutine = g_executor->begin(*async_call_of(self)->task);
   worker::submit_for(TaskId::nil());
   if (coroutine) return coroutine.release();
-  answer(call_of(self));
+  answer(async_call_of(self));
   Py_RETURN_NONE;
 }
 
 PyObject* call_finish(PyObject* self, PyObject* result) {
   if (!pending(self)) return nullptr;
-  g_executor->finish(*call_of(self)->task, result);
-  answer(call_of(self));
+  g_executor->finish(*async_call_of(self)->task, result);
+  answer(async_call_of(self));
   Py_RETURN_NONE;
 }
 
 PyObject* call_fail(PyObject* self, PyObject* exception) {
   if (!pending(self)) return nullptr;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
-  g_executor->fail_with_exception(*call_of(self)->task);
-  answer(call_of(self));
+  g_executor->fail_with_exception(*async_call_of(self)->task);
+  answer(async_call_of(self));
   Py_RETURN_NONE;
 }
 
 PyObject* call_item(PyObject* self, PyObject* item) {
-  if (!pending(self) || !g_executor->yield_item(*call_of(self)->task, item)) return nullptr;
+  if (!pending(self) || !g_executor->yield_item(*async_call_of(self)->task, item)) return nullptr;
   Py_RETURN_NONE;
 }
 
 PyObject* call_end(PyObject* self, PyObject*) {
   if (!pending(self)) return nullptr;
-  call_of(self)->task->executed();
-  g_executor->end_of_items(*call_of(self)->task);
-  answer(call_of(self));
+  async_call_of(self)->task->executed();
+  g_executor->end_of_items(*async_call_of(self)->task);
+  answer(async_call_of(self));
   Py_RETURN_NONE;
 }
 
 PyObject* call_cancelled(PyObject* self, PyObject*) {
-  return PyBool_FromLong(call_of(self)->task && call_of(self)->task->cancelled());
+  return PyBool_FromLong(async_call_of(self)->task && async_call_of(self)->task->cancelled());
 }
 
 PyObject* call_take_cancel(PyObject* self, PyObject*) {
-  AsyncCallObject* call = call_of(self);
+  AsyncCallObject* call = async_call_of(self);
   if (!call->task || call->cancel_taken || !call->task->cancelled()) Py_RETURN_FALSE;
   call->cancel_taken = true;
   Py_RETURN_TRUE;
 }
 
 PyObject* call_info(PyObject* self, PyObject*) {
-  const AsyncCallObject* call = call_of(self);
+  const AsyncCallObject* call = async_call_of(self);
   if (call->task) return task_to_dict(*call->task);
   PythonExecutor::Context context = g_executor->context();  // an asyncio task that outlived it
   context.spec = call->spec;
   return context_to_dict(context, call->id, call->attempt, true);
 }
 
-PyMethodDef kCallMethods[] = {
+PyMethodDef kAsyncCallMethods[] = {
     {"begin", call_begin, METH_NOARGS,
      "Calls the method: a coroutine or async generator to run, or None when the call is answered."},
     {"finish", call_finish, METH_O, nullptr},
@@ -163,7 +165,7 @@ PyTypeObject AsyncCallType = {
     .tp_dealloc = call_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_doc = "A call of an asyncio actor that has not been answered.",
-    .tp_methods = kCallMethods,
+    .tp_methods = kAsyncCallMethods,
 };
 
 // Of a group of the asyncio actor, by its number.
@@ -298,7 +300,7 @@ PyObject* process_info(PyObject*, PyObject*) {
   return context_to_dict(g_executor->context(), g_executor->last_task(), 0, false);
 }
 
-PyMethodDef kFunctions[] = {
+PyMethodDef kWorkerProcessFunctions[] = {
     {"run_worker", run_worker, METH_NOARGS,
      "Executes tasks until told to exit; returns the exit code."},
     {"end_on_sigterm", end_on_sigterm, METH_NOARGS,
@@ -338,7 +340,7 @@ worker::ExecutingTask* coroutine_task() {
   PyObject* call = nullptr;
   if (!current || PyContextVar_Get(current, nullptr, &call) < 0) PyErr_Clear();
   PyPtr held(call);
-  return held && Py_IS_TYPE(held.get(), &AsyncCallType) ? call_of(held.get())->task : nullptr;
+  return held && Py_IS_TYPE(held.get(), &AsyncCallType) ? async_call_of(held.get())->task : nullptr;
 }
 
 void submit_for_coroutine() {
@@ -347,7 +349,8 @@ void submit_for_coroutine() {
 }
 
 bool add_executor(PyObject* module) {
-  return PyType_Ready(&AsyncCallType) == 0 && PyModule_AddFunctions(module, kFunctions) == 0;
+  return PyType_Ready(&AsyncCallType) == 0 &&
+         PyModule_AddFunctions(module, kWorkerProcessFunctions) == 0;
 }
 
 }  // namespace rt::python

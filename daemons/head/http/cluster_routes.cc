@@ -26,7 +26,7 @@ using http::Call;
 using HeadStub = proto::HeadService::Stub;
 using NodeStub = proto::NodeManagerService::Stub;
 
-constexpr int64_t kTimeoutUs = 10'000'000;
+constexpr int64_t kAskTimeoutUs = 10'000'000;
 constexpr char kInternalNamespace[] = "_ray_internal_";
 
 // The readings of machines that were shown last: percentages are of the time since.
@@ -210,7 +210,7 @@ class ClusterRoutes {
  private:
   Result<std::unique_ptr<state::Sources>> connect() const {
     return state::Sources::connect(context_->cluster.head_address, context_->cluster.token,
-                                   kTimeoutUs);
+                                   kAskTimeoutUs);
   }
 
   Result<std::vector<proto::ActorInfo>> ask_actors() const {

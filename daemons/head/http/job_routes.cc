@@ -19,7 +19,7 @@ namespace {
 using http::Call;
 using Stub = proto::HeadService::Stub;
 
-constexpr int64_t kTimeoutUs = 30'000'000, kTailPollMs = 1000;
+constexpr int64_t kJobTimeoutUs = 30'000'000, kTailPollMs = 1000;
 
 struct Jobs {
   proto::SubmittedJobsReply submitted;
@@ -28,7 +28,7 @@ struct Jobs {
 
 Result<Jobs> all_jobs(const ApiContext& context) {
   RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address,
-                                                  context.cluster.token, kTimeoutUs));
+                                                  context.cluster.token, kJobTimeoutUs));
   Jobs jobs;
   RT_ASSIGN(jobs.submitted, sources->ask_head(&Stub::ListSubmittedJobs, proto::Empty()));
   RT_ASSIGN(jobs.drivers, sources->ask_head(&Stub::GetJobs, proto::Empty()));
@@ -36,7 +36,7 @@ Result<Jobs> all_jobs(const ApiContext& context) {
 }
 
 // The message of an error is its text here.
-void refuse(Call& call, const Error& error) {
+void refuse_job(Call& call, const Error& error) {
   http::text(call.response,
              error.code == Code::kNotFound ? 404
              : is_away(error.code)         ? 503
@@ -53,7 +53,7 @@ void answer_rows(Call& call, state::Json rows) {
 bool find_job(Call& call, const ApiContext& context, state::Json* row) {
   auto jobs = all_jobs(context);
   if (!jobs) {
-    refuse(call, jobs.error());
+    refuse_job(call, jobs.error());
     return false;
   }
   for (state::Json& candidate : state::job_rows(jobs->drivers, jobs->submitted)) {
@@ -81,7 +81,7 @@ auto ask(const ApiContext& context, Method method,
          const typename rpc::StubMethod<Method>::RequestType& request)
     -> Result<typename rpc::StubMethod<Method>::ReplyType> {
   RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address,
-                                                  context.cluster.token, kTimeoutUs));
+                                                  context.cluster.token, kJobTimeoutUs));
   return sources->ask_head(method, request);
 }
 
@@ -93,7 +93,7 @@ proto::SubmittedJobRequest named(const std::string& submission_id) {
 
 void list_jobs(Call& call, const ApiContext& context) {
   auto jobs = all_jobs(context);
-  if (!jobs) return refuse(call, jobs.error());
+  if (!jobs) return refuse_job(call, jobs.error());
   state::Json rows = state::Json::array();
   for (state::Json& row : state::job_rows(jobs->drivers, jobs->submitted))
     rows.push_back(std::move(row));
@@ -117,7 +117,7 @@ void stop_job(Call& call, const ApiContext& context) {
   std::string id = submission_of(call, context, "stop");
   if (id.empty()) return;
   auto reply = ask(context, &Stub::StopSubmittedJob, named(id));
-  if (!reply) return refuse(call, reply.error());
+  if (!reply) return refuse_job(call, reply.error());
   answer_json(call, {{"stopped", reply->stopped()}});
 }
 
@@ -125,7 +125,7 @@ void delete_job(Call& call, const ApiContext& context) {
   std::string id = submission_of(call, context, "delete");
   if (id.empty()) return;
   auto reply = ask(context, &Stub::DeleteSubmittedJob, named(id));
-  if (!reply) return refuse(call, reply.error());
+  if (!reply) return refuse_job(call, reply.error());
   answer_json(call, {{"deleted", true}});
 }
 
@@ -143,7 +143,7 @@ std::optional<int64_t> number_of(const Call& call, const char* name, int64_t mos
 // One piece from `offset` on, as rayctl follows it: an addition of ours.
 void log_piece(Call& call, const ApiContext& context, const std::string& id) {
   auto offset = number_of(call, "offset", INT64_MAX),
-       wait_ms = number_of(call, "wait_ms", kTimeoutUs / 1000 / 2);
+       wait_ms = number_of(call, "wait_ms", kJobTimeoutUs / 1000 / 2);
   if (!offset || !wait_ms)
     return http::text(call.response, 400,
                       "offset and wait_ms are whole numbers from 0, wait_ms up to 15000");
@@ -152,7 +152,7 @@ void log_piece(Call& call, const ApiContext& context, const std::string& id) {
   request.set_offset(*offset);
   request.set_wait_ms(*wait_ms);
   auto reply = ask(context, &Stub::GetJobLogs, request);
-  if (!reply) return refuse(call, reply.error());
+  if (!reply) return refuse_job(call, reply.error());
   call.response.status = 200;
   call.response.set_header("X-Ray-Next-Offset", std::to_string(reply->next_offset()));
   call.response.set_header("X-Ray-Job-Status", reply->job().status());
@@ -178,7 +178,7 @@ struct WholeLog {
       if (!write_text(valid_utf8(pending, &tail), sink)) return false;
       pending.erase(0, pending.size() - tail);
       if (piece.next_offset() >= end) break;
-      sources->allow(kTimeoutUs);
+      sources->allow(kJobTimeoutUs);
       auto next = sources->ask_head(&Stub::GetJobLogs, request);
       if (!next) return false;
       piece = std::move(*next);
@@ -202,12 +202,12 @@ void whole_log(Call& call, const ApiContext& context) {
   if (call.request.has_param("offset")) return log_piece(call, context, id);
   auto reading = std::make_shared<WholeLog>();
   auto sources =
-      state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
-  if (!sources) return refuse(call, sources.error());
+      state::Sources::connect(context.cluster.head_address, context.cluster.token, kJobTimeoutUs);
+  if (!sources) return refuse_job(call, sources.error());
   reading->sources = std::move(*sources);
   reading->request.set_submission_id(id);
   auto first = reading->sources->ask_head(&Stub::GetJobLogs, reading->request);
-  if (!first) return refuse(call, first.error());
+  if (!first) return refuse_job(call, first.error());
   reading->end = first->size();
   call.response.set_chunked_content_provider(
       "application/json",
@@ -221,7 +221,7 @@ Result<std::unique_ptr<rpc::SyncClient>> connect_head(const ApiContext& context)
   rpc::Identity me;
   me.role = "client";
   me.token = context.cluster.token;
-  return rpc::SyncClient::connect({.address = address}, me, kTimeoutUs);
+  return rpc::SyncClient::connect({.address = address}, me, kJobTimeoutUs);
 }
 
 // Until the job has ended and all of its output is sent, or the other side leaves.
@@ -231,7 +231,7 @@ void tail_log(net::WebSocket& socket, const ApiContext& context, const std::stri
   proto::JobLogsRequest request;
   request.set_submission_id(id);
   while (head && !http::Server::ending()) {
-    auto reply = (*head)->call(&Stub::GetJobLogs, request, kTimeoutUs);
+    auto reply = (*head)->call(&Stub::GetJobLogs, request, kJobTimeoutUs);
     if (!reply) break;
     request.set_offset(reply->next_offset());
     for (const std::string& frame : frames.add(reply->data())) {
@@ -273,7 +273,7 @@ void add_package_routes(http::Server& server, const ApiContextPtr& context) {
   server.on("GET", "/api/packages/([^/]+)/([^/]+)", [context](Call& call) {
     auto there =
         call.parts[0] == "gcs" ? has_package(context->cluster, call.parts[1]) : Result<bool>(false);
-    if (!there && there.error().code != Code::kInvalid) return refuse(call, there.error());
+    if (!there && there.error().code != Code::kInvalid) return refuse_job(call, there.error());
     if (!there || !*there)
       return http::text(
           call.response, 404,

@@ -17,10 +17,10 @@ namespace {
 
 using http::Call;
 
-constexpr size_t kPieceBytes = 1 << 20;
+constexpr size_t kLogPieceBytes = 1 << 20;
 constexpr double kLongestIntervalS = 3600, kShortestIntervalS = 0.05;
 
-void list(Call& call, const ApiContext& context) {
+void list_logs(Call& call, const ApiContext& context) {
   auto timeout_us = timeout_us_of(call);
   if (!timeout_us) return fail(call, timeout_us.error());
   auto found = state::list_logs(context.cluster, call.query("node_id"), call.query("node_ip"),
@@ -96,7 +96,7 @@ void read(Call& call, const ApiContextPtr& context, const InFlight* followers) {
 }
 
 // Who follows asks again after 503.
-void refuse(Call& call, const Error& error) {
+void refuse_log(Call& call, const Error& error) {
   http::text(call.response, is_away(error.code) ? 503 : 500, error.message);
 }
 
@@ -106,9 +106,10 @@ void piece(Call& call, const ApiContext& context) {
   if (!query) return http::text(call.response, 500, query.error().message);
   query->position = call.query("position");
   state::LogReading log;
-  if (Status found = log.open(context.cluster, *query); !found) return refuse(call, found.error());
-  auto data = log.piece(kPieceBytes);
-  if (!data) return refuse(call, data.error());
+  if (Status found = log.open(context.cluster, *query); !found)
+    return refuse_log(call, found.error());
+  auto data = log.piece(kLogPieceBytes);
+  if (!data) return refuse_log(call, data.error());
   call.response.set_header(state::kLogPositionHeader, log.position());
   http::text(call.response, 200, *data);
 }
@@ -116,7 +117,7 @@ void piece(Call& call, const ApiContext& context) {
 }  // namespace
 
 void add_log_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers) {
-  server.on("GET", "/api/v0/logs", [context](Call& call) { list(call, *context); });
+  server.on("GET", "/api/v0/logs", [context](Call& call) { list_logs(call, *context); });
   server.on("GET", "/api/v0/logs/file", [context](Call& call) { read(call, context, nullptr); });
   server.on("GET", "/api/v0/logs/piece", [context](Call& call) { piece(call, *context); });
   server.on("GET", "/api/v0/logs/stream",

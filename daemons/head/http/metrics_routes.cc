@@ -24,7 +24,7 @@ using http::Call;
 using HeadStub = proto::HeadService::Stub;
 using MetricsStub = proto::HeadMetricsService::Stub;
 
-constexpr int64_t kTimeoutUs = 10'000'000;
+constexpr int64_t kScrapeTimeoutUs = 10'000'000;
 constexpr int kHealthTimeoutS = 5;
 constexpr int64_t kDefaultMinutes = 60, kDefaultPoints = 300, kMostPoints = 10'000;
 constexpr int64_t kMinuteMs = 60'000;
@@ -139,7 +139,7 @@ class MetricsRoutes {
  private:
   Result<std::unique_ptr<state::Sources>> connect() const {
     return state::Sources::connect(context_->cluster.head_address, context_->cluster.token,
-                                   kTimeoutUs);
+                                   kScrapeTimeoutUs);
   }
 
   static Json lines_of(const proto::MetricsLines& lines) {
@@ -164,7 +164,7 @@ class MetricsRoutes {
     RT_ASSIGN(scrape.jobs, sources->ask_head(&HeadStub::GetJobs, proto::Empty()));
     RT_ASSIGN(scrape.status, sources->ask_head(&HeadStub::GetClusterStatus, proto::Empty()));
     RT_ASSIGN(scrape.head, sources->ask_head(&MetricsStub::GetHeadStats, proto::Empty()));
-    RT_ASSIGN(scrape.census, state::census(context_->cluster, kTimeoutUs));
+    RT_ASSIGN(scrape.census, state::census(context_->cluster, kScrapeTimeoutUs));
     own_->fill(&scrape);
     return cluster_metrics_text(scrape);
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kNamespace[] = "pkg";
 constexpr size_t kChunkBytes = 16 << 20;
-constexpr int64_t kTimeoutUs = 60'000'000;
+constexpr int64_t kPackageTimeoutUs = 60'000'000;
 
 // It becomes a folder on nodes.
 Status check_name(const std::string& name) {
@@ -40,7 +40,8 @@ Status put(state::Sources& sources, const std::string& key, std::string value) {
 
 Result<bool> has_package(const state::Cluster& cluster, const std::string& name) {
   RT_TRY(check_name(name));
-  RT_ASSIGN(auto sources, state::Sources::connect(cluster.head_address, cluster.token, kTimeoutUs));
+  RT_ASSIGN(auto sources,
+            state::Sources::connect(cluster.head_address, cluster.token, kPackageTimeoutUs));
   proto::KvGetRequest request;
   request.set_ns(kNamespace);
   request.set_key(name);
@@ -51,7 +52,8 @@ Result<bool> has_package(const state::Cluster& cluster, const std::string& name)
 Status put_package(const state::Cluster& cluster, const std::string& name,
                    const std::string& data) {
   RT_TRY(check_name(name));
-  RT_ASSIGN(auto sources, state::Sources::connect(cluster.head_address, cluster.token, kTimeoutUs));
+  RT_ASSIGN(auto sources,
+            state::Sources::connect(cluster.head_address, cluster.token, kPackageTimeoutUs));
   size_t chunks = (data.size() + kChunkBytes - 1) / kChunkBytes;
   for (size_t i = 0; i < chunks; ++i)
     RT_TRY(put(*sources, fmt::format("{}#{}", name, i), data.substr(i * kChunkBytes, kChunkBytes)));

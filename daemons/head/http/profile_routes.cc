@@ -80,7 +80,7 @@ Result<int64_t> whole(const Call& call, const char* name, int64_t otherwise) {
   return value;
 }
 
-void refuse(Call& call, const Error& error) {
+void refuse_profile(Call& call, const Error& error) {
   http::text(call.response, error.code == Code::kInvalid ? 400 : 500, error.message);
 }
 
@@ -193,12 +193,12 @@ Result<FromPySpy> ask_py_spy(const ApiContext& context, Call& call, const Defaul
 
 void answer_traceback(const ApiContext& context, Call& call, const Defaults& defaults,
                       const Result<state::ProfileQuery>& query) {
-  if (!query) return refuse(call, query.error());
+  if (!query) return refuse_profile(call, query.error());
   auto first = ask_py_spy(context, call, defaults, *query, 0, "");
-  if (!first) return refuse(call, first.error());
+  if (!first) return refuse_profile(call, first.error());
   if (first->text) return http::text(call.response, 200, *first->text);
   auto answer = state::profile_processes(context.cluster, *query);
-  if (!answer) return refuse(call, answer.error());
+  if (!answer) return refuse_profile(call, answer.error());
   std::string stacks = profile::stacks_text(answer->all);
   http::text(call.response, 200,
              first->advise
@@ -239,9 +239,9 @@ Result<std::string> sample_builtin(const ApiContext& context, const Call& call,
 
 void answer_profile(const ApiContext& context, Call& call, const Defaults& defaults,
                     const Result<state::ProfileQuery>& query, bool as_html) {
-  if (!query) return refuse(call, query.error());
+  if (!query) return refuse_profile(call, query.error());
   auto duration = whole(call, "duration", defaults.duration_s);
-  if (!duration) return refuse(call, duration.error());
+  if (!duration) return refuse_profile(call, duration.error());
   if (*duration < 1 || *duration > defaults.max_duration_s) {
     return http::text(
         call.response, 400,
@@ -256,11 +256,11 @@ void answer_profile(const ApiContext& context, Call& call, const Defaults& defau
         fmt::format("there is no format '{}': flamegraph, raw and speedscope are there", format));
   }
   auto first = ask_py_spy(context, call, defaults, *query, *duration, format);
-  if (!first) return refuse(call, first.error());
+  if (!first) return refuse_profile(call, first.error());
   auto text = first->text ? Result<std::string>(std::move(*first->text))
                           : sample_builtin(context, call, defaults, *query, *duration, format,
                                            first->advise);
-  if (!text) return refuse(call, text.error());
+  if (!text) return refuse_profile(call, text.error());
   if (format == "flamegraph") return answer_graph(call, *text, as_html);
   http::text(call.response, 200, *text);
 }

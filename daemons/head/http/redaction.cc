@@ -7,22 +7,21 @@
 namespace rt::head {
 namespace {
 
-using state::Json;
-
-void redact(Json& value) {
+void redact(state::Json& value) {
   if (value.is_array()) {
-    for (Json& item : value) redact(item);
+    for (state::Json& item : value) redact(item);
   }
   if (!value.is_object()) return;
   for (auto& [name, inner] : value.items()) {
     if (name == "env_vars" && inner.is_object()) {
-      for (Json& variable : inner) variable = "<redacted>";
+      for (state::Json& variable : inner) variable = "<redacted>";
     } else if (name == "serialized_runtime_env" && inner.is_string()) {
       const std::string text = inner.get<std::string>();
-      Json env =
+      state::Json env =
           json_depth(text) > kMaxJsonDepth
-              ? Json("<redacted>")
-              : Json::parse(text, nullptr, false);  // a driver's own, which nobody has checked
+              ? state::Json("<redacted>")
+              : state::Json::parse(text, nullptr,
+                                   false);  // a driver's own, which nobody has checked
       redact(env);
       if (!env.is_discarded()) inner = env.dump();
     } else {
@@ -33,7 +32,7 @@ void redact(Json& value) {
 
 }  // namespace
 
-void redact_for_browsers(const http::Request& request, Json* rows) {
+void redact_for_browsers(const http::Request& request, state::Json* rows) {
   static const bool redacts = environment("RAY_DASHBOARD_REDACT_RUNTIME_ENV") != "0";
   if (redacts && http::is_browser(request)) redact(*rows);
 }

@@ -63,7 +63,7 @@ Result<state::Query> query_of(const Call& call, const std::string& resource) {
   return query;
 }
 
-void list(Call& call, const ApiContext& context) {
+void list_resource(Call& call, const ApiContext& context) {
   auto query = query_of(call, call.parts[0]);
   if (!query) return fail(call, query.error());
   auto found = state::list(context.cluster, *query);
@@ -120,7 +120,7 @@ void add_state_routes(http::Server& server, const ApiContextPtr& context,
       "GET",
       "/api/v0/"
       "(actors|jobs|nodes|placement_groups|workers|tasks|objects|runtime_envs|cluster_events)",
-      questions.around([context](Call& call) { list(call, *context); }));
+      questions.around([context](Call& call) { list_resource(call, *context); }));
   server.on("GET", "/api/v0/(actors|tasks|objects)/summarize",
             questions.around([context](Call& call) { summarize(call, *context); }));
   server.on("GET", "/api/v0/delay/([0-9]{1,6})", questions.around(delay));

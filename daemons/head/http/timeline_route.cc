@@ -18,9 +18,9 @@ namespace {
 // Small: what a client that reads slowly makes us hold is a page, the events of one batch of it
 // (each some ninety bytes, at most 65,536 of today's processes) and a piece of text.
 constexpr int64_t kPageBytes = 128 << 10;
-constexpr size_t kPieceBytes = 64 << 10;
+constexpr size_t kTracePieceBytes = 64 << 10;
 constexpr int kMostTimelines = 8;
-constexpr int64_t kTimeoutUs = 30'000'000, kMostSeconds = 366 * 86400;
+constexpr int64_t kTraceTimeoutUs = 30'000'000, kMostSeconds = 366 * 86400;
 
 struct Reading {
   explicit Reading(Timeline::Options options)
@@ -34,13 +34,13 @@ struct Reading {
 
 // False: it broke off.
 bool write_page(Reading& reading, httplib::DataSink& sink) {
-  reading.sources->allow(kTimeoutUs);
+  reading.sources->allow(kTraceTimeoutUs);
   auto reply = reading.sources->ask_head(&proto::HeadService::Stub::GetTaskEvents, reading.request);
   if (!reply) return false;
   for (const auto& batch : reply->batches()) {
     if (batch.max_time_us() < reading.since_us) continue;
     auto data = unpack_task_events(batch.packed());
-    if (data && !reading.trace.add(*data, kPieceBytes, [&sink](const std::string& text) {
+    if (data && !reading.trace.add(*data, kTracePieceBytes, [&sink](const std::string& text) {
           return sink.write(text.data(), text.size());
         }))
       return false;
@@ -79,7 +79,7 @@ void timeline(http::Call& call, const ApiContext& context, const InFlight& quest
     if (!reading->places.back()) return;
   }
   auto sources =
-      state::Sources::connect(context.cluster.head_address, context.cluster.token, kTimeoutUs);
+      state::Sources::connect(context.cluster.head_address, context.cluster.token, kTraceTimeoutUs);
   if (!sources) return fail(call, sources.error());
   reading->sources = std::move(*sources);
   reading->request.set_job_id(from_hex(job));

@@ -8,7 +8,7 @@
 namespace rt::head {
 namespace {
 
-constexpr char kSchema[] =
+constexpr char kHistorySchema[] =
     "CREATE TABLE batches(row INTEGER PRIMARY KEY AUTOINCREMENT, job BLOB NOT NULL, min_us INTEGER "
     "NOT NULL, max_us INTEGER NOT NULL,"
     " count INTEGER NOT NULL, bytes INTEGER NOT NULL, packed BLOB NOT NULL);"
@@ -45,7 +45,7 @@ int64_t bytes_of(const proto::TaskEventBatch& batch) {
 Result<std::unique_ptr<SqliteHistory>> SqliteHistory::open(const std::string& path,
                                                            const Settings& settings,
                                                            DiskThread& disk, PostTask post) {
-  RT_ASSIGN(auto db, SqliteDb::open({path, "the task history", false, kSchema}));
+  RT_ASSIGN(auto db, SqliteDb::open({path, "the task history", false, kHistorySchema}));
   RT_ASSIGN(auto insert,
             SqliteStatement::prepare(*db,
                                      "INSERT INTO batches(job, min_us, max_us, count, bytes, "

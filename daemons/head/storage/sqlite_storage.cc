@@ -5,7 +5,7 @@
 namespace rt::head {
 namespace {
 
-constexpr char kSchema[] =
+constexpr char kStateSchema[] =
     "CREATE TABLE records(tab BLOB NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, PRIMARY "
     "KEY(tab, key))";
 
@@ -13,7 +13,7 @@ constexpr char kSchema[] =
 
 Result<std::unique_ptr<SqliteStorage>> SqliteStorage::open(const std::string& path,
                                                            DiskThread& disk, PostTask post) {
-  RT_ASSIGN(auto db, SqliteDb::open({path, "the head's state", true, kSchema}));
+  RT_ASSIGN(auto db, SqliteDb::open({path, "the head's state", true, kStateSchema}));
   RT_ASSIGN(auto put,
             SqliteStatement::prepare(*db, "INSERT OR REPLACE INTO records VALUES (?1, ?2, ?3)"));
   RT_ASSIGN(auto erase,

@@ -10,7 +10,7 @@
 namespace rt::node {
 namespace {
 
-constexpr size_t kReadBytes = 256 * 1024;
+constexpr size_t kOutputReadBytes = 256 * 1024;
 constexpr int kPipeBytes = 1 << 20;  // a job that writes at once seldom waits for this process
 
 size_t waiting_in(int pipe) {
@@ -31,7 +31,7 @@ Result<std::unique_ptr<JobOutput>> JobOutput::open(net::Loop& loop, std::unique_
   ::fcntl(ends[0], F_SETPIPE_SZ,
           kPipeBytes);  // a user has so many of these; the rest get the usual 64 KiB
   output->watch_ =
-      loop.watch_readable(ends[0], [self = output.get()] { self->read_some(kReadBytes); });
+      loop.watch_readable(ends[0], [self = output.get()] { self->read_some(kOutputReadBytes); });
   return output;
 }
 
@@ -53,7 +53,7 @@ void JobOutput::drain() {
   if (!pipe_.valid()) return;
   // No more than that: somebody outside of the job's group may go on writing.
   for (size_t left = waiting_in(pipe_.get()); left > 0 && pipe_.valid();) {
-    size_t n = read_some(std::min(left, kReadBytes));
+    size_t n = read_some(std::min(left, kOutputReadBytes));
     if (n == 0) return;
     left -= n;
   }

@@ -11,7 +11,7 @@
 
 namespace rt::node {
 namespace {
-constexpr size_t kReadBytes = 256 * 1024;
+constexpr size_t kLogReadBytes = 256 * 1024;
 constexpr int kPiecesPerFlush = 16;
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -146,7 +146,7 @@ void LogMonitor::flush() {
 bool LogMonitor::read_some(File& file, proto::HeadEvent* event) {
   if (file.fd < 0) file.fd = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file.fd < 0) return false;
-  std::string data(kReadBytes, 0);
+  std::string data(kLogReadBytes, 0);
   ssize_t n = ::pread(file.fd, data.data(), data.size(), file.offset);
   if (n <= 0) return n == 0 && follow_rotation(file);
   file.offset += n;
