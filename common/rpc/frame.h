@@ -11,7 +11,7 @@
 //   16     1     kind           FrameKind
 //   17     7     zero
 //
-// A peer that sends a body over the negotiated bound, an unknown kind, message_bytes > body_bytes
+// A peer that sends a body over its limit, an unknown kind, message_bytes > body_bytes
 // or non-zero padding gets an error frame (kProtocol), and the connection is closed.
 #pragma once
 
