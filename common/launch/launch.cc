@@ -199,7 +199,8 @@ class NodeStarter {
     return {};
   }
 
-  // What every daemon gets. Its inherited descriptors are the `listeners`, then the lifeline.
+  // Makes the request with everything that all daemons get. The inherited descriptors are the
+  // `listeners`, then the lifeline.
   SpawnRequest request_for(const std::string& name, std::vector<int> listeners) {
     SpawnRequest request;
     request.name = name;

@@ -13,16 +13,16 @@ namespace rt::launch {
 
 struct NodeOptions {
   bool head = false;
-  int port = 6379;      // of a head; 0: any free one
-  std::string address;  // of a node that joins: HOST:PORT of the head
+  int port = 6379;      // for a head; 0: any free one
+  std::string address;  // for a node that joins: HOST:PORT of the head
   // Empty: RAY_NODE_IP_ADDRESS, else detected. ray.init() passes 127.0.0.1.
   std::string node_ip;
   int node_manager_port = 0;
-  int metrics_export_port = 0;        // of GET /metrics; 0: any free one
-  bool include_dashboard = true;      // of a head: whether it has an HTTP interface
+  int metrics_export_port = 0;        // for GET /metrics; 0: any free one
+  bool include_dashboard = true;      // for a head: whether it has an HTTP interface
   std::string dashboard_host;         // empty: 127.0.0.1
   std::optional<int> dashboard_port;  // nullopt: 8265 or the next free one; 0: any free one
-  std::string state_dir;  // of a head: for its durable state; empty: the session directory
+  std::string state_dir;              // for a head: its durable state; empty: the session directory
   std::string node_name;
   std::optional<double> num_cpus, num_gpus;
   std::optional<int64_t> memory, object_store_memory;  // bytes
@@ -31,7 +31,7 @@ struct NodeOptions {
   std::string temp_dir;          // empty: $RAY_TMPDIR or /tmp/ray
   std::string plasma_directory;  // empty: /dev/shm
   std::string config_file;
-  std::map<std::string, std::string> system_config;  // settings by name
+  std::map<std::string, std::string> system_config;  // settings by our names or Ray's
   std::string python_executable;  // for workers; empty: /usr/bin/python3 or $RAY_PYTHON
   // For ray.init(): the node ends with this process (by a lifeline descriptor), and is not recorded
   // for `rayctl stop`.
@@ -56,7 +56,7 @@ struct StartedNode {
   std::string node_id_hex;
   std::vector<StartedProcess> processes;
   std::vector<std::string> warnings;  // for the user; not recorded
-  // Of a node that is private to its parent: closing this descriptor ends the node.
+  // For a node that is private to its parent: closing this descriptor ends the node.
   int lifeline_fd = -1;
 };
 

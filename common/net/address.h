@@ -13,9 +13,10 @@ namespace rt::net {
 struct Address {
   enum class Kind { kTcp, kUnix };
   Kind kind = Kind::kTcp;
-  std::string host;  // of kTcp: IPv4 or IPv6 literal, or a name
-  int port = 0;      // of kTcp; 0: any free port when listening
-  // Of kUnix. May be longer than sockaddr_un allows; it is reached through /proc/self/fd then.
+  std::string host;  // kTcp: IPv4 or IPv6 literal, or a name
+  int port = 0;      // kTcp; 0: any free port when listening
+  // kUnix: the path may be longer than sockaddr_un allows; it is reached through /proc/self/fd
+  // then.
   std::string path;
 
   static Address tcp(std::string host, int port) { return {Kind::kTcp, std::move(host), port, {}}; }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMaxReads = 16;  // per turn and stream, so that the others get their share
 constexpr size_t kMaxReadBytes = 4 << 20;
-constexpr int kMaxFinalReads = 256;  // of a stream that broke while sending
+constexpr int kMaxFinalReads = 256;  // for a stream that broke while sending
 
 class StreamHandle final : public Stream {
  public:

@@ -68,7 +68,7 @@ class SocketStream final : public Watcher, public std::enable_shared_from_this<S
   OutQueue queue_;
   bool dirty_ = false;      // in the list of streams that the reactor flushes
   bool congested_ = false;  // went above the high-water mark and has not drained
-  int broken_errno_ = 0;    // of a failed write; what can still be read is delivered first
+  int broken_errno_ = 0;    // a write failed; what can still be read is delivered first
 };
 
 // Makes the user's handle, whose destruction closes the stream. Takes the descriptor.

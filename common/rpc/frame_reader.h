@@ -14,8 +14,8 @@ namespace rt::rpc {
 
 class FrameReader {
  public:
-  // What happens to a frame: passed on as a whole; its attachment is read to on_direct_begin(); or
-  // it is dropped.
+  // kWhole: the frame is passed on as a whole. kDirect: its attachment is read straight into the
+  // memory that on_direct_begin() returns. kSkip: it is dropped.
   enum class Route { kWhole, kDirect, kSkip };
 
   class Sink {

@@ -1,4 +1,4 @@
-// Passing an accepted socket to another process, or refusing it.
+// Passes an accepted socket to another process, or refuses it.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -32,7 +32,8 @@ class Server {
   // Closes the listeners and the connections.
   ~Server();
 
-  // Fails with kIo when the address cannot be had, or with the error of the TLS configuration.
+  // Fails with kIo when the address is in use or not permitted, or with the error of the TLS
+  // configuration.
   Status listen(const net::Address& address);
   Status listen_fd(int fd);  // takes the listening descriptor
   // Goes on with the hello on a socket whose preamble another process has read and handed off.

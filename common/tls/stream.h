@@ -11,10 +11,10 @@ namespace rt::tls {
 
 // How to treat a peer that speaks plain text.
 struct PlainText {
-  // Of a server. Called when the peer begins in plain text, with a duplicate of the socket's
+  // For servers. Called when the peer begins in plain text, with a duplicate of the socket's
   // descriptor, which it owns and over which it may tell the peer why. The stream is closed then.
   std::function<void(int fd)> refuse;
-  // Of a client. Set when the server answers in plain text, which is passed on as it is. A server
+  // For clients. Set when the server answers in plain text, which is passed on as it is. A server
   // may say that way why it refuses; nothing else that it says is to be believed.
   std::shared_ptr<bool> answered;
 };
