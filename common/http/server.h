@@ -87,7 +87,6 @@ class Server {
 };
 
 // Set status, content type and body of a response.
-
 void text(Response& response, int status, const std::string& body);
 void json(Response& response, int status, const std::string& body);
 

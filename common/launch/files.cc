@@ -1,4 +1,5 @@
-// Small files: read whole, written atomically, and never those of another user.
+// Small files: read with a bound and written atomically. read_own_file() reads none that another
+// user could have written.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -29,9 +29,9 @@ class PollLoop final : public Loop {
     } items[kMaxEvents];
   };
 
-  // kOne: no two threads are ever in wait() together. Their limits then share one timer of the
-  // kernel, which stays set from one wait to the next, so that a limit costs nothing where most
-  // waits end sooner.
+  // kOne: no two threads are ever in wait() together. The limits of the waits then share one timer
+  // of the kernel, which stays set from one wait to the next, so that a limit costs nothing where
+  // most waits end sooner.
   enum class Waiters { kMany, kOne };
   explicit PollLoop(Waiters waiters = Waiters::kMany);
   ~PollLoop() override;
