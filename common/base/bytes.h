@@ -20,8 +20,8 @@ inline std::string_view as_view(Bytes b) {
   return {reinterpret_cast<const char*>(b.data()), b.size()};
 }
 
-// Keeps foreign memory (a shared-memory pin, a Python buffer, a heap blob) alive while something
-// refers to it.
+// Keeps memory of another owner (a shared-memory pin, a Python buffer, a heap blob) alive while
+// something refers to it.
 using Keepalive = std::shared_ptr<const void>;
 
 // Bytes together with what keeps them valid.

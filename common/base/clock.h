@@ -1,5 +1,5 @@
-// Time as an argument. Steady time measures time-outs and durations; wall time stamps events for
-// people.
+// Time is passed as an argument, so that core/ directories need no clock. Steady time measures
+// time-outs and durations; wall time stamps events for people.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Now {
   int64_t wall_us = 0;
 };
 
-// The operating system's clocks: for service/ directories and main.cc only.
+// Read the operating system's clocks, in microseconds. For service/ directories and main.cc only.
 int64_t steady_now_us();
 int64_t wall_now_us();
 inline Now system_now() { return {steady_now_us(), wall_now_us()}; }

@@ -1,4 +1,4 @@
-// A descriptor that is closed with its owner.
+// A file descriptor that its owner closes. Negative means none.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,4 @@
-// What a status of an HTTP answer means as an error of ours. Used by the clients of HTTP
-// interfaces.
+// Translates the status of an HTTP answer into an error code, for clients of HTTP interfaces.
 #pragma once
 
 #include "common/base/status.h"
@@ -15,9 +14,10 @@ inline Code code_of_http_status(int status) {
     case 429: return Code::kResourceExhausted;
     case 502:
     case 503:
-    case 504: return Code::kUnavailable;  // of a head that has just begun, or of a proxy before it
-    default:
-      return Code::kInternal;  // it answered: not kUnavailable, after which a client tries again
+    case 504:
+      return Code::kUnavailable;  // from a head that is starting, or from a proxy in front of it
+    // The server has answered, so not kUnavailable, which makes clients try again.
+    default: return Code::kInternal;
   }
 }
 

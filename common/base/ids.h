@@ -1,8 +1,14 @@
-// Identifiers: fixed-size byte strings with a type each, so that one is never passed for another.
-//   JobId 4 (little-endian counter) · ActorId 16 (12 unique + job) · TaskId 24 (8 unique + actor
-//   id; normal tasks: 12 x 0xff + job) · ObjectId 28 (task id + 4-byte little-endian index) ·
-//   NodeId, WorkerId, ClusterId 28 (random; a driver's WorkerId is its job id + 24 x 0xff).
-// nil is all 0xff.
+// Identifiers: fixed-size byte strings, each kind with a type of its own, so that one is never
+// passed for another.
+//
+//   JobId      4 bytes: a counter, little-endian
+//   ActorId   16 bytes: 12 unique + job id
+//   TaskId    24 bytes: 8 unique + actor id; of a normal task 8 unique + 12 x 0xff + job id
+//   ObjectId  28 bytes: task id + index, 4 bytes, little-endian
+//   NodeId, WorkerId, ClusterId
+//             28 bytes, random; the WorkerId of a driver is its job id + 24 x 0xff
+//
+// A nil id is all 0xff.
 #pragma once
 
 #include <array>
@@ -28,7 +34,7 @@ class Id {
 
   constexpr Id() { bytes_.fill(0xff); }
   static Id nil() { return Id(); }
-  // Nil unless `bytes` has exactly kSize bytes: peers' input is checked with is_valid() first.
+  // Nil unless `bytes` has exactly kSize bytes. Input from peers is checked with is_valid() first.
   static Id from_binary(std::string_view bytes) {
     Id id;
     if (bytes.size() == N) std::memcpy(id.bytes_.data(), bytes.data(), N);
@@ -45,7 +51,8 @@ class Id {
   const uint8_t* data() const { return bytes_.data(); }
   uint8_t* data() { return bytes_.data(); }
 
-  // By words: calling memcmp costs more than comparing, and this is on every path.
+  // Compares by words: a call of memcmp() costs more than the comparison, and ids are compared
+  // everywhere.
   friend bool operator==(const Id& a, const Id& b) {
     if constexpr (N < sizeof(uint64_t)) {
       return a.bytes_ == b.bytes_;
@@ -96,17 +103,18 @@ ActorId make_actor_id(JobId job, uint64_t unique_high, uint32_t unique_low);
 JobId job_of(const ActorId& id);
 
 TaskId make_task_id(uint64_t unique, JobId job);          // a normal task
-TaskId make_task_id(uint64_t unique, const ActorId& id);  // an actor's task
+TaskId make_task_id(uint64_t unique, const ActorId& id);  // a task of an actor
 TaskId driver_task_id(JobId job);
 JobId job_of(const TaskId& id);
+// Meaningful for tasks of actors only.
 ActorId actor_of(const TaskId& id);
 
-// Indexes: task returns 1, 2, ...; puts above kPutIndexBase.
+// The index of an object is 1, 2, ... for the returns of a task, and above kPutIndexBase for puts.
 inline constexpr uint32_t kPutIndexBase = 100'000'000;
 ObjectId make_object_id(const TaskId& task, uint32_t index);
 TaskId task_of(const ObjectId& id);
 uint32_t index_of(const ObjectId& id);
-// The object that stands for an actor's handles in reference counting: 8 x 0xff + actor id +
+// The object that stands for the handles of an actor in reference counting: 8 x 0xff + actor id +
 // index 1.
 ObjectId handle_object_of(const ActorId& id);
 WorkerId driver_worker_id(JobId job);

@@ -1,4 +1,5 @@
-// JSON of strangers before it is parsed: what writes JSON recurses, once for each level.
+// Measures the depth of JSON from strangers before it is parsed. Writing JSON recurses once per
+// level, so that deep nesting could overflow the stack.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +8,11 @@
 
 namespace rt {
 
+// Deeper JSON from strangers is refused.
 inline constexpr size_t kMaxJsonDepth = 100;
 
-// How many arrays and objects lie within each other at the deepest place; of what is no JSON at
-// least as many as a parser would find.
+// How deep arrays and objects are nested. For text that is not JSON the result is at least as large
+// as a parser would find.
 inline size_t json_depth(std::string_view text) {
   size_t depth = 0, deepest = 0;
   bool quoted = false;

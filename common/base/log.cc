@@ -32,7 +32,7 @@ std::shared_ptr<spdlog::logger>& logger() {
   return *instance;
 }
 
-// As a JSON string has it; what is no UTF-8 is replaced.
+// Escapes text for a JSON string. Bytes that are not UTF-8 are replaced.
 std::string json_escaped(std::string_view text) {
   std::string out;
   for (char c : valid_utf8(std::string(text))) {
@@ -48,7 +48,7 @@ std::string json_escaped(std::string_view text) {
   return out;
 }
 
-// The message as the value of a member.
+// Writes the message of a log line as the value of a JSON member.
 class EscapedMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -61,7 +61,7 @@ class EscapedMessage final : public spdlog::custom_flag_formatter {
   }
 };
 
-// One object a line.
+// Writes each log line as one JSON object.
 std::unique_ptr<spdlog::formatter> json_formatter(const std::string& component) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<EscapedMessage>('*').set_pattern(
@@ -92,7 +92,8 @@ void init_log(const LogOptions& options) {
   }
   made->set_level(spdlog::level::debug);
   made->flush_on(spdlog::level::info);
-  // A full disk must not end the process, nor flood stderr.
+  // Lines that cannot be written are dropped: a full disk must neither end the process nor flood
+  // stderr.
   made->set_error_handler([](const std::string&) {});
   logger() = std::move(made);
   g_level = static_cast<int>(options.level);

@@ -1,5 +1,6 @@
-// Structured text logs: one line per event, "<date> <time>,<ms>\t<LEVEL> <component> -- <message>".
-// Goes to stderr until init_log() names a file. spdlog stays inside log.cc.
+// Text logs: one line per event, "<date> <time>,<ms>\t<LEVEL> <component> -- <message>", or one
+// JSON object per line with RAY_BACKEND_LOG_JSON=1. Lines go to stderr until init_log() names a
+// file. Once init_log() has returned, any thread may log. spdlog is included by log.cc only.
 #pragma once
 
 #include <fmt/core.h>
@@ -15,16 +16,17 @@ struct LogOptions {
   std::string component;  // e.g. "head": shown in each line
   std::string file;       // empty: stderr
   LogLevel level = LogLevel::kInfo;
-  size_t max_file_bytes = 512u << 20;  // rotated beyond this
+  size_t max_file_bytes = 512u << 20;  // the file is rotated beyond this size
   int max_files = 5;
 };
 
-// Once, from main(). A log file that cannot be opened or written never ends the process: lines go
-// to stderr instead.
+// Call it once, from main(). The log never ends the process: when its file cannot be opened, lines
+// go to stderr; lines that cannot be written later, for example to a full disk, are lost.
 void init_log(const LogOptions& options);
 bool log_enabled(LogLevel level);
 void log_write(LogLevel level, std::string_view message);
 void flush_log();
+// debug, info, warning or error (also warn and critical); `fallback` for any other name.
 LogLevel parse_log_level(std::string_view name, LogLevel fallback);
 
 template <class... Args>

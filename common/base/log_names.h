@@ -1,4 +1,4 @@
-// Names of log files of a session.
+// The names of log files in a session directory.
 #pragma once
 
 #include <fmt/core.h>
@@ -10,13 +10,14 @@
 
 namespace rt {
 
-// Of a worker's stdout or stderr. `pid`: its number, or what stands for it until it is known.
+// The log of a worker's stdout or stderr. `pid` is the process's number, or a placeholder until it
+// is known.
 inline std::string worker_log_name(std::string_view worker_hex, std::string_view pid,
                                    bool is_stderr) {
   return fmt::format("worker-{}-ffffffff-{}.{}", worker_hex, pid, is_stderr ? "err" : "out");
 }
 
-// The process whose stdout or stderr it is; 0: it is not a worker's.
+// The process id in the name of a worker's log; 0 for any other name.
 inline int64_t worker_log_pid(std::string_view name) {
   size_t dash = name.rfind('-');
   if (!name.starts_with("worker-") || dash == std::string_view::npos) return 0;
@@ -25,12 +26,12 @@ inline int64_t worker_log_pid(std::string_view name) {
   return pid;
 }
 
-// Of a submitted job's entrypoint.
+// The log of a submitted job's entrypoint.
 inline std::string job_log_name(std::string_view submission_id) {
   return fmt::format("job-driver-{}.log", submission_id);
 }
 
-// The submitted job whose log it is; empty: it is none.
+// The submission id in the name of a job's log; empty for any other name.
 inline std::string_view job_of_log(std::string_view name) {
   constexpr std::string_view kPrefix = "job-driver-", kSuffix = ".log";
   if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) ||
@@ -39,7 +40,8 @@ inline std::string_view job_of_log(std::string_view name) {
   return name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
 }
 
-// What NAME.1, NAME.2, ... were called before they were rotated; empty: it was not.
+// The name that a rotated log (NAME.1, NAME.2, ...) had before its rotation; empty for any other
+// name.
 inline std::string_view rotated_from(std::string_view name) {
   size_t digits = name.find_last_not_of("0123456789");
   if (digits == std::string_view::npos || digits + 1 == name.size() || name[digits] != '.')
@@ -47,8 +49,8 @@ inline std::string_view rotated_from(std::string_view name) {
   return name.substr(0, digits);
 }
 
-// In place of what rotation has removed. `inside`: something was read before it, which may have
-// ended within a line.
+// The text that stands for output that rotation has removed. `inside` says that output before the
+// gap was read, which may have ended in the middle of a line.
 inline std::string removed_note(int64_t bytes, bool inside) {
   return fmt::format(
       "{}[{} bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and "

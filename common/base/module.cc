@@ -8,7 +8,8 @@
 namespace rt {
 namespace {
 
-// The program or library that contains this code; modules are at known places from there.
+// The directory of the program or library that contains this code. Modules are at known places from
+// there.
 std::filesystem::path own_directory() {
   Dl_info info{};
   std::filesystem::path own;

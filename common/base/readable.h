@@ -1,4 +1,4 @@
-// Amounts, times and texts as people read them.
+// Formats amounts, times and texts for people.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace rt {
 
-// "0B", "16.17GiB": binary units.
+// "0B", "16.17GiB": in binary units.
 std::string binary_bytes(double bytes);
-// Of a resource, without needless digits: 2.0, 0.5, 0.0001.
+// An amount of a resource without needless digits: 2.0, 0.5, 0.0001.
 std::string amount(double value);
-// 2024-01-31 12:34:56; empty for 0.
+// The local time as 2024-01-31 12:34:56; empty for 0.
 std::string local_time(int64_t wall_ms);
-// Of a text that is longer than `most` bytes its beginning and its end, with a line between them
-// that says how much is left out.
+// Cuts a text longer than `most` bytes down to its beginning and its end, with a line between them
+// that says how many bytes are left out.
 std::string shortened(std::string_view text, size_t most);
 
 }  // namespace rt

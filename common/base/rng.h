@@ -1,4 +1,5 @@
 // A small seeded generator (splitmix64): the only source of randomness in core/ directories.
+// Predictable, so not for secrets.
 #pragma once
 
 #include <cstdint>

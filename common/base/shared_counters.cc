@@ -45,7 +45,7 @@ Result<std::unique_ptr<SharedCounters>> SharedCounters::create() {
   Fd fd(::memfd_create("counters", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid() || ::ftruncate(fd.get(), static_cast<off_t>(kBytes)) != 0)
     return errno_error("cannot create shared counters", errno);
-  // A process that made it smaller would end the others: reading beyond the end is a signal.
+  // A process that shrank the memory would end the others: reading beyond its end raises SIGBUS.
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return errno_error("cannot seal shared counters", errno);
   void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);

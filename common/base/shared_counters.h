@@ -1,5 +1,5 @@
-// Counters that processes of this host keep for another one, which reads them when they are gone:
-// how much a process had done when it was killed, nobody can ask it.
+// Counters in shared memory that processes of this host increment for another process, which can
+// read them even after they were killed and can no longer be asked.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,13 @@
 
 namespace rt {
 
-// One counter, of one writer.
+// One counter, which a single writer increments.
 class SharedCounter {
  public:
-  // Counts for itself alone.
+  // A counter that nobody else reads.
   SharedCounter() = default;
-  // Number `number` of the counters at `place`; kInvalid for what cannot be one of them.
+  // Opens counter `number` of the SharedCounters at `place`. kInvalid when there can be no such
+  // counter, kIo when its memory cannot be opened.
   static Result<SharedCounter> open(const std::string& place, int64_t number);
 
   void add_one() { at_->store(++count_, std::memory_order_relaxed); }
@@ -28,8 +29,8 @@ class SharedCounter {
   std::shared_ptr<std::atomic<int64_t>> at_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
-// All of them: memory without a file, a cache line for each. What they say is the word of other
-// processes.
+// All counters of one reader: anonymous shared memory with a cache line for each. The values come
+// from other processes and are not to be trusted. For one thread.
 class SharedCounters {
  public:
   static constexpr int kCounters = 16384;
@@ -38,11 +39,12 @@ class SharedCounters {
   SharedCounters(const SharedCounters&) = delete;
   SharedCounters& operator=(const SharedCounters&) = delete;
 
-  // Where other processes of this user open them, while this one lives.
+  // The path at which other processes of this user can open the counters while this process lives.
   std::string place() const;
-  // One that nobody has, at 0; -1: all are taken.
+  // Takes a free counter, set to 0, and returns its number; -1 when all are taken.
   int take();
-  // What it says at last, from 0; others may have it then.
+  // Frees a counter and returns its last value, at least 0. Another process may get the number
+  // next.
   int64_t give_back(int number);
 
  private:
@@ -52,7 +54,7 @@ class SharedCounters {
   Fd fd_;
   std::atomic<int64_t>* memory_;
   int begun_ = 0;          // numbers from here on were never taken
-  std::vector<int> free_;  // below that; the last one given back goes first: its page is there
+  std::vector<int> free_;  // smaller free numbers; the last one freed is reused first
 };
 
 }  // namespace rt

@@ -1,5 +1,5 @@
-// Errors as values. Result<T> carries a T or an Error with a code and one message a user can act
-// on.
+// Errors as values. A Result<T> holds a T or an Error, which has a code and a message that a user
+// can act on.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -30,20 +30,20 @@ enum class Code : int {
   kActorDied = 16,
   kActorUnavailable = 17,
   kCancelled = 18,
-  kIo = 19,  // the operating system refused: message holds what and why
+  kIo = 19,  // the operating system refused: the message says what and why
   kInternal = 20,
   kUnsupported = 21,
-  kResourceExhausted = 22,  // a named bound of ours was reached
+  kResourceExhausted = 22,  // a limit of this software was reached; the message names it
   kOutOfMemory = 23,
   kUnschedulable = 24,
-  kLocalNodeDied = 25,         // the node-manager of the process that asked is gone
+  kLocalNodeDied = 25,         // the calling process's node-manager is gone
   kRuntimeEnvSetup = 26,       // a runtime environment could not be made
   kReconstructionFailed = 27,  // a lost object cannot be computed again
 };
 
 std::string_view code_name(Code code);
 
-// Nobody answered: whoever was asked may be away for a while only, and can be asked again.
+// Whether the peer may only be away for a while, so that it is worth asking again.
 inline bool is_away(Code code) { return code == Code::kUnavailable || code == Code::kTimeout; }
 
 struct Error {
@@ -51,7 +51,8 @@ struct Error {
   std::string message;
 };
 
-// boost::system::result<T, Error>::value() on an error ends here: a bug of ours, not of the world.
+// Called by value() of a Result that holds an error. That is a bug of the caller; throws
+// std::runtime_error.
 [[noreturn]] void throw_exception_from_error(const Error& error,
                                              const boost::source_location& where);
 
@@ -60,12 +61,12 @@ using Result = boost::system::result<T, Error>;
 using Status = Result<void>;
 
 inline Error make_error(Code code, std::string message) { return Error{code, std::move(message)}; }
-// "<what>: <strerror(errno)>"
+// An error of kIo with the message "<what>: <strerror(errnum)>".
 Error errno_error(std::string_view what, int errnum);
 
 }  // namespace rt
 
-// Return the error of `expr` (a Result or Status) to the caller.
+// Returns the error of `expr` (a Result or Status) to the caller, if there is one.
 #define RT_TRY(expr)                                             \
   do {                                                           \
     auto rt_try_result = (expr);                                 \
@@ -73,14 +74,15 @@ Error errno_error(std::string_view what, int errnum);
   } while (0)
 #define RT_CONCAT_(a, b) a##b
 #define RT_CONCAT(a, b) RT_CONCAT_(a, b)
-// RT_ASSIGN(auto x, expr): x = *expr, or return its error.
+// RT_ASSIGN(auto x, expr) sets x to *expr, or returns the error of `expr` to the caller.
 #define RT_ASSIGN(decl, expr) RT_ASSIGN_(decl, expr, RT_CONCAT(rt_res_, __LINE__))
 #define RT_ASSIGN_(decl, expr, tmp)        \
   auto tmp = (expr);                       \
   if (!tmp) return std::move(tmp).error(); \
   decl = std::move(*tmp)
 
-// Our own bugs: always on, prints and aborts. Never for input from peers, users or the system.
+// For bugs of this software: always on, prints the condition and aborts. Never for input from
+// peers, users or the system.
 #define RT_CHECK(cond)                               \
   do {                                               \
     if (!(cond)) [[unlikely]]                        \

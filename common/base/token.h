@@ -7,9 +7,9 @@
 
 namespace rt {
 
-// kInvalid, with the name of where it came from, for what cannot be a token: control characters
-// have no place in a header of HTTP, and anything but UTF-8 none in a message. Such bytes are those
-// of a wrong file.
+// Checks that a cluster token read from `source` can be one. kInvalid, naming the source, for
+// control characters, which an HTTP header cannot carry, and for anything but UTF-8, which a
+// message cannot carry. Such bytes mean that a wrong file was read.
 Status check_token_bytes(std::string_view token, const std::string& source);
 
 }  // namespace rt

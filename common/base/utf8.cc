@@ -5,8 +5,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-// Bytes of the character at the front: 0 when there is none, negative when as many are the
-// beginning of one that the text ends in.
+// The size of the character at the front of `text`, in bytes. 0: there is no well-formed one. -n:
+// the text ends after the first n bytes of a character.
 int character(std::string_view text) {
   auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned char first = at(0);
@@ -18,7 +18,7 @@ int character(std::string_view text) {
   for (int i = 1; i < size; ++i) {
     if (static_cast<size_t>(i) == text.size()) return -i;
     unsigned char low = 0x80, high = 0xbf;
-    if (i == 1 && first == 0xe0) low = 0xa0;   // no longer forms than needed
+    if (i == 1 && first == 0xe0) low = 0xa0;   // no overlong forms
     if (i == 1 && first == 0xed) high = 0x9f;  // no surrogates
     if (i == 1 && first == 0xf0) low = 0x90;
     if (i == 1 && first == 0xf4) high = 0x8f;  // nothing beyond U+10FFFF
@@ -27,8 +27,8 @@ int character(std::string_view text) {
   return size;
 }
 
-// Bytes of a character that changes the direction of what follows: U+202A to U+202E, U+2066 to
-// U+2069. 0: it begins with none.
+// The size of the character at the front, in bytes, if it changes the direction of what follows
+// (U+202A to U+202E, U+2066 to U+2069); else 0.
 size_t bidirectional(std::string_view text) {
   if (text.size() < 3 || text[0] != '\xe2') return 0;
   const auto second = static_cast<unsigned char>(text[1]),

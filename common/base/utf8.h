@@ -1,4 +1,4 @@
-// Text that has to be UTF-8 for whoever reads it.
+// Makes text of unknown origin safe for readers of UTF-8 and for terminals.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 namespace rt {
 
-// Each byte that belongs to no well-formed character (RFC 3629) becomes U+FFFD. `tail`: how many
-// bytes at the end are the beginning of a character that may go on, and are left out; without it
-// they are replaced, too.
+// Replaces each byte that belongs to no well-formed character (RFC 3629) with U+FFFD. With `tail`,
+// an incomplete character at the end is left out, and `*tail` says how many bytes it has so far;
+// without, these bytes are replaced, too.
 std::string valid_utf8(std::string_view text, size_t* tail = nullptr);
-// For a terminal: what others named must not move the cursor, set titles or paint. Control
-// characters become \x1b and the like, those that turn the direction of writing \u202e, ends of
-// lines and tabs blanks; `lines`: ends of lines stay.
+// Makes text safe for a terminal: what others have named must not move the cursor, set titles or
+// change colours. Control characters become \x1b and the like, characters that change the direction
+// of writing \u202e and the like, line ends and tabs blanks. With `lines`, line ends and tabs stay.
 std::string printable(std::string_view text, bool lines = false);
 
 }  // namespace rt

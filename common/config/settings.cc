@@ -12,18 +12,18 @@
 namespace rt {
 namespace {
 
-// Bounds of ranges in settings.def: small enough that milliseconds become microseconds, and counts
-// an int, without overflow.
+// Bounds of ranges in settings.def: small enough that milliseconds can be converted to
+// microseconds, and counts to int, without overflow.
 constexpr int64_t kYearMs = 31'536'000'000, kHourUs = 3'600'000'000,
                   kMaxBytes = 100'000'000'000'000, kMaxCount = 1'000'000'000;
 
-// Smallest and largest value; none of booleans and texts.
+// The smallest and largest value. Booleans and texts have no range.
 template <class T>
 struct Range {
   T smallest, largest;
 };
 
-// Parsers: false when `text` is not acceptable; accepts() says what is.
+// Each parse() returns false when `text` is not acceptable; accepts() describes what is.
 bool parse(const std::string& text, Range<int64_t> range, int64_t& out) {
   int64_t value = 0;
   const char* end = text.data() + text.size();
@@ -125,7 +125,7 @@ const RayName* find_ray_name(const std::string& name) {
   return nullptr;
 }
 
-// The value of one of Ray's names in our unit.
+// Converts the value of one of Ray's names to the unit of our setting.
 Result<std::string> converted(const RayName& name, const std::string& text,
                               const std::string& source) {
   double value = 0;
@@ -146,7 +146,8 @@ Status assign(Settings& settings, const std::string& name, const std::string& te
                     fmt::format("{} (here {})", source, theirs->ours));
 }
 
-// Out parameter: a Result<json> is ambiguous, since json converts from everything.
+// Returns the JSON through an out parameter: a Result<json> is ambiguous, because json converts
+// from everything.
 Status read_json(const std::string& path, nlohmann::json& json) {
   std::ifstream file(path);
   std::stringstream content;

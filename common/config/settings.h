@@ -1,5 +1,5 @@
-// Settings: one struct made of the table in settings.def. Loaded once in main() and passed down by
-// const reference.
+// Settings: one struct, made from the table in settings.def. It is loaded once in main() and passed
+// down by const reference.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,32 @@ struct Settings {
 #undef RT_SETTING
 };
 
+// One row of the table as text, for --help and docs/configuration.md.
 struct SettingInfo {
   std::string name, type, default_value, range, unit, meaning, environment;
 };
 const std::vector<SettingInfo>& setting_table();
 
-// What a setting is called by programs written for Ray: theirs = ours / factor. Empty `ours`:
-// accepted, and without effect.
+// A name that programs written for Ray use for a setting: the value of `ours` is theirs times
+// `factor`. When `ours` is empty, the name is accepted and has no effect.
 struct RayName {
   std::string name, ours;
   int64_t factor;
 };
 const std::vector<RayName>& ray_name_table();
-// `given` with our names only. What was given under a name without effect is left out, its name
-// added to `ignored`. kInvalid: no number.
+// Returns `given` under our names only; where both names of a setting are given, ours wins. Names
+// without effect are left out and added to `ignored`. kInvalid when the value of one of Ray's names
+// is not a number.
 Result<std::map<std::string, std::string>> translate_ray_names(
     const std::map<std::string, std::string>& given, std::vector<std::string>* ignored);
 
-// flags > environment (RAY_<name>) > JSON file (empty path: none) > defaults. `flags` holds name ->
-// text for those given. kInvalid names the source, the setting and what it accepts; unknown names
-// in the file are errors, too. Names of Ray's are known.
+// Loads the settings: `flags` override the environment (RAY_<name>), which overrides the JSON file
+// (empty path: none), which overrides the defaults. `flags` holds the text of each flag that was
+// given, by name. kInvalid names the source, the setting and what it accepts. Unknown names in the
+// file are errors, too; Ray's names are known.
 Result<Settings> load_settings(const std::string& json_path,
                                const std::map<std::string, std::string>& flags);
-// One assignment; used by load_settings() and --system-config.
+// Assigns one setting, by our name or Ray's; for --system-config. kInvalid as above.
 Status assign_setting(Settings& settings, const std::string& name, const std::string& text);
 
 }  // namespace rt

@@ -24,14 +24,14 @@ int64_t number(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? value : 0;
 }
 
-// sd_watchdog_enabled(3): the variables may have been meant for a process that started this one.
+// As in sd_watchdog_enabled(3): the variables may be meant for the process that started this one.
 int64_t watchdog_us() {
   std::string pid = environment("WATCHDOG_PID");
   if (!pid.empty() && number(pid) != ::getpid()) return 0;
   return std::max<int64_t>(0, number(environment("WATCHDOG_USEC")));
 }
 
-// A line end would begin another assignment.
+// Line ends become blanks: each would begin another assignment of the protocol.
 std::string status_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return "STATUS=" + text;

@@ -1,6 +1,6 @@
-// What a service manager is told about a daemon: systemd's notification protocol (sd_notify(3)),
-// datagrams to the socket $NOTIFY_SOCKET names. Whoever else starts a daemon (common/launch) waits
-// for READY in the same way.
+// Tells a service manager about a daemon by systemd's notification protocol (sd_notify(3)):
+// datagrams to the socket named by $NOTIFY_SOCKET. A program that starts a daemon itself
+// (common/launch) waits for READY in the same way.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace rt::daemon {
 
-// Where nobody asked, every method does nothing; none but ready() waits for a receiver that is
-// slow. `text` is for people (systemctl status); its line ends become blanks.
+// Without $NOTIFY_SOCKET every method does nothing. Only ready() waits for a slow receiver. `text`
+// is for people (systemctl status); its line ends become blanks.
 class Notifier {
  public:
-  // Takes $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID out of the environment: they are not for
-  // our children.
+  // Removes $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID from the environment, since they are
+  // not meant for child processes.
   Notifier();
-  void ready(const std::string& text = {})
-      const;  // one that cannot be sent is a warning in the log: somebody waits for it
+  // Warns in the log when the message cannot be sent, because somebody waits for it.
+  void ready(const std::string& text = {}) const;
   void status(const std::string& text) const;
   void stopping(const std::string& why) const;
   void alive() const;
-  // At most this long between two alive(): half of what the watchdog allows; 0 when none watches
-  // this process.
+  // The longest time between two calls of alive(): half of what the watchdog allows. 0: no watchdog
+  // watches this process.
   int64_t keep_alive_us() const { return keep_alive_us_; }
 
  private:
@@ -33,8 +33,8 @@ class Notifier {
   int64_t keep_alive_us_ = 0;
 };
 
-// Says alive() from within the loop, so only while the loop turns: after a hang systemd ends the
-// daemon (WatchdogSec=) and starts it again. `loop` and `notifier` outlive it.
+// Calls alive() from within the loop, so only while the loop turns: systemd ends a daemon that
+// hangs (WatchdogSec=) and starts it again. `loop` and `notifier` must outlive it.
 class KeepAlive {
  public:
   KeepAlive(net::Loop& loop, const Notifier& notifier);

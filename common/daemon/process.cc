@@ -12,7 +12,7 @@
 namespace rt::daemon {
 namespace {
 
-bool g_logs_to_file = false;  // as process-wide as the log
+bool g_logs_to_file = false;  // global, like the log
 
 }  // namespace
 
@@ -37,14 +37,15 @@ EndWatch::EndWatch(net::AsioLoop& loop, int lifeline_fd,
     char ignored[256];
     ssize_t n = ::read(lifeline_fd, ignored, sizeof(ignored));
     if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
-    loop.post([this] { lifeline_.reset(); });  // not from inside its own callback
+    loop.post([this] { lifeline_.reset(); });  // not destroyed inside its own callback
     end("the process this cluster belongs to ended");
   });
 }
 
 void ignore_signals() {
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, like a full disk
+  // A write beyond the file size limit fails like one to a full disk.
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 int exit_code_of(const Error& error) {

@@ -1,4 +1,4 @@
-// A daemon's process around its loop: log, signals, lifeline, exit code.
+// The process around a daemon's loop: log, signals, lifeline, exit code.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,12 @@
 
 namespace rt::daemon {
 
-// To --log-file, else SESSION/logs/<component>.log, else stderr.
+// Starts the log: to --log-file, else to SESSION/logs/<component>.log, else to stderr.
 void start_log(const Flags& flags, const Settings& settings, const std::string& component);
 
-// Calls `end` with the reason when SIGTERM or SIGINT comes, and when the process at the other end
-// of the lifeline has ended. Lives as long as the loop runs; one for each loop.
+// Calls `end` with the reason when SIGTERM or SIGINT arrives, and when the lifeline reaches end of
+// file because the process at its other end has ended (lifeline_fd < 0: no lifeline). Create one
+// per loop, and keep it while the loop runs.
 class EndWatch {
  public:
   EndWatch(net::AsioLoop& loop, int lifeline_fd, std::function<void(const std::string& why)> end);
@@ -25,15 +26,16 @@ class EndWatch {
   std::unique_ptr<net::FdWatch> lifeline_;
 };
 
-// The rest of run_main().
+// Helpers of run_main().
 void ignore_signals();
-// 2 for what somebody must correct before another start can help: the units do not restart after
-// it. Else 1.
+// 2 when somebody must correct something before another start can help, so that the systemd units
+// do not restart the daemon; else 1.
 int exit_code_of(const Error& error);
+// Writes the error to the log and to stderr, and returns its exit code.
 int report_failure(const char* program, const Error& error);
 
-// The whole of main(): 0, or exit_code_of() the failure. `parse` returns nothing when --help was
-// answered.
+// The whole of main(). Returns 0, or exit_code_of() the failure. `parse` returns nullopt when it
+// has answered --help.
 template <class OwnFlags>
 int run_main(const char* program, int argc, char** argv,
              Result<std::optional<OwnFlags>> (*parse)(int, char**),

@@ -13,7 +13,7 @@ constexpr char kSessionReads[] =
     "Forbidden: the session of a browser may only read; this takes the token";
 constexpr std::string_view kBearer = "Bearer ";
 
-// The value of a cookie; empty without it.
+// The value of the cookie `name`; empty when the request has none.
 std::string cookie(const Request& request, std::string_view name) {
   auto [first, last] = request.headers.equal_range("Cookie");
   for (auto it = first; it != last; ++it) {
@@ -34,8 +34,8 @@ std::string_view without_usual_port(std::string_view host, std::string_view sche
   return host;
 }
 
-// "host:port" in lower case, without the scheme's usual port; empty for anything that is no origin
-// of http, as "null".
+// "host:port" in lower case, without the usual port of the scheme. Empty when `origin` is no http
+// or https origin, as for "null".
 std::string host_of_origin(std::string origin) {
   std::transform(origin.begin(), origin.end(), origin.begin(),
                  [](unsigned char c) { return std::tolower(c); });
@@ -47,7 +47,7 @@ std::string host_of_origin(std::string origin) {
   return "";
 }
 
-// Schemes are not compared: TLS may end at a proxy in front of us.
+// Schemes are not compared, because TLS may end at a proxy in front of this server.
 bool is_from_another_origin(const Request& request) {
   if (!request.has_header("Origin")) return false;
   const std::string origin = request.get_header_value("Origin"),
@@ -57,7 +57,7 @@ bool is_from_another_origin(const Request& request) {
          from != host_of_origin(scheme + "//" + request.get_header_value("Host"));
 }
 
-// The browser showed the token by itself.
+// Whether the only credential is the cookie, which a browser adds by itself.
 bool is_known_by_cookie(const Request& request) {
   return !request.has_header("Authorization") && !request.has_header("X-Ray-Authorization") &&
          !token_cookie(request).empty();
@@ -109,8 +109,9 @@ bool is_browser(const Request& request) {
 
 Refusal check_browser(const Request& request, bool websocket) {
   if (!is_browser(request)) return {};
-  // "none": typed by a person. Pages of other sites may link to us, no more. Browsers say so to
-  // trustworthy addresses only, so Origin is asked, too.
+  // Sec-Fetch-Site is "none" when a person typed the address. Pages of other sites may link here,
+  // but nothing more. Browsers send the field to trustworthy addresses only, so Origin is checked
+  // as well.
   std::string site = request.get_header_value("Sec-Fetch-Site");
   const bool said = (site == "cross-site" || site == "same-site") &&
                     request.get_header_value("Sec-Fetch-Mode") != "navigate";

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kLength[] = "Content-Length", kTransfer[] = "Transfer-Encoding";
 
-// Nothing: it is no number of bytes.
+// nullopt when the text is no number; SIZE_MAX when the number is too large.
 std::optional<size_t> number_of_bytes(const std::string& text) {
   size_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

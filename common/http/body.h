@@ -1,5 +1,5 @@
-// What a request brings behind its head: read once it is known who asks, and within a bound,
-// however it is packed.
+// The body of a request: read only once access has been checked, and within a limit that also holds
+// for its unpacked size.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace rt::http {
 
-// Bytes of it follow the head.
+// Whether a body follows the head.
 bool brings_body(const Request& request);
 
-// Appends it, unpacked, to `body`; nothing where there is none. 400 for contradictory or broken
-// framing and packing, 413 beyond `most` bytes, 415 for forms. After a refusal the connection is of
-// no more use: the rest of the body is still to come.
+// Appends the body, unpacked, to `body`; nothing when there is none. Refuses contradictory or
+// broken framing and packing with 400, more than `most` bytes with 413, and multipart forms with
+// 415. After a refusal the connection is of no more use: the rest of the body is still to come.
 Refusal read_body(const Request& request, const httplib::ContentReader& reader, size_t most,
                   std::string* body);
 

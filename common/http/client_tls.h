@@ -1,4 +1,4 @@
-// What cpp-httplib's clients trust, for https:// addresses.
+// The certificates that clients of cpp-httplib trust at https:// addresses.
 #pragma once
 
 #include <httplib.h>
@@ -10,9 +10,9 @@
 
 namespace rt::http {
 
-// `verify`: "" or "true", "false" (take any certificate), or a file of certificates. Without a file
-// the cluster's authority counts when the environment names it, else the system's. The certificate
-// has to name the host.
+// `verify` is "" or "true", "false" (any certificate will do), or a file of trusted certificates.
+// Without a file the cluster's authority is trusted if the environment names it, else the system's
+// authorities. The certificate must name the host.
 inline void trust(httplib::Client& client, const std::string& verify = "") {
   if (verify == "false" || verify == "False" || verify == "0")
     return client.enable_server_certificate_verification(false);
@@ -21,8 +21,8 @@ inline void trust(httplib::Client& client, const std::string& verify = "") {
   if (!file.empty()) client.set_ca_cert_path(file.c_str());
 }
 
-// The server has answered, with a certificate that is not trusted, or the file that says what is
-// trusted cannot be used.
+// Whether a request failed because the server's certificate is not trusted, or because the file of
+// trusted certificates cannot be used.
 inline bool is_untrusted(httplib::Error error) {
   return error == httplib::Error::SSLServerVerification || error == httplib::Error::SSLLoadingCerts;
 }

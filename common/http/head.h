@@ -1,5 +1,5 @@
-// The head of a request, looked at before cpp-httplib reads it: that one skips lines it cannot
-// read, and a length that was skipped would make a body the next request.
+// Checks the head of a request before cpp-httplib parses it. cpp-httplib skips lines that it cannot
+// read: if that were a length, the body would be taken for the next request.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace rt::http {
 
-// `head`: through the empty line. 400: not as RFC 9112 has it; 405: a method that no route has,
-// whose body nobody would read.
+// `head` includes the empty line at its end. 400: it does not follow RFC 9112. 405: no route has
+// this method, so nobody would read the body.
 Refusal check_head(std::string_view head);
 
 }  // namespace rt::http

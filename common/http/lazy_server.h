@@ -1,5 +1,5 @@
-// An HTTP endpoint of a daemon that is hardly ever asked: the server itself (module/endpoint.h) is
-// loaded with the first connection. Answers to GET only.
+// An HTTP endpoint, answering GET only, for a daemon that is hardly ever asked: the server itself
+// (module/endpoint.h) is loaded when the first connection arrives.
 #pragma once
 
 #include <functional>
@@ -23,12 +23,12 @@ class LazyServer {
     int status = 200;
     std::string body;
   };
-  using Answer =
-      std::function<Reply(const std::string& path)>;  // in the server's threads, several at once
+  // Called in the server's threads, several at once.
+  using Answer = std::function<Reply(const std::string& path)>;
 
-  // Takes the listening descriptor. `tls`: null for plain text; outlives the server and its
-  // threads, as that of the process does. Without the module connections are closed, and the log
-  // says why, once.
+  // Takes the listening descriptor. `tls` is null for plain text; it must outlive the server and
+  // its threads, as Tls::of_process() does. When the module cannot be loaded, connections are
+  // closed, and the log says why, once.
   static Result<std::unique_ptr<LazyServer>> listen_fd(net::Loop& loop, int fd, std::string token,
                                                        int max_connections, const tls::Tls* tls,
                                                        Answer answer);
@@ -43,7 +43,7 @@ class LazyServer {
   const std::string token_;
   const int max_connections_;
   const tls::Tls* tls_;
-  Answer* answer_;  // never freed: a thread may still answer when the server has ended
+  Answer* answer_;  // not freed once threads may use it, also after the end of the server
   std::unique_ptr<net::Listener> listener_;
   const ray_http_api* api_ = nullptr;
   void* server_ = nullptr;

@@ -25,11 +25,13 @@
 namespace rt::http {
 namespace {
 
+// How long the destructor waits for handlers.
 constexpr auto kEndPatience = std::chrono::milliseconds(200);
-// Matching a path recurses, here and in cpp-httplib: this is within the smallest stack of a thread.
+// Matching a path recurses, here and in cpp-httplib. Paths up to this size fit into the smallest
+// stack of a thread.
 constexpr size_t kMaxPathBytes = 2048;
 constexpr int64_t kDrainMs = 5000;
-// cpp-httplib gives handlers nothing of ours but the request's headers.
+// The connection that a thread serves. cpp-httplib passes nothing of the kind to handlers.
 thread_local const std::atomic<bool>* t_ending = nullptr;
 thread_local SocketStream* t_stream = nullptr;
 thread_local std::atomic<bool>* t_trusted = nullptr;
@@ -55,7 +57,7 @@ const char* reason(int status) {
   }
 }
 
-// Of a connection that ends with it.
+// An answer after which the connection ends.
 std::string last_answer(int status, std::string_view body) {
   return fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: "
@@ -67,7 +69,7 @@ Refusal check_path(const Request& request) {
   return request.path.size() <= kMaxPathBytes ? Refusal{} : Refusal{414, "414: URI Too Long"};
 }
 
-// A body that is not read ends the connection.
+// Leaves the body unread, which means that the connection must end after the answer.
 void leave_body(Response& response) {
   if (t_stream->given_up()) return;
   response.set_header("Connection", "close");
@@ -88,7 +90,7 @@ void json(Response& response, int status, const std::string& body) {
   response.set_content(body, "application/json; charset=utf-8");
 }
 
-// The part of it that threads use; lives until the last of them has ended.
+// The part of the server that the threads share; it lives until the last of them has ended.
 struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
   explicit Impl(ServerOptions given) : options(std::move(given)) {}
 
@@ -103,31 +105,36 @@ struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
   std::condition_variable changed;
   struct Open {
     int fd;
-    bool leaving = false;              // guarded
-    std::atomic<bool> trusted{false};  // it has shown the token
+    bool leaving = false;              // guarded by `mutex`
+    std::atomic<bool> trusted{false};  // the peer has shown the token
   };
-  std::list<Open> open;  // sockets with a thread; closed after they have left it
-  std::list<Fd>
-      waiting;  // accepted beyond max_connections; the newest is the next, and the oldest given up
+  // Sockets that have a thread. A socket leaves the list before it is closed. Guarded by `mutex`.
+  std::list<Open> open;
+  // Accepted beyond max_connections: the newest is served next, the oldest is given up first.
+  // Guarded by `mutex`.
+  std::list<Fd> waiting;
 
   void set_up();
-  void accept(Fd fd);  // the loop's thread
-  void run(Fd fd,
-           std::list<Open>::iterator place);  // its thread: this connection, then those that wait
+  void accept(Fd fd);  // in the loop's thread
+  // The thread of a connection: serves it, then connections that wait.
+  void run(Fd fd, std::list<Open>::iterator place);
   void serve(Fd fd, std::list<Open>::iterator place);
-  std::unique_ptr<net::Channel> greet(
-      Fd& fd) const;  // takes it; null: it is over, and `fd` still there
-  // False: it was refused. Fills `parts` of the call and the route.
+  // Does the TLS handshake, if there is TLS. Takes `fd`; null when the connection is over.
+  std::unique_ptr<net::Channel> greet(Fd& fd) const;
+  // Finds the route and checks access. False: the response refuses the request.
   bool admit(const Request& request, Response& response, bool websocket, const Route** route,
              std::vector<std::string>* parts) const;
   void answer(const Request& request, Response& response, const httplib::ContentReader* reader);
+  // True when the request asked for a WebSocket: it was served or refused, and the connection ends.
   bool converse(SocketStream& stream);
 };
 
 void Server::Impl::set_up() {
   set_payload_max_length(options.max_body_bytes);
   set_keep_alive_max_count(1 << 20);
-  svr_sock_ = 0;  // not listening itself counts as ending: no answer would go on
+  // cpp-httplib takes a server without a listening socket for one that is ending, and would break
+  // off answers that it sends in pieces.
+  svr_sock_ = 0;
   auto bare = [this](const Request& request, Response& response) {
     answer(request, response, nullptr);
   };
@@ -159,7 +166,8 @@ void Server::Impl::set_up() {
     RT_WARN("{} {}: {}", request.method, request.path, why);
     text(response, 500, "Internal error: " + why);
   });
-  // What never reached a handler: too long, malformed.
+  // Gives a body to the answers of requests that never reached a handler, being too long or
+  // malformed.
   set_error_handler([](const Request&, Response& response) {
     if (!response.body.empty() || response.status < 400) return;
     text(response, response.status,
@@ -184,7 +192,7 @@ bool Server::Impl::admit(const Request& request, Response& response, bool websoc
     break;
   }
   Refusal refusal = check_browser(request, websocket);
-  // A stranger is not told which paths exist.
+  // Checked before a missing route is reported: a stranger is not told which paths exist.
   if (refusal.status == 0 && (!*route || (*route)->access == Access::kToken)) {
     refusal = check_token(request, options.token, sessions, steady_now_us() / 1'000'000);
     if (refusal.status == 0) *t_trusted = true;
@@ -225,15 +233,15 @@ void Server::Impl::accept(Fd fd) {
   std::lock_guard lock(mutex);
   const size_t most = static_cast<size_t>(options.max_connections);
   if (open.size() >= most) {
-    // Whoever has not shown the token takes the place of others like it, and of nobody else. The
-    // oldest goes first: an honest one is the quickest to show it.
+    // A connection that has not shown the token makes room for the new one; others are left alone.
+    // The oldest goes first, because an honest client is the quickest to show the token.
     auto stranger = std::find_if(open.begin(), open.end(),
                                  [](const Open& one) { return !one.trusted && !one.leaving; });
     if (stranger != open.end()) {
       stranger->leaving = true;
       ::shutdown(stranger->fd, SHUT_RDWR);
     }
-    // Nobody can make us keep more descriptors than twice the limit.
+    // Bounds the descriptors that clients can make this process hold to twice max_connections.
     waiting.push_back(std::move(fd));
     if (waiting.size() > most) waiting.pop_front();
     return;
@@ -307,8 +315,8 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
       return stream.drain(kDrainMs);
     }
     if (converse(stream)) return;
-    // Answers are whole, as RFC 9110 allows: cpp-httplib would match this by recursion, and repeat
-    // the answer once for each part.
+    // Range is ignored, as RFC 9110 allows: cpp-httplib would match it by recursion, and repeat the
+    // answer once for each range.
     stream.drop_field("range");
     bool closed = false;
     if (!process_request(stream, ending, closed, nullptr)) return;
@@ -317,7 +325,6 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
   }
 }
 
-// True: it was, or was meant to be, a WebSocket, and is over.
 bool Server::Impl::converse(SocketStream& stream) {
   Request request;
   if (!net::WebSocket::is_upgrade(std::string(stream.head()), &request.method, &request.target,

@@ -1,9 +1,9 @@
-// HTTP/1.1 for daemons. Connections are accepted in the loop; each that is open has a thread, so
-// that an answer may wait for other processes, and no thread exists while nobody asks. cpp-httplib
-// reads requests and writes answers; routing, access and limits are here.
+// HTTP/1.1 for daemons. Connections are accepted in the loop. Each open connection has a thread, so
+// that an answer may wait for other processes; there is no thread while there is no connection.
+// cpp-httplib reads requests and writes answers; routing, access and limits are here.
 //
-// Handlers run in those threads, several at once: they share nothing with the loop but what says
-// so, and what they capture stays alive until the last has returned.
+// Handlers run in those threads, several at once. They share with the loop only what is documented
+// as such, and what they capture must stay alive until the last handler has returned.
 #pragma once
 
 #include <httplib.h>
@@ -24,55 +24,59 @@ using httplib::Request;
 using httplib::Response;
 
 struct ServerOptions {
-  std::string token;                    // empty: everybody may ask
+  std::string token;                    // empty: no token is demanded
   std::shared_ptr<const tls::Tls> tls;  // null: plain text
-  int max_connections = 64;             // as many wait; strangers make room
+  // Open connections; as many again may wait. Connections that have not shown the token make room.
+  int max_connections = 64;
   size_t max_body_bytes = 100u << 20;
   int64_t idle_timeout_ms = 15'000;  // between two requests of a connection
   int64_t io_timeout_ms = 30'000;    // for a peer that stops in the middle
 };
 
+// Whether a route demands the token.
 enum class Access { kToken, kOpen };
 
-// `parts`: what the groups of the route's pattern matched, decoded. `body`: what came with the
-// request, unpacked (its own `body` stays empty).
+// One request that is handled. `parts` are the texts that the groups of the pattern of the route
+// matched, decoded. `body` is the unpacked body of the request (request.body stays empty).
 struct Call {
   const Request& request;
   Response& response;
   std::vector<std::string> parts;
   std::string body;
 
-  // A query parameter; `otherwise` when it is missing.
+  // The value of a query parameter; `otherwise` when it is missing.
   std::string query(const std::string& name, const std::string& otherwise = "") const {
     return request.has_param(name.c_str()) ? request.get_param_value(name.c_str()) : otherwise;
   }
 };
 using Handler = std::function<void(Call&)>;
-// Returns when the conversation is over; the socket is closed then.
+// Runs a conversation. The socket is closed when it returns.
 using WebSocketHandler = std::function<void(net::WebSocket&, const Call&)>;
 
 class Server {
  public:
   Server(net::Loop& loop, ServerOptions options);
-  ~Server();  // breaks every connection; handlers that take longer than a moment are left behind
+  // Breaks every connection. Handlers that take longer than a moment go on in their threads.
+  ~Server();
   Server(const Server&) = delete;
 
-  // Before listen_fd(). `pattern` is a regular expression for the whole path.
+  // To be called before listen_fd(). `pattern` is a regular expression that must match the whole
+  // path.
   void on(const std::string& method, const std::string& pattern, Handler handler,
           Access access = Access::kToken);
-  // `check` answers like a handler when the conversation is refused (status set), and leaves the
-  // response alone when it may begin.
+  // `check` decides about the conversation: it sets a status and an answer to refuse it, and leaves
+  // the response alone to accept it.
   void on_websocket(const std::string& pattern, Handler check, WebSocketHandler handler);
 
   // Takes the listening descriptor.
   Status listen_fd(int fd);
-  // Signed-in browsers; from any thread.
+  // The signed-in browsers. Any thread.
   Sessions& sessions();
   int port() const;
   bool speaks_tls() const;
-  // True once the server ends: for handlers that go on for long, in their threads.
+  // True once the server is ending. For handlers that run for long, in their threads.
   static bool ending();
-  // Likewise: the client whose question this thread answers has gone.
+  // True when the client of the request that this thread handles has gone. For the same handlers.
   static bool client_gone();
 
  private:
@@ -82,8 +86,7 @@ class Server {
   std::unique_ptr<net::Listener> listener_;
 };
 
-// ---- answers
-
+// Set status, content type and body of a response.
 void text(Response& response, int status, const std::string& body);
 void json(Response& response, int status, const std::string& body);
 

@@ -32,7 +32,8 @@ bool Sessions::knows(const std::string& secret, int64_t now_s) const {
   bool known = false;
   std::lock_guard lock(mutex_);
   for (const auto& [open, end] : ends_)
-    known |= end > now_s && same_secret(secret, open);  // each, so that the time tells nothing
+    // All are compared, so that the time taken tells nothing.
+    known |= end > now_s && same_secret(secret, open);
   return known;
 }
 

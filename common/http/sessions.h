@@ -1,5 +1,5 @@
-// Signed-in browsers. Each has a secret of its own in its cookie, so that the cluster's token is in
-// none: browsers send a host's cookies to every port of it.
+// Signed-in browsers. Each has a secret of its own in its cookie instead of the cluster's token,
+// because browsers send the cookies of a host to every port of it. Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace rt::http {
 class Sessions {
  public:
   static constexpr int64_t kSeconds = 30 * 24 * 3600;
-  static constexpr size_t kMost = 1000;  // the one that ends first makes room
+  static constexpr size_t kMost = 1000;  // the session that expires first makes room
 
-  // `now_s`: of a clock that only goes forward.
+  // Opens a session and returns its secret. `now_s` comes from a clock that only goes forward.
   std::string open(int64_t now_s);
   bool knows(const std::string& secret, int64_t now_s) const;
   void close(const std::string& secret);
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, int64_t> ends_;  // by secret; threads of connections ask
+  std::map<std::string, int64_t> ends_;  // time of expiry, by secret
 };
 
 }  // namespace rt::http

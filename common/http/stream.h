@@ -1,5 +1,5 @@
-// A connected socket as cpp-httplib wants it, with the head of the next request at hand before it
-// is parsed.
+// A connected socket in the form that cpp-httplib wants, which holds the head of the next request
+// before it is parsed.
 #pragma once
 
 #include <httplib.h>
@@ -18,21 +18,23 @@ class SocketStream final : public httplib::Stream {
       : channel_(std::move(channel)), io_timeout_ms_(io_timeout_ms) {}
 
   enum class Head { kRead, kClosed, kTooLarge };
-  // Waits for a whole request head; its first byte may take `idle_ms`.
+  // Waits for a whole request head, up to `idle_ms` for its first byte.
   Head read_head(int64_t idle_ms);
-  // Of the request that comes next, through its empty line.
+  // The head of the next request, including the empty line at its end.
   std::string_view head() const { return std::string_view(buffer_).substr(0, head_bytes_); }
-  // Takes all lines of this name out of the head that was read, which check_head() has found good.
+  // Removes all fields of this name from the head that was read, which check_head() must have
+  // accepted.
   void drop_field(std::string_view name);
-  // What follows is no request: a body is left unread.
+  // Says that no request can follow, because a body is left unread.
   void give_up() { given_up_ = true; }
   bool given_up() const { return given_up_; }
-  // The answer is the last: says so, and reads what still comes, for so long, so that the peer gets
-  // to it.
+  // To be called after the last answer: ends our direction and reads for `ms` milliseconds what
+  // still arrives, so that the peer gets to read the answer.
   void drain(int64_t ms);
-  // The peer has said that it sends no more; a client that asks does so when it goes.
+  // Whether the peer has ended its direction, as a client does when it goes away.
   bool peer_closed() const { return channel_->peer_closed(); }
-  // The channel and what was read from it. The stream is over.
+  // Hands out the channel, and in `rest` what was read from it. The stream cannot be used
+  // afterwards.
   std::unique_ptr<net::Channel> release(std::string* rest);
 
   bool is_readable() const override {

@@ -1,4 +1,4 @@
-// The cluster token.
+// The cluster token: where it is found, checked and created.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
@@ -34,7 +34,7 @@ Result<std::string> home_directory() {
   return home;
 }
 
-// One warning of each file, however often a process reads it.
+// True at the first call with this path: a process warns once about each file.
 bool first_time(const std::string& path) {
   static std::mutex mutex;
   static std::set<std::string> seen;
@@ -42,7 +42,7 @@ bool first_time(const std::string& path) {
   return seen.insert(path).second;
 }
 
-// Who can write the file chooses the token and so enters the cluster; who can read it enters, too.
+// Checks who can write the file: that user chooses the token, and can thereby enter the cluster.
 Status check_token_file(const std::string& path, int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0) return errno_error("cannot read the token file " + path, errno);
@@ -66,6 +66,7 @@ Status check_token_file(const std::string& path, int fd) {
   return {};
 }
 
+// A user who can read the file can enter the cluster.
 void warn_of_readers(const std::string& path, int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0 || (info.st_mode & (S_IRGRP | S_IROTH)) == 0 || !first_time(path))
@@ -86,7 +87,7 @@ Result<std::string> first_line_of(const std::string& path, const std::string& te
   return token;
 }
 
-// The file itself or its directory, when that is a link that leads nowhere; else empty.
+// The file itself or its directory, if that is a dangling symbolic link; else empty.
 std::string dangling_link(const std::string& path) {
   for (const std::string& part : {path, path.substr(0, path.rfind('/'))}) {
     struct stat info;
@@ -96,7 +97,7 @@ std::string dangling_link(const std::string& path) {
   return {};
 }
 
-// The system's generator, not Rng: a token must be unpredictable.
+// Uses the system's generator and not Rng, because a token must be unpredictable.
 Result<std::string> random_hex() {
   std::string bytes(kTokenBytes, '\0');
   if (getentropy(bytes.data(), bytes.size()) != 0)
@@ -104,8 +105,8 @@ Result<std::string> random_hex() {
   return to_hex(bytes);
 }
 
-// Written beside and linked into place: link() fails when the file exists, and whoever sees the
-// file sees a whole token.
+// Writes the file under another name and links it into place: link() fails when the file exists,
+// and a reader always finds a whole token.
 Result<std::string> create_token(const std::string& path) {
   std::string directory = path.substr(0, path.rfind('/'));
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -128,7 +129,8 @@ Result<std::string> create_token(const std::string& path) {
   if (!written) return errno_error("cannot write the token file " + path, write_error);
   if (linked == 0) return token;
   if (link_error != EEXIST) return errno_error("cannot make the token file " + path, link_error);
-  auto text = read_file(path, 65536);  // another process was first
+  // Another process was first.
+  auto text = read_file(path, 65536);
   if (!text) return errno_error("cannot read the token file " + path, errno);
   return first_line_of(path, *text);
 }
@@ -153,7 +155,7 @@ Result<std::string> auth_token(bool create) {
     RT_ASSIGN(std::string home, home_directory());
     path = home + "/.ray/auth_token";
   }
-  // Without O_NONBLOCK a FIFO would hold us here.
+  // Without O_NONBLOCK, opening a FIFO would block.
   if (Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); fd.valid()) {
     RT_TRY(check_token_file(path, fd.get()));
     auto text = read_file(path, 65536);

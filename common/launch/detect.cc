@@ -19,8 +19,8 @@ namespace rt::launch {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-constexpr double kMaxCpus = 1e6;                  // beyond any machine: a typing error
-constexpr int64_t kMaxMemory = int64_t{1} << 46;  // 64 TiB, likewise
+constexpr double kMaxCpus = 1e6;                  // more than any machine has: a typing error
+constexpr int64_t kMaxMemory = int64_t{1} << 46;  // 64 TiB, for the same reason
 constexpr double kObjectStoreShare = 0.3;
 constexpr double kSharedMemoryShare = 0.95;  // the rest of the file system is left to others
 
@@ -43,12 +43,12 @@ std::optional<int64_t> read_number(const std::string& path) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range) return kNoLimit;
-  if (error != std::errc()) return std::nullopt;  // "max"
+  if (error != std::errc()) return std::nullopt;  // for example "max"
   return value;
 }
 
-// Directories of this process's group and its ancestors for one controller ("" = version 2): a
-// limit may sit on any of them.
+// The directories of this process's control group and its ancestors, any of which may set a limit,
+// for one controller (empty: version 2).
 std::vector<std::string> group_directories(const std::string& root, const std::string& controller) {
   auto groups = read_file(root + "/proc/self/cgroup");
   if (!groups) return {};
@@ -92,7 +92,8 @@ double cpu_quota(const std::string& root) {
   return quota;
 }
 
-// A "key value" (or "key: value kB") line of a statistics file; 0 when it is not there.
+// The value in the line "key value" (or "key: value kB") of a statistics file; 0 when there is no
+// such line.
 int64_t statistic(const std::string& path, std::string_view key) {
   auto text = read_file(path);
   if (!text) return 0;
@@ -111,7 +112,7 @@ int64_t left_in_group(const std::string& directory, const char* limit_file, cons
                       const char* cache_key) {
   auto limit = read_number(directory + limit_file), usage = read_number(directory + usage_file);
   if (!limit || *limit == kNoLimit) return kNoLimit;
-  // Page cache is given back under pressure: it does not count as used.
+  // The kernel gives page cache back under pressure, so it does not count as used.
   int64_t used =
       std::max<int64_t>(0, usage.value_or(0) - statistic(directory + "/memory.stat", cache_key));
   return std::max<int64_t>(0, *limit - used);
@@ -134,8 +135,8 @@ Status check_memory(std::string_view option, const std::optional<int64_t>& bytes
   return {};
 }
 
-// Objects live in memory, unless their directory was chosen: then the store looks at what that
-// holds.
+// Refuses a store larger than the machine's memory, unless its directory was chosen: then the store
+// itself checks what that directory can hold.
 Status check_fits_memory(const std::optional<int64_t>& bytes, const std::string& directory) {
   int64_t total = statistic("/proc/meminfo", "MemTotal:") * 1024;
   if (!bytes || !directory.empty() || total == 0 || *bytes <= total) return {};
@@ -227,7 +228,7 @@ Result<NodeResources> node_resources(const NodeOptions& options, const std::stri
   if (options.num_gpus) node.totals["GPU"] = *options.num_gpus;
   if (options.memory) node.totals["memory"] = static_cast<double>(*options.memory);
   std::erase_if(node.totals, [](const auto& entry) { return entry.second == 0; });
-  // Sums and fractions must be exact: the same check every node-manager makes.
+  // The check that every node-manager makes, too: sums of the amounts must be exact.
   if (auto set = ResourceSet::from_map(node.totals); !set) return set.error();
   return node;
 }

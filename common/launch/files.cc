@@ -1,4 +1,5 @@
-// Small files: whole, atomic, and never another user's.
+// Small files: read with a bound and written atomically. read_own_file() reads none that another
+// user could have written.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -34,10 +35,10 @@ std::optional<std::string> read_file(const std::string& path, size_t max_bytes) 
 }
 
 std::optional<std::string> read_own_file(const std::string& path, size_t max_bytes) {
-  // Without O_NONBLOCK a planted FIFO would hold us here.
+  // Without O_NONBLOCK, opening a FIFO that somebody has put there would block.
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid()) {
-    if (errno == ELOOP) errno = EPERM;  // a link
+    if (errno == ELOOP) errno = EPERM;  // it is a link
     return std::nullopt;
   }
   struct stat info;
@@ -50,7 +51,7 @@ std::optional<std::string> read_own_file(const std::string& path, size_t max_byt
 }
 
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
-  // A name nobody can guess and take before us.
+  // A random name, which nobody can guess and take first.
   std::string draft = fmt::format("{}.{}.{:016x}", path, getpid(), Rng::from_system().next());
   Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd.valid()) return errno_error("cannot write " + path, errno);

@@ -1,5 +1,5 @@
-// start_node(): validate, bind, spawn, wait, publish - in this order, so that what can fail without
-// a trace fails first.
+// start_node(): validate, bind, spawn, wait, publish, in this order, so that steps which can fail
+// without leaving a trace come first.
 #include "common/launch/launch.h"
 
 #include <arpa/inet.h>
@@ -59,8 +59,8 @@ Result<std::string> choose_node_ip(const NodeOptions& options) {
   return ip;
 }
 
-// `port` is bound by us. Behind network address translation no interface has the address, but
-// others get here by it.
+// Checks that others can reach this node at `ip`; `port` is bound by this process. Behind network
+// address translation no interface has the address, but connections to it arrive all the same.
 Status check_node_ip(const std::string& ip, int port, std::vector<std::string>* warnings) {
   if (net::is_of_this_machine(ip)) return {};
   net::Address here = net::Address::tcp(ip, port);
@@ -96,26 +96,25 @@ std::string tail_of(const std::string& path) {
   return std::string(tail);
 }
 
-// What a daemon last said: on its stderr when it said anything there (its reason to end), else in
-// its log.
+// The last words of a daemon: from its stderr if it wrote anything there (its reason to end), else
+// from its log.
 std::string words_of(const std::string& session_dir, const std::string& name) {
   std::string said = tail_of(fmt::format("{}/logs/{}.err", session_dir, name));
   if (said.empty()) {
-    said = tail_of(
-        fmt::format("{}/logs/{}.log", session_dir,
-                    name.substr(name.find('-') + 1)));  // ray-node-manager: node-manager.log
+    // The log of ray-node-manager is node-manager.log.
+    said = tail_of(fmt::format("{}/logs/{}.log", session_dir, name.substr(name.find('-') + 1)));
   }
   return said.empty() ? said : "It said:\n" + said;
 }
 
-// One start of one node. Until publish() succeeded its destructor undoes everything.
+// One start of one node. Unless publish() has succeeded, the destructor undoes everything.
 class NodeStarter {
  public:
   explicit NodeStarter(const NodeOptions& options) : options_(options) {}
   ~NodeStarter() {
     if (published_) return;
     stop_processes(node_.processes, kCleanupGraceUs);
-    for (const auto& process : node_.processes) how_it_ended(process.pid);  // reaps
+    for (const auto& process : node_.processes) how_it_ended(process.pid);  // reaps it
     if (!session_.directory.empty()) remove_session(session_);
   }
 
@@ -198,8 +197,8 @@ class NodeStarter {
     return {};
   }
 
-  // What every daemon gets; `listeners` come first among the inherited descriptors, then the
-  // lifeline.
+  // Makes the request with everything that all daemons get. The inherited descriptors are the
+  // `listeners`, then the lifeline.
   SpawnRequest request_for(const std::string& name, std::vector<int> listeners) {
     SpawnRequest request;
     request.name = name;
@@ -221,7 +220,7 @@ class NodeStarter {
     }
     for (const auto& [setting, value] : system_config_)
       request.arguments.push_back(flag_of(setting) + "=" + value);
-    // On a command line everyone on the machine could read the token.
+    // Passed by the environment, because everyone on the machine can read a command line.
     request.environment["RAY_AUTH_TOKEN"] = token_.empty() ? std::nullopt : std::optional(token_);
     request.environment["RAY_AUTH_MODE"] =
         token_.empty() ? std::optional<std::string>("disabled") : std::nullopt;
@@ -293,7 +292,8 @@ class NodeStarter {
     if (options_.head) RT_TRY(spawn_one(head_request()));
     RT_TRY(spawn_one(node_manager_request()));
     RT_TRY(spawn_one(store_request()));
-    // From here a daemon's end closes its socket, and clients that wait there learn of it.
+    // With our copies closed, the end of a daemon closes its socket, and clients that wait for it
+    // notice.
     for (Fd* listener : {&head_listener_, &node_manager_listener_, &metrics_listener_,
                          &raylet_listener_, &store_listener_})
       listener->reset();
@@ -330,7 +330,7 @@ class NodeStarter {
 
   const NodeOptions& options_;
   Settings settings_;
-  std::map<std::string, std::string> system_config_;  // by our names
+  std::map<std::string, std::string> system_config_;  // under our names
   NodeResources resources_;
   std::string token_;
   std::map<std::string, std::string> programs_;
@@ -344,8 +344,8 @@ class NodeStarter {
 
 }  // namespace
 
-// A node known by a loopback address is for this machine only; any other is reached by its address
-// and, from here, by loopback.
+// A node known by a loopback address is for this machine only. Any other is reached by its address
+// and, from this machine, by loopback.
 std::string listening_host(const std::string& node_ip) {
   if (node_ip.starts_with("127.") || node_ip == "::1") return node_ip;
   return node_ip.find(':') == std::string::npos ? "0.0.0.0" : "::";

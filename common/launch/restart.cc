@@ -1,5 +1,5 @@
-// A head that ended is started again beside its node: the same command line, address and state. The
-// node-managers, drivers and workers of the cluster have been trying to reach it since.
+// Restarts a head that has ended, beside its node, with the same command line, address and state.
+// Meanwhile the cluster's node-managers, drivers and workers keep trying to reach it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ Result<StartedNode> restart_head(const StartedNode& node) {
     return make_error(Code::kInvalid,
                       fmt::format("{} does not tell how its head was started", node.session_dir));
   RT_ASSIGN(auto address, net::Address::parse(node.head_address));
-  // The command line says --listen-fd kFirstInheritedFd.
+  // The recorded command line names the listener as --listen-fd kFirstInheritedFd.
   RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(listening_host(node.node_ip), address.port)));
   Fd listener(fd);
   RT_ASSIGN(ReadySocket ready, ReadySocket::create());
@@ -70,7 +70,7 @@ Result<StartedNode> restart_head(const StartedNode& node) {
   std::string culprit;
   if (Status said = ready.wait({head}, kReadyTimeoutUs, &culprit); !said) {
     stop_processes({head}, kCleanupGraceUs);
-    how_it_ended(head.pid);  // reaps
+    how_it_ended(head.pid);  // reaps it
     Error error = said.error();
     std::string words = last_words(node, head.name);
     error.message += words.empty() ? " and left no message" : ". " + words;

@@ -25,10 +25,10 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kAddressFile = "/ray_current_cluster";
-constexpr const char* kPrivateAddressFile = "/head_address";  // in the session's directory
+constexpr const char* kPrivateAddressFile = "/head_address";  // in the session directory
 constexpr const char* kDefaultRoot = "/tmp/ray";
 constexpr const char* kLatestLink = "/session_latest";
-// Logs and SQLite's first pages need this much at once; a place without it is as good as full.
+// Logs and the first pages of SQLite need this much soon; a place without it is as good as full.
 constexpr off_t kProbeBytes = 1 << 20;
 constexpr int kReachTimeoutMs = 2000;
 
@@ -41,8 +41,8 @@ Error cannot_use(const std::string& path, int errnum) {
                   path, strerror(errnum), full ? "free some space there" : "make it writable"));
 }
 
-// Anyone may add a session, like in /tmp, only its owner may remove it. Whoever owns the root can
-// do as he likes with the sessions below it.
+// Makes the root a directory like /tmp: anyone may add a session, only its owner may remove it. The
+// owner of the root can replace the sessions below it, so this must be a trusted user.
 Status make_root(const std::string& root) {
   std::error_code error;
   bool created = fs::create_directories(root, error);
@@ -68,7 +68,7 @@ Status make_root(const std::string& root) {
   return {};
 }
 
-// A root without a name of its own is each user's own.
+// /tmp/ray, or /tmp/ray-<uid> when that exists and belongs to another user.
 std::string default_root() {
   struct stat info;
   bool usable = lstat(kDefaultRoot, &info) != 0 || info.st_uid == geteuid();
@@ -81,7 +81,8 @@ Status probe(const std::string& directory) {
   if (!fd.valid()) return cannot_use(directory, errno);
   int error = posix_fallocate(fd.get(), 0, kProbeBytes);
   unlink(path.c_str());
-  if (error == EINVAL || error == EOPNOTSUPP) return {};  // a file system that cannot reserve
+  // This file system cannot reserve space.
+  if (error == EINVAL || error == EOPNOTSUPP) return {};
   if (error != 0) return cannot_use(directory, error);
   return {};
 }
@@ -104,7 +105,7 @@ json to_json(const StartedNode& node) {
           {"processes", processes}};
 }
 
-// A record of another user, an older release or a crash in between is skipped, not trusted.
+// nullopt for a text that is no record of this release: it is skipped, not trusted.
 std::optional<StartedNode> node_from(const std::string& text) {
   json record = json::parse(text, nullptr, false);
   if (!record.is_object()) return std::nullopt;
@@ -148,7 +149,7 @@ bool any_alive(const StartedNode& node) {
   return false;
 }
 
-// Those of live and dead clusters alike.
+// The sessions of live and dead clusters alike.
 std::vector<fs::path> session_directories(const std::string& root) {
   std::vector<fs::path> sessions;
   std::error_code error;
@@ -159,7 +160,7 @@ std::vector<fs::path> session_directories(const std::string& root) {
   return sessions;
 }
 
-// Of live and dead nodes alike.
+// The records of live and dead nodes alike.
 std::vector<StartedNode> all_records(const std::string& root) {
   std::vector<StartedNode> nodes;
   std::error_code error;
@@ -169,7 +170,7 @@ std::vector<StartedNode> all_records(const std::string& root) {
       if (!name.starts_with("node_") || !name.ends_with(".json")) continue;
       auto text = read_own_file(entry.path());
       auto node = text ? node_from(*text) : std::nullopt;
-      // A copied record must not make us touch another session's files.
+      // A record that was copied here must not lead to another session's files.
       if (node && fs::path(node->session_dir).filename() == session.filename())
         nodes.push_back(std::move(*node));
     }
@@ -188,7 +189,7 @@ Result<std::string> address_from_file(const std::string& root) {
   std::string path = root + kAddressFile;
   auto text = read_own_file(path, 4096);
   if (!text && errno == EPERM) {
-    // Our token goes to whatever address we believe.
+    // This process will send its token to the address, so the file must be trusted.
     return make_error(
         Code::kNotFound,
         fmt::format(
@@ -206,7 +207,7 @@ Result<std::string> address_from_file(const std::string& root) {
                       fmt::format("{} does not name a cluster (it reads '{}'): remove it, then {}",
                                   path, address.substr(0, 80), kHowToStart));
   }
-  // Name or route trouble is the connecting client's to report.
+  // Problems with the name or the route are reported by the client that connects.
   if (net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kNo) {
     return make_error(Code::kNotFound, fmt::format("the cluster at {} that {} names has ended: {}",
                                                    address, path, kHowToStart));
@@ -220,24 +221,24 @@ bool answers(const std::string& address) {
          net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kYes;
 }
 
-// The newest cluster with a recorded node here. The file names one only, and who wrote it last may
-// have ended.
+// The newest cluster with a recorded node here. The address file names only the cluster that was
+// started last, which may have ended.
 std::optional<std::string> recorded_cluster(const std::string& root) {
   std::vector<StartedNode> nodes = recorded_nodes(root);
   std::sort(nodes.begin(), nodes.end(), [](const StartedNode& a, const StartedNode& b) {
     return a.session_name > b.session_name;
-  });  // named by their time
+  });  // session names begin with their time
   for (const StartedNode& node : nodes) {
     if (answers(node.head_address)) return node.head_address;
   }
   return std::nullopt;
 }
 
-// The newest cluster that a program started for itself and that lives. What a killed one left is
-// told by nobody listening.
+// The newest live cluster that a program started for itself. A killed program leaves its file
+// behind, but nobody listens at that address.
 std::optional<std::string> private_cluster(const std::string& root) {
   std::vector<fs::path> sessions = session_directories(root);
-  std::sort(sessions.rbegin(), sessions.rend());  // they are named by their time
+  std::sort(sessions.rbegin(), sessions.rend());  // session names begin with their time
   for (const fs::path& session : sessions) {
     auto text = read_own_file(session.string() + kPrivateAddressFile, 4096);
     if (!text) continue;
@@ -298,7 +299,8 @@ Status record_node(const Session& session, const StartedNode& node) {
   RT_TRY(write_file_atomically(record_path(node), to_json(node).dump(1) + "\n", 0600));
   std::string path = session.root + kAddressFile;
   struct stat info;
-  // Another user's in a place we share: the cluster is there all the same, and has to be named.
+  // The address file of another user stays. This cluster runs all the same, but users must name its
+  // address.
   if (lstat(path.c_str(), &info) == 0 && info.st_uid != geteuid() && geteuid() != 0) return {};
   return write_file_atomically(path, node.head_address + "\n", 0644);
 }
@@ -334,8 +336,8 @@ void forget_node(const StartedNode& node) {
     fs::remove_all(node.session_dir + sub, ignored);
   std::string path = root_of(node.session_dir) + kAddressFile;
   auto text = read_own_file(path, 4096);
-  // A joined node that leaves a cluster which goes on elsewhere still makes the file wrong for this
-  // machine.
+  // The file is also wrong for this machine when the last node here has left a cluster that goes on
+  // elsewhere.
   if (text && trimmed(*text) == node.head_address) {
     if (is_head(node)) {
       fs::remove(path, ignored);

@@ -1,4 +1,4 @@
-// The session directory of a node and what is written beside it for others to find.
+// The session directory of a node, and the files beside it by which others find the node.
 #pragma once
 
 #include <string>
@@ -11,18 +11,19 @@ namespace rt::launch {
 struct Session {
   std::string root, directory, name;
 };
-// Makes <root>/session_<date>_<pid>/{logs,sockets} and checks that files can be written there: a
+// Makes <root>/session_<date>_<pid>/{logs,sockets} and checks that files can be written there. A
 // read-only or full place is one error (kIo, kOutOfDisk) with the remedy, and nothing stays behind.
 Result<Session> make_session(const std::string& temp_dir);
 void remove_session(const Session& session);
 Session session_of(const StartedNode& node);
 
-// The record `stop` reads (node_<id>.json), and for a head also the address file.
+// Writes the node's record, node_<id>.json, which `rayctl stop` reads, and the address file.
 Status record_node(const Session& session, const StartedNode& node);
-// What running_cluster() reads of a head that ends with this process: head_address in its session;
-// best effort.
+// Writes head_address into the session of a head that ends with this process, for
+// running_cluster(). Errors are ignored.
 void record_private_head(const Session& session, const StartedNode& node);
-// Points <root>/session_latest here; best effort, it is a convenience for people.
+// Points the link <root>/session_latest to the session, as a convenience for people. Errors are
+// ignored.
 void point_latest(const Session& session);
 
 }  // namespace rt::launch

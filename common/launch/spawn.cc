@@ -23,9 +23,10 @@ extern char** environ;
 namespace rt::launch {
 namespace {
 
-// Copies of inherited descriptors go above every number used in the child, so that no dup2
-// overwrites a later one's source.
+// How long to look for another failure after a process has exited with code 0; see wait().
 constexpr int64_t kFollowedUs = 2'000'000;
+// Inherited descriptors are first copied to numbers above those used in the child, so that no
+// dup2() overwrites the source of a later one.
 constexpr int kStagingFd = 64;
 
 std::vector<std::string> merged_environment(
@@ -64,7 +65,8 @@ struct Actions {
   Actions(const Actions&) = delete;
 };
 
-// A session of its own (Ctrl-C at the terminal is the starter's), default signals, none blocked.
+// The child gets a session of its own, so that Ctrl-C at the terminal concerns only its starter,
+// default signal handlers, and no blocked signals.
 void set_attributes(Actions& actions) {
   sigset_t all, none;
   sigfillset(&all);
@@ -77,7 +79,7 @@ void set_attributes(Actions& actions) {
 
 Fd open_pidfd(int pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
-// The sender's process id when the message says READY=1, else 0.
+// Receives one message. Returns the process id of its sender if it says READY=1, else 0.
 int receive_ready(int fd) {
   char text[1024];
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
@@ -124,8 +126,8 @@ Result<StartedProcess> spawn(const SpawnRequest& request) {
     }
     posix_spawn_file_actions_adddup2(&actions.files, staged.back().get(), number++);
   }
-  // Whatever else is open here without close-on-exec (a test runner's pipes, say) would otherwise
-  // live as long as the daemon.
+  // Anything else that is open without close-on-exec (say, a test runner's pipes) would otherwise
+  // stay open as long as the daemon lives.
   posix_spawn_file_actions_addclosefrom_np(&actions.files, number);
   std::vector<std::string> arguments = request.arguments;
   arguments.insert(arguments.begin(), request.executable);
@@ -140,12 +142,12 @@ Result<StartedProcess> spawn(const SpawnRequest& request) {
 }
 
 namespace {
-// The start time (clock ticks since boot) and the state of a process; 0 when there is none.
+// The start time, in clock ticks since boot, and the state of a process; 0 when there is none.
 uint64_t start_time_and_state(int pid, char* state) {
   auto stat = read_file(fmt::format("/proc/{}/stat", pid), 4096);
   if (!stat) return 0;
-  // The name in parentheses may hold anything; fields count from behind it: state is the 3rd, start
-  // time the 22nd.
+  // The name in parentheses may hold anything, so fields are counted from behind it: the state is
+  // the 3rd, the start time the 22nd.
   size_t close = stat->rfind(')');
   if (close == std::string::npos || close + 2 >= stat->size()) return 0;
   size_t at = close + 2;
@@ -187,7 +189,7 @@ Result<ReadySocket> ReadySocket::create() {
   ReadySocket ready;
   ready.fd_.reset(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!ready.fd_.valid()) return errno_error("cannot make a socket", errno);
-  // The abstract name space: no path that could be too long, nothing to remove.
+  // In the abstract namespace no path can be too long, and there is nothing to remove.
   ready.name_ = fmt::format("@ray-ready-{}-{:016x}", getpid(), Rng::from_system().next());
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -208,12 +210,12 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
   std::vector<pollfd> polled = {{fd_.get(), POLLIN, 0}};
   for (const auto& process : processes) {
     watches.push_back(open_pidfd(process.pid));
-    polled.push_back(
-        {watches.back().get(), POLLIN,
-         0});  // -1 (already reaped by someone): poll ignores it, how_it_ended() does not
+    // -1 when somebody has reaped the process: poll() ignores it, how_it_ended() does not.
+    polled.push_back({watches.back().get(), POLLIN, 0});
   }
-  std::string followed;  // how a process ended that ended well: most likely because another one
-                         // failed, which is about to end too
+  // How a process ended that exited with code 0: most likely because another one failed, which is
+  // about to end, too, and has the cause.
+  std::string followed;
   int64_t followed_until_us = 0;
   while (!pending.empty()) {
     int64_t left_us = deadline_us - steady_now_us();
@@ -225,7 +227,7 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
       return make_error(Code::kTimeout, fmt::format("{} was not ready after {} s",
                                                     pending.front().name, timeout_us / 1'000'000));
     }
-    // Bounded turns: a process whose pidfd could not be had is looked at now and then.
+    // Turns are bounded, so that a process without a pidfd is looked at now and then.
     poll(polled.data(), polled.size(),
          static_cast<int>(std::min<int64_t>(left_us / 1000 + 1, 200)));
     while (polled[0].revents != 0) {
@@ -243,7 +245,7 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
       if (end == "exited with code 0" && followed.empty()) {
         followed = end;
         followed_until_us = steady_now_us() + kFollowedUs;
-        polled[i + 1].fd = -1;  // readable for ever
+        polled[i + 1].fd = -1;  // it would stay readable
         continue;
       }
       return make_error(Code::kUnavailable,

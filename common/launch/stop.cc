@@ -1,4 +1,4 @@
-// Ending processes by id and start time, and finding the daemons' programs.
+// Ends processes, identified by id and start time, and finds the programs of the daemons.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -21,14 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One process being ended. The pidfd is opened before the start time is compared, so a signal can
-// only reach the process meant.
+// A process that is being ended. Its pidfd is opened before its start time is compared, so that
+// signals can reach no other process.
 struct Target {
   const StartedProcess* process;
   Fd pidfd;
 };
 
-// Those of the processes that live; reaps the others that were our children.
+// The processes that live. Reaps those that have ended and were children of this process.
 std::vector<Target> alive(const std::vector<const StartedProcess*>& processes) {
   std::vector<Target> targets;
   for (const auto* process : processes) {
@@ -37,7 +37,7 @@ std::vector<Target> alive(const std::vector<const StartedProcess*>& processes) {
     if (!pidfd.valid() || process->start_time == 0 ||
         unreaped_start_time(process->pid) != process->start_time)
       continue;
-    pollfd ended{pidfd.get(), POLLIN, 0};  // readable when the last thread has ended
+    pollfd ended{pidfd.get(), POLLIN, 0};  // readable once the last thread has ended
     if (poll(&ended, 1, 0) == 1) {
       waitpid(process->pid, nullptr, WNOHANG);
     } else {
@@ -52,7 +52,8 @@ void send(const std::vector<Target>& targets, int signal) {
     syscall(SYS_pidfd_send_signal, target.pidfd.get(), signal, nullptr, 0);
 }
 
-// Drops those that ended (and reaps those that were our children) until none is left or time is up.
+// Removes the targets that have ended (and reaps children of this process) until none is left or
+// the time is up.
 void wait_for_end(std::vector<Target>& targets, int64_t timeout_us) {
   int64_t deadline_us = steady_now_us() + timeout_us;
   for (;;) {
@@ -84,8 +85,8 @@ void stop_wave(const std::vector<const StartedProcess*>& processes, int64_t grac
   if (!targets.empty()) wait_for_end(targets, kKillTakesUs);
 }
 
-// Of the binding or the C++ library this is part of. Of a program its name is argv[0], which is a
-// path only when it begins with one.
+// The directory of the binding or C++ library that contains this code. In a program dli_fname is
+// argv[0], of which only an absolute path is used; else the result is empty.
 std::string directory_of_library() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&directory_of_library), &info) == 0 ||
@@ -98,13 +99,13 @@ std::string directory_of_library() {
 }  // namespace
 
 StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t grace_us) {
-  // The node-manager first: it ends its workers and leaves the cluster while the store and the head
-  // still answer.
+  // The node-manager ends first: it ends its workers and leaves the cluster while the store and the
+  // head still answer.
   StopResult result;
   std::vector<const StartedProcess*> all;
   for (const auto& process : processes) all.push_back(&process);
-  result.found = static_cast<int>(
-      alive(all).size());  // a store ends by itself with its node-manager: counted before
+  // Counted before anything is ended, because a store ends by itself with its node-manager.
+  result.found = static_cast<int>(alive(all).size());
   for (std::string_view wave : {"ray-node-manager", "ray-object-store", ""}) {
     std::vector<const StartedProcess*> members;
     for (const auto& process : processes) {
@@ -122,8 +123,8 @@ Result<std::string> daemon_path(const std::string& name) {
     candidates.push_back(given + "/" + name);
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
-  // A binding sits somewhere below the prefix (build/python/ray, PREFIX/lib/ray-runtime/python/ray)
-  // or above the programs (a wheel's ray/bin).
+  // A binding lies somewhere below the prefix (build/python/ray, PREFIX/lib/ray-runtime/python/ray)
+  // or above the programs (ray/bin in a wheel).
   constexpr int kLevels = 6;
   const fs::path library = directory_of_library();
   fs::path directory = library;
@@ -132,9 +133,8 @@ Result<std::string> daemon_path(const std::string& name) {
     candidates.push_back(directory / name);
     candidates.push_back(directory / "bin" / name);
   }
-  candidates.push_back(
-      own /
-      name);  // last: the interpreter's directory may hold the programs of another installation
+  // Comes last: the directory of a Python interpreter may hold programs of another installation.
+  candidates.push_back(own / name);
   for (const auto& candidate : candidates) {
     if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate, error))
       return candidate;

@@ -26,8 +26,8 @@ constexpr int kAnyPort = 53;
 
 bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1"; }
 
-// Connecting a datagram socket picks a route and thereby a source address; no packet leaves. Empty:
-// there is no route.
+// Connecting a datagram socket makes the kernel pick a route and thereby a source address; no
+// packet is sent. Empty when there is no route.
 std::string source_address(const SockAddr& to) {
   Fd fd(::socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd.valid() || ::connect(fd.get(), to.get(), to.size) != 0) return {};
@@ -35,8 +35,8 @@ std::string source_address(const SockAddr& to) {
   return host == "0.0.0.0" || host == "::" ? std::string() : host;
 }
 
-// The first IPv4 address of an interface that is up: a network without a way out has no default
-// route.
+// The first IPv4 address of an interface that is up, for networks without a default route. Empty
+// when there is none.
 std::string interface_address() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
@@ -93,7 +93,8 @@ std::string Address::to_string() const {
 }
 
 std::string detect_node_ip(const std::string& peer) {
-  // A head by loopback is on this machine and says nothing about how others come here.
+  // A head that is reached by loopback is on this machine, which does not tell how other machines
+  // reach this one.
   if (!peer.empty()) {
     auto addresses = resolve(peer, kAnyPort, /*passive=*/false);
     std::string host = addresses && !addresses->empty() ? source_address(addresses->front()) : "";
@@ -109,7 +110,8 @@ std::string detect_node_ip(const std::string& peer) {
 bool is_of_this_machine(const std::string& ip) {
   SockAddr address;
   if (!literal_sockaddr(ip, 0, address)) return false;
-  // The kernel knows more than the list of interfaces: all of 127.0.0.0/8, routes of type local.
+  // Binding asks the kernel, which accepts more than the addresses of the interfaces: all of
+  // 127.0.0.0/8, and routes of type local.
   Fd fd(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   return fd.valid() &&
          (::bind(fd.get(), address.get(), address.size) == 0 || errno != EADDRNOTAVAIL);

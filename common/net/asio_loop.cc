@@ -16,12 +16,12 @@ namespace rt::net {
 namespace asio = boost::asio;
 namespace {
 
-// One watched descriptor. Shared with the waits that are under way.
+// One watched descriptor. Shared with the pending waits.
 struct Registration {
   Registration(asio::io_context& io, std::shared_ptr<Watcher> w)
       : descriptor(io), watcher(std::move(w)) {}
-  asio::posix::stream_descriptor descriptor;  // borrows the number: released, never closed
-  std::shared_ptr<Watcher> watcher;           // null: unwatched
+  asio::posix::stream_descriptor descriptor;  // not owned: released, never closed
+  std::shared_ptr<Watcher> watcher;           // null: no longer watched
   uint32_t interest = kNoInterest;
   bool waiting_read = false;
   bool waiting_write = false;
@@ -79,7 +79,7 @@ struct AsioLoop::Impl final : Reactor {
   void flush_later(std::shared_ptr<SocketStream> stream) override {
     dirty.push_back(std::move(stream));
     if (std::exchange(flush_posted, true)) return;
-    // Behind the handlers of this turn, so that what they all write goes out together.
+    // Posted behind the handlers of this turn, so that whatever they write leaves together.
     asio::post(*io, [this] { flush_all(); });
   }
   Loop& loop() override { return owner; }
@@ -97,7 +97,7 @@ struct AsioLoop::Impl final : Reactor {
          registration->waiting_write);
   }
 
-  // A wait looks at the descriptor's state anew, so nothing that arrived before it is missed.
+  // A new wait checks the state of the descriptor, so nothing that arrived before it is missed.
   void wait(const std::shared_ptr<Registration>& registration, Interest what,
             asio::posix::descriptor_base::wait_type type, bool& waiting) {
     if ((registration->interest & what) == 0 || waiting) return;
@@ -105,7 +105,7 @@ struct AsioLoop::Impl final : Reactor {
     registration->descriptor.async_wait(
         type, [this, registration, what](const boost::system::error_code&) {
           (what == kRead ? registration->waiting_read : registration->waiting_write) = false;
-          if ((registration->interest & what) == 0) return;  // changed, or unwatched, meanwhile
+          if ((registration->interest & what) == 0) return;  // the interest changed meanwhile
           auto watcher = registration->watcher;
           watcher->on_ready(what);
           arm(registration);
@@ -125,7 +125,7 @@ struct AsioLoop::Impl final : Reactor {
     alarm_us = next;
     alarm.expires_after(std::chrono::microseconds(std::max<int64_t>(0, next - steady_now_us())));
     alarm.async_wait([this, next](const boost::system::error_code& error) {
-      if (error || alarm_us != next) return;  // an earlier one took its place
+      if (error || alarm_us != next) return;  // replaced by an earlier deadline
       alarm_us = TimerHeap::kNever;
       timers.fire_due(steady_now_us());
       set_alarm();
@@ -143,13 +143,14 @@ struct AsioLoop::Impl final : Reactor {
   AsioLoop& owner;
   std::shared_ptr<LoopLink> link_;
   TimerHeap timers;
-  int64_t alarm_us = TimerHeap::kNever;  // what `alarm` is set to
+  int64_t alarm_us = TimerHeap::kNever;  // deadline that `alarm` is set to
   std::unordered_map<Key, std::shared_ptr<Registration>> registrations;
   Key next_key = 1;
   std::vector<std::shared_ptr<SocketStream>> dirty, flushing;
   bool flush_posted = false;
   std::function<void(int)> on_signal;
-  // Last: handlers that die with the io_context may still unwatch.
+  // Declared after the members above, so that handlers destroyed with the io_context may still
+  // unwatch.
   std::unique_ptr<asio::io_context> io;
   asio::steady_timer alarm;
   std::unique_ptr<asio::signal_set> signals;
@@ -161,7 +162,7 @@ AsioLoop::~AsioLoop() = default;
 void AsioLoop::run() {
   auto work = asio::make_work_guard(*impl_->io);
   impl_->io->run();
-  impl_->io->restart();  // may be run again; a stop() before run() still counts
+  impl_->io->restart();  // allows another run(); a stop() before run() still counts
 }
 
 void AsioLoop::stop() { impl_->io->stop(); }

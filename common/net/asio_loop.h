@@ -1,5 +1,5 @@
-// The daemons' loop: one thread, one boost::asio::io_context. Asio itself is seen only in
-// asio_loop.cc.
+// The loop of the daemons: one thread that runs one boost::asio::io_context. Asio is included by
+// asio_loop.cc, not here.
 #pragma once
 
 #include <initializer_list>
@@ -14,7 +14,7 @@ class AsioLoop final : public Loop {
   AsioLoop();
   ~AsioLoop() override;
 
-  void run();   // until stop()
+  void run();   // returns after stop()
   void stop();  // any thread
   // Calls `handler(signal)` in the loop's thread. May be called once per loop.
   void on_signals(std::initializer_list<int> signals, std::function<void(int)> handler);

@@ -1,4 +1,4 @@
-// A connected socket for a thread of its own: operations wait, for a bounded time.
+// A connected socket for a thread of its own: operations block, for a bounded time.
 #pragma once
 
 #include <sys/types.h>
@@ -11,19 +11,21 @@ namespace rt::net {
 
 class Channel {
  public:
-  explicit Channel(Fd fd) : fd_(std::move(fd)) {}  // non-blocking
+  // `fd` is non-blocking.
+  explicit Channel(Fd fd) : fd_(std::move(fd)) {}
   virtual ~Channel() = default;
 
-  // Bytes; 0 at the end; -1 and errno, ETIMEDOUT when there was nothing for so long.
+  // Return the number of bytes transferred, 0 at the end of the stream, or -1 with errno.
+  // ETIMEDOUT: nothing could be transferred for `timeout_ms`.
   virtual ssize_t read_some(void* data, size_t size, int64_t timeout_ms);
   virtual ssize_t write_some(const void* data, size_t size, int64_t timeout_ms);
-  // A read would not wait.
+  // True when a read would not block; false after `timeout_ms`.
   virtual bool wait_readable(int64_t timeout_ms);
   bool wait_writable(int64_t timeout_ms) const;
-  // The other side has said that it sends no more.
+  // True when the peer has closed the connection, or its sending half.
   bool peer_closed() const;
   int fd() const { return fd_.get(); }
-  // The channel is over.
+  // Gives the descriptor to the caller; the channel cannot be used afterwards.
   Fd release() { return std::move(fd_); }
 
  protected:

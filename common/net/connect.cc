@@ -1,4 +1,4 @@
-// Connection attempts: resolve, try each address, within one time limit.
+// Attempts to connect: resolve the host, then try each address, all within one time limit.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -13,10 +13,10 @@
 namespace rt::net {
 namespace {
 
-constexpr int64_t kBacklogRetryUs =
-    2'000;  // a Unix socket whose backlog is full refuses for the moment
+// A Unix socket whose backlog is full refuses for the moment; the attempt is repeated after this.
+constexpr int64_t kBacklogRetryUs = 2'000;
 
-// Lives through the tasks, timers and watches that refer to it, until finish().
+// The tasks, timers and watches that refer to an attempt keep it alive until finish().
 class ConnectAttempt final : public Watcher, public std::enable_shared_from_this<ConnectAttempt> {
  public:
   ConnectAttempt(Reactor& reactor, Address address, int64_t timeout_us, ConnectHandler done)
@@ -65,7 +65,8 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
     resolve_aside();
   }
 
-  // The resolver blocks for as long as it likes: it gets a thread.
+  // The resolver may block for long, so it runs in a thread of its own. That thread blocks all
+  // signals, which are for the threads of the program.
   void resolve_aside() {
     sigset_t all, before;
     sigfillset(&all);
@@ -112,7 +113,7 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
                    fmt::format("cannot connect to {}: {}", address_.to_string(), explain(error))));
   }
 
-  // The kernel gave up waiting for the other host, or knows no way to it.
+  // Whether the other host did not answer, or there is no route to it.
   static bool no_answer(int error) {
     return error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT ||
            error == EHOSTDOWN || error == ENETDOWN;
@@ -127,14 +128,14 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
 
   void succeed() {
     if (!with_itself()) return finish(make_stream(reactor_, fd_.release()));
-    linger at_once{1, 0};  // or the port stays taken for a minute
+    linger at_once{1, 0};  // else the port would stay taken for a minute
     setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     try_next(ECONNREFUSED);
   }
 
-  // Where nobody listens and the kernel gives our end that very port, TCP connects a socket with
-  // itself. Trying to reach a lost head again and again gets there, and would keep the port from
-  // the head that comes.
+  // Whether TCP has connected the socket with itself, as happens when nobody listens on a local
+  // port and the kernel picks that very port for our end. Repeated attempts to reach a lost head
+  // get there sooner or later, and would keep the port from the head that is started again.
   bool with_itself() const {
     if (address_.kind == Address::Kind::kUnix) return false;
     sockaddr_storage here{}, there{};
@@ -157,7 +158,7 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
   Reactor& reactor_;
   const Address address_;
   const int64_t timeout_us_;
-  ConnectHandler done_;  // null: finished
+  ConnectHandler done_;  // null after finish()
   std::vector<SockAddr> candidates_;
   size_t next_ = 0;
   Fd fd_;

@@ -48,7 +48,7 @@ class ListenerCore final : public Watcher, public std::enable_shared_from_this<L
         RT_ERROR("a listening socket failed: {}", std::strerror(errno));
         stop();
       }
-      // Anything else concerns one connection that is gone already.
+      // Any other error concerns a single connection that has ended already.
     }
     return false;
   }
@@ -82,7 +82,7 @@ class ListenerHandle final : public Listener {
   ~ListenerHandle() override {
     core_->stop();
     struct stat now;
-    // Not if someone else has replaced it meanwhile.
+    // Another process may have replaced the socket file meanwhile; then it stays.
     if (owns_path_ && ::lstat(address_.path.c_str(), &now) == 0 && now.st_dev == bound_.st_dev &&
         now.st_ino == bound_.st_ino) {
       ::unlink(address_.path.c_str());
@@ -91,8 +91,8 @@ class ListenerHandle final : public Listener {
   Address local_address() const override { return address_; }
 
  private:
-  std::shared_ptr<ListenerCore>
-      core_;  // shared with the reactor: an accept handler may destroy this
+  // Shared with the reactor, so that an accept handler may destroy this handle.
+  std::shared_ptr<ListenerCore> core_;
   const Address address_;
   bool owns_path_;
   struct stat bound_{};
@@ -132,7 +132,7 @@ class WatchHandle final : public FdWatch {
 
  private:
   Reactor& reactor_;
-  std::shared_ptr<WatchCore> core_;  // shared with the reactor: the task may destroy this
+  std::shared_ptr<WatchCore> core_;  // shared with the reactor: the task may destroy this handle
   Reactor::Key key_;
 };
 

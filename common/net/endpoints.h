@@ -1,4 +1,4 @@
-// Private to common/net: listeners, connection attempts and plain watches over a Reactor.
+// Private to common/net: listeners, connection attempts and plain watches, written over a Reactor.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,8 @@
 
 namespace rt::net {
 
+// Lets other threads post to a loop that may be destroyed meanwhile. The loop calls cut() at its
+// end.
 class LoopLink {
  public:
   explicit LoopLink(Loop* loop) : loop_(loop) {}
@@ -16,7 +18,7 @@ class LoopLink {
     std::lock_guard lock(mutex_);
     loop_ = nullptr;
   }
-  // Drops the task when the loop is gone.
+  // Any thread. Drops the task when the loop is gone.
   void post(Loop::Task task) {
     std::lock_guard lock(mutex_);
     if (loop_ != nullptr) loop_->post(std::move(task));

@@ -1,4 +1,4 @@
-// listen_on(): TCP, and Unix sockets whose stale predecessors are replaced.
+// listen_on() for TCP and for Unix sockets. A stale Unix socket is replaced, a live one never.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -46,8 +46,8 @@ Result<int> listen_tcp(const Address& address, const char* option) {
   Fd fd(::socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return errno_error("cannot make a socket", errno);
   int on = 1, off = 0;
-  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on,
-             sizeof(on));  // not SO_REUSEPORT: a second listener shall fail
+  // Not SO_REUSEPORT: a second listener on the port shall fail.
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (where.family() == AF_INET6)
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   if (::bind(fd.get(), where.get(), where.size) != 0 || ::listen(fd.get(), kBacklog) != 0)
@@ -58,7 +58,7 @@ Result<int> listen_tcp(const Address& address, const char* option) {
 enum class Occupant { kAlive, kStale, kNotASocket };
 
 Occupant probe(const SockAddr& address, const std::string& path) {
-  // lstat through sun_path: it is the reachable name also of long paths.
+  // sun_path names the socket also where `path` is too long for the system.
   struct stat info;
   const auto* un = reinterpret_cast<const sockaddr_un*>(&address.storage);
   if (::lstat(un->sun_path, &info) == 0 && !S_ISSOCK(info.st_mode)) return Occupant::kNotASocket;
@@ -90,13 +90,14 @@ Result<int> listen_unix(const std::string& path) {
   RT_ASSIGN(SockAddr address, unix_sockaddr(path));
   size_t slash = path.rfind('/');
   std::string parent = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  // Two processes that find the same stale socket must not replace each other's: one at a time per
-  // directory.
+  // The lock on the directory serialises processes that find the same stale socket: one must not
+  // replace the fresh socket of another.
   Fd directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.valid()) (void)::flock(directory.get(), LOCK_EX);
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return errno_error("cannot make a socket", errno);
-  // The socket file gets the descriptor's mode, so nobody else can connect even for a moment.
+  // The socket file gets the descriptor's mode, so that no other user can connect even for a
+  // moment.
   ::fchmod(fd.get(), 0600);
   RT_TRY(bind_unix(fd.get(), address, path));
   if (::listen(fd.get(), kBacklog) != 0) return errno_error("cannot listen on " + path, errno);

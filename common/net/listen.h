@@ -1,4 +1,4 @@
-// A TCP port that a person chose by an option.
+// Listening on a TCP port that a user chose by a command-line option.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace rt::net {
 
-// listen_on() of TCP. The error's advice names the option: "--dashboard-port".
+// Like listen_on() for TCP. The advice in an error names the option, for example
+// "--dashboard-port".
 Result<int> listen_on_port(const std::string& host, int port, const char* option);
 
 }  // namespace rt::net

@@ -9,8 +9,8 @@ namespace rt::net {
 namespace {
 
 constexpr size_t kMaxParts = 64;
-constexpr size_t kKeptCapacity =
-    64 << 10;  // an idle stream keeps at most this much of its tail's memory
+// An idle stream keeps at most this much of its tail's memory.
+constexpr size_t kKeptCapacity = 64 << 10;
 constexpr size_t kTurnBytes = 4 << 20;  // one stream's fair share of a turn
 
 }  // namespace
@@ -76,9 +76,8 @@ ssize_t OutQueue::send_once(int fd) {
   auto it = segments_.begin();
   for (; it != segments_.end() && count < kMaxParts - 1; ++it) {
     Bytes rest = it->rest();
-    if (!rest.empty())
-      parts[count++] = {const_cast<uint8_t*>(rest.data()),
-                        rest.size()};  // empty: it left in send_last()
+    // Segments that send_last() has sent are empty.
+    if (!rest.empty()) parts[count++] = {const_cast<uint8_t*>(rest.data()), rest.size()};
   }
   if (it == segments_.end() && tail_.size() > tail_sent_)
     parts[count++] = {tail_.data() + tail_sent_, tail_.size() - tail_sent_};

@@ -1,5 +1,6 @@
-// Private to common/net: what a stream still has to send. Small writes collect in one string (the
-// tail); large blocks are referenced. Sent in order with as few system calls as the socket allows.
+// Private to common/net: the bytes that a stream still has to send. Small writes collect in one
+// string, the tail; large blocks are referenced. Everything is sent in order, with as few system
+// calls as the socket allows.
 #pragma once
 
 #include <deque>
@@ -13,7 +14,7 @@ class OutQueue {
  public:
   enum class Sent { kAll, kBlocked, kError };
 
-  // Append here; valid until the next send() or append_ref().
+  // The string to append to; valid until the next send() or append_ref().
   std::string& tail() { return tail_; }
   void append(Bytes copied) {
     tail_.append(reinterpret_cast<const char*>(copied.data()), copied.size());
@@ -22,15 +23,17 @@ class OutQueue {
   size_t size() const { return segment_bytes_ + tail_.size() - tail_sent_; }
   bool empty() const { return size() == 0; }
   void clear();
-  // Sends without blocking. kBlocked: the socket is full, or a fair share for one turn has been
-  // sent. kError leaves errno.
+  // Sends without blocking. kBlocked: the socket is full, or a stream's share of one turn has been
+  // sent. kError: errno says why.
   Sent send(int fd);
-  // The same inside a signal handler: allocates and frees nothing. What it sent is not sent again.
+  // The same for a signal handler: allocates and frees nothing, and has no limit per turn. Bytes it
+  // has sent are not sent again.
   Sent send_last(int fd);
 
  private:
   struct Segment {
-    std::string copied;  // or
+    // Either `copied` or `referenced` holds the bytes.
+    std::string copied;
     Bytes referenced;
     Keepalive keepalive;
     size_t sent = 0;
@@ -42,10 +45,10 @@ class OutQueue {
   void note_sent(size_t n);
   ssize_t send_once(int fd);
 
-  std::deque<Segment> segments_;  // before the tail
+  std::deque<Segment> segments_;  // precede the tail
   size_t segment_bytes_ = 0;
   std::string tail_;
-  size_t tail_sent_ = 0;  // prefix of tail_ that is gone already
+  size_t tail_sent_ = 0;  // bytes at the front of tail_ that have been sent
 };
 
 }  // namespace rt::net

@@ -21,22 +21,22 @@
 namespace rt::net {
 namespace {
 
-constexpr uint64_t kWakeToken = 0,
-                   kAlarmToken =
-                       1;  // slots have generations from 1, so no token of theirs is below 2^32
+// Generations of slots begin at 1, so that the tokens of slots are at least 2^32.
+constexpr uint64_t kWakeToken = 0, kAlarmToken = 1;
 
 struct Slot {
   uint32_t generation = 1;
   int fd = -1;
   uint32_t trigger = 0;
-  std::shared_ptr<Watcher> watcher;  // shared with its user's handle; null: free
+  std::shared_ptr<Watcher> watcher;  // shared with its user's handle; null: the slot is free
 };
 
 uint32_t epoll_events(uint32_t interest) {
   return (interest & kRead ? EPOLLIN | EPOLLRDHUP : 0u) | (interest & kWrite ? EPOLLOUT : 0u);
 }
 
-// Waits with microseconds where the kernel can.
+// epoll_wait() with a limit in microseconds; in milliseconds where the kernel has no
+// epoll_pwait2().
 int wait_events(int epoll_fd, epoll_event* events, int max, int64_t timeout_us) {
   if (timeout_us <= 0) return ::epoll_wait(epoll_fd, events, max, timeout_us == 0 ? 0 : -1);
   static std::atomic<bool> has_pwait2{true};
@@ -52,11 +52,11 @@ int wait_events(int epoll_fd, epoll_event* events, int max, int64_t timeout_us) 
 
 }  // namespace
 
-// Read by wait() without the owner's mutex: the two descriptors and the atomics. All else is the
-// owner's.
+// wait() runs without the owner's mutex. It uses the descriptors, the atomics, and alarm_us, which
+// belongs to the one waiting thread. The owner's mutex guards everything else.
 //
-// Streams are edge-triggered, so that of several waiting threads one is woken per arrival. The
-// eventfd and the timerfd are, too, and are therefore never read.
+// Streams are edge-triggered, so that an arrival wakes only one of several waiting threads. The
+// eventfd and the timerfd are edge-triggered as well, and therefore never need to be read.
 struct PollLoop::Impl final : Reactor {
   Impl(PollLoop& loop, Waiters most)
       : owner(loop),
@@ -80,7 +80,7 @@ struct PollLoop::Impl final : Reactor {
 
   ~Impl() override {
     link_->cut();
-    auto tasks = std::move(posted);  // what they hold may still unwatch
+    auto tasks = std::move(posted);  // their destruction may still unwatch
     posted.clear();
     tasks.clear();
     timers.clear();
@@ -115,8 +115,8 @@ struct PollLoop::Impl final : Reactor {
   void unwatch(Key key) override {
     Slot* slot = find(key);
     if (slot == nullptr) return;
-    // Explicitly: a descriptor that was passed to another process stays in the set when it is
-    // closed here.
+    // Removed explicitly: a descriptor that was passed to another process would stay in the set
+    // when it is closed here.
     ::epoll_ctl(epoll_fd.get(), EPOLL_CTL_DEL, slot->fd, nullptr);
     if (++slot->generation == 0) slot->generation = 1;
     slot->fd = -1;
@@ -148,10 +148,10 @@ struct PollLoop::Impl final : Reactor {
     Slot* slot = find(token);
     if (slot == nullptr) return;
     uint32_t what = (events & EPOLLIN ? kRead : 0u) | (events & EPOLLOUT ? kWrite : 0u);
-    // Errors and hang-ups concern whoever waits, for whatever.
+    // A watcher hears of errors and hang-ups whatever its interest is.
     if (events & (EPOLLERR | EPOLLHUP)) what |= kRead | kWrite | kHangup;
     if (events & EPOLLRDHUP) what |= kRead | kHangup;
-    auto watcher = slot->watcher;  // slots may move or be freed meanwhile
+    auto watcher = slot->watcher;  // the slot may be freed meanwhile
     if (watcher->on_ready(what))
       again.push_back({token, (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) | EPOLLIN});
   }
@@ -169,8 +169,9 @@ struct PollLoop::Impl final : Reactor {
     for (Task& task : tasks) task();
   }
 
-  // Of the waiting thread. A limit of its own would be set up and taken down in the kernel by every
-  // wait: an alarm that rings too early costs one look at what is due.
+  // Called by the one waiting thread. A timeout of epoll_wait() would be set up and taken down in
+  // the kernel at every wait. The alarm is set only when it has to ring earlier; when it rings too
+  // early, wait() just returns.
   int wait_until(epoll_event* events, int64_t until_us) {
     if (until_us < alarm_us) {
       const itimerspec at{{},
@@ -202,9 +203,9 @@ struct PollLoop::Impl final : Reactor {
 
   PollLoop& owner;
   const Fd epoll_fd, alarm_fd;
-  int64_t alarm_us = TimerHeap::kNever;  // when it will ring; of the waiting thread
-  const std::shared_ptr<Waker> waker =
-      std::make_shared<Waker>();  // shared with those who are waking it while it ends
+  int64_t alarm_us = TimerHeap::kNever;  // when it will ring; used by the waiting thread only
+  // Shared with a function from PollLoop::waker() that is running while the loop is destroyed.
+  const std::shared_ptr<Waker> waker = std::make_shared<Waker>();
   std::atomic<int64_t> next_deadline_us{TimerHeap::kNever};
   std::atomic<int> waiters{0};
 
@@ -219,8 +220,8 @@ struct PollLoop::Impl final : Reactor {
     uint64_t token;
     uint32_t events;
   };
-  std::vector<Again> again,
-      again_now;  // edge-triggered streams that were left with something to read
+  // Edge-triggered streams that stopped at their share of a turn and may have more to read.
+  std::vector<Again> again, again_now;
   std::vector<std::shared_ptr<SocketStream>> dirty, flushing;
 };
 
@@ -230,7 +231,8 @@ PollLoop::~PollLoop() = default;
 bool PollLoop::wait(Ready& ready, int64_t timeout_us) {
   Impl& impl = *impl_;
   ready.count = 0;
-  // Before the deadline is read: run_after() stores the deadline, then looks for waiters.
+  // Counted before the deadline is read: run_after() stores the deadline, then looks for waiters,
+  // so one of the two sees the other.
   const int before = impl.waiters.fetch_add(1);
   int64_t until = timeout_us == 0 ? 0 : impl.next_deadline_us.load();
   epoll_event events[kMaxEvents];
@@ -303,7 +305,7 @@ Loop::TimerId PollLoop::run_after(int64_t delay_us, Task task) {
   TimerId id = impl.timers.add(steady_now_us() + std::max<int64_t>(0, delay_us), std::move(task));
   if (impl.timers.next_deadline_us() < before) {
     impl.publish_deadline();
-    if (impl.waiters.load() > 0) wake();  // someone sleeps towards a later deadline
+    if (impl.waiters.load() > 0) wake();  // a thread may be sleeping until a later deadline
   }
   return id;
 }

@@ -1,9 +1,11 @@
-// The drivers' and workers' loop: an epoll set without a thread of its own. Whoever waits for
-// something does the reading:
+// The loop of drivers and workers: an epoll set without a thread of its own. The thread that waits
+// for something also reads the sockets:
 //
 //   PollLoop::Ready ready;
-//   mutex.unlock();  loop.wait(ready, timeout_us);  mutex.lock();     // several threads may wait
-//   at once, if the loop was made for it loop.dispatch(ready); // under the owner's mutex
+//   mutex.unlock();
+//   loop.wait(ready, timeout_us);  // several threads at once, if the loop was made for kMany
+//   mutex.lock();
+//   loop.dispatch(ready);
 //
 // All other methods are called under the same mutex, except post() and wake(). A descriptor that
 // was closed between wait() and dispatch() is recognised by its generation and skipped.
@@ -27,28 +29,29 @@ class PollLoop final : public Loop {
     } items[kMaxEvents];
   };
 
-  // One: never two threads in wait(). Then a limit costs nothing where many waits end sooner: they
-  // share an alarm, which the kernel keeps from one to the next.
+  // kOne: no two threads are ever in wait() together. The limits of the waits then share one timer
+  // of the kernel, which stays set from one wait to the next, so that a limit costs nothing where
+  // most waits end sooner.
   enum class Waiters { kMany, kOne };
   explicit PollLoop(Waiters waiters = Waiters::kMany);
   ~PollLoop() override;
 
   // Blocks until a descriptor is ready, a timer is due, wake() or post() was called, or timeout_us
-  // passed (-1: no limit, 0: poll); now and then it returns sooner. False when a signal interrupted
-  // it (the caller may want to run its handlers).
+  // passed (-1: no limit, 0: poll). It may return early without a reason. False when a signal
+  // interrupted it: the caller may want to run its signal handlers.
   bool wait(Ready& ready, int64_t timeout_us);
   // Handles what wait() found, due timers and posted tasks; then flushes every stream that has
-  // something queued.
+  // bytes queued.
   void dispatch(const Ready& ready);
   void flush_all();
-  // The last thing this process does: sends what is queued, waiting up to `limit_us` for sockets
-  // that are full. May be called in a signal handler: nothing is allocated, freed or called back.
+  // For the last moment of a process: sends what is queued, waiting up to `limit_us` for sockets
+  // that are full. Safe in a signal handler: nothing is allocated, freed or called back.
   void send_last(int64_t limit_us);
-  // Makes one thread that is in wait() return (or the next one to enter it). Any thread; cheap when
+  // Makes one thread that is in wait() return, or the next one to enter it. Any thread; cheap when
   // a wake is already pending.
   void wake();
-  // The same, for those who may outlive the loop: then it does nothing. It may be called anywhere,
-  // also inside a collector.
+  // A function that does the same and may outlive the loop; it does nothing then. It may be called
+  // anywhere, also from inside a garbage collector.
   std::function<void()> waker() const;
 
   int64_t now_us() const override;

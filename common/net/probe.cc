@@ -10,8 +10,8 @@ namespace rt::net {
 namespace {
 
 Listening meaning_of(int error) {
-  if (error == 0 || error == EAGAIN)
-    return Listening::kYes;  // EAGAIN: a Unix socket whose backlog is full
+  // EAGAIN: the backlog of a Unix socket is full.
+  if (error == 0 || error == EAGAIN) return Listening::kYes;
   return error == ECONNREFUSED || error == ENOENT ? Listening::kNo : Listening::kUnclear;
 }
 
@@ -33,7 +33,7 @@ Listening try_one(const SockAddr& address, int timeout_ms) {
 Listening is_listening(const Address& address, int timeout_ms) {
   if (address.kind == Address::Kind::kUnix) {
     auto socket = unix_sockaddr(address.path);
-    // A long path in a directory that is gone.
+    // Beside kInvalid, the directory of a long path is gone, and the socket with it.
     return socket ? try_one(*socket, timeout_ms)
                   : meaning_of(socket.error().code == Code::kInvalid ? EINVAL : ENOENT);
   }

@@ -1,4 +1,4 @@
-// Whether anything listens at an address: for start-up code. Blocks.
+// Tests whether anything listens at an address, for start-up code. Blocks.
 #pragma once
 
 #include "common/net/address.h"
@@ -10,7 +10,7 @@ enum class Listening {
   kNo,       // refused, or there is no such socket
   kUnclear,  // no route, no such host, no permission, no answer within `timeout_ms`
 };
-// Connects, says nothing and closes.
+// Connects, sends nothing and closes.
 Listening is_listening(const Address& address, int timeout_ms);
 
 }  // namespace rt::net

@@ -10,9 +10,9 @@
 namespace rt::net {
 namespace {
 
-constexpr int kMaxReads = 16;  // per turn and stream: others get their share
+constexpr int kMaxReads = 16;  // per turn and stream, so that the others get their share
 constexpr size_t kMaxReadBytes = 4 << 20;
-constexpr int kMaxFinalReads = 256;  // of a stream that broke while sending
+constexpr int kMaxFinalReads = 256;  // for a stream that broke while sending
 
 class StreamHandle final : public Stream {
  public:
@@ -48,7 +48,7 @@ SocketStream::SocketStream(Reactor& reactor, int fd)
 }
 
 SocketStream::~SocketStream() {
-  if (fd_ >= 0) ::close(fd_);  // the reactor let go of it first: it shares ownership while watching
+  if (fd_ >= 0) ::close(fd_);  // not watched: the reactor shares ownership while it watches
 }
 
 void SocketStream::start(StreamHandler* handler) {
@@ -87,8 +87,8 @@ void SocketStream::send_queued() {
       if (interest_ & kWrite) set_interest(interest_ & ~kWrite);
       break;
     case OutQueue::Sent::kBlocked:
-      // Repeated even if it is set: with edge triggering a stream that stopped at its share of a
-      // turn must be armed again.
+      // Set again even if it was set: under edge triggering, a stream that stopped at its share of
+      // a turn must be armed anew.
       interest_ &= ~kWrite;
       set_interest(interest_ | kWrite);
       break;
@@ -100,7 +100,7 @@ void SocketStream::send_queued() {
 void SocketStream::note_drained() {
   if (!congested_ || queue_.size() > kHighWaterBytes / 2) return;
   congested_ = false;
-  // From the loop, not from inside the write that happened to drain the queue.
+  // Called from the loop, not from inside the write that happened to drain the queue.
   reactor_.loop().post([self = shared_from_this()] {
     if (self->handler_ != nullptr && self->is_open()) self->handler_->on_drained();
   });
@@ -114,7 +114,7 @@ void SocketStream::break_off(int errnum) {
 }
 
 void SocketStream::finish_broken() {
-  // The peer may have said why it hung up: what it sent is delivered before the end.
+  // The peer may have said why it hung up, so what it sent is delivered before the end.
   for (int i = 0; i < kMaxFinalReads && is_open() && handler_ != nullptr; ++i) {
     if (!read_some(true)) break;
   }
@@ -130,7 +130,8 @@ bool SocketStream::on_ready(uint32_t what) {
   return false;
 }
 
-// A short read means that the socket is empty, unless the end of the stream may be behind it.
+// Returns true when there may be more to read. A short read means that the socket is empty, unless
+// the end of the stream may follow (`until_end`).
 bool SocketStream::read_some(bool until_end) {
   size_t total = 0;
   for (int i = 0; i < kMaxReads && total < kMaxReadBytes; ++i) {

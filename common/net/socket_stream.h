@@ -1,7 +1,7 @@
-// Private to common/net: the one implementation of Stream.
+// Private to common/net: the one implementation of Stream over a socket.
 //
-// SocketStream is shared between the handle its user owns (make_stream) and the reactor, so that a
-// handler may destroy its stream in the middle of a callback. Threads: those of the loop.
+// SocketStream is shared between the handle that its user owns (make_stream) and the reactor, so
+// that a handler may destroy its stream in the middle of a callback. Threads: those of the loop.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ class SocketStream final : public Watcher, public std::enable_shared_from_this<S
   const std::string& peer_name() const { return peer_name_; }
   int native_handle() const { return fd_; }
 
-  // The loop's side.
+  // Called by the loop.
   bool on_ready(uint32_t what) override;
   bool send_last() override {
     return !is_open() || broken_errno_ != 0 || queue_.send_last(fd_) != OutQueue::Sent::kBlocked;
@@ -62,16 +62,16 @@ class SocketStream final : public Watcher, public std::enable_shared_from_this<S
   int fd_;
   const bool is_unix_;
   const std::string peer_name_;
-  StreamHandler* handler_ = nullptr;  // outlives the stream's handle
+  StreamHandler* handler_ = nullptr;  // null until start() and after close()
   Reactor::Key key_ = 0;
   uint32_t interest_ = kNoInterest;
   OutQueue queue_;
-  bool dirty_ = false;      // in the reactor's list for the end of the turn
-  bool congested_ = false;  // was above the high-water mark
+  bool dirty_ = false;      // in the list of streams that the reactor flushes
+  bool congested_ = false;  // went above the high-water mark and has not drained
   int broken_errno_ = 0;    // a write failed; what can still be read is delivered first
 };
 
-// The user's handle: closes the stream with its destruction. Takes the descriptor.
+// Makes the user's handle, whose destruction closes the stream. Takes the descriptor.
 std::unique_ptr<Stream> make_stream(Reactor& reactor, int fd);
 
 }  // namespace rt::net

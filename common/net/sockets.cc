@@ -14,7 +14,8 @@
 namespace rt::net {
 namespace {
 
-// A machine that lost its power is noticed after a minute, also by those who have nothing to send.
+// TCP keep-alive: the loss of a machine is noticed after a minute, also by a peer that has nothing
+// to send.
 constexpr int kKeepaliveIdleS = 30;
 constexpr int kKeepaliveIntervalS = 10;
 constexpr int kKeepaliveProbes = 3;
@@ -51,7 +52,7 @@ Result<SockAddr> unix_sockaddr(const std::string& path) {
 
 bool literal_sockaddr(const std::string& host, int port, SockAddr& out) {
   auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
-  // "localhost" is IPv4 on both sides, whatever order the resolver prefers.
+  // "localhost" means IPv4 for listeners and clients alike, whatever order the resolver prefers.
   if (inet_pton(AF_INET, host == "localhost" ? "127.0.0.1" : host.c_str(), &v4->sin_addr) == 1) {
     v4->sin_family = AF_INET;
     v4->sin_port = htons(static_cast<uint16_t>(port));
@@ -154,7 +155,7 @@ void prepare_connected(int fd) {
   if ((flags & O_NONBLOCK) == 0) fcntl(fd, F_SETFL, flags | O_NONBLOCK);
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   int on = 1;
-  // Fails on Unix sockets, which have no such delay and whose peers cannot vanish silently.
+  // This fails on Unix sockets, which have no such delay and whose peers cannot vanish silently.
   if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0) return;
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepaliveIdleS, sizeof(int));

@@ -1,4 +1,4 @@
-// sockaddr handling and socket options: what both loops stand on, and start-up code that has a bare
+// Socket addresses and socket options, for both loops and for start-up code that has a bare
 // descriptor.
 #pragma once
 
@@ -16,24 +16,30 @@ namespace rt::net {
 struct SockAddr {
   sockaddr_storage storage{};
   socklen_t size = 0;
-  // Long Unix paths are reached through this directory; it stays open until bind() or connect() is
-  // done.
+  // Directory through which a long Unix path is reached. It must stay open until bind() or
+  // connect() is done.
   Fd directory;
 
   int family() const { return storage.ss_family; }
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
+// kInvalid for a path that cannot be a socket; kIo when the directory of a long path cannot be
+// opened.
 Result<SockAddr> unix_sockaddr(const std::string& path);
-// False when `host` is not an IPv4 or IPv6 literal, or "localhost".
+// Fills in `out` from an IPv4 or IPv6 literal or "localhost", without the resolver. False for any
+// other host.
 bool literal_sockaddr(const std::string& host, int port, SockAddr& out);
-// Asks the resolver: blocks. `passive`: for bind, where an empty host means every interface.
+// Asks the resolver, which may block. With `passive` the addresses are for bind(), and an empty
+// host means every interface. kUnavailable when the host is not found; never an empty list.
 Result<std::vector<SockAddr>> resolve(const std::string& host, int port, bool passive);
 
 bool is_unix_socket(int fd);
 Address local_address_of(int fd);
+// "10.0.0.2:4242"; "unix" for Unix sockets; "unknown" without a peer.
 std::string peer_name_of(int fd);
-// Non-blocking, close-on-exec; TCP_NODELAY and keep-alive probes where it is TCP.
+// Makes a connected socket non-blocking and close-on-exec, and sets TCP_NODELAY and keep-alive
+// probes on TCP.
 void prepare_connected(int fd);
 
 }  // namespace rt::net

@@ -1,5 +1,5 @@
 // Private to common/net: the timers of one loop. A binary heap of deadlines over reused slots, so
-// that thousands of call timeouts that are nearly all cancelled cost no allocation and no system
+// that thousands of call timeouts, nearly all of them cancelled, cost no allocation and no system
 // call each.
 #pragma once
 
@@ -15,11 +15,13 @@ class TimerHeap {
   using Task = std::function<void()>;
   static constexpr int64_t kNever = INT64_MAX;
 
+  // Ids are never 0.
   Id add(int64_t deadline_us, Task task);
+  // Does nothing for a timer that has run or was cancelled.
   void cancel(Id id);
   int64_t next_deadline_us() const { return heap_.empty() ? kNever : heap_.front().deadline_us; }
-  // Runs what is due at `now_us`, in order of deadlines, then of addition. Tasks may add and cancel
-  // timers.
+  // Runs the timers due at `now_us`, by deadline, then in the order they were added. Tasks may add
+  // and cancel timers; those they add run at the next call at the earliest.
   void fire_due(int64_t now_us);
   void clear();
 
@@ -44,7 +46,7 @@ class TimerHeap {
 
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
-  std::vector<Entry> heap_;  // may hold entries of cancelled timers, never at the front
+  std::vector<Entry> heap_;  // may hold cancelled timers, but never at the front
   size_t live_ = 0;
   uint64_t next_sequence_ = 0;
 };

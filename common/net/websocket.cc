@@ -21,7 +21,7 @@ namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-// What Beast reads and writes. (Asio's own blocking sockets know no time limit.)
+// The socket that Beast reads and writes. Asio's own blocking sockets have no time limit.
 class TimedSocket {
  public:
   using executor_type = asio::io_context::executor_type;
@@ -76,7 +76,7 @@ class TimedSocket {
   int64_t timeout_ms_;
 };
 
-// After the closing handshake.
+// Beast calls this after the closing handshake.
 void teardown(beast::role_type, TimedSocket& socket, boost::system::error_code& error) {
   ::shutdown(socket.channel().fd(), SHUT_WR);
   error = {};
@@ -84,7 +84,7 @@ void teardown(beast::role_type, TimedSocket& socket, boost::system::error_code& 
 
 using Parser = beast::http::request_parser<beast::http::string_body>;
 
-// False: not a whole, well-formed request head.
+// False when `head` is not a whole, well-formed request head.
 bool parse(Parser& parser, std::string_view head) {
   boost::system::error_code error;
   parser.header_limit(128 << 10);

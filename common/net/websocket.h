@@ -1,5 +1,5 @@
-// The server's side of a WebSocket conversation (RFC 6455), blocking, in a thread of its own.
-// Boost.Beast does the frames.
+// The server's side of a WebSocket connection (RFC 6455). It blocks, and is used by a thread of its
+// own. Boost.Beast handles the frames.
 #pragma once
 
 #include <functional>
@@ -14,21 +14,23 @@ namespace rt::net {
 
 class WebSocket {
  public:
-  // Whether the head of an HTTP request asks for one; then `field` is called for each header.
+  // Whether the head of an HTTP request asks for a WebSocket. If so, sets `method` and `target` and
+  // calls `field` for each header.
   static bool is_upgrade(const std::string& head, std::string* method, std::string* target,
                          const std::function<void(std::string name, std::string value)>& field);
-  // Answers the handshake. `received`: what was read from the socket so far, beginning with the
-  // request's head. Each operation may wait `timeout_ms`.
+  // Answers the handshake; kProtocol when it fails. `received` holds what was read from the socket
+  // so far, beginning with the request's head. Each later operation may wait `timeout_ms` as well.
   static Result<std::unique_ptr<WebSocket>> accept(std::unique_ptr<Channel> channel,
                                                    const std::string& received, int64_t timeout_ms);
   ~WebSocket();
 
-  // One text frame; bytes that are not UTF-8 are replaced. False: the other side is gone.
+  // Sends one text frame, in which bytes that are not UTF-8 are replaced. False: the peer is gone.
   bool send_text(std::string_view text);
-  // Answers pings meanwhile; what it says is dropped. False at once when the other side closes or
-  // is gone.
+  // Waits for `ms` milliseconds, answers pings meanwhile and drops what the peer sends. False at
+  // once when the peer closes or is gone.
   bool wait(int64_t ms);
-  void close();  // normally, 1000
+  // Closes with status 1000 (normal).
+  void close();
 
  private:
   struct Impl;

@@ -15,7 +15,7 @@ std::string trimmed(const std::string& text) {
 Result<proto::LabelRule> rule_of(const std::string& key, const std::string& expression) {
   static const std::regex word("[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"),
       prefix("[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?");
-  constexpr size_t kMaxBytes = 4096;  // std::regex recurses
+  constexpr size_t kMaxBytes = 4096;  // std::regex recurses: longer text could overflow the stack
   size_t slash = key.rfind('/');
   std::string name = slash == std::string::npos ? key : key.substr(slash + 1);
   if (key.size() > kMaxBytes || !std::regex_match(name, word) ||

@@ -1,5 +1,5 @@
-// Label selectors as people write them: {label: v | !v | in(a, b) | !in(a, b)}. (Python programs
-// check theirs in ray/_private/constraints.py.)
+// Label selectors as people write them: {label: v | !v | in(a, b) | !in(a, b)}. (The Python package
+// checks those of its users in ray/_private/constraints.py.)
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace rt {
 
-// kInvalid names what is no label and what is no expression.
+// kInvalid names the key that is no label, or the value that is no expression.
 Result<proto::LabelSelector> parse_label_selector(
     const std::map<std::string, std::string>& selector);
 

@@ -20,11 +20,11 @@ bool holds(const proto::LabelRule& rule, const Labels& labels) {
     case proto::LabelRule::NOT_IN: return !listed;
     case proto::LabelRule::EXISTS: return there;
     case proto::LabelRule::DOES_NOT_EXIST: return !there;
-    default: return false;  // of a later release: nobody is known to satisfy it
+    default: return false;  // an operator of a later release: no node is known to satisfy it
   }
 }
 
-// Those that match and could ever hold the request.
+// Indexes of the nodes that match and whose total resources suffice.
 std::vector<int> matching(const proto::LabelSelector& selector, const ResourceSet& request,
                           std::span<const NodeFacts> nodes) {
   std::vector<int> found;

@@ -1,6 +1,6 @@
-// Which nodes may run a task or an actor beside having the resources: affinity to one node, and
-// conditions on labels. The head uses it for actors, a node-manager for leases; both pass the live
-// nodes as they know them.
+// Node constraints: which nodes may run a task or an actor, given that they have the resources. A
+// constraint is affinity to one node, or conditions on labels. The head applies it to actors and a
+// node-manager to leases; both pass the live nodes they know of.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ namespace rt {
 
 using Labels = google::protobuf::Map<std::string, std::string>;
 
-// A live node, as a constraint sees it; views outlive the question.
+// A live node as a constraint sees it. What it refers to must outlive the call.
 struct NodeFacts {
   std::string_view id;  // binary
   const Labels* labels = nullptr;
@@ -25,22 +25,22 @@ struct NodeFacts {
 struct AllowedNodes {
   enum class Verdict {
     kSome,      // `nodes` is not empty
-    kNoneYet,   // nobody matches: a node that does may join
+    kNoneYet,   // no node matches; one that joins later may
     kGone,      // hard affinity to a node that is dead or unknown
-    kTooSmall,  // hard affinity to a node that never has the resources
+    kTooSmall,  // hard affinity to a node whose total resources are too small
   };
   Verdict verdict = Verdict::kNoneYet;
-  std::vector<int> nodes;  // indexes of those that may run it and have the resources in all, the
-                           // preferred ones first
-  size_t preferred = 0;    // how many those are
+  // Indexes of the nodes that may run it and whose total resources suffice, preferred ones first.
+  std::vector<int> nodes;
+  size_t preferred = 0;  // number of preferred ones
 };
 
-// Whether the constraint says anything.
+// False when every node is allowed.
 bool constrains(const proto::NodeConstraint& constraint);
 bool matches(const proto::LabelSelector& selector, const Labels& labels);
 AllowedNodes allowed_nodes(const proto::NodeConstraint& constraint, const ResourceSet& request,
                            std::span<const NodeFacts> nodes);
-// For people: "a node where region is in (eu, us) and gpu exists".
+// Describes a constraint for people: "a node where region is in (eu, us) and gpu exists".
 std::string describe(const proto::NodeConstraint& constraint);
 
 }  // namespace rt

@@ -1,5 +1,5 @@
-// Amounts of named resources ("CPU", "memory", "GPU", custom), in units of 1/10000 so that sums are
-// exact.
+// Amounts of named resources ("CPU", "memory", "GPU", custom ones), in units of 1/10000 so that
+// sums are exact.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,24 @@ class ResourceSet {
   static constexpr double kMaxAmount = 1e14;
 
   ResourceSet() = default;
-  // kInvalid for negative, non-finite, finer than 1/10000 or absurd (> 1e14) amounts; zero is
-  // dropped.
+  // kInvalid for amounts that are negative, not finite, finer than 1/10000, or absurd (above
+  // kMaxAmount). Zero amounts are dropped.
   static Result<ResourceSet> from_map(const std::map<std::string, double>& amounts);
-  static ResourceSet from_proto(const proto::Resources& resources);  // drops what is not positive
+  // Drops amounts that are not positive or above kMaxAmount.
+  static ResourceSet from_proto(const proto::Resources& resources);
   void to_proto(proto::Resources* out) const;
 
   double get(std::string_view name) const;
   int64_t units(std::string_view name) const;
-  void set_units(const std::string& name, int64_t units);  // <= 0 removes
+  void set_units(const std::string& name, int64_t units);  // <= 0 removes it
   bool empty() const { return units_.empty(); }
   const std::map<std::string, int64_t, std::less<>>& all() const { return units_; }
 
   bool contains(const ResourceSet& request) const;  // request <= this in every resource
   void add(const ResourceSet& other);
   void subtract(const ResourceSet& other);  // RT_CHECKs contains(other)
-  // subtract() that may go below zero (a task that resumes after blocking takes its CPU back at
-  // once).
+  // Like subtract(), but amounts may become negative: a task that resumes after blocking takes its
+  // CPU back at once.
   void subtract_allowing_debt(const ResourceSet& other);
 
   std::string to_string() const;  // {'CPU': 1.0, 'a': 0.5}

@@ -53,7 +53,8 @@ void Arrival::on_readable() {
   if (n == 0)
     return finish(make_error(Code::kUnavailable, "it closed the connection within its preamble"));
   received_.append(bytes, static_cast<size_t>(n));
-  // Foreign protocols are recognised by their first bytes: they need not wait for the time limit.
+  // A foreign protocol is recognised by its first bytes, so that its connection ends at once and
+  // not at the time limit.
   constexpr std::string_view kMagic = "RAY1 ";
   size_t known = std::min(received_.size(), kMagic.size());
   if (received_.size() < kPreambleBytes && received_.compare(0, known, kMagic, 0, known) == 0)
@@ -71,7 +72,8 @@ void Arrival::take_descriptors(msghdr& message) {
       passed_.push_back(fd);
     }
   }
-  // One is ever expected: a peer cannot fill our table of descriptors.
+  // A peer has reason to send one descriptor. Any others are closed at once, so that it cannot fill
+  // this process's descriptor table.
   while (passed_.size() > 1) {
     ::close(passed_.back());
     passed_.pop_back();
@@ -80,7 +82,7 @@ void Arrival::take_descriptors(msghdr& message) {
 
 void Arrival::finish(Result<Preamble> result) {
   watch_.reset();
-  Done done = std::move(done_);  // it may destroy this
+  Done done = std::move(done_);  // `done` may destroy this Arrival
   done(std::move(result));
 }
 

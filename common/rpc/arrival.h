@@ -1,4 +1,4 @@
-// Private to common/rpc: an accepted socket until its preamble has been read.
+// Private to common/rpc: an Arrival owns an accepted socket until its preamble has been read.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,17 +13,19 @@
 
 namespace rt::rpc {
 
-// Reads exactly 80 bytes, with the descriptors that may ride along on a Unix socket, and calls
-// `done` once, from the loop. It may be destroyed at any time, also by `done`; closes what it still
-// holds.
+// Reads exactly kPreambleBytes, together with a descriptor that may ride along on a Unix socket,
+// and calls `done` once, from the loop: with the preamble, with kProtocol when the bytes are not
+// one, or with kUnavailable when the peer closed or the socket failed. An Arrival takes `fd`. It
+// may be destroyed at any time, also from inside `done`, and closes the descriptors that were not
+// released.
 class Arrival {
  public:
   using Done = std::function<void(Result<Preamble>)>;
   Arrival(net::Loop& loop, int fd, Done done);
   ~Arrival();
 
-  int release_fd();         // the caller's from here on
-  int release_passed_fd();  // -1: none came
+  int release_fd();         // the caller owns the result
+  int release_passed_fd();  // the caller owns the result; -1: none came
   bool is_unix() const { return is_unix_; }
   const std::string& peer_name() const { return peer_name_; }
 

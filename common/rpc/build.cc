@@ -33,7 +33,7 @@ Parts parse(std::string_view text) {
   return parts;
 }
 
-// "3.11" of "3.11.2".
+// The first two components of a version: "3.11" for "3.11.2".
 std::string_view minor_of(std::string_view version) {
   size_t dot = version.find('.');
   return dot == std::string_view::npos ? version : version.substr(0, version.find('.', dot + 1));
@@ -42,7 +42,7 @@ std::string_view minor_of(std::string_view version) {
 std::string compare(std::string_view what, std::string_view mine, std::string_view theirs,
                     std::string_view harm) {
   if (mine == theirs || mine.empty() || theirs.empty()) return {};
-  // A peer may be anything: what it says is shown in part.
+  // The peer's text is not trusted, so only the beginning of it is shown.
   std::string text = fmt::format("{} {} runs here, {} {} there", what, mine.substr(0, 32), what,
                                  theirs.substr(0, 32));
   if (minor_of(mine) != minor_of(theirs)) text += fmt::format(": {}", harm);

@@ -9,7 +9,8 @@
 
 namespace rt::rpc {
 
-// The controller call() and notify() pass through a stub to Connection::CallMethod.
+// The controller that call() and notify() pass through a generated stub to
+// Connection::CallMethod().
 class ClientCall final : public google::protobuf::RpcController {
  public:
   CallOptions options;
@@ -25,6 +26,7 @@ class ClientCall final : public google::protobuf::RpcController {
   void NotifyOnCancel(google::protobuf::Closure*) override {}
 };
 
+// Takes the type of a stub's method apart into its stub, request and reply.
 template <class T>
 struct StubMethod;
 template <class S, class Request, class Reply>
@@ -35,8 +37,9 @@ struct StubMethod<void (S::*)(google::protobuf::RpcController*, const Request*, 
   using ReplyType = Reply;
 };
 
-// `done(Result<Reply>)` or `done(Result<Reply>, Bytes attachment)`, called once from the loop,
-// never from inside call().
+// Sends a request. `done(Result<Reply>)` or `done(Result<Reply>, Bytes attachment)` is called once,
+// from the loop, never from inside call(). A closed connection (kUnavailable), a time-out and the
+// peer's errors all arrive there. The reply's attachment is valid during the callback.
 template <class Method, class Done>
 void call(Connection& connection, Method method,
           const typename StubMethod<Method>::RequestType& request, CallOptions options, Done done) {
@@ -70,6 +73,8 @@ void call(Connection& connection, Method method,
   call(connection, method, request, std::move(options), std::move(done));
 }
 
+// Sends a one-way request: the peer does not answer. When it cannot be sent it is lost, with a
+// warning in the log unless the connection is closed.
 template <class Method>
 void notify(Connection& connection, Method method,
             const typename StubMethod<Method>::RequestType& request, OwnedBytes attachment = {}) {
@@ -80,9 +85,10 @@ void notify(Connection& connection, Method method,
   (stub.*method)(&call, &request, nullptr, nullptr);
 }
 
-// One connection used from one thread that waits for each answer: rayctl, tests, start-up code.
+// A connection for one thread that waits for each answer: for rayctl, tests and start-up code.
 class SyncClient {
  public:
+  // Blocks until the hello was accepted; fails like rpc::connect().
   static Result<std::unique_ptr<SyncClient>> connect(const Target& target, const Identity& me,
                                                      int64_t timeout_us);
   ~SyncClient();
@@ -102,8 +108,8 @@ class SyncClient {
     return answer;
   }
   const std::shared_ptr<Connection>& connection();
-  // Runs the loop until `flag` is true or `timeout_us` passed (-1: no limit); returns the flag. For
-  // pushed messages.
+  // Runs the loop until `flag` is true or `timeout_us` has passed (-1: no limit), and returns the
+  // flag. Used to wait for messages that the peer pushes.
   bool run_until(const bool& flag, int64_t timeout_us = -1);
 
  private:

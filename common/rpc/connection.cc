@@ -17,8 +17,8 @@ using google::protobuf::MethodDescriptor;
 
 namespace {
 
-constexpr size_t kReferenceBytes = 16
-                                   << 10;  // attachments from here on are sent from where they are
+// Attachments of at least this size are sent from where they are instead of being copied.
+constexpr size_t kReferenceBytes = 16 << 10;
 constexpr int64_t kLingerUs = 1'000'000;
 
 void append_header(std::string& out, const FrameHeader& header) {
@@ -28,8 +28,6 @@ void append_header(std::string& out, const FrameHeader& header) {
 }
 
 }  // namespace
-
-// ---- lifecycle
 
 Connection::Impl::Impl(net::Loop& l, std::unique_ptr<net::Stream> s)
     : loop(l), stream(std::move(s)), reader(*this, kMaxHelloBytes) {
@@ -54,7 +52,8 @@ std::shared_ptr<Connection> Connection::Impl::make(net::Loop& loop,
 }
 
 Connection::Connection(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-// Users that still wait for answers call close() first: destruction drops their calls silently.
+// Destruction drops pending calls without calling back: users that wait for answers call close()
+// first.
 Connection::~Connection() = default;
 
 void Connection::Impl::become_open() {
@@ -70,7 +69,8 @@ void Connection::Impl::finish(const Error& why, bool linger) {
   reader.abandon_direct();
   stream->flush();
   if (linger && stream->native_handle() >= 0) {
-    // Closing with unread input would make the kernel throw away what the peer should read.
+    // Closing a socket with unread input makes the kernel reset the connection, which would lose
+    // what the peer has not read yet.
     ::shutdown(stream->native_handle(), SHUT_WR);
     linger_timer = loop.run_after(kLingerUs, [alive] { alive->impl_->end_linger(); });
   } else {
@@ -122,8 +122,6 @@ void Connection::set_drained_handler(std::function<void()> handler) {
 }
 void Connection::close(const Error& why) { impl_->finish(why, false); }
 
-// ---- net::StreamHandler
-
 MutableBytes Connection::read_buffer() { return impl_->reader.buffer(); }
 
 void Connection::on_read(size_t n) {
@@ -136,7 +134,7 @@ void Connection::on_read(size_t n) {
                                queued_bytes()));
   }
   if (status) {
-    // Drained while it was read: a handler pumped the loop.
+    // If a handler pumped the loop and the queue drained meanwhile, on_drained() could not resume.
     if (impl_->reader.kept_bytes() > 0 && !impl_->can_wait())
       impl_->loop.post([alive] { alive->impl_->resume(); });
     return;
@@ -171,8 +169,6 @@ void Connection::on_drained() {
   impl_->resume();
   if (impl_->drained_handler) impl_->drained_handler();
 }
-
-// ---- outgoing
 
 Status Connection::Impl::write_frame(FrameHeader header,
                                      const google::protobuf::MessageLite& message,
@@ -237,15 +233,13 @@ void Connection::end_flat() {
   std::string& out = impl_->stream->out();
   auto body = static_cast<uint32_t>(out.size() - impl_->flat_start - kHeaderBytes);
   RT_CHECK(out.size() - impl_->flat_start - kHeaderBytes <= kMaxFrameBytes);
-  // body_bytes and message_bytes, the first two fields.
+  // Fills in body_bytes and message_bytes, the first two fields.
   std::memcpy(out.data() + impl_->flat_start, &body, sizeof(body));
   std::memcpy(out.data() + impl_->flat_start + 4, &body, sizeof(body));
 }
 
 void Connection::flush() { impl_->stream->flush(); }
 size_t Connection::queued_bytes() const { return impl_->stream->queued_bytes(); }
-
-// ---- calls
 
 void Connection::CallMethod(const MethodDescriptor* method,
                             google::protobuf::RpcController* controller, const Message* request,
@@ -306,7 +300,7 @@ uint32_t Connection::Impl::add_call(PendingCall call) {
 void Connection::Impl::end_call(uint32_t id, Result<std::unique_ptr<Message>> result,
                                 Bytes attachment) {
   auto it = calls.find(id);
-  if (it == calls.end()) return;  // timed out
+  if (it == calls.end()) return;  // the call has timed out
   PendingCall call = std::move(it->second);
   calls.erase(it);
   if (call.timer != 0) loop.cancel(call.timer);
@@ -318,7 +312,7 @@ void Connection::Impl::time_out(uint32_t id, int64_t timeout_us) {
   auto it = calls.find(id);
   if (it == calls.end()) return;
   it->second.timer = 0;
-  // The memory for its attachment may go away with the call.
+  // The memory for the call's attachment may go away once the call has ended.
   if (direct_call == id) {
     reader.abandon_direct();
     direct_call = 0;
@@ -331,13 +325,11 @@ void Connection::Impl::time_out(uint32_t id, int64_t timeout_us) {
            {});
 }
 
-// ---- incoming
-
 FrameReader::Route Connection::Impl::route(const FrameHeader& header) {
   if (header.kind != FrameKind::kResponse || state != State::kOpen)
     return FrameReader::Route::kWhole;
   auto it = calls.find(header.call);
-  if (it == calls.end()) return FrameReader::Route::kSkip;  // of a call that timed out
+  if (it == calls.end()) return FrameReader::Route::kSkip;  // the call has timed out
   bool direct = !it->second.target.empty() && header.body_bytes > header.message_bytes;
   return direct ? FrameReader::Route::kDirect : FrameReader::Route::kWhole;
 }
@@ -376,8 +368,8 @@ void Connection::Impl::on_request(const FrameHeader& header, Bytes message, Byte
       return;
     }
     ++served_calls;
-    auto* call = new ServedCall(self->shared_from_this(), *this, header.call, one_way,
-                                attachment);  // deletes itself in Run()
+    // Deletes itself in Run().
+    auto* call = new ServedCall(self->shared_from_this(), *this, header.call, one_way, attachment);
     call->serve(*service.service, *method, message);
     return;
   }

@@ -1,16 +1,19 @@
-// One RPC connection: frames over a net::Stream, requests and responses matched, both sides may
-// call.
+// One RPC connection: frames over a net::Stream. Both sides may call; a response is matched to its
+// request by the number of the call.
 //
 // Methods and messages come from the .proto files alone: an RPC is called through its generated
 // stub and served by a subclass of its generated service.
 //
 //   rpc::call(*conn, &proto::HeadService::Stub::KvGet, request, timeout_us,
-//   [](Result<proto::KvGetReply> reply) {...}); rpc::notify(*conn,
-//   &proto::HeadService::Stub::ReportResources, report);      // one-way; both in client.h
+//             [](Result<proto::KvGetReply> reply) { ... });
+//   rpc::notify(*conn, &proto::HeadService::Stub::ReportResources, report);  // one-way
 //
-// Threads: those of the loop (see net/loop.h). Lifecycle: made by Server or connect(), shared
-// because callbacks and server contexts outlive a broken connection; when it breaks every pending
-// call ends with kUnavailable, in order, then on_closed.
+// Both functions are in client.h.
+//
+// Threads: those of the loop (see net/loop.h). Lifecycle: Server and connect() make connections.
+// They are shared, because callbacks and ServerCalls outlive a broken connection. When a connection
+// breaks, its pending calls end with kUnavailable in the order they were made, then the closed
+// handler is called.
 #pragma once
 
 #include <google/protobuf/service.h>
@@ -35,44 +38,46 @@ namespace rt::rpc {
 
 class Connection;
 
-// Who is at the other end, as its hello said.
+// The process at the other end, as its hello described it.
 struct Peer {
-  std::string role;  // head node_manager object_store worker driver client
+  std::string role;  // head, node_manager, object_store, worker, driver or client
   std::string id;    // binary node or worker id, may be empty
   std::string cluster_id;
   std::string job_config;  // serialised JobConfig of an owner, or empty
   std::string build;
   bool is_unix = false;
-  std::string name;  // for messages: "10.0.0.2:4242", "unix"
+  std::string name;  // for messages: "10.0.0.2:4242" or "unix"
 };
 
-// What this process says of itself in hellos, and demands of others.
+// What this process says about itself in hellos, and what it demands of its peers.
 struct Identity {
   std::string role;
   std::string id;
-  std::string cluster_id;  // empty: accept and adopt the server's
-  std::string token;       // empty: no authentication demanded
+  std::string cluster_id;  // empty: any cluster is accepted
+  std::string token;       // empty: none is sent, and peers need none
   std::string job_config;
 };
 
-// The controller of a call being served. Valid until done->Run(); the connection may be gone by
-// then (nothing is sent).
+// The controller of a call that this process serves. It is valid until done->Run(), which deletes
+// it. If the connection has closed by then, the answer is dropped.
 class ServerCall : public google::protobuf::RpcController {
  public:
   virtual const std::shared_ptr<Connection>& connection() = 0;
   virtual Bytes attachment() = 0;  // valid during the service method only
   virtual void set_reply_attachment(OwnedBytes bytes) = 0;
-  virtual void fail(Error error) = 0;  // the caller's Result holds it; then run `done`
+  // Makes `error` the caller's result. `done` must still be run.
+  virtual void fail(Error error) = 0;
 };
 inline ServerCall& server_call(google::protobuf::RpcController* controller) {
   return *static_cast<ServerCall*>(controller);
 }
 
 struct CallOptions {
-  int64_t timeout_us = -1;
+  int64_t timeout_us = -1;  // negative: no limit
   OwnedBytes attachment;
-  // Where the response's attachment shall be written directly (shared memory); must have exactly
-  // its size, else the call fails.
+  // Memory that the response's attachment is written into directly (shared memory). Its size must
+  // be exactly that of the attachment, else the call fails with kProtocol. It must stay valid until
+  // the call has ended.
   MutableBytes response_target;
   bool one_way = false;
 };
@@ -87,29 +92,35 @@ class Connection final : public google::protobuf::RpcChannel,
 
   const Peer& peer() const;
   bool is_open() const;
-  // Serves this generated service to the peer; it outlives the connection. Several may be added.
+  // Serves a generated service to the peer; `service` must outlive the connection. Several services
+  // may be added.
   void add_service(google::protobuf::Service* service);
+  // Called with each flat frame of the peer; `body` is valid during the call. A flat frame ends a
+  // connection that has no such handler.
   void set_flat_handler(FlatHandler handler);
+  // Called once when the connection has closed, for whatever reason, after the pending calls ended.
   void set_closed_handler(std::function<void(const Error&)> handler);
+  // Called when queued_bytes() has fallen to half of net::kHighWaterBytes after exceeding it.
   void set_drained_handler(std::function<void()> handler);
-  // Closes now. Pending calls end with kUnavailable; the closed handler is called with `why`.
+  // Closes at once. Pending calls end with kUnavailable, then the closed handler is called with
+  // `why`.
   void close(const Error& why);
 
-  // Flat frames: build the body in place, at the end of the outgoing queue.
+  // A flat frame is built in place, at the end of the outgoing queue. On a closed connection it is
+  // dropped.
   //   std::string& out = conn.begin_flat(type); out.append(...); conn.end_flat();
   std::string& begin_flat(uint32_t type);
   void end_flat();
   void flush();
   size_t queued_bytes() const;
 
-  // Used by call() and notify(); google::protobuf::RpcChannel. `controller` is null or a
-  // ClientCall.
+  // Implements google::protobuf::RpcChannel for call() and notify(). `controller` is a ClientCall;
+  // null makes the call one-way.
   void CallMethod(const google::protobuf::MethodDescriptor* method,
                   google::protobuf::RpcController* controller,
                   const google::protobuf::Message* request, google::protobuf::Message* response,
                   google::protobuf::Closure* done) override;
-  // `done` gets ownership of the parsed response; the Bytes are its attachment, valid during the
-  // callback.
+  // `done` takes ownership of the parsed response. The attachment is valid during the callback.
   using RawDone =
       std::function<void(Result<std::unique_ptr<google::protobuf::Message>>, Bytes attachment)>;
   void call_raw(const google::protobuf::MethodDescriptor* method,
@@ -131,14 +142,16 @@ class Connection final : public google::protobuf::RpcChannel,
   std::unique_ptr<Impl> impl_;
 };
 
-// Connects, sends preamble and hello, and hands out the connection once the peer's hello reply was
-// accepted. Errors: kUnavailable, kTimeout, kUnauthenticated, kWrongVersion, kWrongCluster - each
-// names the address and the remedy.
+// The process to connect to: an address and, where several processes share it, one of them.
 struct Target {
   net::Address address;
-  std::string name = "self";  // preamble target
-  std::string id;             // hex id for "worker"
+  std::string name = "self";  // target of the preamble
+  std::string id;             // hex id of a "worker"
 };
+// Connects, sends preamble and hello, and hands out the connection once the peer's hello reply was
+// accepted. `done` is called once, from the loop, never from inside connect(). Its errors
+// (kUnavailable, kTimeout, kUnauthenticated, kWrongVersion, kWrongCluster and others) name the
+// address and the remedy. The limit covers the whole greeting; a negative one means no limit.
 void connect(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us,
              std::function<void(Result<std::shared_ptr<Connection>>)> done);
 

@@ -1,5 +1,5 @@
-// Private to common/rpc: the state of a Connection, shared by connection.cc, the connector and the
-// server.
+// Private to common/rpc: the state of a Connection, which connection.cc shares with the connector
+// and the server.
 #pragma once
 
 #include <string>
@@ -13,22 +13,26 @@
 
 namespace rt::rpc {
 
-// What a connection may have queued for a peer that does not read, and unanswered calls of a peer.
+// Once more than this is queued for a peer that does not read, nothing more can be queued
+// (kResourceExhausted).
 inline constexpr size_t kMaxQueuedBytes = size_t{1} << 30;
-// From here on an accepted connection keeps what its peer sends unhandled, until the peer has read
-// what it was sent; the peer may send kMaxKeptBytes more, room for the largest frame. Only the
-// accepting side waits: who connected goes on reading, so the two never wait for each other. Not
-// where flat frames are served: workers send and answer them without a call to count, and much of
-// both at once.
+// Backpressure for callers. While more than kMaxUnreadBytes are queued for its peer, an accepted
+// connection keeps the peer's frames without handling them. The peer may send kMaxKeptBytes
+// meanwhile, which has room for the largest frame; beyond that the connection is closed. Only the
+// accepting side waits: the side that connected goes on reading, so the two never wait for each
+// other. Connections with a flat handler are exempt, since workers send many flat frames in both
+// directions at once, without calls that could be counted.
 inline constexpr size_t kMaxUnreadBytes = size_t{32} << 20;
 inline constexpr size_t kMaxKeptBytes = kMaxFrameBytes + (size_t{64} << 20);
+// Unanswered requests of one peer; further ones are refused with kResourceExhausted.
 inline constexpr size_t kMaxServedCalls = 100'000;
 
 struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   enum class State {
-    kGreeting,  // the hellos are under way: on_greeting gets the first frame
+    kGreeting,  // hellos are exchanged: on_greeting gets the first frame
     kOpen,
-    kClosed,  // for its users; a socket may linger for a moment so that the peer can read why
+    // Closed for its users. The socket may linger for a moment so that the peer can read why.
+    kClosed,
   };
   struct Service {
     google::protobuf::Service* service;
@@ -48,19 +52,17 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   // Starts reading; the first frame goes to `on_greeting`.
   static std::shared_ptr<Connection> make(net::Loop& loop, std::unique_ptr<net::Stream> stream);
 
-  // Outgoing.
-  // Queues a frame. kResourceExhausted when it or the queue is too large.
+  // Queues a frame. kResourceExhausted when the frame or the queue is too large.
   Status write_frame(FrameHeader header, const google::protobuf::MessageLite& message,
                      const OwnedBytes& attachment);
   void write_error(uint32_t call, const Error& error);
   void become_open();
-  // Closes for the users: ends pending calls, then on_gone and the closed handler. With `linger`
-  // the peer gets a moment to read what was written last.
+  // Closes for the users: ends the pending calls, then calls on_gone and the closed handler. With
+  // `linger` the socket stays open for a moment, so that the peer can read what was written last.
   void finish(const Error& why, bool linger);
-  void refuse(const Error& why);  // tells the peer, then finish()
+  void refuse(const Error& why);  // tells the peer why, then calls finish()
   void end_linger();
 
-  // Calls.
   uint32_t add_call(PendingCall call);
   void end_call(uint32_t id, Result<std::unique_ptr<google::protobuf::Message>> result,
                 Bytes attachment);
@@ -85,7 +87,7 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
     return accepted && state == State::kOpen && !flat_handler &&
            stream->queued_bytes() > kMaxUnreadBytes;
   }
-  void resume();  // with what was kept
+  void resume();  // handles the frames that were kept
   void fail_reading(const Error& why);
 
   net::Loop& loop;
@@ -103,22 +105,24 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   std::unordered_map<uint32_t, PendingCall> calls;
   uint32_t next_call = 1;
   uint64_t next_sequence = 0;
-  size_t served_calls = 0;   // requests of the peer that have no answer yet
-  uint32_t direct_call = 0;  // whose attachment is being received
+  size_t served_calls = 0;   // requests of the peer without an answer
+  uint32_t direct_call = 0;  // call whose attachment is being received; 0: none
   std::unique_ptr<google::protobuf::Message> direct_message;
 
   size_t flat_start = 0;
-  std::string discarded;  // flat frames for a closed connection are built here
+  std::string discarded;  // holds flat frames for a closed connection while they are built
   net::Loop::TimerId linger_timer = 0;
 
-  bool accepted = false;  // by a server
-  bool caller_reports =
-      false;  // of a connector: whoever asked for the connection tells why it failed
+  bool accepted = false;  // made by a server, not by a connector
+  // Set by a connector until the hello was accepted: the caller of connect() gets the error, so
+  // that it need not be logged here.
+  bool caller_reports = false;
 
-  // Of the connector or the server.
+  // Set by the connector or the server. on_gone is called once when the connection closes, before
+  // the closed handler; on_lingered when the socket that lingered after that is closed, too.
   std::function<void(const FrameHeader&, Bytes message)> on_greeting;
   std::function<void(const Error&)> on_gone;
-  std::function<void()> on_lingered;  // the socket that stayed open behind on_gone is closed
+  std::function<void()> on_lingered;
 };
 
 }  // namespace rt::rpc

@@ -1,4 +1,4 @@
-// connect(): the client's half of the greeting.
+// connect(): the client's half of the greeting, with preamble and hello.
 #include <fmt/format.h>
 
 #include "common/proto/rpc.pb.h"
@@ -9,9 +9,9 @@
 
 namespace rt::rpc {
 
-// One attempt. Lives through what the loop keeps for it, until finish(): the attempt to connect,
-// then the timer. The connection, which it owns, does not own it: a loop that ends in the middle
-// lets go of both, and of the socket.
+// One attempt to connect. The callbacks that the loop holds for it keep it alive until finish():
+// first that of the socket, then that of the timer. It owns the connection, which refers back to it
+// only weakly: a loop that is destroyed in the middle thereby releases both, and the socket.
 class Connector : public std::enable_shared_from_this<Connector> {
  public:
   using Done = std::function<void(Result<std::shared_ptr<Connection>>)>;
@@ -77,8 +77,8 @@ class Connector : public std::enable_shared_from_this<Connector> {
       proto::RpcError error;
       if (!error.ParseFromArray(message.data(), static_cast<int>(message.size())))
         return fail(Code::kProtocol, "it answered with an error that cannot be parsed");
-      // Who accepts a connection may refuse it before there is TLS. What is no TLS at all finds our
-      // records malformed.
+      // An acceptor may refuse a connection in plain text before TLS begins. One without TLS calls
+      // our TLS records malformed (kProtocol).
       if (*answered_plain_ && static_cast<Code>(error.code()) == Code::kProtocol)
         return fail(Code::kUnauthenticated, kNoTlsThere);
       return fail(static_cast<Code>(error.code()), error.message());
@@ -98,7 +98,8 @@ class Connector : public std::enable_shared_from_this<Connector> {
     impl.peer.build = reply.build();
     impl.on_gone = nullptr;
     impl.caller_reports = false;
-    auto self = shared_from_this();  // becoming open drops the callback that runs
+    // become_open() destroys the callback that this runs in.
+    auto self = shared_from_this();
     impl.become_open();
     finish(std::exchange(connection_, nullptr));
   }
@@ -133,11 +134,11 @@ class Connector : public std::enable_shared_from_this<Connector> {
   const Target target_;
   const Identity me_;
   const int64_t timeout_us_;
-  Done done_;                               // null: finished
-  std::shared_ptr<Connection> connection_;  // until it is handed out
+  Done done_;                               // null after finish()
+  std::shared_ptr<Connection> connection_;  // null once handed out
   net::Loop::TimerId timer_ = 0;
-  const std::shared_ptr<bool> answered_plain_ =
-      std::make_shared<bool>(false);  // shared with the stream
+  // The TLS stream, which shares it, sets it when the peer answers in plain text.
+  const std::shared_ptr<bool> answered_plain_ = std::make_shared<bool>(false);
 };
 
 void connect(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us,

@@ -31,8 +31,8 @@ void encode_header(const FrameHeader& header, uint8_t out[kHeaderBytes]) {
 Result<FrameHeader> decode_header(const uint8_t in[kHeaderBytes], uint32_t max_body) {
   FrameHeader header{get(in), get(in + 4), get(in + 8), get(in + 12),
                      static_cast<FrameKind>(in[16])};
-  // The padding first: foreign protocols stumble over it, and their "lengths" would mislead the
-  // reader of the message.
+  // The padding is checked first: foreign protocols fail here, and a message about what seems to be
+  // their lengths would mislead.
   if ((get(in + 16) >> 8) != 0 || get(in + 20) != 0)
     return make_error(Code::kProtocol, "malformed frame: its padding is not zero");
   if (in[16] > static_cast<uint8_t>(FrameKind::kHelloReply))

@@ -1,15 +1,18 @@
-// The frame every byte between two processes is part of, after the preamble (see preamble.h).
+// Every byte between two processes after the preamble (see preamble.h) is part of a frame: a header
+// of 24 bytes and a body. Fields are little-endian.
 //
-//   offset size  field (little-endian)
+//   offset size  field
 //   0      4     body_bytes     all that follows the header
 //   4      4     message_bytes  Protobuf part of the body; the rest is the attachment
-//   8      4     method         FNV-1a of the method's full name ("rt.proto.HeadService.KvPut"), or
-//   the type of a flat frame 12     4     call           chosen by the caller of a request, echoed
-//   in its response; 0 for one-way and flat frames 16     1     kind           FrameKind 17     7
-//   zero
+//   8      4     method         FNV-1a hash of the method's full name, for example
+//                               "rt.proto.HeadService.KvPut", or the type of a flat frame
+//   12     4     call           chosen by the caller of a request, repeated in its response;
+//                               0 in one-way and flat frames
+//   16     1     kind           FrameKind
+//   17     7     zero
 //
-// A peer that sends a body over the negotiated bound, an unknown kind, message_bytes > body_bytes
-// or non-zero padding is answered with an error frame (kProtocol) and disconnected.
+// A peer that sends a body over its limit, an unknown kind, message_bytes > body_bytes
+// or non-zero padding gets an error frame (kProtocol), and the connection is closed.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +25,10 @@ namespace rt::rpc {
 
 inline constexpr size_t kHeaderBytes = 24;
 inline constexpr uint32_t kProtocolVersion = 3;
-inline constexpr uint32_t kMaxHelloBytes = 64 * 1024;  // before the hello has been accepted
-inline constexpr uint32_t kMaxFrameBytes = 256u
-                                           << 20;  // afterwards; bulk data is chunked far below
+// Limit of a body until the hello was accepted.
+inline constexpr uint32_t kMaxHelloBytes = 64 * 1024;
+// Limit of a body after that. Bulk data travels in much smaller chunks.
+inline constexpr uint32_t kMaxFrameBytes = 256u << 20;
 
 enum class FrameKind : uint8_t {
   kRequest = 0,

@@ -11,8 +11,8 @@ constexpr size_t kSharedBytes = 64 << 10;
 constexpr size_t kMinOwnBytes = 16 << 10;
 constexpr size_t kGrowthBytes = 256 << 10;
 
-// Busy while frames in it are handled: a handler that pumps other connections of the thread uses
-// their own buffers.
+// Marked busy while frames in it are handled: when a handler runs the loop for other connections of
+// the thread, these read into buffers of their own.
 struct SharedBuffer {
   std::unique_ptr<uint8_t[]> data = std::make_unique_for_overwrite<uint8_t[]>(kSharedBytes);
   bool busy = false;
@@ -36,8 +36,7 @@ MutableBytes FrameReader::buffer() {
       return {shared_buffer().data.get(), kSharedBytes};
     }
   }
-  // Out of memory: commit() reports it; until then one byte at a time goes to where it does no
-  // harm.
+  // Out of memory. One byte is read to where it does no harm, and commit() reports the error.
   static thread_local uint8_t nowhere;
   if (!make_room()) return {&nowhere, 1};
   return {own_.data.get() + own_.end, own_.capacity - own_.end};
@@ -108,7 +107,7 @@ Result<size_t> FrameReader::parse(Bytes data) {
     if (rest.size() < need_) return at;
     if (sink_.can_wait()) {
       kept_ = true;
-      need_ = rest.size() * 2;  // room grows in few steps
+      need_ = rest.size() * 2;  // doubled, so that the buffer grows in few steps
       return at;
     }
     if (route == Route::kDirect) {
@@ -125,7 +124,7 @@ Result<size_t> FrameReader::parse(Bytes data) {
   return data.size();
 }
 
-// Returns how much of `rest` is used up: the message, and what has arrived of the attachment.
+// Returns how much of `rest` was used up: header, message, and what has arrived of the attachment.
 size_t FrameReader::begin_direct(const FrameHeader& header, Bytes rest) {
   size_t front = kHeaderBytes + header.message_bytes;
   size_t attachment = header.body_bytes - header.message_bytes;
@@ -157,8 +156,8 @@ Status FrameReader::keep(Bytes rest) {
   return {};
 }
 
-// Room for what the incomplete frame needs, but not much ahead of what has arrived: a peer that
-// merely announces large frames gets no memory for them.
+// Makes room for what the incomplete frame needs, but not far ahead of what has arrived: a peer
+// that merely announces a large frame gets no memory for it. False: out of memory.
 bool FrameReader::make_room() {
   if (own_.begin > 0 && (own_.end == own_.capacity || own_.capacity - own_.begin < need_)) {
     std::memmove(own_.data.get(), own_.data.get() + own_.begin, own_.pending());

@@ -1,9 +1,9 @@
-// Private to common/rpc: cuts received bytes into frames.
+// Private to common/rpc: a FrameReader cuts received bytes into frames.
 //
-// Bytes are read into a buffer all readers of a thread share, so that an idle connection holds
-// none; what is left of an incomplete frame moves to a buffer of the reader's own, which grows with
-// what arrives. The attachment of a "direct" frame is read to where the sink wants it. Threads:
-// those of the loop; the sink must not lead back into its own reader.
+// All readers of a thread read into one shared buffer, so that an idle connection holds no memory.
+// The beginning of an incomplete frame moves to a buffer of the reader's own, which grows with what
+// arrives. The attachment of a "direct" frame is read straight to where the sink wants it. Threads:
+// those of the loop. A sink must not make its own reader read (RT_CHECKed).
 #pragma once
 
 #include <memory>
@@ -14,6 +14,8 @@ namespace rt::rpc {
 
 class FrameReader {
  public:
+  // kWhole: the frame is passed on as a whole. kDirect: its attachment is read straight into the
+  // memory that on_direct_begin() returns. kSkip: it is dropped.
   enum class Route { kWhole, kDirect, kSkip };
 
   class Sink {
@@ -21,26 +23,31 @@ class FrameReader {
     virtual ~Sink() = default;
     virtual Route route(const FrameHeader& header) = 0;
     virtual void on_frame(const FrameHeader& header, Bytes message, Bytes attachment) = 0;
-    // Where the attachment goes: exactly its size, or empty to skip it. Valid until on_direct_end()
-    // or abandon_direct().
+    // Returns memory of exactly the size of the attachment, which stays valid until on_direct_end()
+    // or abandon_direct(); empty to drop the attachment.
     virtual MutableBytes on_direct_begin(const FrameHeader& header, Bytes message) = 0;
     virtual void on_direct_end(const FrameHeader& header) = 0;
-    virtual bool wants_more() const = 0;  // false: everything else that arrives is dropped
-    virtual bool can_wait() const { return false; }  // true: frames are kept until resume()
+    // False: everything else that arrives is dropped.
+    virtual bool wants_more() const = 0;
+    // True: frames are kept, undelivered, until resume().
+    virtual bool can_wait() const { return false; }
   };
 
   FrameReader(Sink& sink, uint32_t max_body) : sink_(sink), max_body_(max_body) {}
   void set_max_body(uint32_t max_body) { max_body_ = max_body; }
 
-  // Where to read to; never empty.
+  // Memory for the next bytes; never empty.
   MutableBytes buffer();
-  // `n` bytes were read there. An error ends the connection: kProtocol, kOutOfMemory.
+  // Takes `n` bytes that were read into buffer(). An error ends the connection: kProtocol or
+  // kOutOfMemory.
   Status commit(size_t n);
-  // Goes on with what was kept; to be called when can_wait() no longer says so. Errors as commit().
+  // Delivers the frames that were kept; to be called when can_wait() has become false. Errors as in
+  // commit().
   Status resume();
-  bool busy() const { return parsing_; }  // a sink is being called
+  bool busy() const { return parsing_; }  // the sink is being called
   size_t kept_bytes() const { return kept_ ? own_.pending() : 0; }
-  // The memory given by on_direct_begin() goes away: the rest of its attachment is dropped.
+  // To be called before the memory returned by on_direct_begin() goes away: the rest of the
+  // attachment is dropped.
   void abandon_direct();
 
  private:
@@ -59,12 +66,12 @@ class FrameReader {
   Sink& sink_;
   uint32_t max_body_;
   Buffer own_;
-  bool shared_ = false;  // the last buffer() was the thread's
+  bool shared_ = false;  // the last buffer() was the thread's shared one
   bool parsing_ = false;
-  bool kept_ = false;           // whole frames may be in own_: the sink could wait
-  size_t need_ = kHeaderBytes;  // bytes the incomplete frame needs to make progress
-  size_t skip_ = 0;             // bytes still to be dropped
-  MutableBytes direct_;         // what is still to be read of an attachment
+  bool kept_ = false;           // own_ may hold whole frames, because the sink could wait
+  size_t need_ = kHeaderBytes;  // bytes from which on the incomplete frame makes progress
+  size_t skip_ = 0;             // bytes that are still to be dropped
+  MutableBytes direct_;         // where the rest of an attachment is to be read
   FrameHeader direct_header_;
 };
 

@@ -1,4 +1,4 @@
-// Passing an accepted socket to another process, or refusing it.
+// Passes an accepted socket to another process, or refuses it.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ void refuse_socket(int fd, const Error& why) {
   frame += body;
   (void)!::send(fd, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ::shutdown(fd, SHUT_WR);
-  // Unread input would turn the close into a reset that overtakes the message.
+  // Closing with unread input would reset the connection, and the peer would lose the message.
   char drop[4096];
   for (int i = 0; i < 16 && ::recv(fd, drop, sizeof(drop), MSG_DONTWAIT) > 0; ++i) {}
   ::close(fd);
@@ -38,14 +38,15 @@ void refuse_socket(int fd, const Error& why) {
 
 void hand_off(net::Loop& loop, const std::string& unix_path, int fd,
               std::function<void(Status)> done) {
-  auto passed = std::make_shared<Fd>(fd);  // shared: std::function copies
+  // Shared, because a std::function must be copyable.
+  auto passed = std::make_shared<Fd>(fd);
   loop.connect(net::Address::unix_socket(unix_path), kConnectTimeoutUs,
                [passed, done = std::move(done)](Result<std::unique_ptr<net::Stream>> stream) {
                  Status status;
                  if (!stream) {
                    status = std::move(stream).error();
                  } else {
-                   // A fresh socket's buffer has room for 80 bytes: this does not wait.
+                   // The buffer of a new socket has room for 80 bytes, so this does not wait.
                    int descriptor = passed->get();
                    status = net::send_with_fds((*stream)->native_handle(),
                                                encode_preamble({"handoff", {}}), &descriptor, 1);

@@ -1,4 +1,4 @@
-// Private to common/rpc: what hellos say, and who is let in.
+// Private to common/rpc: makes hellos and decides whom to let in.
 #pragma once
 
 #include "common/proto/rpc.pb.h"
@@ -8,12 +8,12 @@ namespace rt::rpc {
 
 proto::Hello make_hello(const Identity& me);
 proto::HelloReply make_hello_reply(const Identity& me);
-// The server's decision. Messages name cause and remedy and reveal nothing of the cluster before
-// the token was right.
+// The server's decision about a peer. The error's message names cause and remedy, and reveals
+// nothing about the cluster before the token was right.
 Status check_hello(const Identity& me, const proto::Hello& hello, bool is_unix);
-// The client's.
+// The client's decision about a server.
 Status check_hello_reply(const Identity& me, const proto::HelloReply& reply);
-// Compares every byte whatever the outcome.
+// Compares every byte whatever the outcome, so that the time taken does not help to guess a secret.
 bool same_secret(std::string_view a, std::string_view b);
 
 }  // namespace rt::rpc

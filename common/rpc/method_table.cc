@@ -28,9 +28,9 @@ bool MethodTable::collides_with(const MethodTable& other) const {
 
 const MethodTable& MethodTable::of(const google::protobuf::ServiceDescriptor* service) {
   static std::mutex mutex;
-  static auto* tables = new std::map<const google::protobuf::ServiceDescriptor*,
-                                     std::unique_ptr<MethodTable>>;  // never destroyed: connections
-                                                                     // may outlive main()
+  // Never destroyed, because connections may outlive main().
+  static auto* tables =
+      new std::map<const google::protobuf::ServiceDescriptor*, std::unique_ptr<MethodTable>>;
   std::lock_guard lock(mutex);
   auto& table = (*tables)[service];
   if (!table) table = std::make_unique<MethodTable>(service);

@@ -1,5 +1,5 @@
-// Private to common/rpc: the methods of a generated service by hash. Made once per service and
-// process.
+// Private to common/rpc: finds the methods of a generated service by their hashes. A table is made
+// once per service and process.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -14,8 +14,10 @@ namespace rt::rpc {
 class MethodTable {
  public:
   explicit MethodTable(const google::protobuf::ServiceDescriptor* service);
+  // Null when the service has no such method.
   const google::protobuf::MethodDescriptor* find(uint32_t hash) const;
-  // The shared table of a service; any thread. RT_CHECKs that hashes are unique in the service.
+  // The shared table of a service, which is never destroyed. Any thread. RT_CHECKs that the hashes
+  // are unique within the service.
   static const MethodTable& of(const google::protobuf::ServiceDescriptor* service);
   bool collides_with(const MethodTable& other) const;
 

@@ -14,7 +14,7 @@ constexpr size_t kIdBytes = 56;
 
 bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-// `text` without the spaces behind it.
+// `text` without its trailing spaces.
 std::string_view trim(std::string_view text) {
   size_t end = text.find_last_not_of(' ');
   return text.substr(0, end == std::string_view::npos ? 0 : end + 1);

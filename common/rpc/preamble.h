@@ -1,13 +1,17 @@
-// What a client sends first: 80 bytes of plain text that name the process it wants behind this
-// port.
+// The first 80 bytes that a client sends: plain text that names the process it wants to reach at
+// this address.
 //
 //   "RAY1 " + target padded to 10 + " " + id padded to 56 hex digits + spaces up to 79 + "\n"
 //
-// target: "self" (whoever listens: head, store, worker sockets; the node-manager itself), "store",
-// "worker" (id = worker id), and, on Unix sockets only, "handoff" (the sender passes an accepted
-// socket along, whose own preamble was already read) and "arena" (object store: answers with the
-// arena's descriptors and closes). The acceptor reads exactly 80 bytes with recvmsg, so that
-// nothing behind them is lost when the socket is handed on.
+// Targets:
+//   self     the process that listens: the head, a store, a worker, or the node-manager itself
+//   store    the object store of the node
+//   worker   the worker of the node whose id is given
+//   handoff  Unix sockets only: the sender passes on an accepted socket and has read its preamble
+//   arena    Unix sockets only: the object store sends the arena's descriptors and closes
+//
+// The acceptor reads exactly 80 bytes with recvmsg(), so that nothing behind them is lost when the
+// socket is handed on.
 #pragma once
 
 #include <string>
@@ -21,10 +25,12 @@ inline constexpr size_t kPreambleBytes = 80;
 
 struct Preamble {
   std::string target = "self";
-  std::string id;  // hex, may be empty
+  std::string id;  // hex digits, may be empty
 };
 
+// RT_CHECKs that target and id fit.
 std::string encode_preamble(const Preamble& preamble);
+// kProtocol names what is malformed.
 Result<Preamble> decode_preamble(std::string_view bytes);
 
 }  // namespace rt::rpc

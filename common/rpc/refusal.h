@@ -1,11 +1,11 @@
-// Private to common/rpc.
+// Private to common/rpc: refuses a socket that has no Connection.
 #pragma once
 
 #include "common/base/status.h"
 
 namespace rt::rpc {
 
-// Tells the peer of a raw socket why, as far as that works without waiting, and closes it.
+// Sends `why` to the peer as an error frame, as far as that works without waiting, and closes `fd`.
 void refuse_socket(int fd, const Error& why);
 
 }  // namespace rt::rpc

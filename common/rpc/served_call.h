@@ -1,5 +1,5 @@
-// Private to common/rpc: one request of the peer, from its arrival to done->Run(), which answers
-// and deletes it.
+// Private to common/rpc: a ServedCall is one request of the peer, from its arrival to done->Run(),
+// which answers and deletes it.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,14 @@
 
 namespace rt::rpc {
 
-// Where answers go: the connection's Impl, which lives as long as its Connection.
+// Takes the answers. Implemented by the connection's Impl, which lives as long as its Connection.
 class AnswerSink {
  public:
   virtual void answer(uint32_t call, const google::protobuf::Message& response,
                       const OwnedBytes& attachment) = 0;
   virtual void answer_error(uint32_t call, const Error& error) = 0;
-  virtual void served() = 0;  // one request less without an answer
+  // Called once per request, answered or not: it no longer counts as unanswered.
+  virtual void served() = 0;
 
  protected:
   ~AnswerSink() = default;
@@ -23,8 +24,8 @@ class AnswerSink {
 
 class ServedCall final : public ServerCall, public google::protobuf::Closure {
  public:
-  // Answers when the method is done, unless it is one-way or the connection is gone. `sink` lives
-  // as long as `connection`.
+  // Answers when the method is done, unless the request is one-way or the connection has closed.
+  // `sink` lives as long as `connection`.
   ServedCall(std::shared_ptr<Connection> connection, AnswerSink& sink, uint32_t call, bool one_way,
              Bytes attachment)
       : connection_(std::move(connection)),
@@ -32,6 +33,7 @@ class ServedCall final : public ServerCall, public google::protobuf::Closure {
         call_(call),
         one_way_(one_way),
         attachment_(attachment) {}
+  // Parses `message` and calls the method. Run() may be called before this returns, or later.
   void serve(google::protobuf::Service& service, const google::protobuf::MethodDescriptor& method,
              Bytes message);
 
@@ -57,8 +59,8 @@ class ServedCall final : public ServerCall, public google::protobuf::Closure {
   void NotifyOnCancel(google::protobuf::Closure*) override {}
 
  private:
-  const std::shared_ptr<Connection>
-      connection_;  // the answer's way back outlives a break, see Connection
+  // Shared, so that `sink_` stays valid when the connection breaks before the answer.
+  const std::shared_ptr<Connection> connection_;
   AnswerSink& sink_;
   const uint32_t call_;
   const bool one_way_;

@@ -24,11 +24,12 @@ namespace rt::rpc {
 
 namespace {
 
-// A newcomer's hello follows its connection within a round trip, so this many at once are a whole
-// cluster that reconnects, or strangers.
+// A newcomer is a connection whose hello has not been accepted. Its hello follows within a round
+// trip, so this many at once are a whole cluster that reconnects, or strangers.
 constexpr size_t kMaxNewcomers = 1024;
-// Of the descriptors, so that strangers never have more than a quarter (TCP and Unix) and this
-// process keeps some for its own ends.
+// Newcomers over TCP and over Unix sockets may each hold an eighth of the process's descriptors, so
+// that strangers never hold more than a quarter. A reserve stays for the process's own files and
+// sockets.
 constexpr size_t kNewcomerShare = 8;
 constexpr size_t kReserveShare = 8;
 constexpr size_t kMaxReserve = 1024;
@@ -41,7 +42,8 @@ size_t descriptor_limit() {
   return static_cast<size_t>(limit.rlim_cur);
 }
 
-// A stranger's name for itself: nothing that makes lines of its own in our log, or fills it.
+// The role from a hello, fit for the log: a stranger may send anything, also text that would add
+// lines to the log or fill it.
 std::string shown_role(const std::string& role) {
   constexpr size_t kMostBytes = 32;
   const bool word = !role.empty() && role.size() <= kMostBytes &&
@@ -53,10 +55,11 @@ std::string shown_role(const std::string& role) {
 
 }  // namespace
 
-// A peer is a newcomer - its preamble is being read, then its hello is expected - and then a
-// connection. One time limit covers both first stages. Newcomers have bounds of their own, TCP and
-// Unix apart: who never introduces itself takes the place of others like it and of nobody else. The
-// oldest goes first: an honest one is the quickest to leave.
+// A peer is first a newcomer, while its preamble and then its hello are awaited, and once admitted
+// a connection. One time limit covers both stages of a newcomer. Newcomers are bounded apart from
+// connections, and over TCP apart from Unix sockets: a peer that never introduces itself displaces
+// only newcomers of its kind. The oldest is dropped first, because an honest newcomer is the
+// quickest to be admitted.
 struct Server::Impl {
   Impl(net::Loop& l, ServerOptions o)
       : loop(l), options(std::move(o)), descriptors(descriptor_limit()) {
@@ -68,20 +71,20 @@ struct Server::Impl {
   ~Impl();
 
   struct Newcomer {
-    std::unique_ptr<Arrival> arrival;        // while its preamble is read; then
-    std::shared_ptr<Connection> connection;  // shared with the connection's own callbacks
+    std::unique_ptr<Arrival> arrival;        // until the preamble has been read, then null
+    std::shared_ptr<Connection> connection;  // null until then; its own callbacks share it
     net::Loop::TimerId timer;
     int64_t deadline_us;
   };
-  using Newcomers = std::map<uint64_t, Newcomer>;  // the oldest first
+  using Newcomers = std::map<uint64_t, Newcomer>;  // by order of arrival
 
-  // Makes room for one more.
+  // Drops the oldest newcomer when there are too many.
   Newcomers::iterator add_newcomer(Newcomers& newcomers, int64_t deadline_us);
   void drop(Newcomer& newcomer, const char* why);
   Newcomers& newcomers_like(int fd) { return net::is_unix_socket(fd) ? locals : strangers; }
-  Status prepare();  // for listening
+  Status prepare();  // to be called before listening
   void accept(int fd);
-  void adopt(int fd);  // its preamble was read elsewhere
+  void adopt(int fd);  // the preamble was read by another process
   void on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble);
   void on_handoff(Newcomer from);
   void greet(Newcomers& newcomers, Newcomers::iterator it, int fd);
@@ -98,12 +101,13 @@ struct Server::Impl {
   const size_t descriptors;
   size_t max_newcomers, max_admitted;
   std::vector<std::unique_ptr<net::Listener>> listeners;
-  Newcomers strangers, locals;  // over TCP; over Unix sockets: this user's
+  // Newcomers over TCP, and over Unix sockets, which only this user can reach.
+  Newcomers strangers, locals;
   uint64_t next_newcomer = 1;
-  size_t dropped = 0;  // newcomers, since the last line about it
+  size_t dropped = 0;  // newcomers dropped since the last log line about it
   int64_t drop_log_due_us = 0;
-  std::vector<std::shared_ptr<Connection>> connections;  // shared with whoever calls over them
-  std::unordered_map<Connection*, size_t> positions;     // in `connections`
+  std::vector<std::shared_ptr<Connection>> connections;  // shared with their users
+  std::unordered_map<Connection*, size_t> positions;     // indexes in `connections`
 };
 
 Server::Impl::~Impl() {
@@ -165,15 +169,15 @@ void Server::Impl::accept(int fd) {
 void Server::Impl::on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble) {
   auto it = newcomers.find(id);
   loop.cancel(it->second.timer);
-  auto arrived = std::move(it->second.arrival);  // runs this
+  auto arrived = std::move(it->second.arrival);  // kept: its callback is what runs
   Arrival& arrival = *arrived;
   if (preamble && preamble->target == "self") return greet(newcomers, it, arrival.release_fd());
   Newcomer newcomer = std::move(it->second);
   newcomers.erase(it);
   newcomer.arrival = std::move(arrived);
   if (!preamble) {
-    // Whoever only looks whether somebody listens (rayctl, ray.init(), port scanners) leaves
-    // without a word.
+    // A peer that only tests whether the port is open (rayctl, ray.init(), port scanners) closes
+    // without a word, which deserves no warning.
     if (preamble.error().code == Code::kUnavailable) {
       RT_DEBUG("closed a connection from {}: {}", arrival.peer_name(), preamble.error().message);
       return;
@@ -253,7 +257,7 @@ void Server::Impl::greet(Newcomers& newcomers, Newcomers::iterator it, int fd) {
       });
 }
 
-// One that was refused counts until its socket is closed: it has a moment to read why.
+// A refused newcomer counts until its socket is closed, since it has a moment to read the reason.
 void Server::Impl::on_newcomer_gone(Newcomers& newcomers, uint64_t id, const Error& why) {
   auto it = newcomers.find(id);
   if (it == newcomers.end()) return;
@@ -314,7 +318,7 @@ void Server::Impl::admit(Newcomer entry, const proto::Hello& hello) {
   connections.push_back(entry.connection);
   (void)impl.write_frame({.kind = FrameKind::kHelloReply}, make_hello_reply(options.identity), {});
   impl.accepted = true;
-  // Last: becoming open drops the callback that called this.
+  // Comes last: become_open() destroys the callback that this runs in.
   auto on_connection = options.on_connection;
   impl.become_open();
   if (on_connection) on_connection(entry.connection);

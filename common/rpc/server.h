@@ -1,4 +1,5 @@
-// Accepts connections: reads the preamble, checks the hello, hands out Connections.
+// Accepts connections: reads the preamble, checks the hello, hands out Connections. All methods and
+// callbacks run in the thread of the loop.
 #pragma once
 
 #include <functional>
@@ -11,33 +12,38 @@
 namespace rt::rpc {
 
 struct ServerOptions {
-  Identity identity;  // ours: role, id, cluster, token demanded on TCP (Unix sockets: file modes
-                      // guard them, no token asked)
-  int64_t hello_timeout_us =
-      10'000'000;  // a connection without preamble and hello by then is closed
-  int max_connections =
-      20'000;  // admitted ones; fewer when the process may not open so many descriptors
-  // A new peer whose hello was accepted: add services and handlers here.
+  // What this process says in its hello replies. The token is demanded on TCP only; Unix sockets
+  // are guarded by their file mode.
+  Identity identity;
+  // A connection without preamble and hello by then is closed.
+  int64_t hello_timeout_us = 10'000'000;
+  // Limit of admitted connections; lower when the process may not open so many descriptors.
+  int max_connections = 20'000;
+  // Called with each peer whose hello was accepted: add services and handlers here.
   std::function<void(const std::shared_ptr<Connection>&)> on_connection;
-  // A preamble for someone else ("store", "worker", "arena"): take the descriptor (true) or leave
-  // it to be refused (false). Its preamble has been read; nothing else has.
+  // Called when a preamble names another process ("store", "worker") or the "arena". Return true to
+  // take the descriptor, from which only the preamble has been read; false refuses the connection.
   std::function<bool(const Preamble&, int fd, bool is_unix)> on_foreign;
 };
 
 class Server {
  public:
   Server(net::Loop& loop, ServerOptions options);
-  ~Server();  // closes listeners and the connections it still owns
+  // Closes the listeners and the connections.
+  ~Server();
 
+  // Fails with kIo when the address is in use or not permitted, or with the error of the TLS
+  // configuration.
   Status listen(const net::Address& address);
-  Status listen_fd(int fd);  // takes it
-  // A socket whose preamble someone else has read ("handoff"): goes on with the hello. Takes the
-  // descriptor.
+  Status listen_fd(int fd);  // takes the listening descriptor
+  // Goes on with the hello on a socket whose preamble another process has read and handed off.
+  // Takes the descriptor.
   void adopt(int fd);
-  // Ours changed: a node-manager learns its cluster id when it registers.
+  // Replaces the identity for hellos to come: a node-manager learns its cluster id when it
+  // registers.
   void set_identity(Identity identity);
   const Identity& identity() const;
-  int port() const;  // of the first TCP listener, 0 if none
+  int port() const;  // of the first TCP listener, 0 without one
   const std::vector<std::shared_ptr<Connection>>& connections() const;
 
  private:
@@ -45,9 +51,9 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-// Passes an accepted TCP socket, preamble read, on to the process that listens on `unix_path`
-// (which sees it through "handoff"). Never blocks: the hand-over runs on `loop`. Takes the
-// descriptor.
+// Passes an accepted TCP socket, whose preamble has been read, on to the process that listens on
+// `unix_path`; the preamble "handoff" tells it so. Never blocks: the hand-over runs on `loop`.
+// Takes the descriptor. When it fails, the peer gets an error frame, and `done` (if any) the error.
 void hand_off(net::Loop& loop, const std::string& unix_path, int fd,
               std::function<void(Status)> done);
 

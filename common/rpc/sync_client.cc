@@ -3,11 +3,10 @@
 
 namespace rt::rpc {
 
-// A PollLoop: the calling thread itself waits and reads.
+// Owns a PollLoop, which has no thread: the calling thread itself waits and reads.
 struct SyncClient::Impl {
   net::PollLoop loop;
-  std::shared_ptr<Connection>
-      connection;  // shared as every Connection is; this is the only lasting reference
+  std::shared_ptr<Connection> connection;  // no one else keeps a reference
 
   bool run_until(const bool& flag, int64_t timeout_us) {
     int64_t deadline = timeout_us < 0 ? -1 : loop.now_us() + timeout_us;

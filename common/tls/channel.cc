@@ -61,7 +61,7 @@ class TlsChannel final : public net::Channel {
     return send_records(timeout_ms) ? static_cast<ssize_t>(n) : -1;
   }
 
-  // Bytes on the socket may be half a record, or none of the conversation's at all.
+  // Bytes on the socket may be part of a record, or carry no plain text. So this reads ahead.
   bool wait_readable(int64_t timeout_ms) override {
     if (!ahead_.empty()) return true;
     char data[4096];
@@ -91,7 +91,7 @@ class TlsChannel final : public net::Channel {
   }
 
   std::unique_ptr<Session> session_;
-  std::string ahead_;  // read already, by who only wanted to know
+  std::string ahead_;  // plain text that wait_readable() has read
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The server's side of a TLS conversation that has a thread of its own.
+// The server's side of a TLS conversation, for a thread of its own.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace rt::tls {
 
-// Does the handshake. `fd` is non-blocking and stays the caller's when it returns an error;
-// kProtocol: the other side speaks plain text, and none of it was read.
+// Does the handshake, for up to `timeout_ms`. `fd` is non-blocking; it is taken on success and
+// stays the caller's on an error. kProtocol: the peer speaks plain text, of which nothing was read.
 Result<std::unique_ptr<net::Channel>> accept_channel(Fd& fd, const Tls& tls, int64_t timeout_ms);
 
 }  // namespace rt::tls

@@ -8,11 +8,11 @@ namespace rt::tls {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr size_t kPieceBytes =
-    256 << 10;  // encrypted at a time; large pieces are handed on without another copy
+// Encrypted at a time. Large pieces of ciphertext are handed on without another copy.
+constexpr size_t kPieceBytes = 256 << 10;
 
-// Shared between the handle its user owns and callbacks under way, so that a handler may destroy
-// its stream in the middle of one.
+// The state of a stream. Shared between the user's handle and pending callbacks, so that a handler
+// may destroy its stream in the middle of a callback.
 class Core final : public net::StreamHandler, public std::enable_shared_from_this<Core> {
  public:
   Core(net::Loop& loop, std::unique_ptr<net::Stream> socket, std::unique_ptr<Session> session,
@@ -74,7 +74,7 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
 
   net::Stream& socket() { return *socket_; }
 
-  // net::StreamHandler, of the socket
+  // net::StreamHandler: the events of the socket.
   MutableBytes read_buffer() override {
     return {reinterpret_cast<uint8_t*>(received_.data()), received_.size()};
   }
@@ -102,16 +102,17 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
 
  private:
   struct Piece {
-    std::string copied;  // or
+    // Either `copied` or `referenced` holds the bytes.
+    std::string copied;
     Bytes referenced;
     Keepalive keepalive;
     Bytes bytes() const { return copied.empty() ? referenced : as_bytes(copied); }
   };
 
-  // False: not done, or failed.
+  // True when the handshake is done and the stream is still open.
   bool shake_hands() {
     Result<bool> done = session_->shake_hands();
-    send_records();  // of a failure too: the alert tells the other side
+    send_records();  // also after a failure: the alert tells the peer
     socket_->flush();
     if (!done) {
       fail(done.error());
@@ -140,7 +141,7 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
       Bytes piece = plain.first(std::min(plain.size(), kPieceBytes));
       plain = plain.subspan(piece.size());
       if (Status written = session_->write(piece); !written) {
-        // Not from inside the caller's write.
+        // Reported from the loop, not from inside the caller's write.
         loop_.post([self = shared_from_this(), error = written.error()] { self->fail(error); });
         return false;
       }
@@ -204,11 +205,11 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
   const PlainText plain_;
   net::StreamHandler* handler_ = nullptr;
   std::string received_;       // ciphertext
-  std::deque<Piece> waiting_;  // before the tail: plain text
-  size_t waiting_bytes_ = 0;   // of waiting_
+  std::deque<Piece> waiting_;  // plain text that precedes the tail
+  size_t waiting_bytes_ = 0;   // bytes in waiting_
   std::string tail_;
   bool open_ = true, begun_ = false, ready_ = false, passes_plain_ = false;
-  bool dirty_ = false;  // a flush is on its way
+  bool dirty_ = false;  // a flush has been posted
   bool congested_ = false;
 };
 

@@ -1,4 +1,4 @@
-// A net::Stream that speaks TLS over another one.
+// A net::Stream that speaks TLS over another stream.
 #pragma once
 
 #include <functional>
@@ -9,17 +9,18 @@
 
 namespace rt::tls {
 
+// How to treat a peer that speaks plain text.
 struct PlainText {
-  // Of a server, for a peer that begins in plain text: gets a descriptor of the socket, to keep,
-  // over which it may be told so. The stream is closed then.
+  // For servers. Called when the peer begins in plain text, with a duplicate of the socket's
+  // descriptor, which it owns and over which it may tell the peer why. The stream is closed then.
   std::function<void(int fd)> refuse;
-  // Of a client: set when the other side answers in plain text, which then goes through as it is.
-  // It may say why it refuses, and nothing else of it is to be believed.
+  // For clients. Set when the server answers in plain text, which is passed on as it is. A server
+  // may say that way why it refuses; nothing else that it says is to be believed.
   std::shared_ptr<bool> answered;
 };
 
-// Everything on `loop`. What is written before the handshake is done waits for it. A handshake that
-// fails ends the stream with kUnauthenticated.
+// Everything runs on `loop`. Bytes written before the handshake is done wait for it. A handshake
+// that fails closes the stream with kUnauthenticated.
 std::unique_ptr<net::Stream> make_stream(net::Loop& loop, std::unique_ptr<net::Stream> socket,
                                          std::unique_ptr<Session> session, PlainText plain);
 

@@ -1,10 +1,10 @@
-// TLS for what a cluster says over TCP: both sides show a certificate of the cluster's authority.
-// Whoever has one may speak; the token is asked for all the same. Hosts are not named in
-// certificates here: nodes come and go and are reached at addresses, so an authority of the
-// cluster's own is what is trusted.
+// TLS for the TCP connections of a cluster. Both sides show a certificate of the cluster's
+// authority: a process that has one may connect, and the token is demanded all the same. Host names
+// in certificates are not checked. Nodes come and go and are reached by their addresses; what is
+// trusted is an authority of the cluster's own.
 //
-// A process speaks TLS on every TCP connection or on none: what it does comes from the environment
-// (RAY_USE_TLS and the names below), which its children inherit.
+// A process speaks TLS on every TCP connection or on none. The environment decides (RAY_USE_TLS and
+// the names below), and child processes inherit it.
 #pragma once
 
 #include <memory>
@@ -20,30 +20,37 @@ inline constexpr char kUse[] = "RAY_USE_TLS", kCertificate[] = "RAY_TLS_SERVER_C
                       kKey[] = "RAY_TLS_SERVER_KEY", kAuthorities[] = "RAY_TLS_CA_CERT";
 
 struct Files {
-  std::string certificate, key, authorities;  // PEM
+  std::string certificate, key, authorities;  // paths of PEM files
 };
 
-// One conversation, without a socket: what came goes in, what is to be sent comes out. Used by one
-// thread at a time.
+// One TLS conversation, without a socket: received ciphertext goes in, and ciphertext to be sent
+// comes out. Used by one thread at a time.
 class Session {
  public:
   ~Session() { api_.end(self_); }
   Session(const Session&) = delete;
 
-  // What a TLS conversation can begin with; anything else is a peer that speaks plain text.
+  // Whether a TLS conversation can begin with this byte. A peer that sends anything else speaks
+  // plain text.
   static bool is_record(uint8_t first_byte) { return first_byte >= 0x14 && first_byte <= 0x17; }
 
+  // Takes all of `ciphertext`. kResourceExhausted: there is no memory for it.
   Status received(Bytes ciphertext);
-  Result<bool> shake_hands();  // true: done. Before that nothing is read or written
-  // Bytes of plain text, 0: more must come first. kUnavailable when the other side has ended the
-  // conversation.
+  // True when the handshake is done; before that nothing can be read or written. Ciphertext may
+  // have to be sent after every call, also after an error (kUnauthenticated).
+  Result<bool> shake_hands();
+  // Returns the number of bytes of plain text; 0: more ciphertext must arrive first. kUnavailable
+  // when the peer has ended the conversation, kUnauthenticated when it is damaged.
   Result<size_t> read(MutableBytes plain);
   Status write(Bytes plain);
-  void say_end() { api_.say_end(self_); }  // nothing follows
+  void say_end() { api_.say_end(self_); }  // tells the peer that nothing follows
+  // Bytes of ciphertext that wait to be sent.
   size_t to_send() const { return api_.to_send(self_); }
+  // Moves ciphertext to be sent into the buffer and returns how many bytes.
   size_t take(MutableBytes ciphertext) {
     return api_.take(self_, ciphertext.data(), ciphertext.size());
   }
+  // Appends all ciphertext that waits to be sent.
   void take_all(std::string* appended);
 
  private:
@@ -56,15 +63,16 @@ class Session {
 // Whether the environment asks for TLS.
 bool of_environment();
 
-// A certificate and whom it trusts. Any thread.
+// A certificate with its key, and the authority that it trusts. Any thread may use it.
 class Tls {
  public:
-  // kInvalid names the file and what is wrong with it; kUnsupported when this installation has no
-  // TLS.
+  // kInvalid names the file and what is wrong with it. kUnsupported: this installation has no TLS.
   static Result<std::shared_ptr<const Tls>> open(const Files& files);
-  // Of the environment, read once; null when it asks for none.
+  // Made from the environment at the first call, and never destroyed. Null when the environment
+  // asks for no TLS; an error when its variables or files are wrong.
   static const Result<std::shared_ptr<const Tls>>& of_process();
-  ~Tls();  // after its sessions
+  // Its sessions must have ended.
+  ~Tls();
   Tls(const Tls&) = delete;
 
   std::unique_ptr<Session> begin(ray_tls_side side) const {

@@ -1,4 +1,4 @@
-// libray_http.so: GET with the token, answers as text for Prometheus.
+// libray_http.so: answers GET requests with text for Prometheus.
 #include "common/http/module/endpoint.h"
 
 #include "common/http/server.h"
@@ -7,7 +7,7 @@ namespace {
 
 using namespace rt;
 
-// A server wants a loop to accept in; here connections come from outside.
+// http::Server wants a loop in which to accept. Here connections come from outside, by serve().
 class NoLoop final : public net::Loop {
  public:
   std::function<void(int)> accept;
@@ -42,7 +42,8 @@ void* open_server(const char* token, int max_connections, const tls::Tls* tls,
   http::ServerOptions options;
   options.token = token;
   options.max_connections = max_connections;
-  options.tls = std::shared_ptr<const tls::Tls>(std::shared_ptr<void>(), tls);  // owned elsewhere
+  // Without ownership: `tls` outlives the server.
+  options.tls = std::shared_ptr<const tls::Tls>(std::shared_ptr<void>(), tls);
   auto* endpoint = new Endpoint(std::move(options));
   endpoint->server.on("GET", "/.*", [answer, context](http::Call& call) {
     std::string body;

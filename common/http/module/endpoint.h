@@ -1,6 +1,6 @@
-// What libray_http.so offers: an HTTP server for connections that were accepted elsewhere. A
-// module, because cpp-httplib brings OpenSSL and others along: five megabytes that a daemon which
-// is hardly ever asked need not have.
+// The interface of libray_http.so: an HTTP server for connections that were accepted elsewhere. It
+// is a module because cpp-httplib brings OpenSSL and other libraries along, five megabytes that a
+// daemon which is hardly ever asked need not hold.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,15 @@ class Tls;
 
 extern "C" {
 
-// Puts an answer into `sink` with `put` and returns its status. Called in threads of the server.
+// Writes the body of an answer into `sink` with `put` and returns the status. Called in threads of
+// the server, several at once.
 typedef int (*ray_http_answer)(void* context, const char* path,
                                void (*put)(void* sink, const char* text, size_t size), void* sink);
 
 struct ray_http_api {
   int version;
-  // token empty: everybody may ask. tls null: plain text. `tls` and `context` outlive the server,
-  // and threads that are still answering when it ends.
+  // NULL on failure. An empty token lets everyone in; `tls` is null for plain text. `tls` and
+  // `context` must outlive the server, and the threads that are still answering when it ends.
   void* (*open)(const char* token, int max_connections, const rt::tls::Tls* tls,
                 ray_http_answer answer, void* context);
   void (*serve)(void* server, int fd);  // takes the connection

@@ -1,4 +1,4 @@
-// libray_tls.so: OpenSSL over memory.
+// libray_tls.so: OpenSSL over buffers in memory instead of sockets.
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -26,7 +26,7 @@ struct Session {
   BIO* out = nullptr;
 };
 
-// The innermost reason that OpenSSL knows.
+// Writes the last error that OpenSSL has recorded, or `otherwise`, to `error`.
 void say_why(char* error, size_t size, const char* otherwise) {
   unsigned long code = ERR_peek_last_error();
   const char* reason = code ? ERR_reason_error_string(code) : nullptr;
@@ -54,8 +54,8 @@ bool load(SSL_CTX* context, const char* certificate, const char* key, char* erro
   return true;
 }
 
-// Every process of a cluster is a client and a server, most with the same certificate: what its
-// authority signed it for does not matter.
+// Every process of a cluster is a client and a server, most with the same certificate, so the
+// purpose for which the authority has signed it is not checked.
 bool trust(SSL_CTX* context, const char* authorities, char* error, size_t size) {
   if (SSL_CTX_load_verify_locations(context, authorities, nullptr) != 1)
     return say_file(error, size, "cannot use the authority's certificate", authorities);
@@ -112,7 +112,8 @@ int received(void* given, const void* data, size_t size) {
          (BIO_write_ex(static_cast<Session*>(given)->in, data, size, &taken) == 1 && taken == size);
 }
 
-// A certificate that was not believed says more than "certificate verify failed".
+// Writes why the session has failed. The reason for which a certificate was rejected says more than
+// "certificate verify failed".
 int failed(Session* session, char* error, size_t size) {
   long verdict = SSL_get_verify_result(session->ssl);
   if (verdict != X509_V_OK) {
@@ -154,8 +155,8 @@ int write_plain(void* given, const void* data, size_t wanted, char* error, size_
   if (wanted == 0) return 1;
   ERR_clear_error();
   size_t n = 0;
-  if (SSL_write_ex(session->ssl, data, wanted, &n) == 1 && n == wanted)
-    return 1;  // memory takes everything
+  // A buffer in memory takes everything.
+  if (SSL_write_ex(session->ssl, data, wanted, &n) == 1 && n == wanted) return 1;
   failed(session, error, size);
   return 0;
 }

@@ -1,5 +1,6 @@
-// Between common/tls and libray_tls.so, which is loaded when a cluster speaks TLS: C, so that the
-// two may be of different builds, and no other process has OpenSSL in it.
+// The interface between common/tls and libray_tls.so. It is in C, so that the two may come from
+// different builds. The module is loaded when a cluster speaks TLS, so that no other process has
+// OpenSSL in it.
 #pragma once
 
 #include <stddef.h>
@@ -11,34 +12,35 @@ extern "C" {
 enum { RAY_TLS_VERSION = 1 };
 
 enum ray_tls_side {
-  RAY_TLS_CLIENT,       // shows its certificate, and checks the other's
-  RAY_TLS_SERVER,       // likewise
-  RAY_TLS_OPEN_SERVER,  // shows its certificate and asks for none: browsers
+  RAY_TLS_CLIENT,       // shows its certificate, and checks the peer's
+  RAY_TLS_SERVER,       // shows its certificate, and checks the peer's
+  RAY_TLS_OPEN_SERVER,  // shows its certificate and asks for none: for browsers
 };
 
-// What read() returns when it returns no bytes.
+// Results of read() and shake_hands() other than a number of bytes or 1.
 enum { RAY_TLS_MORE = 0, RAY_TLS_FAILED = -1, RAY_TLS_ENDED = -2 };
 
-// A context may be used by several threads, a session by one at a time. `error` gets text that
-// names the cause. No sockets: ciphertext goes in and comes out.
+// A context may be used by several threads, a session by one at a time. There are no sockets:
+// ciphertext goes in and comes out. On failure `error` gets a text that names the cause.
 struct ray_tls_api {
   int version;
-  // PEM files. NULL: `error` says why.
+  // Opens a context from three PEM files. NULL on failure.
   void* (*open)(const char* certificate, const char* key, const char* authorities, char* error,
                 size_t error_size);
   void (*close)(void* context);
   void* (*begin)(void* context, enum ray_tls_side side);
   void (*end)(void* session);
-  int (*received)(void* session, const void* ciphertext,
-                  size_t size);  // all of it; 0: out of memory
-  int (*shake_hands)(void* session, char* error,
-                     size_t error_size);  // 1: done; RAY_TLS_MORE, RAY_TLS_FAILED
-  long (*read)(void* session, void* plain, size_t size, char* error,
-               size_t error_size);  // after the handshake
-  int (*write)(void* session, const void* plain, size_t size, char* error,
-               size_t error_size);   // after the handshake: all of it; 0: failed
-  void (*say_end)(void* session);    // tells the other side that nothing follows
-  size_t (*to_send)(void* session);  // bytes of ciphertext that wait
+  // Takes all of the ciphertext. 1: done; 0: out of memory.
+  int (*received)(void* session, const void* ciphertext, size_t size);
+  // 1: done; else RAY_TLS_MORE or RAY_TLS_FAILED.
+  int (*shake_hands)(void* session, char* error, size_t error_size);
+  // After the handshake. Returns the number of bytes, or RAY_TLS_MORE, _FAILED or _ENDED.
+  long (*read)(void* session, void* plain, size_t size, char* error, size_t error_size);
+  // After the handshake. Takes all of the plain text. 1: done; 0: failed.
+  int (*write)(void* session, const void* plain, size_t size, char* error, size_t error_size);
+  void (*say_end)(void* session);    // tells the peer that nothing follows
+  size_t (*to_send)(void* session);  // bytes of ciphertext that wait to be sent
+  // Removes ciphertext to be sent, up to `size` bytes, and returns how much.
   size_t (*take)(void* session, void* ciphertext, size_t size);
 };
 
