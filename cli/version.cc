@@ -1,3 +1,4 @@
+// `rayctl version`: prints the version of Ray's interface and of this program.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
