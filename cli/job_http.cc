@@ -1,5 +1,5 @@
-// The job commands over HTTP. They work with any server of the Jobs REST interface, except for logs
-// which are read in pieces that only servers of this project hand out.
+// The job commands over HTTP. They work with any server of the Jobs REST interface, except for
+// logs, which are read in pieces that only servers of this project hand out.
 #include <fmt/core.h>
 #include <httplib.h>
 #include <poll.h>
