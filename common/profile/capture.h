@@ -2,8 +2,9 @@
 //
 // The sampler sends a thread a real-time signal that names a slot. The signal's handler copies the
 // registers, the top of the stack and the language's frames into that slot. The handler stays
-// installed and the slots stay mapped after the first profile, because a signal may arrive late.
-// The handler only writes to slots in state kArmed, so a late signal does no harm.
+// installed and the slots stay mapped after the first profile, because a signal may arrive late. A
+// late signal finds its slot idle and does nothing, unless the slot has been armed again meanwhile
+// for another thread, which then gets a wrong stack for one look.
 #pragma once
 
 #include <sys/types.h>
