@@ -1,5 +1,5 @@
-// What a command line takes, as data: one table per command, from which come parsing, help,
-// completion, man pages and docs/cli.md.
+// The options and words that a command takes, as data. There is one CommandInfo per command;
+// parsing, help, completion, the man pages and docs/cli.md are all derived from it.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,18 @@ using Words = std::vector<std::string>;
 
 struct OptionInfo {
   std::string name;        // without dashes
-  std::string letter;      // short form, without the dash; empty: none
-  std::string value_name;  // empty: a flag
+  std::string letter;      // the short form, without its dash; empty if there is none
+  std::string value_name;  // placeholder in help texts; empty for a flag
   std::string help;
-  Words choices;          // the values it takes; empty: any
+  Words choices;          // the accepted values; empty if any value is accepted
   bool repeated = false;  // may be given several times
-  bool hidden = false;    // accepted, not shown
+  bool hidden = false;    // accepted, but left out of help and completion
 };
 
 struct PositionalInfo {
   std::string name;
   bool required = false;
-  Words choices;  // for completion; empty: anything
+  Words choices;  // offered by completion, not enforced; empty if any word is accepted
 };
 
 struct CommandInfo {
@@ -32,8 +32,8 @@ struct CommandInfo {
   std::string summary;  // a sentence or two
   std::vector<OptionInfo> options;
   std::vector<PositionalInfo> positionals;
-  std::string rest;       // what follows "--"; empty: nothing may
-  bool is_group = false;  // only holds other commands
+  std::string rest;       // placeholder for the words behind "--"; empty if none are accepted
+  bool is_group = false;  // has no options of its own, only subcommands
 
   const OptionInfo* option(const std::string& name) const {
     for (const auto& one : options) {
@@ -43,7 +43,7 @@ struct CommandInfo {
   }
 };
 
-// The words of `name`, which "job submit" has two of.
+// Splits `text` at `separator` and drops empty words: "job submit" has two.
 Words words_of(const std::string& text, char separator = ' ');
 
 }  // namespace rt::cli

@@ -24,8 +24,8 @@ namespace po = boost::program_options;
 std::string g_program = "rayctl";
 CommandInfo* g_described = nullptr;  // set while describe() runs
 
-// "--num-cpus -1": the parser would take -1 for an option; the user meant a value, and gets an
-// answer about the value.
+// Turns "--num-cpus -1" into "--num-cpus=-1". The parser would take -1 for an option, but the user
+// meant a value, and the error message should be about that value.
 Words with_negative_values(const Words& words) {
   Words out;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -157,7 +157,7 @@ CommandLine& CommandLine::log_options() {
   choice("log-color", "auto|true|false",
          "colours (default auto: on a terminal, unless NO_COLOR is set)")
       .choice("log-style", "auto|record|pretty", "");
-  info_.options.back().hidden = true;  // there is one style
+  info_.options.back().hidden = true;  // accepted for Ray's scripts; there is only one style
   return *this;
 }
 
@@ -220,7 +220,8 @@ std::optional<int> CommandLine::read(const Words& words) {
     places.add("stray-words", -1);
   }
   try {
-    // No guessing: "--res" must not silently mean something that a later release calls differently.
+    // Abbreviations are refused: what "--res" means would change when a later release adds an
+    // option with the same beginning.
     auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::variables_map given;
     po::store(po::command_line_parser(with_negative_values(own))
@@ -240,7 +241,8 @@ std::optional<int> CommandLine::read(const Words& words) {
   return std::nullopt;
 }
 
-// What is sent, stored or listed is text; names of files are whatever the kernel takes.
+// All values must be UTF-8 because they are sent in protobuf strings, stored and listed. File names
+// are exempt: the kernel accepts any bytes.
 std::optional<int> CommandLine::check_texts() const {
   auto is_text = [](const std::string& text) { return valid_utf8(text) == text; };
   for (const auto& place : info_.positionals) {
@@ -263,7 +265,7 @@ std::optional<int> CommandLine::check_values() const {
   if (auto code = check_texts()) return code;
   for (const auto& place : info_.positionals) {
     if (place.required && !has(place.name)) return usage(fmt::format("{} is missing", place.name));
-    // Of an unset variable of a script.
+    // A script that expands an unset variable passes an empty word.
     if (place.required && get(place.name).empty())
       return usage(fmt::format("{} is empty", place.name));
   }

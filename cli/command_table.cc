@@ -1,4 +1,4 @@
-// The commands there are, in the order of help.
+// The table of all listed commands.
 #include "cli/commands.h"
 
 namespace rt::cli {

@@ -1,4 +1,5 @@
-// Every command of rayctl: words behind its name in, exit code out. One file each.
+// Every command of rayctl. Each function takes the words behind the command's name and returns the
+// exit code, and lives in the file that is named after the command.
 #pragma once
 
 #include <vector>
@@ -41,22 +42,26 @@ int run_microbenchmark(const Words& words);
 int run_version(const Words& words);
 int run_help(const Words& words);
 int run_completion(const Words& words);
-int run_complete(const Words& words);      // hidden: what the shells' scripts ask
-int run_man_pages(const Words& words);     // hidden: the build
-int run_command_doc(const Words& words);   // hidden: `make docs`
-int run_settings_doc(const Words& words);  // hidden: `make docs`
+// Hidden commands, which help and completion do not list.
+int run_complete(const Words& words);      // called by the shells' completion scripts
+int run_man_pages(const Words& words);     // called by the build
+int run_command_doc(const Words& words);   // called by `make docs`
+int run_settings_doc(const Words& words);  // called by `make docs`
 
 struct Command {
-  const char* name;          // "job submit"
-  int (*run)(const Words&);  // of "job submit": of "job", which takes "submit" as its first word
+  const char* name;  // as typed: "job submit"
+  // A subcommand such as "job submit" has the function of "job", which takes "submit" as its first
+  // word.
+  int (*run)(const Words&);
   const char* brief;
   bool is_group = false;  // has no options of its own
 };
-// Those to be listed, in that order; the commands of a group follow it.
+// The commands that help lists, in that order; the subcommands of a group follow the group.
 const std::vector<Command>& commands();
-// Their tables.
+// The option table of each of commands(), in the same order.
 std::vector<CommandInfo> command_infos();
-// What names are there, for suggestions: those of `group`, or of the program.
+// The names that suggestions choose from: the subcommands of `group`, or, when `group` is empty,
+// the top-level commands.
 Words command_names(const std::string& group = "");
 
 }  // namespace rt::cli

@@ -32,7 +32,7 @@ bool names_file(const std::string& value_name) {
          value_name.find("DIR") != std::string::npos;
 }
 
-// The values of `option`, each behind `prefix`.
+// Offers the values of `option` that begin with `start`, each preceded by `prefix`.
 void offer_values(std::vector<Candidate>& out, const OptionInfo& option, const std::string& prefix,
                   const std::string& start) {
   for (const auto& value : option.choices) {
@@ -50,7 +50,7 @@ const OptionInfo* option_typed(const CommandInfo& info, const std::string& word)
   return it == info.options.end() ? nullptr : &*it;
 }
 
-// Positional words given so far; the values of options are none.
+// The number of positional words in `words`, not counting the values of options.
 size_t positionals_given(const CommandInfo& info, const Words& words) {
   size_t count = 0;
   for (size_t i = 0; i < words.size(); ++i) {

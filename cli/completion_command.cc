@@ -1,3 +1,4 @@
+// `rayctl completion` prints the shells' scripts; the hidden `__complete` answers them.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -21,7 +22,7 @@ int run_completion(const Words& words) {
   return kExitOk;
 }
 
-// Any words may follow, also such as look like options.
+// The words are not parsed: they are the user's unfinished line and may look like options.
 int run_complete(const Words& words) {
   for (const Candidate& candidate : complete(command_infos(), words))
     print("{}\t{}\n", candidate.word, candidate.what);

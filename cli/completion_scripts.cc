@@ -1,11 +1,11 @@
-// The few lines that each shell needs: they ask this program what to offer.
+// The completion scripts for each shell. They run `PROGRAM __complete` and offer what it prints.
 #include "cli/completion.h"
 
 namespace rt::cli {
 namespace {
 
-// Words are split at '=' by bash itself (COMP_WORDBREAKS): they are put together again, and the
-// part in front of '=' is not offered twice.
+// Bash splits words at '=' (COMP_WORDBREAKS). The script therefore splits the line itself, and cuts
+// the part up to '=' from the candidates, because bash inserts only what follows it.
 constexpr char kBash[] = R"sh(# bash completion for PROGRAM (made by `PROGRAM completion bash`)
 _PROGRAM_complete() {
   local line="${COMP_LINE:0:COMP_POINT}" words candidate
@@ -59,7 +59,7 @@ std::optional<std::string> completion_script(const std::string& shell, const std
                      : shell == "fish" ? kFish
                                        : nullptr;
   if (!form) return std::nullopt;
-  std::string names = "rayctl ray";  // one program
+  std::string names = "rayctl ray";  // both names are complete without a script of their own
   if (program != "rayctl" && program != "ray") names += " " + program;
   std::string script = form;
   replace_all("PROGRAM", program, &script);

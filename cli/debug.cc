@@ -1,3 +1,4 @@
+// `rayctl debug`: collects what waits and what holds resources; debug_text.h explains it.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -10,8 +11,9 @@
 namespace rt::cli {
 namespace {
 
-constexpr char kBreakpoints[] = "pdb",
-               kBreakpointPrefix[] = "RAY_PDB_";  // as python/ray/util/rpdb.py has them
+// Namespace and key prefix of breakpoints in the head's key-value store, as in
+// python/ray/util/rpdb.py.
+constexpr char kBreakpoints[] = "pdb", kBreakpointPrefix[] = "RAY_PDB_";
 
 Status find_breakpoints(Head& head, int64_t timeout_us, WaitingLook* look) {
   proto::KvListRequest list;

@@ -21,7 +21,8 @@ struct Holder {
   ResourceSet holds;
 };
 
-// The most of one resource that a living node has, and what is free of it in all.
+// The supply of one resource on living nodes that do not drain: `most` is the largest amount that
+// one node offers, `free` the free amount of all nodes together.
 struct Supply {
   double most = 0, free = 0;
 };
@@ -47,7 +48,8 @@ ResourceSet from_json(const api_json::Json& amounts) {
   return set ? *set : ResourceSet();
 }
 
-// Running tasks by function, living actors, and jobs whose entrypoint has resources.
+// Everything that holds resources: running tasks, grouped by function, living actors, and the
+// entrypoints of running jobs.
 std::vector<Holder> holders_of(const WaitingLook& look) {
   std::vector<Holder> all;
   std::map<std::string, std::pair<int64_t, ResourceSet>> tasks;
@@ -128,7 +130,7 @@ Explanation explain_resources(const WaitingLook& look, const std::vector<Holder>
   return one;
 }
 
-// Tasks that have not asked for resources yet, by function and state.
+// Adds the tasks that wait for their arguments and have not asked for resources yet, by function.
 void explain_arguments(const WaitingLook& look, std::vector<Explanation>* all) {
   std::map<std::string, int64_t> counts;
   for (const auto& row : look.tasks) {

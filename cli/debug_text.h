@@ -1,4 +1,5 @@
-// The page of `debug`: what waits, and why. A pure function of what the cluster answered.
+// The page of `rayctl debug`, which says what waits and why. All functions are pure: they work on
+// the answers that debug.cc has collected from the cluster.
 #pragma once
 
 #include <map>
@@ -12,18 +13,18 @@ namespace rt::cli {
 
 struct WaitingLook {
   proto::ClusterStatusReply status;
-  std::vector<proto::ActorInfo> actors;            // but for dead ones
-  api_json::Json tasks = api_json::Json::array();  // rows with details of those that have not ended
+  std::vector<proto::ActorInfo> actors;            // without dead ones
+  api_json::Json tasks = api_json::Json::array();  // detailed rows of tasks that have not ended
   std::vector<proto::SubmittedJob> jobs;
-  std::vector<api_json::Json> breakpoints;  // as ray.util.pdb lists them
+  std::vector<api_json::Json> breakpoints;  // as python/ray/util/rpdb.py stores them
 };
 
-// One thing that waits.
+// `count` equal tasks or actors that wait, and the reason.
 struct Explanation {
   int64_t count = 0;
-  std::string what;  // "train {'CPU': 8.0}"
+  std::string what;  // for example "train {'CPU': 8.0}"
   std::string why;
-  std::vector<std::string> holders;  // who has what it waits for, most first
+  std::vector<std::string> holders;  // who holds the scarce resources, the largest holder first
 };
 
 std::vector<Explanation> explain(const WaitingLook& look);

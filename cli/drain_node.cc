@@ -1,3 +1,4 @@
+// `rayctl drain-node`: asks a node to finish its work and leave the cluster.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -31,12 +32,13 @@ Result<proto::DrainRequest> drain_request(const CommandLine& line) {
   proto::DrainRequest request;
   request.set_reason(line.get("reason") == kIdle ? 3 : 4);
   request.set_message(line.get("reason-message"));
-  // At once is as near as a deadline comes.
+  // 0 would mean no deadline; the nearest one is 1 ms away.
   if (seconds) request.set_deadline_ms(std::max<int64_t>(1, *seconds * 1000));
   return request;
 }
 
-// The one that --node-id names, or the only one of the cluster that was started on this machine.
+// The node that --node-id names, or the only live node of the cluster that was started on this
+// machine.
 Result<proto::Node> choose(const CommandLine& line, Head& head) {
   proto::GetNodesRequest request;
   RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, request, kDrainAnswerUs));

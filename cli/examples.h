@@ -1,5 +1,5 @@
-// Examples of every command, for --help, man pages and docs/cli.md. A test runs them all through
-// the parser.
+// Examples of every command, for --help, man pages and docs/cli.md. tests/e2e/test_cli_words.py
+// passes every example through the parser of its command.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 namespace rt::cli {
 
 struct Example {
-  const char* command;  // whose: "job submit"
-  const char* line;     // what is typed behind the program's name
-  const char* what;     // what it does
+  const char* command;  // the command's name: "job submit"
+  const char* line;     // the words behind the program's name
+  const char* what;     // a short explanation
 };
 
 std::span<const Example> examples();

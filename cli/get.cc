@@ -1,3 +1,4 @@
+// `rayctl get`: all details of one actor, node, task, ... by its id.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -24,7 +25,8 @@ Status show_one(const CommandLine& line, const state::Resource& resource, state:
   } else if (rows.empty()) {
     print("Resource with id={} not found in the cluster.\n", echoed(id));
   } else {
-    // What several attempts or processes have to say is a list.
+    // One row is printed as an object, several as a list: a task has a row per attempt. An object
+    // always is a list, because several processes may refer to it.
     bool one = rows.size() == 1 && resource.name != "objects";
     api_json::Json shown = api_json::Json::array();
     for (const auto& row : rows) shown.push_back(humanized(row));

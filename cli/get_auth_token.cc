@@ -1,3 +1,4 @@
+// `rayctl get-auth-token`: prints the cluster's token, or makes one.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -17,8 +18,8 @@ int run_get_auth_token(const Words& words) {
   if (!token) return failure(token.error());
   if (token->empty())
     return failure(make_error(Code::kNotFound, "RAY_AUTH_MODE is disabled: there is no token"));
-  // No newline on stdout, so that $(...) and files hold the token alone; one on stderr, for the
-  // terminal.
+  // stdout gets no newline, so that a file holds the token alone; the newline on stderr keeps a
+  // terminal readable.
   print("{}", *token);
   if (auto written = flush_output(); !written) return failure(written.error());
   print(stderr, "\n");

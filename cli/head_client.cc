@@ -8,7 +8,8 @@
 namespace rt::cli {
 namespace {
 
-// With the hello: a head that is gone or does not answer shall not keep anybody for three seconds.
+// For connection and hello together, so that a head that is gone or does not answer is reported
+// within three seconds.
 constexpr int64_t kConnectTimeoutUs = 2'500'000;
 
 }  // namespace
@@ -17,8 +18,8 @@ Result<std::string> client_token() {
   auto token = launch::auth_token(false);
   if (!token && token.error().code == Code::kNotFound) return std::string();
   if (!token)
-    return make_error(Code::kUnauthenticated,
-                      token.error().message);  // no fault of the command line
+    // Not kInvalid, which commands report as a usage error: the command line is not at fault.
+    return make_error(Code::kUnauthenticated, token.error().message);
   return token;
 }
 

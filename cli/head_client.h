@@ -1,4 +1,4 @@
-// A blocking connection to the head, as every command but start and stop needs it.
+// Blocking connections to the head and to node-managers, with the user's token.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,14 @@ struct Head {
   std::string address;
   std::unique_ptr<rpc::SyncClient> client;
 };
-// `address`: HOST:PORT, "auto" or empty (RAY_ADDRESS, then the address file). Errors name the
-// address and what to do.
+// `address` is HOST:PORT, "auto" or empty (then RAY_ADDRESS, else the address file of this
+// machine's temp root). Fails within 2.5 s when nothing answers; the message names the address and
+// what to do about it.
 Result<Head> connect_head(const std::string& address);
-// The node-manager of `node`.
+// Connects to the node-manager of `node`.
 Result<std::unique_ptr<rpc::SyncClient>> connect_node(const proto::Node& node);
-// The user's token; empty without one: the head may still let us in (RAY_AUTH_MODE=disabled there);
-// if not, its answer says what is missing.
+// The user's token, or an empty string when there is none. An empty token is no error here: the
+// head may run with RAY_AUTH_MODE=disabled, and if it does not, its answer says what is missing.
 Result<std::string> client_token();
 
 }  // namespace rt::cli

@@ -1,3 +1,4 @@
+// `rayctl health-check`: checks head, nodes or HTTP interface and answers by the exit code.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int64_t kAnswerUs = 2'500'000;
 
-// A head that cannot keep what it promises to keep is not healthy, though it answers.
+// A head whose durable storage fails is not healthy, even though it answers.
 Status check_storage(Head& head) {
   RT_ASSIGN(auto reply,
             head.client->call(&proto::HeadService::Stub::GetHealth, proto::Empty(), kAnswerUs));
@@ -31,7 +32,7 @@ Result<proto::GetNodesReply> living_nodes(Head& head) {
   return reply;
 }
 
-// Every node-manager answers for itself, too.
+// Asks every node-manager itself, not only the head's view of the nodes.
 Status check_nodes(Head& head) {
   RT_ASSIGN(auto reply, living_nodes(head));
   std::string silent;

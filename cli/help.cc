@@ -1,3 +1,4 @@
+// `rayctl help`: shows the commands there are, or the help text of one command.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,13 +21,13 @@ int run_help(const Words& words) {
   auto all = command_infos();
   auto found = std::find_if(all.begin(), all.end(),
                             [&](const CommandInfo& info) { return info.name == name; });
-  auto takes =
-      [&](const CommandInfo& info) {  // `help list tasks`: of the command whose value that is
-        const auto& places = info.positionals;
-        return info.name == line.get("COMMAND") && !places.empty() &&
-               std::find(places[0].choices.begin(), places[0].choices.end(),
-                         line.get("SUBCOMMAND")) != places[0].choices.end();
-      };
+  // `help list tasks` shows the help of `list`, because "tasks" is a value that `list` takes.
+  auto takes = [&](const CommandInfo& info) {
+    const auto& places = info.positionals;
+    return info.name == line.get("COMMAND") && !places.empty() &&
+           std::find(places[0].choices.begin(), places[0].choices.end(), line.get("SUBCOMMAND")) !=
+               places[0].choices.end();
+  };
   if (found == all.end()) found = std::find_if(all.begin(), all.end(), takes);
   if (name.empty() || (found != all.end() && found->is_group)) {
     print("{}", commands_text(name, all));

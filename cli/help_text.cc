@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kWidth = 110, kMostHeading = 30;
 
-// Two columns: what is typed, what it means.
+// Formats rows of (what is typed, its meaning) as two aligned columns.
 std::string two_columns(const std::vector<std::pair<std::string, std::string>>& rows) {
   size_t width = 0;
   for (const auto& [left, right] : rows) {

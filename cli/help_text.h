@@ -1,4 +1,4 @@
-// The tables of commands as people read them.
+// Renders the option tables of commands as help texts.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace rt::cli {
 
-// "Usage: rayctl NAME [options] ID", as typed.
+// The synopsis of a command: "rayctl job status [options] ID".
 std::string usage_line(const CommandInfo& info);
 // "-o, --output FILE"
 std::string option_heading(const OptionInfo& option);
-// One command's: usage, summary, options, examples.
+// The whole help text of one command: usage, summary, options, examples.
 std::string help_text(const CommandInfo& info, const std::vector<Example>& examples);
-// Of a group ("job") or, with an empty name, of the program: the commands in it.
+// The list of the commands in `group` ("job") or, when `group` is empty, in the program.
 std::string commands_text(const std::string& group, const std::vector<CommandInfo>& all);
-// `text` in lines of at most `width` columns, the later ones indented by `indent`.
+// Breaks `text` into lines of at most `width` columns. The first line is assumed to begin at column
+// `indent`; the others are indented by that much.
 std::string wrapped(const std::string& text, size_t indent, size_t width);
 
 }  // namespace rt::cli

@@ -1,3 +1,4 @@
+// `rayctl job`: dispatches to the subcommands.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

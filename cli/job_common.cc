@@ -10,10 +10,11 @@ namespace rt::cli {
 namespace {
 
 constexpr int64_t kLogChunkBytes = 256 * 1024;
-constexpr int64_t kFollowWaitMs = 1000;  // the head answers earlier when there is something new
+constexpr int64_t kFollowWaitMs = 1000;  // long poll: the head answers earlier if the log grows
 
-// Asks until the head has answered: one that was lost comes back with the job's record, and the
-// node that has its output a moment later.
+// Repeats `question` while the head is lost, within the limits of `wait`. After a restart the head
+// has the job's record at once but reconnects to the node with the output a moment later, so while
+// an outage lasts other errors are retried as well.
 template <class Question>
 auto ask_patiently(JobServer& server, HeadWait& wait, Question question) -> decltype(question()) {
   for (;;) {
@@ -64,8 +65,8 @@ Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submi
     RT_TRY(flush_to_reader());
     bool progressed = !reply->data().empty();
     request.set_offset(reply->next_offset());
-    // The record in an answer is older than its data: only an empty answer of an ended job is the
-    // end.
+    // The status in a reply is older than the data in it, so only a reply without data whose status
+    // is terminal marks the end of the log.
     if (!progressed && (!follow || is_terminal(reply->job().status()))) break;
   }
   auto record = [&] { return server.job(submission_id); };
@@ -105,8 +106,8 @@ std::string shell_joined(const Words& words) {
 
 int exit_code_of(const proto::SubmittedJob& job) {
   if (job.status() != "FAILED") return kExitOk;
-  if (job.error_type() == "RUNTIME_ENV_SETUP_FAILURE")
-    return kExitFailure;  // the code is of what made the environment
+  // The code belongs to the program that made the runtime environment, not to the entrypoint.
+  if (job.error_type() == "RUNTIME_ENV_SETUP_FAILURE") return kExitFailure;
   int code = job.exit_code();
   if (code < 0) return 128 - code;
   return code > 0 && code < 256 ? code : kExitFailure;

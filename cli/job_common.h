@@ -1,4 +1,4 @@
-// What the job commands share: one job's record, its output as it grows, how its end is told.
+// Shared by the job commands: common options, following a job's output, and reporting its end.
 #pragma once
 
 #include <string>
@@ -7,19 +7,20 @@
 
 namespace rt::cli {
 
-// --address and the options of Ray's HTTP client.
+// Declares --address and the options of Ray's HTTP client.
 void declare_job_options(CommandLine& line);
 
+// Whether a job with this status has ended.
 bool is_terminal(const std::string& status);
-// Writes the log to stdout; `follow`: until the job has ended. A head that restarts meanwhile is
-// reconnected to. Returns the job's last record.
+// Writes the job's log to stdout and returns the job's latest record. With `follow` it goes on
+// until the job has ended, and reconnects to a head that restarts meanwhile.
 Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submission_id,
                                      bool follow);
 void print_status(const proto::SubmittedJob& job);
-// Words as a shell would have to read them to get the same words.
+// Joins `words` into one line, quoted so that a shell splits it into the same words.
 std::string shell_joined(const Words& words);
-// Of the command that followed the job: the entrypoint's own code, 128 + signal, 1 when it never
-// ran; 0 for SUCCEEDED and STOPPED.
+// The exit code for a command that followed `job` to its end: 0 for SUCCEEDED and STOPPED, else the
+// entrypoint's own code, 128 + signal, or 1 when the entrypoint never ran.
 int exit_code_of(const proto::SubmittedJob& job);
 
 }  // namespace rt::cli

@@ -1,3 +1,4 @@
+// `rayctl job delete`: removes the record of a job that has ended.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

@@ -1,5 +1,5 @@
-// The job commands over HTTP: any server of the Jobs REST interface, but for following a log, which
-// needs one of this project.
+// The job commands over HTTP. They work with any server of the Jobs REST interface, except for
+// logs, which are read in pieces that only servers of this project hand out.
 #include <fmt/core.h>
 #include <httplib.h>
 #include <poll.h>
@@ -24,7 +24,7 @@ namespace {
 using api_json::Json;
 
 constexpr int kConnectSeconds = 3, kReadSeconds = 60;
-constexpr size_t kPieceBytes = 1 << 20;  // of a package on its way
+constexpr size_t kPieceBytes = 1 << 20;  // of an uploaded package, per write
 constexpr char kNextOffset[] = "X-Ray-Next-Offset", kJobStatus[] = "X-Ray-Job-Status";
 
 proto::SubmittedJob job_of(const Json& details) {
@@ -60,7 +60,7 @@ class HttpJobServer final : public JobServer {
   Result<proto::SubmittedJob> job(const std::string& id) override {
     RT_ASSIGN(Json answer, json_of(client_.Get(path(id).c_str())));
     proto::SubmittedJob job = job_of(answer);
-    if (job.submission_id().empty()) job.set_submission_id(id);  // a driver that was not submitted
+    if (job.submission_id().empty()) job.set_submission_id(id);  // a driver started by hand
     return job;
   }
 
@@ -147,7 +147,7 @@ class HttpJobServer final : public JobServer {
         fmt::format("{} (HTTP status {} of {})", answer->body, answer->status, address_));
   }
   Status done(const httplib::Result& answer) const { return check(answer); }
-  // A type of its own: Json converts to and from too much to be in a Result by itself.
+  // Wraps a Json for Result<>: Json converts to and from too many types to be in a Result itself.
   struct Parsed {
     Json json;
     operator Json() && { return std::move(json); }

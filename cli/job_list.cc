@@ -1,3 +1,4 @@
+// `rayctl job list`: lists submitted jobs and drivers.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -10,7 +11,8 @@
 namespace rt::cli {
 namespace {
 
-// As a Python literal, for the contract's list of JobDetails(...).
+// `text` as a Python string literal. Without --format the command prints Ray's format, a Python
+// list of JobDetails(...), which scripts parse.
 std::string python_text(const std::string& text) {
   std::string out = "'";
   for (char c : text) {
@@ -39,7 +41,7 @@ std::string python_value(const api_json::Json& value) {
   return "{" + items + "}";
 }
 
-// <JobStatus.RUNNING: 'RUNNING'>
+// A member of a Python enum, such as <JobStatus.RUNNING: 'RUNNING'>.
 std::string python_member(const char* type, const api_json::Json& row, const char* field) {
   std::string name = text_of(row, field);
   return fmt::format("<{}.{}: '{}'>", type, name, name);

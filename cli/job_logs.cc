@@ -1,3 +1,4 @@
+// `rayctl job logs`: prints the output of a job, or follows it.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

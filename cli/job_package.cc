@@ -18,12 +18,14 @@
 namespace rt::cli {
 namespace {
 
+// The output of a program that has ended.
 struct Said {
   std::string out, errors;
-  int status = 0;
+  int status = 0;  // as of waitpid()
 };
 
-// Standard output of a program; its errors go through a file, so that neither can fill up unread.
+// Runs a program and waits for its end. Its stdout comes through a pipe and its stderr goes to a
+// file in memory: with two pipes, the program could block on the one that is not being read.
 Result<Said> run_program(const std::vector<std::string>& words) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe", errno);
@@ -65,7 +67,7 @@ Result<std::string> upload_runtime_env(JobServer& server, const std::string& env
   std::string here =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
   std::string python = environment("RAY_PYTHON");
-  // The package of a build, an installation, a wheel.
+  // The `ray` package relative to this program: in a build tree, an installation, a wheel.
   const char* program =
       "import sys; here = sys.argv.pop(1); sys.path[:0] = [here + '/../python', here + "
       "'/../lib/ray-runtime/python', here + '/../..']; "

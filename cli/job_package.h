@@ -1,4 +1,5 @@
-// The runtime environment of a job that is submitted: checked, local folders packaged and uploaded.
+// Prepares the runtime environment of a job for submission: checks it, and packages and uploads the
+// local folders it names.
 #pragma once
 
 #include <string>
@@ -7,8 +8,9 @@
 
 namespace rt::cli {
 
-// `env` (JSON) with URIs in place of local folders. The checks and the zip files are made by the
-// installation's Python (RAY_PYTHON); kInvalid says what is wrong.
+// Returns `env` (JSON) with URIs in place of local folders. The installation's Python (RAY_PYTHON,
+// else /usr/bin/python3) checks the environment and makes the zip files; the error kInvalid carries
+// what it reported.
 Result<std::string> upload_runtime_env(JobServer& server, const std::string& env);
 
 }  // namespace rt::cli

@@ -20,7 +20,8 @@ namespace {
 
 using Stub = proto::HeadService::Stub;
 
-// As python/ray/_private/runtime_env/packaging.py stores packages.
+// Key-value namespace and chunk size of packages, as in
+// python/ray/_private/runtime_env/packaging.py.
 constexpr char kNamespace[] = "pkg";
 constexpr size_t kPackageChunkBytes = 16 << 20;
 
@@ -119,11 +120,12 @@ class RpcJobServer final : public JobServer {
   }
 
  private:
-  // The row of the driver with this job id.
+  // Wraps a Json for Result<>: Json converts to and from too many types to be in a Result itself.
   struct Row {
     api_json::Json json;
     operator api_json::Json() && { return std::move(json); }
   };
+  // The row of the driver with this job id.
   Result<Row> driver(const std::string& id) {
     if (id.empty()) return make_error(Code::kInvalid, "the id of the job is empty");
     RT_ASSIGN(auto rows, jobs());
@@ -134,7 +136,7 @@ class RpcJobServer final : public JobServer {
         Code::kNotFound,
         fmt::format("Job {} does not exist (`{} job list` shows all)", id, program_name()));
   }
-  // Of a job that is called by its submission id, or by its driver's.
+  // The submission id of a job, which `id` names by that id or by the job id of its driver.
   Result<std::string> submission_of(const std::string& id, const char* what) {
     auto reply = head_.client->call(&Stub::GetSubmittedJob, named(id));
     if (reply && !reply->jobs().empty()) return id;

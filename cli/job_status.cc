@@ -1,3 +1,4 @@
+// `rayctl job status`: shows the state of one job.
 #include "cli/commands.h"
 #include "cli/job_common.h"
 

@@ -1,3 +1,4 @@
+// `rayctl job stop`: ends a job and waits for its end.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

@@ -1,3 +1,4 @@
+// `rayctl job submit`: submits a program as a job and follows its output.
 #include <fmt/core.h>
 #include <filesystem>
 
@@ -14,7 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// An option that is an object of `what`, under `field` of the request.
+// Copies an option whose value is a JSON object of `what` ("numbers" or "strings") into `field` of
+// the request. kInvalid if the value is anything else.
 Status take_object(const CommandLine& line, const char* option, const char* field, const char* what,
                    Json* request) {
   if (!line.has(option)) return {};
@@ -31,6 +33,7 @@ Status take_object(const CommandLine& line, const char* option, const char* fiel
   return {};
 }
 
+// The same for an option that takes a number from 0, or with `whole` a whole one.
 Status take_number(const CommandLine& line, const char* option, const char* field, bool whole,
                    Json* request) {
   if (!line.has(option)) return {};
@@ -59,7 +62,8 @@ Result<std::string> submit_request(const CommandLine& line) {
   return request.dump();
 }
 
-// Jobs are stored, listed and sent as text.
+// Refuses text that is not UTF-8, because jobs are sent in protobuf strings, stored and listed.
+// `what` names the text in the message.
 Status check_text(const char* what, const std::string& text) {
   try {
     (void)nlohmann::json(text).dump();
@@ -71,7 +75,7 @@ Status check_text(const char* what, const std::string& text) {
   }
 }
 
-// JSON; empty: none is asked for.
+// The runtime environment that the options describe, as a JSON object; empty if there is none.
 Result<std::string> runtime_env_of(const CommandLine& line) {
   std::string text = line.get("runtime-env-json"), source = "--runtime-env-json";
   if (line.has("runtime-env")) {

@@ -1,3 +1,4 @@
+// `rayctl kill-actor`: ends a named actor.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -8,7 +9,8 @@
 namespace rt::cli {
 namespace {
 
-// Without --namespace the name alone must be enough: it is, unless two namespaces use it.
+// The binary id of the live actor called `name`. Without a namespace the name alone is enough
+// unless actors of two namespaces have it: kInvalid. kNotFound if there is none.
 Result<std::string> find_actor(Head& head, const std::string& name,
                                const std::optional<std::string>& name_space) {
   proto::ListActorsRequest request;

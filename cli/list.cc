@@ -1,3 +1,4 @@
+// `rayctl list`: the rows of one resource of the state API.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

@@ -1,3 +1,4 @@
+// `rayctl logs`: lists, prints and follows log files of all nodes.
 #include <fmt/core.h>
 
 #include <cstdlib>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr int64_t kDefaultLines = 1000, kMostLines = 1'000'000'000, kMostPid = 1LL << 31;
 
-// Two letters behind one dash, as Ray has them.
+// Ray also accepts -id, -ip and -pid, which the parser would read as several one-letter options.
 Words with_long_names(const Words& words) {
   Words out;
   for (const std::string& word : words)
@@ -64,7 +65,8 @@ Result<state::LogQuery> query_of(const CommandLine& line) {
   return query;
 }
 
-// Over HTTP, where the head hands out every piece itself.
+// Follows a log over HTTP by asking for one piece after the other, which survives a restart of the
+// head. Falls back to one streaming request if the server cannot hand out pieces.
 Status follow_log_over_http(const state::Cluster& cluster, const state::LogQuery& query,
                             const state::TakeLog& take) {
   state::HttpLogFollowing log(cluster, query);
@@ -111,7 +113,7 @@ Status print_log(const state::Cluster& cluster, const state::LogQuery& query) {
   return printed;
 }
 
-// The head's node, unless one is named.
+// Chooses the head's node if the query names no node.
 Status choose_node(const state::Cluster& cluster, state::LogQuery* query) {
   if (!query->node_id.empty() || !query->node_ip.empty()) return {};
   state::Query question{"nodes"};
@@ -160,7 +162,8 @@ Status show_cluster(const CommandLine& line, state::LogQuery query) {
   return {};
 }
 
-// Parses, lets `fill` say which log it is, and prints that.
+// Runs a subcommand: parses `words`, lets `fill` complete the query from the options, and prints
+// the log that it names.
 template <class Fill>
 int print_chosen(CommandLine& line, const std::string& command, const Words& words, Fill fill) {
   if (auto code = line.parse(with_long_names(words))) return *code;
@@ -175,7 +178,7 @@ int print_chosen(CommandLine& line, const std::string& command, const Words& wor
   return finish(run());
 }
 
-// After its option, or alone.
+// The value of an option that may also be given as the positional word `word`; kInvalid for both.
 Result<std::string> chosen(const CommandLine& line, const std::string& option,
                            const std::string& word) {
   if (line.has(option) && !line.get(word).empty())

@@ -17,6 +17,7 @@
 namespace rt::cli {
 namespace {
 
+// Looks for new files and prints what was appended to the known ones, in rounds. One thread.
 class Follower {
  public:
   Follower(state::LogSource& source, const FollowLogs& what, const std::string& head_address)
@@ -27,7 +28,7 @@ class Follower {
       if (Status found = find_files(first); found) {
         wait_.found();
       } else {
-        // The nodes are read meanwhile.
+        // While the head is away, files of nodes that are already connected are still read.
         RT_TRY(first ? found : missed(found.error()));
       }
       for (auto& [key, file] : files_) read(file);
@@ -39,11 +40,13 @@ class Follower {
  private:
   struct File {
     state::LogTail tail;
+    // `partial` is the beginning of a line whose end has not been read yet.
     std::string name, ip, node_id, partial;
-    std::string prefix = "";
+    std::string prefix = "";  // of the following lines; empty until the first line is printed
   };
 
-  // The head's nodes come back one by one after it.
+  // After a restart of the head its nodes register one by one, so an outage goes on while none is
+  // known.
   Status missed(const Error& why) {
     return wait_.lost(wait_.waiting() && why.code == Code::kNotFound
                           ? make_error(Code::kUnavailable, why.message)
@@ -70,10 +73,11 @@ class Follower {
       for (const auto& file : *found) names.insert(file.name());
       for (const auto& file : *found) {
         if (file.is_directory() || files_.contains({id, file.name()})) continue;
-        // What is renamed while it is followed is read to its end.
+        // A rotated file (FILE.1) is skipped if FILE is followed or matches as well: its tail reads
+        // the old file to its end before it goes on in the new one.
         std::string_view before = rotated_from(file.name());
         if (names.contains(before) || files_.contains({id, std::string(before)})) continue;
-        // What was there before shows its end, what comes later all of it.
+        // Files that exist at the start show their last lines, files that appear later all lines.
         files_.emplace(std::pair(id, file.name()),
                        File{source_.tail(node, file.name(), first ? what_.lines : -1, what_.raw),
                             file.name(), node.ip(), id, ""});
@@ -83,7 +87,7 @@ class Follower {
     return make_error(Code::kNotFound, "no living node of this cluster can be asked for its logs");
   }
 
-  // As drivers show it, where the file is a worker's.
+  // Lines of workers get the prefix that drivers print, lines of other files the file's name.
   std::string prefix(const File& file, const std::string& writer) const {
     int64_t pid = what_.raw ? 0 : worker_log_pid(file.name);
     if (pid <= 0) return fmt::format("({}, ip={}) ", file.name, file.ip);
@@ -114,7 +118,7 @@ class Follower {
     }
   }
 
-  // Once, until it answers again.
+  // Warns about a node once, until it has answered again.
   void complain(const std::string& node_id, const Error& why) {
     if (silent_.insert(node_id).second)
       cli::print(stderr, "Warning: logs of node {}: {}\n", node_id.substr(0, 8), why.message);
@@ -122,8 +126,8 @@ class Follower {
 
   state::LogSource& source_;
   const FollowLogs& what_;
-  std::map<std::pair<std::string, std::string>, File> files_;  // by node and name
-  std::set<std::string> silent_;
+  std::map<std::pair<std::string, std::string>, File> files_;  // by node id and name
+  std::set<std::string> silent_;  // ids of nodes that complain() has warned about
   HeadWait wait_;
 };
 

@@ -8,16 +8,17 @@
 namespace rt::cli {
 
 struct FollowLogs {
-  std::string node_id, node_ip;  // one node; empty: all there are and all that come
-  std::string glob;
-  int64_t lines = 1000;  // the last ones of what is there at the beginning
-  int64_t interval_us = 500'000;
-  int64_t timeout_us = 30'000'000;
-  bool raw = false;  // with markers, and the file's name before each line
+  std::string node_id, node_ip;  // one node; empty: all nodes, also those that join later
+  std::string glob;              // names of files, relative to the session's `logs` directory
+  int64_t lines = 1000;  // how many last lines to show of each file that exists at the start
+  int64_t interval_us = 500'000;    // between two rounds over all files
+  int64_t timeout_us = 30'000'000;  // for each answer
+  bool raw = false;  // keep the marker lines, and show file names instead of functions
 };
-// Prints "(NAME pid=PID, ip=IP) line" of workers, NAME that of the function or the actor class, and
-// "(FILE, ip=IP) line" of other files, until this process is interrupted. A head that restarts is
-// waited for (head_wait.h). Ends with an error when no node can be asked any more.
+// Prints "(NAME pid=PID, ip=IP) line" for workers, where NAME is the function or the actor class,
+// and "(FILE, ip=IP) line" for other files, until the output is closed or the process is ended by a
+// signal. Waits for a head that restarts (head_wait.h). Returns an error when the head stays away
+// or no living node answers any more.
 Status follow_logs(const state::Cluster& cluster, const FollowLogs& what);
 
 }  // namespace rt::cli

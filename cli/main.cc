@@ -1,4 +1,4 @@
-// rayctl (also installed as `ray`): finds the command and runs it.
+// The program rayctl, also installed as `ray`: finds the command by its name and runs it.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -21,7 +21,8 @@ constexpr Command kHidden[] = {{"settings-doc", run_settings_doc, ""},
                                {"man-pages", run_man_pages, ""},
                                {"__complete", run_complete, ""}};
 
-// Commands of Ray's that this release has not; who types one learns so.
+// Commands of Ray's that do not exist here, with what they would need. Naming them in the error
+// message is more helpful than a suggestion for a mistyped word.
 constexpr std::pair<const char*, const char*> kAbsent[] = {
     {"attach", "the cluster launcher"},
     {"cluster-dump", "the cluster launcher"},
@@ -46,7 +47,8 @@ constexpr std::pair<const char*, const char*> kAbsent[] = {
     {"sanity-check", "the sanity check (`microbenchmark` runs tasks)"},
     {"symmetric-run", "running one command on every node"}};
 
-// What Ray's command line takes in front of a command. This program writes no log.
+// Returns the number of words that the global options of Ray's command line take in front of the
+// command. Their values are checked and then ignored, because this program writes no log.
 Result<size_t> skip_global_options(const Words& words) {
   static const Words kLevels = {"debug", "info", "warning", "error", "critical"};
   size_t at = 0;
@@ -108,8 +110,9 @@ int run(const Words& words) {
   return dispatch(Words(words.begin() + static_cast<std::ptrdiff_t>(*skipped), words.end()));
 }
 
-// A standard descriptor that is closed would be given to the next socket, and what is printed would
-// go to the head. This one fails as the closed one did.
+// Opens /dev/null in place of standard descriptors that are closed. Otherwise the kernel would give
+// their numbers to the next sockets, and output would go to the head. The descriptors are opened in
+// the wrong mode on purpose, so that reading and writing still fail.
 void hold_standard_descriptors() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) < 0)
@@ -122,7 +125,7 @@ void hold_standard_descriptors() {
 
 int main(int argc, char** argv) {
   rt::cli::hold_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a lost head is an error to report, not a reason to vanish
+  std::signal(SIGPIPE, SIG_IGN);  // a connection that breaks is an error to report
   rt::cli::set_program_name(std::filesystem::path(argv[0]).filename());
   int code = rt::cli::run(rt::cli::Words(argv + 1, argv + argc));
   return code == rt::cli::kExitOk ? rt::cli::finish(rt::cli::flush_output()) : code;

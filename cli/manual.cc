@@ -41,7 +41,7 @@ constexpr Meaning kExitCodes[] = {
 };
 constexpr char kJobExit[] = "`job submit` that follows its job exits as the program did.";
 
-// Roff reads '-', '\', a leading '.' or '\'' and quotes in its own way.
+// Escapes what roff would interpret: '\', '-', and a '.' or '\'' at the beginning of a line.
 std::string roff(const std::string& text) {
   std::string out;
   for (char c : text) {

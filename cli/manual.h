@@ -1,4 +1,4 @@
-// Man pages and docs/cli.md, from the tables of the commands.
+// Generates the man pages and docs/cli.md from the option tables of the commands.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace rt::cli {
 
-// By file name: rayctl.1, rayctl-job-submit.1, ... and ray.1, which is the same as rayctl.1.
+// The pages by file name: rayctl.1, rayctl-job-submit.1, ..., and ray.1, which includes rayctl.1.
 std::map<std::string, std::string> man_pages(const std::vector<CommandInfo>& all,
                                              const std::string& version);
 std::string command_markdown(const std::vector<CommandInfo>& all);

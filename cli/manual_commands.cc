@@ -1,4 +1,4 @@
-// Hidden: what the build makes of the commands' tables.
+// Hidden commands of the build: `man-pages` and `command-doc` write what manual.h generates.
 #include <fmt/core.h>
 
 #include <cerrno>

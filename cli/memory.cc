@@ -1,3 +1,4 @@
+// `rayctl memory`: which processes refer to which objects, and how full the object stores are.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

@@ -1,3 +1,4 @@
+// `rayctl metrics`: prints the metrics of user programs on all nodes as Prometheus text.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

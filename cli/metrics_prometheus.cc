@@ -1,5 +1,5 @@
-// metrics launch-prometheus, shutdown-prometheus: a Prometheus of this machine that scrapes the
-// cluster whose head is here.
+// `rayctl metrics launch-prometheus` and `shutdown-prometheus`: run a Prometheus on this machine
+// that scrapes the cluster whose head is here.
 #include <fmt/core.h>
 #include <httplib.h>
 #include <sys/stat.h>
@@ -33,8 +33,8 @@ constexpr int64_t kStartTimeoutUs = 20'000'000, kStopGraceUs = 10'000'000;
 constexpr auto kPoll = std::chrono::milliseconds(50);
 constexpr size_t kLogTailBytes = 1500;
 
-// Everything it has is in one directory of the temp root: it is one per temp root, as the file with
-// its targets is.
+// The files of the launched Prometheus, all in one directory of the temp root. There is at most one
+// Prometheus per temp root, because the head keeps one file with targets there.
 struct Place {
   std::string root, directory;
   std::string targets() const { return root + "/prom_metrics_service_discovery.json"; }
@@ -57,7 +57,7 @@ std::string read_all(const std::string& path) {
 
 Status write_all(const std::string& path, const std::string& text, mode_t mode) {
   std::error_code ignored;
-  fs::remove(path, ignored);  // with the mode of an earlier one
+  fs::remove(path, ignored);  // an existing file would keep its old mode
   mode_t before = ::umask(static_cast<mode_t>(~mode & 0777));
   std::ofstream file(path, std::ios::binary);
   ::umask(before);
@@ -67,7 +67,8 @@ Status write_all(const std::string& path, const std::string& text, mode_t mode) 
   return {};
 }
 
-// The one that was launched before and still runs.
+// The Prometheus that was launched earlier, if it still runs. The start time guards against a
+// process id that has been reused.
 std::optional<launch::StartedProcess> running(const Place& place) {
   json record = json::parse(read_all(place.record()), nullptr, false);
   if (!record.is_object()) return std::nullopt;
@@ -101,7 +102,7 @@ std::string config_text(const Place& place, bool with_token) {
   if (with_token)
     text += fmt::format("    authorization:\n      type: Bearer\n      credentials_file: '{}'\n",
                         place.token());
-  // Targets say themselves that they speak TLS.
+  // Whether a target is scraped over TLS is in the file with the targets.
   if (tls::of_environment())
     text += fmt::format("    tls_config:\n      ca_file: '{}'\n",
                         fs::absolute(environment(tls::kAuthorities)).string());

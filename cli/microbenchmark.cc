@@ -1,3 +1,4 @@
+// `rayctl microbenchmark`: replaces this process by the Python benchmark ray._private.ray_perf.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -16,8 +17,8 @@ namespace fs = std::filesystem;
 constexpr char kModule[] = "ray._private.ray_perf";
 constexpr char kDefaultPython[] = "/usr/bin/python3";
 
-// The directory with the `ray` package: of a build tree, an installation, or the one a wheel's
-// programs are part of. Empty: none is near; Python may know one.
+// The directory with the `ray` package, looked for relative to this program: in a build tree, an
+// installation, or a wheel. Empty if it is in none of them; then Python's own path decides.
 std::string package_directory() {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -29,7 +30,7 @@ std::string package_directory() {
   return "";
 }
 
-// Becomes the benchmark.
+// Replaces this process by the benchmark; returns only if that fails.
 Error run_benchmark(Words words) {
   std::string python = environment("RAY_PYTHON");
   if (python.empty()) python = kDefaultPython;
@@ -68,8 +69,8 @@ int run_microbenchmark(const Words& words) {
   for (const char* name : {"only", "out"}) {
     if (line.has(name)) given.push_back(fmt::format("--{}={}", name, line.get(name)));
   }
-  // It starts a cluster: what runs on this machine, or is named by RAY_ADDRESS, is not to be
-  // measured, nor loaded.
+  // "local" makes the benchmark start a cluster of its own. The cluster that runs on this machine
+  // or that RAY_ADDRESS names should be neither measured nor loaded.
   setenv("RAY_ADDRESS", "local", 1);
   return failure(run_benchmark(std::move(given)));
 }

@@ -1,3 +1,4 @@
+// `rayctl nodes`: one line for each node of the cluster, dead ones included.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

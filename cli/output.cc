@@ -15,7 +15,7 @@ namespace rt::cli {
 
 namespace {
 
-// A cell may be painted, by us.
+// Makes `text` printable, but keeps the escapes of painted() around it.
 std::string shown_cell(const std::string& text) {
   const size_t begin = text.starts_with("\x1b[") ? text.find('m') : std::string::npos;
   constexpr std::string_view kEnd = "\x1b[0m";

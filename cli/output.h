@@ -1,4 +1,4 @@
-// How results look on a terminal.
+// Formats results for a terminal: tables, boxes, and JSON or YAML for programs.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,20 @@
 
 namespace rt::cli {
 
-// Columns as wide as their widest cell; the header first.
+// Aligns the cells of `rows`, of which the first is the header. A column is as wide as its widest
+// cell. Cells may be painted() as a whole; other control characters are made printable.
 std::string table(std::vector<Words> rows);
-// Ends the last row of a text, without the blanks it ends in.
+// Strips trailing blanks from `text`, whose last line is a row of a table, and appends a newline.
 void end_row(std::string* text);
+// `line` between two rules of its width.
 std::string boxed(const std::string& line);
-std::string file_time(int64_t wall_ms);  // 2024-01-31_12-34-56
-// JSON where --format says so, else one YAML document.
+// Local time for file names, such as 2024-01-31_12-34-56; empty when `wall_ms` is not positive.
+std::string file_time(int64_t wall_ms);
+// `data` as JSON with --format=json, otherwise as one YAML document.
 std::string data_text(const CommandLine& line, const api_json::Json& data);
 void print_data(const CommandLine& line, const api_json::Json& data);
 void print_resources(const CommandLine& line, const api_json::Json& resources);
-// Of a row: "" and 0 where there is no such text and number.
+// A field of a row; "" or 0 when the row has no such field or the field has another type.
 std::string text_of(const api_json::Json& row, const char* name);
 int64_t number_of(const api_json::Json& row, const char* name);
 

@@ -10,7 +10,7 @@
 namespace rt::cli {
 namespace {
 
-// Of stdout, the first: the stream itself keeps only that there was one.
+// The errno of the first failure on stdout. The stream itself only remembers that there was one.
 int g_write_error = 0;
 
 void remember(bool written) {

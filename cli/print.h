@@ -1,6 +1,6 @@
-// Text for stdout and stderr. fmt::print throws where the reader has gone or the disk is full, in
-// the middle of a command or in a destructor; print() remembers it instead: a command that has
-// begun something goes on with it, and flush_output() reports it.
+// Writes text to stdout and stderr. fmt::print throws when the reader has gone or the disk is full,
+// possibly in the middle of a command or in a destructor. print() remembers the failure instead, so
+// that a command finishes what it has begun; flush_output() reports it.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 
 namespace rt::cli {
 
-// To stdout, as it is.
+// Writes `text` to stdout unchanged.
 void write_output(std::string_view text);
 
 template <typename... Args>
@@ -22,18 +22,18 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
   write_output(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// To stderr, mostly: what cannot be written there is lost, there is no other place to say so.
+// For stderr. Failures are ignored: there is no other place to report them.
 template <typename... Args>
 void print(std::FILE* file, fmt::format_string<Args...> format, Args&&... args) {
   const std::string text = fmt::format(format, std::forward<Args>(args)...);
   (void)std::fwrite(text.data(), 1, text.size(), file);
 }
 
-// What was printed has left this process; kIo says why it could not. Where nobody reads any more
-// this process ends, by SIGPIPE as others do.
+// Flushes stdout and returns kIo if anything printed so far could not be written. If the reader of
+// a pipe has gone, the function does not return: SIGPIPE ends the process, as users expect.
 Status flush_output();
-// flush_output(), for what goes on without writing: also ends where nobody reads any more, though
-// nothing was to be written.
+// Like flush_output(), but also notices a reader that has gone when there is nothing to write. For
+// commands that may wait long for their next output.
 Status flush_to_reader();
 
 }  // namespace rt::cli

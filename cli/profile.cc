@@ -1,3 +1,4 @@
+// `rayctl profile`: samples processes for some seconds and renders where their time goes.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ namespace {
 
 using Request = proto::ProfileRequest;
 
-constexpr int64_t kLeastMs = 10;  // one look at the usual rate
+constexpr int64_t kLeastMs = 10;  // one sample at the default rate
 
 Result<Request> profile_request(const CommandLine& line) {
   static const std::map<std::string, Request::Mode> kModes = {
@@ -51,7 +52,8 @@ Status write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
-// Before somebody waits for it.
+// Whether `path` can be written, without creating it. Called before sampling, so that the user does
+// not wait for a profile that cannot be saved.
 Status check_writable(const std::string& path) {
   const std::filesystem::path directory = std::filesystem::path(path).parent_path();
   const bool there = ::access(path.c_str(), F_OK) == 0;
@@ -120,7 +122,7 @@ int run_profile(const Words& words) {
     return usage_error("profile", "--native and --no-native exclude each other");
   auto request = profile_request(line);
   if (!request) return usage_error("profile", request.error().message);
-  // Before somebody waits for it.
+  // An unknown format is reported before the user waits for the samples.
   if (auto format = profile::render({}, line.get("format", default_format(line)), ""); !format)
     return usage_error("profile", format.error().message);
   return finish(take_profile(line, *request));

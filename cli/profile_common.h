@@ -1,4 +1,4 @@
-// What stack and profile share.
+// Shared by the commands `stack` and `profile`.
 #pragma once
 
 #include "cli/command_line.h"
@@ -7,8 +7,10 @@
 
 namespace rt::cli {
 
-// Asks the cluster of --address; says on stderr which processes gave no answer.
+// Asks the cluster of --address, and names on stderr the processes that gave no answer.
 Result<state::ProfileAnswer> ask_profile(const CommandLine& line, const state::ProfileQuery& query);
+// The samples as `stack --format=json` prints them; the frames of a thread begin with the
+// innermost.
 api_json::Json stacks_json(const profile::AllSamples& all);
 
 }  // namespace rt::cli

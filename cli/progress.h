@@ -1,4 +1,4 @@
-// How far long work is: a bar on stderr while it is a terminal, nothing elsewhere.
+// Progress bars on stderr, drawn only if stderr is a terminal.
 #pragma once
 
 #include <condition_variable>
@@ -12,12 +12,12 @@ namespace rt::cli {
 class Progress {
  public:
   explicit Progress(std::string what);
-  ~Progress();  // the line is gone
+  ~Progress();  // erases the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `whole` <= 0: nobody knows. `note` is shown behind: "12.3MiB". Drawn a few times a second at
-  // most.
+  // Draws the bar, at most ten times a second. `whole` <= 0 means that the total is not known.
+  // `note`, for example "12.3MiB", is shown behind the bar.
   void at(int64_t done, int64_t whole, const std::string& note = "");
 
  private:
@@ -27,11 +27,12 @@ class Progress {
   int64_t last_us_ = 0;
 };
 
-// "what [#####.....]  50% note", or "what note" when the whole is not known.
+// "what [#####.....]  50% note", or "what note" when the total is not known (`whole` <= 0).
 std::string progress_line(const std::string& what, int64_t done, int64_t whole,
                           const std::string& note);
 
-// Of work that takes a known time; a thread draws meanwhile.
+// A bar for work whose duration is known beforehand. A thread draws it until the destructor, which
+// joins the thread.
 class TimedProgress {
  public:
   TimedProgress(std::string what, int64_t whole_us);
@@ -41,7 +42,7 @@ class TimedProgress {
   std::mutex mutex_;
   std::condition_variable over_;
   bool is_over_ = false;  // guarded by mutex_
-  std::thread thread_;    // where stderr is a terminal
+  std::thread thread_;    // runs only if stderr is a terminal
 };
 
 }  // namespace rt::cli

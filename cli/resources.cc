@@ -1,4 +1,4 @@
-// cluster-resources and available-resources: two sums over the same nodes.
+// `rayctl cluster-resources` and `rayctl available-resources`: two sums over the same nodes.
 #include "cli/commands.h"
 #include "cli/head_client.h"
 #include "cli/output.h"

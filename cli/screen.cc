@@ -23,8 +23,9 @@ namespace {
 constexpr int64_t kShortestUs = 100'000, kLongestUs = 3600'000'000;
 constexpr char kEnter[] = "\x1b[?1049h\x1b[?25l", kLeave[] = "\x1b[?25h\x1b[?1049l";
 
-// The terminal while pages are shown: another screen, no cursor, keys at once. Signals that end the
-// program end the showing first.
+// Sets up the terminal while pages are shown: the alternate screen, no cursor, keys without Enter.
+// The destructor restores it. Signals that would end the program are blocked meanwhile and make
+// wait() return false, so that the destructor runs.
 class Screen {
  public:
   Screen() : terminal_(isatty(STDOUT_FILENO) != 0) {
@@ -61,14 +62,15 @@ class Screen {
     constexpr size_t kRows = 24, kColumns = 80;
     std::string text = clipped(page, size.ws_row > 0 ? size.ws_row : kRows,
                                size.ws_col > 0 ? size.ws_col : kColumns);
-    // Over the old page, not after clearing it: nothing flickers.
+    // The new page overwrites the old one line by line; clearing the screen first would flicker.
     std::string out = "\x1b[H";
     for (char c : text) out += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
     print("{}\x1b[K\x1b[J", out);
     return flush_output();
   }
 
-  // False: the user has enough.
+  // Waits until the next page is due. Returns early on space, Enter or a resized window; returns
+  // false when the user asks to quit (q, a signal, or the end of stdin).
   bool wait(int64_t us) {
     const int64_t deadline_us = steady_now_us() + us;
     for (int64_t left_us = us; left_us > 0; left_us = deadline_us - steady_now_us()) {
@@ -77,7 +79,7 @@ class Screen {
       signalfd_siginfo info;
       while (read(signals_.get(), &info, sizeof info) == sizeof info) {
         if (info.ssi_signo != SIGWINCH) return false;
-        left_us = 0;  // another size: again, now
+        left_us = 0;  // the window was resized: draw again at once
       }
       if (left_us == 0) return true;
       char key = 0;

@@ -1,4 +1,5 @@
-// Pages that are refreshed in place on a terminal, and follow each other elsewhere.
+// Pages that are refreshed in place on a terminal. If stdout is no terminal, they are written one
+// after the other.
 #pragma once
 
 #include <functional>
@@ -11,18 +12,19 @@ namespace rt::cli {
 
 struct Refresh {
   int64_t interval_us = 2'000'000;
-  int64_t pages = -1;  // -1: until the user has enough (q, Ctrl-C)
+  int64_t pages = -1;  // -1 means until the user ends the program (q, Ctrl-C)
 };
-// --interval SECONDS and --iterations N.
+// Declares --interval SECONDS and --iterations N; refresh_of() reads them.
 void declare_refresh(CommandLine& line);
 Result<Refresh> refresh_of(const CommandLine& line);
 
-// Shows page() again and again. The first must succeed; when a later one fails, that is said above
-// the last good one, and it is asked again. Ends with an error where the output cannot be written.
+// Calls page() and shows the result, again and again. An error of the first call is returned. When
+// a later call fails, its error is shown above the last good page and the loop goes on. Returns
+// kIo when the output cannot be written.
 Status refresh(const Refresh& how, const std::function<Result<std::string>()>& page);
 
-// `page` on a screen of so many rows and columns: longer lines end early, the last row says how
-// much is not shown. Escapes take no room.
+// `page` as it fits on a screen of `rows` and `columns`: longer lines are cut, and when lines are
+// missing the last row says how many. Escape sequences take no columns.
 std::string clipped(const std::string& page, size_t rows, size_t columns);
 
 }  // namespace rt::cli

@@ -1,4 +1,4 @@
-// Hidden: docs/configuration.md's table, from the one table of settings.
+// Hidden command of `make docs`: prints the tables of docs/configuration.md.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

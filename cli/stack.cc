@@ -1,3 +1,4 @@
+// `rayctl stack`: prints the current stacks of all threads of workers and drivers.
 #include <fmt/core.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// `rayctl start`: starts a head with a node, or a node that joins a cluster.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -18,8 +19,8 @@ namespace {
 
 constexpr int64_t kHeadTimeoutUs = 5'000'000;
 
-// What is started inherits this process's environment. An unusable file is told before anything is
-// started.
+// Puts the --tls options into this process's environment, which the daemons inherit. Returns an
+// error if a certificate or key cannot be used, before anything has been started.
 Status apply_tls(const CommandLine& line) {
   for (auto [option, variable] : {std::pair{"tls-cert", tls::kCertificate},
                                   {"tls-key", tls::kKey},
@@ -32,14 +33,15 @@ Status apply_tls(const CommandLine& line) {
   return tls ? Status() : Status(tls.error());
 }
 
-// Before anything is started: an unreachable head, a wrong token or version is one clear answer.
+// Connects to the head before anything is started, so that an unreachable head, a wrong token or a
+// wrong version is one clear error. Replaces options.address by the resolved address.
 Status check_head(launch::NodeOptions& options) {
   RT_ASSIGN(Head head, connect_head(options.address));
   options.address = head.address;
   return {};
 }
 
-// Empty: there is none.
+// HOST:PORT of the head's HTTP interface; empty if there is none.
 std::string dashboard_address(const launch::StartedNode& node) {
   auto head = connect_head(node.head_address);
   if (!head) return "";
@@ -50,7 +52,8 @@ std::string dashboard_address(const launch::StartedNode& node) {
   return reply && reply->found() ? reply->value() : "";
 }
 
-// What the head's log says of it; the log's name where it says nothing.
+// The reason why the HTTP interface did not start, from the head's log; if the log has none, a text
+// that names the log.
 std::string why_no_dashboard(const launch::StartedNode& node) {
   constexpr std::string_view kSaid = "the dashboard and its HTTP interface are not started: ";
   const std::string path = node.session_dir + "/logs/head.log", log = file_text(path).value_or("");
@@ -108,8 +111,8 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
   std::fflush(stdout);
 }
 
-// `start --head` after the head alone was lost: what runs in the cluster waits for exactly this
-// one, not for a new cluster.
+// Handles `start --head` after only the head was lost. The nodes that still run wait for this head,
+// so it is started again with its state instead of a new cluster.
 Result<int> restart(const launch::StartedNode& without_head, bool block) {
   RT_ASSIGN(auto node, launch::restart_head(without_head));
   print(stderr,

@@ -15,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// Of Ray's command line; here every node has one port, and these have nothing to set.
+// Options of Ray's command line that are accepted and ignored with a notice. Here every node has
+// one port, so there are no ports to configure.
 constexpr const char* kPointless[] = {"object-manager-port",       "min-worker-port",
                                       "max-worker-port",           "worker-port-list",
                                       "ray-client-server-port",    "dashboard-agent-listen-port",
@@ -24,7 +25,7 @@ constexpr const char* kRedis[] = {"redis-username", "redis-password", "redis-sha
 constexpr const char* kSwitches[] = {"include-log-monitor", "proxy-server-url"};
 constexpr const char* kPointlessFlags[] = {"no-monitor", "disable-usage-stats",
                                            "enable-object-reconstruction", "ray-debugger-external"};
-// Ignoring these would quietly do something else than asked.
+// Options that are refused: ignoring them would silently do something else than the user asked.
 constexpr const char* kAbsent[] = {"autoscaling-config",     "object-spilling-directory",
                                    "tracing-startup-hook",   "system-reserved-cpu",
                                    "system-reserved-memory", "cgroup-path"};
@@ -127,8 +128,8 @@ Status add_label(const std::string& option, const std::string& name, const std::
   return {};
 }
 
-// Takes a scalar of YAML from the front of `text`, and the blanks and the comment behind it.
-// Nothing: it is something else, or not in YAML.
+// Removes a YAML scalar and the blanks and the comment behind it from the front of `text`, and
+// returns the scalar. Returns nullopt when something else stands there or the text is no YAML.
 std::optional<std::string> take_scalar(std::string_view* text, bool is_name) {
   std::string value;
   size_t at = 0;
@@ -163,7 +164,7 @@ std::optional<std::string> take_scalar(std::string_view* text, bool is_name) {
   return value;
 }
 
-// A mapping of texts, in YAML: "NAME: VALUE" lines, or a JSON object.
+// Reads labels from a file that holds "NAME: VALUE" lines (a subset of YAML) or a JSON object.
 Status read_labels_file(const CommandLine& line, std::map<std::string, std::string>* out) {
   if (!line.has("labels-file")) return {};
   const std::string path = line.get("labels-file");
@@ -207,7 +208,7 @@ Status read_labels_file(const CommandLine& line, std::map<std::string, std::stri
   return {};
 }
 
-// "k=v,k2=v2"; JSON as older scripts have it.
+// Reads labels from "k=v,k2=v2". A JSON object is also accepted: older scripts for Ray pass one.
 Status read_labels(const CommandLine& line, std::map<std::string, std::string>* out) {
   std::string text = line.get("labels");
   constexpr const char* kAccepted = "NAME=VALUE[,NAME=VALUE...]";
@@ -301,7 +302,7 @@ Result<launch::NodeOptions> start_options(const CommandLine& line) {
   if (cpus) options.num_cpus = static_cast<double>(*cpus);
   RT_ASSIGN(auto gpus, line.whole("num-gpus", 0, 1'000'000));
   if (gpus) options.num_gpus = static_cast<double>(*gpus);
-  // The smallest object store depends on settings: launch checks it.
+  // The smallest allowed object store depends on settings, so start_node() checks that.
   RT_ASSIGN(options.memory, line.whole("memory", 1, kMaxBytes));
   RT_ASSIGN(options.object_store_memory, line.whole("object-store-memory", 1, kMaxBytes));
   RT_TRY(read_resources(line, &options.resources));

@@ -1,4 +1,4 @@
-// From the flags of `start` to launch::NodeOptions.
+// Declares the flags of `start` and turns them into launch::NodeOptions.
 #pragma once
 
 #include "cli/command_line.h"
@@ -7,8 +7,8 @@
 namespace rt::cli {
 
 void declare_start_options(CommandLine& line);
-// kInvalid: a value its option does not take. kUnsupported: a combination or a feature that does
-// not exist. Flags that one port per node makes pointless print a notice on stderr.
+// Returns kInvalid for a value that its option does not take, and kUnsupported for combinations and
+// features that do not exist here. Flags of Ray's that have no effect print a notice on stderr.
 Result<launch::NodeOptions> start_options(const CommandLine& line);
 
 }  // namespace rt::cli

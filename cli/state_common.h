@@ -1,4 +1,5 @@
-// What list, get, summary, logs and memory share: which cluster is asked, and how.
+// Shared by list, get, summary, logs and memory: finding the cluster, asking it over RPC or HTTP,
+// and reporting what is missing from an answer.
 #pragma once
 
 #include <string>
@@ -10,22 +11,24 @@
 
 namespace rt::cli {
 
-// HOST:PORT, "auto", nothing, or http://HOST:PORT of the cluster's HTTP interface.
+// The cluster's address and the user's token. `option` is the value of --address: HOST:PORT,
+// "auto", empty, or http://HOST:PORT of the cluster's HTTP interface.
 Result<state::Cluster> state_cluster(const std::string& option);
 
-// By RPC or over HTTP, whichever the address is of.
+// Ask over HTTP if the cluster's address is a URL, else over RPC.
 Result<state::Answer> state_list(const state::Cluster& cluster, const state::Query& query);
 Result<state::Answer> state_summary(const state::Cluster& cluster, const state::Query& query);
 
-// "placement-groups" is "placement_groups" to the state API; null: there is no such resource.
+// The resource that a word names, in Ray's spelling with dashes ("placement-groups") or that of the
+// state API ("placement_groups"); null if there is none of that name.
 const state::Resource* state_resource(const std::string& word);
-// --timeout in seconds.
+// The value of --timeout (whole seconds, default 30), in microseconds.
 Result<int64_t> timeout_us(const CommandLine& line);
-// Says on stderr what an answer lacks.
+// Prints the warnings of an answer to stderr: silent sources, dropped events, a truncated list.
 void warn_of_missing(const api_json::Json& answer);
-// When, as headers show it.
+// The current local time as the headers of listings show it, with microseconds.
 std::string now_text();
-// kInvalid is the user's fault: exit code 2.
+// The exit code for `status`. The error kInvalid is the user's fault and counts as wrong usage.
 int state_finish(const std::string& command, const Status& status);
 
 }  // namespace rt::cli

@@ -61,7 +61,7 @@ size_t width_of(const std::string& text) {
   }));
 }
 
-// Columns four blanks apart, under an index.
+// A table whose first column is the row's index and whose other columns are four blanks apart.
 std::string indexed_table(const std::vector<Words>& rows) {
   std::vector<size_t> widths(rows[0].size());
   for (const auto& row : rows) {
@@ -106,7 +106,7 @@ std::string counts_text(const Json& counts) {
   return text;
 }
 
-// Everything but the groups and by what they are.
+// The totals of a summary, one line each; its groups are shown as a table.
 std::string stats_of(const Json& summary) {
   Json stats = Json::object();
   for (const auto& [name, value] : summary.items()) {
@@ -185,7 +185,7 @@ std::string summary_text(const std::string& resource, const Json& summary,
   } else {
     Json rows = Json::array();
     for (const auto& [name, group] : groups.items()) {
-      // Columns in the order of the alphabet.
+      // nlohmann::json sorts its keys: the columns come in alphabetical order.
       nlohmann::json sorted;
       for (const auto& [column, value] : group.items())
         sorted[column] = column == "state_counts" ? counts_text(value) : cell(value);

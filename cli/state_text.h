@@ -1,4 +1,4 @@
-// Rows and summaries of the state API as text.
+// Renders rows and summaries of the state API as text. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,24 @@
 
 namespace rt::cli {
 
-// Times, sizes and durations as people read them: by the names of the columns.
+// Replaces times and sizes in milliseconds and bytes by readable texts. The names of the columns
+// tell which they are.
 api_json::Json humanized(api_json::Json row);
 
-// "default", "table", "json" or "yaml". `stamp`: when, for the header.
+// `format` is "default", "table", "json" or "yaml"; "default" is a table, or YAML with `detail`.
+// `stamp` is the time to show in the header.
 std::string list_text(api_json::Json rows, const std::string& format, bool detail,
                       const std::string& stamp);
-// `resource`: "tasks", "actors" or "objects".
+// `resource` is "tasks", "actors" or "objects".
 std::string summary_text(const std::string& resource, const api_json::Json& summary,
                          const std::string& stamp);
-// What list_logs() answers, below a line that names the node.
+// The answer of state::list_logs(), below the line `place`, which names the node.
 std::string log_listing(const std::string& place, const api_json::Json& files);
 
-// What a list that was cut off says of itself, and how to see the rest.
+// The warning below a truncated list: how many rows are missing and how to see them.
 std::string truncation_text(int64_t shown, int64_t all);
 
-// "key=value" or "key!=value".
+// Parses "key=value" or "key!=value"; kInvalid otherwise.
 Result<state::Filter> parse_filter(const std::string& text);
 
 }  // namespace rt::cli

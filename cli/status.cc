@@ -1,3 +1,4 @@
+// `rayctl status`: nodes, usage, and what waits for resources, once or refreshed in place.
 #include <fmt/core.h>
 
 #include <optional>
@@ -12,7 +13,8 @@
 namespace rt::cli {
 namespace {
 
-// A head that was lost is looked for again at the next question.
+// The pages of --watch, over one connection. When the head has been lost, next() returns an error,
+// and the next call connects again.
 class StatusPages {
  public:
   explicit StatusPages(const CommandLine& line) : line_(line) {}

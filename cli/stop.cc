@@ -1,3 +1,4 @@
+// `rayctl stop`: ends the nodes that were started on this machine.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -12,7 +13,7 @@ Status stop_processes(const CommandLine& line) {
   int64_t grace_us = line.has("force") ? 0 : grace.value_or(16) * 1'000'000;
   std::string root = launch::temp_root(line.get("temp-dir"));
   auto nodes = launch::recorded_nodes(root);
-  // All nodes of this machine at once: stop_processes() takes node-managers first and heads last.
+  // All nodes in one call: stop_processes() ends all node-managers first and the heads last.
   std::vector<launch::StartedProcess> processes;
   for (const auto& node : nodes)
     processes.insert(processes.end(), node.processes.begin(), node.processes.end());

@@ -1,4 +1,4 @@
-// Colours, where they help: on a terminal, unless the user says otherwise.
+// Colours for output: on a terminal by default, or as the user chooses.
 #pragma once
 
 #include <cstdio>
@@ -8,15 +8,16 @@ namespace rt::cli {
 
 enum class Ink { kBad, kGood, kWarning, kTitle, kFaint };
 
-// "auto", "true" or "false", as --log-color says.
+// Sets the value of --log-color: "auto", "true" or "false".
 void set_colours(const std::string& choice);
-// Whether what is printed to `to` (stdout or stderr) has colours: --log-color, then NO_COLOR (any
-// value: none), then FORCE_COLOR and CLICOLOR_FORCE (but 0: always), then whether it is a terminal
-// that is not dumb.
+// Whether output to `to` (stdout or stderr) gets colours. The first of these decides: --log-color
+// other than auto; NO_COLOR with any value (no); FORCE_COLOR or CLICOLOR_FORCE other than 0 (yes);
+// whether `to` is a terminal that is not dumb.
 bool coloured(std::FILE* to);
-// `text`, with the escapes around it when `to` is coloured.
+// `text` with escape sequences for `ink` around it, or unchanged if `to` is not coloured().
 std::string painted(const std::string& text, Ink ink, std::FILE* to = stdout);
-// Columns that `text` takes: without escapes, a character for each UTF-8 sequence.
+// The number of columns that `text` takes on a terminal: escape sequences take none, every UTF-8
+// sequence takes one.
 size_t columns_of(const std::string& text);
 
 }  // namespace rt::cli

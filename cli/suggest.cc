@@ -5,9 +5,10 @@
 namespace rt::cli {
 namespace {
 
-constexpr size_t kLongestWord = 64;  // nobody slips in more
+constexpr size_t kLongestWord = 64;  // longer words are not mistyped names; bounds the work
 
-// Optimal string alignment: insertions, deletions, substitutions and exchanges of neighbours.
+// The optimal string alignment distance: insertions, deletions, substitutions, and swaps of
+// neighbours.
 size_t slips(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -28,7 +29,7 @@ size_t slips(const std::string& a, const std::string& b) {
 std::string nearest(const std::string& word, const Words& known) {
   if (word.size() > kLongestWord) return "";
   std::string best;
-  // Of a short word two slips leave nothing.
+  // Two edits turn a short word into nearly any other short word.
   size_t fewest = word.size() < 5 ? 2 : 3;
   for (const std::string& one : known) {
     size_t count = slips(word, one);

@@ -1,4 +1,4 @@
-// What a mistyped word may have meant.
+// Suggestions for mistyped words.
 #pragma once
 
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace rt::cli {
 
-// The nearest of `known`: a slip or two away (a letter too many, too few, another, two exchanged),
-// or begun the same. Empty: none is near.
+// The word of `known` nearest to `word`: at most one edit away (two for words of five letters or
+// more), where an edit inserts, deletes or replaces a letter or swaps two neighbours; else the
+// first one that begins with `word`. Empty if there is none.
 std::string nearest(const std::string& word, const Words& known);
-// "; did you mean X?", or nothing.
+// "; did you mean X?" for the nearest word, or an empty string.
 std::string did_you_mean(const std::string& word, const Words& known);
 
 }  // namespace rt::cli

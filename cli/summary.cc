@@ -1,3 +1,4 @@
+// `rayctl summary`: tasks, actors or objects, counted by group.
 #include <fmt/core.h>
 
 #include "cli/commands.h"

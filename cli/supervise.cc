@@ -49,7 +49,7 @@ void end_node(const launch::StartedNode& node, int64_t grace_us) {
   launch::forget_node(node);
 }
 
-// Ends as the signal would have ended us, so that shells and service managers see the truth.
+// Ends this process by the signal itself, so that shells and service managers see the real cause.
 [[noreturn]] void end_by(int number) {
   sigset_t set = ending_signals();
   ::signal(number, SIG_DFL);

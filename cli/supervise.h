@@ -1,16 +1,17 @@
-// `start --block`: this process stays, watches the daemons it started, and takes them along when it
-// is told to end.
+// `start --block`: the process stays in the foreground, watches the daemons it started, and ends
+// them when a signal ends it.
 #pragma once
 
 #include "common/launch/launch.h"
 
 namespace rt::cli {
 
-// Before the daemons are started, so that no SIGTERM falls between: from here SIGTERM, SIGINT and
-// SIGHUP wait for supervise().
+// Blocks SIGTERM, SIGINT and SIGHUP until supervise() reads them. To be called before the daemons
+// are started: a signal that arrives between start and supervise() would leave them running.
 void hold_signals();
-// Returns 0 when all daemons ended in an orderly way, 1 when one died (named, with its last words;
-// the others are ended). On a signal it ends them and then itself by that signal.
+// Returns 0 when all daemons have ended in an orderly way. When one dies, it prints which one and
+// its last words, ends the others, and returns 1. On a signal it ends the daemons and then this
+// process by the same signal.
 int supervise(const launch::StartedNode& node);
 
 }  // namespace rt::cli

@@ -1,3 +1,4 @@
+// `rayctl timeline`: writes the recorded task events as a Chrome trace.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -20,11 +21,11 @@ namespace rt::cli {
 namespace {
 
 constexpr int64_t kPageBytes = 16 << 20;
-// Processes send what they recorded at least this often: a task that has just returned shall be in
-// the trace.
+// Processes send their task events at least this often. Waiting that long makes sure that tasks
+// which returned just before the command are in the trace.
 constexpr std::chrono::milliseconds kEventsTravel{300};
 
-// The id of a job's driver: of its own id, or of a submitted job's.
+// The job id that `wanted` names: a job id in hex, or the submission id of a submitted job.
 Result<JobId> find_job(Head& head, const std::string& wanted) {
   if (std::string id = from_hex(wanted); JobId::is_valid(id)) return JobId::from_binary(id);
   proto::SubmittedJobRequest request;
@@ -53,7 +54,8 @@ Result<Timeline::Options> options_of(const CommandLine& line) {
   return options;
 }
 
-// Page by page: a long-running cluster's trace need not fit in memory.
+// Writes the trace page by page, because the history of a cluster need not fit in memory. Returns
+// the number of tasks and calls, and in `dropped` how many events the head has lost.
 Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::FILE* file,
                             int64_t* dropped) {
   proto::GetTaskEventsRequest request;
@@ -96,7 +98,8 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::F
   return trace.shown();
 }
 
-// A second trace of the same second gets a name of its own.
+// Creates the default output file and stores its name in `path`. Traces made within the same second
+// get different names. Returns null, with errno set, on failure.
 OutputFile create_default(std::string* path) {
   std::string stem =
       fmt::format("{}/ray-timeline-{}", launch::temp_root(), file_time(wall_now_us() / 1000));
@@ -128,8 +131,8 @@ Status save_timeline(const CommandLine& line) {
   int error = errno;
   if (!written || !intact) {
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(path, ignored))
-      std::remove(path.c_str());  // half a trace; never a device
+    // Half a trace is of no use; but what --output names may be a device, which must stay.
+    if (std::filesystem::is_regular_file(path, ignored)) std::remove(path.c_str());
     return written ? errno_error("cannot write " + path, error) : written.error();
   }
   if (*written == 0)

@@ -1,3 +1,4 @@
+// `rayctl top`: collects the answers for each page; top_text.h renders them.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -16,8 +17,8 @@ using HeadStub = proto::HeadService::Stub;
 using Node = proto::NodeManagerService::Stub;
 constexpr size_t kNodesAtOnce = 64, kMostNodeLines = 20;
 
-// Asks the same questions at each page, and remembers the last answers: what a CPU did is the
-// difference.
+// Asks the cluster for one page at a time. It remembers the last answers of the nodes, because CPU
+// usage is the difference between two of them.
 class Looker {
  public:
   Looker(state::Cluster cluster, int64_t timeout_us)

@@ -18,7 +18,7 @@ struct WorkerLook {
   const NodeLook* node;
   const proto::ProcessUsage* usage;
   const proto::ProcessInfo* info;
-  double cpu;  // of one CPU, since the last page; since its start on the first
+  double cpu;  // share of one CPU since the previous page, or since its start on the first page
 };
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -46,7 +46,7 @@ std::string node_name(const proto::Node& node) {
   return node.name().empty() ? node.ip() : node.name();
 }
 
-// What `node` has in use of what it offers.
+// "USED/TOTAL" of a resource of `node`.
 std::string in_use(const proto::Node& node, const char* resource) {
   double total = ResourceSet::from_proto(node.total()).get(resource),
          free = ResourceSet::from_proto(node.available()).get(resource);

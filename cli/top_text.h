@@ -1,4 +1,4 @@
-// The page of `top`, as a pure function of what was asked.
+// The page of `rayctl top`: a pure function of the answers that top.cc has collected.
 #pragma once
 
 #include <map>
@@ -12,23 +12,23 @@ namespace rt::cli {
 
 struct NodeLook {
   proto::Node node;
-  bool answered = false;  // its node-manager, in time
-  proto::HostStats now,
-      before;  // before: of the last page; without wall_time_us when there was none
+  bool answered = false;  // whether its node-manager answered in time
+  // `before` is the answer for the previous page; it is empty (wall_time_us is 0) on the first one.
+  proto::HostStats now, before;
   proto::ProcessesReply processes;
 };
 
 struct ClusterLook {
   std::string address;
   proto::ClusterStatusReply status;
-  std::vector<NodeLook> nodes;                // living ones
-  std::map<std::string, int64_t> tasks;       // by state
-  std::map<std::string, std::string> actors;  // by binary worker id: what it is called
+  std::vector<NodeLook> nodes;                // living nodes only
+  std::map<std::string, int64_t> tasks;       // counts by state
+  std::map<std::string, std::string> actors;  // class and name of actors, by binary worker id
 };
 
 enum class TopOrder { kCpu, kMemory };
 
-// `workers`, `nodes`: at most so many lines of each.
+// `nodes` and `workers` are the most lines to show of each.
 std::string top_text(const ClusterLook& look, TopOrder order, size_t nodes, size_t workers);
 
 }  // namespace rt::cli

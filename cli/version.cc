@@ -1,3 +1,4 @@
+// `rayctl version`: prints the version of Ray's interface and of this program.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -11,7 +12,7 @@ int run_version(const Words& words) {
                    "`rayctl` its own as well.");
   if (auto code = line.parse(words)) return *code;
   if (program_name() == "ray") {
-    print("ray, version {}\n", RT_RAY_VERSION);  // scripts compare it
+    print("ray, version {}\n", RT_RAY_VERSION);  // scripts compare this text
   } else {
     print("{}, version {} (with the interface of Ray {})\n", program_name(), RT_VERSION,
           RT_RAY_VERSION);

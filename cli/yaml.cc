@@ -20,7 +20,8 @@ bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Number, date, "yes": what a reader of YAML would not take for text.
+// Whether a YAML reader would take `text` for a number, a date, a boolean or null, not for a
+// string.
 bool looks_like_a_value(std::string_view text) {
   static constexpr std::array<std::string_view, 16> kWords = {
       "null", "~", "true", "false", "yes",   "no",    "on", "off",
@@ -56,12 +57,12 @@ void write_json(const Json& value, std::string* out) {
 }
 
 void write_text(const std::string& text, std::string* out) {
-  // A JSON text is a double-quoted one of YAML.
+  // A JSON string is a valid double-quoted YAML string.
   if (std::any_of(text.begin(), text.end(), is_control)) return write_json(text, out);
   if (!std::all_of(text.begin(), text.end(), is_ascii)) {
     std::string clean = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (clean.size() - 2 != text.size() &&
-        clean.find('\\') == std::string::npos) {  // bytes were replaced
+    // Another size without escapes means that invalid UTF-8 was replaced.
+    if (clean.size() - 2 != text.size() && clean.find('\\') == std::string::npos) {
       *out += clean;
       return;
     }
@@ -75,7 +76,7 @@ void write_text(const std::string& text, std::string* out) {
   *out += '\'';
 }
 
-// As Json writes them, which would make a buffer and more for each.
+// Writes a scalar exactly as Json::dump() does, but without the buffers dump() allocates each time.
 void write_scalar(const Json& value, std::string* out) {
   constexpr double kExact = 1e15;  // below it, Json writes a whole number without an exponent
   if (value.is_string()) return write_text(value.get_ref<const std::string&>(), out);
@@ -107,12 +108,12 @@ void write_object(const Json& object, int indent, bool in_place, std::string* ou
     *out += ':';
     bool nested = value.is_structured() && !value.empty();
     *out += nested ? '\n' : ' ';
-    // A list's dashes stand below the first letter of its name.
+    // The dashes of a list are not indented: they stand below the first letter of its name.
     write(value, nested && value.is_object() ? indent + kIndent : indent, !nested, out);
   }
 }
 
-// `in_place`: the line has begun.
+// With `in_place` the first line has already been indented by the caller.
 void write(const Json& value, int indent, bool in_place, std::string* out) {
   if (value.is_object() && !value.empty()) return write_object(value, indent, in_place, out);
   if (value.is_array() && !value.empty()) {

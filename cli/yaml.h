@@ -1,4 +1,4 @@
-// JSON values as YAML documents for people and programs.
+// Writes JSON values as YAML documents.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace rt::cli {
 
-// "---", the value in block style with an indent of four, "...". Texts that YAML would take for
-// something else are quoted. Never fails: what is not UTF-8 is replaced.
+// A complete document: "---", the value in block style with an indent of four, "...". Strings that
+// YAML would read as another type are quoted. Never fails: invalid UTF-8 is replaced.
 std::string yaml_document(const api_json::Json& value);
-// The lines alone.
+// The same without the lines "---" and "...".
 std::string yaml_lines(const api_json::Json& value);
 
 }  // namespace rt::cli

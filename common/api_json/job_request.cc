@@ -21,7 +21,7 @@ Error wrong(const std::string& field, const char* expected, const PlainJson& val
                   value.dump(-1, ' ', false, PlainJson::error_handler_t::replace).substr(0, 200)));
 }
 
-// "" for null.
+// The text of a field; null counts as "".
 Result<std::string> text_of(const std::string& field, const PlainJson& value) {
   if (value.is_null()) return std::string();
   if (!value.is_string()) return wrong(field, "a string", value);
@@ -40,7 +40,8 @@ Result<std::map<std::string, std::string>> texts_of(const std::string& field,
   return out;
 }
 
-// Adds the amount under `resource`; null adds none.
+// Adds an amount under the name `resource`; null adds nothing. kInvalid if the name is already
+// there.
 Status add_amount(const std::string& field, const std::string& resource, const PlainJson& value,
                   std::map<std::string, double>* amounts) {
   if (value.is_null()) return {};
@@ -78,7 +79,7 @@ Status take(const std::string& field, const PlainJson& value, proto::SubmitJobRe
     request->set_entrypoint(value.get<std::string>());
   } else if (field == "submission_id" || field == "job_id") {
     RT_ASSIGN(std::string id, text_of(field, value));
-    // job_id is the old name of the other one.
+    // job_id is the old name of submission_id, which takes precedence.
     if (!id.empty() && (field == "submission_id" || request->submission_id().empty()))
       request->set_submission_id(id);
   } else if (field == "metadata") {

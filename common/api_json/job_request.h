@@ -1,4 +1,4 @@
-// The body of POST /api/jobs/, also what `rayctl job submit` makes of its options.
+// Parses the body of POST /api/jobs/. `rayctl job submit` makes the same JSON of its options.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 namespace rt::api_json {
 
 struct JobRequestError {
-  int status = 400;  // HTTP
+  int status = 400;  // HTTP status
   std::string text;
 };
 
-// Unknown fields and wrong types are 400, what is no JSON is 500.
+// Fills `request` and returns true, or sets `error` and returns false. The status of the error is
+// 400 for unknown fields, wrong types and deep nesting, and 500 for a body that is no JSON.
 bool parse_job_request(const std::string& body, proto::SubmitJobRequest* request,
                        JobRequestError* error);
 

@@ -15,8 +15,9 @@ constexpr const char* kNodeIdLabel = "ray.io/node-id";
 
 Json amounts_json(const ResourceSet& resources) {
   Json::object_t json;
-  json.reserve(
-      resources.all().size());  // and no look for equal names: a cluster has one of each node's own
+  // Members are appended without looking for equal names: a large cluster has one resource
+  // "node:IP" for each node, and the search would take quadratic time.
+  json.reserve(resources.all().size());
   for (const auto& [name, units] : resources.all())
     json.emplace_back(name, static_cast<double>(units) / ResourceSet::kUnit);
   return json;
@@ -55,8 +56,8 @@ Json node_json(const proto::Node& node) {
                     {"NodeManagerAddress", node.ip()},
                     {"NodeManagerHostname", node.hostname()},
                     {"NodeManagerPort", node.port()},
-                    {"ObjectManagerPort",
-                     node.port()},  // one port is the front door of all of a node's processes
+                    // All processes of a node are reached through its one port.
+                    {"ObjectManagerPort", node.port()},
                     {"ObjectStoreSocketName", node.object_store_socket()},
                     {"RayletSocketName", node.node_manager_socket()},
                     {"MetricsExportPort", metrics_port(node)},

@@ -1,5 +1,5 @@
-// proto::Node as the public API shows it: keys, order and values of ray.nodes() entries and of the
-// resource dicts.
+// Converts proto::Node to the JSON of the public API: the entries of ray.nodes() and the resource
+// dicts, with Ray's keys, order and values. Pure functions.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,13 +15,13 @@ namespace rt::api_json {
 // One entry of ray.nodes(). Ports that this release does not have are 0; a dead node has no
 // resources.
 Json node_json(const proto::Node& node);
-// Parts of it: the resources, the labels with the node's id (in hex) among them, and the name,
-// which is the address of a node that was given none.
+// Parts of an entry: the resources; the labels, to which the node's id (`node_id`, in hex) is
+// added; and the name, which is the ip address if the node was given none.
 Json node_resources_json(const proto::Node& node);
 Json node_labels_json(const proto::Node& node, const std::string& node_id);
 const std::string& node_name(const proto::Node& node);
 
-// `nodes`: any sequence of proto::Node.
+// What ray.nodes() returns. `nodes` is any sequence of proto::Node.
 template <class Nodes>
 Json nodes_json(const Nodes& nodes) {
   Json json = Json::array();
@@ -29,13 +29,13 @@ Json nodes_json(const Nodes& nodes) {
   return json;
 }
 
-// Resources by name: {"CPU": 2.0}.
+// Amounts by name of resource, such as {"CPU": 2.0}.
 Json amounts_json(const ResourceSet& resources);
 Json amounts_json(const proto::Resources& resources);
 
 enum class Amount { kTotal, kAvailable };
-// Sum over alive nodes, by name: ray.cluster_resources() or ray.available_resources(). What is
-// fully used is absent.
+// The sums over living nodes by name of resource, as ray.cluster_resources() or
+// ray.available_resources() return them. Resources of which nothing is left are absent.
 template <class Nodes>
 Json resources_json(const Nodes& nodes, Amount amount) {
   ResourceSet sum;
@@ -46,14 +46,15 @@ Json resources_json(const Nodes& nodes, Amount amount) {
   return amounts_json(sum);
 }
 
-// Nodes tell the port of their GET /metrics with a label of the cluster's own, which is not shown
+// Nodes report the port of their Prometheus endpoint in this internal label, which is not shown
 // among their labels.
 inline constexpr char kMetricsPortLabel[] = "ray.io/metrics-export-port";
-int metrics_port(const proto::Node& node);  // 0: it has none
+// The port of the node's Prometheus endpoint; 0 if it has none.
+int metrics_port(const proto::Node& node);
 
-// [{"labels": {"job": "ray"}, "targets": [...]}], the targets of Prometheus: the endpoints of the
-// living nodes, and the head's own if it has one. `https`: all of them speak TLS, which Prometheus
-// learns from one more label, "__scheme__".
+// Prometheus' file with targets: [{"labels": {"job": "ray"}, "targets": [...]}]. Targets are the
+// endpoints of living nodes, and the head's if `head_http_address` is not empty. With `https` all
+// of them are scraped over TLS, which the label "__scheme__" tells Prometheus.
 Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address,
                     bool https);
 

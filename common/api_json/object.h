@@ -1,6 +1,6 @@
-// Objects whose members are all known at once. Json's own initializer list makes an array of each
-// pair, looks for each name among those before it, and copies what it has, with all that hangs on
-// it, whenever it grows: lists of thousands of rows would spend their time with that.
+// Makes JSON objects whose members are all known at once. The initializer list of Json makes an
+// array of each pair, searches the earlier members for each name, and deeply copies the members
+// whenever the object grows. For lists of thousands of rows that would take most of the time.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Member {
   Json value;
 };
 
-// {{"a", 1}, {"b", other}}: in this order; no name twice.
+// Usage: object_of({{"a", 1}, {"b", other}}). Keeps the order; names must be different.
 template <size_t kCount>
 Json object_of(Member (&&members)[kCount]) {
   Json::object_t object;

@@ -1,8 +1,9 @@
-// Columns of numbers that are near each other: each in as many bits as the span of its block needs.
+// Bit packing for columns of similar numbers (frame-of-reference coding): each number takes as many
+// bits as the range of its block needs.
 //
-// A column of a block: u8 width in bits (0 to 64), the smallest number as a varint, then what each
-// is above it: one after the other from the lowest bit of u64 words on. What is left of the last
-// word is zero.
+// Format of a column of a block: u8 width in bits (0 to 64), the smallest number as a varint, then
+// the difference of each number to the smallest, packed into u64 words from the lowest bit on. The
+// unused bits of the last word are zero.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +17,13 @@
 
 namespace rt::events {
 
-inline constexpr size_t kBlock = 128;  // numbers of a column, but in the last block
+inline constexpr size_t kBlock = 128;  // numbers per block; the last block may have fewer
 
-// At most kBlock, and not none.
+// Appends a column of 1 to kBlock numbers.
 inline void put_column(std::string& out, std::span<const uint64_t> numbers) {
   uint64_t least = numbers[0], most = numbers[0], different = 0;
-  for (uint64_t number : numbers)
-    different |= number ^ least;  // most columns of most blocks are one number, over and over
+  // Most columns of most blocks repeat one number; this loop finds them faster than min and max do.
+  for (uint64_t number : numbers) different |= number ^ least;
   if (different) {
     for (uint64_t number : numbers) {
       least = std::min(least, number);
@@ -50,7 +51,8 @@ inline void put_column(std::string& out, std::span<const uint64_t> numbers) {
   out.append(reinterpret_cast<const char*>(words), count * sizeof(uint64_t));
 }
 
-// False: no column, or more of it than there is.
+// Reads a column of numbers.size() numbers. Returns false if the bytes are no column or are cut
+// off.
 inline bool get_column(Reader& in, std::span<uint64_t> numbers) {
   const auto width = in.get<uint8_t>();
   const uint64_t least = in.varint();

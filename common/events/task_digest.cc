@@ -13,8 +13,9 @@ using events::put_string;
 using events::Reader;
 
 constexpr uint32_t kDigestVersion = 2, kShortDigestVersion = 1, kDigestCppFlag = 2;
-// Tasks of one owner go to several workers: what lies between two of a batch is mostly with the
-// others, at about the same time.
+// Numbers closer than this share a range. The tasks of one owner are spread over several workers,
+// so the numbers in one batch have gaps; the ids in the gaps are mostly in other workers' batches
+// of about the same time.
 constexpr uint64_t kNear = 4096;
 constexpr size_t kMaxRanges = 256, kMostTried = 2 * kMaxRanges, kRangeBytes = 16;
 constexpr size_t kMaxGroups = 512;
@@ -36,7 +37,7 @@ bool alike(const TaskDigest::Group& a, const TaskDigest::Group& b) {
          a.attempt == b.attempt && a.actor == b.actor && a.job == b.job;
 }
 
-// Those of a batch's strings that a digest uses.
+// Renumbers the strings of a batch that the digest uses.
 class UsedStrings {
  public:
   explicit UsedStrings(size_t strings) : numbers_(strings, kUnused) {}
@@ -54,7 +55,7 @@ class UsedStrings {
   std::vector<uint32_t> numbers_;
 };
 
-// Makes one of two that are near each other.
+// Extends `range` by a range that is near it. Returns false, without a change, if it is not near.
 bool extend(TaskDigest::Range* range, const TaskDigest::Range& by) {
   if (by.first > range->last ? by.first - range->last > kNear
                              : range->first > by.last && range->first - by.last > kNear)
@@ -75,7 +76,7 @@ void put_ranges(std::string& out, const std::vector<TaskDigest::Range>& ranges) 
 std::vector<TaskDigest::Range> get_ranges(Reader& in) {
   std::vector<TaskDigest::Range> ranges;
   uint32_t count = in.get<uint32_t>();
-  if (count > in.left() / kRangeBytes) in.take(in.left() + 1);  // not ok from now on
+  if (count > in.left() / kRangeBytes) in.take(in.left() + 1);  // makes in.ok() false
   for (uint32_t i = 0; i < count && in.ok(); ++i) {
     uint64_t first = in.get<uint64_t>();
     ranges.push_back({first, in.get<uint64_t>()});

@@ -1,11 +1,12 @@
-// What a batch of task events holds, counted: who filters or counts by anything but a task's id or
-// its parent's need not read the batch itself, and who looks for one id only the batches that may
-// have it.
+// The digest of a batch of task events: its events, counted in groups. A reader that counts or
+// filters by anything but the ids of a task and its parent needs only the digest. A reader that
+// looks for one id reads only the batches whose digest says that they may contain it.
 //
-// Packed, little-endian: u32 version (2; 1 is read as well), u32 string count, the strings; node
-// ip, worker and node id as strings, u32 pid, u32 flags (2: C++); u32 group count, then each group
-// (actor id, job id, u32 attempt, name, function, error, u8 kind, u32 events); version 2: then two
-// lists of ranges, each u32 count and u64 first, last.
+// Packed format, little-endian: u32 version (2; version 1 is read as well), u32 string count, the
+// strings; node ip, worker id and node id as strings, u32 pid, u32 flags (2: C++); u32 group count,
+// then each group (actor id, job id, u32 attempt, name, function, error, u8 kind, u32 events). In
+// version 2 two lists of ranges follow (tasks, parents), each u32 count, then u64 first and last of
+// each range.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +22,14 @@
 namespace rt {
 
 struct TaskDigest {
-  // Events that differ in their task and their times only. Spans are left out.
+  // Events that differ only in their task and their times. Spans are not counted.
   struct Group {
-    ActorId actor;  // nil: of no actor
+    ActorId actor;  // nil if the tasks belong to no actor
     JobId job;
     uint32_t attempt = 0;
-    uint32_t name = 0, function = 0,
-             error = 0;  // indexes of strings; error: the type alone, 0 for none
-    uint8_t kind = 0;    // TaskEvent::Kind
+    // Indexes of strings. The error is its type alone; 0 means success.
+    uint32_t name = 0, function = 0, error = 0;
+    uint8_t kind = 0;  // TaskEvent::Kind
     uint32_t events = 0;
   };
   std::string node_ip, worker_hex, node_hex;
@@ -37,12 +38,14 @@ struct TaskDigest {
   std::vector<std::string> strings;
   std::vector<Group> groups;
 
-  // Of the leading numbers of ids, which an owner counts up; sorted. Empty: nothing is known.
+  // Ranges of the leading numbers of task ids (see lead_of()), sorted. An empty list means that
+  // nothing is known, so that the batch may contain any id.
   struct Range {
     uint64_t first, last;
   };
   std::vector<Range> tasks, parents;
-  // False: no event of the batch is of this task, or a child of this one.
+  // Whether the batch may contain events of this task, or of children of this task. False is
+  // certain; true is not.
   bool may_have_task(const TaskId& id) const { return may_have(tasks, id); }
   bool may_have_child_of(const TaskId& id) const { return may_have(parents, id); }
 
@@ -50,22 +53,23 @@ struct TaskDigest {
   static bool may_have(const std::vector<Range>& ranges, const TaskId& id);
 };
 
-// Counts the events of one batch.
+// Makes the digest of one batch while its events are recorded. Not thread-safe.
 class TaskDigestWriter {
  public:
-  // So many events of one owner (whose task this is) with these fields; spans are left out.
+  // Counts `events` events with these fields, all of tasks with the same tail as `task`. Spans are
+  // ignored.
   void count(const TaskId& task, const TaskEventCommon& common, uint32_t events);
-  // The leading numbers of their tasks.
+  // Adds the leading numbers of the counted tasks' ids.
   void add_tasks(std::span<const uint64_t> leads);
-  // Empty where counting would save nothing: the groups are too many.
+  // The packed digest; empty if there are too many groups for a digest to save anything.
   std::string pack(const TaskEventSource& source, const std::vector<std::string>& strings) const;
 
  private:
-  // Ranges of numbers that come nearly in order: what is near one extends it.
+  // Collects numbers that arrive nearly in order as ranges: a number near a range extends it.
   class Ranges {
    public:
     void add(std::span<const uint64_t> numbers);
-    // Of at most kMaxRanges; else none.
+    // The ranges, joined where they meet; empty if there are more than kMaxRanges.
     std::vector<TaskDigest::Range> sorted() const;
 
    private:
@@ -79,14 +83,14 @@ class TaskDigestWriter {
   std::vector<TaskDigest::Group> groups_;
   size_t last_ = 0;
   Ranges tasks_;
-  std::vector<uint32_t> parents_;  // indexes of strings; neighbours differ
+  std::vector<uint32_t> parents_;  // indexes of strings, without repetitions in a row
 };
 
-// Whether an event of this kind belongs to an actor's task.
+// Whether an event of this kind is of a constructor or method of an actor.
 bool is_actors(uint8_t kind);
 
 std::string pack_task_digest(const TaskEventBatchData& batch);
-// kInvalid for anything that is no digest.
+// Returns kInvalid for anything that is no digest; `packed` need not be trusted.
 Result<TaskDigest> unpack_task_digest(std::string_view packed);
 
 }  // namespace rt

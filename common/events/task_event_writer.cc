@@ -116,7 +116,7 @@ void TaskEventWriter::add(const TaskId& task, uint32_t common, const TaskEventTi
   if (++in_block_ == kBlock) end_block();
 }
 
-// Events that follow each other are mostly alike: the digest counts them at once.
+// Consecutive events mostly share owner and common fields, so the digest counts runs of them.
 void TaskEventWriter::count_run() {
   if (run_ > 0) digest_.count(owners_[owner_], commons_[common_], std::exchange(run_, 0));
 }

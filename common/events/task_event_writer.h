@@ -1,8 +1,8 @@
-// Records the events of one process: packed as they come, so that what waits for its way to the
-// head is some bits each.
+// Records the task events of one process. Events are packed as they are added, so that each takes a
+// few bits while it waits to be sent to the head.
 //
-// Adding is part of every task's time: it costs some nanoseconds, and touches nine kilobytes over
-// and over. Not thread safe.
+// Adding an event is part of the time of every task: it costs some nanoseconds and always touches
+// the same nine kilobytes. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -33,33 +33,32 @@ enum ColumnOf : size_t {
 class TaskEventWriter {
  public:
   TaskEventWriter() { clear(); }
-  // With strings of the caller's own: [0] is "".
+  // Begins with the caller's strings, of which [0] must be "".
   explicit TaskEventWriter(std::vector<std::string> strings) : TaskEventWriter() {
     strings_ = std::move(strings);
   }
 
-  // The index of a string in the batch that is being filled; 0 for "".
+  // The index of a string in the current batch; 0 for "". Indexes are valid until clear().
   uint32_t string(const std::string& text);
   void add(const TaskEvent& event) { add(event.task, event, event); }
   void add(const TaskId& task, const TaskEventCommon& common, const TaskEventTimes& times);
-  // With what was common to the event before; there has to be one in this batch.
+  // Adds an event with the common fields of the previous event of this batch; there must be one.
   void add(const TaskId& task, const TaskEventTimes& times) { add(task, common_, times); }
 
-  size_t size() const { return size_; }
-  size_t string_bytes() const {
-    return string_bytes_;
-  }  // of the strings that were added to this batch: tracebacks can be long
-  uint64_t batch() const {
-    return batch_;
-  }  // the number of this batch, from 1: with another one, indexes of strings are others
+  size_t size() const { return size_; }  // number of events in the batch
+  // Size of the strings in the batch, which can be large because of tracebacks.
+  size_t string_bytes() const { return string_bytes_; }
+  // The number of the batch, from 1. When it changes, indexes of strings are no longer valid.
+  uint64_t batch() const { return batch_; }
   const TaskId& first_task() const { return owners_.front(); }
   int64_t min_time_us() const { return min_us_; }
   int64_t max_time_us() const { return max_us_; }
 
-  // The batch, and its digest: empty where counting would save nothing.
+  // The packed batch, and its packed digest, which is empty if it would save nothing. No event may
+  // be added between the two calls, nor afterwards before clear().
   std::string events(const TaskEventSource& source);
   std::string digest(const TaskEventSource& source);
-  // Begins the next one.
+  // Begins the next batch.
   void clear();
 
  private:
@@ -81,28 +80,28 @@ class TaskEventWriter {
   void set(ColumnOf column, uint64_t number) { block_[column][in_block_] = number; }
   std::string head_of(const TaskEventSource& source) const;
 
-  // The batch. Numbers of owners and commons are in the order of first sight.
+  // The batch. Owners and commons are numbered in the order of their first event.
   std::vector<std::string> strings_;
   std::unordered_map<std::string, uint32_t> string_numbers_;
-  std::vector<TaskId> owners_;   // the first task of each
-  std::vector<uint64_t> leads_;  // the last one of each owner
+  std::vector<TaskId> owners_;   // the first task of each owner
+  std::vector<uint64_t> leads_;  // the latest leading number of each owner
   std::unordered_map<TaskId, uint32_t, TailHash, SameTail> owner_numbers_;
   std::vector<TaskEventCommon> commons_;
   std::unordered_map<TaskEventCommon, uint32_t, CommonHash> common_numbers_;
-  std::string columns_;  // of the blocks that are full
+  std::string columns_;  // packed columns of the blocks that are full
   size_t size_ = 0, string_bytes_ = 0;
   int64_t first_start_us_ = 0, first_created_us_ = 0, min_us_ = 0, max_us_ = 0;
   TaskDigestWriter digest_;
   uint64_t batch_ = 0;
 
-  // The event before.
+  // The previous event.
   uint32_t owner_ = 0, common_ = 0;
   int64_t start_us_ = 0, created_us_ = 0;
-  uint32_t run_ = 0;  // of events with its owner and common
+  uint32_t run_ = 0;  // number of latest events with this owner and common, not yet in the digest
 
   size_t in_block_ = 0;
   std::array<std::array<uint64_t, events::kBlock>, kColumns> block_;
-  std::array<uint64_t, events::kBlock> block_leads_;  // themselves
+  std::array<uint64_t, events::kBlock> block_leads_;  // leading numbers, not their differences
 };
 
 }  // namespace rt

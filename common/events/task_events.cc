@@ -23,12 +23,12 @@ using events::not_a_batch;
 using events::Reader;
 using events::unzigzag;
 
-constexpr size_t kLeastBlockBytes = 2 * kColumns;  // all numbers of each column are alike
+constexpr size_t kLeastBlockBytes = 2 * kColumns;  // a column of equal numbers takes two bytes
 
-// What the columns refer to.
+// The head of a batch: the values that the columns refer to.
 struct Head {
   uint32_t count = 0;
-  std::vector<TaskId> owners;  // the last task of each
+  std::vector<TaskId> owners;  // the latest task of each owner while events are read
   std::vector<TaskEventCommon> commons;
   uint64_t start_us = 0, created_us = 0;
 };

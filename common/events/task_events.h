@@ -1,17 +1,22 @@
-// Task events: what every process records of the tasks it ran, packed for the way to the head and
-// back.
+// Task events: the records that every process makes of the tasks it ran. They travel to the head in
+// packed batches, which the head stores as they are and readers unpack.
 //
-// Packed batch, little-endian: u32 version (4), u32 size of the head, the head (compressed by
-// zstd), the columns. Head: u32 string count, then each string (u32 length, bytes); node ip and
-// worker id as strings, u32 flags (1: driver, 4: C++), node id as string, u32 pid; u32 counts of
-// events, of owners and of commons; u64 the first event's start and creation; the owners: each the
-// whole id of its first task (an id is a leading number, which its owner counts up, and a tail,
-// which its tasks have in common); the commons: the fields of TaskEventCommon in their order (the
-// kind with kRecordedBit on it where that is so). Columns: for each 128 events in turn the eight of
-// ColumnOf, each as bits.h says. Owner, common, start and creation are differences to the event
-// before, the leading number to the one before of the same owner, all of them zigzag-coded:
-// neighbours are mostly alike, and cost a few bits. Histories on disk have batches of earlier
-// versions, too: task_events_before.h reads them.
+// Format of a packed batch, little-endian: u32 version (4), u32 size of the head, the head
+// (compressed by zstd), the columns.
+//
+// Head: u32 string count, then each string (u32 length, bytes); node ip and worker id as strings,
+// u32 flags (1: driver, 4: C++), node id as string, u32 pid; u32 counts of events, of owners and of
+// commons; u64 start and u64 creation time of the first event; the owners, each as the whole id of
+// its first task (an id is a leading number, which the owner counts up, and a tail, which all tasks
+// of the owner share); the commons, each as the fields of TaskEventCommon in their order, where
+// kRecordedBit in the kind stands for submission_recorded.
+//
+// Columns: for each block of 128 events the eight columns of ColumnOf, packed as bits.h says.
+// Owner, common, start and creation time are stored as differences to the previous event, the
+// leading number as the difference to the previous one of the same owner, all zigzag-coded:
+// consecutive events are similar, so a difference takes few bits.
+//
+// Histories on disk also contain batches of earlier versions, which task_events_before.h reads.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +30,12 @@
 
 namespace rt {
 
-// What many events of a batch have in common. Numbers but for attempt and kind are indexes of the
-// batch's strings; 0 where nothing is known.
+// Fields that many events of a batch share. All numbers except attempt and kind are indexes of the
+// batch's strings; 0 means that nothing is known.
 struct TaskEventCommon {
-  // Owner-failed: it ended without a word of the process that had it, or never started; recorded by
-  // its owner at the time it knew. Span: no task, but what a process that profiles did in one
-  // (`function` is that task's); how long is execute_us.
+  // kOwnerFailed...: the task failed without a report of the process that had it, or never started;
+  // its owner recorded the event when it learned of the failure. kSpan: not a task, but something
+  // that a profiled process did during a task, which `function` names; it took execute_us.
   enum Kind : uint8_t {
     kTask = 0,
     kActorCreation = 1,
@@ -40,34 +45,35 @@ struct TaskEventCommon {
     kOwnerFailedMethod = 5
   };
   uint32_t attempt = 0;
-  uint32_t name = 0;       // task name ("__main__.f", or method); of a span its type ("ray.get")
-  uint32_t function = 0;   // bare function name, "Class.method" for actors (cat is "task::" + this)
-  uint32_t error = 0;      // "type\nvalue\ntraceback", 0 when it succeeded
+  uint32_t name = 0;       // task name ("__main__.f" or a method); for a span its type ("ray.get")
+  uint32_t function = 0;   // bare function name, or "Class.method" for actors
+  uint32_t error = 0;      // "type\nvalue\ntraceback"; 0 if the task succeeded
   uint32_t parent = 0;     // binary id of the task that submitted it
-  uint32_t resources = 0;  // serialized proto::Resources that it asked for
-  uint32_t call_site = 0;  // of a span its extra data: a JSON object
-  uint32_t owner = 0;      // binary worker id of its owner, then the ip of that one's node; of the
-                           // owner-failed the process that had it (EventProcess)
+  uint32_t resources = 0;  // serialized proto::Resources that the task requires
+  uint32_t call_site = 0;  // for a span its extra data, a JSON object
+  // Binary worker id of the owner, followed by the ip of its node. For owner-failed events the
+  // process that the task was sent to, as a packed EventProcess.
+  uint32_t owner = 0;
   uint8_t kind = kTask;
-  bool submission_recorded = false;  // by its owner, as a span
+  bool submission_recorded = false;  // the owner has recorded the submission as a span
 
   friend bool operator==(const TaskEventCommon&, const TaskEventCommon&) = default;
 };
 
 struct TaskEventTimes {
-  int64_t start_us = 0;    // wall clock: task reached the executing thread
-  int64_t created_us = 0;  // wall clock of its owner: it was submitted; 0: not known
-  int64_t deserialize_us = 0, execute_us = 0, store_us = 0;  // consecutive phases from start_us
+  int64_t start_us = 0;    // wall clock time when the task reached the executing thread
+  int64_t created_us = 0;  // the owner's wall clock time of the submission; 0 if not known
+  // Durations of the consecutive phases from start_us on.
+  int64_t deserialize_us = 0, execute_us = 0, store_us = 0;
 };
 
 struct TaskEvent : TaskEventCommon, TaskEventTimes {
   TaskId task;
 };
 
-// The process that recorded.
+// The process that recorded a batch. Batches of earlier releases lack node_hex and pid.
 struct TaskEventSource {
-  std::string node_ip, worker_hex,
-      node_hex;  // node_hex and pid are empty in batches of earlier releases
+  std::string node_ip, worker_hex, node_hex;
   uint32_t pid = 0;
   bool is_driver = false, is_cpp = false;
 };
@@ -77,17 +83,17 @@ struct TaskEventBatchData : TaskEventSource {
   std::vector<TaskEvent> events;     // at most kMaxBatchEvents
 };
 
-// The process that an owner-failed task was sent to: where its lines are.
+// The process that an owner-failed task was sent to, in whose log its output is.
 struct EventProcess {
   std::string worker_id, node_id;  // binary
   int64_t pid = 0;
 };
 std::string pack_event_process(const EventProcess& process);
-// Nothing for what is none: earlier releases did not say.
+// Returns nullopt for anything else, such as an empty string: earlier releases did not record it.
 std::optional<EventProcess> unpack_event_process(std::string_view packed);
 
-// An id is a leading number, which an owner counts up, and a tail: of the same owner, job and actor
-// that is the same.
+// A task id consists of a leading number, which the owner counts up, and a tail, which is the same
+// for all tasks of an owner, a job and an actor.
 inline constexpr size_t kTaskLeadBytes = 8, kTaskTailBytes = TaskId::kSize - kTaskLeadBytes;
 inline uint64_t lead_of(const TaskId& id) {
   uint64_t lead;
@@ -102,15 +108,16 @@ inline bool same_tail(const TaskId& a, const TaskId& b) {
   return ((of_a[0] ^ of_b[0]) | (of_a[1] ^ of_b[1])) == 0;
 }
 
-// More are refused: each is some bits of a batch and a hundred bytes in memory. The setting
-// task_events_buffer goes no further.
+// Batches with more events are refused: an event takes a few bits in a batch, but about a hundred
+// bytes when it is unpacked. The setting task_events_buffer has this as its upper limit.
 inline constexpr size_t kMaxBatchEvents = 1'000'000;
-// On a packed kind: submission_recorded.
+// Set in a packed kind if submission_recorded.
 inline constexpr uint8_t kRecordedBit = 0x80;
 
-// Who records events one by one uses TaskEventWriter.
+// Packs a complete batch. Processes that record events one by one use TaskEventWriter.
 std::string pack_task_events(const TaskEventBatchData& batch);
-// kInvalid for anything that is not a batch: sizes are checked before they are used.
+// Returns kInvalid for anything that is not a batch. `packed` need not be trusted: sizes are
+// checked before they are used.
 Result<TaskEventBatchData> unpack_task_events(std::string_view packed);
 
 }  // namespace rt

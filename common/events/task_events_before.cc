@@ -8,7 +8,7 @@ namespace rt::events {
 namespace {
 
 constexpr uint32_t kLastVersion = 3, kLastVersionOfRows = 2;
-constexpr size_t kRowBytes = 81, kShortRowBytes = 61;  // of versions 2 and 1
+constexpr size_t kRowBytes = 81, kShortRowBytes = 61;  // sizes of rows in versions 2 and 1
 constexpr size_t kColumnsOf3 = 8;
 constexpr uint32_t kOldDriverFlag = 1, kOldNodeFlag = 2, kOldCppFlag = 4;
 
@@ -63,7 +63,7 @@ Status get_columns(Reader& in, std::vector<TaskEvent>* events) {
   return {};
 }
 
-// A row of version 1, or with `whole` of 2.
+// Reads a row of version 1, or of version 2 if `whole`.
 TaskEvent get_row(Reader& in, bool whole) {
   TaskEvent event;
   event.task = TaskId::from_binary(in.take(TaskId::kSize));

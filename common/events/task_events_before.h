@@ -1,11 +1,12 @@
-// Batches as earlier releases packed them; histories on disk have them. Read, not written.
+// Reads batches in the formats of earlier releases, which histories on disk still contain. They are
+// never written.
 //
-// One zstd frame, little-endian: u32 version, u32 string count, then each string (u32 length,
-// bytes); node ip and worker id as strings, u32 flags (1: driver, 2: node id as string and u32 pid
-// follow, 4: C++). Versions 1 and 2 then have rows of fixed size. Version 3 has u32 counts of
-// events, of tails (16 bytes each) and of commons, these, and a column of varints for each of:
-// tail, leading number, common, start, creation, and the three durations; numbers and times are
-// differences to the event before, zigzag-coded.
+// Format: one zstd frame, little-endian: u32 version, u32 string count, then each string (u32
+// length, bytes); node ip and worker id as strings, u32 flags (1: driver, 2: node id as string and
+// u32 pid follow, 4: C++). In versions 1 and 2 rows of fixed size follow. In version 3 follow u32
+// counts of events, tails and commons, the tails (16 bytes each), the commons, and eight columns of
+// varints: tail, leading number, common, start, creation, and the three durations. Leading numbers,
+// starts and creation times are zigzag-coded differences to the previous event.
 #pragma once
 
 #include <string_view>
@@ -15,8 +16,11 @@
 
 namespace rt::events {
 
+// The error kInvalid for damaged batches of any version.
 Error not_a_batch(std::string_view why);
+// Reads one TaskEventCommon, whose packed form is the same in versions 3 and 4.
 TaskEventCommon get_common(Reader& in);
+// Unpacks a batch of version 1 to 3. Does not check that indexes of strings are in range.
 Result<TaskEventBatchData> unpack_before_4(std::string_view packed);
 
 }  // namespace rt::events

@@ -28,13 +28,16 @@ std::string inside_literal(std::string_view text) {
   return literal.substr(1, literal.size() - 2);
 }
 
-// Of a span, as its process gave it.
+// The extra data of a span, which the user's program supplied.
 struct Extra {
-  std::string members, name;  // of its args; a literal in place of its type, or ""
+  // `members` are those of its args; `name` is a JSON literal to show in place of the span's type,
+  // or "" if there is none.
+  std::string members, name;
   std::optional<std::string> colour;
 };
 
-// Nothing of what is no JSON object, or one of many levels.
+// Returns an empty Extra for text that is no JSON object, or has so many brackets that parsing it
+// recursively could overflow the stack.
 Extra parse_extra(const std::string& text) {
   constexpr int64_t kMostBrackets = 1000;
   Extra extra;
@@ -52,7 +55,7 @@ Extra parse_extra(const std::string& text) {
   return extra;
 }
 
-// Off the front of `text`, and the end of the line with it.
+// Removes the first line of `text`, with its newline, and returns the line.
 std::string_view take_line(std::string_view& text) {
   const auto end = std::find(text.begin(), text.end(), '\n');
   const std::string_view line(text.begin(), end);
@@ -60,7 +63,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// Of "type\nvalue\ntraceback".
+// The JSON members of an error "type\nvalue\ntraceback".
 std::string failure_members(std::string_view error) {
   const std::string_view type = take_line(error), value = take_line(error);
   return fmt::format(R"("type":{},"value":{},"traceback":{})", json_literal(type),
@@ -71,7 +74,7 @@ bool is_driver(const WorkerId& id) {
   return id == driver_worker_id(JobId::from_binary(id.view().substr(0, JobId::kSize)));
 }
 
-// What a type of span is coloured as; its extra data may name another type.
+// The colour for a type of span. The types and colours are those of Ray.
 std::string_view colour_of(std::string_view type) {
   static constexpr std::pair<std::string_view, std::string_view> kColours[] = {
       {"submit_task", "background_memory_dump"},
@@ -91,11 +94,14 @@ std::string_view colour_of(std::string_view type) {
   return found == std::end(kColours) ? "generic_work" : found->second;
 }
 
+// Whether an event was recorded by the owner; the time during which such a task ran is not known.
 bool never_ran(uint8_t kind) {
   return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod;
 }
 
-// A task carries its submission; told once, by the first attempt, or the first life of an actor.
+// Whether the event also yields the mark of its submission. A task has one submission, which is
+// shown with its first attempt, or the first start of an actor, unless the owner recorded it
+// itself.
 bool marks_submission(const TaskEvent& event) {
   const bool first =
       event.attempt == 0 && (event.kind != TaskEvent::kActorCreation || lead_of(event.task) <= 1);
@@ -109,7 +115,8 @@ int64_t end_of(const TaskEvent& event) {
 
 }  // namespace
 
-// Writes the events of one batch. Literals are kept by string index: a batch repeats few names.
+// Writes the events of one batch. JSON literals are cached by index of string, because a batch
+// repeats few names many times.
 class Timeline::Batch {
  public:
   Batch(Timeline& trace, const TaskEventBatchData& batch, std::string* json)
@@ -124,7 +131,8 @@ class Timeline::Batch {
   void add(const TaskEvent& event) {
     common_ = trace_.options_.numbered ? common_members(event) : "";
     if (event.kind == TaskEvent::kSpan) return recorded_span(event);
-    // Of one that never ran its owner tells: this process.
+    // The submission belongs to the owner's thread. Events of tasks that never ran were recorded by
+    // the owner itself, so that is this process.
     if (marks_submission(event))
       span(never_ran(event.kind) ? thread_ : owner_of(event.owner), kSubmit, kSubmit,
            colour_of("submit_task"), event.created_us, 1, "");
@@ -177,8 +185,9 @@ class Timeline::Batch {
     const Extra& extra = extra_of(event.call_site);
     std::string colour(colour_of(type));
     if (extra.colour)
+      // Shape B takes "cname" for a type of span, shape A shows it unchanged.
       colour = trace_.options_.numbered ? std::string(colour_of(*extra.colour))
-                                        : inside_literal(*extra.colour);  // shape A has it as it is
+                                        : inside_literal(*extra.colour);
     const std::string& category = literal_of(event.name);
     span(thread_, category, extra.name.empty() ? category : extra.name, colour, event.start_us,
          event.execute_us, extra.members);
@@ -249,9 +258,9 @@ class Timeline::Batch {
   std::string* const json_;
   const Thread& thread_;
   std::vector<std::optional<std::string>> literals_, categories_;
-  std::unordered_map<uint32_t, Extra> extras_;  // few strings are some
+  std::unordered_map<uint32_t, Extra> extras_;  // by index of string; few strings are extra data
   std::vector<const Thread*> owners_;
-  std::string common_;  // members that all events of a task have in shape B
+  std::string common_;  // in shape B, the members that all events of the current task have
 };
 
 const Timeline::Thread& Timeline::thread_of(const std::string& node_ip,
@@ -295,7 +304,7 @@ bool Timeline::add(const TaskEventBatchData& batch, size_t piece_bytes,
 
 template <typename AfterEach>
 bool Timeline::write(const TaskEventBatchData& batch, std::string* json, AfterEach after_each) {
-  std::optional<Batch> writer;  // a process with no event that is wanted is not named
+  std::optional<Batch> writer;  // made late, so that a process without wanted events is not named
   for (const TaskEvent& event : batch.events) {
     if (!wants(event)) continue;
     if (!writer) writer.emplace(*this, batch, json);

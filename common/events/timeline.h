@@ -1,7 +1,9 @@
-// Chrome trace events of what processes recorded, in the two shapes of the timeline contract.
+// Converts task events into Chrome trace events, in one of two shapes: that of ray.timeline() and
+// that of Ray's HTTP interface.
 //
-// A submission is a span "submit_task" on its owner's thread: as long as it took where the owner
-// recorded that (it profiles), else a mark of a microsecond at the time that the task carries.
+// A submission becomes a span "submit_task" on the thread of the owner. If the owner profiles, it
+// has recorded how long the submission took; otherwise the span is one microsecond long, at the
+// time of submission that the task's event carries.
 #pragma once
 
 #include <cstdint>
@@ -15,40 +17,42 @@
 
 namespace rt {
 
+// Writes one trace as the members of a JSON array, batch by batch. Not thread-safe.
 class Timeline {
  public:
   struct Options {
-    bool numbered = false;  // shape B, of HTTP: processes and threads are numbers, their names come
-                            // at the end. Else shape A: they are names.
-    bool arrows = false;    // from each submission to where it ran
-    std::optional<JobId> job;  // of this one only
-    int64_t since_us = 0;      // wall clock: only what ended at or after it
+    // Shape B, of HTTP: processes and threads are numbers, and their names come at the end.
+    // Otherwise shape A, of ray.timeline(): processes and threads are names.
+    bool numbered = false;
+    bool arrows = false;       // draw arrows from submissions to where the tasks ran
+    std::optional<JobId> job;  // only events of this job
+    int64_t since_us = 0;      // only events that ended at or after this wall clock time
   };
   explicit Timeline(Options options) : options_(std::move(options)) {}
 
-  // Appends members of the JSON array, its beginning with the first. Memory does not grow with the
-  // events.
+  // Appends the events of a batch to `json`; the first one opens the array. The memory of the
+  // Timeline grows with the number of processes, not of events.
   void add(const TaskEventBatchData& batch, std::string* json);
-  // Likewise, in pieces of about so many bytes. False: `take` said so of one, and did not get the
-  // rest.
+  // The same, but passes pieces of about `piece_bytes` bytes to `take`. When `take` returns false,
+  // the rest of the batch is skipped and the function returns false.
   bool add(const TaskEventBatchData& batch, size_t piece_bytes,
            const std::function<bool(const std::string&)>& take);
-  // Appends the names of what is numbered, and the end of the array.
+  // Appends the names of numbered processes and threads, and closes the array.
   void end(std::string* json);
-  // Tasks and calls so far.
+  // The number of tasks and calls written so far, without spans.
   int64_t shown() const { return shown_; }
 
  private:
   struct Thread {
     int process = 0, number = 0;
-    std::string name;     // "worker:<hex>"
-    std::string members;  // of its events: pid and tid
+    std::string name;     // "worker:<hex>" or "driver:<hex>"
+    std::string members;  // the JSON members pid and tid of its events
   };
   class Batch;
   const Thread& thread_of(const std::string& node_ip, const std::string& worker_hex,
                           bool is_driver);
   bool wants(const TaskEvent& event) const;
-  // False: `after_each` event said so.
+  // Calls after_each() behind each event; returns false as soon as that does.
   template <typename AfterEach>
   bool write(const TaskEventBatchData& batch, std::string* json, AfterEach after_each);
 

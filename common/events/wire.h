@@ -1,4 +1,4 @@
-// Little-endian bytes of what processes record: writing them, and reading them without trust.
+// Writes integers and strings as little-endian bytes, and reads them from untrusted input.
 #pragma once
 
 #include <algorithm>
@@ -29,26 +29,28 @@ inline constexpr uint32_t kBatchVersion = 4, kDriverFlag = 1, kCppFlag = 4;
 
 inline constexpr size_t kMaxVarintBytes = 10;
 
-// Seven bits a byte, the lowest first. Returns where the next one goes; there have to be
-// kMaxVarintBytes.
+// Writes a varint: seven bits per byte, the lowest first. Returns the position behind it; there
+// must be room for kMaxVarintBytes.
 inline char* put_varint(char* to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
   *to++ = static_cast<char>(value);
   return to;
 }
 
-// Differences modulo 2^64: those near zero, on either side, become small numbers.
+// Maps a difference modulo 2^64 to a number that is small if the difference is near zero on either
+// side.
 inline uint64_t zigzag(uint64_t difference) {
   return (difference << 1) ^ (difference >> 63 ? ~uint64_t{0} : 0);
 }
 inline uint64_t unzigzag(uint64_t value) { return (value >> 1) ^ (value & 1 ? ~uint64_t{0} : 0); }
 
-// Microseconds that somebody says passed: some years at most, so that sums of them are numbers.
+// An untrusted duration in microseconds, limited to some years so that sums do not overflow.
 inline int64_t duration(uint64_t us) {
   return static_cast<int64_t>(std::min(us, uint64_t{1} << 48));
 }
 
-// Reads forward over untrusted bytes; after the first failure everything is zero and ok() is false.
+// Reads forward over untrusted bytes. Reading beyond the end returns zero or an empty string and
+// makes ok() false for good.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}

@@ -1,4 +1,4 @@
-// A zstd frame of known size.
+// Compresses and decompresses single zstd frames of known size.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace rt::events {
 
 std::string compress(std::string_view raw);
-// kInvalid: not one whole frame, or one that would unpack to more than 128 MiB, which nobody
-// writes.
+// Returns kInvalid if `packed` is not one whole frame, or would unpack to more than 128 MiB; no
+// writer produces such frames.
 Result<std::string> decompress(std::string_view packed);
 bool is_zstd_frame(std::string_view bytes);
 

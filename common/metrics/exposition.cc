@@ -10,7 +10,7 @@
 namespace rt::metrics {
 namespace {
 
-// [a-zA-Z_:][a-zA-Z0-9_:]*, without the colon for labels.
+// Valid names are [a-zA-Z_:][a-zA-Z0-9_:]*, for labels without the colon.
 std::string name_of(std::string_view raw, bool label) {
   std::string name(raw);
   for (char& c : name) {

@@ -1,8 +1,8 @@
-// Prometheus text (exposition format 0.0.4), put together sample by sample: each name once, with
-// its type, and its samples under it.
+// Builds Prometheus text (exposition format 0.0.4) sample by sample. In the text each name appears
+// once, with its type and all its samples. Not thread-safe.
 //
-// A name that comes with another type than at first is left out: a scrape with both would be
-// refused as a whole.
+// A sample whose type differs from that of earlier samples of the same name is dropped, because
+// Prometheus would refuse the whole scrape.
 #pragma once
 
 #include <map>
@@ -19,29 +19,30 @@ using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
 class Exposition {
  public:
-  // `common`: labels of every sample, in front of its own.
+  // `common` are labels that every sample gets in front of its own.
   explicit Exposition(const Labels& common = {}) : common_(text_of(common)) {}
 
   void gauge(std::string_view name, std::string_view help, double value,
              const Labels& labels = {}) {
     add(name, Kind::kGauge, help, value, text_of(labels));
   }
-  // `name` ends with _total.
+  // By convention `name` ends with _total.
   void counter(std::string_view name, std::string_view help, double value,
                const Labels& labels = {}) {
     add(name, Kind::kCounter, help, value, text_of(labels));
   }
-  // `counts`: observations of each bucket, one more than bounds; what is missing is none.
+  // `counts` has the observations of each bucket, not cumulative, and one bucket more than
+  // `bounds`; missing counts are zero. `labels` is as in add().
   void histogram(std::string_view name, std::string_view help, std::span<const double> bounds,
                  std::span<const int64_t> counts, double sum, const std::string& labels);
-  // `labels`: as text_of() makes them.
+  // Adds a sample. `labels` is a text that text_of() returns.
   void add(std::string_view name, Kind kind, std::string_view help, double value,
            const std::string& labels);
 
   std::string text() const;
-  // name="value",... with what the format wants escaped.
+  // name="value",... with values escaped as the format requires.
   static std::string text_of(const Labels& labels);
-  // A metric's or a label's name: what does not fit becomes an underscore.
+  // Turn any text into a valid name of a metric or a label: other characters become underscores.
   static std::string metric_name(std::string_view raw);
   static std::string label_name(std::string_view raw);
 
@@ -50,7 +51,7 @@ class Exposition {
     Kind kind;
     std::string help, samples;
   };
-  // Null: the name has another kind already.
+  // Finds or adds the family of a name; null if the name already has another kind.
   Family* family(std::string_view name, Kind kind, std::string_view help);
   void sample(std::string_view name, const std::string& labels, double value,
               std::string* out) const;

@@ -11,7 +11,7 @@
 
 namespace rt::metrics {
 
-// In pieces: a buffer for the largest would stay with the process.
+// Reads in small pieces, because a buffer for the largest file would stay with the process.
 std::string read_proc(const std::string& path, size_t most) {
   std::ifstream file(path, std::ios::binary);
   std::string text;

@@ -1,4 +1,4 @@
-// What the kernel says of a process (/proc).
+// Figures of a process from /proc. The functions may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,23 @@
 namespace rt::metrics {
 
 struct ProcessFigures {
-  double cpu_seconds = 0, started_s = 0;  // started_s: since the machine's start
+  double cpu_seconds = 0, started_s = 0;  // started_s counts from the boot of the machine
   int threads = 0;
-  int64_t rss = 0, shared = 0;  // bytes; shared: of rss, what others may have, too
+  int64_t rss = 0, shared = 0;  // bytes; `shared` is the part of rss that others may share
 };
-// Nothing: it has ended.
+// Returns nullopt if the process has ended.
 std::optional<ProcessFigures> process_figures(int pid);
 
-// What costs more to find out: pages that are this process's alone, and its open descriptors. Zeros
-// for one that is gone.
+// Figures that are more expensive to get: the kernel walks all pages of the process, and the
+// descriptors are counted one by one.
 struct ProcessDetail {
-  int64_t unique_bytes = 0;
-  int open_files = 0;
+  int64_t unique_bytes = 0;  // pages that belong to this process alone
+  int open_files = 0;        // open file descriptors
 };
+// All zeros if the process has ended.
 ProcessDetail process_detail(int pid);
 
-// A file of /proc, up to `most` bytes; empty when it is not there.
+// The first `most` bytes of a file of /proc; empty if it does not exist.
 std::string read_proc(const std::string& path, size_t most = 1 << 20);
 
 }  // namespace rt::metrics

@@ -18,8 +18,8 @@ Kind kind_of(proto::Metric::Kind kind) {
 constexpr const char* kCommon[] = {"SessionName", "Version", "NodeAddress", "Component",
                                    "WorkerId"};
 
-// A tag that is called like another label, or becomes so, gets an underscore: a label twice would
-// spoil the whole scrape.
+// The labels of a series: `common`, then its tags. Underscores are appended to the name of a tag
+// that equals another label, as Prometheus refuses a scrape with duplicate labels.
 std::string labels_of(const std::string& common, const proto::Metric& metric,
                       const proto::MetricSeries& series) {
   std::string labels = common;

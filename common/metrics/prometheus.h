@@ -1,9 +1,9 @@
-// Metrics of user programs as Prometheus text.
+// Writes metrics of user programs as Prometheus text.
 //
-// `requests` is ray_requests_total when it is a counter, else ray_requests; a histogram gives
-// ray_<name>_bucket, _sum and _count. Every sample has the labels SessionName, Version,
-// NodeAddress, Component and WorkerId ("" for the sum over processes that ended) before its own
-// tags.
+// A metric `requests` becomes ray_requests_total if it is a counter, otherwise ray_requests; a
+// histogram yields ray_<name>_bucket, _sum and _count. Every sample has the labels SessionName,
+// Version, NodeAddress, Component and WorkerId in front of its own tags. WorkerId is empty for the
+// sum over processes that have ended.
 #pragma once
 
 #include <span>
@@ -19,9 +19,10 @@ struct NodeMetrics {
   proto::MetricsReply metrics;
 };
 
-// Two metrics of one name and different kinds: the kind that comes first is written, the others are
-// not. `out` has no common labels.
+// Adds the metrics of one node to `out`, which must have no common labels. If metrics of the same
+// name have different kinds, only those of the first kind are written.
 void add_user_metrics(const NodeMetrics& node, Exposition* out);
+// The metrics of all these nodes as one text.
 std::string prometheus_text(std::span<const NodeMetrics> nodes);
 
 }  // namespace rt::metrics

@@ -1,8 +1,8 @@
-// The metrics of one process: counters, gauges and histograms with their values by tags, as
-// reported to the node-manager.
+// Holds the metrics of one process: counters, gauges and histograms, with their values by tags.
+// They are reported to the node-manager as a whole.
 //
-// Threads: every method may be called from any thread; a mutex of its own guards it, so that
-// recording never waits for I/O.
+// Every method may be called from any thread. The Recorder has its own mutex and does no I/O, so
+// recording never waits for a report to be sent.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,29 @@ struct Definition {
   std::string name, description;
   proto::Metric::Kind kind = proto::Metric::COUNTER;
   std::vector<std::string> tag_keys;
-  std::vector<double> boundaries;  // of a histogram: upper bounds of its buckets, ascending
+  std::vector<double> boundaries;  // for a histogram the upper bounds of its buckets, ascending
 };
 
 class Recorder {
  public:
-  static constexpr size_t kMaxSeries = 10'000;  // of all metrics; what would be one more is dropped
+  // The most series of all metrics together. Values for further combinations of tags are dropped.
+  static constexpr size_t kMaxSeries = 10'000;
 
   enum class Recorded {
     kDone,
-    kReportDue,  // the first value since the last report(): somebody is to send one
-    kOverflow,   // not recorded, as there are kMaxSeries; said once
+    kReportDue,  // the first value since the last report(): the caller arranges for a report
+    kOverflow,   // dropped because there are kMaxSeries; returned once, so that the caller can warn
   };
 
-  // The same definition again is the same metric.
+  // Returns the id of the metric. Equal definitions have the same id.
   uint32_t define(const Definition& definition);
-  // `tag_values` in the order of the metric's tag_keys. A counter and a histogram's sum grow by
-  // `value`, a gauge becomes it.
+  // Records a value; `tag_values` are in the order of the metric's tag_keys. Counters and sums of
+  // histograms grow by `value`, a gauge is set to it.
   Recorded record(uint32_t metric, const std::vector<std::string>& tag_values, double value);
-  // All values so far. False: none has come since the last report.
+  // Writes all values into `report`. Returns false, without writing, if nothing was recorded since
+  // the last report.
   bool report(proto::MetricsReport* report);
-  // Forgets the values, not the definitions.
+  // Removes all values; definitions stay.
   void clear();
 
  private:

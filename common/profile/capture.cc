@@ -18,11 +18,11 @@
 namespace rt::profile {
 namespace {
 
-// Written before the handler exists, never changed after.
+// Both are written before the handler is installed and never changed afterwards.
 Capture* g_slots = nullptr;
 int g_signal = 0;
-std::atomic<uint32_t> g_filled{0};  // a futex
-uint32_t g_seen = 0;                // of the sampler
+std::atomic<uint32_t> g_filled{0};  // counts slots filled by handlers; a futex
+uint32_t g_seen = 0;                // the value of g_filled that the sampler has seen
 
 const Language* g_language = nullptr;
 
@@ -50,12 +50,14 @@ void copy_registers(const ucontext_t& context, Capture* out) {
 void copy_registers(const ucontext_t&, Capture*) {}
 #endif
 
+// The slot that a signal names; null if the signal was not sent by Captures::request().
 Capture* slot_of(const siginfo_t& info) {
   if (info.si_code != SI_QUEUE || info.si_pid != getpid()) return nullptr;
   auto* slot = static_cast<Capture*>(info.si_value.sival_ptr);
   return slot >= g_slots && slot < g_slots + kSlots ? slot : nullptr;
 }
 
+// Async-signal-safe: takes no locks, allocates nothing, and reads memory through read_memory().
 void on_signal(int, siginfo_t* info, void* context) {
   const int saved = errno;
   Capture* slot = slot_of(*info);
@@ -74,7 +76,8 @@ void on_signal(int, siginfo_t* info, void* context) {
   errno = saved;
 }
 
-// The last one that nobody uses: programs that take real-time signals begin with the first.
+// Chooses the highest real-time signal that has no handler, because programs that use real-time
+// signals usually begin with the lowest. Returns 0 if all have handlers.
 int free_signal() {
   for (int number = SIGRTMAX - 1; number > SIGRTMIN; --number) {
     struct sigaction now{};
@@ -113,7 +116,7 @@ void set_language(const Language* language) { g_language = language; }
 const Language* language() { return g_language; }
 
 size_t read_memory_up_to(uint64_t address, std::byte* out, size_t bytes) noexcept {
-  // The kernel stops at the first piece it cannot read.
+  // The kernel stops at the first piece that it cannot read, so pieces end at page boundaries.
   constexpr size_t kPage = 4096, kPieces = 32;
   size_t done = 0;
   while (done < bytes) {
@@ -177,8 +180,8 @@ void Captures::fill_from_outside(Capture* capture, uint64_t sp, uint64_t pc) {
 void Captures::release(Capture* capture) {
   uint32_t armed = Capture::kArmed;
   if (capture->state.compare_exchange_strong(armed, Capture::kIdle)) return;
-  while (capture->state.load() == Capture::kBusy)
-    sched_yield();  // its handler is at work: microseconds
+  // The handler is writing to the slot, which takes microseconds.
+  while (capture->state.load() == Capture::kBusy) sched_yield();
   capture->state.store(Capture::kIdle);
 }
 
@@ -192,7 +195,7 @@ void Captures::wait_for_any(int64_t timeout_us) {
 
 void Captures::trim() {
   for (size_t i = 0; i < kSlots; ++i) {
-    // Late handlers see zeroes: an idle slot.
+    // Only the stack of the slot is given up. Its state stays kIdle, so late handlers ignore it.
     if (g_slots[i].state.load() == Capture::kIdle)
       madvise(g_slots[i].stack, kStackBytes, MADV_DONTNEED);
   }

@@ -1,6 +1,6 @@
-// One SVG: boxes as wide as their share, callers below callees' names hanging from them (icicle:
-// the outermost on top). Its script zooms on a click, searches with Ctrl-F or the field, and tells
-// what is under the pointer.
+// Draws a flame graph as one SVG in icicle layout: the outermost frame is on top, callees hang
+// below their callers, and a box is as wide as its share of the samples. The script in it zooms on
+// a click, searches with Ctrl-F or the input field, and names the box under the pointer.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// The same name has the same colour: warm for the language's functions, cool for native ones.
+// The colour depends on the name only: warm for functions of the language, cool for native ones.
 std::string colour(const std::string& name, bool native) {
   uint32_t hash = 2166136261u;
   for (unsigned char c : name) hash = (hash ^ c) * 16777619u;

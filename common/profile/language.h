@@ -1,4 +1,5 @@
-// What an interpreter in this process says of its frames.
+// The interface by which an interpreter in this process reports its frames to the profiler. Python
+// implements it in python/binding/python_frames.cc.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,12 @@
 
 namespace rt::profile {
 
-// As the interrupted thread had it; only numbers, their meaning is known to the language.
+// A frame as it was captured in the interrupted thread. The numbers have a meaning only for the
+// language.
 struct LanguageFrame {
   uint64_t code = 0;
   uint64_t instruction = 0;
-  bool entry = false;  // the outermost one of its evaluator's native frame
+  bool entry = false;  // the outermost frame that one native frame of the evaluator executes
 };
 
 struct FrameName {
@@ -22,25 +24,29 @@ struct FrameName {
   int line = 0;
 };
 
-// Names of one profile's frames. Used by one thread, which must not need the interpreter's locks.
+// Finds the names of frames during one profile. One thread uses it. It must work without the
+// interpreter's locks.
 class LanguageSymbols {
  public:
   virtual ~LanguageSymbols() = default;
-  // One name per frame; what has vanished since says so in its name.
+  // Sets `names` to one name for each frame. A frame whose code has been freed since gets a name
+  // that says so.
   virtual void resolve(std::span<const LanguageFrame> frames, std::vector<FrameName>* names) = 0;
 };
 
 struct Language {
-  const char* name;       // "Python 3.11.2"
-  const char* evaluator;  // the native function that language frames stand for
-  // In a signal handler, on the thread whose frames it stores, innermost first: no locks, no
-  // memory, no faults.
+  const char* name;       // for example "Python 3.11.2"
+  const char* evaluator;  // the native function whose frames are replaced by language frames
+  // Stores the frames of the calling thread, innermost first, and returns their number. Called in a
+  // signal handler: it must not take locks, allocate memory or fault.
   size_t (*capture)(LanguageFrame* out, size_t capacity) noexcept;
+  // Makes the symbols for one profile.
   std::unique_ptr<LanguageSymbols> (*symbols)();
 };
 
-// Before the first profile. `language` lives as long as the process.
+// To be called before the first profile. `language` must live as long as the process.
 void set_language(const Language* language);
+// The registered language, or null.
 const Language* language();
 
 }  // namespace rt::profile

@@ -1,5 +1,5 @@
-// Reads this process's memory at addresses that may be wrong: fails where a plain read would fault.
-// Async-signal-safe.
+// Reads memory of this process at addresses that may be invalid: the functions fail where a plain
+// read would fault. Async-signal-safe.
 #pragma once
 
 #include <sys/uio.h>
@@ -20,7 +20,8 @@ bool read_memory(uint64_t address, T* out) noexcept {
   return read_memory(address, out, sizeof(T));
 }
 
-// As many bytes from `address` on as are there, whole pages after the first piece.
+// Copies up to `bytes` bytes from `address` on, until the first page that cannot be read. Returns
+// the number of bytes copied.
 size_t read_memory_up_to(uint64_t address, std::byte* out, size_t bytes) noexcept;
 
 }  // namespace rt::profile

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 int64_t looks(const proto::SampledStack& stack) { return stack.on_cpu() + stack.off_cpu(); }
 
-// What separates frames and lines may not be in them.
+// Replaces the characters that separate frames and lines in folded stacks.
 std::string one_word(std::string text) {
   for (char& c : text) {
     if (c == ';') c = ':';
@@ -34,8 +34,10 @@ std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// Whether a thread belongs to the runtime, not to the user's program.
 bool is_service(const proto::StackSamples& samples, const proto::SampledThread& thread) {
-  // A daemon's threads have its name, which begins so as well.
+  // The unnamed threads of a daemon inherit its name, which also begins with "ray-". They are what
+  // the user wants to see in a profile of the daemon.
   auto is_named_after_process = [&](const auto& other) {
     return other.tid() == samples.pid() && other.name() == thread.name();
   };
@@ -46,7 +48,7 @@ bool is_service(const proto::StackSamples& samples, const proto::SampledThread& 
 std::string raw_frame_text(const proto::SampledFrame& frame) {
   if (!frame.file().empty()) {
     if (frame.line() <= 0) return fmt::format("{} ({})", frame.function(), frame.file());
-    // Of native code the last part of a long path is enough.
+    // Paths of native source files are long, and their last part is enough.
     std::string file =
         frame.native() ? frame.file().substr(frame.file().rfind('/') + 1) : frame.file();
     return fmt::format("{} ({}:{})", frame.function(), file, frame.line());
@@ -56,15 +58,14 @@ std::string raw_frame_text(const proto::SampledFrame& frame) {
              : fmt::format("{} ({})", frame.function(), frame.module());
 }
 
-// ---- text: who costs most, and the tree
-
+// A node of the tree of calls; numbers are samples.
 struct Node {
   int64_t total = 0, self = 0;
   std::map<std::string, Node> callees;
 };
 
 constexpr size_t kTopFunctions = 30;
-constexpr double kLeastShare = 0.005;  // of the tree that is shown
+constexpr double kLeastShare = 0.005;  // smaller branches of the tree are not shown
 
 void append_tree(const std::string& name, const Node& node, int64_t all, int depth,
                  std::string* out) {
@@ -191,7 +192,7 @@ std::string profile_text(const AllSamples& all) {
       const int64_t n = looks(stack);
       Node* node = &root;
       root.total += n;
-      std::set<std::string> seen;  // a recursive function is counted once
+      std::set<std::string> seen;  // counts a recursive function once per stack
       std::vector<std::string> path = {
           of.title, thread_text(of.samples.threads(static_cast<int>(stack.thread())))};
       for (uint32_t id : stack.frames())

@@ -19,11 +19,12 @@ namespace rt::profile {
 namespace {
 
 constexpr int64_t kListThreadsEveryUs = 100'000;
-constexpr int64_t kAnswerWithinUs =
-    1'000'000;  // after the only look or the last one: a busy machine lets threads wait
+// How long to wait for stacks after the last look: on a busy machine threads run late.
+constexpr int64_t kAnswerWithinUs = 1'000'000;
 constexpr int64_t kStopCheckUs = 100'000;
 using Request = proto::ProfileRequest;
 
+// The state of one sampled thread.
 struct Thread {
   explicit Thread(pid_t id) : tid(id), files(id) {}
   pid_t tid;
@@ -31,11 +32,13 @@ struct Thread {
   uint32_t index = 0;
   bool takes_no_signals = false;
   Whereabouts last;
-  bool just_asked = false;  // what it ran since then may have been our signal
-  Capture* pending = nullptr;
-  int64_t owed_on = 0, owed_off = 0;  // looks to be counted with the pending stack
-  int64_t stack = -1;
+  bool just_asked = false;            // it may only have run since then to handle the signal
+  Capture* pending = nullptr;         // the slot it has been asked to fill
+  int64_t owed_on = 0, owed_off = 0;  // looks that will count for the pending stack
+  int64_t stack = -1;                 // its current stack in the table; -1 if not known
 };
+
+// One profile. Used by a single thread.
 
 class Sampler {
  public:
@@ -67,7 +70,7 @@ class Sampler {
 
   void missed(int64_t looks) { missed_ += looks; }
 
-  // After the last look: what was asked for and has not come yet.
+  // To be called after the last look: waits for stacks that have not arrived yet.
   void settle() { collect(steady_now_us() + kAnswerWithinUs); }
 
   proto::StackSamples finish() {
@@ -117,7 +120,8 @@ class Sampler {
     }
   }
 
-  // A worker is "ray::IDLE" to the kernel, and so are its threads that nobody named.
+  // Workers set their process title, such as "ray::IDLE", as the kernel's name of the main thread,
+  // and threads without a name of their own inherit it.
   static std::string name_of(const Thread& thread) {
     std::string name = thread.files.name();
     if (!name.starts_with("ray::")) return name;
@@ -160,7 +164,8 @@ class Sampler {
   }
 
   void ask(Thread& thread, int64_t collect_until_us) {
-    if (thread.takes_no_signals && thread.last.running) return;  // nothing can be known
+    // Its stack can only be read from outside, and only while it sleeps.
+    if (thread.takes_no_signals && thread.last.running) return;
     Capture* slot = captures_.acquire(unwinder_ != nullptr);
     if (!slot) {
       collect(collect_until_us);
@@ -177,7 +182,8 @@ class Sampler {
     }
   }
 
-  // Takes what has arrived; what has not by then is left for the next look.
+  // Takes the stacks that arrive until `until_us` (steady clock); later ones are left for the next
+  // look.
   void collect(int64_t until_us) {
     for (;;) {
       bool waiting = false;

@@ -10,7 +10,7 @@
 namespace rt::profile {
 namespace {
 
-constexpr uint32_t kEvaluator = UINT32_MAX;  // language frames stand here
+constexpr uint32_t kEvaluator = UINT32_MAX;  // the frame that language frames replace
 constexpr const char* kOther = "[further stacks: more different ones than are kept]";
 
 template <class T>
@@ -76,7 +76,7 @@ uint32_t StackTable::native_frame(uint64_t pc, std::string_view evaluator) {
   auto [it, is_new] = native_ids_.try_emplace(pc, 0);
   if (!is_new) return it->second;
   NativeName name = unwinder_->name(pc);
-  // A compiler may have moved a part of it away: NAME.cold
+  // The compiler may have split off a part of the function, as NAME.cold.
   bool evaluates = !evaluator.empty() && (name.function == evaluator ||
                                           name.function.starts_with(std::string(evaluator) + "."));
   if (evaluates) return it->second = kEvaluator;
@@ -105,7 +105,7 @@ std::vector<uint32_t> StackTable::merged(const Stack& stack, std::string_view ev
       if (stack.language[next++].second) break;
     }
   }
-  // Without native frames, or where their chain broke.
+  // Language frames are left if there are no native frames, or unwinding stopped early.
   for (; next < stack.language.size(); ++next) frames.push_back(stack.language[next].first);
   std::reverse(frames.begin(), frames.end());
   return frames;

@@ -1,5 +1,5 @@
-// Private to common/profile: the threads of this process, and which of them moved since the last
-// look. Files of /proc stay open during a profile.
+// Private to common/profile: the threads of this process, and which of them have moved since the
+// last look. The files of /proc that tell this stay open during a profile.
 #pragma once
 
 #include <sys/types.h>
@@ -12,10 +12,11 @@
 
 namespace rt::profile {
 
-// Where a thread is, as the kernel tells.
+// The position of a thread according to the kernel.
 struct Whereabouts {
-  bool running = false;               // on a processor, or ready for one
-  uint64_t call = 0, sp = 0, pc = 0;  // of a sleeping one
+  bool running = false;  // on a processor, or ready to run
+  // Of a sleeping thread: the number of the system call, stack pointer and program counter.
+  uint64_t call = 0, sp = 0, pc = 0;
   bool operator==(const Whereabouts&) const = default;
 };
 
@@ -23,11 +24,13 @@ class ThreadFiles {
  public:
   explicit ThreadFiles(pid_t tid);
   enum class Ran { kNo, kYes, kGone };
-  // Since the last call; kYes at the first, and where the kernel does not tell.
+  // Whether the thread has run since the last call. The first call returns kYes, as does every call
+  // if the kernel does not provide schedstat. kGone means that the thread has ended.
   Ran ran();
-  // False: gone.
+  // Returns false if the thread has ended. Without help of the kernel it reports "running".
   bool where(Whereabouts* out) const;
   std::string name() const;
+  // Whether the thread's signal mask blocks `signal`.
   bool blocks(int signal) const;
 
  private:
@@ -36,7 +39,7 @@ class ThreadFiles {
   std::string last_;
 };
 
-// All but `self`.
+// The ids of all threads of this process but `self`.
 std::vector<pid_t> list_threads(pid_t self);
 
 }  // namespace rt::profile

@@ -1,4 +1,5 @@
-// Private to common/profile: native frames of captured stacks. One thread.
+// Private to common/profile: finds the native frames of captured stacks and their names. One thread
+// uses it.
 #pragma once
 
 #include <memory>
@@ -12,21 +13,22 @@
 namespace rt::profile {
 
 struct NativeName {
-  std::string function, module, file;  // without a symbol the function is "[MODULE]"
-  bool known = false;
+  std::string function, module, file;  // without a symbol, the function is "[MODULE]"
+  bool known = false;                  // whether there is a symbol
   int line = 0;
 };
 
 class Unwinder {
  public:
-  // kUnsupported: the module or elfutils is missing, and where it was looked for. Loads the module
-  // into this process, for good.
+  // Loads libray_unwind.so into this process, where it stays. Returns kUnsupported if the module or
+  // elfutils is missing; the message says where it was looked for.
   static Result<std::unique_ptr<Unwinder>> open();
   ~Unwinder();
   Unwinder(const Unwinder&) = delete;
 
-  // Innermost first.
+  // Sets `pcs` to the program counters of the captured stack, innermost first.
   void unwind(const Capture& capture, std::vector<uint64_t>* pcs);
+  // The name of the function at `pc`.
   NativeName name(uint64_t pc);
 
  private:

@@ -9,7 +9,7 @@
 namespace rt::profile {
 namespace {
 
-// Threads that wait for a turn are few: a second question is refused at once.
+// A few are enough: while one request takes samples, the sampler refuses all others at once.
 constexpr size_t kMaxThreads = 8;
 
 }  // namespace
@@ -28,7 +28,7 @@ void ProfileServer::answer_later(google::protobuf::RpcController* call, proto::S
     return done->Run();
   }
   auto thread = state_->threads.emplace(state_->threads.end());
-  // Signals of the program are for its other threads.
+  // The new thread inherits a mask that blocks everything: signals belong to the program's threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

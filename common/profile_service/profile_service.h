@@ -1,8 +1,8 @@
-// Stacks and profiles of this process, for whoever may connect to it.
+// Serves stacks and profiles of this process to every peer that may connect to it.
 //
-// Threads: the loop's; each question has a thread until it is answered. The destructor stops
-// profiles under way and waits for their threads; it runs in the loop's thread (or under the loop's
-// mutex), before the loop ends.
+// Threading: requests arrive and are answered in the loop's thread; in between each has a thread of
+// its own, which takes the samples. The destructor stops profiles under way and joins their
+// threads. It must run in the loop's thread (or under the loop's mutex), before the loop ends.
 #pragma once
 
 #include <atomic>
@@ -28,12 +28,15 @@ class ProfileServer final : public proto::ProfileService {
                google::protobuf::Closure*) override;
 
  private:
-  // Shared with the threads and what they post.
+  // Shared with the threads and with the functions they post to the loop, which may run after the
+  // server is gone.
   struct State {
     std::atomic<bool> stop{false};
-    std::list<std::thread> threads;  // of the loop's thread only
+    std::list<std::thread> threads;  // used in the loop's thread only
   };
   using Work = std::function<Result<proto::StackSamples>(const std::atomic<bool>& stop)>;
+  // Runs `work` in a thread and answers the call from the loop. Fails with kResourceExhausted at
+  // once if too many threads are running.
   void answer_later(google::protobuf::RpcController* call, proto::StackSamples* reply,
                     google::protobuf::Closure* done, Work work);
 

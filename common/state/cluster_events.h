@@ -1,6 +1,5 @@
-// What has happened in a cluster, told from what the head still knows: nodes and jobs that came and
-// went, actors that died. Nothing is recorded for it, so a record that was dropped takes its events
-// along.
+// Cluster events: nodes and jobs that came and went, actors that died. They are derived from the
+// head's records of nodes, jobs and actors, so a record that the head drops takes its events along.
 #pragma once
 
 #include <string>
@@ -12,22 +11,22 @@
 namespace rt::state {
 
 struct ClusterEvent {
-  std::string severity, source_type, label, message,
-      event_id;        // event_id: the same in every answer
-  std::string job_id;  // hex; empty: of no job
+  // `event_id` is derived from the event, hence the same in every answer.
+  std::string severity, source_type, label, message, event_id;
+  std::string job_id;  // hex; empty if the event belongs to no job
   std::string hostname;
   int64_t time_ms = 0;
   int64_t pid = 0;
   Json custom_fields = Json::object();
 };
-// By time.
+// The events of these records, sorted by time.
 std::vector<ClusterEvent> cluster_events(const std::vector<proto::Node>& nodes,
                                          const std::vector<proto::ActorInfo>& actors,
                                          const proto::GetJobsReply& jobs);
 
-// A row of the state API.
+// The event as a row of the state API.
 Json cluster_event_row(const ClusterEvent& event);
-// As GET /events has it, with snake_case keys.
+// The event as GET /events returns it, but with snake_case keys.
 Json event_json(const ClusterEvent& event);
 
 }  // namespace rt::state

@@ -14,7 +14,7 @@ constexpr std::string_view kTaskStates =
 struct Values {
   std::string_view resource, column, values;
 };
-// What columns of states and kinds may hold.
+// The possible values of columns that hold a state or a type.
 constexpr Values kValues[] = {
     {"actors", "state", "DEPENDENCIES_UNREADY PENDING_CREATION ALIVE RESTARTING DEAD"},
     {"jobs", "type", "SUBMISSION DRIVER"},
@@ -43,7 +43,8 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// "name:flags ...": i int, b bool, o anything else (text is the default), d detail, f filterable.
+// `spec` is a list of "name:flags". The flags are i (int), b (bool) or o (other) for the type,
+// which is text by default, d (detail) and f (filterable).
 Resource make(std::string name, std::string id, std::string_view spec) {
   Resource resource{std::move(name), std::move(id), {}};
   for (std::string_view word : words_of(spec)) {

@@ -1,4 +1,4 @@
-// The resources of the state API with their columns, in the order of a row.
+// The resources of the state API and their columns, in the order in which rows have them.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,21 @@ struct Column {
   ColumnType type = ColumnType::kText;
   bool detail = false;  // only in rows with detail
   bool filterable = false;
-  std::vector<std::string> values;  // all there are; empty: anything
+  std::vector<std::string> values;  // all possible values; empty if any value is possible
 };
 
 struct Resource {
-  std::string name;  // "placement_groups"
-  std::string id;    // the column rows are sorted by and get by
+  std::string name;  // for example "placement_groups"
+  std::string id;    // the column that rows are sorted by and that `get` looks up
   std::vector<Column> columns;
 
-  // -1: there is none.
+  // The index of a column; -1 if there is none of that name.
   int column(std::string_view name) const;
-  std::string filterable() const;  // for messages
+  // The names of the columns that can be filtered by, for messages.
+  std::string filterable() const;
 };
 
-// Null: there is no resource of this name.
+// Null if there is no resource of this name. The resources live as long as the process.
 const Resource* find_resource(std::string_view name);
 
 }  // namespace rt::state

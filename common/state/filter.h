@@ -1,4 +1,4 @@
-// Filters of lists: key = value, key != value, all of them must hold.
+// Filters of lists: key = value or key != value. A row matches if all filters hold.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,28 @@ namespace rt::state {
 
 struct Filter {
   std::string key;
-  bool equal = true;  // else: not equal
-  std::string value;  // text; converted to the column's type
+  bool equal = true;  // false means not equal
+  std::string value;  // text; bind() converts it to the type of the column
 };
 
-// A row's value as filters compare it. Texts without regard to case; what is absent equals nothing.
+// A value of a row as filters compare it. Texts are compared without regard to case; an absent
+// value (monostate) equals nothing.
 using Field = std::variant<std::monostate, std::string, int64_t, bool>;
 
+// Filters that have been bound to the columns of a resource. Immutable after bind().
 class Filters {
  public:
-  // kInvalid names a column that cannot be filtered by, or a value that is not of the column's
-  // type.
+  // The error kInvalid names a column that cannot be filtered by, or a value that is not of the
+  // column's type.
   static Result<Filters> bind(const Resource& resource, const std::vector<Filter>& filters);
 
-  // For people, who mistype: kInvalid names a value that the column never has, and those it may
-  // have. (Programs get no rows.)
+  // Catches mistyped values on the command line: kInvalid names a value that the column never has,
+  // and the possible ones. The other interfaces do not call this; such filters match no row there.
   static Status check_values(const Resource& resource, const std::vector<Filter>& filters);
 
   bool empty() const { return terms_.empty(); }
-  // `field(column)` is the row's value of the resource's column of that number; called for filtered
-  // columns only.
+  // Whether a row matches. field(index) returns the row's value in the resource's column `index`;
+  // it is called for filtered columns only.
   template <class F>
   bool match(F&& field) const {
     for (const Term& term : terms_) {
@@ -40,8 +42,9 @@ class Filters {
     }
     return true;
   }
-  // The text that `key` has to equal; null: there is no such filter.
+  // The text that the column `key` has to equal; null if no filter requires one.
   const std::string* required(std::string_view key) const;
+  // Whether any filter uses the column `key`.
   bool looks_at(std::string_view key) const;
 
  private:

@@ -12,10 +12,12 @@ namespace {
 using HeadStub = proto::HeadService::Stub;
 
 constexpr int64_t kPageBytes = 16 << 20;
-// What a process said to live may have been in a batch already, sent before its owner heard; clocks
-// differ as well.
+// A task that a process reported as live may already be in a batch recorded before that, because
+// the owner had not heard of its end; and clocks of nodes differ. Batches this much older than the
+// question are therefore checked against the live tasks.
 constexpr int64_t kOverlapUs = 5'000'000;
-// Batches asked for at once: more each time, as a batch mostly has all rows there is place for.
+// Number of batches fetched with the first request, and at most with one. It grows from request to
+// request: one batch usually has all the rows that fit into the limit.
 constexpr size_t kFirstBatches = 2, kMostBatches = 64;
 
 class Reading {
@@ -24,7 +26,8 @@ class Reading {
       : sources_(sources), query_(query), notes_(notes) {}
 
   Status run(const std::string& job_id, int64_t live_asked_us) {
-    // Whoever lives may be in the youngest batches, and is to be counted once.
+    // Live tasks may have ended meanwhile. The newest batches are then read whole, so that each
+    // task is counted once.
     whole_from_us_ =
         query_.live_matters() ? live_asked_us - kOverlapUs : std::numeric_limits<int64_t>::max();
     RT_TRY(scan(job_id));
@@ -80,7 +83,7 @@ class Reading {
     return {};
   }
 
-  // The rows to show, from the youngest batch on.
+  // Reads rows of the counted batches, the newest first, until the limit is filled.
   Status fetch() {
     size_t at_once = kFirstBatches;
     for (size_t next = 0;
@@ -94,8 +97,8 @@ class Reading {
         auto data = unpack_task_events(batch.packed());
         data ? query_.take_rows(*data) : void(notes_.unreadable += batch.count());
       }
-      // Those that had no place in the answer are asked for again; those that are gone are not
-      // there.
+      // Batches that did not fit into the reply are requested again. Batches that the head has
+      // removed since are silently missing from it.
       if (reply.more()) {
         while (next < end && candidates_[next].row != reply.next_row()) ++next;
         next = std::min(end, next + 1);

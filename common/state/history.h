@@ -1,5 +1,5 @@
-// Reads the head's history of tasks for a question, as little of it as answers it: the digests of
-// all batches, and of the batches only those whose tasks are shown.
+// Reads the head's history of tasks for a TaskQuery. It transfers as little as possible: the
+// digests of all batches, but only those batches whose tasks are shown.
 #pragma once
 
 #include <string>
@@ -11,14 +11,13 @@
 namespace rt::state {
 
 struct HistoryNotes {
-  bool any = false;  // there is a task in the history
-  int64_t dropped =
-      0;  // events that were recorded and are not in the history any more, or never came there
-  int64_t unreadable = 0;  // events in batches that cannot be read
+  bool any = false;        // whether the history has any task
+  int64_t dropped = 0;     // recorded events that were removed from the history or never reached it
+  int64_t unreadable = 0;  // events in batches that cannot be unpacked
 };
 
-// `job_id`: binary, empty for all jobs. `live_asked_us`: wall clock when processes were asked for
-// what lives.
+// `job_id` is a binary id, or empty for all jobs. `live_asked_us` is the wall clock time at which
+// processes were asked for their live tasks. An error means that the head did not answer.
 Status read_history(Sources& sources, const std::string& job_id, int64_t live_asked_us,
                     TaskQuery* query, HistoryNotes* notes);
 

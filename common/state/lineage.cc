@@ -12,8 +12,8 @@ namespace {
 
 struct Node {
   std::string name, key, type;
-  int64_t at_ms = 0;                      // 0: not known
-  std::map<std::string, int64_t> states;  // its own
+  int64_t at_ms = 0;                      // 0 if not known
+  std::map<std::string, int64_t> states;  // of this node alone, without its children
   Json link;
   Node* parent = nullptr;
   std::vector<Node*> children;
@@ -26,7 +26,7 @@ int64_t time_of(const Json& row) {
   return 0;
 }
 
-// Owns the nodes: a deque keeps them where they are.
+// Builds the tree and owns its nodes. They are in a deque, which keeps their addresses valid.
 class Tree {
  public:
   explicit Tree(const std::vector<Json>& rows) {
@@ -45,7 +45,7 @@ class Tree {
   void add(const Json& row) {
     std::string id = text_of(row, "task_id");
     auto known = tasks_.find(id);
-    if (known != tasks_.end()) {  // another attempt
+    if (known != tasks_.end()) {  // another attempt of a known task
       ++known->second->states[text_of(row, "state")];
       return;
     }
@@ -61,8 +61,8 @@ class Tree {
     std::string actor = text_of(row, "actor_id");
     if (actor.empty()) return;
     node.parent = actor_of(actor, text_of(row, "func_or_class_name"), node.at_ms);
-    if (node.type == "ACTOR_CREATION_TASK")
-      parents_[node.parent] = parents_[&node];  // who created it
+    // The actor stands below the task that submitted its creation.
+    if (node.type == "ACTOR_CREATION_TASK") parents_[node.parent] = parents_[&node];
   }
 
   Node* actor_of(const std::string& id, const std::string& function, int64_t at_ms) {
@@ -78,7 +78,7 @@ class Tree {
     return actor;
   }
 
-  // Forged parents may go in a circle.
+  // Parent ids come from user processes and are not checked: they could form a cycle.
   static bool is_above(const Node* node, const Node* of) {
     for (; of; of = of->parent) {
       if (of == node) return true;
@@ -96,7 +96,7 @@ class Tree {
             {"children", std::move(children)}};
   }
 
-  // Siblings, oldest first; adds what they count to `sum`.
+  // The JSON of `siblings`, the oldest first, with equal names grouped. Adds their counts to `sum`.
   Json grouped(std::vector<Node*>& siblings, std::map<std::string, int64_t>* sum) {
     std::stable_sort(siblings.begin(), siblings.end(), [](const Node* a, const Node* b) {
       return std::tie(a->at_ms, a->key) < std::tie(b->at_ms, b->key);
@@ -104,7 +104,7 @@ class Tree {
     std::map<std::string, size_t> alike;
     for (const Node* node : siblings) ++alike[node->name];
     std::map<std::string, std::pair<Node, Json>> groups;
-    std::vector<std::string> order;  // of names; each stands where its first is
+    std::vector<std::string> order;  // names in the order of their first sibling
     for (Node* node : siblings) {
       std::map<std::string, int64_t> states = node->states;
       Json children = grouped(node->children, &states);
@@ -137,7 +137,7 @@ class Tree {
 
   std::deque<Node> nodes_;
   std::map<std::string, Node*> tasks_, actors_;  // by id
-  std::map<const Node*, std::string> parents_;   // ids of tasks
+  std::map<const Node*, std::string> parents_;   // task ids of parents
   std::vector<Node*> top_;
 };
 

@@ -1,4 +1,4 @@
-// Tasks by who submitted whom: what `summary_by=lineage` answers.
+// Arranges tasks in a tree by which task submitted which: the answer to `summary_by=lineage`.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,12 @@
 
 namespace rt::state {
 
-// [{"name", "key", "type", "timestamp", "state_counts", "link", "children"}] of rows of tasks. A
-// task is under its parent where that is among them, else at the top; the calls of an actor are
-// under the actor, that one under the task that created it, siblings of one name under a GROUP.
-// state_counts: of the task and all below it. timestamp: ms, null where it is not known; link:
-// {"type": "task" or "actor", "id"}, null for groups.
+// Returns [{"name", "key", "type", "timestamp", "state_counts", "link", "children"}] for rows of
+// tasks. A task stands below its parent, or at the top if its parent is not among the rows. The
+// calls of an actor stand below the actor, and the actor below the task that created it. Siblings
+// of the same name are put into a node of type GROUP. "state_counts" covers the task and everything
+// below it; "timestamp" is milliseconds, or null if not known; "link" is {"type": "task" or
+// "actor", "id"}, or null for groups.
 Json lineage_of(const std::vector<Json>& rows);
 
 }  // namespace rt::state

@@ -1,4 +1,5 @@
-// Where the reading of a log is, as text for another one that goes on there.
+// The position of a reader in a log, as text. Another reader, also in another process, goes on from
+// there.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +9,20 @@
 
 namespace rt::state {
 
-// Of an answer of /api/v0/logs/piece.
+// The HTTP header of answers of /api/v0/logs/piece.
 inline constexpr char kLogPositionHeader[] = "X-Ray-Log-Position";
 
 struct LogPosition {
-  std::string node_id, name;  // hex; of the file
+  std::string node_id, name;  // the node's id in hex, and the name of the file
   uint64_t inode = 0;
-  int64_t offset = 0;
-  bool inside =
-      false;  // of a task: its lines come next; else: the next byte is in the middle of a line
+  int64_t offset = 0;  // of the next byte
+  // When the lines of a task are read: whether the next line belongs to the task. Otherwise:
+  // whether the next byte is in the middle of a line.
+  bool inside = false;
 
-  // For nobody to take apart: "NODE INODE OFFSET INSIDE NAME-IN-HEX".
+  // "NODE INODE OFFSET INSIDE NAME-IN-HEX". Clients must treat the text as opaque.
   std::string text() const;
-  // kInvalid: no text() of a position.
+  // Returns kInvalid for anything that text() does not produce.
   static Result<LogPosition> parse(const std::string& text);
 };
 

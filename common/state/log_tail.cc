@@ -13,8 +13,9 @@ namespace rt::state {
 namespace {
 
 constexpr int64_t kBackwardBytes = 256 << 10, kMostForWriter = 4 << 20;
-constexpr size_t kMarkerBytes =
-    1024;  // of a line that begins at the end of a piece, as much as a marker has
+// The longest marker. So much of the following piece is kept to recognize a marker that begins at
+// the end of a piece.
+constexpr size_t kMarkerBytes = 1024;
 
 }  // namespace
 
@@ -29,11 +30,12 @@ std::optional<std::string> marked_writer(std::string_view line) {
   return std::string(line.substr(0, line.find('\n')));
 }
 
-// Backwards from the end, until enough lines have begun, and, where the writer is wanted, to the
-// last name before them.
+// Reads backwards from the end until it has found the beginnings of enough lines and, if the writer
+// is wanted, the last marker before them that names one.
 Status LogTail::begin() {
   if (begun_) return {};
-  RT_ASSIGN(auto first, read_(name_, std::numeric_limits<int64_t>::max(), 1));  // its size alone
+  // An offset beyond the end: the answer has no data, only size and inode.
+  RT_ASSIGN(auto first, read_(name_, std::numeric_limits<int64_t>::max(), 1));
   inode_ = first.inode();
   begun_ = true;
   if (lines_ < 0) return {};
@@ -41,13 +43,13 @@ Status LogTail::begin() {
   int64_t begins = first.begins();
   int64_t wanted = lines_;
   std::optional<std::string> writer;
-  std::string after;  // the beginning of the piece behind this one
+  std::string after;  // the beginning of the piece that was read before and lies behind this one
   for (int64_t from = end; from > begins;) {
     if (cut_ && (!find_writer_ || writer || end - from > kMostForWriter)) break;
     int64_t until = from;
     from = std::max<int64_t>(begins, until - kBackwardBytes);
     RT_ASSIGN(auto piece, read_(name_, from, until - from));
-    if (piece.begins() > begins) {  // rotation goes on meanwhile
+    if (piece.begins() > begins) {  // rotation has removed more in the meantime
       begins = piece.begins();
       from = std::max(from, begins);
       if (from >= until) break;
@@ -60,7 +62,7 @@ Status LogTail::begin() {
       size_t begins = newline == std::string::npos ? 0 : newline + 1;
       std::string_view line = std::string_view(text).substr(begins);
       if (from + static_cast<int64_t>(begins) == end) {
-        // the end of the last line begins none
+        // The newline at the end of the file begins no line.
       } else if (!count_markers_ && is_marker(line)) {
         if (find_writer_ && wanted == 0 && !writer) writer = marked_writer(line);
       } else if (wanted == 0) {
@@ -97,7 +99,7 @@ Result<std::string> LogTail::next() {
     offset_ = 0;
     RT_ASSIGN(piece, read_(name_, 0, 0));
   } else if (piece.size() < offset_) {
-    offset_ = piece.size();  // it was cut
+    offset_ = piece.size();  // the file was truncated
   }
   std::string text;
   if (piece.begins() > offset_) {
@@ -114,7 +116,7 @@ TaskLines::TaskLines(const std::string& task_hex, int64_t attempt, bool inside)
 
 void TaskLines::line(std::string_view text, std::string* out) {
   if (is_marker(text)) {
-    inside_ = text == marker_;  // another function's name is another task's as well
+    inside_ = text == marker_;  // any other marker, not only of another task, ends its lines
   } else if (inside_) {
     out->append(text).push_back('\n');
   }

@@ -16,6 +16,7 @@ namespace {
 using HeadStub = proto::HeadService::Stub;
 using NodeManagerStub = proto::NodeManagerService::Stub;
 
+// How long task events may take from a process to the head's history.
 constexpr std::chrono::milliseconds kEventsTravel{600};
 
 Sources::Place place_of(const proto::Node& node) {
@@ -152,8 +153,8 @@ Result<LogSource::Place> LogSource::of_task(const LogQuery& query) {
   question.timeout_us = timeout_us_;
   RT_ASSIGN(Answer answer, list(cluster_, question));
   if (answer.json["result"].empty()) {
-    // It may have ended a moment ago: its process has forgotten it, and what it recorded is on its
-    // way to the head.
+    // The task may have ended a moment ago: its process has forgotten it, and its event is still on
+    // the way to the head.
     std::this_thread::sleep_for(kEventsTravel);
     RT_ASSIGN(answer, list(cluster_, question));
   }
@@ -257,8 +258,8 @@ std::string LogReading::position() const {
 
 Result<std::string> LogReading::piece(size_t most_bytes) {
   std::string all;
-  // A task's lines in files that were renamed are had before a position in the last one says
-  // anything.
+  // A position refers to the last file, so a task's lines in rotated files are read to their end
+  // first, whatever their size.
   while (all.size() < most_bytes || file_ < (task_ ? tails_.size() : 0)) {
     RT_ASSIGN(std::string some, next());
     if (some.empty()) break;
@@ -286,7 +287,8 @@ void LogReading::keep(std::string lines) {
   cut_ = cut_ || kept_.size() < size;
 }
 
-// Which lines are the last is known at the end only.
+// With a limit of lines everything is read before anything is returned, because only the end tells
+// which lines are the last ones.
 Result<std::string> LogReading::next_of_task() {
   while (file_ < tails_.size()) {
     RT_ASSIGN(std::string piece, tails_[file_].next());

@@ -1,5 +1,6 @@
-// Log files of every node, wherever it is: their names, and their contents as they grow. What is
-// asked goes to the node-managers. (Over HTTP: over_http.h.)
+// Lists and reads the log files of all nodes, also while they grow. The node-managers answer the
+// requests; over_http.h does the same through the HTTP interface. All calls block; none of the
+// classes is thread-safe.
 #pragma once
 
 #include <functional>
@@ -16,55 +17,62 @@
 namespace rt::state {
 
 struct LogQuery {
-  // Where; not needed for an actor, a task or a job. Of several nodes at one address the living
-  // one.
-  std::string node_id, node_ip;  // hex; literal
-  // What: one of these.
-  std::string filename, actor_id, task_id, submission_id;  // ids in hex
+  // The node, by its id in hex or its address. Not needed for an actor, a task or a job. If several
+  // nodes have had the address, the living one is chosen.
+  std::string node_id, node_ip;
+  // The log, by exactly one of these; ids are in hex, but for the submission id.
+  std::string filename, actor_id, task_id, submission_id;
   int64_t pid = 0;
   int64_t attempt = 0;         // of the task
-  int64_t lines = 1000;        // the last ones; -1: all
-  std::string suffix = "out";  // of a worker's files: or "err"
+  int64_t lines = 1000;        // how many last lines; -1 for all
+  std::string suffix = "out";  // which of a worker's files: "out" or "err"
   bool follow = false;
   bool without_colours = false;
-  bool for_people = false;  // without markers, which do not count as lines; where lines were left
-                            // out, a line says so first
-  int64_t interval_us = 500'000;    // between two looks, when following
-  int64_t timeout_us = 30'000'000;  // to find the file, and for each look
-  std::string position;             // of an earlier LogReading of the same: go on there
+  // Leaves out marker lines, which then do not count as lines. If earlier lines are not shown, a
+  // first line says so.
+  bool for_people = false;
+  int64_t interval_us = 500'000;    // between two reads while following
+  int64_t timeout_us = 30'000'000;  // to find the file, and for each read
+  std::string position;  // where to go on: position() of an earlier LogReading of the same query
 };
 
-// {"worker_out": ["name", ...], ...}; directories end in "/". kInvalid: no node is named;
-// kNotFound: there is no such node.
+// Returns {"worker_out": ["name", ...], ...}; names of directories end in "/". Returns kInvalid if
+// no node is named, kNotFound if there is no such node, and kNodeDied if it is dead.
 Result<Answer> list_logs(const Cluster& cluster, const std::string& node_id,
                          const std::string& node_ip, const std::string& glob, int64_t timeout_us);
 
-// False: the reader wants no more.
+// Receives a piece of a log; returns false to stop reading.
 using TakeLog = std::function<bool(std::string_view)>;
-// Waits that long; false: to end at once.
+// Sleeps for `us` microseconds; returns false to stop following.
 using WaitLog = std::function<bool(int64_t us)>;
-// Several files at once, over one connection to each node.
+// Access to any number of files, over one connection to the head and one to each node.
 class LogSource {
  public:
   static Result<std::unique_ptr<LogSource>> connect(const Cluster& cluster, int64_t timeout_us);
 
-  // Its connection broke. connect_again() fails as connect() does; the tails go on where they are.
+  // Whether the connection to the head is broken. connect_again() replaces all connections and
+  // fails as connect() does; existing tails stay valid and go on where they are.
   bool head_is_lost() const { return !sources_->head_is_open(); }
   Status connect_again();
-  // Alive and dead. The head's node is first.
+  // All nodes, living and dead. The head's node comes first.
   Result<std::vector<proto::Node>> nodes();
-  // kInvalid: neither is given. kNotFound: there is none. kNodeDied: it cannot be asked any more.
+  // Returns kInvalid if neither id nor address is given, kNotFound if there is no such node, and
+  // kNodeDied if it is dead, so that nobody there can read its logs.
   Result<proto::Node> node(const std::string& node_id, const std::string& node_ip);
+  // The files in the node's `logs` directory whose names match `glob`.
   Result<std::vector<proto::LogFile>> files(const proto::Node& node, const std::string& glob);
-  // As LogTail has it; only a worker's file has a writer.
+  // A LogTail that reads through this source, which must outlive it. Only files of workers have a
+  // writer to find.
   LogTail tail(const proto::Node& node, const std::string& name, int64_t lines,
                bool count_markers = true, bool find_writer = true);
 
   struct Place {
     proto::Node node;
-    std::vector<std::string> names;  // oldest first; more than one only for a task, whose worker's
-                                     // log was renamed meanwhile
+    // Names of files, the oldest first. There are several only for a task whose worker's log has
+    // been rotated.
+    std::vector<std::string> names;
   };
+  // Finds the node and the files of a query. kInvalid if the query does not say which log.
   Result<Place> find(const LogQuery& query);
 
  private:
@@ -81,27 +89,29 @@ class LogSource {
   int64_t timeout_us_;
 };
 
-// One log, found and then read.
+// Finds one log and reads it: open() first, then either next(), run() or piece().
 class LogReading {
  public:
-  // Finds it. kInvalid: what is asked is not clear; kNotFound: there is no such log; kNodeDied: its
-  // node has ended.
+  // Returns kInvalid if the query does not say which log, kNotFound if there is no such log, and
+  // kNodeDied if its node has died.
   Status open(const Cluster& cluster, const LogQuery& query);
-  // The next piece. Empty: that was all, for now where the log is followed.
+  // Returns the next piece. An empty one means the end of the log, or, when following, that there
+  // is nothing new at the moment.
   Result<std::string> next();
-  // Hands out the log in pieces. Without `follow` up to its end; with it until the reader or `wait`
-  // ends it, or the node cannot be asked any more.
+  // Passes the log to `take` in pieces: up to its end, or, when following, until `take` or `wait`
+  // returns false or the node cannot be asked any more.
   Status run(const TakeLog& take, const WaitLog& wait);
-  // What has been written since the position that was asked for, or since the first line asked for;
-  // at once, about as much as `most_bytes`. Empty: nothing.
+  // Returns what has been written since the query's position, or from the first requested line on:
+  // about `most_bytes` at most, without waiting. Empty if there is nothing new.
   Result<std::string> piece(size_t most_bytes);
-  // Behind what piece() has handed out. (A colour code that is cut there is shown.)
+  // The position behind what piece() has returned. State of the colour filter is not part of it: if
+  // a colour code is cut there, the rest of it is shown.
   std::string position() const;
 
  private:
   Status go_on();
   Result<std::string> next_piece();
-  // Of what a task has written so far, in as many files as that is.
+  // The next piece of what the task had written before open(), in all files of place_.
   Result<std::string> next_of_task();
   void keep(std::string lines);
   std::string sift(std::string data);
@@ -110,15 +120,16 @@ class LogReading {
   LogQuery query_;
   std::unique_ptr<LogSource> source_;
   LogSource::Place place_;
-  std::vector<LogTail> tails_;  // of place_.names
-  size_t file_ = 0;             // which is read; the last one is followed
-  std::string kept_;            // of a task: the last lines so far
+  std::vector<LogTail> tails_;  // one for each of place_.names
+  size_t file_ = 0;             // index of the tail being read; only the last one is followed
+  std::string kept_;            // for a task: its last lines so far
   std::optional<TaskLines> task_;
   std::optional<WithoutMarkers> markers_;
   std::optional<WithoutColours> colours_;
   bool cut_ = false, begun_ = false;
 };
 
+// Opens a log and runs through it; see LogReading.
 inline Status read_log(const Cluster& cluster, const LogQuery& query, const TakeLog& take,
                        const WaitLog& wait) {
   LogReading reading;

@@ -38,14 +38,14 @@ Status check(const Table& table, const std::string& value) {
   return make_error(Code::kInvalid, fmt::format("'{}' is not one of {}", value, known));
 }
 
-// "STACK_TRACE" as words.
+// "STACK_TRACE" becomes "stack trace".
 std::string words(std::string name) {
   for (char& c : name)
     c = c == '_' ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return name;
 }
 
-// With a point, as numbers of this kind are written.
+// Formats a float as Python does: with at least one digit behind the point.
 std::string decimal(double value) {
   std::string text = fmt::format("{}", value);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
@@ -78,7 +78,7 @@ std::string entry_text(const Json& row, const std::string& units) {
 std::string group_text(const std::string& key, const std::vector<const Json*>& rows,
                        const MemoryQuery& query) {
   int64_t bytes = 0;
-  std::map<std::string, std::pair<int64_t, int64_t>> kinds;  // number, bytes
+  std::map<std::string, std::pair<int64_t, int64_t>> kinds;  // count and bytes by reference type
   for (const Json* row : rows) {
     int64_t size = std::max<int64_t>(0, (*row)["object_size"].get<int64_t>());
     bytes += size;

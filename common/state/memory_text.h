@@ -1,5 +1,5 @@
-// What `ray memory` shows: who refers to objects, by node or by place in the program, and how full
-// the object stores are.
+// The report of `ray memory`: which processes refer to objects, grouped by node or by call site,
+// and how full the object stores are.
 #pragma once
 
 #include <string>
@@ -13,16 +13,17 @@ struct MemoryQuery {
   std::string sort_by = "OBJECT_SIZE";    // or PID, REFERENCE_TYPE
   std::string units = "B";                // or KB, MB, GB: powers of 1000
   bool stats_only = false;
-  int64_t entries = -1;  // of each group; -1: all
+  int64_t entries = -1;  // the most rows of each group; -1 for all
   int64_t timeout_us = 30'000'000;
 };
-// What that is made of: {"objects": rows, unless stats_only, "stores": [...]}. `answer`: as below.
+// The data of the report: {"objects": rows, "stores": [...]}, without "objects" if stats_only.
+// Unless stats_only, `answer` is set to the answer of list("objects") without its rows, for its
+// warnings.
 Result<Answer> memory_data(const Cluster& cluster, const MemoryQuery& query, Json* answer);
-// kInvalid: an unknown group, order or unit. `answer` gets what the list of objects lacks (its
-// warnings), where one was asked for.
+// The report as text; sets `answer` as above. Returns kInvalid for an unknown group, order or unit.
 Result<std::string> memory_text(const Cluster& cluster, const MemoryQuery& query, Json* answer);
 
-// The parts, of rows of list("objects") and of store_stats().
+// The two parts of the text, made of rows of list("objects") and of store_stats(). Pure functions.
 std::string references_text(const Json& rows, const MemoryQuery& query);
 std::string stores_text(const Json& stores);
 

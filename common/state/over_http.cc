@@ -11,10 +11,10 @@ namespace rt::state {
 namespace {
 
 constexpr int64_t kConnectS = 5;
-constexpr time_t kKnockUs = 1'400'000;  // to connect, and again to answer: less than 3 s together
+constexpr time_t kKnockUs = 1'400'000;  // to connect, and again to answer: below 3 s together
 constexpr size_t kMostErrorBytes = 10'000;
 
-// The message of an envelope, or the text that there is.
+// The error message in a server's answer: "msg" of the JSON envelope, or the body itself.
 std::string reason(const std::string& body) {
   Json answer = Json::parse(body, nullptr, false);
   if (answer.is_object() && answer.contains("msg") && answer["msg"].is_string())
@@ -35,8 +35,10 @@ Error no_answer(const std::string& address, httplib::Error why) {
                                 address, httplib::to_string(why)));
 }
 
+// One HTTP client for the requests of one question.
 class Asking {
  public:
+  // Probes the server first. kInvalid if the address is no URL.
   static Result<Asking> at(const Cluster& cluster, int64_t timeout_us) {
     std::string address = cluster.head_address;
     while (address.ends_with('/')) address.pop_back();
@@ -52,7 +54,8 @@ class Asking {
     return asking;
   }
 
-  // `position`: of a log, as the answer's header has it; unchanged without one.
+  // Passes the body of the answer to `take`. `position` is set to the position that the answer's
+  // header names, if it has one. Error statuses become errors with the server's message.
   Status get(const std::string& path, const httplib::Params& params, const TakeLog& take,
              std::string* position = nullptr) {
     httplib::Headers headers;
@@ -124,7 +127,7 @@ Status knock(const std::string& address, const std::string& verify) {
   client.set_read_timeout(0, kKnockUs);
   client.set_write_timeout(0, kKnockUs);
   auto answer = client.Get("/api/version");
-  // One that is not trusted has answered: the question itself will say so.
+  // A server with an untrusted certificate has answered; the actual request will report it.
   return answer || http::is_untrusted(answer.error()) ? Status()
                                                       : no_answer(address, answer.error());
 }
@@ -151,7 +154,8 @@ Result<Answer> query_result(const Cluster& cluster, const std::string& path, con
 
 }  // namespace
 
-// HTTP's objects are in the order of their names: rows are put into that of the columns.
+// The server's JSON objects have their keys in alphabetical order, so the rows are brought into the
+// order of the columns.
 Result<Answer> list_over_http(const Cluster& cluster, const Query& query) {
   RT_ASSIGN(Answer answer, query_result(cluster, query.resource, query));
   const Resource* resource = find_resource(query.resource);
@@ -215,7 +219,7 @@ httplib::Params params_of(const LogQuery& query) {
 }  // namespace
 
 Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take) {
-  // A log that is followed may be silent for long.
+  // A followed log may be silent for any time, so the read timeout is a year.
   RT_ASSIGN(Asking asking, Asking::at(cluster, query.follow ? int64_t{365} * 24 * 3600 * 1'000'000
                                                             : query.timeout_us));
   return asking.get(query.follow ? "/api/v0/logs/stream" : "/api/v0/logs/file", params_of(query),
@@ -225,7 +229,7 @@ Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const T
 struct HttpLogFollowing::Impl {
   Cluster cluster;
   LogQuery query;
-  std::optional<Asking> asking;  // once the server has answered
+  std::optional<Asking> asking;  // empty until the server has answered, and after an error
 
   Result<std::string> next() {
     if (!asking) {
@@ -239,7 +243,7 @@ struct HttpLogFollowing::Impl {
           return true;
         },
         &position);
-    // A piece that was cut off has no position, and comes again.
+    // Only a complete answer advances the position; an interrupted one is requested again.
     if (got && !position.empty()) {
       query.position = position;
       return data;

@@ -1,5 +1,6 @@
-// The same questions to a cluster's HTTP interface, for those who reach only that. The answers are
-// those of RPC. A library of its own: no other process is to carry an HTTP client.
+// The functions of query.h and logs.h over a cluster's HTTP interface, for clients that can reach
+// only that. The answers are the same as over RPC. This is a library of its own, so that workers
+// and daemons do not link an HTTP client. All calls block.
 #pragma once
 
 #include <memory>
@@ -10,15 +11,16 @@
 
 namespace rt::state {
 
-// "http://HOST:PORT", also "https://...".
+// Whether `address` is a URL, http://HOST:PORT or https://HOST:PORT.
 bool is_http(const std::string& address);
-// Whether an HTTP server answers there, known within 3 s: asked before a question whose answer may
-// take longer. kUnavailable: none does. `verify`: as http::trust() takes it.
+// Probes the server within 3 s, before a request whose answer may take longer. Returns kUnavailable
+// if no HTTP server answers. An untrusted certificate counts as an answer. `verify` is as in
+// http::trust().
 Status knock(const std::string& address, const std::string& verify = "");
-// A server's 401 or 403, for people. `said`: its text.
+// The error for a server's 401 or 403; `said` is the text of its answer.
 Error token_refused(const std::string& address, const std::string& said);
 
-// `head_address` of the cluster is that of its HTTP interface.
+// In all of the following, `cluster.head_address` is the URL of the HTTP interface.
 Result<Answer> list_over_http(const Cluster& cluster, const Query& query);
 Result<Answer> summarize_over_http(const Cluster& cluster, const Query& query);
 Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& node_id,
@@ -26,14 +28,14 @@ Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& no
                                    int64_t timeout_us);
 Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take);
 
-// A log that is followed in pieces, so that a server that was away is asked for what comes behind
-// the last one.
+// Follows a log by requesting one piece after the other. Each request names the position behind the
+// last piece, so nothing is lost or repeated when the server was away in between.
 class HttpLogFollowing {
  public:
   HttpLogFollowing(const Cluster& cluster, const LogQuery& query);
   ~HttpLogFollowing();
-  // The next piece; empty: nothing more for now. kUnavailable: the server is away, ask again.
-  // kUnsupported: it has no pieces.
+  // Returns the next piece, or an empty string if there is nothing new. Returns kUnavailable if the
+  // server is away (the caller may try again), and kUnsupported if it cannot hand out pieces.
   Result<std::string> next();
 
  private:

@@ -15,13 +15,14 @@ namespace {
 
 using HeadStub = proto::HeadService::Stub;
 using NodeManagerStub = proto::NodeManagerService::Stub;
-constexpr size_t kProfilesAtOnce = 1024;  // all shall see the same time
+constexpr size_t kProfilesAtOnce = 1024;  // many: all processes should see the same interval
 
 struct Process {
   proto::ProcessInfo info;
   proto::Node node;
 };
 
+// A process to ask, and its title in the answer.
 struct Chosen {
   Sources::Place place;
   std::string title;
@@ -32,7 +33,7 @@ bool all_digits(const std::string& text) {
                                       [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
-// Finds what a word means.
+// Finds the processes that a word of the user names.
 class Finder {
  public:
   Finder(Sources& sources, const std::string& only_node)
@@ -108,7 +109,7 @@ class Finder {
     Process process;
     int running_there = 0;
   };
-  // attempt -1: any.
+  // The processes that run a task; attempt -1 matches any attempt.
   std::vector<Running> running(const std::string& task_id, int64_t attempt) {
     std::vector<Sources::Place> places;
     for (const auto& process : processes_) places.push_back(place_of(process));
@@ -186,7 +187,7 @@ class Finder {
     return chosen;
   }
 
-  // Empty: it is no job's id.
+  // The processes of a job; empty if `target` is no job's id.
   Result<std::vector<Chosen>> of_job(const std::string& target) {
     std::string job;
     if (target.size() == 2 * JobId::nil().binary().size()) {
@@ -217,7 +218,7 @@ class Finder {
   const std::string only_node_;
   std::vector<proto::Node> nodes_;
   std::vector<Process> processes_;
-  std::map<std::string, proto::ActorInfo> actors_;  // by worker
+  std::map<std::string, proto::ActorInfo> actors_;  // living ones, by binary worker id
 };
 
 }  // namespace
@@ -234,7 +235,7 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
     if (query.profile)
       places.back().gone = "it ended during the look, and what was seen of it went with it";
   }
-  std::map<size_t, proto::StackSamples> answers;  // in the order of the question
+  std::map<size_t, proto::StackSamples> answers;  // by index in `chosen`: keeps its order
   auto keep = [&](size_t at, const proto::StackSamples& samples) { answers[at] = samples; };
   using Asked = proto::ProfileService::Stub;
   if (query.profile) {

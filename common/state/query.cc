@@ -22,7 +22,7 @@ using HeadStub = proto::HeadService::Stub;
 using NodeManagerStub = proto::NodeManagerService::Stub;
 using WorkerStub = proto::WorkerService::Stub;
 
-// A question under way.
+// Answers one query: holds its connections and collects what it has found.
 class Asking {
  public:
   Asking(std::unique_ptr<Sources> sources, const Query& query)
@@ -72,7 +72,7 @@ class Asking {
     return found;
   }
 
-  // Asks every living process that listens.
+  // Asks every living worker and driver that has a socket.
   template <class Method, class OnReply>
   Status ask_processes(Method method, OnReply on_reply) {
     RT_ASSIGN(auto found, processes());
@@ -89,7 +89,7 @@ class Asking {
   }
 
   Result<std::vector<Json>> rows();
-  // Both ends of a task: what lives, then what has ended.
+  // Selects tasks: live ones first, then those of the history. Fills `census` if it is given.
   Result<TaskQuery> tasks(int64_t limit, Census* census = nullptr);
   Result<Answer> list_tasks();
   Result<Answer> list_rows();
@@ -106,7 +106,7 @@ class Asking {
       text += (i ? "; " : "") + sources_->missing()[i];
     return text;
   }
-  // What an answer about tasks cannot have, and why.
+  // Says how many events of tasks the history lacks, and why.
   Json notes() const {
     Json all = Json::array();
     if (notes_.dropped > 0) {
@@ -164,7 +164,7 @@ Result<std::vector<Json>> Asking::rows() {
                          for (const auto& env : reply.runtime_envs())
                            rows.push_back(runtime_env_row(env, alive[at]));
                        });
-  }  // placement groups: none can exist yet
+  }  // There are no rows for placement groups: none can exist in this release.
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const Json& a, const Json& b) { return a[resource_.id] < b[resource_.id]; });
   return rows;
@@ -211,7 +211,7 @@ Result<TaskQuery> Asking::tasks(int64_t limit, Census* census) {
   }
   TaskQuery query(std::move(selection));
   bool any = false;
-  // Constructors that wait for a place.
+  // Actors that wait for a node: no process has the task of their constructor yet.
   for (const auto& actor : all_actors) {
     if (actor.state() != proto::ACTOR_PENDING && actor.state() != proto::ACTOR_RESTARTING) continue;
     proto::TaskRecord record;
@@ -269,7 +269,7 @@ Result<Answer> Asking::summarize_actors() {
   return Answer{{{"summary", summary}, {"total_actors", all.size()}, {"summary_by", "class"}}};
 }
 
-// Objects that several processes refer to are counted once for each, as in the list.
+// An object is counted once for each process that refers to it, as in the list of objects.
 Result<Answer> Asking::summarize_objects() {
   struct Site {
     int64_t objects = 0, bytes = 0;

@@ -1,4 +1,7 @@
-// A question to a cluster: a list or a summary of one resource, as JSON.
+// Lists and summaries of one resource of a cluster, as JSON. Every function opens its own
+// connections, blocks until the sources have answered or `timeout_us` has passed, and may be called
+// from any thread. An error means that the head could not be asked; other sources that did not
+// answer are named in the answer ("partial_failure_warning").
 #pragma once
 
 #include <cstdint>
@@ -13,15 +16,15 @@
 
 namespace rt::state {
 
-inline constexpr int64_t kMaxLimit = 10'000;  // rows of one answer
+inline constexpr int64_t kMaxLimit = 10'000;  // the most rows of one answer
 
 struct Query {
-  std::string resource;  // "actors"; see columns.h
+  std::string resource;  // name of a resource in columns.h, such as "actors"
   std::vector<Filter> filters;
   int64_t limit = 100;
-  bool detail = false;
-  bool exclude_driver = true;  // tasks: without the pseudo-tasks of drivers
-  bool by_lineage = false;     // summaries of tasks: by who submitted whom, not by function
+  bool detail = false;         // include the columns that are marked `detail`
+  bool exclude_driver = true;  // tasks only: leave out the pseudo-task of each driver
+  bool by_lineage = false;     // summaries of tasks only: a tree by submitter, not by function
   int64_t timeout_us = 30'000'000;
 };
 
@@ -30,30 +33,31 @@ struct Cluster {
   std::string token;
 };
 
-// A type of its own: Json converts to and from too much to be in a Result.
+// Wraps a Json for Result<>: Json converts to and from too many types to be in a Result itself.
 struct Answer {
   Json json;
 };
 
-// {"total", "num_filtered", "num_after_truncation", "result": [rows], "partial_failure_warning":
-// text or null, "warnings": [text] or null} total: before filters (tasks: after them),
-// num_filtered: after them, num_after_truncation: rows in `result`. kInvalid: limit, resource or
-// filter. A filter is looked at once there is a row.
+// Returns {"total", "num_filtered", "num_after_truncation", "result": [rows],
+// "partial_failure_warning": text or null, "warnings": [text] or null}. "total" counts rows before
+// filtering (for tasks: after it), "num_filtered" rows that match, "num_after_truncation" rows in
+// "result". Returns kInvalid for a bad limit, resource or filter; a bad filter is only noticed if
+// there is at least one row.
 Result<Answer> list(const Cluster& cluster, const Query& query);
 
-// {"summary": ..., totals, "partial_failure_warning"} of tasks, actors or objects; only filters,
-// by_lineage and timeout_us of `query` matter. By lineage: of the newest kMaxLimit tasks;
-// "warnings" says so when there are more.
+// Returns {"summary": ..., totals, "partial_failure_warning"} for tasks, actors or objects. Only
+// filters, by_lineage and timeout_us of `query` are used. A summary by lineage covers the newest
+// kMaxLimit tasks; if there are more, "warnings" says so. Returns kInvalid for other resources.
 Result<Answer> summarize(const Cluster& cluster, const Query& query);
 
 // All nodes, dead ones included.
 Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_us);
 
-// [{"node_id", "node_ip", "used", "capacity", "objects"}] of the living nodes' object stores;
-// bytes.
+// Returns [{"node_id", "node_ip", "used", "capacity", "objects"}] for the object stores of living
+// nodes; sizes are bytes. Stores that did not answer are left out.
 Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us);
 
-// For metrics: tasks, those of the history among them, and all actors that are known.
+// Counts for the head's metrics: tasks, live ones and those of the history, and all known actors.
 struct Census {
   struct Tasks {
     std::string name, state, job_hex;
@@ -62,12 +66,12 @@ struct Census {
   };
   std::vector<Tasks> tasks;
   std::vector<proto::ActorInfo> actors;
-  std::vector<std::string> busy_actors;  // binary ids: those that run a method
+  std::vector<std::string> busy_actors;  // binary ids of the actors that are running a method
 };
 Result<Census> census(const Cluster& cluster, int64_t timeout_us);
 
-// What the node-managers of all living nodes have of user metrics, as Prometheus text. `missing`:
-// nodes that did not answer, one line each.
+// The user metrics that the node-managers of all living nodes have collected, as Prometheus text.
+// `version` becomes a label. `missing` is set to one line for each node that did not answer.
 Result<std::string> metrics_text(const Cluster& cluster, const std::string& version,
                                  int64_t timeout_us, std::vector<std::string>* missing);
 

@@ -49,7 +49,7 @@ Json death_cause(const proto::ActorInfo& actor) {
            context}};
 }
 
-// What the exit of a worker or driver was, in the words of the state API.
+// The state API's name for the way in which a worker or driver ended.
 const char* exit_type(const proto::ProcessInfo& process) {
   const proto::ExitInfo& exit = process.exit();
   if (process.is_driver()) return "INTENDED_USER_EXIT";
@@ -57,8 +57,8 @@ const char* exit_type(const proto::ProcessInfo& process) {
     case proto::ExitInfo::EXITED:
       return exit.exit_code() == 0 ? "INTENDED_USER_EXIT" : "SYSTEM_ERROR";
     case proto::ExitInfo::INTENTIONAL:
-      return process.actor_id().empty() ? "INTENDED_SYSTEM_EXIT"
-                                        : "INTENDED_USER_EXIT";  // idle; exit_actor
+      // An idle worker that was asked to leave, or an actor that called exit_actor().
+      return process.actor_id().empty() ? "INTENDED_SYSTEM_EXIT" : "INTENDED_USER_EXIT";
     case proto::ExitInfo::OUT_OF_SCOPE: return "INTENDED_USER_EXIT";
     case proto::ExitInfo::KILLED_BY_USER:
     case proto::ExitInfo::OWNER_DIED:
@@ -72,8 +72,8 @@ const char* exit_type(const proto::ProcessInfo& process) {
 const char* reference_type(const proto::ObjectRecord& object) {
   if (object.is_actor()) return "ACTOR_HANDLE";
   if (object.pending_uses() > 0) return "USED_BY_PENDING_TASK";
-  if (object.contained() && object.local_refs() <= 1)
-    return "CAPTURED_IN_OBJECT";  // the one that counts is the container's
+  // The only local reference is the one that the containing object holds.
+  if (object.contained() && object.local_refs() <= 1) return "CAPTURED_IN_OBJECT";
   if (object.local_refs() > 0) return "LOCAL_REFERENCE";
   return object.in_store() ? "PINNED_IN_MEMORY" : "UNKNOWN_STATUS";
 }
@@ -95,8 +95,9 @@ Json metadata_of(const google::protobuf::Map<std::string, std::string>& metadata
 
 Json runtime_env_of(const std::string& text) {
   if (text.empty()) return Json::object();
-  if (json_depth(text) > kMaxJsonDepth)
-    return Json(text);  // a driver's own, which nobody has checked
+  // The runtime environment of a driver has not been checked: deep nesting could overflow the
+  // stack.
+  if (json_depth(text) > kMaxJsonDepth) return Json(text);
   Json env = Json::parse(text, nullptr, false);
   return env.is_discarded() ? Json(text) : env;
 }

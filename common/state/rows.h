@@ -1,5 +1,6 @@
-// Rows of the state API, made of what the head, the node-managers and the processes say. Every
-// column of columns.h is there; what is not known is null.
+// Makes the rows of the state API from the answers of the head, the node-managers and the
+// processes. A row has every column of its resource (columns.h); unknown values are null. Pure
+// functions.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,23 +22,23 @@ Json node_row(const proto::Node& node);
 Json worker_row(const proto::ProcessInfo& process, const proto::Node& node);
 Json runtime_env_row(const proto::RuntimeEnvInfo& env, const proto::Node& node);
 Json object_row(const proto::ObjectRecord& object, const proto::ObjectRecords& process);
-// Jobs of drivers, and those submitted; a submitted job and its driver are one row.
+// One row for each job, submitted ones first. A submitted job and its driver share a row.
 std::vector<Json> job_rows(const proto::GetJobsReply& drivers,
                            const proto::SubmittedJobsReply& submitted);
 
-// The state API's name of TaskRecord::State.
+// The state API's name for a TaskRecord::State.
 const char* task_state_name(proto::TaskRecord::State state);
-// A text that may be absent: null for "".
+// `text`, or null if it is empty.
 Json optional_text(const std::string& text);
-// An id in hex; null for "".
+// A binary id in hex, or null if it is empty.
 Json optional_hex(const std::string& bytes);
 
-// The text in a column of a row: "" where there is no such column, or no text in it.
+// The text in a column of a row, or "" if the row has no such column or no text there.
 std::string text_of(const Json& row, const char* column);
 
-// A value of a row as filters see it.
+// The value in a column of a row, as filters compare it.
 Field field_of(const Json& row, const Resource& resource, int column);
-// The row's columns, those of the detail only if wanted.
+// The row in the order of the resource's columns; detail columns only with `detail`.
 Json shown(Json row, const Resource& resource, bool detail);
 
 }  // namespace rt::state

@@ -84,7 +84,7 @@ void Sources::connect_to(const Place& place, int64_t timeout_us,
 }
 
 void Sources::note_missing(const Place& place, const Error& why) {
-  // One that says it is too busy is there.
+  // A process that does not answer in time, or answers that it is too busy, still exists.
   if (place.may_be_gone && why.code != Code::kTimeout && why.code != Code::kResourceExhausted) {
     if (place.gone) missing_.push_back(fmt::format("{}: {}", place.name, place.gone));
     return;

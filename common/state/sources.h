@@ -1,5 +1,6 @@
-// Who is asked: the head, node-managers, processes. Blocks; one thread. What does not answer in
-// time is named, not waited for.
+// The connections of one question to a cluster: to the head, to node-managers, and to workers and
+// drivers. All calls block the caller, who must be a single thread. Sources that do not answer in
+// time are recorded in missing() instead of failing the question.
 #pragma once
 
 #include <functional>
@@ -16,11 +17,13 @@ namespace rt::state {
 
 class Sources {
  public:
-  // With the hello. A head that is gone or does not answer keeps nobody for three seconds.
+  // For connection and hello together, so that a head that is gone or does not answer is reported
+  // within three seconds.
   static constexpr int64_t kConnectUs = 2'500'000;
 
-  // kUnavailable, kTimeout, kUnauthenticated: the head at `head_address` (HOST:PORT) cannot be
-  // asked, which is known within kConnectUs. The whole question may take `timeout_us`.
+  // Connects to the head at `head_address` (HOST:PORT). Returns kUnavailable, kTimeout or
+  // kUnauthenticated within kConnectUs if the head cannot be asked. All further calls share a
+  // deadline, `timeout_us` from now.
   static Result<std::unique_ptr<Sources>> connect(const std::string& head_address,
                                                   const std::string& token, int64_t timeout_us);
   ~Sources();
@@ -39,16 +42,17 @@ class Sources {
     return answer;
   }
 
-  // A process somewhere: its node-manager ("self"), or a worker or driver of that node.
+  // A process on some node: the node-manager ("self"), or a worker or driver of that node.
   struct Place {
     rpc::Target target;
     std::string name;  // for messages
-    bool may_be_gone =
-        false;  // no answer but a refusal means that it has ended: nothing is missing
-    const char* gone = nullptr;  // unless this is said of it then
+    // With `may_be_gone`, an error other than a timeout or an overload means that the process has
+    // ended. Nothing is missing then, unless `gone` has a text to report.
+    bool may_be_gone = false;
+    const char* gone = nullptr;
   };
-  // Asks all, some at a time. on_reply(index, reply) for those that answer; the others are added to
-  // missing().
+  // Asks all places, at most `at_once` (or kAtOnce) at a time. Calls on_reply(index, reply) for
+  // each answer; places that do not answer are added to missing().
   template <class Method, class OnReply>
   void ask_each(const std::vector<Place>& places, Method method, OnReply on_reply) {
     ask_each(places, method, proto::Empty(), kAtOnce, on_reply);
@@ -91,7 +95,8 @@ class Sources {
       connection->close(make_error(Code::kUnavailable, "the question is answered"));
   }
 
-  // Asks one process. The connection is kept for the next question to the same place.
+  // Asks one process. The connection is kept for further calls to the same place. Errors are
+  // returned, not added to missing().
   template <class Method>
   Result<typename rpc::StubMethod<Method>::ReplyType> ask_one(
       const Place& place, Method method,
@@ -108,19 +113,18 @@ class Sources {
     return answer;
   }
   bool head_is_open() const { return head_->is_open(); }
-  // The next question has this time from now on.
+  // Moves the deadline: the following calls have `timeout_us` from now.
   void allow(int64_t timeout_us);
 
-  const rpc::Target& head_target() const {
-    return head_target_;
-  }  // for what else the head's process serves
+  // The address of the head's process, for other services that it offers.
+  const rpc::Target& head_target() const { return head_target_; }
   const std::vector<std::string>& missing() const { return missing_; }
 
  private:
   static constexpr size_t kAtOnce = 32;
   Sources(const std::string& token, int64_t deadline_us);
   int64_t left_us() const;
-  // Every call ends by itself when the time is over, and so does this.
+  // Runs the loop until done(). It needs no timeout of its own: every call ends at the deadline.
   void run_until(const std::function<bool()>& done);
   Result<std::shared_ptr<rpc::Connection>> kept_connection(const Place& place);
   void connect_to(const Place& place, int64_t timeout_us,
@@ -131,7 +135,7 @@ class Sources {
   rpc::Identity me_;
   int64_t deadline_us_;
   rpc::Target head_target_;
-  std::shared_ptr<rpc::Connection> head_;                         // shared as every Connection is
+  std::shared_ptr<rpc::Connection> head_;
   std::map<std::string, std::shared_ptr<rpc::Connection>> kept_;  // by address and service
   std::vector<std::string> missing_;
 };

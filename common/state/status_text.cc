@@ -25,7 +25,7 @@ bool is_hidden(const std::string& name, bool verbose) {
   return name.starts_with("node:") || (name.starts_with("accelerator_type:") && !verbose);
 }
 
-// Used and total by name, from units so that differences are exact.
+// Used and total amounts by resource. Differences are taken in integral units, so they are exact.
 std::map<std::string, std::pair<double, double>> usage_of(
     const std::vector<const proto::Node*>& nodes) {
   std::map<std::string, std::pair<double, double>> usage;
@@ -42,7 +42,7 @@ std::map<std::string, std::pair<double, double>> usage_of(
   return usage;
 }
 
-// "1.0/4.0 CPU" of each resource.
+// "USED/TOTAL NAME" for each resource, such as "1.0/4.0 CPU".
 std::vector<std::string> usage_texts(const std::vector<const proto::Node*>& nodes, bool verbose) {
   std::vector<std::string> texts;
   for (const auto& [name, amounts] : usage_of(nodes)) {

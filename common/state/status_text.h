@@ -1,4 +1,4 @@
-// The page `status` prints, as a pure function of the head's answer.
+// The page of `rayctl status`, as pure functions of the head's answer.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 namespace rt::state {
 
 std::string status_text(const proto::ClusterStatusReply& status, bool verbose);
-// "1.0/4.0 CPU, 0B/16.17GiB memory" of the living nodes together.
+// The usage of all living nodes together: "1.0/4.0 CPU, 0B/16.17GiB memory".
 std::string usage_summary(const proto::ClusterStatusReply& status);
+// The status as JSON, for --format=json and yaml.
 api_json::Json status_json(const proto::ClusterStatusReply& status);
 
 }  // namespace rt::state

@@ -29,10 +29,11 @@ constexpr std::array kSystemErrors = {"TASK_EXECUTION_EXCEPTION",
                                       "RUNTIME_ENV_SETUP_FAILED",
                                       "WORKER_DIED"};
 
-// Of a row: its beginning says what was raised, its end where.
+// Error messages in rows are shortened in the middle: the beginning says what was raised, the end
+// where.
 constexpr size_t kMaxErrorBytes = 500;
 
-// Of TaskEvent::Kind, for a driver: no event is of this kind.
+// Extends TaskEvent::Kind by the pseudo-task of a driver. No event has this kind.
 constexpr uint8_t kDriver = 255;
 
 const char* type_of(uint8_t kind) {
@@ -42,7 +43,8 @@ const char* type_of(uint8_t kind) {
                                                                                   : "NORMAL_TASK";
 }
 
-// The name of an error's type: what user code raises is one kind.
+// The error type of a row: a system error by its name, and TASK_EXECUTION_EXCEPTION for everything
+// that user code raises.
 std::string_view error_type(std::string_view error) {
   std::string_view type = error.substr(0, error.find('\n'));
   return std::find(kSystemErrors.begin(), kSystemErrors.end(), type) == kSystemErrors.end()
@@ -50,10 +52,12 @@ std::string_view error_type(std::string_view error) {
              : type;
 }
 
+// Whether an event was recorded by the task's owner, because the executing process did not.
 bool is_owners(uint8_t kind) {
   return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod;
 }
 
+// Whether `name` ends in ".member".
 bool ends_in_member(std::string_view name, std::string_view member) {
   return name.size() > member.size() + 1 && name.ends_with(member) &&
          name[name.size() - member.size() - 1] == '.';
@@ -61,21 +65,21 @@ bool ends_in_member(std::string_view name, std::string_view member) {
 
 }  // namespace
 
-// One attempt, without copies of what its batch or record holds.
+// One attempt of a task. It points into its batch or record, which must outlive it.
 struct TaskQuery::View {
   TaskId task;
-  ActorId actor;  // nil: of no actor
+  ActorId actor;  // nil if the task belongs to no actor
   JobId job;
   uint32_t attempt = 0;
   uint8_t kind = TaskEvent::kTask;
   std::string_view name, function;
   const char* state = "NIL";
-  std::string_view node_hex, worker_hex;  // "": not known
-  std::string_view parent;                // binary
-  std::string_view resources;             // serialized, of what has ended
+  std::string_view node_hex, worker_hex;  // empty if not known
+  std::string_view parent;                // binary id
+  std::string_view resources;             // serialized; only for tasks that have ended
   std::string_view call_site;
   int64_t pid = 0;
-  std::string_view error_type, error_message;  // "": none
+  std::string_view error_type, error_message;  // empty if there was no error
   int64_t created_ms = 0, start_ms = 0, end_ms = 0, at_us = 0;
   bool is_cpp = false, owner_failed = false;
   const proto::TaskRecord* record = nullptr;
@@ -113,7 +117,8 @@ void TaskQuery::add_live(const proto::TaskRecord& record) {
   Key key{TaskId::from_binary(record.task_id()), static_cast<uint32_t>(record.attempt())};
   auto [it, added] = live_.try_emplace(key, record);
   if (added) return;
-  // The process that has it knows what it does; where it came from, one of the two may not know.
+  // The executing process knows the later state, so that record wins. Either of the two may lack
+  // the parent and the time of submission, which are taken from whichever has them.
   proto::TaskRecord& known = it->second;
   std::string parent =
       known.parent_task_id().empty() ? record.parent_task_id() : known.parent_task_id();
@@ -259,9 +264,9 @@ void TaskQuery::add_driver(const proto::JobInfo& job) {
 std::string TaskQuery::name_of(const View& view) const {
   std::string_view name = view.name;
   if (std::string_view type = type_of(view.kind); type == "NORMAL_TASK") {
-    if (ends_in_member(name, view.function)) name = view.function;  // without its module
+    if (ends_in_member(name, view.function)) name = view.function;  // drops the module
   } else if (ends_in_member(view.function, name)) {
-    name = view.function;  // with its class
+    name = view.function;  // adds the class
   }
   if (view.kind != TaskEvent::kActorCreation) return std::string(name);
   auto actor = selection_.actor_names.find(view.actor);
@@ -288,7 +293,7 @@ Field TaskQuery::field(const View& view, int column) const {
   if (key == "worker_pid") return view.pid ? Field(view.pid) : Field();
   if (key == "error_type") return text(view.error_type);
   if (key == "language") return std::string(view.is_cpp ? "CPP" : "PYTHON");
-  return {};  // what no task of this release has
+  return {};  // columns that no task of this release has
 }
 
 Json TaskQuery::row_of(const View& view) const {
@@ -315,7 +320,7 @@ Json TaskQuery::row_of(const View& view) const {
   if (view.start_ms) row["start_time_ms"] = view.start_ms;
   if (view.end_ms) row["end_time_ms"] = view.end_ms;
   if ((view.start_ms || view.owner_failed) && view.pid && !view.worker_hex.empty()) {
-    // Which lines are the task's, markers between them say (log_tail.h).
+    // The whole files of the worker. Markers in them tell which lines are the task's (log_tail.h).
     const std::string pid = std::to_string(view.pid);
     row["task_log_info"] = {{"stdout_file", worker_log_name(view.worker_hex, pid, false)},
                             {"stderr_file", worker_log_name(view.worker_hex, pid, true)}};
@@ -359,8 +364,8 @@ void TaskQuery::keep(const Key& key, const View& view) {
   if (selection_.limit <= 0) return;
   auto known = kept_.find(key);
   if (known != kept_.end()) {
-    // Told twice: by the process that ran it, and by its owner, who did not hear of it. The owner's
-    // word counts; where it ran, the other knows.
+    // The attempt was recorded twice: by the process that ran it, and by its owner, which did not
+    // get the reply. The owner's outcome counts; the place and time come from the other record.
     --total_;
     Kept& kept = known->second;
     Json other = row_of(view);

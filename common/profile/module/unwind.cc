@@ -1,4 +1,4 @@
-// libray_unwind.so: libdwfl over copied stacks of the process it is loaded into.
+// libray_unwind.so: unwinds copied stacks of the process it is loaded into, by elfutils' libdwfl.
 #include <cxxabi.h>
 #include <elfutils/libdwfl.h>
 #include <time.h>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kRefreshAtMostEveryNs = 200'000'000;
 
-// Debug information of this machine only: libdwfl's standard search might ask servers of the net.
+// Finds debug information on this machine only. The standard search of libdwfl may download it from
+// debuginfod servers.
 int find_local_debuginfo(Dwfl_Module* module, void** userdata, const char* name, Dwarf_Addr base,
                          const char* file, const char* link, GElf_Word crc, char** found) {
   return dwfl_build_id_find_debuginfo(module, userdata, name, base, file, link, crc, found);
@@ -34,11 +35,13 @@ int64_t now_ns() {
 struct Unwinder {
   Dwfl* dwfl = nullptr;
   int64_t refreshed_ns = 0;
-  const ray_unwind_input* input = nullptr;  // of the unwind() under way
+  const ray_unwind_input* input = nullptr;  // arguments of the call of unwind() under way
   uint64_t* pcs = nullptr;
   size_t capacity = 0, count = 0;
-  std::string function;
+  std::string function;  // the last name that symbol() returned
 };
+
+// Tells libdwfl which modules are mapped at present.
 
 bool report(Unwinder& self) {
   self.refreshed_ns = now_ns();
@@ -47,7 +50,7 @@ bool report(Unwinder& self) {
   return dwfl_report_end(self.dwfl, nullptr, nullptr) == 0 && failed == 0;
 }
 
-// Libraries are loaded while a program runs.
+// Whether an address is in a known module. Looks for newly loaded libraries if it is not.
 bool knows(Unwinder& self, uint64_t pc) {
   if (dwfl_addrmodule(self.dwfl, pc)) return true;
   if (now_ns() - self.refreshed_ns < kRefreshAtMostEveryNs) return false;
@@ -123,7 +126,7 @@ size_t unwind(void* handle, const ray_unwind_input* input, uint64_t* pcs, size_t
   self.capacity = capacity;
   self.count = 0;
   if (!knows(self, input->pc) && capacity > 0) {
-    pcs[0] = input->pc;  // generated code: nothing says where its caller is
+    pcs[0] = input->pc;  // generated code has no unwind information to find its caller
     return 1;
   }
   dwfl_getthread_frames(self.dwfl, getpid(), on_frame, &self);
