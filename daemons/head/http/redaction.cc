@@ -19,10 +19,9 @@ void redact(Json& value) {
       for (Json& variable : inner) variable = "<redacted>";
     } else if (name == "serialized_runtime_env" && inner.is_string()) {
       const std::string text = inner.get<std::string>();
+      // The text comes from a driver, and nobody has checked it.
       Json env =
-          json_depth(text) > kMaxJsonDepth
-              ? Json("<redacted>")
-              : Json::parse(text, nullptr, false);  // a driver's own, which nobody has checked
+          json_depth(text) > kMaxJsonDepth ? Json("<redacted>") : Json::parse(text, nullptr, false);
       redact(env);
       if (!env.is_discarded()) inner = env.dump();
     } else {
