@@ -54,7 +54,7 @@ struct NodeState {
   std::vector<proto::Demand> demands;
   int64_t last_heard_us = 0;
   int64_t lost_at_us = 0;  // when the connection broke, steady clock
-  // When the node answered "no resources"; 0 once it has reported since.
+  // When the node last refused to start an actor; 0 once it has reported since.
   int64_t refused_at_us = 0;
   // Its host has refused connections to the node's port since the connection broke.
   bool refused = false;

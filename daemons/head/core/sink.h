@@ -31,7 +31,8 @@ class HeadSink {
 
   // Sends an event to a subscriber or node-manager; a connection that has broken is ignored.
   virtual void push(ConnId conn, const proto::HeadEvent& event) = 0;
-  // Closes the connection and tells the peer `why`.
+  // Closes the connection a moment later, so that the last answers leave. Calls over it fail with
+  // `why`.
   virtual void close(ConnId conn, const Error& why) = 0;
   // Asks for a call of HeadCore::timer() at this time of the steady clock. Each call replaces the
   // time set before.

@@ -28,7 +28,7 @@ struct ApiOptions {
   static constexpr int kDefaultPort = 8265, kAnyOfDefault = -1;
 };
 
-// Owns the server. `loop` must outlive it; the destructor stops to listen and ends open
+// Owns the HTTP server. `loop` must outlive it. The destructor stops listening and breaks open
 // connections.
 class Api {
  public:

@@ -49,7 +49,7 @@ class DiskThread {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  // Guarded by mutex_. Bounded because each writer has at most one drain posted.
+  // Guarded by mutex_. Bounded by the callers: each writer has at most one drain posted.
   std::deque<std::function<void()>> tasks_;
   bool stopping_ = false;  // guarded by mutex_
   std::thread thread_;
