@@ -35,7 +35,7 @@ void Packages::drop(const std::string& name) {
   kv_.for_each(kNamespace, [&](const std::string& key, size_t, bool) {
     if (name_of(key) == name) keys.push_back(key);
   });
-  // Deletes the package's head first, because whoever finds the head expects all pieces.
+  // The key NAME is the first and is deleted first, because whoever finds it expects all pieces.
   for (const std::string& key : keys) {
     proto::KvGetRequest request;
     request.set_ns(kNamespace);

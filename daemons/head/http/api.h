@@ -35,7 +35,7 @@ class Api {
   // Starts to listen. Fails with kIo when the port is in use.
   static Result<std::unique_ptr<Api>> start(net::Loop& loop, const ApiOptions& options,
                                             ApiContext context);
-  // HOST:PORT, with an address that other machines can use.
+  // Returns HOST:PORT, where HOST is the node's own ip if the server listens on all addresses.
   const std::string& address() const { return address_; }
 
  private:

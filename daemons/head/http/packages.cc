@@ -55,7 +55,7 @@ Status put_package(const state::Cluster& cluster, const std::string& name,
   size_t chunks = (data.size() + kChunkBytes - 1) / kChunkBytes;
   for (size_t i = 0; i < chunks; ++i)
     RT_TRY(put(*sources, fmt::format("{}#{}", name, i), data.substr(i * kChunkBytes, kChunkBytes)));
-  // The head comes last, because whoever finds it expects all pieces.
+  // The key NAME is written last, because whoever finds it expects all pieces.
   return put(*sources, name, nlohmann::json{{"size", data.size()}, {"chunks", chunks}}.dump());
 }
 
