@@ -1,11 +1,14 @@
-// Questions to the head. Errors are Error objects with the server's words; 401 and 403 ask for the token once and try again.
+// Requests to the head. A failed request throws an Error with the server's message. After 401 or
+// 403 the visitor is asked for the token and the request is repeated, at most twice.
 
-let signIn = null; // set by app.js: () => Promise, resolves when the cookie is there
+// Set by app.js to a function that returns a promise, which resolves when the cookie is set.
+let signIn = null;
 
 export function onUnauthorized(handler) {
   signIn = handler;
 }
 
+// Returns the Response of a successful request.
 export async function ask(path, options = {}) {
   for (let attempt = 0; ; ++attempt) {
     const answer = await fetch(path, { cache: "no-store", ...options });
@@ -31,7 +34,8 @@ export async function json(path) {
   return (await ask(path)).json();
 }
 
-// Rows of a resource of the state API, with what the server says about rows that are not there.
+// Returns rows of a resource of the state API, and notes of the server about rows that are
+// missing.
 export async function list(resource, { detail = true, limit = 10000, filters = [] } = {}) {
   const query = new URLSearchParams({ limit, detail: detail ? 1 : 0 });
   for (const [key, predicate, value] of filters) {

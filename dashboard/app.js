@@ -1,4 +1,4 @@
-// The page: tabs, sign-in, and a view that is refreshed while it is open.
+// The page: tabs, the sign-in dialog, and one open view, which is refreshed every two seconds.
 import { json, onUnauthorized, signInWith, signOut } from "./api.js";
 import { el } from "./dom.js";
 import * as views from "./views.js";
@@ -17,8 +17,10 @@ const TABS = {
 const REFRESH_MS = 2000;
 const place = document.getElementById("view"),
   status = document.getElementById("state");
-let shown = 0; // number of the view that is open: answers for another one are dropped
+// Number of the open view. A refresh of an earlier view stops when it sees another number.
+let shown = 0;
 
+// The resolve functions of requests that wait for the sign-in.
 const waiting = [];
 function signIn() {
   return new Promise((resolve) => {

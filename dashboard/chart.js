@@ -1,4 +1,5 @@
-// Lines over time as SVG: axes, a legend with the latest values, and the values under the pointer.
+// Lines over time as SVG, with axes, a legend with the latest values, and the values under the
+// pointer.
 import { el } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -26,7 +27,8 @@ function shape(name, attributes, text) {
   return node;
 }
 
-// The next of 1, 2, 5, 10, ... (powers of two for bytes) that the values fit under.
+// Returns the top of an axis: the next of 1, 2, 5, 10, 20, ... at or above `most`, or for bytes
+// the next power of two.
 function ceilingOf(most, binary) {
   if (!(most > 0)) return 1;
   const base = binary ? 1024 : 10;
@@ -37,7 +39,7 @@ function ceilingOf(most, binary) {
 }
 
 export class Chart {
-  // show: a value as text. least: the top of the axis is not below it.
+  // `show` turns a value into text. The top of the axis is never below `least`.
   constructor(
     title,
     { show = (value) => String(Math.round(value * 100) / 100), binary = false, least = 0 } = {},
@@ -60,7 +62,8 @@ export class Chart {
     this.svg.addEventListener("pointerleave", () => this.draw());
   }
 
-  // lines: [{ name, times, values }], times in ms since the epoch. gap: what lies further apart is not joined.
+  // lines: [{ name, times, values }], with times in ms since the epoch. Samples that are more than
+  // `gap` ms apart are not joined.
   set(lines, from, to, gap) {
     Object.assign(this, { lines, from, to, gap });
     this.draw();
@@ -137,7 +140,7 @@ export class Chart {
     );
   }
 
-  // At a time, or the latest.
+  // Returns the text of a line's value at the time `at`, or of the latest value if `at` is null.
   value(line, at) {
     let best = -1;
     line.times.forEach((time, i) => {

@@ -1,5 +1,7 @@
-// Elements without a template language: text is always text, never markup.
+// Makes elements without a template language: text is always text, never markup.
 
+// Makes an element. Attributes that are null, undefined or false are left out, `on...` adds a
+// listener, and children may be nested arrays, nodes, or values that become text.
 export function el(name, attributes = {}, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -32,6 +34,8 @@ export function when(ms) {
   return ms > 0 ? new Date(ms).toLocaleString() : "";
 }
 
+// The time from `from` to `to`, or until the present if `to` is not set; both in ms since the
+// epoch.
 export function lasted(from, to) {
   if (!(from > 0)) return "";
   const s = ((to > 0 ? to : Date.now()) - from) / 1000;
@@ -50,7 +54,7 @@ export function state(text) {
   );
 }
 
-// Ids that begin alike (objects that were put) differ at their end.
+// An abbreviated id. Ids of put objects begin alike and differ at the end, so their end is shown.
 export function id(text) {
   return el(
     "code",
@@ -58,8 +62,6 @@ export function id(text) {
     /^f{12}/.test(text || "") ? `…${text.slice(-14)}` : (text || "").slice(0, 12),
   );
 }
-
-// ---- fields
 
 export function choice(name, options, chosen, label) {
   return el(

@@ -1,4 +1,4 @@
-// A line of the last minutes on a canvas.
+// A plot of the last minutes on a canvas: one line without axes, for the tiles of the overview.
 
 export class Plot {
   constructor(canvas, points = 300) {
@@ -7,6 +7,7 @@ export class Plot {
     this.values = [];
   }
 
+  // Adds a value at the right end. The top of the plot is not below `ceiling`.
   add(value, ceiling = null) {
     this.values.push(value);
     if (this.values.length > this.points) this.values.shift();

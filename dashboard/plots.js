@@ -1,4 +1,5 @@
-// Plots of the head's own history of metrics: the cluster, and each node where there are few enough to tell apart.
+// Plots of the head's own history of metrics: the cluster, and each node if there are few enough
+// to tell apart.
 import { json } from "./api.js";
 import { Chart } from "./chart.js";
 import { bytes, el } from "./dom.js";
@@ -8,7 +9,7 @@ const MOST_NODES = 8,
   POINTS = 240;
 const RANGES = { "15 minutes": 15, "1 hour": 60, "3 hours": 180, "6 hours": 360 };
 
-// Of the cluster: which lines a chart has, by their names in the history.
+// The charts of the cluster: title, lines (label and column of the history), options.
 const CLUSTER = [
   ["CPUs in use", { used: "cpus_used", "in all": "cpus" }, {}],
   ["Memory", { used: "memory_used", "in all": "memory_total" }, { show: bytes, binary: true }],
@@ -27,6 +28,7 @@ const CLUSTER = [
   ["Actors", { alive: "actors", pending: "actors_pending" }, {}],
   ["Nodes and jobs", { nodes: "nodes", jobs: "jobs" }, {}],
 ];
+// The charts of nodes, with one line for each node: title, column of the history, options.
 const NODES = [
   ["CPU of nodes", "cpu_percent", { show: (value) => `${Math.round(value)} %`, least: 100 }],
   ["Memory of nodes", "memory_used", { show: bytes, binary: true }],

@@ -1,15 +1,17 @@
-// Which process runs what, and what it takes of its node.
+// The view of processes: what each of them runs and how much of its node it uses.
 import { json, list } from "./api.js";
 import { bytes, el, id, state, when } from "./dom.js";
 import { profileLinks } from "./profiles.js";
 import { Table } from "./table.js";
 
-const MOST_NODES = 32; // that are asked what each of their processes takes
+// The use of processes is requested from at most this many nodes.
+const MOST_NODES = 32;
 const CRASHES = new Set(["SYSTEM_ERROR", "USER_ERROR", "NODE_OUT_OF_MEMORY"]);
 
 export const place = (node, pid) => `${node}:${pid}`;
 
-// Map from place() to the words for it: an actor's class and name, else the names of tasks. running: only tasks that run now.
+// Returns a map from place() to what a process runs: an actor's class and name, or else the names
+// of tasks. With `running`, only tasks that run at the moment count.
 export async function roles(running) {
   const [actors, tasks] = await Promise.all([
     list("actors", { detail: false }),
@@ -38,11 +40,13 @@ export async function roles(running) {
   return found;
 }
 
-// Map from place() to what the node says of its process: cpuPercent, memoryInfo, jobId.
+// Returns a map from place() to what the node reports about the process: cpuPercent, memoryInfo,
+// jobId.
 async function usage(nodes) {
+  // A node may leave meanwhile, so failed requests are ignored.
   const answers = await Promise.allSettled(
     nodes.slice(0, MOST_NODES).map((node) => json(`nodes/${node}`)),
-  ); // one may leave meanwhile
+  );
   return new Map(
     answers.flatMap((answer, i) =>
       (answer.value?.data.detail.workers || []).map((worker) => [
@@ -53,7 +57,7 @@ async function usage(nodes) {
   );
 }
 
-// Without what the row says anyway.
+// The end of a process, without the words that repeat the row.
 const how = (row) =>
   row.is_alive
     ? "ALIVE"

@@ -1,4 +1,4 @@
-// Stack traces and flame graphs of one process.
+// Views of stack traces and flame graphs of one process.
 import { ask, json } from "./api.js";
 import { check, choice, el } from "./dom.js";
 import { textView } from "./text.js";
@@ -22,7 +22,7 @@ const SAMPLERS = { auto: "py-spy, else built-in", "py-spy": "py-spy", builtin: "
 const RETRY_MS = 1000;
 const FORMATS = { flamegraph: "flame graph", speedscope: "speedscope" };
 
-// The URL says what is shown: it may be changed by hand, and kept.
+// Puts the parameters of the view into the URL, so that it can be edited by hand and bookmarked.
 function remember(view, query) {
   history.replaceState(null, "", `#${view}?${query}`);
 }
@@ -64,7 +64,7 @@ export function stack(parameters) {
 const samplerOf = (answer) =>
   answer.headers.get("X-Ray-Profiling-Sampler") === "builtin" ? "the built-in sampler" : "py-spy";
 
-// What py-spy would take; asked only when it did not answer.
+// Returns what py-spy needs, if the built-in sampler answered because py-spy could not.
 async function adviceFor(answer) {
   if (
     answer.headers.get("X-Ray-Profiling-Sampler") !== "builtin" ||
@@ -82,7 +82,7 @@ async function adviceFor(answer) {
   ];
 }
 
-// Shows a graph in a frame of another origin, which knows nothing of this page.
+// Shows a graph in a frame of another origin, from which its script cannot reach this page.
 function showGraph(frame, text) {
   const handed = (event) => {
     if (event.source !== frame.contentWindow || event.data !== "ready") return;
@@ -93,7 +93,8 @@ function showGraph(frame, text) {
   frame.src = "static/graph.html";
 }
 
-// A process is sampled by one at a time: the one before (of a view that was left, say) ends soon.
+// Only one profile of a process runs at a time. An earlier one, perhaps of a view that was left,
+// ends soon, so the request is repeated until then or until `wanted` returns false.
 async function inTurn(question, note, wanted) {
   for (const text = note.textContent; ; note.textContent = text) {
     try {

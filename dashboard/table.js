@@ -1,9 +1,11 @@
-// A table that sorts by a click on a heading and filters as one types; it keeps both over refreshes.
+// A table that sorts by a click on a heading and filters while the visitor types. Sorting and
+// filter survive refreshes.
 import { el } from "./dom.js";
 
 const SHOWN = 500;
 
-// columns: [{ name, value(row), show?(row), number?, wrap?, short? }]: wrap has lines instead of one that is cut, short is cut early
+// columns: [{ name, value(row), show?(row), number?, wrap?, short? }]. Cells are one line that is
+// cut at the end; `wrap` gives them several lines, `short` cuts them earlier.
 export class Table {
   constructor(columns, { sort = 0, descending = false } = {}) {
     this.columns = columns;
@@ -30,6 +32,7 @@ export class Table {
     this.draw();
   }
 
+  // Replaces the rows and the notes above them.
   set(rows, notes = []) {
     this.rows = rows;
     this.notes.replaceChildren(...notes.map((note) => el("div", {}, note)));
@@ -98,7 +101,7 @@ export class Table {
   }
 }
 
-// What is not known comes last in both directions.
+// Compares two values. Unknown values come last in both directions.
 function compare(a, b, direction) {
   const absent = (value) => value === null || value === undefined || Number.isNaN(value);
   if (absent(a) || absent(b)) return Number(absent(a)) - Number(absent(b));

@@ -1,8 +1,9 @@
-// A text that is followed and searched: logs, stack traces.
+// A text that can be followed and searched: logs, stack traces.
 import { ask } from "./api.js";
 import { el } from "./dom.js";
 
-// path: where it is, or a function that says so. read: the answer's text; source: a line about where it comes from.
+// `path` is the URL of the text, or a function that returns it. `read` returns a promise of the
+// text of an answer. `source` returns a line about the origin of an answer.
 export function textView(
   title,
   path,
@@ -58,7 +59,7 @@ export function textView(
   };
 }
 
-// What is between the finds, and the finds as they stand in the text: [between, find, between, ..., between].
+// Splits the text into [between, match, between, ..., between]. Matches keep their spelling.
 function split(text, words) {
   const escaped = words.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return text.split(new RegExp(`(${escaped})`, "i"));

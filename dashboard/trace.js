@@ -1,4 +1,4 @@
-// The trace of tasks as a file for a viewer of traces.
+// The timeline view: downloads the trace of tasks as a file for a trace viewer.
 import { json } from "./api.js";
 import { check, choice, el } from "./dom.js";
 

@@ -1,4 +1,5 @@
-// One function a view: build(parameters) -> { element, refresh() } ; refresh is called every few seconds while the view is open.
+// One function for each view: build(parameters) -> { element, refresh(), once? }. refresh() runs
+// every two seconds while the view is open, or only once if `once` is set.
 import { json, list } from "./api.js";
 import { bytes, el, id, lasted, state, when } from "./dom.js";
 import { Plot } from "./plot.js";
@@ -12,7 +13,7 @@ export { workers } from "./processes.js";
 export { flame, stack } from "./profiles.js";
 export { timeline } from "./trace.js";
 
-// A resource of the state API as a table.
+// Shows a resource of the state API as a table.
 function listView(title, resource, columns, { sort = 0, descending = false, before = [] } = {}) {
   const table = new Table(columns, { sort, descending });
   return {
@@ -23,8 +24,6 @@ function listView(title, resource, columns, { sort = 0, descending = false, befo
     },
   };
 }
-
-// ---- overview
 
 function tile(label) {
   const value = el("div", { class: "value" }, "–"),
@@ -80,7 +79,7 @@ export function overview() {
       const names = [...new Set(alive.flatMap((node) => Object.keys(node.resources_total || {})))]
         .filter((name) => !name.startsWith("node:"))
         .sort();
-      // There as [used, total], under names in camel case.
+      // The answer has [used, total] under names in camel case.
       const usage = status.data.clusterStatus.loadMetricsReport.usage,
         of = (name) => usage[camelCase(name)] || [0, 0];
       const [used, total] = of("CPU");
@@ -164,9 +163,7 @@ function summaryTable(functions) {
   );
 }
 
-// ---- lists
-
-// What a node is, from the state API, and what it has now, as it says itself.
+// Shows facts about nodes from the state API, and the current use that each node reports.
 export function nodes() {
   const table = new Table([
     { name: "Node", value: (row) => row.node_id, show: (row) => id(row.node_id) },
@@ -326,7 +323,7 @@ export function tasks(parameters) {
   };
 }
 
-// A task, the tasks that called it, and the line of its error: whose error it passes on.
+// Shows a task, the tasks that called it and those that it called, and the path of its error.
 export function task(parameters) {
   const body = el("div"),
     changed = changes();
@@ -404,7 +401,8 @@ export function task(parameters) {
   };
 }
 
-// The tasks through which an error came, the last to have it first, then the text as the program would have printed it.
+// Shows the tasks through which an error came, the last one to have it first, and then the text as
+// the program would have printed it.
 function errorOf(text) {
   const plain = text.replace(/\x1b\[[0-9;]*m/g, "");
   const through = [...plain.matchAll(/ray::([^\s(]+)\(\) \(pid=(\d+), ip=([^,)]+)/g)];
@@ -431,7 +429,8 @@ function errorOf(text) {
   );
 }
 
-// What a person has opened or selected stays while nothing new is known.
+// Tells whether data differs from the last call. Views redraw only then, so that what the visitor
+// has opened or selected stays.
 function changes() {
   let last = null;
   return (data) => {
@@ -513,8 +512,6 @@ export function jobs() {
   };
 }
 
-// ---- texts
-
 export const joblog = (parameters) =>
   textView(
     `Log of ${parameters.id}`,
@@ -564,7 +561,8 @@ const WORKER_FILE = /-(\d+)\.(out|err)$/;
 const pidOf = (name) => Number(name.match(WORKER_FILE)?.[1] || 0);
 const outFirst = (a, b) => a.replace(/\.out$/, ".a").localeCompare(b.replace(/\.out$/, ".a"));
 
-// A line a worker with what ran in it, its output before its errors; then the other kinds, a line a file.
+// Shows the log files of a node: one line for each worker with what it ran, its output before its
+// errors, then the other kinds of files with one line each.
 function filesOf(node, { worker_out: out = [], worker_err: err = [], ...others }, ran) {
   const open = (name, text) =>
     el(

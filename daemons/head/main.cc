@@ -1,4 +1,4 @@
-// ray-head: the cluster's coordinator. Flags in docs/daemon-flags.md.
+// ray-head: the cluster's coordinator. Its flags are described in docs/daemon-flags.md.
 #include <fmt/core.h>
 #include <sys/resource.h>
 
@@ -64,7 +64,7 @@ Result<std::optional<Flags>> parse(int argc, char** argv) {
   return std::optional<Flags>(std::move(flags));
 }
 
-// How others reach what listens on `fd`.
+// Returns the address at which other machines reach what listens on `fd`.
 Result<std::string> advertised_address(int fd) {
   RT_TRY(net::bound_port(fd));
   net::Address address = net::local_address_of(fd);
@@ -88,7 +88,8 @@ Result<HeadServer::Options> server_options(const Flags& flags, const Settings& s
   return out;
 }
 
-// The cluster works without it.
+// Starts the HTTP interface. A failure is logged and returns null, because the cluster works
+// without it.
 std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& server,
                                const std::string& address, const HeadServer::Options& options) {
   ApiContext context;
@@ -108,8 +109,9 @@ std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& 
   return std::move(*api);
 }
 
-// Nodes, drivers and readers of logs are connections, of which a shell's usual limit allows few.
-// The head starts no program that would inherit it.
+// Raises the limit of open files: nodes, drivers and readers of logs are connections, and a
+// shell's usual limit allows only few. No child process inherits the limit, because the head
+// starts none.
 void raise_descriptor_limit() {
   constexpr rlim_t kEnough = 1 << 16;
   rlimit limit{};
@@ -119,7 +121,7 @@ void raise_descriptor_limit() {
     RT_WARN("the limit of open files stays at what it was: {}", std::strerror(errno));
 }
 
-// Variables that users of Ray know, for settings of ours.
+// Applies environment variables that users of Ray know to the settings that they correspond to.
 Status apply_known_names(Settings& settings) {
   if (std::string seconds = environment("RAY_JOB_START_TIMEOUT_SECONDS"); !seconds.empty())
     RT_TRY(assign_setting(settings, "job_start_timeout_ms", seconds + "000"));

@@ -1,4 +1,4 @@
-// ray-object-store: the node's shared memory. Flags in docs/daemon-flags.md.
+// ray-object-store: the node's shared memory. Its flags are described in docs/daemon-flags.md.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -72,7 +72,7 @@ Result<std::unique_ptr<Arena>> make_arena(const Flags& flags, const Settings& se
 Result<StoreService::Options> service_options(const Flags& flags) {
   StoreService::Options options;
   options.identity.role = "object_store";
-  // Also without a port of its own: the node-manager passes on who asks for the store over TCP.
+  // Needed even without a TCP port: the node-manager passes on connections from other nodes.
   RT_ASSIGN(options.identity.token, daemon::read_token(flags));
   Rng rng = Rng::from_system();
   options.node = flags.node_id.empty() ? NodeId::random(rng) : NodeId::from_hex(flags.node_id);
@@ -113,8 +113,8 @@ Status run(const Flags& flags) {
   daemon::KeepAlive alive(loop, notifier);
   loop.run();
   RT_INFO("stopped");
-  if (flags.unix_listen_fd >= 0 && !flags.socket.empty())
-    ::unlink(flags.socket.c_str());  // bound for us: nobody else removes it
+  // The socket was bound by the parent process, and nobody else removes it.
+  if (flags.unix_listen_fd >= 0 && !flags.socket.empty()) ::unlink(flags.socket.c_str());
   return {};
 }
 

@@ -15,8 +15,6 @@ proto::ExitInfo exit_info(proto::ExitInfo::Kind kind, std::string message) {
   return info;
 }
 
-// ---- registration
-
 Status ActorManager::validate(const proto::ActorSpec& spec) const {
   auto invalid = [](std::string text) {
     return make_error(Code::kInvalid, "actor: " + std::move(text));
@@ -47,7 +45,7 @@ Status ActorManager::validate(const proto::ActorSpec& spec) const {
   return {};
 }
 
-// A job's actors may be created while it runs, and afterwards by its detached actors.
+// Actors of a job may be created while it runs, and afterwards only by or for its detached actors.
 Status ActorManager::check_job(const proto::ActorSpec& spec) {
   JobId job = JobId::from_binary(spec.job_id());
   if (env_.jobs.running(job)) return {};
@@ -78,7 +76,8 @@ void ActorManager::register_actor(const proto::RegisterActorRequest& request, No
     out.set_actor_id(id.binary());
     reply(std::move(out));
   };
-  if (Actor* same = directory_.find(id)) {  // asked again: the answer was lost with its connection
+  // A repeated request: its first answer was lost with the connection.
+  if (Actor* same = directory_.find(id)) {
     if (same->phase == Phase::kCommitting) return same->on_committed.push_back(answer);
     return answer({});
   }
@@ -135,8 +134,6 @@ void ActorManager::committed(const ActorId& id, const Status& status, Now now) {
   for (auto& answer : waiting) answer(status);
 }
 
-// ---- kills
-
 Status ActorManager::kill(const proto::KillActorRequest& request, Now now) {
   if (!ActorId::is_valid(request.actor_id()))
     return make_error(Code::kInvalid, fmt::format("an actor id has {} bytes, not {}",
@@ -154,8 +151,8 @@ Status ActorManager::kill(const proto::KillActorRequest& request, Now now) {
   }
   if (request.graceful() && actor->phase == Phase::kAlive) {
     actor->ending = why;
-    // It finishes what it was asked, and nobody can ask it anything more: the next of this name
-    // need not wait for that.
+    // It finishes the calls it has, and nobody can send it more, so another actor may take its
+    // name without waiting.
     if (why.kind() == proto::ExitInfo::OUT_OF_SCOPE) directory_.give_up_name(*actor);
     send_kill(*actor, why, true);
     return {};
@@ -173,7 +170,8 @@ void ActorManager::send_kill(Actor& actor, const proto::ExitInfo& why, bool grac
   kill.set_graceful(graceful);
   NodeState* node = env_.cluster.find(actor.node);
   if (node && node->usable()) env_.sink.kill_worker(node->link(), kill);
-  actor.pending_kill = std::move(kill);  // also when sent: it may be lost with its connection
+  // Kept although sent, because it may be lost with its connection.
+  actor.pending_kill = std::move(kill);
 }
 
 void ActorManager::kill_stray(const NodeState& node, const ActorId& id,
@@ -204,8 +202,6 @@ void ActorManager::owners_dead(const std::vector<WorkerId>& workers, Now now) {
     }
   }
 }
-
-// ---- questions
 
 const proto::ActorInfo* ActorManager::visible(const ActorId& id) const {
   const Actor* actor = directory_.find(id);
@@ -255,8 +251,6 @@ std::optional<std::string> ActorManager::record(const std::string& key) const {
   return actor->info.SerializeAsString();
 }
 
-// ---- recovery
-
 void ActorManager::recover(proto::ActorInfo info, Now now) {
   if (info.state() == proto::ACTOR_DEAD) return directory_.recover_dead(std::move(info));
   NodeState* node = env_.cluster.find(NodeId::from_binary(info.address().node_id()));
@@ -264,8 +258,8 @@ void ActorManager::recover(proto::ActorInfo info, Now now) {
   bool was_restarting = info.state() == proto::ACTOR_RESTARTING;
   const proto::ActorSpec& spec = info.spec();
   if (!spec.name().empty()) {
-    // A full disk may have kept the record of a dead actor whose name was given away since: the
-    // later one is right.
+    // If a full disk kept the record of a dead actor whose name was given away since, the actor
+    // that started later is right.
     if (Actor* holder = directory_.find_named(spec.ray_namespace(), spec.name())) {
       if (holder->info.start_time_ms() >= info.start_time_ms())
         return env_.journal.erase(table::kActors, spec.actor_id());
@@ -296,7 +290,8 @@ void ActorManager::nodes_settled(Now now) {
     actor.recovered = false;
     if (actor.info.address().worker_id().empty()) {
       next_start(actor, 0, now);
-    } else {  // it was alive on a node that is not even recorded any more
+      // The actor was alive on a node that is not even recorded.
+    } else {
       lost(actor, exit_info(proto::ExitInfo::NODE_DIED, "its node left while the head was away"),
            now);
     }
@@ -337,7 +332,7 @@ void ActorManager::check_invariants() const {
     }
     if (!actor.dead() && !actor.detached() && env_.jobs.find(actor.job) &&
         !env_.jobs.running(actor.job)) {
-      // Only detached actors' own actors outlive their job.
+      // Only actors owned by a detached actor outlive their job.
       RT_CHECK(WorkerId::is_valid(actor.info.spec().owner().worker_id()));
     }
   }

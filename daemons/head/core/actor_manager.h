@@ -1,8 +1,8 @@
-// What happens to actors: registration, placement, starts, deaths and restarts, kills, and the
-// comparison with what a node says after a lost connection or a restart of the head.
+// Everything that happens to actors: registration, placement, starts, deaths, restarts and kills,
+// and reconciliation with a node that comes back after a lost connection or a restart of the head.
 //
 // A start is identified by (actor, epoch). The epoch is on disk before a node hears of it, so that
-// after any crash an older start is recognised as such and ended.
+// after any crash an older start is recognised and ended.
 //
 //   actor_manager.cc             registration, kills, queries, recovery
 //   actor_manager_placement.cc   queue -> node
@@ -33,29 +33,33 @@ class ActorManager {
   };
   explicit ActorManager(Env env) : env_(env) {}
 
-  // ---- clients
+  // Requests of clients. register_actor() replies once the actor's record is on disk; a repeated
+  // request gets the reply of the first. kill() fails with kInvalid or kNotFound and succeeds for
+  // a dead actor.
   void register_actor(const proto::RegisterActorRequest& request, Now now,
                       Reply<proto::RegisterActorReply> reply);
   Status kill(const proto::KillActorRequest& request, Now now);
   Result<proto::GetActorReply> get(const proto::GetActorRequest& request);
   Result<proto::ListActorsReply> list(const proto::ListActorsRequest& request) const;
-  // Its current state, once it may be seen.
+  // Returns the actor's current state, or null while it is unknown or not yet on disk.
   const proto::ActorInfo* visible(const ActorId& id) const;
 
-  // ---- nodes
+  // Answers and reports of nodes. Those about another start than the current one change nothing; a
+  // process of such a start is killed.
   void create_answered(const NodeId& node, const ActorId& id, int64_t epoch,
                        const Result<proto::CreateActorReply>& reply, Now now);
   void started(NodeState& node, const ActorId& id, const proto::ActorStarted& report, Now now);
   void died(NodeState& node, const ActorId& id, const proto::ActorDied& report, Now now);
-  // (Re-)registered: what it says lives there against what we know.
+  // Compares the actors that a (re-)registered node says live there with those that the directory
+  // has on it.
   void node_registered(NodeState& node,
                        const google::protobuf::RepeatedPtrField<proto::ActorInfo>& live, Now now);
   void node_lost(NodeState& node, Now now);
 
-  // ---- lives of others
+  // Ends of jobs and processes.
   void job_finished(const JobId& job, Now now);
   void owners_dead(const std::vector<WorkerId>& workers, Now now);
-  // Finished jobs whose last detached actor is gone since the last call.
+  // Returns finished jobs whose last actor has ended since the last call.
   std::set<JobId> take_orphaned_jobs() { return std::move(orphaned_jobs_); }
   bool has_living_actors(const JobId& job) { return !directory_.of_job(job).empty(); }
   template <class Fits>
@@ -65,12 +69,13 @@ class ActorManager {
     });
   }
 
-  // ---- recovery after a restart of the head
+  // Recovery after a restart of the head.
   void recover(proto::ActorInfo info, Now now);
-  // Every known node is back or given up: what they did not bring back is started anew.
+  // Every recorded node is back or given up: starts the actors again that no node brought back.
   void nodes_settled(Now now);
 
-  // ---- end of each event
+  // end_event() runs at the end of every event: ends what dead actors owned, places queued actors,
+  // forgets the oldest dead ones. want_placement() makes it look for nodes.
   void end_event(Now now);
   void want_placement() { placement_wanted_ = true; }
 
@@ -85,7 +90,7 @@ class ActorManager {
   Status validate(const proto::ActorSpec& spec) const;
   Status check_job(const proto::ActorSpec& spec);
   void committed(const ActorId& id, const Status& status, Now now);
-  // move() of the directory plus what its node has given to it.
+  // Moves the actor in the directory and updates what is accounted to its node.
   void move(Actor& actor, Phase to, NodeState* node = nullptr);
   void account(Actor& actor, NodeState& node, int sign);
   void persist(const Actor& actor);
@@ -93,23 +98,26 @@ class ActorManager {
 
   void place(Now now);
   NodeState* choose(const Actor& actor, const std::optional<AllowedNodes>& allowed, Now now);
-  // Of a constrained actor; the indexes count the live nodes.
+  // Returns the nodes that a constrained actor may use, as indexes into the live nodes, or nothing
+  // for an unconstrained actor.
   std::optional<AllowedNodes> allowed(const Actor& actor) const;
-  // Of one that was given no node now: why none may run it; empty: it may wait.
+  // For an actor that no node can take at the moment, returns why it must fail, or "" if it may
+  // wait.
   std::string unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed) const;
   void start(Actor& actor, NodeState& node);
   void send_create(const Actor& actor, const NodeState& node);
   void warn_infeasible(const Shape& shape, ShapeQueue& queue, Now now);
 
   void queue(Actor& actor, Now now);
-  // Another start, with the next epoch, `delay_us` after that is on disk.
+  // Prepares another start: raises the epoch, and queues the actor once that is on disk and
+  // `delay_us` have passed.
   void next_start(Actor& actor, int64_t delay_us, Now now);
   void alive(Actor& actor, NodeState& node, const proto::WorkerAddress& address, int pid, Now now);
   void no_room(Actor& actor, NodeState& node, Now now);
   void start_refused(Actor& actor, NodeState& node, const Error& error, Now now);
-  // Its process is gone: restart or end.
+  // The actor's process is gone: restarts the actor or ends it.
   void lost(Actor& actor, proto::ExitInfo death, Now now);
-  // Dead for good. kProcessToo: the node is told to end its process.
+  // Ends the actor for good. With kKill its node is told to end its process.
   enum class Process { kGone, kKill };
   void finish(Actor& actor, proto::ExitInfo death, Process process, Now now);
   void log_end(const Actor& actor, const proto::ExitInfo& death, const char* what);
@@ -119,8 +127,8 @@ class ActorManager {
 
   Env env_;
   ActorDirectory directory_;
-  std::vector<WorkerId>
-      dead_owners_;  // processes of ended actors: what they owned ends with this event
+  // Processes of ended actors. What they owned ends with the current event.
+  std::vector<WorkerId> dead_owners_;
   std::set<JobId> orphaned_jobs_;
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;

@@ -1,4 +1,4 @@
-// Starts, deaths, restarts and reconciliation. See actor_manager.h.
+// Starts, deaths, restarts and reconciliation of actors. See actor_manager.h.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace rt::head {
 namespace {
 
-// An actor that lived this long was healthy: its next restart is not delayed.
+// An actor that lived this long was healthy, so its next restart is not delayed.
 constexpr int64_t kHealthyLifeUs = 1'000'000;
 constexpr int64_t kFirstBackoffUs = 50'000;
 
@@ -50,8 +50,8 @@ void ActorManager::next_start(Actor& actor, int64_t delay_us, Now now) {
     queue(*actor, when);
   };
   int64_t due_us = now.steady_us + delay_us;
-  // With a full disk it goes on all the same: only a crash of the head on top could confuse two
-  // starts.
+  // If the disk refuses the epoch, the start happens anyway: two starts could be confused only if
+  // the head crashed as well.
   env_.journal.then([this, id = actor.id, due, due_us](const Status&, Now when) {
     if (when.steady_us >= due_us) return due(when);
     if (Actor* actor = directory_.find(id)) actor->delay_timer = env_.timers.at(due_us, due);
@@ -64,7 +64,8 @@ void ActorManager::alive(Actor& actor, NodeState& node, const proto::WorkerAddre
   actor.info.mutable_address()->set_node_id(node.id.binary());
   actor.info.set_pid(pid);
   actor.failed_starts = 0;
-  if (actor.phase == Phase::kAlive) return;  // its node came back with it
+  // The node came back with the actor.
+  if (actor.phase == Phase::kAlive) return;
   actor.alive_since_us = now.steady_us;
   move(actor, Phase::kAlive, &node);
   persist(actor);
@@ -83,9 +84,11 @@ void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int
       kill_stray(*node, id, reply->address().worker_id(), "the actor was ended while it started");
     return;
   }
-  if (actor->phase == Phase::kAlive) return;  // reported by other means already
+  // The node reported the start by other means already.
+  if (actor->phase == Phase::kAlive) return;
   if (!reply) {
-    // A broken connection says nothing about the start: the node comes back with it, or dies.
+    // A broken connection says nothing about the start: its node comes back with the actor or
+    // dies.
     if (reply.error().code != Code::kUnavailable) start_refused(*actor, *node, reply.error(), now);
     return;
   }
@@ -99,7 +102,8 @@ void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int
 
 void ActorManager::no_room(Actor& actor, NodeState& node, Now now) {
   node.refused_at_us = now.steady_us;
-  move(actor, Phase::kQueued);  // nothing was started: the epoch stays
+  // The node started nothing, so the epoch stays.
+  move(actor, Phase::kQueued);
 }
 
 void ActorManager::start_refused(Actor& actor, NodeState& node, const Error& error, Now now) {
@@ -135,7 +139,7 @@ void ActorManager::died(NodeState& node, const ActorId& id, const proto::ActorDi
       actor->info.epoch() != report.epoch())
     return;
   proto::ExitInfo death = report.death();
-  // The refusal of a start whose question's connection broke.
+  // The node refused the start after the connection of the request broke, so it reports a death.
   if (actor->phase == Phase::kStarting && death.kind() == proto::ExitInfo::UNSCHEDULABLE)
     return no_room(*actor, node, now);
   if (death.node_id().empty()) death.set_node_id(node.id.binary());
@@ -167,7 +171,7 @@ void ActorManager::lost(Actor& actor, proto::ExitInfo death, Now now) {
   bool healthy =
       actor.phase == Phase::kAlive && now.steady_us - actor.alive_since_us >= kHealthyLifeUs;
   actor.short_lives = healthy ? 0 : actor.short_lives + 1;
-  // The first quick death is forgiven: programs kill their actors on purpose.
+  // The first short life is forgiven: programs kill their actors on purpose.
   int64_t delay_us =
       actor.short_lives <= 1
           ? 0
@@ -222,15 +226,15 @@ void ActorManager::node_registered(NodeState& node,
       alive(*actor, node, info.address(), info.pid(), now);
     } else if (actor->phase == Phase::kWaiting) {
       env_.cluster.reserve(node, id, actor->placement);
-      move(*actor, Phase::kStarting,
-           &node);  // still in its constructor: ReportActorStarted follows
+      // Its constructor is still running; ReportActorStarted follows.
+      move(*actor, Phase::kStarting, &node);
     }
     if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);
   }
   for (Actor* actor : directory_.on_node(node.id)) {
     if (listed.contains(actor->id)) continue;
     if (actor->phase == Phase::kStarting) {
-      // The order may have been lost with the connection. A node that has it knows the epoch and
+      // The request may have been lost with the connection. A node that has it knows the epoch and
       // does nothing twice.
       send_create(*actor, node);
       if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);
@@ -249,7 +253,8 @@ void ActorManager::node_registered(NodeState& node,
 void ActorManager::node_lost(NodeState& node, Now now) {
   for (Actor* actor : directory_.on_node(node.id)) {
     if (actor->phase == Phase::kStarting) {
-      next_start(*actor, 0, now);  // it never was alive: this is no restart
+      // It was never alive, so this does not count as a restart.
+      next_start(*actor, 0, now);
       continue;
     }
     proto::ExitInfo death = exit_info(proto::ExitInfo::NODE_DIED, node.info.death_message());

@@ -1,4 +1,4 @@
-// Queue -> node. See actor_manager.h.
+// Finds nodes for queued actors. See actor_manager.h.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 
 namespace rt::head {
 
-// First choice: nodes with the room now. An actor that has waited a while may also go where only
-// tasks are in the way: there it queues at the node-manager, which takes leases back for it.
+// Prefers nodes with room for the actor at this moment. An actor that has waited for
+// lease_revoke_after_ms may also go to a node where only tasks are in the way: there it queues at
+// the node-manager, which takes leases back for it.
 NodeState* ActorManager::choose(const Actor& actor, const std::optional<AllowedNodes>& allowed,
                                 Now now) {
   const Settings& settings = env_.options.settings;
@@ -78,7 +79,8 @@ void ActorManager::place(Now now) {
   bool look_again = false;
   for (auto it = queues.begin(); it != queues.end();) {
     auto next = std::next(it);
-    // The queue disappears with its last actor.
+    // The queue disappears with its last actor, so the loop counts instead of testing for
+    // emptiness.
     for (size_t left = it->second.actors.size(); left > 0; --left) {
       Actor& oldest = *it->second.actors.begin()->second;
       std::optional<AllowedNodes> constrained = allowed(oldest);
@@ -164,7 +166,8 @@ void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
     } else {
       env_.cluster.cancel_reservation(before, actor.id);
     }
-    placement_wanted_ = true;  // it holds less from now on, or nothing
+    // The actor holds less on its old node from here on, or nothing.
+    placement_wanted_ = true;
   }
   directory_.move(actor, to, node ? node->id : NodeId::nil());
   if (node) account(actor, *node, +1);

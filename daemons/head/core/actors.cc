@@ -82,7 +82,7 @@ Actor& ActorDirectory::add(proto::ActorInfo info) {
   actor.job = JobId::from_binary(info.spec().job_id());
   actor.placement = ResourceSet::from_proto(info.spec().placement());
   actor.held = ResourceSet::from_proto(info.spec().creation().resources());
-  // Peers promise placement >= creation.resources; accounting must not depend on it.
+  // Peers promise placement >= creation.resources, but accounting must not depend on that.
   for (const auto& [name, units] : actor.held.all()) {
     if (actor.placement.units(name) < units) actor.placement.set_units(name, units);
   }
@@ -130,7 +130,7 @@ void ActorDirectory::leave(Actor& actor) {
 void ActorDirectory::enter(Actor& actor) {
   switch (actor.phase) {
     case Phase::kQueued:
-      // Its place in the queue outlives a refusal by a node.
+      // An actor that a node refused keeps its place in the queue.
       if (!actor.queue_seq) actor.queue_seq = ++last_seq_;
       queues_[shape_of(actor)].actors.emplace(actor.queue_seq, &actor);
       break;

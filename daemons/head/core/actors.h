@@ -1,13 +1,15 @@
-// The actor directory: records, names and indexes. It decides nothing (see actor_manager.h); move()
-// is the one way to change a phase.
+// The actor directory: records, names and indexes. It decides nothing (see actor_manager.h);
+// move() is the only way to change a phase.
 //
 //   phase        state shown          meaning
-//   kCommitting  PENDING              its registration is on the way to the disk; nobody may see it
-//   yet kWaiting     PENDING, RESTARTING  its next start is not due: epoch on the way to the disk,
-//   back-off, or nodes awaited kQueued      PENDING, RESTARTING  waits for a node with room
+//   kCommitting  PENDING              its registration is not on disk yet; nobody may see it
+//   kWaiting     PENDING, RESTARTING  its next start is not due: its epoch is not on disk yet, it
+//   is
+//                                     in back-off, or its node may still come back
+//   kQueued      PENDING, RESTARTING  it waits for a node with room
 //   kStarting    PENDING, RESTARTING  a node was told to create it
 //   kAlive       ALIVE
-//   kDead        DEAD                 kept for dead_actors_kept, without arguments
+//   kDead        DEAD                 the last dead_actors_kept are kept, without arguments
 #pragma once
 
 #include <deque>
@@ -34,36 +36,47 @@ struct Actor {
   proto::ActorInfo info;  // the durable record
   ResourceSet placement, held;
   Phase phase = Phase::kCommitting;
-  NodeId node;             // kStarting, kAlive
-  bool recovered = false;  // kWaiting since the head restarted: its node may still bring it back
-  std::optional<proto::ExitInfo> ending;  // told to end gracefully: what to say when it has
-  std::optional<proto::KillWorkerRequest>
-      pending_kill;           // sent, its effect not seen: repeated when the node reconnects
-  bool gave_up_name = false;  // dead, or about to be
-  int failed_starts = 0;      // in a row, refused by nodes with an error
-  int short_lives = 0;        // in a row
+  // Set in phases kStarting and kAlive, else nil.
+  NodeId node;
+  // Set in kWaiting after a restart of the head: its node may still bring it back.
+  bool recovered = false;
+  // Set once the actor was told to end gracefully: the cause of death to record when it has ended.
+  std::optional<proto::ExitInfo> ending;
+  // A kill that was sent and whose effect has not been seen; sent again when the node reconnects.
+  std::optional<proto::KillWorkerRequest> pending_kill;
+  // The name is free for another actor: this one is dead or about to end.
+  bool gave_up_name = false;
+  // Counts starts in a row that nodes refused with an error.
+  int failed_starts = 0;
+  // Counts lives in a row that were too short to be healthy.
+  int short_lives = 0;
   int64_t alive_since_us = 0, queued_since_us = 0;
   uint64_t queue_seq = 0;
   Timers::Id delay_timer = 0;
-  std::vector<std::function<void(const Status&)>>
-      on_committed;  // others that asked for its name meanwhile
+  // Replies to the registration and to others that asked for the actor's name or id before it was
+  // on disk.
+  std::vector<std::function<void(const Status&)>> on_committed;
 
   bool dead() const { return phase == Phase::kDead; }
   bool on_node() const { return phase == Phase::kStarting || phase == Phase::kAlive; }
   bool detached() const { return info.spec().detached(); }
   bool outlives_job() const { return detached() || info.spec().job_config().outlives_job(); }
-  std::string label() const;  // for messages: Counter, or 'name' (Counter)
+  // Names the actor in messages: Counter, or 'name' (Counter).
+  std::string label() const;
 };
 
-// Actors that any node with the same room can take, oldest first.
+// Queued actors of one shape differ in nothing that placement looks at, so they are placed oldest
+// first.
 struct Shape {
   ResourceSet placement;
-  std::string strategy, constraint;  // the latter serialised; "": any node
+  // `constraint` is serialised; "" allows any node.
+  std::string strategy, constraint;
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 struct ShapeQueue {
   std::map<uint64_t, Actor*> actors;  // by queue_seq
-  std::set<JobId> warned;             // drivers told that it is infeasible
+  // Jobs whose drivers were told that the shape is infeasible.
+  std::set<JobId> warned;
 };
 
 class ActorDirectory {
@@ -73,30 +86,34 @@ class ActorDirectory {
   Actor* find(const ActorId& id);
   const Actor* find(const ActorId& id) const;
   Actor* find_named(const std::string& ray_namespace, const std::string& name);
-  // Another one may have it from now on.
+  // Frees the actor's name for another actor.
   void give_up_name(Actor& actor);
   const std::unordered_map<ActorId, Actor>& all() const { return actors_; }
 
-  // kCommitting, name reserved. The id is new and the name free.
+  // Adds an actor in phase kCommitting and reserves its name. The id must be new and the name
+  // free.
   Actor& add(proto::ActorInfo info);
-  // The registration did not reach the disk.
+  // Removes an actor whose registration did not reach the disk.
   void remove(Actor& actor);
-  // Checks the transition; keeps state, queue, name and indexes right. `node` for kStarting and
-  // kAlive.
+  // Checks the transition and keeps state, queue, name and indexes right. `node` is given for
+  // kStarting and kAlive only.
   void move(Actor& actor, Actor::Phase to, const NodeId& node = NodeId::nil());
-  // A record of one that is dead; the oldest first.
+  // Adds the record of a dead actor. Call it for the oldest first.
   void recover_dead(proto::ActorInfo info);
-  // Oldest dead ones beyond `limit` are forgotten; returns which.
+  // Forgets the oldest dead actors beyond `limit` and returns their ids.
   std::vector<ActorId> forget_dead(size_t limit);
 
-  std::vector<Actor*> of_job(const JobId& job);  // not dead
+  // The job's actors that are not dead.
+  std::vector<Actor*> of_job(const JobId& job);
   std::vector<Actor*> on_node(const NodeId& node);
-  std::vector<Actor*> owned_by(const WorkerId& worker);  // not dead, not detached
-  std::vector<Actor*> owned_on(const NodeId& node);      // likewise, owners on that node
+  // The actors that this process owns, without dead and detached ones.
+  std::vector<Actor*> owned_by(const WorkerId& worker);
+  // The same for all owners on this node.
+  std::vector<Actor*> owned_on(const NodeId& node);
   std::map<Shape, ShapeQueue>& queues() { return queues_; }
   const std::map<Shape, ShapeQueue>& queues() const { return queues_; }
 
-  // For subscribers and lists: without arguments, code and method tables.
+  // Returns the record without arguments, code and method tables, for subscribers and lists.
   static proto::ActorInfo brief(const proto::ActorInfo& info);
   void check_invariants() const;
 

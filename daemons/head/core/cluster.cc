@@ -79,9 +79,9 @@ Status Cluster::validate(const proto::Node& node) const {
   return {};
 }
 
-// A node that comes back has the id and the address it had, and its old connection may still look
-// sound here. Any other claim to the id or the address of a node that was heard just now is a
-// mistake.
+// A node that comes back has its old id and address, and its old connection may still look sound
+// here. Any other claim to the id or the address of a node that reported a moment ago is a mistake
+// of the operator and is refused.
 Status Cluster::check_claims(ConnId conn, const NodeId& id, const proto::Node& node,
                              Now now) const {
   constexpr int64_t kHeartbeatsOfALivingNode = 3;
@@ -151,7 +151,8 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   return &state;
 }
 
-// One timer per node, not per report: when it is due it looks how long the silence has lasted.
+// Each node has one timer, which is not reset by each report: when due, it looks how long the node
+// has been silent and starts again for the rest.
 void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
   NodeId id = node.id;
   node.silence_timer = env_.timers.at(at_us, [this, id](Now due) {
@@ -159,7 +160,8 @@ void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
     if (!node || !node->alive()) return;
     node->silence_timer = 0;
     int64_t limit_us = env_.options.settings.node_timeout_ms * 1000;
-    if (node->conn == 0) return;  // the grace timer decides
+    // Without a connection the grace timer decides.
+    if (node->conn == 0) return;
     if (due.steady_us - node->last_heard_us < limit_us)
       return arm_silence_timer(*node, node->last_heard_us + limit_us);
     env_.on_node_lost(id, fmt::format("no heartbeat for {} ms", limit_us / 1000), due);
@@ -179,7 +181,7 @@ bool Cluster::connection_closed(ConnId conn, Now now) {
   return true;
 }
 
-// The node has reported since it answered.
+// Drops the reservations of actors that the node has started: its report includes them.
 void Cluster::drop_settled(NodeState& node) {
   std::erase_if(node.reserved, [&](const auto& entry) {
     if (entry.second.answered) node.reserved_sum.subtract(entry.second.amount);
@@ -187,7 +189,8 @@ void Cluster::drop_settled(NodeState& node) {
   });
 }
 
-// For people, and for node-managers that look where to send tasks.
+// Updates node.info.available, which people see and by which node-managers choose where to send
+// tasks.
 void Cluster::show_available(NodeState& node) {
   ResourceSet free = free_now(node);
   proto::Resources shown;
@@ -339,7 +342,8 @@ void Cluster::broadcast(const proto::HeadEvent& event) const {
   }
 }
 
-// Every node hears of every other: with n nodes that is n^2 messages, so the interval grows with n.
+// Each node receives the resources of every other node: with n nodes that is n^2 messages, so the
+// interval grows with n.
 int64_t Cluster::fanout_interval_us() const {
   int64_t groups = std::max<int64_t>(1, static_cast<int64_t>(by_conn_.size()) / 16);
   return env_.options.settings.node_fanout_interval_ms * 1000 * groups;
@@ -363,7 +367,7 @@ void Cluster::publish(Now now, const std::function<void(const proto::HeadEvent&)
   if (resources_changed_.empty() || fanout_timer_) return;
   int64_t due_us = last_fanout_us_ + fanout_interval_us();
   if (now.steady_us < due_us) {
-    // The end of the event in which the timer runs publishes.
+    // The event in which this timer runs calls publish() when it ends.
     fanout_timer_ = env_.timers.at(due_us, [this](Now) { fanout_timer_ = 0; });
     return;
   }

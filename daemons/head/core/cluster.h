@@ -1,15 +1,17 @@
-// The nodes of the cluster and what is free on them.
+// The nodes of the cluster and the resources that are free on them.
 //
-// A node is alive from its registration until it leaves or stays silent for node_timeout_ms.
-// Without a connection it has lost its process or only the network: its front door is asked every
-// heartbeat_interval_ms. Where that is refused the host lives and the node-manager does not, and
-// the node is dead node_reconnect_grace_ms after its connection broke; else it has until
-// node_timeout_ms. A dead node id never comes back.
+// A node is alive from its registration until it leaves the cluster or is silent for
+// node_timeout_ms. When its connection breaks, either its process or only the network is gone, so
+// the head tries to connect to the node's TCP port every heartbeat_interval_ms. If the host
+// refuses, the node-manager has ended, and the node is dead node_reconnect_grace_ms after its
+// connection broke. Otherwise the node has until node_timeout_ms to come back. The id of a dead
+// node is never valid again.
 //
-// Resource view: `available` is what the node reported last, without what starting actors take.
-// That is reserved here from the request to the node's answer, and what a started actor holds from
-// then to the next report, which includes it. So an answer makes room for the next actor at once.
-// Actors' holdings are known exactly, at any time.
+// Resource view: `available` is what the node reported last. A report does not cover actors that
+// are still starting, so their placement amounts are reserved here from the request until the node
+// answers. What a started actor holds stays reserved from that answer until the next report, which
+// includes it. An answer therefore makes room for the next actor at once, without waiting for a
+// report. What actors hold is known exactly at all times.
 #pragma once
 
 #include <deque>
@@ -25,28 +27,37 @@
 
 namespace rt::head {
 
-inline constexpr int kReasonExpected = 1, kReasonUnexpected = 2;  // of proto::Node.death_reason
+// The values of proto::Node.death_reason.
+inline constexpr int kReasonExpected = 1, kReasonUnexpected = 2;
 
+// An actor's claim on a node that the node's last report does not include.
 struct Reservation {
   ResourceSet amount;
+  // The node has started the actor; its next report includes the amount.
   bool answered = false;
 };
 
 struct NodeState {
   NodeId id;
-  proto::Node info;  // alive, total, available (less what is reserved), death
-  ConnId conn = 0;   // 0: lost, or not back yet after a restart of the head
+  proto::Node info;  // `available` excludes what is reserved.
+  // 0 while the connection is lost, or while the node has not come back after a restart of the
+  // head.
+  ConnId conn = 0;
   ResourceSet total, available;
   std::map<ActorId, Reservation> reserved;
   ResourceSet reserved_sum;
-  ResourceSet actors_hold;    // for good (alive) or while they start
-  ResourceSet actors_placed;  // placement amounts of all of them: what policies call load
-  int actors = 0;             // starting or alive
+  // Sum of what living actors hold and what starting actors need for their placement.
+  ResourceSet actors_hold;
+  // Sum of the placement amounts of all these actors, which placement policies regard as load.
+  ResourceSet actors_placed;
+  int actors = 0;  // number of starting or living actors
   std::vector<proto::Demand> demands;
   int64_t last_heard_us = 0;
-  int64_t lost_at_us = 0;     // when the connection broke
-  int64_t refused_at_us = 0;  // said "no resources" and has not reported since; 0: did not
-  bool refused = false;       // its front door was, since the connection broke
+  int64_t lost_at_us = 0;  // when the connection broke, steady clock
+  // When the node last refused to start an actor; 0 once it has reported since.
+  int64_t refused_at_us = 0;
+  // Its host has refused connections to the node's port since the connection broke.
+  bool refused = false;
   Timers::Id grace_timer = 0, silence_timer = 0, probe_timer = 0;
 
   bool alive() const { return info.alive(); }
@@ -62,56 +73,62 @@ class Cluster {
     HeadSink& sink;
     Journal& journal;
     Timers& timers;
-    // A node is to be declared dead (a timer ran out): the owner calls bury() and cleans up.
+    // A timer found that the node is lost. The receiver calls bury() and cleans up what depends on
+    // the node.
     std::function<void(const NodeId&, const std::string& why, Now)> on_node_lost;
   };
   explicit Cluster(Env env) : env_(std::move(env)) {}
 
-  // From a record of an earlier head: alive and awaited, as one whose connection has just broken.
+  // Adds a node from an earlier head's record. Like a node whose connection has just broken, it is
+  // alive and has until node_timeout_ms to come back.
   void recover(const proto::Node& node, Now now);
-  // kInvalid: malformed; kNodeDied: this id was declared dead; kAlreadyExists: the id or the
-  // address is a living node's. On success the connection speaks for the node.
+  // Registers a new node, or one that comes back; from then on the connection speaks for it. Fails
+  // with kInvalid for a malformed node or a connection that speaks for another node, with
+  // kNodeDied for an id that was declared dead, with kAlreadyExists when a living node has the id
+  // or the address.
   Result<NodeState*> register_node(ConnId conn, const proto::Node& node, Now now);
-  // The live node that speaks over this connection, or null.
+  // Returns the live node that speaks over this connection, or null.
   NodeState* on_connection(ConnId conn);
-  // Its time without a connection begins. False when the connection was no (current) node's.
+  // Starts the time that the node has to come back. Returns false when the connection spoke for no
+  // node.
   bool connection_closed(ConnId conn, Now now);
-  // `answer`: success when something listens at the node's front door, kUnavailable when the host
-  // refuses, else none came.
+  // The result of HeadSink::probe(): success when something listens on the node's port,
+  // kUnavailable when its host refuses, another error when no answer came.
   void probe_answered(const NodeId& id, const Status& answer, Now now);
-  // kNotFound: no such node on this connection; kInvalid. Old reports are ignored; true when it may
-  // have freed something.
+  // Takes a node's report and returns whether it may have freed resources. Ignores reports older
+  // than the last one. Fails with kNotFound when this connection does not speak for the node.
   Result<bool> report(ConnId conn, const proto::ResourceReport& report, Now now);
-  // The node is dead from now on.
+  // Declares the node, which must be alive, dead and closes its connection.
   void bury(NodeState& node, int reason, const std::string& why, Now now);
 
   NodeState* find(const NodeId& id);
   const NodeState* find(const NodeId& id) const;
   const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
-  // A node with a lost connection at the ip and port `node` listens on now: its predecessor, which
-  // cannot live any more.
+  // Returns a living node without connection whose ip and port `node` listens on. That is a
+  // predecessor of `node` whose process cannot be alive any more.
   std::optional<NodeId> superseded_by(const NodeState& node) const;
-  // The head's own node, else any that can be used; null when there is none.
+  // Returns the head's own node if it takes work, else any node that does, else null.
   NodeState* job_node();
-  // Some recovered node has neither come back nor been given up.
+  // Returns whether a node that an earlier head recorded has neither come back nor been given up.
   bool awaiting_nodes() const { return !awaited_.empty(); }
-  // No live node could ever hold this.
+  // Returns whether no live node is large enough for `request`, even when nothing runs on it.
   bool infeasible(const ResourceSet& request) const;
 
-  // ---- accounting of actors
+  // Accounting of actors. A reservation begins with reserve() and ends with cancel_reservation(),
+  // or with the first report after settle().
   void reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement);
-  // The node has answered: from now on it holds `held`, and the next report says so.
+  // The node has started the actor, which holds `held`. The node's next report includes that.
   void settle(NodeState& node, const ActorId& actor, const ResourceSet& held);
   void cancel_reservation(NodeState& node, const ActorId& actor);
   static ResourceSet free_now(const NodeState& node);  // available - reserved
-  static ResourceSet free_of_actors(
-      const NodeState& node);  // total - what actors hold: free once tasks end
+  // Total minus what actors hold: what is free once running tasks have ended.
+  static ResourceSet free_of_actors(const NodeState& node);
 
-  // ---- telling others
-  // What changed since the last call for each: membership at once, resources when the interval has
-  // passed.
+  // Publishes what changed since the last call: membership to nodes and subscribers at once,
+  // resources to nodes when the interval has passed.
   void publish(Now now, const std::function<void(const proto::HeadEvent&)>& to_subscribers);
-  void broadcast(const proto::HeadEvent& event) const;  // to every connected node-manager
+  // Sends to every connected node-manager.
+  void broadcast(const proto::HeadEvent& event) const;
   void check_invariants(Now now) const;
 
  private:

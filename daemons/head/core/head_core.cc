@@ -7,8 +7,8 @@
 namespace rt::head {
 namespace {
 
-constexpr char kDashboardKey[] = "dashboard";  // and its namespace: clients turn a cluster's
-                                               // address into that of its HTTP interface with it
+// Namespace and key under which clients find the address of the HTTP interface.
+constexpr char kDashboardKey[] = "dashboard";
 constexpr size_t kRecentFailures = 20;
 
 }  // namespace
@@ -30,7 +30,7 @@ HeadCore::HeadCore(HeadOptions options, HeadSink& sink)
       submitted_({options_, sink, journal_, timers_, cluster_, rng_}) {}
 
 void HeadCore::end_event(Now now) {
-  // Each step may cause work for an earlier one; all of them run out of causes.
+  // Each step may cause work for an earlier one, so the steps repeat until nothing is left to do.
   for (;;) {
     actors_.end_event(now);
     for (const JobId& job : actors_.take_orphaned_jobs()) job_over(job);
@@ -54,8 +54,6 @@ void HeadCore::timer(Now now) {
   timer_set_for_ = -1;
   timers_.run_due(now);
 }
-
-// ---- durability
 
 void HeadCore::persisted(uint64_t id, const Status& status, Now now) {
   Event event(*this, now);
@@ -104,8 +102,6 @@ std::optional<std::string> HeadCore::record(const std::string& table,
   return submitted_.record(key);
 }
 
-// ---- membership
-
 Result<NodeState*> HeadCore::node_on(ConnId conn, const char* what) {
   NodeState* node = cluster_.on_connection(conn);
   if (!node)
@@ -142,11 +138,13 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   for (const auto& [id, other] : cluster_.nodes()) {
     if (other.alive()) *answer.add_nodes() = other.info;
   }
-  auto live_actors = request.live_actors();  // the request ends with its answer
+  // The request message is destroyed with the reply, so the list is copied first.
+  auto live_actors = request.live_actors();
   reply(std::move(answer));
 
   for (const JobId& job : jobs_.running_on(node.id)) {
-    if (!connected.contains(job)) end_job(job, now);  // its driver ended while the node was away
+    // The job's driver ended while the node was away.
+    if (!connected.contains(job)) end_job(job, now);
   }
   actors_.node_registered(node, live_actors, now);
   submitted_.node_registered(node, now);
@@ -154,7 +152,7 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   settle_if_complete(now);
 }
 
-// Jobs may have ended while the node could not hear of it.
+// Jobs may have ended while the node was disconnected and could not hear of it.
 void HeadCore::announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now) {
   constexpr int64_t kSlackMs = 1000;
   int64_t since_ms = (now.wall_us - (now.steady_us - lost_at_us)) / 1000 - kSlackMs;

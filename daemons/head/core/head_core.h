@@ -1,15 +1,19 @@
-// The head's decisions: ties membership, actors, jobs, key-value and subscriptions together.
+// The head's decisions: this class ties membership, actors, jobs, key-value data and subscriptions
+// together.
 //
-// Pure and single-threaded. Events come in as methods with the time; decisions leave through
-// HeadSink, whose methods must not call back. Every public method that changes something is one
-// event: its writes leave as one atomic batch when it ends, placement and notifications happen
-// once. Constructed without files or sockets, so a simulator runs it beside hundreds of node cores.
+// The core is pure and single-threaded. Events come in as method calls that carry the time;
+// decisions leave through HeadSink, whose methods must not call back. Every public method that
+// changes something is one event: when it ends, its writes leave as one atomic batch, and
+// placement and notifications happen once. The core needs no files or sockets, so the simulator
+// can run it beside hundreds of node cores.
 //
-// Peers' input is validated here. Failures: requests that promise durability are answered with the
-// disk's error and leave no trace; all else goes on in memory and is written when the disk allows.
+// The core validates what peers send. A request that promises durability is answered with the
+// disk's error and leaves no trace if its batch fails. All other changes stay in memory and are
+// written again until the disk takes them.
 //
-//   head_core.cc            events, membership, questions      head_core_requests.cc   jobs,
-//   actors, subscriptions head_core_load.cc       what an earlier head left
+//   head_core.cc            events, membership, questions
+//   head_core_requests.cc   jobs, key-value, actors, subscriptions
+//   head_core_load.cc       recovery of what an earlier head left
 #pragma once
 
 #include <deque>
@@ -27,14 +31,16 @@ namespace rt::head {
 
 class HeadCore {
  public:
-  // `sink` outlives the core.
+  // `sink` must outlive the core.
   HeadCore(HeadOptions options, HeadSink& sink);
 
-  // Before anything else: what an earlier head left (empty: a new cluster). kIo names a record that
-  // cannot be read; kWrongCluster.
+  // Must be the first call: recovers what an earlier head left in `tables`, which are empty for a
+  // new cluster. Fails with kIo, naming a record that cannot be read, with kWrongCluster when the
+  // tables belong to another cluster than the options say, or with kInvalid for a malformed
+  // cluster id in the options.
   Status load(const Tables& tables, Now now);
 
-  // ---- the sink's answers
+  // Answers to calls of HeadSink.
   void persisted(uint64_t id, const Status& status, Now now);
   void timer(Now now);
   void probe_answered(const NodeId& node, const Status& answer, Now now);
@@ -45,8 +51,7 @@ class HeadCore {
   void stop_job_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply,
                          Now now);
 
-  // ---- membership
-  // Answered before anything is sent to the node.
+  // Membership of nodes. register_node() calls `reply` before anything is sent to the node.
   void register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now,
                      Reply<proto::RegisterNodeReply> reply);
   Status report_resources(ConnId conn, const proto::ResourceReport& report, Now now);
@@ -55,12 +60,12 @@ class HeadCore {
   proto::GetNodesReply get_nodes(const proto::GetNodesRequest& request) const;
   proto::ClusterStatusReply cluster_status(Now now) const;
 
-  // ---- jobs
+  // Drivers and their jobs. finish_job() fails with kNotFound for an unknown job.
   void add_job(const proto::AddJobRequest& request, Now now, Reply<proto::AddJobReply> reply);
   Status finish_job(const proto::FinishJobRequest& request, Now now);
   proto::GetJobsReply get_jobs() const;
 
-  // ---- key-value
+  // Key-value store. See kv.h.
   void kv_put(const proto::KvPutRequest& request, Now now, Reply<proto::KvPutReply> reply);
   Result<proto::KvGetReply> kv_get(const proto::KvGetRequest& request) const {
     return kv_.get(request);
@@ -70,7 +75,7 @@ class HeadCore {
     return kv_.list(request);
   }
 
-  // ---- actors
+  // Actors. See actor_manager.h. Reports fail with kNotFound when no live node speaks over `conn`.
   void register_actor(const proto::RegisterActorRequest& request, Now now,
                       Reply<proto::RegisterActorReply> reply);
   Result<proto::GetActorReply> get_actor(const proto::GetActorRequest& request) {
@@ -84,11 +89,11 @@ class HeadCore {
   Status actor_died(ConnId conn, const proto::ActorDied& report, Now now);
   Status dead_workers(ConnId conn, const proto::DeadWorkers& report, Now now);
 
-  // ---- events
+  // Events. A subscription lives as long as its connection; see subscriptions.h.
   Status subscribe(ConnId conn, const proto::SubscribeRequest& request, Now now);
   Status publish_logs(ConnId conn, const proto::HeadEvent& event);
 
-  // ---- submitted jobs
+  // Jobs that clients submitted. See submitted_jobs.h.
   void submit_job(const proto::SubmitJobRequest& request, Now now,
                   Reply<proto::SubmitJobReply> reply);
   Result<proto::SubmittedJob> submitted_job(const std::string& submission_id) const;
@@ -98,12 +103,13 @@ class HeadCore {
   void delete_submitted_job(const std::string& submission_id, Now now, Reply<proto::Empty> reply);
   Status report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now);
 
-  // The connected node `id`, for requests the service passes on; kUnavailable.
+  // Returns the link to a node, for requests that the service forwards to it, or kUnavailable when
+  // the node is not connected.
   Result<NodeLink> connected_node(const NodeId& id) const;
   const std::string& cluster_id() const { return cluster_id_; }
   int64_t incarnation() const { return incarnation_; }
-  // Where the HTTP interface listens, for nodes and for clients that look for it. Before nodes
-  // register.
+  // Publishes the address of the HTTP interface to nodes and, in the key-value store, to clients.
+  // Call it before nodes register, because they get it with the reply.
   void set_dashboard(const std::string& address);
   const std::string& dashboard() const { return dashboard_address_; }
   const Cluster& cluster() const { return cluster_; }
@@ -127,8 +133,10 @@ class HeadCore {
   Status load_meta(const Records& meta);
   void end_event(Now now);
   void end_job(const JobId& id, Now now);
-  bool names_package(const std::string& name) const;  // something that runs, or is to
-  void job_over(const JobId& id);                     // it has ended, and no actor of it is left
+  // Returns whether something that runs, or is to run, uses this package of a runtime environment.
+  bool names_package(const std::string& name) const;
+  // Releases what the job keeps. The job must have ended, and no actor of it may be left.
+  void job_over(const JobId& id);
   void node_lost(const NodeId& id, int reason, const std::string& why, Now now);
   void announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now);
   void settle_if_complete(Now now);
@@ -153,8 +161,10 @@ class HeadCore {
 
   std::string cluster_id_;
   int64_t incarnation_ = 0;
-  bool settling_ = false;       // after a restart: nodes are awaited
-  proto::HeadEvent ended_now_;  // jobs to announce at the end of this event
+  // Set after a restart of the head while recorded nodes have yet to come back.
+  bool settling_ = false;
+  // Jobs to announce to nodes at the end of the current event.
+  proto::HeadEvent ended_now_;
   std::deque<std::string> recent_failures_;
   std::string dashboard_address_;
   int64_t timer_set_for_ = -1;

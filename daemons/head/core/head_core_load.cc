@@ -1,4 +1,4 @@
-// What an earlier head left. See head_core.h.
+// Recovers what an earlier head left. See head_core.h.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -92,8 +92,8 @@ Status HeadCore::load(const Tables& tables, Now now) {
       return damaged(table::kActors, key, "names another actor");
     actors.push_back(std::move(actor));
   }
-  // The dead in the order of their ends, which is that of forgetting; then the living, whose names
-  // they do not hold.
+  // Dead actors come first, in the order of their ends, because that is the order in which they
+  // are forgotten. Living actors follow and get their names, which dead ones do not hold.
   std::stable_sort(actors.begin(), actors.end(), [](const auto& a, const auto& b) {
     bool a_dead = a.state() == proto::ACTOR_DEAD, b_dead = b.state() == proto::ACTOR_DEAD;
     return a_dead != b_dead ? a_dead : a_dead && a.end_time_ms() < b.end_time_ms();

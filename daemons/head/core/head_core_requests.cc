@@ -1,4 +1,5 @@
-// Jobs, key-value, actors, subscriptions: what clients and node-managers ask. See head_core.h.
+// Requests of clients and node-managers about jobs, key-value data, actors and subscriptions. See
+// head_core.h.
 #include <fmt/core.h>
 
 #include "daemons/head/core/head_core.h"
@@ -15,9 +16,7 @@ Status check_size(const std::string& bytes, const char* what) {
 
 }  // namespace
 
-// ---- jobs
-
-// The usual text form of a random UUID, version 4.
+// Makes the usual text form of a random UUID, version 4.
 std::string HeadCore::new_namespace() {
   uint64_t high = (rng_.next() & ~uint64_t{0xf000}) | 0x4000;
   uint64_t low = (rng_.next() & ~(uint64_t{3} << 62)) | (uint64_t{2} << 62);
@@ -46,8 +45,8 @@ void HeadCore::add_job(const proto::AddJobRequest& request, Now now,
     out.set_session_name(options_.session_name);
     return out;
   };
-  // The answer to an earlier request was lost with its connection. (If that one is still on its way
-  // to the disk, it is on its way.)
+  // A driver that repeats its request lost the answer with its connection, and gets the same job.
+  // If the first request has yet to be committed, this answer comes before the commit.
   if (const proto::JobInfo* same = jobs_.of_driver(request)) return reply(answer(*same));
 
   const proto::JobInfo& job = jobs_.add(request, new_namespace(), now);
@@ -93,8 +92,8 @@ void HeadCore::end_job(const JobId& id, Now now) {
   if (!actors_.has_living_actors(id)) job_over(id);
 }
 
-// Code that a detached actor may need for its next start, and what is its own, stays until that
-// actor is gone.
+// A detached actor may need code and data of its job for its next start, so these stay until the
+// job's last actor is gone.
 void HeadCore::job_over(const JobId& id) {
   kv_.release_job(id);
   ended_now_.add_over_jobs(id.binary());
@@ -105,8 +104,6 @@ proto::GetJobsReply HeadCore::get_jobs() const {
   for (const auto& [number, job] : jobs_.all()) *reply.add_jobs() = job;
   return reply;
 }
-
-// ---- key-value
 
 void HeadCore::kv_put(const proto::KvPutRequest& request, Now now, Reply<proto::KvPutReply> reply) {
   Event event(*this, now);
@@ -140,8 +137,6 @@ void HeadCore::kv_delete(const proto::KvGetRequest& request, Now now,
   Event event(*this, now);
   kv_.erase(request, std::move(reply));
 }
-
-// ---- actors
 
 void HeadCore::register_actor(const proto::RegisterActorRequest& request, Now now,
                               Reply<proto::RegisterActorReply> reply) {
@@ -191,8 +186,6 @@ Status HeadCore::dead_workers(ConnId conn, const proto::DeadWorkers& report, Now
   return {};
 }
 
-// ---- events
-
 Status HeadCore::subscribe(ConnId conn, const proto::SubscribeRequest& request, Now now) {
   Event event(*this, now);
   RT_TRY(subscriptions_.add(conn, request, options_.settings.subscriptions_per_connection));
@@ -217,8 +210,6 @@ Status HeadCore::publish_logs(ConnId conn, const proto::HeadEvent& event) {
   subscriptions_.publish_logs(event);
   return {};
 }
-
-// ---- submitted jobs
 
 void HeadCore::submit_job(const proto::SubmitJobRequest& request, Now now,
                           Reply<proto::SubmitJobReply> reply) {

@@ -1,4 +1,4 @@
-// Drivers. A job lives from AddJob until its node-manager says that it ended, or its node dies.
+// Drivers. A job lives from AddJob until its node-manager reports its end, or its node dies.
 #pragma once
 
 #include <deque>
@@ -18,33 +18,37 @@ class Jobs {
   void recover(const proto::JobInfo& job);
   void recover_counter(uint32_t next) { next_ = std::max(next_, next); }
 
-  // Takes the next id. The caller validated the request; writes are in the journal's current batch.
+  // Adds a job with the next id. The caller has validated the request; the writes are part of the
+  // journal's current batch.
   proto::JobInfo& add(const proto::AddJobRequest& request, const std::string& default_namespace,
                       Now now);
-  // A driver that asks again (its answer was lost): the job it has.
+  // Returns the running job of the driver that sends this request, or null. A driver repeats its
+  // request when the first answer was lost.
   const proto::JobInfo* of_driver(const proto::AddJobRequest& request) const;
-  // The job's registration did not reach the disk.
+  // Forgets a job whose registration did not reach the disk.
   void remove(const JobId& id);
-  // False when it is unknown or had finished.
+  // Returns false when the job is unknown or has finished already.
   bool finish(const JobId& id, Now now);
+  // Forgets the oldest finished jobs beyond `limit`.
   void forget_finished(size_t limit);
 
   const proto::JobInfo* find(const JobId& id) const;
   bool running(const JobId& id) const;
   std::vector<JobId> running_on(const NodeId& node) const;
-  // Those that ended since `wall_ms` (all remembered ones for 0).
+  // Returns the jobs that ended at or after `wall_ms`; 0 gives all that are remembered.
   std::vector<JobId> finished_since(int64_t wall_ms) const;
   const std::map<uint32_t, proto::JobInfo>& all() const { return jobs_; }
-  // What belongs on disk for this key now.
+  // Returns the value that belongs on disk under `key`, or nothing when there is no such job.
   std::optional<std::string> record(const std::string& key) const;
-  // Drivers there have been, those whose record is gone among them.
+  // Returns the number of drivers so far, including those whose record is forgotten.
   int64_t started() const { return next_ - 1; }
   std::string counter() const { return std::to_string(next_); }
   void check_invariants() const;
 
  private:
   Journal& journal_;
-  std::map<uint32_t, proto::JobInfo> jobs_;  // by number: in the order they came
+  // By job number, which is the order of registration.
+  std::map<uint32_t, proto::JobInfo> jobs_;
   std::deque<uint32_t> finished_;
   uint32_t next_ = 1;
 };

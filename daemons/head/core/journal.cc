@@ -7,7 +7,8 @@ void Journal::add(Write write) {
   if (added) {
     batch_.push_back(std::move(write));
   } else {
-    batch_[it->second] = std::move(write);  // the last state of an event is the one that counts
+    // Only a record's last state within an event counts.
+    batch_[it->second] = std::move(write);
   }
 }
 

@@ -1,9 +1,9 @@
-// The durable side of an event: every record it changed leaves as one atomic batch when the event
+// The durable side of an event: all records that it changed leave as one atomic batch when it
 // ends.
 //
-// A batch that fails (full disk) runs its continuations with the error - they undo the request -
-// and marks its records dirty: their state at that later time is written again every
-// storage_retry_ms until it succeeds.
+// If a batch fails (full disk), its continuations run with the error, so that they undo the
+// request, and its records become dirty: their current state is written again every
+// storage_retry_ms until that succeeds.
 #pragma once
 
 #include <functional>
@@ -20,23 +20,24 @@ class Journal {
  public:
   using Continuation = std::function<void(const Status&, Now)>;
 
-  // `sink` outlives the journal.
+  // `sink` must outlive the journal.
   explicit Journal(HeadSink& sink) : sink_(sink) {}
 
   void put(const char* table, std::string key, std::string value) {
     add({table, std::move(key), std::move(value)});
   }
   void erase(const char* table, std::string key) { add({table, std::move(key), std::nullopt}); }
-  // Runs once the batch of the current event is on disk, or was refused.
+  // Runs `continuation` once the batch of the current event is on disk or has failed.
   void then(Continuation continuation) { continuations_.push_back(std::move(continuation)); }
 
-  // Ends the event. Continuations of an event that wrote nothing are due at once: returned, to be
-  // run by the caller.
+  // Ends the event and sends its batch to the sink. If the event wrote nothing, returns its
+  // continuations, which the caller must run.
   std::vector<Continuation> flush();
-  // What waited for batch `id`; to be run by the caller with `status`.
+  // Returns the continuations that waited for batch `id`, which the caller must run with `status`.
+  // If `status` is an error, the batch's records become dirty.
   std::vector<Continuation> persisted(uint64_t id, const Status& status);
 
-  // Records to be written again, and forgets them.
+  // Returns the (table, key) pairs of records that must be written again, and forgets them.
   std::set<std::pair<std::string, std::string>> take_dirty() { return std::move(dirty_); }
   bool has_dirty() const { return !dirty_.empty(); }
   size_t in_flight() const { return in_flight_.size(); }
@@ -50,7 +51,7 @@ class Journal {
 
   HeadSink& sink_;
   Batch batch_;
-  std::map<std::pair<std::string, std::string>, size_t> position_;  // of a record in batch_
+  std::map<std::pair<std::string, std::string>, size_t> position_;  // index of a record in batch_
   std::vector<Continuation> continuations_;
   std::map<uint64_t, InFlight> in_flight_;
   std::set<std::pair<std::string, std::string>> dirty_;

@@ -52,7 +52,7 @@ void Kv::put(const proto::KvPutRequest& request, Reply<proto::KvPutReply> reply)
   bool there = found != entries_.end() && found->second.value.has_value();
   Entry& entry = entries_[key];
   if (request.job_id().empty()) {
-    // Put by no job: stays, whoever used it before.
+    // A write without a job keeps the entry for good, whatever jobs used it before.
     for (const JobId& job : entry.jobs) by_job_[job].erase(key);
     if (!entry.jobs.empty()) journal_.erase(table::kKvJobs, key);
     entry.jobs.clear();
@@ -64,7 +64,8 @@ void Kv::put(const proto::KvPutRequest& request, Reply<proto::KvPutReply> reply)
     }
   }
   if (!there || request.overwrite()) return write(key, request.value(), !there, std::move(reply));
-  // Somebody else's write of this key may still be on its way: the answer waits with it.
+  // Another client's write of this key may not be durable yet, so this reply waits for the disk,
+  // too.
   proto::KvPutReply answer;
   if (entry.in_flight == 0) return reply(std::move(answer));
   write(key, entry.value, false, std::move(reply));

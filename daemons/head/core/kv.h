@@ -1,7 +1,8 @@
-// The key-value store: functions and classes of jobs, and what programs and tools put there.
+// The key-value store: functions and classes of jobs, and data of programs and tools.
 //
-// A write is visible at once and answered when it is on disk; if the disk refuses it, the value
-// that is there comes back. Entries that jobs put go when the last of these jobs has ended.
+// A write is visible at once and answered when it is on disk; if the disk refuses it, the
+// committed value comes back. An entry that jobs put is deleted when the last of these jobs has
+// ended.
 #pragma once
 
 #include <functional>
@@ -21,13 +22,17 @@ class Kv {
 
   void recover(const Records& values, const Records& jobs);
 
+  // Fails with kInvalid for a malformed key or job id and with kResourceExhausted for a value
+  // beyond kv_value_max_bytes.
   void put(const proto::KvPutRequest& request, Reply<proto::KvPutReply> reply);
   Result<proto::KvGetReply> get(const proto::KvGetRequest& request) const;
-  // `added` of the reply says whether something was there.
+  // `added` of the reply says whether there was an entry to delete.
   void erase(const proto::KvGetRequest& request, Reply<proto::KvPutReply> reply);
   Result<proto::KvListReply> list(const proto::KvListRequest& request) const;
+  // Deletes the entries that no other job keeps.
   void release_job(const JobId& job);
-  // Of a namespace: key, bytes, whether jobs put it and take it along.
+  // Calls `each` for every entry of a namespace. `of_jobs` says whether jobs put the entry, so
+  // that it ends with them.
   void for_each(
       const std::string& ns,
       const std::function<void(const std::string& key, size_t bytes, bool of_jobs)>& each) const;
@@ -38,14 +43,18 @@ class Kv {
 
  private:
   struct Entry {
-    std::optional<std::string> value;      // none: deleted, on the way to the disk
-    std::optional<std::string> committed;  // what is on disk while writes are in flight
+    // No value while the deletion is on its way to the disk.
+    std::optional<std::string> value;
+    // The value on disk; only used while writes are in flight.
+    std::optional<std::string> committed;
     int in_flight = 0;
-    uint64_t version = 0;  // of the last write
-    std::set<JobId> jobs;  // empty: kept until deleted
+    uint64_t version = 0;  // version of the last write
+    // The jobs that keep the entry. If empty, it stays until a client deletes it.
+    std::set<JobId> jobs;
   };
   Status check_key(const std::string& ns, const std::string& key) const;
-  // Writes `value` (none: deletes) and answers when that is durable.
+  // Writes `value` (none: deletes) and replies when that is durable; `answer` becomes `added` of
+  // the reply.
   void write(const std::string& key, std::optional<std::string> value, bool answer,
              Reply<proto::KvPutReply> reply);
   void settle(const std::string& key, uint64_t version, const std::optional<std::string>& value,
@@ -58,7 +67,7 @@ class Kv {
   uint64_t last_version_ = 0;
 };
 
-// Unambiguous: length of the namespace, namespace, key.
+// The key is unambiguous: length of the namespace, namespace, key.
 std::string kv_key(const std::string& ns, const std::string& key);
 
 }  // namespace rt::head

@@ -82,7 +82,8 @@ void MetricsHistory::drop_oldest() {
   node_rows_.pop_front();
 }
 
-// The cluster's own samples have a quarter of the room: thousands of nodes cannot crowd them out.
+// The cluster's own samples have a quarter of the room, so that thousands of nodes cannot crowd
+// them out.
 void MetricsHistory::trim(int64_t now_ms) {
   while (!cluster_rows_.empty() &&
          (cluster_rows_.front().time_ms < now_ms - keep_ms_ ||
@@ -94,7 +95,7 @@ void MetricsHistory::trim(int64_t now_ms) {
     drop_oldest();
 }
 
-// `rows`: pointers, by time. Neighbours are averaged until there are no more than max_points.
+// `rows` are pointers, ordered by time. Averages neighbours until there are at most max_points.
 template <class Rows, class Names>
 void MetricsHistory::fill_lines(const Rows& rows, const Names& names, int max_points,
                                 proto::MetricsLines* out) {

@@ -1,8 +1,8 @@
-// The last hours of the cluster's use, for plots: a sample of each node and one of the cluster
-// every few seconds, in memory, with a bound in time and in bytes.
+// The cluster's use in the last hours, for plots: one sample of each node and one of the cluster
+// every few seconds, kept in memory within a bound in time and in bytes.
 //
-// The oldest sample goes first, whoever's it is: nodes that left keep their past as long as the
-// others do. Pure: times come in.
+// The oldest sample of all nodes is dropped first, so nodes that have left keep their past as long
+// as the others do. The class is pure: callers pass the time.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace rt::head {
 
-// What only the head knows of the cluster at one moment; rates are per second since the sample
+// The part of a cluster sample that only the head knows. Rates are per second since the sample
 // before.
 struct ClusterUse {
   double nodes = 0, cpus = 0, cpus_used = 0, actors = 0, actors_pending = 0, jobs = 0, waiting = 0,
@@ -30,9 +30,10 @@ class MetricsHistory {
 
   void add(const NodeId& node, const std::string& ip, const proto::NodeSample& sample,
            int64_t now_ms);
-  // With the sums over what nodes said since `fresh_ms` before now.
+  // Adds a cluster sample, with the sums over the samples that nodes sent within `fresh_ms` before
+  // `now_ms`.
   void add_cluster(const ClusterUse& use, int64_t now_ms, int64_t fresh_ms);
-  // `alive`: whether a node is part of the cluster now.
+  // `alive` says whether a node is part of the cluster at this moment.
   void fill(const proto::MetricsHistoryRequest& request, int64_t now_ms,
             const std::function<bool(const NodeId&)>& alive,
             proto::MetricsHistoryReply* reply) const;
@@ -46,7 +47,7 @@ class MetricsHistory {
   template <size_t N>
   struct Row {
     int64_t time_ms = 0;
-    uint32_t node = 0;  // number of the node; 0: the cluster
+    uint32_t node = 0;  // number of the node; 0 for the cluster
     std::array<float, N> values{};
   };
   using NodeRow = Row<kNodeColumns>;
@@ -55,7 +56,8 @@ class MetricsHistory {
     NodeId id;
     std::string ip;
     size_t rows = 0;
-    const NodeRow* last = nullptr;  // in node_rows_, whose elements do not move
+    // Points into node_rows_, whose elements do not move.
+    const NodeRow* last = nullptr;
   };
   static const std::array<const char*, kNodeColumns> kNodeNames;
   static const std::array<const char*, kClusterColumns> kClusterNames;
@@ -67,7 +69,7 @@ class MetricsHistory {
                          proto::MetricsLines* out);
 
   const int64_t keep_ms_, max_bytes_;
-  std::deque<NodeRow> node_rows_;  // by time
+  std::deque<NodeRow> node_rows_;  // ordered by time
   std::deque<ClusterRow> cluster_rows_;
   std::map<uint32_t, NodeEntry> nodes_;
   std::map<NodeId, uint32_t> numbers_;

@@ -9,7 +9,7 @@
 namespace rt::head {
 namespace {
 
-// Who uploads names it a moment later, in the job.
+// The uploader names the package a moment later, in the job it submits; until then nothing does.
 constexpr int64_t kJustUploadedUs = 60'000'000;
 
 std::string name_of(const std::string& key) { return key.substr(0, key.find('#')); }
@@ -35,7 +35,7 @@ void Packages::drop(const std::string& name) {
   kv_.for_each(kNamespace, [&](const std::string& key, size_t, bool) {
     if (name_of(key) == name) keys.push_back(key);
   });
-  // Its head first: who finds that finds all.
+  // The key NAME is the first and is deleted first, because whoever finds it expects all pieces.
   for (const std::string& key : keys) {
     proto::KvGetRequest request;
     request.set_ns(kNamespace);
@@ -47,7 +47,8 @@ void Packages::drop(const std::string& name) {
 
 Status Packages::make_room(const proto::KvPutRequest& request,
                            const std::function<bool(const std::string&)>& in_use, Now now) {
-  if (!request.job_id().empty()) return {};  // goes with its jobs
+  // The package ends with its jobs.
+  if (!request.job_id().empty()) return {};
   const std::string mine = name_of(request.key());
   const auto packages = all();
   int64_t total = static_cast<int64_t>(request.value().size()), kept = 0;

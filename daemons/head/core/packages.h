@@ -1,6 +1,6 @@
-// Packages of runtime environments that no driver put, but whoever submits jobs: nobody's end takes
-// them along. Together they take packages_max_bytes at most; those uploaded longest ago that
-// nothing names any more make room for new ones.
+// Packages of runtime environments that were uploaded for submitted jobs rather than by a driver,
+// so that no job's end removes them. An upload that would take the size of all packages beyond
+// packages_max_bytes removes packages without a user, oldest upload first.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,13 @@ namespace rt::head {
 
 class Packages {
  public:
-  static constexpr char kNamespace[] =
-      "pkg";  // of the key-value store; a package is NAME, and NAME#0, NAME#1, ...
+  // The namespace of the key-value store. A package has the keys NAME, NAME#0, NAME#1, ...
+  static constexpr char kNamespace[] = "pkg";
 
   Packages(Kv& kv, const Settings& settings) : kv_(kv), settings_(settings) {}
-  // Before a piece is stored. `in_use`: whether something that runs, or is to, names this package.
-  // kResourceExhausted: even without the others there is no room.
+  // Call before a piece of a package is stored. Removes idle packages if that is needed for the
+  // piece. `in_use` says whether something that runs or is to run names a package. Fails with
+  // kResourceExhausted when removing all idle packages is not enough.
   Status make_room(const proto::KvPutRequest& request,
                    const std::function<bool(const std::string& name)>& in_use, Now now);
 
@@ -33,7 +34,8 @@ class Packages {
 
   Kv& kv_;
   const Settings& settings_;
-  std::map<std::string, int64_t> uploaded_us_;  // by this head, the last piece
+  // When this head received each package's last piece (steady clock).
+  std::map<std::string, int64_t> uploaded_us_;
 };
 
 }  // namespace rt::head

@@ -1,5 +1,5 @@
-// What the core persists: named tables of opaque records. Shared with storage/, which knows nothing
-// else of them.
+// The format of what the core persists: named tables of opaque records. The core and storage/
+// share this header, and storage/ knows nothing else about the records.
 #pragma once
 
 #include <map>
@@ -10,21 +10,22 @@
 namespace rt::head {
 
 namespace table {
-inline constexpr char kMeta[] = "meta";    // cluster_id, incarnation, next_job
-inline constexpr char kNodes[] = "nodes";  // node id -> proto::Node
-inline constexpr char kJobs[] = "jobs";    // job id -> proto::JobInfo
-inline constexpr char kActors[] =
-    "actors";  // actor id -> proto::ActorInfo; the last dead_actors_kept dead ones, too
-inline constexpr char kKv[] = "kv";           // kv_key() -> value
-inline constexpr char kKvJobs[] = "kv_jobs";  // kv_key() -> ids of the jobs whose end frees it
-inline constexpr char kSubmittedJobs[] = "submitted_jobs";  // submission id -> proto::SubmittedJob
+inline constexpr char kMeta[] = "meta";    // Holds cluster_id, incarnation and next_job.
+inline constexpr char kNodes[] = "nodes";  // Maps node id to proto::Node.
+inline constexpr char kJobs[] = "jobs";    // Maps job id to proto::JobInfo.
+// Maps actor id to proto::ActorInfo, for living actors and the last dead_actors_kept dead ones.
+inline constexpr char kActors[] = "actors";
+inline constexpr char kKv[] = "kv";           // Maps kv_key() to the value.
+inline constexpr char kKvJobs[] = "kv_jobs";  // Maps kv_key() to the jobs that keep the entry.
+// Maps submission id to proto::SubmittedJob.
+inline constexpr char kSubmittedJobs[] = "submitted_jobs";
 }  // namespace table
 
 struct Write {
   std::string table, key;
-  std::optional<std::string> value;  // none: delete
+  std::optional<std::string> value;  // No value means: delete the record.
 };
-using Batch = std::vector<Write>;  // applied atomically
+using Batch = std::vector<Write>;  // Storage applies a batch atomically.
 
 using Records = std::map<std::string, std::string>;
 using Tables = std::map<std::string, Records>;

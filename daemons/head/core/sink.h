@@ -1,5 +1,5 @@
-// Where the core's decisions go. The service turns them into I/O, tests record them, the simulator
-// delivers them.
+// The interface through which the core's decisions leave. The service turns them into I/O, unit
+// tests record them, the simulator delivers them.
 #pragma once
 
 #include "common/proto/head.pb.h"
@@ -9,33 +9,37 @@
 
 namespace rt::head {
 
-// No method may call back into the core before it returns.
+// The core calls these methods from its one thread. No method may call back into the core before
+// it returns; answers arrive later as events of HeadCore.
 class HeadSink {
  public:
   virtual ~HeadSink() = default;
 
-  // Answered by HeadCore::persisted(id, ...), in the order of the calls.
+  // Writes the batch. HeadCore::persisted(id, ...) answers, in the order of the calls.
   virtual void persist(uint64_t id, Batch batch) = 0;
-  // Answered by create_actor_answered(), kUnavailable when the connection broke.
+  // HeadCore::create_actor_answered() answers, with kUnavailable if the connection broke.
   virtual void create_actor(const NodeLink& node, const proto::CreateActorRequest& request) = 0;
   virtual void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) = 0;
-  // Answered by start_job_answered() and stop_job_answered().
+  // HeadCore::start_job_answered() and stop_job_answered() answer.
   virtual void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) = 0;
   virtual void stop_job(const NodeLink& node, const std::string& submission_id) = 0;
-  // Its record is gone.
+  // The head has deleted the job's record, so the node deletes its log.
   virtual void remove_job_log(const NodeLink& node, const std::string& submission_id) = 0;
 
-  // Whether something listens there, at the node's front door. Answered by
-  // HeadCore::probe_answered().
+  // Tries to connect to the node's TCP port. HeadCore::probe_answered() answers.
   virtual void probe(const NodeId& node, const std::string& ip, int port) = 0;
 
+  // Sends an event to a subscriber or node-manager; a connection that has broken is ignored.
   virtual void push(ConnId conn, const proto::HeadEvent& event) = 0;
+  // Closes the connection a moment later, so that the last answers leave. Calls over it fail with
+  // `why`.
   virtual void close(ConnId conn, const Error& why) = 0;
-  // HeadCore::timer() is due at this steady time; replaces the earlier wish.
+  // Asks for a call of HeadCore::timer() at this time of the steady clock. Each call replaces the
+  // time set before.
   virtual void set_timer(int64_t at_us) = 0;
-  // Nodes came or went.
+  // Nodes joined or left the cluster.
   virtual void membership_changed() {}
-  // A line for the operator's log: deaths, restarts, jobs.
+  // Writes a line (a death, a restart, a job) to the operator's log.
   virtual void log(const std::string& text) { (void)text; }
 };
 

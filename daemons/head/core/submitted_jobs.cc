@@ -11,8 +11,8 @@
 namespace rt::head {
 namespace {
 
-constexpr size_t kMaxIdBytes =
-    200;  // it becomes part of a file name on a node (process/job_processes.cc)
+// The id becomes part of a file name on a node (process/job_processes.cc).
+constexpr size_t kMaxIdBytes = 200;
 constexpr size_t kMaxMessageBytes = 64 * 1024;
 constexpr char kStartError[] = "JOB_ENTRYPOINT_COMMAND_START_ERROR";
 constexpr char kStartTimeout[] = "JOB_SUPERVISOR_ACTOR_START_TIMEOUT";
@@ -37,15 +37,15 @@ Status check_id(const std::string& id) {
 }
 
 std::string generated_id(Rng& rng) {
-  // Without characters that look like others.
+  // The alphabet lacks characters that look alike.
   static constexpr char kAlphabet[] = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz123456789";
   std::string id = "raysubmit_";
   for (int i = 0; i < 16; ++i) id += kAlphabet[rng.below(sizeof kAlphabet - 1)];
   return id;
 }
 
-constexpr size_t kMaxRuntimeEnvBytes =
-    64 * 1024;  // it becomes a variable of the driver's environment, with the metadata
+// Text and metadata become a variable of the driver's environment.
+constexpr size_t kMaxRuntimeEnvBytes = 64 * 1024;
 
 Status check_runtime_env(const std::string& text) {
   if (text.size() > kMaxRuntimeEnvBytes)
@@ -145,7 +145,8 @@ Result<const proto::SubmittedJob*> SubmittedJobs::find(const std::string& submis
   return &it->second;
 }
 
-// The head's own node, unless the entrypoint asks for something.
+// Returns the head's own node, unless the entrypoint needs resources or labels. Returns null when
+// no node fits at the moment.
 NodeState* SubmittedJobs::choose(const proto::SubmittedJob& job, Now now) {
   ResourceSet wanted = ResourceSet::from_proto(job.entrypoint_resources());
   if (wanted.empty() && job.entrypoint_labels().rules().empty() &&
@@ -239,7 +240,8 @@ void SubmittedJobs::send_start(const proto::SubmittedJob& job, const NodeState& 
   auto& env = *request.mutable_env();
   env["RAY_ADDRESS"] = env_.options.head_address;
   env["RAY_SUBMISSION_ID"] = job.submission_id();
-  // Peers' text need not be UTF-8: what is not is replaced, never thrown.
+  // Text from peers need not be UTF-8: invalid bytes are replaced, because dump() would otherwise
+  // throw.
   env["RAY_JOB_CONFIG_JSON_ENV_VAR"] =
       config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   env["PYTHONUNBUFFERED"] = "1";
@@ -307,8 +309,8 @@ void SubmittedJobs::stop_answered(const std::string& submission_id,
                                   const Result<proto::StopJobReply>& reply) {
   auto it = stopping_.find(submission_id);
   if (it == stopping_.end()) return;
-  Reply<proto::StopJobReply> first =
-      std::move(it->second.front());  // asked in this order, answered in this order
+  // A node answers requests for one job in the order in which they were sent.
+  Reply<proto::StopJobReply> first = std::move(it->second.front());
   it->second.erase(it->second.begin());
   if (it->second.empty()) stopping_.erase(it);
   first(reply);
@@ -344,7 +346,8 @@ void SubmittedJobs::start_answered(const std::string& submission_id, const NodeI
     if (job->status() == "PENDING") set_status(*job, "RUNNING", "", now);
     return;
   }
-  // A broken connection does not tell: repeated when the node is back, failed when it is dead.
+  // After a broken connection the start's outcome is unknown. It is sent again when the node is
+  // back and fails when the node is dead.
   if (status.error().code == Code::kUnavailable) return;
   if (status.error().code == Code::kResourceExhausted) {
     refused_[submission_id][node] =
@@ -371,8 +374,9 @@ void SubmittedJobs::node_registered(NodeState& node, Now now) {
     if (job.node_id().empty()) {
       start(job, now);
     } else if (job.node_id() == node.id.view() && job.status() == "PENDING") {
-      send_start(job, node);  // the first one may have been lost; a node-manager that has it says
-                              // kAlreadyExists
+      // The first request may have been lost. A node-manager that has the job answers
+      // kAlreadyExists.
+      send_start(job, node);
     }
   }
 }
@@ -408,7 +412,8 @@ void SubmittedJobs::end_event() {
   }
 }
 
-// Before a later job of the same name can begin one: that comes over the same connection.
+// Sent before a later job of the same name can start there, because both requests use one
+// connection.
 void SubmittedJobs::remove_log(const proto::SubmittedJob& job) {
   if (job.node_id().empty()) return;
   NodeState* node = env_.cluster.find(NodeId::from_binary(job.node_id()));

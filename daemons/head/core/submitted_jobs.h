@@ -1,9 +1,9 @@
-// Jobs submitted with `rayctl job submit`: each is a driver process that a node-manager runs.
+// Jobs submitted with `rayctl job submit`. Each is a driver process that a node-manager runs.
 //
-// PENDING (waits for a node with what the entrypoint asks for, or was sent to one) -> RUNNING ->
-// SUCCEEDED | FAILED | STOPPED. Terminal states are final. The entrypoint's resources are held by
-// its node-manager: the head picks a node that says it has them, and looks again when that one says
-// otherwise.
+// PENDING -> RUNNING -> SUCCEEDED | FAILED | STOPPED; the last three are final. A PENDING job
+// waits for a node with the resources that its entrypoint needs, or has been sent to a node. That
+// node's node-manager holds the entrypoint's resources: the head picks a node that reports them
+// free, and picks again when the node refuses.
 #pragma once
 
 #include <deque>
@@ -32,44 +32,47 @@ class SubmittedJobs {
 
   void recover(const proto::SubmittedJob& job);
 
-  // kInvalid, kAlreadyExists, kUnsupported (runtime environments), or what the disk said. Started
-  // once it is durable.
+  // Records the job and starts it once the record is durable. Fails with kInvalid, kAlreadyExists,
+  // or the disk's error.
   void submit(const proto::SubmitJobRequest& request, Now now, Reply<proto::SubmitJobReply> reply);
+  // Returns kNotFound for an unknown job and for one whose record is not durable yet.
   Result<const proto::SubmittedJob*> find(const std::string& submission_id) const;
   const std::map<std::string, proto::SubmittedJob>& all() const { return jobs_; }
-  // stopped = false when it had ended. The answer of one that runs comes from its node-manager.
+  // Replies stopped = false when the job had ended. For a running job its node-manager's answer is
+  // the reply; kUnavailable while that node is disconnected.
   void stop(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply);
-  // Its record goes, and its log where its node is connected. kNotFound, kInvalid: it has not
-  // ended.
+  // Deletes the job's record, and its log if its node is connected. Fails with kNotFound, or with
+  // kInvalid when the job has not ended.
   void remove(const std::string& submission_id, Reply<proto::Empty> reply);
-  // kInvalid: not that node's job.
+  // Takes a node-manager's report. Fails with kNotFound, or with kInvalid when the job does not
+  // belong to that node or the status is unknown.
   Status report(const NodeState& node, const proto::SubmittedJob& report, Now now);
   void start_answered(const std::string& submission_id, const NodeId& node, const Status& status,
                       Now now);
   void stop_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply);
-  // Its driver connected.
+  // Records the driver's job id once the driver has connected.
   void link(const std::string& submission_id, const JobId& job);
 
-  // A node can be used again, or for the first time: starts what waits, repeats what may have been
-  // lost.
+  // Starts waiting jobs, and sends starts again that may have been lost with the node's
+  // connection.
   void node_registered(NodeState& node, Now now);
   void node_lost(const NodeState& node, Now now);
-  // After a restart of the head, once every known node is back or given up: fails what ran on nodes
-  // not even recorded any more.
+  // After a restart of the head, once every recorded node is back or given up: fails jobs whose
+  // node is dead or not even recorded.
   void nodes_settled(Now now);
   void end_event();
 
-  // Of those that wait for a node.
+  // Adds the demands of jobs that wait for a node.
   void add_demands(std::vector<proto::Demand>* out) const;
   std::optional<std::string> record(const std::string& submission_id) const;
   void check_invariants() const;
 
  private:
   static bool terminal(const proto::SubmittedJob& job);
-  // The one place that changes a status; false when the job has ended already.
+  // The only place that changes a status. Returns false when the job has ended already.
   bool set_status(proto::SubmittedJob& job, const std::string& status, const std::string& message,
                   Now now);
-  // Sends it to a node; one that finds none waits, and is looked at again after a while.
+  // Sends the job to a node. If none fits, the job waits and start() runs again after a while.
   void start(proto::SubmittedJob& job, Now now);
   NodeState* choose(const proto::SubmittedJob& job, Now now);
   void wait(proto::SubmittedJob& job, Now now);
@@ -81,11 +84,13 @@ class SubmittedJobs {
 
   Env env_;
   std::map<std::string, proto::SubmittedJob> jobs_;
-  std::map<std::string, int> committing_;  // not durable yet: nobody may see them
+  // Jobs whose record is not durable yet; nobody may see them.
+  std::map<std::string, int> committing_;
   std::map<std::string, std::vector<Reply<proto::StopJobReply>>> stopping_;
   std::deque<std::string> ended_;
-  std::map<std::string, std::map<NodeId, int64_t>>
-      refused_;  // who had no room for it, until when that counts
+  // For each job, the nodes that had no room for it, and until when (steady clock) they are
+  // skipped.
+  std::map<std::string, std::map<NodeId, int64_t>> refused_;
   Timers::Id look_timer_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Who wants which events. A subscription lives as long as its connection.
+// Which connection wants which events. A subscription lives as long as its connection.
 #pragma once
 
 #include <map>
@@ -12,20 +12,21 @@ namespace rt::head {
 
 class Subscriptions {
  public:
-  // `sink` outlives this.
+  // `sink` must outlive this object.
   explicit Subscriptions(HeadSink& sink) : sink_(sink) {}
 
-  // kResourceExhausted beyond `max_actors` per connection, kInvalid for ids of a wrong size;
-  // nothing is added then.
+  // Adds to what the connection receives. Fails with kResourceExhausted beyond `max_actors` per
+  // connection and with kInvalid for ids of a wrong size; a failed call adds nothing.
   Status add(ConnId conn, const proto::SubscribeRequest& request, int64_t max_actors);
   void remove(ConnId conn);
-  void actor_ended(const ActorId& id);  // nothing more will be said of it
+  // Drops the actor's subscriptions: no event about it follows.
+  void actor_ended(const ActorId& id);
 
   void publish_actor(const ActorId& id, const proto::ActorInfo& info) const;
-  // To subscribers of node changes. Node-managers get theirs from Cluster.
+  // Sends to subscribers of node changes. Node-managers get theirs from Cluster.
   void publish_nodes(const proto::HeadEvent& event) const;
-  // Lines and notices go to those who follow the job; notices without a job to those who asked for
-  // errors.
+  // Sends lines and notices to subscribers that follow their job, and notices without a job to
+  // subscribers of errors.
   void publish_logs(const proto::HeadEvent& event) const;
   void publish_notice(const JobId& job, const std::string& severity, const std::string& text) const;
   void check_invariants() const;
@@ -37,7 +38,8 @@ class Subscriptions {
     std::set<JobId> jobs;
   };
   HeadSink& sink_;
-  std::map<ConnId, Subscriber> subscribers_;  // ordered: pushes are the same in every run
+  // Ordered, so that pushes leave in the same order in every run.
+  std::map<ConnId, Subscriber> subscribers_;
   std::unordered_map<ActorId, std::set<ConnId>> by_actor_;
   std::unordered_map<JobId, std::set<ConnId>> by_job_;
 };

@@ -1,4 +1,5 @@
-// What is due when. One queue for the whole core, so that the service needs a single timer.
+// A queue of tasks by due time. The whole core shares one queue, so that the service needs a
+// single timer.
 #pragma once
 
 #include <functional>
@@ -8,18 +9,20 @@
 
 namespace rt::head {
 
+// Not thread-safe: only the core's thread uses it.
 class Timers {
  public:
   using Task = std::function<void(Now)>;
-  using Id = uint64_t;  // 0: none
+  using Id = uint64_t;  // 0 means no timer.
 
+  // Runs `task` once, in the first run_due() at or after `steady_us` (steady clock).
   Id at(int64_t steady_us, Task task) {
     Id id = ++last_;
     due_.emplace(std::pair{steady_us, id}, std::move(task));
     times_.emplace(id, steady_us);
     return id;
   }
-  // No-op for one that ran or never was; clears the caller's id.
+  // Sets the caller's `id` to 0. Does nothing else for a task that has run or for id 0.
   void cancel(Id& id) {
     auto it = times_.find(id);
     id = 0;
@@ -34,7 +37,7 @@ class Timers {
       node.mapped()(now);
     }
   }
-  // -1: nothing is planned.
+  // Returns the time of the next task, or -1 when there is none.
   int64_t next_us() const { return due_.empty() ? -1 : due_.begin()->first.first; }
 
  private:

@@ -1,4 +1,4 @@
-// Small types of the head's core.
+// Small types shared by the head's core.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,28 @@
 
 namespace rt::head {
 
-using ConnId = uint64_t;  // one connection, numbered by the service, never reused; 0: none
+// Identifies one connection. The service numbers them and never reuses a number; 0 means none.
+using ConnId = uint64_t;
 
-// A node and the connection to it at the time of the decision.
+// A node and the connection it had when the decision was made.
 struct NodeLink {
   NodeId node;
   ConnId conn = 0;
 };
 
-// For requests whose answer waits for a commit. Called exactly once, perhaps before the method
-// returns; the request it answers may be gone afterwards.
+// Answers a request whose answer waits for a commit. The callee calls it exactly once, possibly
+// before the method returns. The request message may be destroyed afterwards.
 template <class T>
 using Reply = std::function<void(Result<T>)>;
 
 struct HeadOptions {
   Settings settings;
   std::string session_name;
-  std::string head_address;  // ip:port that jobs and nodes reach the head at
-  std::string cluster_id;    // binary; empty: the recorded one, or a new one
-  uint64_t seed = 1;         // of ids the core makes
+  std::string head_address;  // ip:port at which jobs and nodes reach the head
+  // In binary. When empty, the core uses the recorded id, or makes one for a new cluster.
+  std::string cluster_id;
+  // Seeds the generator of the ids that the core makes.
+  uint64_t seed = 1;
 };
 
 }  // namespace rt::head

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kPortsToTry = 50;
 constexpr const char* kPortOption = "--dashboard-port";
-// More than the questions answered at once, so that those beyond are told rather than left waiting.
+// More connections than questions that are answered at once, so that further questions are refused
+// with a reason and not left waiting.
 constexpr int kMaxConnections = 256;
 constexpr int kMaxFollowers = 128;
 
@@ -17,8 +18,8 @@ http::ServerOptions server_options(const ApiContext& context) {
   http::ServerOptions options;
   options.token = context.cluster.token;
   options.max_connections = kMaxConnections;
-  if (const auto& tls = tls::Tls::of_process())
-    options.tls = *tls;  // an error of it has ended the RPC server's start
+  // If TLS could not be set up, the start of the RPC server has failed with the error.
+  if (const auto& tls = tls::Tls::of_process()) options.tls = *tls;
   return options;
 }
 
@@ -40,7 +41,7 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   const InFlight questions = InFlight::from_environment();
   add_page_routes(server_);
   add_basic_routes(server_, shared);
-  // Each keeps a connection: there have to be some for those who ask.
+  // Every follower occupies a connection, so their number leaves connections for questions.
   const InFlight followers(kMaxFollowers, "followers of logs",
                            "; rayctl logs --follow needs no connection that lasts");
   add_job_routes(server_, shared, followers);

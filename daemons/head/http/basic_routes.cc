@@ -1,3 +1,4 @@
+// Versions, authentication, health.
 #include <fmt/core.h>
 
 #include <ctime>
@@ -23,8 +24,8 @@ void timezone(http::Call& call) {
                      {"value", local.tm_zone ? local.tm_zone : "UTC"}});
 }
 
-// The head's loop has answered, and its files take what is written. Strangers may ask: it costs the
-// same in every cluster, and names no file.
+// Succeeds when the head's loop answers and its files take what is written. Callers need no token,
+// so the check costs the same in every cluster and its error names no file.
 Status ask_for_health(const ApiContext& context) {
   RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address,
                                                   context.cluster.token, kHealthTimeoutUs));
@@ -69,7 +70,7 @@ void add_basic_routes(http::Server& server, const ApiContextPtr& context) {
         fmt::format("{}={}; Max-Age={}; Path=/; HttpOnly; SameSite=Strict{}", http::kTokenCookie,
                     secret, seconds, server.speaks_tls() ? "; Secure" : ""));
   };
-  // Whoever comes here has shown the token.
+  // Only callers that have shown the token get here.
   server.on("POST", "/api/authenticate", [&server, set_cookie](Call& call) {
     if (call.request.has_header("Authorization") ||
         call.request.has_header("X-Ray-Authorization")) {
@@ -78,7 +79,7 @@ void add_basic_routes(http::Server& server, const ApiContextPtr& context) {
     }
     answer_json(call, {{"status", "authenticated"}, {"message", "Token is valid"}});
   });
-  // Open: it ends the session whose secret it brings, and takes no other right.
+  // Needs no token: it only ends the session whose secret the request carries.
   server.on(
       "POST", "/api/sign_out",
       [&server, set_cookie](Call& call) {

@@ -29,7 +29,7 @@ using NodeStub = proto::NodeManagerService::Stub;
 constexpr int64_t kAskTimeoutUs = 10'000'000;
 constexpr char kInternalNamespace[] = "_ray_internal_";
 
-// The readings of machines that were shown last: percentages are of the time since.
+// The previous reading of each machine; percentages cover the time since then.
 class LastReadings {
  public:
   proto::HostStats exchange(const std::string& node_id, const proto::HostStats& now) {
@@ -65,7 +65,7 @@ class ClusterRoutes {
     }
     if (view != "summary")
       return succeed(call, "Node hostname list fetched.", {{"host_name_list", names}});
-    // Ids are keys here: they are not words.
+    // Keys that are ids must not be changed to camelCase.
     succeed(call, "Node summary fetched.",
             {{"summary", summary}, {"nodeLogicalResources", resources}}, Keys::kAsTheyAre);
   }
@@ -231,7 +231,8 @@ class ClusterRoutes {
     return state::cluster_events({nodes.nodes().begin(), nodes.nodes().end()}, actors, jobs);
   }
 
-  // Of all nodes, or of the one with this id. `whole`: with what the living ones say of themselves.
+  // Reports on all nodes, or on the one with id `only`. With `whole`, living nodes are asked for
+  // their use and processes.
   Result<std::vector<NodeReport>> ask_nodes(bool whole, const std::string& only) const {
     RT_ASSIGN(auto sources, connect());
     RT_ASSIGN(auto reply, sources->ask_head(&HeadStub::GetNodes, proto::GetNodesRequest()));
@@ -272,8 +273,8 @@ class ClusterRoutes {
   }
 
   ApiContextPtr context_;
-  std::shared_ptr<LastReadings> readings_ =
-      std::make_shared<LastReadings>();  // shared with copies in handlers
+  // Shared with copies of this object in handlers.
+  std::shared_ptr<LastReadings> readings_ = std::make_shared<LastReadings>();
 };
 
 }  // namespace

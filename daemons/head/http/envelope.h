@@ -1,4 +1,4 @@
-// {"result", "msg", "data"}: what most answers are wrapped in.
+// The envelope of most answers: {"result", "msg", "data"}.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,16 +12,17 @@ using Json = nlohmann::json;
 
 enum class Keys { kAsTheyAre, kCamelCase };
 
-// 200 with `data`; bytes that are not UTF-8 are replaced.
+// Answers 200 with `data`. Bytes that are not UTF-8 are replaced.
 void succeed(http::Call& call, const std::string& message, Json data, Keys keys = Keys::kCamelCase);
-// The status that stands for the error, and `result` false.
+// Answers with `result` false and the HTTP status that the error maps to.
 void fail(http::Call& call, const Error& error);
 void fail(http::Call& call, int status, const std::string& message);
-// A JSON body without an envelope.
+// Answers 200 with a JSON body without envelope.
 void answer_json(http::Call& call, const Json& json);
 
 int http_status(Code code);
-// Keys of all objects: snake_case and kebab-case, and "node:name", to camelCase.
+// Changes the keys of all objects from snake_case and kebab-case to camelCase; "node:name" becomes
+// "node:Name".
 Json camel_case(const Json& json);
 
 }  // namespace rt::head

@@ -11,8 +11,8 @@ namespace {
 
 using metrics::Exposition;
 
-// A program that names its tasks by number would make the scrape grow without end: the rest is one
-// sample of each state.
+// A program that numbers its tasks' names would make the scrape grow without bound: all further
+// names share one sample for each state.
 constexpr size_t kMostTaskKinds = 10'000;
 constexpr double kMegabyte = 1e6;
 

@@ -1,5 +1,5 @@
-// The cluster's figures as Prometheus text, with the names and labels of docs/metrics.md. Nothing
-// is asked here: what was found out comes in.
+// Renders the cluster's figures as Prometheus text, with the names and labels of docs/metrics.md.
+// Asks nothing: callers collect the figures.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@
 namespace rt::head {
 
 struct ClusterScrape {
-  std::string session_name, version, address;  // of the head
+  // `version` and `address` are the head's.
+  std::string session_name, version, address;
   std::vector<proto::Node> nodes;
   proto::GetJobsReply jobs;
   proto::ClusterStatusReply status;

@@ -1,4 +1,5 @@
-// The Jobs REST interface: /api/jobs/..., /api/packages/.... No envelope; errors are text.
+// The Jobs REST interface: /api/jobs/... and /api/packages/.... Answers have no envelope; errors
+// are plain text.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -35,7 +36,7 @@ Result<Jobs> all_jobs(const ApiContext& context) {
   return jobs;
 }
 
-// The message of an error is its text here.
+// Answers with the error's message as text.
 void refuse_job(Call& call, const Error& error) {
   http::text(call.response,
              error.code == Code::kNotFound ? 404
@@ -49,7 +50,8 @@ void answer_rows(Call& call, state::Json rows) {
   http::json(call.response, 200, rows.dump(-1, ' ', false, state::Json::error_handler_t::replace));
 }
 
-// A job by its submission id or the id of its driver. Answers 404 when there is none.
+// Finds a job by its submission id or the id of its driver. Answers 404 and returns false when
+// there is none.
 bool find_job(Call& call, const ApiContext& context, state::Json* row) {
   auto jobs = all_jobs(context);
   if (!jobs) {
@@ -66,7 +68,8 @@ bool find_job(Call& call, const ApiContext& context, state::Json* row) {
   return false;
 }
 
-// The submission id; empty once 404 or 400 are answered. `what`: "stop".
+// Returns the submission id of the job that is named. Answers 404 or 400 and returns "" when there
+// is none. `what` is the verb for the message: "stop".
 std::string submission_of(Call& call, const ApiContext& context, const char* what) {
   state::Json row;
   if (!find_job(call, context, &row)) return {};
@@ -75,7 +78,7 @@ std::string submission_of(Call& call, const ApiContext& context, const char* wha
   return {};
 }
 
-// One request about one job.
+// Sends one request to the head.
 template <class Method>
 auto ask(const ApiContext& context, Method method,
          const typename rpc::StubMethod<Method>::RequestType& request)
@@ -129,8 +132,6 @@ void delete_job(Call& call, const ApiContext& context) {
   answer_json(call, {{"deleted", true}});
 }
 
-// ---- logs
-
 std::optional<int64_t> number_of(const Call& call, const char* name, int64_t most) {
   std::string text = call.query(name, "0");
   int64_t value = 0;
@@ -140,7 +141,8 @@ std::optional<int64_t> number_of(const Call& call, const char* name, int64_t mos
   return value;
 }
 
-// One piece from `offset` on, as rayctl follows it: an addition of ours.
+// Answers one piece of the log from `offset` on, the way rayctl follows it. Ray has no such
+// parameters.
 void log_piece(Call& call, const ApiContext& context, const std::string& id) {
   auto offset = number_of(call, "offset", INT64_MAX),
        wait_ms = number_of(call, "wait_ms", kJobTimeoutUs / 1000 / 2);
@@ -159,15 +161,17 @@ void log_piece(Call& call, const ApiContext& context, const std::string& id) {
   call.response.set_content(reply->data(), "application/octet-stream");
 }
 
-// All that a job has written until it is asked for, as {"logs": "..."}; of any size: it goes out as
-// it is read.
+// Sends everything that a job had written when it was asked for, as {"logs": "..."}. The log may
+// have any size: it is sent while it is read.
 struct WholeLog {
   std::unique_ptr<state::Sources> sources;
   proto::JobLogsRequest request;
   int64_t end = 0;
-  std::string pending = "";  // the beginning of a character
+  // The beginning of a character whose rest is in the next piece.
+  std::string pending = "";
 
-  // False: it broke off, and so does the answer; nobody takes that for all there is.
+  // Returns false when reading or sending failed: the answer breaks off, so that nobody takes it
+  // for the whole log.
   bool write(proto::JobLogsReply& piece, httplib::DataSink& sink) {
     const std::string begin = R"({"logs":")", rest = R"("})";
     if (!sink.write(begin.data(), begin.size())) return false;
@@ -189,7 +193,7 @@ struct WholeLog {
     return true;
   }
 
-  // Without the quotes.
+  // Writes the text as JSON, without the quotes.
   static bool write_text(const std::string& text, httplib::DataSink& sink) {
     const std::string json = state::Json(text).dump();
     return sink.write(json.data() + 1, json.size() - 2);
@@ -224,7 +228,7 @@ Result<std::unique_ptr<rpc::SyncClient>> connect_head(const ApiContext& context)
   return rpc::SyncClient::connect({.address = address}, me, kJobTimeoutUs);
 }
 
-// Until the job has ended and all of its output is sent, or the other side leaves.
+// Sends output until the job has ended and all of it is sent, or the other side leaves.
 void tail_log(net::WebSocket& socket, const ApiContext& context, const std::string& id) {
   auto head = connect_head(context);
   LogFrames frames;
@@ -239,7 +243,7 @@ void tail_log(net::WebSocket& socket, const ApiContext& context, const std::stri
     }
     if (!reply->data().empty()) continue;
     const std::string& status = reply->job().status();
-    // The record is older than the data: an empty answer of an ended job is the end.
+    // The record is older than the data, so an empty answer of an ended job is the end of its log.
     if (status != "PENDING" && status != "RUNNING") break;
     if (!socket.wait(kTailPollMs)) return;
   }
@@ -266,8 +270,6 @@ void add_job_log_routes(http::Server& server, const ApiContextPtr& context,
         }
       });
 }
-
-// ---- packages, activity
 
 void add_package_routes(http::Server& server, const ApiContextPtr& context) {
   server.on("GET", "/api/packages/([^/]+)/([^/]+)", [context](Call& call) {

@@ -1,5 +1,5 @@
-// A growing log as pieces for WebSocket frames: whole characters, at most 10 lines and 20,000
-// characters each.
+// Cuts a growing log into pieces for WebSocket frames. Each piece has whole characters, at most 10
+// lines and 20,000 characters.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ class LogFrames {
  public:
   static constexpr size_t kMaxLines = 10, kMaxChars = 20'000;
 
-  // What can be sent now that `data` has been read. The beginning of a character whose rest is not
-  // here yet is kept back.
+  // Takes data that was read and returns the pieces that can be sent. Keeps back the beginning of
+  // a character whose rest is still missing.
   std::vector<std::string> add(std::string_view data);
-  // The log is over: what was kept back.
+  // Returns what was kept back. Call it at the log's end.
   std::string rest();
 
  private:

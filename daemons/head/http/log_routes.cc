@@ -56,7 +56,8 @@ Result<state::LogQuery> query_of(const Call& call, bool follow) {
   return query;
 }
 
-// Waits in steps, so that neither the server's end nor a reader that has gone is kept waiting.
+// Sleeps in steps, so that the wait ends soon after the server's end begins or the client has
+// left.
 bool wait_for_more(int64_t us) {
   constexpr int64_t kStepUs = 100'000;
   for (const int64_t end_us = steady_now_us() + us; steady_now_us() < end_us;) {
@@ -67,7 +68,8 @@ bool wait_for_more(int64_t us) {
   return true;
 }
 
-// `followers`: null for what there is.
+// Streams a log. With `followers` it goes on with what is written later; with null it ends at the
+// log's current end.
 void read(Call& call, const ApiContextPtr& context, const InFlight* followers) {
   const bool follow = followers != nullptr;
   auto place = follow ? followers->enter(call) : nullptr;
@@ -88,19 +90,20 @@ void read(Call& call, const ApiContextPtr& context, const InFlight* followers) {
       "text/plain; charset=utf-8", [log, place](size_t, httplib::DataSink& sink) {
         auto take = [&](std::string_view piece) { return sink.write(piece.data(), piece.size()); };
         Status outcome = log->run(take, wait_for_more);
-        // Cut off, so that nobody takes what came for all there is.
+        // The answer breaks off, so that the client does not take what came for the whole log.
         if (!outcome) return false;
         sink.done();
         return true;
       });
 }
 
-// Who follows asks again after 503.
+// Followers repeat their question after 503.
 void refuse_log(Call& call, const Error& error) {
   http::text(call.response, is_away(error.code) ? 503 : 500, error.message);
 }
 
-// What was written since `position`, and the next one: whoever asks needs no connection that lasts.
+// Answers what was written since `position`, and the next position, so that a follower needs no
+// lasting connection.
 void piece(Call& call, const ApiContext& context) {
   auto query = query_of(call, true);
   if (!query) return http::text(call.response, 500, query.error().message);

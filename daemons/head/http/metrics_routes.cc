@@ -1,4 +1,4 @@
-// Metrics: /metrics of the cluster, what Prometheus scrapes, the head's own history of the last
+// Metrics: /metrics of the cluster, the targets of Prometheus, the head's own history of the last
 // hours, and whether Prometheus and Grafana answer.
 #include <fmt/core.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ constexpr int kHealthTimeoutS = 5;
 constexpr int64_t kDefaultMinutes = 60, kDefaultPoints = 300, kMostPoints = 10'000;
 constexpr int64_t kMinuteMs = 60'000;
 
-// CPU time of this process when it was read last: the percentage is of the time since.
+// The use of this process. Its CPU percentage covers the time since the previous reading.
 class OwnUse {
  public:
   void fill(ClusterScrape* scrape) {
@@ -118,7 +118,7 @@ class MetricsRoutes {
     succeed(call, "", std::move(found), Keys::kAsTheyAre);
   }
 
-  // Whether a program beside the cluster answers at `variable`'s address.
+  // Answers whether a program outside the cluster responds at the address in `variable`.
   static void health(Call& call, const char* name, const char* variable, const char* otherwise,
                      const char* path) {
     std::string address = environment(variable);
@@ -130,7 +130,8 @@ class MetricsRoutes {
       auto answer = client.Get(path);
       if (answer && answer->status == 200)
         return succeed(call, fmt::format("{} is running", name), Json::object());
-    } catch (const std::exception&) {  // an address that is none
+    } catch (const std::exception&) {
+      // httplib throws for a malformed address.
     }
     fail(call, 500,
          fmt::format("{} does not answer at {}: {} says where it is", name, address, variable));
@@ -170,7 +171,7 @@ class MetricsRoutes {
   }
 
   ApiContextPtr context_;
-  std::shared_ptr<OwnUse> own_ = std::make_shared<OwnUse>();  // shared by copies of this
+  std::shared_ptr<OwnUse> own_ = std::make_shared<OwnUse>();  // shared by copies of this object
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Nodes, their processes and actors as the cluster views have them, with snake_case keys.
+// Nodes, their processes and actors in the form of the cluster views, with snake_case keys.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,20 +11,22 @@ namespace rt::head {
 
 using Json = nlohmann::json;
 
-// What one node said of itself; nothing where it did not answer, or is dead.
+// What one node reported. The fields after `node` are empty for a node that is dead or did not
+// answer.
 struct NodeReport {
   proto::Node node;
-  proto::HostStats before, now;  // two readings: what is between them makes percentages and speeds
+  // Two readings; percentages and speeds cover the time between them.
+  proto::HostStats before, now;
   proto::ProcessesReply processes;
   bool answered = false;
   int64_t store_used = 0, store_capacity = 0;
 };
 
 Json node_object(const NodeReport& report);
-// The living workers and drivers of the node.
+// Returns the living workers and drivers of the node.
 Json worker_objects(const NodeReport& report);
 Json actor_object(const proto::ActorInfo& actor);
-// "CPU: 1.0/2.0" a line: used and total.
+// Returns used and total amounts, one resource a line: "1/2 CPU".
 std::string resource_lines(const proto::Node& node);
 
 }  // namespace rt::head

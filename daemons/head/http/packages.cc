@@ -14,7 +14,7 @@ constexpr char kNamespace[] = "pkg";
 constexpr size_t kChunkBytes = 16 << 20;
 constexpr int64_t kPackageTimeoutUs = 60'000'000;
 
-// It becomes a folder on nodes.
+// The name becomes a directory on nodes.
 Status check_name(const std::string& name) {
   bool good = !name.empty() && name.size() <= 255 && name.front() != '.' &&
               name.find_first_of(std::string_view("/\\#\0", 4)) == std::string::npos;
@@ -57,9 +57,8 @@ Status put_package(const state::Cluster& cluster, const std::string& name,
   size_t chunks = (data.size() + kChunkBytes - 1) / kChunkBytes;
   for (size_t i = 0; i < chunks; ++i)
     RT_TRY(put(*sources, fmt::format("{}#{}", name, i), data.substr(i * kChunkBytes, kChunkBytes)));
-  return put(*sources, name,
-             nlohmann::json{{"size", data.size()}, {"chunks", chunks}}
-                 .dump());  // last: who finds it finds all
+  // The key NAME is written last, because whoever finds it expects all pieces.
+  return put(*sources, name, nlohmann::json{{"size", data.size()}, {"chunks", chunks}}.dump());
 }
 
 }  // namespace rt::head

@@ -1,5 +1,5 @@
-// The web page: what a stranger may see of it is a form that asks for the token. Beside it
-// speedscope, when the build has it.
+// The web page. Without a token a visitor sees only the form that asks for it. Speedscope is
+// served as well if it is part of the build.
 #include <algorithm>
 
 #include "daemons/head/http/assets.h"
@@ -8,17 +8,17 @@
 namespace rt::head {
 namespace {
 
-// Nothing of another host, nothing inline.
+// Scripts come only from this host and never inline.
 constexpr char kPolicy[] =
     "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-src 'self'; img-src 'self' data:; "
     "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-// A flame graph has a script of its own, and names that programs chose: where it is shown nothing
-// can be asked, with no one's rights.
+// A flame graph has a script of its own and shows names that programs chose. The sandbox keeps it
+// from sending requests with the visitor's rights.
 constexpr char kGraphPolicy[] =
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src "
     "'unsafe-inline'; frame-ancestors 'self'";
-// It reads the profile that the page hands over (blob:), and has a reader of Java recordings in
-// WebAssembly.
+// Speedscope reads the profile that the page hands over (blob:) and contains a reader of Java
+// recordings in WebAssembly.
 constexpr char kSpeedscopePolicy[] =
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "connect-src 'self' blob: data:; img-src 'self' data: blob:; object-src 'none'; base-uri "

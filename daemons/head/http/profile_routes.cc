@@ -1,7 +1,7 @@
 // Stacks and flame graphs over HTTP: /worker/traceback, /worker/cpu_profile, /task/traceback,
-// /task/cpu_profile, /api/profiling_enabled. py-spy of the process's node answers where it is
-// installed and may; otherwise what that would take is said, and the process samples itself
-// (common/profile), which takes nothing.
+// /task/cpu_profile, /api/profiling_enabled. The node of the process runs py-spy if that is
+// installed and permitted. Otherwise the answer says what py-spy needs, and the process samples
+// itself (common/profile), which needs no rights.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -25,7 +25,8 @@ constexpr int64_t kAnswerTimeoutUs = 10'000'000, kPySpyTimeoutUs = 35'000'000;
 constexpr int kHz = 100;
 constexpr const char* kNoteHeader = "X-Ray-Profiling-Note";
 constexpr const char* kWarningHeader = "X-Ray-Profiling-Warning";
-constexpr const char* kSamplerHeader = "X-Ray-Profiling-Sampler";  // who answered: py-spy, builtin
+// Names the sampler that answered: py-spy or builtin.
+constexpr const char* kSamplerHeader = "X-Ray-Profiling-Sampler";
 constexpr const char* kPySpyAdvice =
     "This command requires `py-spy` to be installed with root permissions. You\n"
     "can install `py-spy` and give it root permissions as follows:\n"
@@ -49,7 +50,7 @@ std::string text_of(const char* variable, const char* otherwise) {
   return text ? text : otherwise;
 }
 
-// What the head's environment says of absent parameters; Ray's names.
+// Values of absent parameters, from the head's environment under Ray's names.
 struct Defaults {
   bool native = text_of("RAY_DASHBOARD_PROFILING_NATIVE_DEFAULT", "0") == "1";
   bool subprocesses = text_of("RAY_DASHBOARD_PROFILING_SUBPROCESSES_DEFAULT", "0") == "1";
@@ -59,7 +60,8 @@ struct Defaults {
   std::string format = text_of("RAY_DASHBOARD_PROFILING_CPU_FORMAT_DEFAULT", "flamegraph");
 };
 
-// On, since whoever asks has shown the token; without one it must be wished for, as in Ray.
+// On by default in a cluster with a token, because callers have shown it; without a token it must
+// be switched on, as in Ray.
 bool enabled(const ApiContext& context) {
   return text_of("RAY_DASHBOARD_ENABLE_PROFILING", context.cluster.token.empty() ? "0" : "1") ==
          "1";
@@ -84,7 +86,7 @@ void refuse_profile(Call& call, const Error& error) {
   http::text(call.response, error.code == Code::kInvalid ? 400 : 500, error.message);
 }
 
-// Which process is meant; its `native` too.
+// Reads which process is meant, and the parameter `native`.
 Result<state::ProfileQuery> worker_of(const Call& call, const Defaults& defaults) {
   state::ProfileQuery query;
   RT_ASSIGN(int64_t pid, whole(call, "pid", -1));
@@ -125,8 +127,6 @@ Result<state::ProfileQuery> task_of(const ApiContext& context, Call& call,
   return query;
 }
 
-// ---- who answers
-
 enum class Sampler { kAuto, kPySpy, kBuiltin };
 
 Result<Sampler> sampler_of(const Call& call) {
@@ -144,7 +144,7 @@ bool lacks_py_spy(const proto::PySpyReply& reply) {
          reply.outcome() == proto::PySpyReply::NOT_PERMITTED;
 }
 
-// A header's value is one line of visible characters.
+// A header's value is one line of visible ASCII characters.
 std::string header_text(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = ' ';
@@ -153,12 +153,14 @@ std::string header_text(std::string text) {
 }
 
 struct FromPySpy {
-  std::optional<std::string> text;  // its answer, or nothing: the built-in sampler is asked
-  bool advise = false;              // say what it takes first
+  // The output of py-spy, or nothing when the built-in sampler has to be asked.
+  std::optional<std::string> text;
+  // The answer must begin with what py-spy needs.
+  bool advise = false;
 };
 
-// Error: neither py-spy nor, by the client's choice, anybody else answers; or the process is not
-// there.
+// Runs py-spy unless the client chose the built-in sampler. Fails when py-spy cannot answer and
+// the client accepts no other sampler, or when the process does not exist.
 Result<FromPySpy> ask_py_spy(const ApiContext& context, Call& call, const Defaults& defaults,
                              const state::ProfileQuery& query, int64_t duration_s,
                              const std::string& format) {
@@ -207,8 +209,8 @@ void answer_traceback(const ApiContext& context, Call& call, const Defaults& def
                  : stacks);
 }
 
-// A flame graph brings a script of its own, and names that programs chose: it is shown without
-// access to this page's origin.
+// A flame graph has a script of its own and shows names that programs chose, so it is sandboxed
+// away from this page's origin.
 void answer_graph(Call& call, const std::string& svg, bool as_html) {
   call.response.status = 200;
   call.response.set_header("Content-Security-Policy",

@@ -79,7 +79,7 @@ struct AnswerCache::Kept {
     std::string body, type;
   };
   std::mutex mutex;
-  std::map<std::string, Answer> answers;  // by target; guarded
+  std::map<std::string, Answer> answers;  // by target; guarded by `mutex`
 };
 
 std::shared_ptr<AnswerCache::Kept> AnswerCache::make() { return std::make_shared<Kept>(); }

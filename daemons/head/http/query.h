@@ -1,4 +1,5 @@
-// What several groups of routes read from a question, and how many questions are answered at once.
+// Query parameters that several groups of routes read, the limit on simultaneous questions, and a
+// cache of answers.
 #pragma once
 
 #include <atomic>
@@ -9,37 +10,41 @@
 
 namespace rt::head {
 
-// A query parameter that is a whole number from `least` on; kInvalid names it.
+// Returns a query parameter that is a whole number of at least `least`, or `otherwise` if it is
+// absent. Fails with kInvalid, naming the parameter.
 Result<int64_t> whole_number(const http::Call& call, const char* name, int64_t otherwise,
                              int64_t least = 0);
-// "timeout", in seconds: 30 unless said otherwise.
+// Returns the parameter "timeout", given in seconds (default 30), in microseconds.
 Result<int64_t> timeout_us_of(const http::Call& call);
 bool is_yes(const std::string& text);
 
-// Questions to the whole cluster that are under way: beyond the limit the answer is 429, at once.
-// Copies count together.
+// A limit on simultaneous questions: further ones are answered with 429 at once. Copies share one
+// count. Any thread may call.
 class InFlight {
  public:
-  // `what`: what is counted, in the plural; `remedy` ends the refusal.
+  // `what` names in the plural what is counted; `remedy` tells how to avoid the refusal.
   InFlight(int most, std::string what, std::string remedy)
       : most_(most), what_(std::move(what)), remedy_(std::move(remedy)) {}
-  // RAY_STATE_SERVER_MAX_HTTP_REQUEST, or 100.
+  // The limit is RAY_STATE_SERVER_MAX_HTTP_REQUEST, or 100.
   static InFlight from_environment();
   http::Handler around(http::Handler handler) const;
-  // A place among them until the last copy of it is gone: for an answer that goes on after its
-  // handler. Null: there was none, and the call is answered.
+  // Takes a place, which is free again when the last copy of the result is gone; an answer that
+  // goes on after its handler keeps a copy. Returns null if there is no place, and has answered
+  // the call then.
   std::shared_ptr<void> enter(http::Call& call) const;
-  std::shared_ptr<void> enter() const;  // without an answer
+  // The same without an answer to the call.
+  std::shared_ptr<void> enter() const;
 
  private:
   int most_;
   std::string what_, remedy_;
-  std::shared_ptr<std::atomic<int>> now_ =
-      std::make_shared<std::atomic<int>>(0);  // shared with the handlers
+  // Shared with the handlers.
+  std::shared_ptr<std::atomic<int>> now_ = std::make_shared<std::atomic<int>>(0);
 };
 
-// Good answers that are given again for two seconds to whoever asks the same, unless the question
-// says nocache=1 or the head has RAY_DASHBOARD_NO_CACHE.
+// Repeats successful answers for two seconds to equal questions. A question with nocache=1 is
+// always answered anew; RAY_DASHBOARD_NO_CACHE in the head's environment turns the cache off. Any
+// thread may call.
 class AnswerCache {
  public:
   http::Handler around(http::Handler handler) const;

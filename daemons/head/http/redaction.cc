@@ -17,11 +17,9 @@ void redact(state::Json& value) {
       for (state::Json& variable : inner) variable = "<redacted>";
     } else if (name == "serialized_runtime_env" && inner.is_string()) {
       const std::string text = inner.get<std::string>();
-      state::Json env =
-          json_depth(text) > kMaxJsonDepth
-              ? state::Json("<redacted>")
-              : state::Json::parse(text, nullptr,
-                                   false);  // a driver's own, which nobody has checked
+      // The text comes from a driver, and nobody has checked it.
+      state::Json env = json_depth(text) > kMaxJsonDepth ? state::Json("<redacted>")
+                                                         : state::Json::parse(text, nullptr, false);
       redact(env);
       if (!env.is_discarded()) inner = env.dump();
     } else {

@@ -1,4 +1,4 @@
-// What pages in a browser do not see.
+// Hides secrets from pages in a browser.
 #pragma once
 
 #include "common/http/server.h"
@@ -6,8 +6,8 @@
 
 namespace rt::head {
 
-// Values of the variables of runtime environments, which are secrets often enough, are "<redacted>"
-// in `rows` when a browser asks (RAY_DASHBOARD_REDACT_RUNTIME_ENV=0: they are not).
+// If a browser sent the request, replaces the values of runtime environments' variables in `rows`,
+// which are often secrets, by "<redacted>". RAY_DASHBOARD_REDACT_RUNTIME_ENV=0 turns that off.
 void redact_for_browsers(const http::Request& request, state::Json* rows);
 
 }  // namespace rt::head

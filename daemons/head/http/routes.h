@@ -1,4 +1,4 @@
-// The routes of the head's HTTP interface, a group a file; `api.cc` adds them all.
+// The routes of the head's HTTP interface, each group in a file of its own. api.cc adds them all.
 #pragma once
 
 #include "daemons/head/http/api.h"
@@ -6,23 +6,25 @@
 
 namespace rt::head {
 
-void add_basic_routes(http::Server& server,
-                      const ApiContextPtr& context);  // versions, authentication, health
-void add_job_routes(http::Server& server, const ApiContextPtr& context,
-                    const InFlight& followers);  // /api/jobs/..., /api/packages/...
+// Versions, authentication, health.
+void add_basic_routes(http::Server& server, const ApiContextPtr& context);
+// Submitted jobs: /api/jobs/... and /api/packages/...
+void add_job_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers);
+// The state API: /api/v0/<resource>.
 void add_state_routes(http::Server& server, const ApiContextPtr& context,
-                      const InFlight& questions);  // /api/v0/<resource>
-void add_log_routes(http::Server& server, const ApiContextPtr& context,
-                    const InFlight& followers);  // /api/v0/logs
-void add_cluster_routes(http::Server& server,
-                        const ApiContextPtr& context);  // nodes, actors, events, status
+                      const InFlight& questions);
+// Logs of all nodes: /api/v0/logs.
+void add_log_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers);
+// Nodes, actors, events, status.
+void add_cluster_routes(http::Server& server, const ApiContextPtr& context);
+// The trace of tasks: /api/v0/tasks/timeline.
 void add_timeline_route(http::Server& server, const ApiContextPtr& context,
-                        const InFlight& questions);  // /api/v0/tasks/timeline
-void add_profile_routes(http::Server& server,
-                        const ApiContextPtr& context);  // stacks and flame graphs
-void add_metrics_routes(
-    http::Server& server,
-    const ApiContextPtr& context);           // /metrics, what Prometheus scrapes, history for plots
-void add_page_routes(http::Server& server);  // the web page
+                        const InFlight& questions);
+// Stacks and flame graphs.
+void add_profile_routes(http::Server& server, const ApiContextPtr& context);
+// Metrics: /metrics, the targets of Prometheus, the history for plots.
+void add_metrics_routes(http::Server& server, const ApiContextPtr& context);
+// The web page.
+void add_page_routes(http::Server& server);
 
 }  // namespace rt::head

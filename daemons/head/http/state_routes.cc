@@ -1,4 +1,4 @@
-// The state API: /api/v0/<resource>, /api/v0/<resource>/summarize.
+// The state API: /api/v0/<resource> and /api/v0/<resource>/summarize.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ using http::Call;
 
 constexpr int64_t kMaxDelayS = 600;
 
-// All values of a parameter, in their order. (The HTTP library leaves out pairs that repeat, and
-// two filters may have the same predicate.)
+// Returns all values of a parameter in their order. The HTTP library drops pairs that repeat, but
+// two filters may have the same predicate.
 std::vector<std::string> values(const http::Request& request, std::string_view name) {
   std::vector<std::string> all;
   std::string_view rest = request.target;
@@ -58,7 +58,7 @@ Result<state::Query> query_of(const Call& call, const std::string& resource) {
           fmt::format("Unsupported filter predicate {}: it is = or !=", predicates[i]));
     query.filters.push_back({keys[i], predicates[i] == "=", wanted[i]});
   }
-  // Said before anybody is asked, whether or not there is a row to look at.
+  // Wrong filters are reported before any process is asked, even if there is no row to filter.
   RT_TRY(state::Filters::bind(*state::find_resource(resource), query.filters));
   return query;
 }
@@ -101,7 +101,7 @@ void summarize(Call& call, const ApiContext& context) {
           Keys::kAsTheyAre);
 }
 
-// For tests of those who ask: an answer that takes its time.
+// Answers after a delay, for tests of clients.
 void delay(Call& call) {
   int64_t seconds = std::min<int64_t>(kMaxDelayS, std::atoll(call.parts[0].c_str()));
   for (const int64_t end_us = steady_now_us() + seconds * 1'000'000;

@@ -1,4 +1,4 @@
-// /api/v0/tasks/timeline: the trace of all tasks, streamed as it is read.
+// /api/v0/tasks/timeline: the trace of all tasks, streamed while it is read.
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
@@ -15,8 +15,9 @@
 namespace rt::head {
 namespace {
 
-// Small: what a client that reads slowly makes us hold is a page, the events of one batch of it
-// (each some ninety bytes, at most 65,536 of today's processes) and a piece of text.
+// Small, because for a client that reads slowly the head holds a page, the events of one of its
+// batches (about ninety bytes each, at most 65,536 of them from current processes) and a piece of
+// text.
 constexpr int64_t kPageBytes = 128 << 10;
 constexpr size_t kTracePieceBytes = 64 << 10;
 constexpr int kMostTimelines = 8;
@@ -29,10 +30,11 @@ struct Reading {
   proto::GetTaskEventsRequest request;
   const int64_t since_us;
   Timeline trace;
-  std::vector<std::shared_ptr<void>> places;  // among what is answered at once
+  // Places within the limits on simultaneous questions and timelines.
+  std::vector<std::shared_ptr<void>> places;
 };
 
-// False: it broke off.
+// Sends one page of events, or the end of the trace. Returns false when the answer must break off.
 bool write_page(Reading& reading, httplib::DataSink& sink) {
   reading.sources->allow(kTraceTimeoutUs);
   auto reply = reading.sources->ask_head(&proto::HeadService::Stub::GetTaskEvents, reading.request);
@@ -48,7 +50,8 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
   bool more = reply->more() && reply->next_row() > reading.request.after_row();
   reading.request.set_after_row(reply->next_row());
   if (more) return true;
-  reading.places.clear();  // whoever has read the end may ask the next question
+  // A client that has read the end may ask again at once.
+  reading.places.clear();
   std::string end;
   reading.trace.end(&end);
   bool written = sink.write(end.data(), end.size());

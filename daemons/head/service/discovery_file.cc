@@ -16,11 +16,12 @@
 namespace rt::head {
 namespace {
 
-constexpr mode_t kMode = 0644;  // Prometheus may be another user's
+// Prometheus may run as another user.
+constexpr mode_t kMode = 0644;
 
 bool replace(const std::string& path, const std::string& text) {
-  // The temp root is everybody's: a name that can be known before would be somebody's link to a
-  // file of ours.
+  // Everybody can write to the temp root: under a predictable name another user could have placed
+  // a link to one of this user's files.
   std::string beside = path + ".XXXXXX";
   Fd file(::mkostemp(beside.data(), O_CLOEXEC));
   if (!file.valid()) return false;

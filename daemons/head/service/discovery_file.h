@@ -1,9 +1,10 @@
-// prom_metrics_service_discovery.json: what Prometheus scrapes, as a file of its file_sd_configs,
-// in the session directory and - for a cluster that is not one program's own - in the temp root
-// above it, where it does not change with the session.
+// prom_metrics_service_discovery.json: the targets of Prometheus in the format of its
+// file_sd_configs. It lies in the session directory and, unless the cluster is private to one
+// program, also in the temp root above it, where its path does not change with the session.
 //
-// Written whole and renamed, in the disk's thread. The one in the temp root goes with the head,
-// unless another cluster has taken the place.
+// write() runs in the disk thread and replaces each file atomically. The destructor removes the
+// file in the temp root unless another cluster has replaced it. A file that cannot be written
+// costs a log line, nothing else.
 #pragma once
 
 #include <string>
@@ -21,7 +22,7 @@ class DiscoveryFile {
 
  private:
   static constexpr char kName[] = "prom_metrics_service_discovery.json";
-  std::vector<std::string> paths_;  // the session's first
+  std::vector<std::string> paths_;  // the session's path first
   std::string text_;                // last written
   bool in_trouble_ = false;
 };

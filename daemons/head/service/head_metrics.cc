@@ -10,9 +10,9 @@
 namespace rt::head {
 namespace {
 
-// Nodes come in crowds; the file follows at this distance.
+// Nodes come in crowds: the file is written this long after the first change.
 constexpr int64_t kTargetsDelayUs = 100'000;
-// A node whose last sample is older is not part of the sums.
+// Samples older than this many intervals are left out of the cluster's sums.
 constexpr int64_t kFreshIntervals = 3;
 
 }  // namespace
@@ -45,7 +45,7 @@ void HeadMetrics::count(const proto::TaskEventBatch& batch, const Result<History
     for (const auto& group : digest->groups) (group.error ? failed_ : finished_) += group.events;
     return;
   }
-  // Too many different ones for a digest.
+  // A batch with too many different tasks has no digest.
   auto events = unpack_task_events(batch.packed());
   if (!events) return;
   for (const TaskEvent& event : events->events) {

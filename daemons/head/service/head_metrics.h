@@ -1,7 +1,7 @@
-// What the head counts and remembers for people: the history of metrics, ends of tasks, the targets
-// of Prometheus; and who asks for it.
+// Everything the head counts and keeps for people: the history of metrics, counts of ended tasks
+// and the targets of Prometheus. Serves them as proto::HeadMetricsService.
 //
-// Threads: the loop's. Outlived by the server it belongs to.
+// Loop thread only. The server that owns this object outlives it.
 #pragma once
 
 #include <memory>
@@ -18,12 +18,13 @@ class HeadServer;
 
 class HeadMetrics final : public proto::HeadMetricsService {
  public:
-  // `session_dir` empty: no file is written.
+  // If `session_dir` is empty, no targets file is written. `in_temp_root` also writes one in the
+  // temp root above it (discovery_file.h).
   HeadMetrics(HeadServer& server, const std::string& session_dir, bool in_temp_root);
   ~HeadMetrics() override;
 
-  // Ends of tasks in a batch are counted when the history has taken it: one that came again was
-  // counted before.
+  // Counts the ends of tasks in a batch, once the history has answered for it. A batch that was
+  // there before (kBefore) was counted then.
   void count(const proto::TaskEventBatch& batch, const Result<History::Taken>& taken);
   void membership_changed();
 
@@ -42,9 +43,10 @@ class HeadMetrics final : public proto::HeadMetricsService {
 
   HeadServer& server_;
   MetricsHistory history_;
-  std::shared_ptr<DiscoveryFile> targets_;  // shared with the disk's thread
+  std::shared_ptr<DiscoveryFile> targets_;  // shared with the disk thread
   int64_t reported_ = 0, dropped_ = 0, finished_ = 0, failed_ = 0;
-  int64_t finished_before_ = 0, failed_before_ = 0, sampled_at_us_ = 0;  // at the last sample
+  // The values at the last sample.
+  int64_t finished_before_ = 0, failed_before_ = 0, sampled_at_us_ = 0;
   uint64_t sample_timer_ = 0, targets_timer_ = 0;
 };
 

@@ -9,7 +9,7 @@
 namespace rt::head {
 namespace {
 
-// `call` and `reply` are valid until `done` runs.
+// Makes the continuation that ends a call. `call` and `reply` are valid until `done` runs.
 template <class T>
 Reply<T> answer(google::protobuf::RpcController* call, T* reply, google::protobuf::Closure* done) {
   return [call, reply, done](Result<T> result) {
@@ -28,7 +28,7 @@ void answer(google::protobuf::RpcController* call, google::protobuf::Closure* do
   done->Run();
 }
 
-// Such a node would be given work it never hears of.
+// A node that the head cannot reach is refused, because it would be given work that never arrives.
 Error unreachable(const std::string& ip, int port, const Error& why) {
   return make_error(
       Code::kInvalid,
@@ -40,7 +40,8 @@ Error unreachable(const std::string& ip, int port, const Error& why) {
 
 }  // namespace
 
-// The boilerplate of a method: where it came from, and when.
+// Shorthands for the signature of a method, the core, the caller's connection and the current
+// time.
 #define METHOD(name, Request, Answer)                                \
   void HeadRpc::name([[maybe_unused]] Controller* call,              \
                      [[maybe_unused]] const proto::Request* request, \
@@ -62,7 +63,8 @@ METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
     }
     deliver(std::move(result));
   };
-  // One that comes back was reached before, and the network may just be mending.
+  // A node that comes back was reachable before, and its network may be recovering, so it is not
+  // tested again.
   bool known = NodeId::is_valid(request->node().node_id()) &&
                CORE.cluster().find(NodeId::from_binary(request->node().node_id()));
   if (known || ip.empty() || port <= 0 || port > 65535)
@@ -171,7 +173,8 @@ METHOD(AddTaskEvents, TaskEventBatch, Empty) {
       *request, source,
       [this, request, deliver = answer(call, reply, done)](Result<History::Taken> taken) {
         server_.metrics().count(*request, taken);
-        // One that found no place in the queue has not been tried.
+        // A batch that found no room in the queue was not written, so it says nothing about the
+        // file.
         if (Status written = taken ? Status() : Status(taken.error());
             written || written.error().code != Code::kResourceExhausted)
           server_.wrote(StorageHealth::File::kHistory, written);

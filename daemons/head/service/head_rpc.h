@@ -1,4 +1,5 @@
-// proto::HeadService: each call becomes one event of the core, each answer its result.
+// Implements proto::HeadService: each call becomes one event of the core, and each answer its
+// result. Loop thread only.
 #pragma once
 
 #include "common/proto/head.pb.h"
@@ -14,7 +15,7 @@ class HeadRpc final : public proto::HeadService {
   using Controller = google::protobuf::RpcController;
   using Closure = google::protobuf::Closure;
 
-  // Both outlive this.
+  // Both arguments must outlive this object.
   HeadRpc(HeadServer& server, JobLogs& job_logs) : server_(server), job_logs_(job_logs) {}
 
 #define HEAD_RPC(method, Request, Answer)                                            \

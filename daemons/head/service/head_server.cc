@@ -15,9 +15,10 @@ namespace rt::head {
 namespace {
 
 constexpr int64_t kNodeCallTimeoutUs = 30'000'000;
-// Of an attempt to reach a node's front door: the kernel repeats a lost SYN after a second.
+// Timeout of an attempt to reach a node's TCP port. It exceeds one second, after which the kernel
+// repeats a lost SYN.
 constexpr int64_t kProbeTimeoutUs = 1'500'000;
-// A last answer reaches its peer before the connection is closed.
+// A connection is closed this much later, so that the last answer reaches its peer.
 constexpr int64_t kCloseDelayUs = 20'000;
 
 }  // namespace
@@ -90,7 +91,7 @@ void HeadServer::start(int listening_fd, std::function<void(Status)> done) {
   if (state_durable_) first_commit({});
 }
 
-// Nobody hears of this incarnation before it is on disk.
+// Starts to listen: no peer may hear of this incarnation before it is on disk.
 void HeadServer::first_commit(const Status& status) {
   state_durable_ = status.has_value();
   if (!started_) return;
@@ -100,8 +101,6 @@ void HeadServer::first_commit(const Status& status) {
   done(server_->listen_fd(std::exchange(listening_fd_, -1)));
 }
 
-// ---- connections
-
 void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
   ConnId id = ++last_id_;
   connections_[id] = connection;
@@ -109,7 +108,7 @@ void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
   connection->add_service(rpc_.get());
   connection->add_service(metrics_.get());
   connection->add_service(&profile_);
-  // Posted: a connection may break while the core is in the middle of a decision.
+  // Posted, because a connection may break while the core is making a decision.
   connection->set_closed_handler([this, id, alive = alive_](const Error&) {
     loop_.post([this, id, alive] {
       if (*alive) gone(id);
@@ -166,8 +165,6 @@ void HeadServer::stop_requested() {
   });
 }
 
-// ---- what the core wants done
-
 void HeadServer::persist(uint64_t id, Batch batch) {
   storage_->apply(std::move(batch), [this, id](Status status) {
     wrote(StorageHealth::File::kState, status);
@@ -193,7 +190,8 @@ void HeadServer::wrote(StorageHealth::File file, const Status& outcome) {
 
 void HeadServer::create_actor(const NodeLink& node, const proto::CreateActorRequest& request) {
   ActorId actor = ActorId::from_binary(request.spec().actor_id());
-  // No time limit: a constructor takes as long as it takes, and a broken connection ends the call.
+  // The call has no timeout: a constructor may take any time, and a broken connection ends the
+  // call.
   call_node(node, &proto::NodeManagerService::Stub::CreateActor, request, -1,
             [this, id = node.node, actor,
              epoch = request.epoch()](Result<proto::CreateActorReply> reply) {

@@ -1,9 +1,9 @@
-// The running head: owns the core, its storage and its connections, and carries out what the core
-// decides.
+// The running head: owns the core, its storage and its connections, and carries out the core's
+// decisions.
 //
-// Lifecycle: open() reads the state, start() makes the new incarnation durable and then listens.
-// The destructor finishes accepted writes. Threads: everything in the loop's thread; the storage
-// posts its completions there.
+// Lifecycle: open() reads the state, start() listens once the new incarnation is durable, the
+// destructor finishes writes that were accepted. Threads: everything runs in the loop's thread;
+// the storage posts its completions there.
 #pragma once
 
 #include <map>
@@ -29,17 +29,19 @@ class HeadServer final : public HeadSink {
   struct Options {
     HeadOptions core;
     std::string state_dir;
-    std::string session_dir;        // empty: no list of what Prometheus scrapes is kept
-    bool private_cluster = false;   // one program's own
-    std::string token;              // empty: no authentication
-    std::function<void()> on_stop;  // a client asked the head to end (it has been answered)
+    std::string session_dir;       // If empty, no file of Prometheus targets is written.
+    bool private_cluster = false;  // The cluster belongs to one program and ends with it.
+    std::string token;             // If empty, peers need not authenticate.
+    // A client asked the head to stop and has been answered.
+    std::function<void()> on_stop;
   };
-  // Opens (or makes) the state and reads it. Errors name file, cause and remedy. `loop` outlives
-  // the server.
+  // Opens or creates the state and reads it. Errors name file, cause and remedy. `loop` must
+  // outlive the server.
   static Result<std::unique_ptr<HeadServer>> open(net::Loop& loop, Options options);
   ~HeadServer() override;
 
-  // Takes the listening descriptor. `done` is called once: listening, or why not.
+  // Takes ownership of the listening descriptor. Calls `done` once, when the server listens or
+  // cannot.
   void start(int listening_fd, std::function<void(Status)> done);
 
   HeadCore& core() { return *core_; }
@@ -47,22 +49,26 @@ class HeadServer final : public HeadSink {
   net::Loop& loop() { return loop_; }
   DiskThread& disk() { return disk_; }
   const StorageHealth& storage_health() const { return health_; }
-  // What became of a write to one of the files. A history that fails is tried again: its next
-  // events may be long in coming (the state's records are written again anyway).
+  // Records the outcome of a write to one of the files. A history that fails is probed every
+  // storage_retry_ms, because its next events may be long in coming; the core writes the state's
+  // records again anyway.
   void wrote(StorageHealth::File file, const Status& outcome);
   HeadMetrics& metrics() { return *metrics_; }
-  // What goes over its connections.
+  // Fills in the number of connections and the bytes that wait to be sent.
   void fill_traffic(proto::HeadStats* stats) const;
   const Settings& settings() const { return options_.core.settings; }
   static Now now() { return system_now(); }
+  // Returns 0 for a connection that is gone.
   ConnId id_of(const rpc::Connection& connection) const;
+  // Returns null when the connection is no longer open.
   std::shared_ptr<rpc::Connection> connection(ConnId id) const;
+  // Calls Options::on_stop after a short delay, in which the reply to the client leaves.
   void stop_requested();
-  // Connects and says nothing. `done` has the error of the connection; it is dropped when this
-  // ends.
+  // Connects to an address and closes the connection. Calls `done` with the outcome, unless this
+  // server is destroyed first.
   void try_address(const std::string& ip, int port, std::function<void(Status)> done);
 
-  // HeadSink
+  // The methods of HeadSink.
   void persist(uint64_t id, Batch batch) override;
   void create_actor(const NodeLink& node, const proto::CreateActorRequest& request) override;
   void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) override;
@@ -83,7 +89,8 @@ class HeadServer final : public HeadSink {
   void gone(ConnId id);
   void first_commit(const Status& status);
   PostTask poster();
-  // Calls `method` on the node; `done` also when it is not connected.
+  // Calls `method` on the node. `done` always runs later: with kUnavailable if the node is not
+  // connected.
   template <class Method, class Done>
   void call_node(const NodeLink& node, Method method,
                  const typename rpc::StubMethod<Method>::RequestType& request, int64_t timeout_us,
@@ -91,8 +98,8 @@ class HeadServer final : public HeadSink {
 
   net::Loop& loop_;
   Options options_;
-  std::shared_ptr<bool> alive_ =
-      std::make_shared<bool>(true);  // shared with callbacks that may outlive this
+  // Shared with callbacks that may outlive this object, and false once it is destroyed.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   DiskThread disk_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<History> history_;
@@ -110,8 +117,9 @@ class HeadServer final : public HeadSink {
   int listening_fd_ = -1;
   bool state_durable_ = false;
   std::function<void(Status)> started_;
-  std::unique_ptr<rpc::Server>
-      server_;  // last: its end closes connections, whose handlers use the rest
+  // The last member, because its destructor closes connections, whose handlers use the members
+  // above.
+  std::unique_ptr<rpc::Server> server_;
 };
 
 template <class Method, class Done>

@@ -48,7 +48,8 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   auto node = server_.core().connected_node(NodeId::from_binary(job->node_id()));
   std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
   if (!connection) {
-    if (!ended(*job)) return again(std::move(wait), *job);  // its node may come back
+    // The node of a running job may come back.
+    if (!ended(*job)) return again(std::move(wait), *job);
     const NodeState* known = server_.core().cluster().find(NodeId::from_binary(job->node_id()));
     if (known && known->alive())
       return wait->done(
@@ -63,8 +64,8 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   request.set_submission_id(wait->request.submission_id());
   request.set_offset(wait->request.offset());
   request.set_max_bytes(wait->request.max_bytes());
-  // The job as it was before the read: once it is said to have ended, an empty answer means that
-  // all has been read.
+  // Replies with the job as it was before the read: if it had ended by then, an empty answer means
+  // that everything has been read.
   rpc::call(*connection, &proto::NodeManagerService::Stub::ReadJobLog, request, kReadTimeoutUs,
             [this, alive = alive_, wait = std::move(wait),
              job = *job](Result<proto::ReadJobLogReply> log) mutable {

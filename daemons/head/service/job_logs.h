@@ -1,5 +1,5 @@
-// Output of submitted jobs for those who follow it: asks the job's node-manager, and waits a
-// bounded time for more.
+// Reads the output of submitted jobs for clients that follow it: asks the job's node-manager, and
+// waits a bounded time for more output.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,7 @@ namespace rt::head {
 
 class HeadServer;
 
+// Loop thread only. Reads that are under way when this is destroyed are never answered.
 class JobLogs {
  public:
   using Done = Reply<proto::JobLogsReply>;
@@ -20,8 +21,10 @@ class JobLogs {
   explicit JobLogs(HeadServer& server) : server_(server) {}
   ~JobLogs() { *alive_ = false; }
 
-  // Answers when there is output from request.offset() on, when the job has ended, or after wait_ms
-  // (at most job_log_wait_max_ms). `asker` (may be null): nobody waits any more once it is closed.
+  // Replies when there is output from request.offset() on, when the job has ended, or after
+  // wait_ms (at most job_log_wait_max_ms). Fails with kNotFound for an unknown job, kUnavailable
+  // or kNodeDied when the job has ended and its node is not connected. If `asker` is not null, the
+  // wait ends once that connection is closed.
   void read(const proto::JobLogsRequest& request, std::shared_ptr<rpc::Connection> asker,
             Done done);
 

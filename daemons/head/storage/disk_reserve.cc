@@ -16,7 +16,7 @@ DiskReserve::DiskReserve(std::string path, int64_t bytes) : path_(std::move(path
 
 void DiskReserve::take() {
   if (taken_) return;
-  // Cheap to find out where it is asked for with every write.
+  // A cheap test first, because callers try before every write.
   struct statvfs disk{};
   if (::statvfs(path_.substr(0, path_.rfind('/') + 1).c_str(), &disk) == 0 &&
       disk.f_bavail * disk.f_frsize < static_cast<uint64_t>(bytes_))
@@ -25,7 +25,8 @@ void DiskReserve::take() {
   if (fd < 0) return;
   taken_ = ::posix_fallocate(fd, 0, bytes_) == 0;
   ::close(fd);
-  if (!taken_) ::unlink(path_.c_str());  // a part of it helps nobody
+  // A part of the reserve is of no use.
+  if (!taken_) ::unlink(path_.c_str());
 }
 
 void DiskReserve::release() {

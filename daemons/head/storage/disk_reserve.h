@@ -1,5 +1,5 @@
-// A file that holds disk space, to be given back when there is no other: what makes room in a
-// database has to write first.
+// A file that holds disk space and gives it back when the disk is full: a database must write
+// before it can make room. One thread at a time may use it.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@ namespace rt::head {
 
 class DiskReserve {
  public:
-  // Takes nothing yet; one that an earlier process left is kept.
+  // Takes no space yet, but counts a reserve that an earlier process left as taken.
   DiskReserve(std::string path, int64_t bytes);
 
-  // Takes the space, unless it has it or there is none.
+  // Takes the space. Does nothing if it is taken already; leaves taken() false if the disk has no
+  // room for it.
   void take();
-  // Gives it back.
+  // Gives the space back.
   void release();
   bool taken() const { return taken_; }
 

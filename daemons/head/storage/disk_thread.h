@@ -1,5 +1,5 @@
-// The one thread that writes the head's files. Tasks run in order; the destructor runs what was
-// posted and joins.
+// The one thread that writes the head's files. It runs tasks in the order of post(); the
+// destructor runs what was posted and joins.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +23,8 @@ class DiskThread {
   }
   DiskThread(const DiskThread&) = delete;
 
-  void post(std::function<void()> task) {  // any thread
+  // Any thread may call.
+  void post(std::function<void()> task) {
     {
       std::lock_guard lock(mutex_);
       tasks_.push_back(std::move(task));
@@ -48,8 +49,9 @@ class DiskThread {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::function<void()>> tasks_;  // guarded; bounded by those who post (a drain each)
-  bool stopping_ = false;                    // guarded
+  // Guarded by mutex_. Bounded by the callers: each writer has at most one drain posted.
+  std::deque<std::function<void()>> tasks_;
+  bool stopping_ = false;  // guarded by mutex_
   std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
-// Storage for tests: records live as long as the Disk they are written to, so that a test can
-// "restart" on it, and writes can be made to fail.
+// Storage for tests. Records live as long as their Disk, so a test can open a second storage on
+// the same Disk to simulate a restart, and can make writes fail.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ class MemoryStorage final : public Storage {
  public:
   struct Disk {
     Tables tables;
-    std::optional<Error> failure;  // of every apply() while set
+    std::optional<Error> failure;  // While set, every apply() fails with this error.
     int batches = 0;
   };
   MemoryStorage(Disk& disk, PostTask post) : disk_(disk), post_(std::move(post)) {}

@@ -16,7 +16,7 @@ constexpr int kFormat = 1;
 
 Result<std::unique_ptr<SqliteDb>> SqliteDb::open(Options options) {
   std::unique_ptr<SqliteDb> db(new SqliteDb(std::move(options)));
-  // SQLite would make it readable for everybody, and its log with it.
+  // SQLite would make the file, and its log with it, readable for everybody.
   if (int fd = ::open(db->options_.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); fd >= 0)
     ::close(fd);
   int rc =
@@ -31,13 +31,15 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::open(Options options) {
 SqliteDb::~SqliteDb() { sqlite3_close_v2(db_); }
 
 Status SqliteDb::prepare_file() {
-  // A head that was just killed may hold its lock for a moment longer.
+  // A head that was killed a moment ago may hold its lock for a little longer.
   sqlite3_busy_timeout(db_, 2000);
-  // Exclusive before WAL: the index lives in our memory, and nobody else can write.
+  // The exclusive lock comes before WAL: then the WAL index lives in this process's memory and no
+  // other process can write.
   RT_TRY(exec("PRAGMA locking_mode=EXCLUSIVE"));
   RT_TRY(exec("PRAGMA journal_mode=WAL"));
   RT_TRY(exec(options_.synchronous_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
-  RT_TRY(exec("PRAGMA cache_size=-500"));  // KiB: the kernel caches the file as well
+  // In KiB. Small, because the kernel caches the file as well.
+  RT_TRY(exec("PRAGMA cache_size=-500"));
   RT_TRY(exec("BEGIN IMMEDIATE"));
   int64_t version = 0;
   {
@@ -51,8 +53,8 @@ Status SqliteDb::prepare_file() {
                                   "knows {}); use that release or another --state-dir",
                                   options_.what, options_.path, version, kFormat));
   if (version == 0) RT_TRY(exec(options_.schema));
-  // Written at every start, so that a file that cannot be written is found now and not at the first
-  // job.
+  // Written at every start, so that a file that cannot be written is found here and not at the
+  // first job.
   RT_TRY(exec("CREATE TABLE IF NOT EXISTS opened(at INTEGER)"));
   RT_TRY(exec("DELETE FROM opened"));
   RT_TRY(exec("INSERT INTO opened VALUES (strftime('%s','now'))"));

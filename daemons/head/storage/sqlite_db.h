@@ -1,5 +1,5 @@
-// A SQLite database file: opening with every failure explained, and statements. Used by one thread
-// at a time.
+// A SQLite database file, opened so that every failure is explained, and its prepared statements.
+// One thread at a time may use it.
 #pragma once
 
 #include <sqlite3.h>
@@ -18,24 +18,27 @@ class SqliteDb {
  public:
   struct Options {
     std::string path;
-    std::string what;  // for messages: "the head's state"
+    std::string what;  // names the contents in messages: "the head's state"
     bool synchronous_full = true;
-    const char* schema = "";  // of format 1, run when the file is new
+    // The schema of format 1, executed when the file is new.
+    const char* schema = "";
   };
-  // WAL, exclusive lock, known to be writable. Errors name file, cause and remedy.
+  // Opens the file in WAL mode with an exclusive lock and writes to it once, so that the file is
+  // known to be writable. Errors name file, cause and remedy.
   static Result<std::unique_ptr<SqliteDb>> open(Options options);
   ~SqliteDb();
   SqliteDb(const SqliteDb&) = delete;
 
   Status exec(const char* sql);
-  // Writes a page, also where nothing else in the transaction would: that it goes well shows that
-  // writes do.
+  // Writes a page even if the transaction changes nothing else. Its success shows that writes
+  // succeed.
   Status write_mark();
-  // The log's pages into the file, so that their place in the log is free again.
+  // Moves the log's pages into the file, so that their space in the log is free again.
   Status checkpoint();
-  // Of the file's pages: what can be written before it grows.
+  // Returns the size of the file's free pages: how much can be written before the file grows.
   Result<int64_t> free_bytes();
-  // kOutOfDisk or kIo from the last SQLite result.
+  // Makes the error for an SQLite result code: kOutOfDisk when the disk is full, else
+  // kIo.
   Error error(int rc) const;
   sqlite3* handle() { return db_; }
 
@@ -47,8 +50,8 @@ class SqliteDb {
   sqlite3* db_ = nullptr;
 };
 
-// A prepared statement, reset before each use. Binds by position from 1; bound memory lives until
-// step() is done.
+// A prepared statement. Parameters are bound by position from 1; bound memory must live until
+// step() is done. Call reset() before using a statement again; run() does that itself.
 class SqliteStatement {
  public:
   static Result<SqliteStatement> prepare(SqliteDb& db, const char* sql);
@@ -62,9 +65,9 @@ class SqliteStatement {
                         SQLITE_STATIC);
   }
   void bind(int index, int64_t value) { sqlite3_bind_int64(statement_, index, value); }
-  // True: a row; false: done.
+  // Returns true for a row, false at the end.
   Result<bool> step();
-  // step() until done, then reset().
+  // Steps to the end, then resets the statement.
   Status run();
   std::string blob(int column) const;
   int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }

@@ -17,23 +17,23 @@ constexpr char kHistorySchema[] =
     "INSERT INTO totals VALUES (0)";
 constexpr char kSources[] =
     "CREATE TABLE IF NOT EXISTS sources(source BLOB PRIMARY KEY, number INTEGER NOT NULL)";
-// Apart from the batches, so that reading all of them touches no page of those. Files of earlier
-// releases have none.
+// Digests have a table of their own, so that reading all of them touches no page of the batches.
+// Files of earlier releases lack the table.
 constexpr char kDigests[] =
     "CREATE TABLE IF NOT EXISTS digests(row INTEGER PRIMARY KEY, digest BLOB NOT NULL)";
 
-// What a row costs beyond its packed events, so that many small batches are bounded, too.
+// Overhead of a row beyond its packed events, so that many small batches are bounded, too.
 constexpr int64_t kRowBytes = 100;
 constexpr int64_t kDefaultReplyBytes = 16 << 20, kMaxReplyBytes = 64 << 20;
 
-// A transaction's size, and that of the log at which it goes into the file: what the reserve has to
-// be enough for when the file cannot grow.
+// The size of a transaction, and the size of the log at which it is moved into the file. The
+// reserve must cover both when the file cannot grow.
 constexpr int64_t kTransactionBytes = 1 << 20;
 constexpr char kCheckpointPages[] = "PRAGMA wal_autocheckpoint=256";
 constexpr int64_t kReserveBytes = 4 << 20;
-// Erased at once for new ones, at least: it costs more than to write.
+// The least that is erased at a time to make room, because erasing costs more than writing.
 constexpr int64_t kRoomBytes = 256 << 10;
-// Pages that a transaction changes beside those of its rows.
+// Size of the pages that a transaction changes besides those of its rows.
 constexpr int64_t kPagesBytes = 64 << 10;
 
 int64_t bytes_of(const proto::TaskEventBatch& batch) {
@@ -146,10 +146,11 @@ void SqliteHistory::drain() {
       give_up(together, done.error());
     }
   }
-  // What is less is not erased for anything.
+  // A history below min_bytes_ erases nothing, so it needs no reserve.
   if (kept_bytes_ > min_bytes_ && !in_trouble_ && !tight_) reserve_.take();
   if (work.empty()) return;
-  auto told = std::make_shared<std::vector<Appended>>(std::move(work));  // std::function copies
+  // Shared because std::function copies.
+  auto told = std::make_shared<std::vector<Appended>>(std::move(work));
   post_([told] {
     for (const Appended& one : *told)
       one.done(one.written ? Result<Taken>(one.taken) : Result<Taken>(one.written.error()));
@@ -166,7 +167,7 @@ Status SqliteHistory::write_somehow(Work work) {
   if (!tight_) {
     Status done = write(work);
     if (done || done.error().code != Code::kOutOfDisk) return done;
-    // The log's own place may do.
+    // Moving the log into the file may free enough space.
     if (db_->checkpoint()) done = write(work);
     if (done || kept_bytes_ - min_bytes_ < bytes) return done;
     tight_ = true;
@@ -178,8 +179,8 @@ Status SqliteHistory::write_somehow(Work work) {
   return write_in_place(work, bytes);
 }
 
-// What the log takes beyond the file's free pages could not leave it, and then nothing could be
-// written any more.
+// If a transaction put more pages into the log than the file has free pages, the log could not be
+// moved into the file, and nothing more could be written.
 Status SqliteHistory::write_in_place(Work work, int64_t bytes) {
   RT_ASSIGN(int64_t free, db_->free_bytes());
   if (free < bytes + bytes / 8 + kPagesBytes && !make_room(bytes)) return full_;
@@ -232,7 +233,8 @@ bool SqliteHistory::make_room(int64_t bytes) {
 Status SqliteHistory::insert(const proto::TaskEventBatch& batch) {
   int64_t bytes = bytes_of(batch);
   dropped_ += std::max<int64_t>(0, batch.dropped());
-  if (batch.count() == 0) return {};  // it only said so
+  // The batch only reported dropped events.
+  if (batch.count() == 0) return {};
   statements_.insert.bind(1, std::string_view(batch.job_id()));
   statements_.insert.bind(2, batch.min_time_us());
   statements_.insert.bind(3, batch.max_time_us());
@@ -318,7 +320,8 @@ void SqliteHistory::probe(std::function<void(Status)> done) {
 void SqliteHistory::query(const proto::GetTaskEventsRequest& request,
                           std::function<void(Result<proto::GetTaskEventsReply>)> done) {
   disk_.post([this, request, done = std::move(done)] {
-    drain();  // what was appended before this question, whose own drain may come later
+    // Writes what was appended before this query; its own drain may be queued behind.
+    drain();
     auto reply = std::make_shared<Result<proto::GetTaskEventsReply>>(read(request));
     post_([done, reply] { done(std::move(*reply)); });
   });
@@ -328,7 +331,7 @@ namespace {
 
 constexpr char kColumns[] = "SELECT batches.row, job, min_us, max_us, count, digest, ";
 
-// Of the batches with a digest only that; of the others all.
+// Selects only the digest of batches that have one, and the packed events of the others.
 std::string selection(const proto::GetTaskEventsRequest& request) {
   std::string sql = kColumns;
   sql += request.digests_only() ? "CASE WHEN digest IS NULL THEN packed END" : "packed";
@@ -338,14 +341,14 @@ std::string selection(const proto::GetTaskEventsRequest& request) {
                                          : "batches.row > ?1 AND job = ?2 ORDER BY batches.row");
 }
 
-// Adds the statement's row. False, and `more` is set: there is no place for it.
+// Adds the statement's row to the reply. If there is no room, sets `more` and returns false.
 bool add_batch(const SqliteStatement& row, int64_t limit, int64_t* bytes,
                proto::GetTaskEventsReply* reply) {
   proto::TaskEventBatch batch;
   batch.set_digest(row.blob(5));
   batch.set_packed(row.blob(6));
   *bytes += bytes_of(batch);
-  // At least one, however large: the caller must get on.
+  // The reply has at least one batch, however large, so that the caller makes progress.
   if (*bytes > limit && reply->batches_size() > 0) {
     reply->set_more(true);
     return false;

@@ -1,8 +1,11 @@
 // Task event batches in a SQLite file of their own, one row each.
 //
-// Never stops the head: what cannot be queued or written is dropped and counted, with one log line
-// per trouble. On a full disk the oldest rows are erased for the new ones, whose pages they leave;
-// since to erase is to write, too, a reserve on the disk is given up for that (disk_reserve.h).
+// The history never stops the head: it drops and counts what it cannot queue or write, with one
+// log line per period of trouble. On a full disk it erases the oldest rows and writes new ones
+// into their pages. Since erasing writes, too, it gives up a reserve on the disk for that
+// (disk_reserve.h).
+//
+// Threads: public methods run in the head's thread, the rest in the disk thread.
 #pragma once
 
 #include <mutex>
@@ -21,6 +24,7 @@ namespace rt::head {
 
 class SqliteHistory final : public History {
  public:
+  // `disk` and what `post` posts to must outlive the history. Errors name file, cause and remedy.
   static Result<std::unique_ptr<SqliteHistory>> open(const std::string& path,
                                                      const Settings& settings, DiskThread& disk,
                                                      PostTask post);
@@ -39,7 +43,7 @@ class SqliteHistory final : public History {
   SqliteHistory(std::unique_ptr<SqliteDb> db, Statements statements, const std::string& path,
                 const Settings& settings, DiskThread& disk, PostTask post);
   Status load_totals();
-  // Disk thread only, as all below.
+  // Everything from here to the members runs in the disk thread only.
   void drain();
   struct Appended {
     proto::TaskEventBatch batch;
@@ -49,21 +53,25 @@ class SqliteHistory final : public History {
     Status written = {};
   };
   using Work = std::span<Appended>;
-  using Numbers = std::unordered_map<std::string, int64_t>;  // the last of each source
-  // One transaction; of each it is said whether it was there. What fails leaves nothing.
+  // The last number of each source.
+  using Numbers = std::unordered_map<std::string, int64_t>;
+  // Writes `work` in one transaction and sets `taken` of each entry. A failure leaves no trace.
   Status write(Work work);
   Status commit(Work work, Numbers* numbers);
-  // write(), and what helps when the disk is full.
+  // Calls write() and, on a full disk, whatever else can make it succeed.
   Status write_somehow(Work work);
   Status write_in_place(Work work, int64_t bytes);
-  // Erases the oldest rows, so that `bytes` find place in their pages. False: there are not that
-  // many beyond the floor, or even that cannot be written.
+  // Erases the oldest rows, so that `bytes` fit into their pages. Returns false when not so many
+  // rows exist beyond min_bytes_, or when not even the erasing can be written.
   bool make_room(int64_t bytes);
+  // Rolls the transaction back, restores the counters and returns `failed`.
   Status undone(Status failed, int64_t kept_bytes, int64_t dropped);
+  // Counts the events of `work` as dropped and fails its entries with `why`.
   void give_up(Work work, const Error& why);
   Status insert(const proto::TaskEventBatch& batch);
   Status save_numbers(const Numbers& numbers);
   Status save_dropped();
+  // Erases the oldest rows until at most `to_bytes` are kept.
   Status trim(int64_t to_bytes);
   Result<proto::GetTaskEventsReply> read(const proto::GetTaskEventsRequest& request);
 
@@ -72,21 +80,23 @@ class SqliteHistory final : public History {
   const int64_t max_bytes_, min_bytes_, queue_bytes_;
   DiskReserve reserve_;
   int64_t kept_bytes_ = 0;
-  int64_t dropped_ = 0;  // events, for good: trimmed, erased for new ones, lost on the way, or
-                         // dropped by the processes themselves
+  // Counts events that are lost for good: trimmed, erased for new ones, lost on the way here, or
+  // dropped by the processes that reported them.
+  int64_t dropped_ = 0;
   int64_t dropped_on_disk_ = 0;
-  bool in_trouble_ = false;  // the last write failed, whatever was tried
-  bool tight_ = false;  // the disk is full: what is written takes the place of the oldest, until
-                        // the reserve can be taken again
-  Status full_;         // what said so
+  bool in_trouble_ = false;  // The last write failed despite all attempts.
+  // The disk is full: new rows replace the oldest until the reserve can be taken again.
+  bool tight_ = false;
+  Status full_;  // the error that set tight_
   Numbers numbers_;
 
   DiskThread& disk_;
   const PostTask post_;
   std::mutex mutex_;
-  std::vector<Appended> pending_;  // guarded
-  int64_t pending_bytes_ = 0;      // guarded
-  int64_t overflow_ = 0;           // guarded: events dropped because the queue was full
+  std::vector<Appended> pending_;  // guarded by mutex_
+  int64_t pending_bytes_ = 0;      // guarded by mutex_
+  // Events dropped because the queue was full; guarded by mutex_.
+  int64_t overflow_ = 0;
 };
 
 }  // namespace rt::head

@@ -70,13 +70,13 @@ Status SqliteStorage::commit(const std::vector<const Batch*>& batches) {
   auto attempt = [&]() -> Status {
     RT_TRY(db_->exec("BEGIN IMMEDIATE"));
     for (const Batch* batch : batches) RT_TRY(write(*batch));
-    // To erase what never came to the disk writes nothing, and would be taken for the end of the
-    // trouble.
+    // Erasing a record that never reached the disk writes nothing, and its success would be taken
+    // for the end of the trouble.
     if (in_trouble_) RT_TRY(db_->write_mark());
     return db_->exec("COMMIT");
   };
   Status done = attempt();
-  // Some failures have rolled back already; saying it twice does no harm.
+  // Some failures have rolled the transaction back already.
   if (!done && !sqlite3_get_autocommit(db_->handle())) (void)!db_->exec("ROLLBACK");
   if (done) ++commits_;
   in_trouble_ = !done;

@@ -1,5 +1,5 @@
-// The durable state in one SQLite file: every batch that waits when the writer is free shares one
-// commit and its fsync.
+// The head's durable state in one SQLite file. All batches that wait when the disk thread is free
+// share one commit and its fsync.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,15 @@ namespace rt::head {
 
 class SqliteStorage final : public Storage {
  public:
-  // `disk` and what `post` posts to outlive the storage. Errors name file, cause and remedy.
+  // `disk` and what `post` posts to must outlive the storage. Errors name file, cause and remedy.
   static Result<std::unique_ptr<SqliteStorage>> open(const std::string& path, DiskThread& disk,
                                                      PostTask post);
   ~SqliteStorage() override;
 
   Result<Tables> load() override;
   void apply(Batch batch, Done done) override;
-  // Commits so far: fewer than batches when they came faster than the disk.
+  // Counts commits: fewer than batches when these came faster than the disk could write. Any
+  // thread may call.
   int64_t commits() const { return commits_; }
 
  private:
@@ -36,11 +37,12 @@ class SqliteStorage final : public Storage {
         erase_(std::move(erase)),
         disk_(disk),
         post_(std::move(post)) {}
-  void drain();                                             // disk thread
-  Status commit(const std::vector<const Batch*>& batches);  // disk thread
-  Status write(const Batch& batch);                         // disk thread
+  // The next three run in the disk thread only.
+  void drain();
+  Status commit(const std::vector<const Batch*>& batches);
+  Status write(const Batch& batch);
 
-  // Disk thread only, once load() has returned.
+  // Used by the disk thread only once load() has returned.
   std::unique_ptr<SqliteDb> db_;
   SqliteStatement put_, erase_;
   bool in_trouble_ = false;  // the last commit failed
@@ -49,7 +51,7 @@ class SqliteStorage final : public Storage {
   DiskThread& disk_;
   const PostTask post_;
   std::mutex mutex_;
-  std::vector<Pending> pending_;  // guarded
+  std::vector<Pending> pending_;  // guarded by mutex_
 };
 
 }  // namespace rt::head

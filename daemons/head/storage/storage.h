@@ -1,5 +1,5 @@
-// Where the head keeps what must survive it. Narrow, so that a replicated engine can take the place
-// of the embedded one.
+// The interface to what must survive the head. It is narrow, so that a replicated engine can
+// replace the embedded one.
 #pragma once
 
 #include <functional>
@@ -11,35 +11,39 @@
 
 namespace rt::head {
 
-// Runs a task in the thread that owns the head's core. Called from the storage's own thread.
+// Runs a task in the thread that owns the head's core. The storage calls it from its own thread.
 using PostTask = std::function<void(std::function<void()>)>;
 
 class Storage {
  public:
   using Done = std::function<void(Status)>;
 
-  virtual ~Storage() = default;  // finishes what was accepted
-  // All tables. Blocking; once, before the first apply().
+  // The destructor finishes batches that were accepted.
+  virtual ~Storage() = default;
+  // Returns all tables. Blocks; must be called once, before the first apply().
   virtual Result<Tables> load() = 0;
-  // All of it or nothing, in the order of the calls; `done` is posted when it is durable.
-  // kOutOfDisk, kIo: nothing was changed, the message names file, cause and remedy; later batches
-  // may succeed.
+  // Writes the batch atomically, in the order of the calls, and posts `done` when it is durable.
+  // After kOutOfDisk or kIo nothing was changed and later batches may succeed; the message names
+  // file, cause and remedy.
   virtual void apply(Batch batch, Done done) = 0;
 };
 
-// Task events as they came. Bounded, also by the disk's space: the oldest go first and are counted.
+// Task events as nodes report them. The size is bounded, also by the disk's space; the oldest
+// events are dropped first and counted.
 class History {
  public:
   virtual ~History() = default;
+  // Whether append() wrote the batch, or an earlier append() did.
   enum class Taken { kNow, kBefore };
-  // `done` is posted when it is there, or could not be kept and is counted. `source`: a node whose
-  // batches are numbered (`row`) and may come again: those whose number is not beyond the last of
-  // that node are there already (kBefore). Empty: it comes once.
+  // Posts `done` when the batch is written, or with an error when it could not be kept; its events
+  // are then counted as dropped. `source` names a node that numbers its batches (`row`) and may
+  // send a batch again: a number up to the node's last one is already there (kBefore). An empty
+  // source sends each batch once.
   virtual void append(proto::TaskEventBatch batch, std::string source,
                       std::function<void(Result<Taken>)> done) = 0;
-  // Writes next to nothing, to find out whether it can be written again. `done` is posted.
+  // Writes a few bytes to find out whether writing works again, and posts `done` with the result.
   virtual void probe(std::function<void(Status)> done) = 0;
-  // Sees everything appended before. `done` is posted.
+  // Posts `done` with the reply, which includes everything that was appended before this call.
   virtual void query(const proto::GetTaskEventsRequest& request,
                      std::function<void(Result<proto::GetTaskEventsReply>)> done) = 0;
 };

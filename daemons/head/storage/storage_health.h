@@ -1,5 +1,5 @@
-// Whether the head's files take what is written to them: one answer, from what became of the last
-// write to each.
+// Whether the head's files take what is written to them, judged by the last write to each. Only
+// the head's thread may use it.
 #pragma once
 
 #include <array>
@@ -14,16 +14,17 @@ class StorageHealth {
  public:
   enum class File { kState, kHistory };
 
-  // What became of a write. True: failure() is another one than before.
+  // Records the outcome of a write. Returns true when failure() changed.
   bool wrote(File file, const Status& outcome);
-  // "storage is failing: " with file, cause and remedy, the state's before the history's. Empty:
-  // both take what is written.
+  // Returns "storage is failing: " with file, cause and remedy, the state's failure before the
+  // history's, or "" when both files take writes.
   std::string failure() const;
   bool failing(File file) const { return !errors_[static_cast<size_t>(file)].empty(); }
   int64_t failures() const { return failures_; }
 
  private:
-  std::array<std::string, 2> errors_;  // of the last write to each file; empty: it went well
+  // The error of the last write to each file; empty after success.
+  std::array<std::string, 2> errors_;
   int64_t failures_ = 0;
 };
 

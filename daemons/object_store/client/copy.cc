@@ -1,6 +1,6 @@
-// copy_large(): what is written to shared memory is read by others, later: it goes past the caches
-// (non-temporal stores), by two threads when it is large, and pages not seen before are populated
-// piece by piece right before they are filled.
+// copy_large() writes to shared memory, which other processes read later. The copy therefore
+// bypasses the caches (non-temporal stores), uses two threads if it is large, and populates new
+// pages piece by piece right before they are filled.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -24,9 +24,10 @@ namespace rt::store {
 
 namespace {
 
-constexpr size_t kPiece = 1 << 20;  // threads take pieces of this size
-constexpr size_t kStreamFrom =
-    256 * 1024;  // smaller copies stay in the cache, where a reader may find them
+// Threads take pieces of this size.
+constexpr size_t kPiece = 1 << 20;
+// Smaller copies stay in the cache, where a reader may find them.
+constexpr size_t kStreamFrom = 256 * 1024;
 
 using Copy = void (*)(uint8_t*, const uint8_t*, size_t);
 
@@ -78,7 +79,7 @@ void copy_block(uint8_t* to, const uint8_t* from, size_t n) {
   stream(to + head, from + head, n - head);
 }
 
-// A copy two threads work on: each takes the next piece until none is left.
+// A copy that two threads share: each takes the next piece until none is left.
 struct Job {
   uint8_t* to;
   const uint8_t* from;
@@ -94,12 +95,12 @@ struct Job {
   }
 };
 
-// The second thread. Started by the first large copy, never before (the process may fork), and
-// again in a forked child. Never ends: a detached thread that sleeps costs nothing and needs no
-// care at exit.
+// The second thread. The first large copy starts it, not earlier, because the process may fork; a
+// forked child starts its own. It never ends: a detached thread that sleeps costs nothing and
+// needs no care at exit.
 class Helper {
  public:
-  // False: busy with someone else's copy, or no thread to be had.
+  // Returns false if the helper works on another copy or its thread cannot be started.
   bool try_start(Job* job) {
     if (!busy_.try_lock()) return false;
     if (!ensure_thread()) {
@@ -111,11 +112,12 @@ class Helper {
     wake_.notify_one();
     return true;
   }
-  // After the caller's own work(): waits for the helper's last piece.
+  // Call after one's own work(): waits for the helper's last piece.
   void finish() {
     {
       std::unique_lock lock(mutex_);
-      if (!working_) job_ = nullptr;  // it has not even woken up: there is nothing left to do
+      // The helper has not even woken up, and nothing is left for it.
+      if (!working_) job_ = nullptr;
       done_.wait(lock, [this] { return job_ == nullptr; });
     }
     busy_.unlock();
@@ -124,7 +126,8 @@ class Helper {
  private:
   bool ensure_thread() {
     if (owner_ == ::getpid()) return true;
-    sigset_t all, before;  // signals are the program's own threads'
+    // Signals must be delivered to the program's own threads.
+    sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
@@ -154,7 +157,7 @@ class Helper {
   pid_t owner_ = 0;  // guarded by busy_
   std::mutex mutex_;
   std::condition_variable wake_, done_;
-  Job* job_ = nullptr;  // these two: guarded by mutex_
+  Job* job_ = nullptr;  // `job_` and `working_` are guarded by mutex_.
   bool working_ = false;
 };
 
@@ -162,8 +165,8 @@ std::atomic<Helper*> g_helper{nullptr};
 
 Helper& helper() {
   static const bool registered = [] {
-    // A child has neither the thread nor, perhaps, consistent locks: it gets a helper of its own.
-    // The old one is left.
+    // A forked child lacks the thread, and the locks may be inconsistent there. It makes a helper
+    // of its own and abandons the old one.
     pthread_atfork(nullptr, nullptr, [] { g_helper.store(nullptr); });
     return true;
   }();
@@ -179,7 +182,7 @@ Helper& helper() {
 }  // namespace
 
 void prefer_huge_pages(const uint8_t* from, size_t n) {
-  constexpr size_t kFrom = 4 << 20;  // as NumPy asks for its larger arrays
+  constexpr size_t kFrom = 4 << 20;  // the size from which NumPy asks for huge pages, too
   constexpr uintptr_t kHuge = 2 << 20;
   if (n < kFrom) return;
   uintptr_t start = (reinterpret_cast<uintptr_t>(from) + kHuge - 1) & ~(kHuge - 1);

@@ -1,6 +1,6 @@
-// The extents leased to this client: small objects are cut from the current one, the next one is
-// asked for in time. An extent is finished when nothing more fits and everything cut from it has
-// been sealed or given up; the daemon is told with the next seal.
+// The extents leased to this client. Small objects are cut from the current one, and the next one
+// is requested before that is used up. An extent is finished when nothing more fits into it and
+// everything cut from it has been sealed or aborted; the daemon learns that with the next seal.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 namespace rt::store {
 
+// Not thread-safe: used under the mutex of the StoreClient's owner.
 class ExtentPool {
  public:
   struct Cut {
@@ -35,8 +36,8 @@ class ExtentPool {
         extent.open++;
         return Cut{id, offset};
       }
-      if (ready_.size() == 1 && extent.end - extent.next >= kWorthKeeping)
-        return std::nullopt;  // others may still fit
+      // Smaller objects may still fit.
+      if (ready_.size() == 1 && extent.end - extent.next >= kWorthKeeping) return std::nullopt;
       ready_.pop_front();
       extent.used_up = true;
       finish(id, extent);
@@ -58,21 +59,21 @@ class ExtentPool {
   void on_aborted(uint64_t id, int64_t offset, int64_t size) {
     auto it = extents_.find(id);
     if (it == extents_.end()) return;
-    if (it->second.next == offset + round(size))
-      it->second.next = offset;  // it was the last one: take the room back
+    // It was cut last, so its room can be cut again.
+    if (it->second.next == offset + round(size)) it->second.next = offset;
     on_sealed(id);
   }
   std::vector<uint64_t> take_finished() { return std::exchange(finished_, {}); }
 
  private:
   static constexpr int64_t kUnit = 64;
-  static constexpr int64_t kAskAhead = 2 << 20;  // two of the largest small objects
+  static constexpr int64_t kAskAhead = 2 << 20;  // twice the largest small object
   static constexpr int64_t kWorthKeeping = 256 * 1024;
 
   struct Extent {
     int64_t next = 0;
     int64_t end = 0;
-    int64_t open = 0;  // cut, neither sealed nor aborted
+    int64_t open = 0;  // objects that were cut, and neither sealed nor aborted
     bool used_up = false;
   };
 
@@ -86,7 +87,8 @@ class ExtentPool {
   }
 
   std::unordered_map<uint64_t, Extent> extents_;
-  std::deque<uint64_t> ready_;  // with room, the one in use first
+  // Extents with room; the first one is in use.
+  std::deque<uint64_t> ready_;
   std::vector<uint64_t> finished_;
 };
 

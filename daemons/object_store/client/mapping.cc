@@ -19,10 +19,10 @@ constexpr int kPopulateWrite = MADV_POPULATE_WRITE;
 constexpr int kPopulateWrite = 23;
 #endif
 
-// A process has one store, tests a few: copies look here for the mapping they write to.
+// Copies look up here the mapping that they write to. A process has one store, tests have a few.
 std::atomic<Mapping*> g_mappings[8];
 
-// At a 2 MiB boundary, so that huge pages can be mapped where the file system has them.
+// Maps at a 2 MiB boundary, so that the kernel can use huge pages if the file system has them.
 Result<uint8_t*> map_aligned(int fd, size_t size, int protection) {
   size_t room = size + kHuge;
   void* reserved =
@@ -60,8 +60,8 @@ Result<std::shared_ptr<Mapping>> Mapping::map(int read_write_fd, int read_only_f
   if (touched != MAP_FAILED) mapping->touched_ = static_cast<std::atomic<uint8_t>*>(touched);
   for (auto& slot : g_mappings) {
     Mapping* empty = nullptr;
-    if (slot.compare_exchange_strong(empty, mapping.get()))
-      break;  // without a slot copies are only slower
+    // A mapping without a slot works, only its copies are slower.
+    if (slot.compare_exchange_strong(empty, mapping.get())) break;
   }
   return mapping;
 }
@@ -87,14 +87,15 @@ void Mapping::prepare_for_copy(uint8_t* to, size_t n) {
 void Mapping::prepare(uint8_t* to, size_t n) {
   if (!touched_) return;
   auto start = static_cast<size_t>(to - writable_);
-  // Only granules that lie wholly inside: what is next to the object may not be ours and may have
-  // no pages.
+  // Only granules that lie wholly inside the object are populated: memory next to it may belong to
+  // another client and may have no pages.
   size_t first = (start + kGranule - 1) / kGranule, last = (start + n) / kGranule;
   while (first < last && touched_[first].load(std::memory_order_relaxed)) first++;
   while (first < last && touched_[last - 1].load(std::memory_order_relaxed)) last--;
   if (first >= last) return;
+  // The kernel is too old; faults bring the pages in.
   if (::madvise(writable_ + first * kGranule, (last - first) * kGranule, kPopulateWrite) != 0)
-    return;  // old kernel: faults do it
+    return;
   for (size_t i = first; i < last; i++) touched_[i].store(1, std::memory_order_relaxed);
 }
 

@@ -1,6 +1,6 @@
-// The arena in this process: mapped read-write to fill new objects, and read-only for what is
-// handed out. Shared by the client and all views, so that a view stays valid after the client is
-// gone.
+// The arena in this process, mapped read-write to fill new objects and read-only for what is
+// handed out. The client and all views share the mapping, so that a view stays valid after the
+// client is gone.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace rt::store {
 
 class Mapping {
  public:
-  // Does not take the descriptors; they may be closed afterwards.
+  // Maps both descriptors without taking ownership: the caller may close them afterwards.
   static Result<std::shared_ptr<Mapping>> map(int read_write_fd, int read_only_fd, int64_t size);
   ~Mapping();
   Mapping(const Mapping&) = delete;
@@ -30,9 +30,9 @@ class Mapping {
     return {readable_ + offset, static_cast<size_t>(size)};
   }
 
-  // Before a large copy to `to`: brings pages this process has not touched yet into its page table
-  // at once instead of fault by fault (half the time). Any thread; does nothing for memory outside
-  // of all mappings.
+  // Call before a large copy to `to`: brings pages that this process has not touched yet into its
+  // page table at once, which takes half the time of single faults. Any thread may call. Does
+  // nothing for memory outside all mappings.
   static void prepare_for_copy(uint8_t* to, size_t n);
 
  private:
@@ -42,7 +42,8 @@ class Mapping {
   uint8_t* writable_ = nullptr;
   const uint8_t* readable_ = nullptr;
   int64_t size_ = 0;
-  std::atomic<uint8_t>* touched_ = nullptr;  // one per kGranule of writable_; zero pages until used
+  // One flag for each kGranule of writable_. The array itself takes no memory until used.
+  std::atomic<uint8_t>* touched_ = nullptr;
   size_t touched_bytes_ = 0;
 };
 

@@ -1,5 +1,6 @@
-// Views whose last reference is gone, until the daemon is told. Lock-free: the last reference may
-// go in any thread, inside a collector, at interpreter exit, after the client itself.
+// Collects views whose last reference is gone until the daemon is told. Lock-free, because the
+// last reference may go in any thread, inside a garbage collector, at interpreter exit, or after
+// the client itself.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,7 @@ namespace rt::store {
 
 class ReleaseQueue;
 
-// One pin at the daemon, shared by everything local that refers to the object.
+// One pin at the daemon, shared by everything in this process that refers to the object.
 struct View {
   ObjectId id;
   std::shared_ptr<Mapping> mapping;     // keeps the memory mapped
@@ -24,7 +25,7 @@ struct View {
 
 class ReleaseQueue {
  public:
-  // `wake()` leads to a drain. It may be called anywhere, also after the client has ended.
+  // `wake()` must lead to a drain. Any thread may call it, also after the client has ended.
   explicit ReleaseQueue(std::function<void()> wake) : wake_(std::move(wake)) {}
   ~ReleaseQueue() { delete_all(take()); }
 
@@ -37,7 +38,7 @@ class ReleaseQueue {
   }
   bool is_empty() const { return head_.load(std::memory_order_relaxed) == nullptr; }
   View* take() { return head_.exchange(nullptr, std::memory_order_acq_rel); }
-  // Nobody will drain any more: the connection's end has released everything.
+  // Deletes all views, also those that come later: the connection's end has released their pins.
   void close() {
     closed_.store(true, std::memory_order_seq_cst);
     delete_all(take());

@@ -22,7 +22,8 @@ namespace rt::store {
 using Stub = proto::ObjectStoreService::Stub;
 
 struct StoreClient::Impl {
-  // What the daemon has pinned for us. `freed`: by ourselves, so no longer an answer to get().
+  // What the daemon has pinned for this client. `freed` says that this process freed the object,
+  // so get() must not answer with it.
   struct Held {
     std::weak_ptr<const void> view;
     Bytes bytes;
@@ -66,17 +67,20 @@ struct StoreClient::Impl {
   std::shared_ptr<Mapping> mapping;
   int64_t capacity;
   std::unordered_map<ObjectId, Held> held;
-  std::vector<ObjectId> extra_pins;  // the daemon counted twice what we hold once
+  // Pins that the daemon counts twice and this client holds once.
+  std::vector<ObjectId> extra_pins;
   ExtentPool extents;
   bool extent_requested = false;
-  int64_t no_extent_before_us = 0;  // refused a moment ago: do not ask for each object again
-  std::deque<Waiting> waiting;      // small objects that need the extent asked for
+  // A lease was refused a moment ago: do not request one for every object.
+  int64_t no_extent_before_us = 0;
+  // Small objects that wait for the requested extent.
+  std::deque<Waiting> waiting;
   net::PollLoop* const loop;
   std::shared_ptr<ReleaseQueue> queue = std::make_shared<ReleaseQueue>(loop->waker());
   std::function<void(const Error&)> closed_handler;
   std::string closed_why = "it ended";
-  std::shared_ptr<bool> alive =
-      std::make_shared<bool>(true);  // callbacks that come after us see it gone
+  // Callbacks that run after the destructor see it expired.
+  std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 };
 
 void StoreClient::Impl::create_at_daemon(const ObjectId& id, int64_t size, const WorkerId& owner,
@@ -127,8 +131,8 @@ void StoreClient::Impl::on_extent(Result<proto::LeaseExtentReply> reply) {
     if (auto cut = extents.cut(next.size)) {
       next.done(Allocation{mapping->writable(cut->offset, next.size), cut->offset, cut->extent});
     } else {
-      create_at_daemon(next.id, next.size, next.owner,
-                       std::move(next.done));  // the next extent is asked for by the next put
+      // The next create() requests the next extent.
+      create_at_daemon(next.id, next.size, next.owner, std::move(next.done));
     }
   }
 }
@@ -195,7 +199,7 @@ void StoreClient::create(const ObjectId& id, int64_t size, const WorkerId& owner
   Impl& self = *impl_;
   if (!self.connection->is_open()) return done(self.closed_error());
   self.drain();
-  // Two objects of one id could not be told apart when their pins are released.
+  // With two objects of one id, the daemon could not tell which pin is released.
   if (self.held.count(id))
     return done(make_error(
         Code::kAlreadyExists,
@@ -272,7 +276,8 @@ void StoreClient::get(std::vector<Wanted> wanted, int64_t timeout_us, Got done) 
     return done(std::move(results));
   }
   request.set_timeout_ms(timeout_us < 0 ? -1 : (timeout_us + 999) / 1000);
-  // No time-out of the call itself: an answer nobody waits for would leave its pins behind.
+  // The call has no timeout of its own: the pins of an answer that nobody waits for would never be
+  // released.
   rpc::call(*self.connection, &Stub::Get, request, -1,
             [this, wanted = std::move(wanted), asked = std::move(asked),
              results = std::move(results), done = std::move(done),
@@ -290,7 +295,8 @@ void StoreClient::get(std::vector<Wanted> wanted, int64_t timeout_us, Got done) 
 void StoreClient::free(const std::vector<ObjectId>& ids, const std::vector<Location>& locations) {
   Impl& self = *impl_;
   if (ids.empty()) return;
-  self.drain();  // first: what nobody views is then free at once
+  // Drained first, so that objects without views are freed at once.
+  self.drain();
   proto::FreeRequest request;
   for (const ObjectId& id : ids) {
     request.add_object_ids(id.binary());
@@ -318,7 +324,8 @@ int64_t StoreClient::capacity() const { return impl_->capacity; }
 
 namespace {
 
-// Runs the loop until `flag` is set: attach() is start-up code, nobody else waits on the loop yet.
+// Runs the loop until `flag` is set, for attach() only: at start-up nothing else waits on the
+// loop. Returns false at the deadline.
 bool run_until(net::PollLoop& loop, const bool& flag, int64_t deadline_us) {
   net::PollLoop::Ready ready;
   while (!flag) {
@@ -337,8 +344,8 @@ Result<std::shared_ptr<Mapping>> receive_arena(net::PollLoop& loop, const std::s
   Result<std::unique_ptr<net::Stream>> stream =
       make_error(Code::kTimeout,
                  fmt::format("the object store at {} did not accept a connection in time", path));
-  auto slot = std::make_shared<Result<std::unique_ptr<net::Stream>>*>(
-      &stream);  // a late answer finds nobody
+  // An answer that comes later finds the slot empty.
+  auto slot = std::make_shared<Result<std::unique_ptr<net::Stream>>*>(&stream);
   loop.connect(net::Address::unix_socket(path), deadline_us - loop.now_us(),
                [slot, &done](Result<std::unique_ptr<net::Stream>> connected) {
                  if (!*slot) return;
@@ -388,8 +395,8 @@ Result<std::unique_ptr<StoreClient>> StoreClient::attach(net::PollLoop& loop,
     Result<std::shared_ptr<rpc::Connection>> connection = make_error(Code::kTimeout, "no answer");
     Result<proto::AttachReply> attached = make_error(Code::kTimeout, "no answer");
   };
-  auto progress =
-      std::make_shared<Progress>();  // shared with callbacks that may come after the time-out
+  // Shared with callbacks that may run after the timeout.
+  auto progress = std::make_shared<Progress>();
   proto::AttachRequest request;
   request.set_worker_id(options.worker_id.binary());
   request.set_job_id(options.job_id.binary());

@@ -1,9 +1,9 @@
-// A driver's or worker's access to its node's object store. The arena is mapped once, twice:
-// read-write to fill new objects, read-only for what is handed to user code.
+// A driver's or worker's access to its node's object store. The arena is mapped twice: read-write
+// to fill new objects, and read-only for what is handed to user code.
 //
-// Threads: under the owner's mutex, like the PollLoop it runs on. Exception: dropping a pin (the
-// Keepalive of a view) may happen in any thread, at any time; it only appends to a queue that
-// drain_releases() empties.
+// Calls need the owner's mutex, like the PollLoop on which the client runs. Only pins may be
+// dropped without it: the Keepalive of a view may go in any thread at any time, because that only
+// appends to a queue, which drain_releases() empties.
 #pragma once
 
 #include <functional>
@@ -24,13 +24,13 @@ namespace rt::store {
 struct Allocation {
   MutableBytes memory;  // writable view of the new object
   int64_t offset = 0;
-  uint64_t extent_id = 0;  // 0: made by the daemon for this object alone
+  uint64_t extent_id = 0;  // 0 if the daemon made it for this object alone
 };
 
 struct Location {
   NodeId node;
   std::string ip;
-  int port = 0;  // the node's front door
+  int port = 0;  // TCP port of the node
   int64_t size = 0;
 };
 
@@ -42,28 +42,31 @@ class StoreClient {
     WorkerId worker_id;
     JobId job_id;
     int pid = 0;
-    std::function<void()> on_short_of_room = nullptr;  // somebody waits for room in the store: what
-                                                       // is held for nothing may be dropped now
+    // Called while a request waits for room in the store: the process should drop what it holds
+    // without need.
+    std::function<void()> on_short_of_room = nullptr;
   };
-  // Blocks: connects, receives the descriptors, maps. kUnavailable/kIo name the socket and the
-  // remedy.
+  // Connects, receives the descriptors and maps the arena; blocks up to `timeout_us`. Errors name
+  // the socket and the remedy.
   static Result<std::unique_ptr<StoreClient>> attach(net::PollLoop& loop, const Settings& settings,
                                                      const Options& options, int64_t timeout_us);
   ~StoreClient();
 
-  // Room for an object. Small sizes come from a leased extent without asking anybody (`done` is
-  // then called before create() returns); otherwise the daemon answers. kObjectStoreFull after
-  // waiting for space: the message says who holds the memory.
+  // Allocates room for an object. Small ones are cut from a leased extent without a message, and
+  // `done` runs before create() returns; for others the daemon answers. Fails with
+  // kObjectStoreFull after waiting for room, naming who holds the memory, with kAlreadyExists if
+  // this process holds the object, and with kUnavailable once the connection is closed.
   using Created = std::function<void(Result<Allocation>)>;
   void create(const ObjectId& id, int64_t size, const WorkerId& owner, Created done);
-  // Makes it visible to everyone on this node and returns a pinned read-only view. One-way: nothing
-  // is waited for.
+  // Makes the object visible to every process on this node and returns a pinned read-only view.
+  // The message is one-way: nothing is waited for.
   OwnedBytes seal(const ObjectId& id, const Allocation& allocation, const WorkerId& owner);
+  // Gives up an allocation instead of sealing it.
   void abort(const ObjectId& id, const Allocation& allocation);
 
-  // A pinned view of each object, fetched from `locations` when it is not here. Per object:
-  // kObjectLost (no location has it), kTimeout, kObjectStoreFull. Objects sealed through this
-  // client or already viewed are answered without a message.
+  // Gets a pinned view of each object, fetched from `locations` if it is not here. Each object may
+  // fail with kObjectLost (no location has it), kTimeout or kObjectStoreFull. Objects that this
+  // client sealed or views already need no message. A negative `timeout_us` means no limit.
   struct Wanted {
     ObjectId id;
     std::vector<Location> locations;
@@ -71,11 +74,13 @@ class StoreClient {
   using Got = std::function<void(std::vector<Result<OwnedBytes>>)>;
   void get(std::vector<Wanted> wanted, int64_t timeout_us, Got done);
 
-  // From the owner, when the last reference is gone: here and at `locations`. One-way.
+  // For the owner, when the last reference is gone: frees the objects here and at `locations`.
+  // One-way.
   void free(const std::vector<ObjectId>& ids, const std::vector<Location>& locations);
-  // Tells the daemon about views dropped since the last call. Cheap when there are none.
+  // Tells the daemon which views were dropped since the last call. Cheap if there are none.
   void drain_releases();
   bool is_open() const;
+  // Sets what runs when the connection to the store ends.
   void set_closed_handler(std::function<void(const Error&)> handler);
   int64_t capacity() const;
 
@@ -85,14 +90,14 @@ class StoreClient {
   std::unique_ptr<Impl> impl_;
 };
 
-// memcpy for large blocks: non-temporal stores, a second thread beyond
-// settings.parallel_copy_bytes.
+// A memcpy for large blocks. Uses non-temporal stores, and a second thread for more than
+// `parallel_from` bytes (setting parallel_copy_bytes). Any thread may call.
 void copy_large(uint8_t* to, const uint8_t* from, size_t n, size_t parallel_from);
 
-// Before the first look at a large source. Arrays that were never written (np.zeros) are read page
-// by page from the kernel's one zero page: 0.2 us or more a fault and 4 KiB. With huge pages it is
-// 500 times less. Newer NumPys ask for them themselves; elsewhere this changes nothing that is
-// resident.
+// Call before the first look at a large source. Arrays that were never written (np.zeros) are read
+// page by page from the kernel's zero page, with a fault of at least 0.2 us for every 4 KiB. Huge
+// pages need 500 times fewer faults. Recent NumPy versions ask for huge pages themselves; for
+// other memory the call changes nothing that is resident.
 void prefer_huge_pages(const uint8_t* from, size_t n);
 
 }  // namespace rt::store

@@ -19,7 +19,8 @@ std::optional<int64_t> Allocator::allocate(int64_t size) {
       chosen = it;
       break;
     }
-    chosen = it;  // only if nothing else fits
+    // The tail is used only if nothing else fits.
+    chosen = it;
   }
   if (chosen == by_size_.end()) return std::nullopt;
   auto [range_size, offset] = *chosen;
@@ -84,7 +85,8 @@ void Allocator::check_invariants() const {
   RT_CHECK(free_.size() == by_size_.size());
   int64_t bytes = 0, previous_end = -1;
   for (auto [offset, size] : free_) {
-    RT_CHECK(size > 0 && offset > previous_end);  // strictly: neighbours are coalesced
+    // Strictly greater, because neighbours are coalesced.
+    RT_CHECK(size > 0 && offset > previous_end);
     RT_CHECK(by_size_.count({size, offset}) == 1);
     previous_end = offset + size;
     bytes += size;

@@ -1,7 +1,7 @@
-// Cuts the arena into ranges: best fit, coalescing at once. Ranges that were in use before are
-// preferred over the untouched tail, the lower of two equal ones is taken, so that freed (warm)
-// memory is used again first and the arena stays compact. Pure bookkeeping: never touches the
-// memory.
+// Cuts the arena into ranges: best fit, coalesced on release. The allocator prefers ranges that
+// were in use before over the untouched tail, and the lower of two equal ones, so that freed
+// (warm) memory is used again first and the arena stays compact. Pure bookkeeping: it never
+// touches the memory.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ class Allocator {
  public:
   explicit Allocator(int64_t capacity);
 
-  // `size` is a positive multiple of kUnit. Nothing when no free range below the limit is large
-  // enough.
+  // `size` is a positive multiple of kUnit. Returns nothing if no free range below the limit is
+  // large enough.
   std::optional<int64_t> allocate(int64_t size);
-  // Any part of what was allocated may be given back on its own.
+  // Gives back an allocated range, or any part of one.
   void release(Range range);
 
-  // Nothing at or above this offset is handed out (the file system has no pages left).
+  // Nothing at or above `limit` is allocated any more, because the file system has no pages left
+  // for it.
   void set_limit(int64_t limit);
   int64_t limit() const { return limit_; }
   int64_t capacity() const { return capacity_; }
@@ -41,8 +42,8 @@ class Allocator {
   const int64_t capacity_;
   int64_t limit_;
   int64_t free_bytes_ = 0;
-  std::map<int64_t, int64_t> free_;                // offset -> size
-  std::set<std::pair<int64_t, int64_t>> by_size_;  // (size, offset)
+  std::map<int64_t, int64_t> free_;                // offset to size
+  std::set<std::pair<int64_t, int64_t>> by_size_;  // pairs of (size, offset)
 };
 
 }  // namespace rt::store

@@ -1,4 +1,5 @@
-// Which chunks of an object being fetched have arrived, which are asked for, which is next.
+// Tracks the chunks of an object that is being fetched: which have arrived, which are requested,
+// which is next.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,8 @@ class ChunkMap {
         chunk_(chunk),
         states_(static_cast<size_t>((size + chunk - 1) / chunk), State::kMissing) {}
 
-  // The first chunk nobody was asked for; it counts as asked for from now on.
+  // Returns the first chunk that is not requested and marks it as requested, or nothing if there
+  // is none.
   std::optional<size_t> ask_next() {
     while (next_ < states_.size() && states_[next_] != State::kMissing) next_++;
     if (next_ == states_.size()) return std::nullopt;
@@ -40,7 +42,7 @@ class ChunkMap {
     return {offset, std::min(chunk_, size_ - offset)};
   }
   bool is_complete() const { return received_ == states_.size(); }
-  // `range` lies within the object.
+  // Returns whether all bytes of `range`, which must lie within the object, have arrived.
   bool has(Range range) const {
     if (range.size == 0) return true;
     for (auto i = static_cast<size_t>(range.offset / chunk_);

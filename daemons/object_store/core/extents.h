@@ -1,6 +1,7 @@
-// Ranges leased to clients, who cut small objects from them without asking. What a client says it
-// put there is checked here. When the lease ends (the client says so, or dies) the extent
-// dissolves: its objects keep their room as their own, the rest returns to the arena.
+// Extents are ranges leased to clients, which cut small objects from them without asking the
+// daemon. The reports of clients about these objects are checked here. When a lease ends (the
+// client says so, or dies), the extent dissolves: its objects keep their room as their own, and
+// the rest returns to the arena.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,13 @@ namespace rt::store {
 class Extents {
  public:
   uint64_t lease(ClientId client, Range range);
-  // The room an object described by `item` takes. kInvalid says which rule the client broke.
+  // Returns the room that an object described by `item` takes. Fails with kInvalid, naming the
+  // rule that the client broke.
   Result<Range> check(ClientId client, const SealItem& item) const;
   void add(Object* object);
   void remove(Object* object);
   bool is_leased_to(uint64_t extent, ClientId client) const;
-  // Ends a lease: the ranges to give back.
+  // Ends a lease and returns the ranges that no object uses, which the caller must release.
   std::vector<Range> dissolve(uint64_t extent);
 
   int64_t leased_bytes() const { return leased_bytes_; }

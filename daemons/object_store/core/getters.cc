@@ -51,8 +51,8 @@ Getters::Request Getters::remove(uint64_t id) {
   }
   Request taken = std::move(request);
   requests_.erase(id);
-  // Its timers stay until they are due or scrubbed here: cheap, but they must not pile up behind
-  // long time-outs.
+  // The request's timers stay until they are due, which is cheap. They are removed here before too
+  // many pile up behind long timeouts.
   if (timers_.size() > 1024 && timers_.size() > 4 * requests_.size()) {
     std::erase_if(timers_, [this](auto& timer) { return !requests_.count(timer.second.request); });
   }

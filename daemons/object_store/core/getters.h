@@ -1,4 +1,5 @@
-// Get requests that wait for objects: who asked for what, which parts are answered, until when.
+// Get requests that wait for objects: who asked for what, which parts are answered, until when
+// they wait.
 #pragma once
 
 #include <map>
@@ -15,9 +16,10 @@ class Getters {
   struct Item {
     ObjectId id;
     std::vector<Source> sources;  // other nodes that may have it
-    int64_t grace_until_us = 0;   // before this its seal may still be on its way
+    // Until this time the object's seal may still be on its way, so the item is not lost yet.
+    int64_t grace_until_us = 0;
     bool fetch_failed = false;
-    Error error;  // of the failed fetch
+    Error error;  // the reason if fetch_failed
     bool done = false;
     GetAnswer answer;
   };
@@ -25,7 +27,7 @@ class Getters {
     ClientId client = 0;
     CallId call = 0;
     int64_t deadline_us = kNoDeadline;
-    size_t open = 0;  // items without an answer
+    size_t open = 0;  // number of items without an answer
     std::vector<Item> items;
   };
   struct Place {
@@ -35,14 +37,17 @@ class Getters {
 
   uint64_t open(Request request);
   Request* find(uint64_t request);
-  void wait(Place place, const ObjectId& id);  // until answer() or remove()
+  // The item waits for `id` until answer() or remove().
+  void wait(Place place, const ObjectId& id);
   void answer(Place place, GetAnswer answer);
   std::vector<Place> waiting_for(const ObjectId& id) const;
   Request remove(uint64_t request);
   std::vector<uint64_t> of_client(ClientId client) const;
 
-  void set_timer(int64_t at_us, Place place);     // item == kWhole: the request's deadline
-  std::optional<Place> next_due(int64_t now_us);  // removes it; stale ones are skipped
+  // With item == kWhole the timer is the request's deadline.
+  void set_timer(int64_t at_us, Place place);
+  // Removes and returns the next place whose timer is due. Skips timers of answered items.
+  std::optional<Place> next_due(int64_t now_us);
   std::optional<int64_t> next_timer() const;
   size_t size() const { return requests_.size(); }
   void check_invariants() const;

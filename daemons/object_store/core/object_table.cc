@@ -95,7 +95,8 @@ void ObjectTable::check_invariants() const {
       creating++;
       RT_CHECK(!object.visible && object.pins == 0);
     } else {
-      RT_CHECK(object.visible || object.pins > 0);  // else nothing would ever free it
+      // Otherwise nothing would ever free it.
+      RT_CHECK(object.visible || object.pins > 0);
     }
     if (object.visible) {
       visible++;

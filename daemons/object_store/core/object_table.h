@@ -1,8 +1,8 @@
-// Every object in the arena: its place, state, owner and pins.
+// Every object in the arena with its place, state, owner and pins.
 //
-// Of one id at most one sealed object is visible. A second one (a retried task stored its result
-// again, a fetch and a local put met) stays with those who hold it and goes with their last pin:
-// views that were handed out never move.
+// Of all sealed objects with one id at most one is visible. A second one (a retried task stored
+// its result again, or a fetch and a local put met) stays with the clients that hold it and is
+// destroyed with their last pin, because views that were handed out never move.
 #pragma once
 
 #include <cstdint>
@@ -20,35 +20,37 @@ struct Object {
   WorkerId owner;
   ClientId creator = 0;
   State state = State::kCreated;
-  Range room;  // what it takes of the arena or of its extent
+  Range room;  // room that it takes in the arena or its extent
   int64_t size = 0;
-  uint64_t extent = 0;          // 0: its room is its own
-  bool secondary = false;       // a copy of what other nodes have: may be evicted
+  // 0 if its room belongs to no extent.
+  uint64_t extent = 0;
+  bool secondary = false;       // A copy of an object that other nodes have; it may be evicted.
   bool visible = false;         // found by its id
-  bool free_requested = false;  // goes with its last pin
+  bool free_requested = false;  // destroyed with its last pin
   uint32_t pins = 0;
 
   std::list<Object>::iterator self;
   std::list<Object*>::iterator evictable_at;
-  bool evictable = false;  // secondary, unpinned: in the eviction list
+  bool evictable = false;  // secondary, visible and unpinned: in the eviction list
 };
 
 class ObjectTable {
  public:
-  Object* find(const ObjectId& id);  // the visible one
+  Object* find(const ObjectId& id);  // Returns the visible object, or null.
   bool is_being_created(const ObjectId& id) const { return creating_.count(id) > 0; }
 
   Object* create(const CreateItem& item, ClientId creator, Range room);
   Object* create_sealed(const SealItem& item, ClientId creator, Range room);
-  // kCreated -> kSealed; visible when no other object of this id is.
+  // Changes kCreated to kSealed. The object becomes visible unless another one with its id is, or
+  // it was freed already.
   void seal(Object* object);
   void pin(Object* object);
-  // True when the object is to be destroyed now: it was its last pin and nobody can find it any
-  // more.
+  // Returns true if that was the last pin and the object is invisible: the caller must destroy it.
   [[nodiscard]] bool unpin(Object* object);
-  // No longer found by its id. True when it is to be destroyed now.
+  // Makes the object invisible. Returns true if it has no pins and is sealed: the caller must
+  // destroy it.
   [[nodiscard]] bool request_free(Object* object);
-  // The caller has taken care of its room.
+  // Forgets the object. The caller releases its room.
   void erase(Object* object);
 
   Object* oldest_evictable() { return evictable_.empty() ? nullptr : evictable_.front(); }

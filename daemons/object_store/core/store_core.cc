@@ -86,8 +86,8 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     if (id == kFetcher) fetching_.erase(item.id);
     auto held = client->pins.find(item.id);
     if (held != client->pins.end()) {
-      // It holds an older object of this id: views of both could not be told apart when they are
-      // released.
+      // The client holds an older object with this id. When it released one of them, the core
+      // could not tell which.
       if (objects_.request_free(object)) destroy(object);
       return condemn(id,
                      make_error(Code::kInvalid,
@@ -95,7 +95,7 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
                                             item.id.hex())));
     }
     pin(*client, object);
-    // It goes with the sealer's pin then.
+    // The object is then freed with the sealer's pin.
     if (object->free_requested || take_early_free(item.id, now) ||
         gone_owners_.contains(object->owner))
       RT_CHECK(!objects_.request_free(object));
@@ -168,8 +168,8 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
   settle(now);
 }
 
-// Answers one wanted object if that is possible now; otherwise leaves it waiting, with whatever it
-// waits for under way. The request itself is not completed here.
+// Answers one wanted object if that is possible. Otherwise the item waits, and what it waits for
+// is started. The caller completes the request.
 void StoreCore::pursue(Getters::Place place, Now now) {
   Getters::Request& request = *getters_.find(place.request);
   Getters::Item& item = request.items[place.item];
@@ -328,7 +328,8 @@ bool StoreCore::unpin(Client& client, const ObjectId& id, uint32_t count) {
 
 void StoreCore::destroy(Object* object) {
   if (object->extent != 0) {
-    extents_.remove(object);  // the extent's lease is still running: its room stays the client's
+    // The extent's lease is still running, so the room stays the client's.
+    extents_.remove(object);
   } else {
     allocator_.release(object->room);
     room_freed_ = true;
@@ -378,8 +379,8 @@ void StoreCore::check_invariants() const {
   objects_.check_invariants();
   extents_.check_invariants();
   getters_.check_invariants();
-  // The arena is exactly: free ranges, extents, objects outside extents, and what demands in line
-  // hold.
+  // The arena consists exactly of free ranges, extents, objects outside extents, and the room of
+  // demands.
   std::map<int64_t, int64_t> pieces = allocator_.free_ranges();
   auto add = [&pieces](Range range) {
     RT_CHECK(range.size > 0 && pieces.emplace(range.offset, range.size).second);
@@ -416,8 +417,8 @@ void StoreCore::check_invariants() const {
   for (auto& object : objects_.all()) {
     RT_CHECK(object.pins == pins[&object]);
     RT_CHECK((object.state == Object::State::kCreated) == (unsealed.count(&object) == 1));
-    if (object.extent == 0)
-      RT_CHECK(object.room.end() <= reserved_);  // nobody was shown memory without pages
+    // No client was shown memory without pages.
+    if (object.extent == 0) RT_CHECK(object.room.end() <= reserved_);
   }
 }
 

@@ -1,10 +1,10 @@
-// The object store's decisions: who gets room, who sees what, what is freed when. Events and `now`
-// come in, replies go out through the Sink, never later than the event that made them possible.
+// The object store's decisions: who gets room, who sees what, what is freed when. Events come in
+// with `now`, replies leave through the Sink during the event that makes them possible.
 //
-// Everything a client says is checked against what was leased to it; one that lies is disconnected
-// and nothing of others is touched. client_gone() reclaims what was only its: unsealed objects,
-// extent leases, pins, waiting requests. Threads: one. Failure: none of its own; what cannot be
-// served is answered with an Error.
+// The core checks everything that a client says against what was given to that client. A client
+// that breaks the protocol is disconnected, without harm to others. client_gone() reclaims what
+// only that client used: unsealed objects, extent leases, pins, waiting requests. The core runs in
+// one thread and never fails itself: it answers requests that it cannot serve with an Error.
 #pragma once
 
 #include <deque>
@@ -28,47 +28,58 @@ class StoreCore {
  public:
   struct Options {
     int64_t capacity = 0;  // rounded down to pages
-    NodeId node;           // ours, to recognise in locations; nil: not known
+    // This node's id, to recognise it in locations; nil if not known.
+    NodeId node;
     int64_t create_wait_us = 5'000'000;
-    int64_t seal_grace_us = 2'000'000;  // an object said to be here may be sealed this much later
-    int64_t reserve_step = 64 << 20;    // pages are asked for in steps of this
-    size_t max_waiting = 100'000;       // requests waiting for room, and for objects
-    size_t max_early_frees = 65'536;    // and owners that are gone
-    int64_t gone_owner_us =
-        60'000'000;  // what is sealed for an owner that is gone is freed, this long
+    // An object that is said to be here may be sealed this much later.
+    int64_t seal_grace_us = 2'000'000;
+    int64_t reserve_step = 64 << 20;  // step in which pages are reserved
+    // Bounds requests that wait for room, and requests that wait for objects.
+    size_t max_waiting = 100'000;
+    // Bounds frees that arrived before the seal, and remembered owners that are gone.
+    size_t max_early_frees = 65'536;
+    // For this long, objects sealed for an owner that is gone are freed.
+    int64_t gone_owner_us = 60'000'000;
   };
+  // `sink` must outlive the core.
   StoreCore(Options options, Sink& sink);
 
-  // Asks for the first pages before anybody needs them.
+  // Reserves the first pages before any client needs them.
   void reserve_ahead(int64_t bytes);
+  // Makes a connection a client. Fails with kInvalid for the second call of a connection.
   Status attach(ClientId client, const WorkerId& worker, const JobId& job, int pid);
   bool is_attached(ClientId client) const { return clients_.count(client) > 0; }
+  // The connection has ended: reclaims what only this client used.
   void client_gone(ClientId client, Now now);
 
-  // All or nothing. `wait`: stay in line for create_wait_us when there is no room.
+  // Creates all items or none. If there is no room, the request waits up to create_wait_us with
+  // `wait`, and is refused without.
   void create(ClientId client, CallId call, std::vector<CreateItem> items, bool wait, Now now);
   void lease_extent(ClientId client, CallId call, int64_t size, Now now);
-  // The sealer gets a pin on each. `finished`: extents it will put nothing more into.
+  // Gives the sealer one pin on each object. `finished` names extents into which the client puts
+  // nothing more.
   void seal(ClientId client, const std::vector<SealItem>& items,
             const std::vector<uint64_t>& finished, Now now);
   void abort(ClientId client, const std::vector<ObjectId>& ids, Now now);
-  // timeout_us < 0: no limit. One pin per object found.
+  // Waits for the items, without limit if timeout_us < 0. The reply gives the client one pin on
+  // each object that was found.
   void get(ClientId client, CallId call, std::vector<WantedItem> items, int64_t timeout_us,
            Now now);
   void release(ClientId client, const std::vector<ObjectId>& ids, Now now);
   void free(const std::vector<ObjectId>& ids, Now now);
-  // Also what is sealed for these workers later: their tasks end a moment after them.
+  // Frees all objects of these owners and jobs, and objects that are sealed for these workers a
+  // little later: their tasks end a moment after them.
   void free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs, Now now);
   bool contains(const ObjectId& id);
 
-  // Answers Sink::reserve(): pages up to here exist now; an error says why there are not more.
+  // Answers Sink::reserve(): pages below `up_to` exist. An error says why there are not more.
   void on_reserved(int64_t up_to, const Status& status, Now now);
   void on_fetch_failed(const ObjectId& id, const Error& error, Now now);
   void tick(Now now);
   std::optional<int64_t> next_deadline() const;
 
   Stats stats() const;
-  // Of stats(): capacity and used, at once.
+  // The part of stats() that takes constant time: capacity and used bytes.
   Stats use() const;
   void check_invariants() const;
 
@@ -81,40 +92,44 @@ class StoreCore {
     WorkerId worker;
     JobId job;
     int pid = 0;
-    bool condemned = false;  // lied; nothing of it is listened to any more
+    bool condemned = false;  // broke the protocol; its requests are ignored
     std::unordered_map<ObjectId, Object*> unsealed;
-    std::unordered_map<ObjectId, Pin> pins;  // of one id always the same object
+    std::unordered_map<ObjectId, Pin> pins;  // All pins on one id refer to the same object.
     std::set<uint64_t> extents;
   };
-  // A request for room that waits: for somebody to free some, or for the pages under the room it
-  // was given.
+  // A request for room. It waits in `waiting_` for room, or in `reserving_` for the pages of the
+  // room that it was given.
   struct Demand {
     ClientId client = 0;
     CallId call = 0;
     bool extent = false;
     std::vector<CreateItem> items;
-    int64_t bytes = 0;  // all items, rounded
+    int64_t bytes = 0;  // sum of all items, rounded up
     int64_t deadline_us = 0;
     bool wait = false;
     std::vector<Range> ranges;
   };
 
+  // Returns null for a client that is not attached or was condemned.
   Client* listen(ClientId client);
+  // Disconnects a client that broke the protocol.
   void condemn(ClientId client, Error why);
 
-  // store_space.cc
+  // Defined in store_space.cc.
+  // Takes room for the whole demand, or for nothing.
   bool place(Demand& demand);
   void give_back(Demand& demand);
   void submit(Demand demand, Now now);
   void finish(Demand& demand);
   void refuse(const Demand& demand, Error error);
   void ask_for_pages();
-  void settle(Now now);  // after every event: serve those who wait for room
+  // Runs after every event and serves the requests that wait for room.
+  void settle(Now now);
   void lift_limit(Now now);
   Error full_error(const Demand& demand) const;
   std::vector<Holder> holders() const;
 
-  // store_core.cc
+  // Defined in store_core.cc.
   void pin(Client& client, Object* object);
   bool unpin(Client& client, const ObjectId& id, uint32_t count);
   void destroy(Object* object);
@@ -122,6 +137,7 @@ class StoreCore {
   void drop_unsealed(Object* object, Now now);
   bool take_early_free(const ObjectId& id, Now now);
   void note_gone(const WorkerId& owner, Now now);
+  // Answers an item if that is possible; otherwise starts what it waits for.
   void pursue(Getters::Place place, Now now);
   void pursue_all(const ObjectId& id, Now now);
   void complete(uint64_t request);
@@ -134,20 +150,26 @@ class StoreCore {
   Getters getters_;
   std::unordered_map<ClientId, Client> clients_;
 
-  std::list<Demand> waiting_;      // no room yet, oldest first
-  std::list<Demand> reserving_;    // have room, its pages are being reserved
-  int64_t reserved_ = 0;           // pages below exist
-  int64_t asked_ = 0;              // reserve() under way up to here; 0: none
-  std::optional<Error> no_pages_;  // why the limit is below the capacity
+  std::list<Demand> waiting_;  // have no room yet, oldest first
+  // Have room whose pages are being reserved.
+  std::list<Demand> reserving_;
+  int64_t reserved_ = 0;  // pages below this offset exist
+  // The offset of the reserve() under way, or 0 if there is none.
+  int64_t asked_ = 0;
+  // Why the allocator's limit is below the capacity.
+  std::optional<Error> no_pages_;
   int64_t limited_at_us_ = 0;
   bool room_freed_ = false;
-  int64_t next_short_us_ = 0;  // when it is said next that somebody waits for room
+  // When short_of_room() is due again while a client waits for room.
+  int64_t next_short_us_ = 0;
 
   std::unordered_set<ObjectId> fetching_;
-  // Freed by their owner before their seal arrived here (the two travel on different connections).
+  // Objects that their owner freed before their seal arrived here; the two travel on different
+  // connections. Each entry has the time until which it counts.
   std::list<std::pair<int64_t, ObjectId>> early_frees_;
   std::unordered_map<ObjectId, std::list<std::pair<int64_t, ObjectId>>::iterator> early_free_at_;
-  std::deque<std::pair<int64_t, WorkerId>> gone_order_;  // until when
+  // Owners that are gone, each with the time until which that counts.
+  std::deque<std::pair<int64_t, WorkerId>> gone_order_;
   std::unordered_set<WorkerId> gone_owners_;
 };
 

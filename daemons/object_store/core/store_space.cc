@@ -1,5 +1,5 @@
-// StoreCore: room in the arena - finding it, making it by eviction, reserving its pages, and the
-// line of those who wait.
+// StoreCore's room in the arena: finding it, making it by eviction, reserving its pages, and the
+// line of requests that wait for it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -69,8 +69,8 @@ void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
   demand.client = id;
   demand.call = call;
   demand.extent = true;
-  // Leased and half-empty extents are room nobody else can use: small ones, and none when it gets
-  // tight.
+  // Leased extents that are half empty hold room that no other client can use, so they are small,
+  // and none is given when room is tight (see place()).
   demand.bytes = round_up(std::min(size, std::max(kMinExtent, allocator_.capacity() / 64)), kPage);
   submit(std::move(demand), now);
 }
@@ -91,7 +91,7 @@ void StoreCore::submit(Demand demand, Now now) {
   settle(now);
 }
 
-// Takes room for all of the demand, evicting copies if that helps; or for nothing of it.
+// Takes room for the whole demand, evicting copies if that helps, or takes nothing.
 bool StoreCore::place(Demand& demand) {
   if (demand.extent && allocator_.free_bytes() - demand.bytes < allocator_.capacity() / 4)
     return false;
@@ -164,7 +164,8 @@ void StoreCore::settle(Now now) {
       if (place(*it)) reserving_.splice(reserving_.end(), waiting_, it);
       it = next;
     }
-    room_freed_ = false;  // by evictions and failed attempts: nothing that was not tried
+    // Evictions and failed attempts have set it, but all that they freed has been tried.
+    room_freed_ = false;
   }
   for (auto it = reserving_.begin(); it != reserving_.end();) {
     bool ready = std::all_of(it->ranges.begin(), it->ranges.end(),
@@ -228,7 +229,7 @@ void StoreCore::on_reserved(int64_t up_to, const Status& status, Now now) {
   settle(now);
 }
 
-// The file system had no pages left; it may have by now.
+// The file system had no pages left; some time later it is tried again.
 void StoreCore::lift_limit(Now now) {
   if (!no_pages_ || now.steady_us < limited_at_us_ + kRetryPagesAfterUs) return;
   no_pages_.reset();

@@ -29,7 +29,7 @@ Fetcher::~Fetcher() {
 
 void Fetcher::start(const ObjectId& id, std::vector<Source> sources) {
   queue_.emplace_back(id, std::move(sources));
-  // Not at once: this is called from within the core.
+  // Posted, because the core calls this and must not be called back.
   loop_.post([this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) launch_queued();
   });
@@ -42,7 +42,8 @@ void Fetcher::launch_queued() {
     for (const Source& source : sources)
       hint = std::max(hint, std::min(source.size, arena_.capacity()));
     if (bytes_ > 0 && bytes_ + hint > options_.max_bytes) return;
-    if (fetches_.count(id)) {  // an earlier one's memory is still in use
+    // The memory of an earlier fetch of this object is still in use.
+    if (fetches_.count(id)) {
       ++it;
       continue;
     }
@@ -107,7 +108,7 @@ void Fetcher::probe(const FetchPtr& fetch) {
       });
 }
 
-// Called from within the core.
+// The core calls this, so the rest is posted.
 void Fetcher::on_created(CallId call, Result<std::vector<int64_t>> offsets) {
   auto node = creating_.extract(call);
   RT_CHECK(!node.empty());
@@ -132,8 +133,9 @@ void Fetcher::pump(const FetchPtr& fetch) {
     request.set_object_id(fetch->id.binary());
     request.set_offset(range.offset);
     request.set_length(range.size);
-    rpc::CallOptions options;  // no time-out of its own: a late answer would be written into memory
-                               // given up by then
+    // The call has no timeout of its own: a late answer would be written into memory that was
+    // given up meanwhile.
+    rpc::CallOptions options;
     options.response_target = arena_.writable(fetch->offset + range.offset, range.size);
     fetch->in_flight++;
     rpc::call(*fetch->connection, &proto::ObjectStoreService::Stub::Pull, request,
@@ -180,7 +182,8 @@ void Fetcher::on_source_failed(const FetchPtr& fetch, const Error& error) {
                     fetch->id.hex(), fetch->sources.size(), name_of(source), error.message));
   }
   fetch->source_failed = true;
-  if (fetch->in_flight > 0) return;  // they end before the next source is asked
+  // All calls end before the next source is asked.
+  if (fetch->in_flight > 0) return;
   fetch->source++;
   next_source(fetch);
 }
@@ -222,8 +225,8 @@ void Fetcher::serve_waiting(const FetchPtr& fetch) {
 
 Fetcher::Piece Fetcher::piece_of(const FetchPtr& fetch, Range range) {
   fetch->serving++;
-  // Dropped when the socket has taken the bytes, possibly in the middle of something: the rest
-  // happens in a turn of its own.
+  // The piece is dropped when the socket has taken its bytes, possibly within another event, so
+  // the rest is posted.
   auto dropped = [this, fetch, alive = std::weak_ptr<bool>(alive_)](const void*) {
     if (alive.expired()) return;
     loop_.post([this, fetch, alive] {
@@ -254,7 +257,7 @@ void Fetcher::fail(const FetchPtr& fetch, const Error& error) {
   leave(fetch);
 }
 
-// A finished fetch goes when nobody reads from or writes to its memory any more.
+// Removes a finished fetch once nobody reads from its memory or writes to it any more.
 void Fetcher::leave(const FetchPtr& fetch) {
   if (fetch->in_flight > 0 || fetch->serving > 0) return;
   if (fetches_.erase(fetch->id) == 0) return;
@@ -278,7 +281,7 @@ void Fetcher::watch_progress(const FetchPtr& fetch) {
     bool stalled =
         fetch->in_flight > 0 && loop_.now_us() - fetch->progress_us >= options_.no_progress_us;
     if (stalled && fetch->connection) {
-      // Its calls end with the connection, and with them their hold on the arena.
+      // Closing the connection ends its calls, and with them their hold on the arena.
       std::shared_ptr<rpc::Connection> connection = fetch->connection;
       connection->close(make_error(
           Code::kTimeout, fmt::format("no progress for {} ms", options_.no_progress_us / 1000)));

@@ -1,12 +1,12 @@
-// Brings objects of other nodes into the arena: finds a location that answers, asks for chunks
-// ahead, lets them be written straight to their place, and seals the copy. What has arrived is
-// already served to others (broadcast trees).
+// Fetches objects of other nodes into the arena: finds a location that answers, requests chunks
+// ahead, has them written straight to their place, and seals the copy. Chunks that have arrived
+// are served to other nodes already (broadcast trees).
 //
-// Lifecycle of one fetch: queued (bytes under way are bounded) -> a source is asked for size and
-// owner -> room is created
-// -> chunks, from this source or the next ones when it fails -> sealed, or failed when no source is
-// left. Its room is given up only when nobody reads from or writes to it any more. Threads: the
-// loop's. Failure: an Error per object, to whoever waits in the core; other fetches go on.
+// Lifecycle of a fetch: it is queued, because the bytes under way are bounded; a source is asked
+// for size and owner; room is created; chunks come from this source, or from the next ones when it
+// fails; the copy is sealed, or the fetch fails when no source is left. Its room is given up only
+// when nobody reads from it or writes to it any more. Everything runs in the loop's thread. A
+// failure reaches the clients that wait for the object as an Error; other fetches go on.
 #pragma once
 
 #include <functional>
@@ -29,19 +29,21 @@ class Fetcher {
     int64_t chunk_bytes = 0;
     int64_t chunks_in_flight = 0;
     int64_t no_progress_us = 0;
-    int64_t max_bytes = 0;  // of all fetches under way; one is always allowed
+    // Bounds the bytes of all fetches under way; one fetch is always allowed.
+    int64_t max_bytes = 0;
   };
-  // Runs `event` on the core and what must follow every event (timers).
+  // Runs `event` on the core, and then what must follow every event (timers).
   using OnCore = std::function<void(const std::function<void(StoreCore&, Now)>& event)>;
   Fetcher(net::Loop& loop, Peers& peers, Arena& arena, Options options, OnCore on_core);
   ~Fetcher();
 
-  void start(const ObjectId& id, std::vector<Source> sources);  // Sink::fetch
-  void on_created(CallId call,
-                  Result<std::vector<int64_t>> offsets);  // Sink::reply_create for kFetcher
+  // Implements Sink::fetch().
+  void start(const ObjectId& id, std::vector<Source> sources);
+  // Implements Sink::reply_create() for kFetcher.
+  void on_created(CallId call, Result<std::vector<int64_t>> offsets);
 
   bool is_receiving(const ObjectId& id) const;
-  // A range of an object that is_receiving(), once it has arrived.
+  // Calls `done` with a range of an object that is_receiving(), once the range has arrived.
   struct Piece {
     OwnedBytes bytes;
     int64_t total_size = 0;
@@ -60,14 +62,17 @@ class Fetcher {
     std::vector<Source> sources;
     size_t source = 0;
     std::shared_ptr<rpc::Connection> connection;
-    bool source_failed = false;  // no more chunks from it; the next one when all calls have ended
+    // No more chunks are requested from this source; the next source follows when all its calls
+    // have ended.
+    bool source_failed = false;
     Error last_error;
     WorkerId owner;
-    int64_t offset = -1;       // in the arena, once created
-    int64_t hinted_bytes = 0;  // counted towards the bound
+    int64_t offset = -1;  // in the arena, once room is created
+    // What the fetch counts towards the bound.
+    int64_t hinted_bytes = 0;
     ChunkMap chunks;
     int64_t in_flight = 0;
-    int64_t serving = 0;    // pieces on their way out
+    int64_t serving = 0;    // pieces on their way to other nodes
     bool finished = false;  // sealed or failed
     bool sealed = false;
     int64_t progress_us = 0;
@@ -94,14 +99,15 @@ class Fetcher {
   Arena& arena_;
   const Options options_;
   const OnCore on_core_;
-  std::list<std::pair<ObjectId, std::vector<Source>>>
-      queue_;                                       // bounded by the core's waiting getters
-  std::unordered_map<ObjectId, FetchPtr> fetches_;  // until nothing touches their memory any more
+  // Bounded by the number of clients that wait in the core.
+  std::list<std::pair<ObjectId, std::vector<Source>>> queue_;
+  // Fetches stay here until nobody touches their memory any more.
+  std::unordered_map<ObjectId, FetchPtr> fetches_;
   std::unordered_map<CallId, FetchPtr> creating_;
   CallId next_call_ = 1;
   int64_t bytes_ = 0;
-  std::shared_ptr<bool> alive_ =
-      std::make_shared<bool>(true);  // callbacks that come after us see it gone
+  // Callbacks that run after the destructor see it expired.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace rt::store

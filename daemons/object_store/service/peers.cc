@@ -50,7 +50,8 @@ void Peers::connected(const std::string& key, Result<std::shared_ptr<rpc::Connec
           if (alive.expired()) return;
           auto it = peers_.find(key);
           if (it == peers_.end() || !it->second.waiting.empty()) return;
-          loop_.post([keep = std::move(it->second.connection)] {});  // it is running this handler
+          // Kept alive until the handler, which belongs to it, has returned.
+          loop_.post([keep = std::move(it->second.connection)] {});
           peers_.erase(it);
         });
   } else {

@@ -1,5 +1,6 @@
-// Connections to the stores of other nodes, through their front doors. Made on first use and kept.
-// Threads: the loop's. Failure: a connection that breaks is forgotten; the next use connects again.
+// Connections to the stores of other nodes through the nodes' TCP ports. They are made on first
+// use and kept. A connection that breaks is forgotten, and the next use connects again. Loop
+// thread only.
 #pragma once
 
 #include <functional>
@@ -20,8 +21,8 @@ class Peers {
   Peers(net::Loop& loop, rpc::Identity identity, int64_t connect_timeout_us);
   ~Peers();
 
-  // `ready` may be called before get() returns. kResourceExhausted when too many wait for the same
-  // peer.
+  // Calls `ready` with a connection or why there is none, possibly before get() returns. Fails
+  // with kResourceExhausted if too many calls wait for the same peer.
   void get(const Source& peer, Ready ready);
   void set_identity(rpc::Identity identity) { identity_ = std::move(identity); }
 
@@ -36,8 +37,8 @@ class Peers {
   rpc::Identity identity_;
   const int64_t connect_timeout_us_;
   std::map<std::string, Peer> peers_;  // by "ip:port"
-  std::shared_ptr<bool> alive_ =
-      std::make_shared<bool>(true);  // callbacks that come after us see it gone
+  // Callbacks that run after the destructor see it expired.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace rt::store

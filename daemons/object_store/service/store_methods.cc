@@ -1,5 +1,5 @@
-// StoreService: the methods of ObjectStoreService. Ids and sizes are checked for form here, for
-// truth in the core.
+// StoreService: the methods of ObjectStoreService. They check the form of ids and sizes; the core
+// checks that they are true.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace rt::store {
 
 namespace {
 
-// The ids of a repeated bytes field, or nothing when one is malformed.
+// Parses the ids of a repeated bytes field. Fails with kInvalid if one is malformed.
 template <class IdType, class Field>
 Result<std::vector<IdType>> parse_ids(const Field& field) {
   std::vector<IdType> ids;
@@ -100,7 +100,7 @@ void StoreService::Seal(Controller* controller, const proto::SealRequest* reques
   done->Run();
 }
 
-// Abort and Release: one-way, of objects of this client.
+// Implements Abort and Release, which are one-way and concern objects of this client.
 void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& request,
                            Closure* done, GiveUp event) {
   Client* client = admit(controller, Who::kAttached, done);
@@ -153,14 +153,15 @@ void StoreService::Free(Controller* controller, const proto::FreeRequest* reques
     return done->Run();
   }
   on_core([&](StoreCore& core, Now now) { core.free(*ids, now); });
-  // Only owners send locations, and they are on this node: nothing goes round in circles.
+  // Only owners send locations, and an owner is on this node, so a forwarded message is never
+  // forwarded again.
   if (client->is_local) {
     proto::FreeRequest forwarded;
     *forwarded.mutable_object_ids() = request->object_ids();
     for (const Source& peer : parse_sources(request->locations())) {
       if (peer.node == options_.node) continue;
       peers_.get(peer, [forwarded](Result<std::shared_ptr<rpc::Connection>> connection) {
-        // A peer that cannot be reached frees what it has when the owner or its job ends.
+        // A peer that cannot be reached frees its copy when the owner or its job ends.
         if (connection)
           rpc::notify(**connection, &proto::ObjectStoreService::Stub::Free, forwarded);
       });
@@ -192,14 +193,15 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
   CallId call = pend(*client, controller, reply, done);
   pending_[call].range = range;
   if (fetcher_.is_receiving(id) && !core_.contains(id)) {
-    pulls_[call] = id;  // ends by its own answer
+    // The pull ends by its own answer.
+    pulls_[call] = id;
     return fetcher_.when_received(id, range, [this, call](Result<Fetcher::Piece> piece) {
       pulls_.erase(call);
       finish_pull(take(call), std::move(piece));
     });
   }
   pulls_[call] = id;
-  // It is said to be here: its seal may still be on its way.
+  // The object is said to be here, but its seal may still be on its way.
   Source here;
   here.node = options_.node;
   on_core([&](StoreCore& core, Now now) {
@@ -226,7 +228,8 @@ void StoreService::finish_pull(Pending pull, Result<Fetcher::Piece> piece) {
   pull.done->Run();
 }
 
-// A part of a sealed object, whose pin goes when the socket has taken the bytes.
+// Returns a part of a sealed object. The object's pin is released when the socket has taken the
+// bytes.
 Fetcher::Piece StoreService::pinned_piece(const ObjectId& id, const GetAnswer& answer,
                                           Range range) {
   Bytes bytes;
@@ -265,7 +268,8 @@ void StoreService::FreeOwnedBy(Controller* controller, const proto::OwnersGone* 
 void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::StoreStats* reply,
                             Closure* done) {
   if (!admit(controller, Who::kAnyone, done)) return;
-  // A node-manager asks all the time, and only for what is used; the rest goes through all objects.
+  // Node-managers ask often and need only capacity and use; the rest takes a pass over all
+  // objects.
   bool brief = rpc::server_call(controller).connection()->peer().role == "node_manager";
   Stats stats = brief ? core_.use() : core_.stats();
   reply->set_capacity(stats.capacity);

@@ -14,8 +14,8 @@ namespace rt::store {
 
 namespace {
 
-constexpr int64_t kBackgroundPages = 64
-                                     << 20;  // reserved right after the start, off everybody's path
+// Reserved right after the start, before any client waits for pages.
+constexpr int64_t kBackgroundPages = 64 << 20;
 
 StoreCore::Options core_options(const Settings& settings, const Arena& arena, const NodeId& node) {
   StoreCore::Options options;
@@ -73,7 +73,7 @@ StoreService::StoreService(net::Loop& loop, const Settings& settings, std::uniqu
 StoreService::~StoreService() {
   alive_.reset();
   loop_.cancel(timer_);
-  // Requests in line end unanswered: their connections end with the server.
+  // Requests that wait end with an error, and their connections end with the server.
   for (auto& [id, pending] : std::exchange(pending_, {})) {
     pending.call->fail(make_error(Code::kUnavailable, "the object store ends"));
     pending.done->Run();
@@ -90,8 +90,8 @@ void StoreService::on_connection(const std::shared_ptr<rpc::Connection>& connect
   client.connection = connection;
   client.is_local = connection->peer().is_unix;
   client.is_store = connection->peer().role == "object_store";
-  // A store has one: another that was pointed here by mistake rules nothing, and its end ends
-  // nothing.
+  // A store has one node-manager. Another one that connects by mistake has no rights, and its end
+  // does not end the store.
   bool ruled = std::any_of(clients_.begin(), clients_.end(),
                            [](const auto& entry) { return entry.second.is_node_manager; });
   client.is_node_manager = client.is_local && !ruled && connection->peer().role == "node_manager";
@@ -110,8 +110,8 @@ void StoreService::on_closed(rpc::Connection* connection) {
   if (it == clients_.end()) return;
   ClientId id = it->second.id;
   if (it->second.is_node_manager) {
-    // The node has left its cluster: nobody can name these objects any more, and the next node
-    // brings a store of its own.
+    // The node has left its cluster. Nobody can name these objects any more, and the next
+    // node-manager brings a store of its own.
     RT_INFO("the node-manager of this node is gone: the object store ends with it");
     if (options_.on_stop) loop_.post(options_.on_stop);
   }
@@ -119,15 +119,15 @@ void StoreService::on_closed(rpc::Connection* connection) {
   by_id_.erase(id);
   std::vector<CallId> calls;
   for (auto& [call, pending] : pending_) {
-    if (pending.client == id && !pulls_.count(call))
-      calls.push_back(call);  // pulls end by their own answer, with its pin
+    // Pulls end by their own answer, which has a pin.
+    if (pending.client == id && !pulls_.count(call)) calls.push_back(call);
   }
   for (CallId call : calls) take(call).done->Run();
   on_core([id](StoreCore& core, Now now) { core.client_gone(id, now); });
 }
 
-// The arena's descriptors, to whoever may open our Unix socket; "store" when we have a port of our
-// own.
+// Sends the arena's descriptors to processes that may open the Unix socket, and takes over
+// connections to "store" if this store has a TCP port of its own.
 bool StoreService::on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix) {
   if (preamble.target == "store") {
     server_->adopt(fd);
@@ -144,7 +144,8 @@ bool StoreService::on_foreign(const rpc::Preamble& preamble, int fd, bool is_uni
 StoreService::Client* StoreService::admit(Controller* controller, Who who, Closure* done) {
   auto it = clients_.find(rpc::server_call(controller).connection().get());
   if (it == clients_.end()) {
-    done->Run();  // closed meanwhile
+    // The connection was closed meanwhile.
+    done->Run();
     return nullptr;
   }
   Client& client = it->second;
@@ -173,7 +174,7 @@ void StoreService::close(Client& client, const Error& why) { disconnect(client.i
 
 void StoreService::disconnect(ClientId id, Error why) {
   RT_WARN("closing the connection of client {}: it {}", id, why.message);
-  // Not from within the core, nor from within the connection's own call.
+  // Posted, because the core or the connection's own call is running.
   loop_.post([this, id, why = std::move(why), alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     auto it = by_id_.find(id);
@@ -182,7 +183,8 @@ void StoreService::disconnect(ClientId id, Error why) {
     if (auto connection = clients_.at(raw).connection.lock())
       connection->close(
           make_error(Code::kInvalid, "the object store closed this connection: it " + why.message));
-    on_closed(raw);  // should the connection not have told
+    // In case the connection did not call its handler.
+    on_closed(raw);
   });
 }
 

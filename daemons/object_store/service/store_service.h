@@ -1,10 +1,10 @@
 // The object store as a service: turns requests into events of StoreCore and its decisions into
 // replies.
 //
-// Local clients (Unix socket) may call everything after Attach; stores of other nodes (TCP, role
-// object_store, token checked by rpc::Server) only Pull, Free and GetStats. A connection's end is
-// its client's end. Threads: the loop's; the arena's pages are reserved by Reserver's thread.
-// Lifecycle: destroyed before the loop.
+// Local clients (Unix socket) may call every method after Attach. Stores of other nodes (TCP, role
+// object_store, token checked by rpc::Server) may call only Pull, Free and GetStats. When a
+// connection ends, its client ends. Everything runs in the loop's thread, except that Reserver's
+// thread reserves pages. The service must be destroyed before the loop.
 #pragma once
 
 #include <functional>
@@ -28,10 +28,10 @@ namespace rt::store {
 class StoreService final : public proto::ObjectStoreService, private Sink {
  public:
   struct Options {
-    rpc::Identity identity;  // role object_store; token demanded on TCP
-    NodeId node;             // as it appears in locations
-    std::function<void()>
-        on_stop;  // Stop was called, or the node-manager is gone: the loop shall end
+    rpc::Identity identity;  // role object_store; its token is demanded on TCP
+    NodeId node;             // this node's id, as it appears in locations
+    // Stop was called, or the node-manager is gone: the receiver must stop the loop.
+    std::function<void()> on_stop;
   };
   StoreService(net::Loop& loop, const Settings& settings, std::unique_ptr<Arena> arena,
                Options options);
@@ -41,7 +41,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   Status listen_fd(int fd) { return server_->listen_fd(fd); }
   int port() const { return server_->port(); }
 
-  // Tests: the whole state is consistent.
+  // For tests: checks that the whole state is consistent.
   void check_invariants() const { core_.check_invariants(); }
 
  private:
@@ -75,7 +75,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void Stop(Controller* controller, const proto::Empty* request, proto::Empty* reply,
             Closure* done) override;
 
-  // Sink
+  // The methods of Sink.
   void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) override;
   void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) override;
   void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) override;
@@ -84,7 +84,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void fetch(const ObjectId& id, const std::vector<Source>& sources) override;
   void short_of_room() override;
 
-  // A request that is answered later. The rpc layer keeps call and reply until done->Run().
+  // A request that is answered later. The RPC layer keeps call and reply until done->Run().
   struct Pending {
     ClientId client = 0;
     rpc::ServerCall* call = nullptr;
@@ -105,13 +105,14 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void on_connection(const std::shared_ptr<rpc::Connection>& connection);
   void on_closed(rpc::Connection* connection);
   bool on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix);
-  // The caller when it may do this; otherwise the call is failed and finished.
+  // Returns the calling client if it may call the method. Otherwise fails and finishes the call
+  // and returns null.
   Client* admit(Controller* controller, Who who, Closure* done);
   using GiveUp = void (StoreCore::*)(ClientId client, const std::vector<ObjectId>& ids, Now now);
   void give_up(Controller* controller, const proto::ReleaseRequest& request, Closure* done,
                GiveUp event);
   void reject(Controller* controller, Closure* done, Error error);
-  // A message whose one-way method broke the protocol: closes the connection.
+  // Closes the connection of a client that broke the protocol with a one-way message.
   void close(Client& client, const Error& why);
   CallId pend(Client& client, Controller* controller, google::protobuf::Message* reply,
               Closure* done);
@@ -122,8 +123,8 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   Fetcher::Piece pinned_piece(const ObjectId& id, const GetAnswer& answer, Range range);
   void release_sent();
 
-  std::shared_ptr<bool> alive_ =
-      std::make_shared<bool>(true);  // posted tasks that come after us see it gone
+  // Posted tasks that run after the destructor see it expired.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   net::Loop& loop_;
   const Settings& settings_;
   const Options options_;
@@ -138,12 +139,14 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   std::unordered_map<rpc::Connection*, Client> clients_;
   std::unordered_map<ClientId, rpc::Connection*> by_id_;
   std::unordered_map<CallId, Pending> pending_;
-  std::unordered_map<CallId, ObjectId> pulls_;  // pending Pulls that wait for the core, by call
+  // Pending Pulls that wait for the core or the fetcher, by call.
+  std::unordered_map<CallId, ObjectId> pulls_;
   ClientId next_client_ = kFirstClient;
   CallId next_call_ = 1;
   net::Loop::TimerId timer_ = 0;
   int64_t timer_at_us_ = kNoDeadline;
-  std::vector<ObjectId> sent_;  // transfer pins whose bytes the socket took
+  // Transfer pins of objects whose bytes the socket has taken.
+  std::vector<ObjectId> sent_;
 };
 
 }  // namespace rt::store

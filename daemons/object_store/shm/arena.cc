@@ -38,7 +38,7 @@ bool lives_in_memory(const std::string& directory) {
          fs.f_type == RAMFS_MAGIC;
 }
 
-// A file without a name: never seen by anybody else, gone with its last descriptor.
+// Opens a file without a name: no other process can see it, and it ends with its last descriptor.
 Result<int> open_unnamed(const std::string& directory) {
   int fd = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0) return fd;
@@ -103,7 +103,7 @@ Result<Plan> plan(const Arena::Options& options) {
               "another --directory, or lower --memory (rayctl: --object-store-memory)",
               plan.directory, *free, wanted));
     }
-    // 64 MB of /dev/shm in a container, or none, shall not keep a node from running.
+    // A container with 64 MB of /dev/shm, or none, must still get a running node.
     if (options.capacity == 0 && free && *free >= std::max(options.min_capacity, wanted / 2)) {
       wanted = *free;
     } else {
@@ -155,7 +155,8 @@ Result<std::unique_ptr<Arena>> Arena::create(const Options& options) {
     return errno_error(fmt::format("cannot map {} bytes of the object store", size), errno);
   arena->read_only_map_ = static_cast<const uint8_t*>(readable);
   for (void* map : {writable, readable}) {
-    ::madvise(map, size, MADV_HUGEPAGE);  // where the kernel allows it for this file system
+    // Takes effect only where the kernel allows huge pages for this file system.
+    ::madvise(map, size, MADV_HUGEPAGE);
     ::madvise(map, size, MADV_DONTDUMP);
   }
   return arena;

@@ -1,10 +1,10 @@
 // The node's shared memory: one file without a name, so that nothing is left behind however the
 // daemon ends.
 //
-// Two descriptors: read-write, and one opened again read-only, from which readers cannot make a
-// writable mapping. Pages are reserved (fallocate) before anybody is shown them: a full file system
-// is an Error here and never a SIGBUS in a client. Threads: reserve() from one thread at a time,
-// the rest is constant after create().
+// It has two descriptors: one read-write, and one opened read-only, from which readers cannot make
+// a writable mapping. Pages are reserved (fallocate) before any client is shown them, so that a
+// full file system is an Error here and never a SIGBUS in a client. One thread at a time may call
+// reserve(); everything else is constant after create().
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,14 @@ namespace rt::store {
 class Arena {
  public:
   struct Options {
-    std::string
-        directory;         // empty: /dev/shm, or memory without a file system when that will not do
-    int64_t capacity = 0;  // 0: 30% of the available memory, at most what the file system holds
+    // If empty, /dev/shm, or memory without a file system if that has too little space.
+    std::string directory;
+    // If 0, 30% of the available memory, but at most the space that the file system has.
+    int64_t capacity = 0;
     int64_t min_capacity = 0;
   };
-  // kInvalid, kIo, kObjectStoreFull name the directory, what it has free, what is wanted, and the
-  // remedy.
+  // Fails with kInvalid, kIo or kObjectStoreFull; the message names the directory, its free space,
+  // the wanted size and the remedy.
   static Result<std::unique_ptr<Arena>> create(const Options& options);
   ~Arena();
   Arena(const Arena&) = delete;
@@ -34,13 +35,12 @@ class Arena {
   int64_t capacity() const { return capacity_; }
   int read_write_fd() const { return read_write_; }
   int read_only_fd() const { return read_only_; }
-  const std::string& place() const {
-    return place_;
-  }  // for messages: "/dev/shm", "anonymous memory"
+  const std::string& place() const { return place_; }
 
-  // Makes sure the pages of [offset, offset+size) exist. kObjectStoreFull names the file system.
+  // Makes sure that the pages of [offset, offset+size) exist. Fails with kObjectStoreFull, naming
+  // the file system.
   Status reserve(int64_t offset, int64_t size);
-  // The daemon's own mappings, for transfers. Only reserved ranges may be touched.
+  // The daemon's own mappings, for transfers. Callers may touch reserved ranges only.
   MutableBytes writable(int64_t offset, int64_t size) {
     return {read_write_map_ + offset, static_cast<size_t>(size)};
   }

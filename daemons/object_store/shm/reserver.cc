@@ -8,8 +8,10 @@
 namespace rt::store {
 
 namespace {
-constexpr int64_t kStep = 16 << 20;       // stopping waits for one step at most
-constexpr int64_t kLastStep = 256 << 10;  // what is left of a full file system is used in these
+// The destructor waits for one step at most.
+constexpr int64_t kStep = 16 << 20;
+// A nearly full file system is used up in steps of this size.
+constexpr int64_t kLastStep = 256 << 10;
 }  // namespace
 
 Reserver::~Reserver() {
@@ -25,7 +27,8 @@ void Reserver::reserve(int64_t up_to) {
   std::lock_guard lock(mutex_);
   wanted_ = up_to;
   if (!thread_.joinable()) {
-    sigset_t all, before;  // signals are the loop's
+    // Signals must be delivered to the loop's thread.
+    sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     thread_ = std::thread([this] { run(); });

@@ -1,8 +1,8 @@
-// Reserves the arena's pages in a thread of its own: a gigabyte takes a third of a second, during
-// which the daemon's loop goes on serving others.
+// Reserves the arena's pages in a thread of its own: a gigabyte takes a third of a second, in
+// which the daemon's loop serves other requests.
 //
-// Lifecycle: the thread starts with the first request and ends in the destructor. `done` is called
-// in that thread: post it on.
+// The thread starts with the first request and ends in the destructor. `done` runs in that thread,
+// so it must post the result to the loop.
 #pragma once
 
 #include <condition_variable>
@@ -18,12 +18,12 @@ namespace rt::store {
 
 class Reserver {
  public:
-  // `up_to`: pages below exist now, even when the status is an error.
+  // Pages below `up_to` exist, even if the status is an error.
   using Done = std::function<void(int64_t up_to, Status status)>;
   Reserver(Arena& arena, Done done) : arena_(arena), done_(std::move(done)) {}
   ~Reserver();
 
-  // Everything below `up_to`. One request at a time.
+  // Reserves everything below `up_to`. One request at a time.
   void reserve(int64_t up_to);
 
  private:
@@ -37,7 +37,7 @@ class Reserver {
   std::condition_variable wake_;
   int64_t wanted_ = 0;     // guarded by mutex_
   bool stopping_ = false;  // guarded by mutex_
-  int64_t reserved_ = 0;   // the thread's own
+  int64_t reserved_ = 0;   // used by the thread only
 };
 
 }  // namespace rt::store

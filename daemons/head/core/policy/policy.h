@@ -1,6 +1,6 @@
-// Which node gets an actor. Nodes that cannot hold it are removed before a policy sees them (hard
-// constraints are predicates); a policy only ranks the rest. One policy per file; policy.cc maps a
-// scheduling_strategy to its policy.
+// Placement policies for actors. Nodes that cannot hold the actor are removed before a policy sees
+// them (hard constraints are predicates); a policy only ranks the rest. Each policy has its own
+// file; policy.cc maps a scheduling_strategy to its policy.
 #pragma once
 
 #include <string>
@@ -12,11 +12,13 @@ namespace rt::head {
 
 struct PlacementRequest {
   ResourceSet placement;
-  NodeId owner_node;  // where the creator runs: preferred among equals
+  // The creator's node, preferred among equals.
+  NodeId owner_node;
+  // Utilisation up to which pack_policy() fills a node.
   double spread_threshold = 0.5;
 };
 
-// Picks from `fitting` (not empty, in the order of node ids).
+// Picks one of `fitting`, which is not empty and in the order of node ids.
 using PlacementPolicy = const NodeState* (*)(const std::vector<const NodeState*>& fitting,
                                              const PlacementRequest& request);
 
@@ -25,12 +27,12 @@ const NodeState* pack_policy(const std::vector<const NodeState*>& fitting,
 const NodeState* spread_policy(const std::vector<const NodeState*>& fitting,
                                const PlacementRequest& request);
 
-// kUnsupported names the strategy.
+// Fails with kUnsupported, naming the strategy.
 Result<PlacementPolicy> policy_of(const std::string& scheduling_strategy);
 
-// The fullest of the node's CPU, GPU, memory and the requested resources, 0 to 1 and beyond. Actors
-// count with what they needed to be placed, also when they hold less: otherwise any number of idle
-// actors would go to the same node.
+// Returns the utilisation of the node's fullest resource among CPU, GPU, memory and those
+// requested: 0 is idle, 1 full, and debt goes beyond. Actors count with their placement amounts
+// even when they hold less, because otherwise any number of idle actors would go to the same node.
 double utilisation(const NodeState& node, const ResourceSet& request);
 
 }  // namespace rt::head

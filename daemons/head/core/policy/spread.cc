@@ -1,4 +1,4 @@
-// SPREAD: the node with the fewest actors, among these the least utilised.
+// The SPREAD policy: takes the node with the fewest actors, and among these the least utilised.
 #include <tuple>
 
 #include "daemons/head/core/policy/policy.h"
