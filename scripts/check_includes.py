@@ -14,8 +14,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 SOURCES = ("*.cc", "*.h", "*.def")
 TREES = ("common", "daemons", "worker", "cli", "cpp", "python/binding", "bench")
 
-# (directory, prefixes of the project's files it may include besides its own). The first entry whose
-# directory is a prefix of a file's path applies.
+# (directory, prefixes of the project's files it may include besides its own). The first entry
+# whose directory is a prefix of a file's path applies.
 ALLOWED = [
     ("common/base/", []),
     ("common/config/", ["common/base/"]),
@@ -67,8 +67,8 @@ ALLOWED = [
     ("cli/", ["common/"]),
     ("python/binding/", ["common/", "worker/"]),
 ]
-# A core/ directory only makes decisions, without sockets, RPC, threads, files or clocks. Atomics are
-# allowed, because a reference may be released in any thread.
+# A core/ directory only makes decisions, without sockets, RPC, threads, files or clocks. Atomics
+# are allowed, because a reference may be released in any thread.
 CORE_FORBIDDEN_OURS = ("common/net/", "common/rpc/", "common/launch/")
 CORE_FORBIDDEN_SYSTEM = {
     "thread",

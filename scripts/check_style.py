@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the rules of style that need no formatter.
 
-These are: no tabs, no trailing blanks, a newline at the end of a file, at most 600 lines per file, a
-README for each directory of sources, and no output of rayctl that bypasses cli/print.h. Prints each
-finding. The exit code is 1 if there are any.
+These are: no tabs, no trailing blanks, a newline at the end of a file, at most 600 lines per file,
+a README for each directory of sources, and no output of rayctl that bypasses cli/print.h. Prints
+each finding. The exit code is 1 if there are any.
 """
 
 import pathlib

@@ -94,8 +94,8 @@ Result<std::map<std::string, double>> parse_resources(const std::string& text) {
   return amounts;
 }
 
-// Returns the node's resources: those of --resources, or else what the machine and the node's store
-// have, detected in the same way as by `rayctl start`.
+// Returns the node's resources: those of --resources, or else what the machine and the node's
+// store have, detected in the same way as by `rayctl start`.
 Result<ResourceSet> totals_of(const Flags& flags, const NodeManagerOptions& options) {
   std::map<std::string, double> amounts;
   if (!flags.resources.empty()) {

@@ -1,6 +1,6 @@
-// The record of what really happened in a simulation: every execution of every task and every start
-// of every actor, of all processes together. It checks the invariants that no single core can
-// check. A violation prints the seed and the last events, and aborts.
+// The record of what really happened in a simulation: every execution of every task and every
+// start of every actor, of all processes together. It checks the invariants that no single core
+// can check. A violation prints the seed and the last events, and aborts.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +85,8 @@ class Ledger {
   void actor_kill_asked(const ActorId& id) { actors_[id].kill_asked = true; }
   const ActorRecord& actor(const ActorId& id) const { return actors_.at(id); }
 
-  // ---- faults. Without a fault of a kind, errors that only such a fault can cause are violations.
+  // ---- faults. Without a fault of a kind, errors that only such a fault can cause are
+  // violations.
   void network_fault() { network_faults_ = true; }  // connections were broken
   void spawn_fault() { spawn_faults_ = true; }      // processes could not be started
   void process_fault() { process_faults_ = true; }  // processes were killed

@@ -63,7 +63,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   template <class T>
   using Answer = std::function<void(Result<T>)>;
 
-  // Sends a message: `at_peer` runs at the peer when it arrives. Dropped if the connection is gone.
+  // Sends a message: `at_peer` runs at the peer when it arrives. Dropped if the connection is
+  // gone.
   void send(const char* what, AtPeer at_peer);
   // Sends a request: `serve` runs at the peer and may answer later. `done` runs here exactly once,
   // unless this process ends, with kUnavailable if the connection breaks and kTimeout after
@@ -83,8 +84,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
  private:
   friend class Network;
   void lost();
-  // Registers a call and returns its number, or 0 if the connection is closed and `failed` is going
-  // to be called.
+  // Registers a call and returns its number, or 0 if the connection is closed and `failed` is
+  // going to be called.
   uint64_t wait_for_answer(std::function<void(const Error&)> failed, int64_t timeout_us);
 
   Network* network_ = nullptr;

@@ -1,5 +1,5 @@
-// The head: a HeadCore with model connections and a model disk. The disk survives a crash, with all
-// that was committed, whether or not the core had heard of the commit.
+// The head: a HeadCore with model connections and a model disk. The disk survives a crash, with
+// all that was committed, whether or not the core had heard of the commit.
 #pragma once
 
 #include <deque>

@@ -18,8 +18,8 @@ class SimNode final : public Process, private node::NodeSink {
   void accepted(const ChannelPtr& channel) override;
   // The host loses power: the node-manager, its workers and, through on_gone, its drivers end.
   void crash();
-  // The node-manager is killed, and its workers and drivers end with it. Unlike after crash(), what
-  // the node-manager had sent still arrives.
+  // The node-manager is killed, and its workers and drivers end with it. Unlike after crash(),
+  // what the node-manager had sent still arrives.
   void kill_manager();
   std::function<void()> on_gone;  // called when the node-manager has ended
 

@@ -17,7 +17,8 @@ void SimOwner::with_peer(const proto::WorkerAddress& address, WithChannel done) 
     auto it = world_.nodes.find(n);
     return it == world_.nodes.end() ? host() : it->second->host();
   };
-  // Connections to a worker go through its node's TCP port, so the node-manager must be alive, too.
+  // Connections to a worker go through its node's TCP port, so the node-manager must be alive,
+  // too.
   auto find = [this, id, node]() -> Process* {
     auto worker = world_.workers.find(id);
     return worker == world_.workers.end() || !world_.nodes.contains(node) ? nullptr

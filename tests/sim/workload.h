@@ -11,8 +11,8 @@ namespace rt::sim {
 TaskPlan random_task(Rng& rng);
 // Submits `count` tasks at random drivers, in bursts spread over `over_us`.
 void submit_random(Scenario& s, int count, int64_t over_us);
-// Creates `count` actors at random drivers and calls them at random times until `until_us`. Returns
-// their ids.
+// Creates `count` actors at random drivers and calls them at random times until `until_us`.
+// Returns their ids.
 std::vector<ActorId> random_actors(Scenario& s, int count, int64_t until_us);
 
 }  // namespace rt::sim

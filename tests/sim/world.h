@@ -26,8 +26,8 @@ struct World {
     return low + static_cast<int64_t>(rng.below(static_cast<uint64_t>(high - low + 1)));
   }
 
-  // Keeps a process until the end of the simulation, so that messages on their way to it still find
-  // the object after the process has ended.
+  // Keeps a process until the end of the simulation, so that messages on their way to it still
+  // find the object after the process has ended.
   template <class T>
   T* adopt(std::unique_ptr<T> process) {
     T* raw = process.get();

@@ -1,6 +1,6 @@
 // Records who wants workers and who holds them. Demand is a level per (owner, scheduling class); a
-// lease is a worker lent to an owner until it is returned. This class keeps the books and the order
-// of service; NodeCore decides which demand is served, and by which node.
+// lease is a worker lent to an owner until it is returned. This class keeps the books and the
+// order of service; NodeCore decides which demand is served, and by which node.
 #pragma once
 
 #include <deque>

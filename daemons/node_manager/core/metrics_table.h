@@ -20,9 +20,9 @@ class MetricsTable {
   static constexpr int64_t kMaxSeries = 100'000;
   explicit MetricsTable(int64_t max_series = kMaxSeries) : max_series_(max_series) {}
 
-  // Replaces the state of a process; a report is always complete. Malformed series are skipped, and
-  // series beyond `max_series` are dropped. Returns false for the first report of which series had
-  // to be dropped, so that the caller warns once, and true for every other report.
+  // Replaces the state of a process; a report is always complete. Malformed series are skipped,
+  // and series beyond `max_series` are dropped. Returns false for the first report of which series
+  // had to be dropped, so that the caller warns once, and true for every other report.
   bool report(const WorkerId& id, const proto::MetricsReport& report);
   void process_ended(const WorkerId& id);
   // Adds one report per living process, and one without a worker id that has the sums over the

@@ -84,8 +84,8 @@ class NodeCore {
   // Replaces what the owner wants in one scheduling class. A demand that cannot be accepted is
   // answered with NodeSink::notice().
   void set_demand(OwnerId owner, const proto::LeaseDemand& demand, Now now);
-  // `worker_failed`: the owner's connection to the worker broke, so the worker is ended. An unknown
-  // lease, or one of another owner, is ignored.
+  // `worker_failed`: the owner's connection to the worker broke, so the worker is ended. An
+  // unknown lease, or one of another owner, is ignored.
   void return_lease(OwnerId owner, LeaseId lease, bool worker_failed, Now now);
   // Drops the demands of an owner whose connection broke, and ends the workers that it had leased.
   void owner_closed(OwnerId owner, Now now);
@@ -103,7 +103,8 @@ class NodeCore {
   // Returns kInvalid for a nil job, kAlreadyExists if the driver is connected.
   Status add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path,
                     Now now);
-  // A registered worker or driver has lost its connection to this node-manager. A worker is killed.
+  // A registered worker or driver has lost its connection to this node-manager. A worker is
+  // killed.
   void worker_disconnected(const WorkerId& id, Now now);
   // A worker's process has been reaped.
   void worker_exited(const WorkerId& id, const ProcessEnd& end, Now now);
@@ -127,8 +128,8 @@ class NodeCore {
 
   // ---- entrypoints of submitted jobs
   // Takes `resources` for the entrypoint until release_job(). Returns the names of its GPUs,
-  // kResourceExhausted if the resources are not free or the node is draining, and kAlreadyExists if
-  // the entrypoint holds resources already.
+  // kResourceExhausted if the resources are not free or the node is draining, and kAlreadyExists
+  // if the entrypoint holds resources already.
   Result<std::vector<std::string>> hold_for_job(const std::string& submission_id,
                                                 const ResourceSet& resources, Now now);
   void release_job(const std::string& submission_id, Now now);
@@ -174,8 +175,8 @@ class NodeCore {
     int64_t not_before_us = 0;  // earliest time of the next start
     std::string last;           // the last failure, for people
   };
-  // What one attempt to serve a demand led to: a lease of a worker here; a redirect of one lease to
-  // another node; resources are free, but a process has to be started first; no node has room.
+  // What one attempt to serve a demand led to: a lease of a worker here; a redirect of one lease
+  // to another node; resources are free, but a process has to be started first; no node has room.
   enum class Served { kGranted, kRedirected, kNoWorker, kStuck };
   class Round;  // one pass over waiting demands; node_core_leases.cc
 

@@ -33,8 +33,8 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   if (auto known = actors_.find(id); known != actors_.end()) {
     HostedActor& actor = known->second;
     if (actor.request.epoch() == request.epoch()) {
-      // A head that has restarted repeats the request. If the actor is still starting, this request
-      // is answered together with the first one.
+      // A head that has restarted repeats the request. If the actor is still starting, this
+      // request is answered together with the first one.
       if (actor.state != HostedActor::State::kAlive) return;
       proto::CreateActorReply reply;
       const Worker& worker = *pool_.find(actor.worker);
@@ -123,7 +123,8 @@ void NodeCore::place_actors(Now now) {
   }
 }
 
-// Fails an actor that has no worker yet. `actor` is erased, so the reference is invalid afterwards.
+// Fails an actor that has no worker yet. `actor` is erased, so the reference is invalid
+// afterwards.
 void NodeCore::fail_creation(HostedActor& actor, const proto::ExitInfo& why, bool no_resources,
                              Now) {
   proto::CreateActorReply reply;
@@ -232,8 +233,8 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
   if (request.why() == proto::ExitInfo::UNKNOWN && !worker->dismissed) {
     end_worker(*worker, request.why(), message, now);  // another incarnation takes its place
   } else {
-    // Also a killed worker gets a moment to send the task events it has recorded; its user code has
-    // no say in that.
+    // Also a killed worker gets a moment to send the task events it has recorded; its user code
+    // has no say in that.
     dismiss_worker(*worker, request.why(), message, now);
   }
   pump(now);

@@ -291,8 +291,8 @@ NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t tur
   Worker* worker = pool_.idle_for(demand.kind, demand.job, demand.outlives_job);
   if (!worker) {
     spread_turn_ = turn;  // so that it is still this node's turn when the process has started
-    // Request processes for all that the demand still wants, and set its resources aside while they
-    // start. A demand without resources has no such bound and is limited by the concurrency.
+    // Request processes for all that the demand still wants, and set its resources aside while
+    // they start. A demand without resources has no such bound and is limited by the concurrency.
     for (int i = 0; i < demand.want && round.planned().contains(demand.resources); ++i) {
       need_worker(demand.kind);
       if (may_start(demand.kind, now)) round.planned().subtract_allowing_debt(demand.resources);

@@ -224,8 +224,8 @@ void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::
   sink_.kill_worker(worker.id);
 }
 
-// Ends a worker whose work is of no use any more. The worker is asked to exit at once by itself, so
-// that it can send the task events it has recorded; reap_overdue() kills it if it does not.
+// Ends a worker whose work is of no use any more. The worker is asked to exit at once by itself,
+// so that it can send the task events it has recorded; reap_overdue() kills it if it does not.
 void NodeCore::dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message,
                               Now now) {
   // There may be several reasons in a row: its owner ends, then its job finishes.

@@ -15,7 +15,7 @@ class NodeSink {
  public:
   virtual ~NodeSink() = default;
 
-  // to owners
+  // ---- to owners
   virtual void grant(OwnerId owner, const proto::LeaseGrant& grant) = 0;
   virtual void revoke(OwnerId owner, const proto::LeaseRevoke& revoke) = 0;
   virtual void redirect(OwnerId owner, const proto::LeaseRedirect& redirect) = 0;
@@ -32,13 +32,13 @@ class NodeSink {
   // Answered by actor_start_done().
   virtual void start_actor(const WorkerId& id, const proto::CreateActorRequest& request) = 0;
 
-  // to the head
+  // ---- to the head
   // Answers all CreateActor calls that wait for (id, epoch).
   virtual void actor_created(const ActorId& id, int64_t epoch,
                              const proto::CreateActorReply& reply) = 0;
   virtual void actor_died(const proto::ActorDied& died) = 0;
-  // A worker's process, or a driver's connection, has ended. The head, the object store and callers
-  // that wait in GetWorkerExit need to know.
+  // A worker's process, or a driver's connection, has ended. The head, the object store and
+  // callers that wait in GetWorkerExit need to know.
   virtual void worker_died(const WorkerId& id, const proto::ExitInfo& info) = 0;
   // Availability or demand differs from the last report. Called often; the implementation batches.
   virtual void resources_changed() = 0;

@@ -10,8 +10,8 @@
 
 namespace rt::node {
 
-// Identifies the connection over which a driver or worker sends its demand. The process may live on
-// this node, or on another one from which it was redirected.
+// Identifies the connection over which a driver or worker sends its demand. The process may live
+// on this node, or on another one from which it was redirected.
 using OwnerId = uint64_t;
 using LeaseId = uint64_t;
 

@@ -4,8 +4,8 @@
 //                kIdle  -> kActor
 //
 // A driver is kDriver from its registration on. Every state leads to kDying, and a process is
-// removed from kDying once its end is known. This class only records; NodeCore decides. set_state()
-// checks every transition.
+// removed from kDying once its end is known. This class only records; NodeCore decides.
+// set_state() checks every transition.
 #pragma once
 
 #include <map>
@@ -44,8 +44,8 @@ struct Worker {
   GpuShare gpus;         // the GPU devices in `held`
   bool blocked = false;  // its CPU is lent to others
 
-  // Why this node-manager ends the process, if it does. With kind UNKNOWN the reported kind follows
-  // from the exit status.
+  // Why this node-manager ends the process, if it does. With kind UNKNOWN the reported kind
+  // follows from the exit status.
   proto::ExitInfo intent;
   bool dismissed = false;  // was asked to exit at once and is killed if it does not
   bool forced = false;     // was killed, or closed its connection: its end must follow soon

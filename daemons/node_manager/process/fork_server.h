@@ -8,9 +8,9 @@
 //            {"exited":pid,"status":wait status} when a worker has ended
 // The server ends, and its children with it, when the socket closes.
 //
-// Requests may be sent at once; before the server is ready they wait in the socket. When the server
-// dies, on_died is called and the object is of no further use. Everything happens in the thread of
-// the loop.
+// Requests may be sent at once; before the server is ready they wait in the socket. When the
+// server dies, on_died is called and the object is of no further use. Everything happens in the
+// thread of the loop.
 #pragma once
 
 #include <functional>

@@ -8,8 +8,9 @@
 
 namespace rt::node {
 
-// Returns everything that HostStats has. `processes` lists the process ids whose usage is included;
-// those that have ended are left out. The disk reported is the file system of `directory`.
+// Returns everything that HostStats has. `processes` lists the process ids whose usage is
+// included; those that have ended are left out. The disk reported is the file system of
+// `directory`.
 proto::HostStats host_stats(const std::vector<int>& processes, const std::string& directory);
 
 // Returns CPU, memory, disk and network only, which is cheap enough to be read every few seconds.

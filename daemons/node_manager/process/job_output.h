@@ -1,7 +1,7 @@
 // The output of a submitted job. The job's processes hold the writing end of a pipe; this object
 // reads the other end in the loop, a bounded amount per turn, and appends to the log. The pipe
-// lives as long as a process holds it, which is longer than the job if a process has left the job's
-// group.
+// lives as long as a process holds it, which is longer than the job if a process has left the
+// job's group.
 #pragma once
 
 #include <memory>

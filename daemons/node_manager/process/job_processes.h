@@ -56,7 +56,8 @@ class JobProcesses {
   // Removes the log of a job that has ended; the log of a running job stays. Processes that still
   // write go on, and their output is discarded.
   void remove_log(const std::string& submission_id);
-  // Returns the job's log that has this file name, or null. Valid until the next event of the loop.
+  // Returns the job's log that has this file name, or null. Valid until the next event of the
+  // loop.
   const RotatedLog* log_of_file(const std::string& name) const;
 
  private:

@@ -1,5 +1,6 @@
-// Cuts the bytes of one worker log into lines and labels them by the markers that the worker writes
-// between them (":job_id:", ":task_name:", ":actor_name:"; the marker ":task_id:" is skipped).
+// Cuts the bytes of one worker log into lines and labels them by the markers that the worker
+// writes between them (":job_id:", ":task_name:", ":actor_name:"; the marker ":task_id:" is
+// skipped).
 #pragma once
 
 #include <string>
@@ -15,12 +16,13 @@ class LogLineReader {
   explicit LogLineReader(size_t max_line_bytes) : max_line_(max_line_bytes) {}
 
   // Appends the lines that `data` completes to `out`, one LogLines per run of equal job and name,
-  // of which only job, name and lines are filled. A line longer than the bound comes in pieces, and
-  // the newline after its last piece does not make an empty line. Invalid UTF-8 is replaced,
+  // of which only job, name and lines are filled. A line longer than the bound comes in pieces,
+  // and the newline after its last piece does not make an empty line. Invalid UTF-8 is replaced,
   // because a protobuf string cannot carry it.
   void feed(std::string_view data, std::vector<proto::LogLines>* out);
-  // Hands out the text that has no newline yet: because the process has `ended`, or because nothing
-  // has followed for a while. In the latter case an incomplete character at the end is kept.
+  // Hands out the text that has no newline yet: because the process has `ended`, or because
+  // nothing has followed for a while. In the latter case an incomplete character at the end is
+  // kept.
   void finish(std::vector<proto::LogLines>* out, bool ended);
   // True if there is text without a newline that is worth showing: neither the beginning of a
   // marker nor only part of a character.

@@ -18,8 +18,8 @@ namespace rt::node {
 
 class LogMonitor {
  public:
-  // Called from the loop, or from remove(), with at least one entry of which job, pid, stream, name
-  // and lines are filled.
+  // Called from the loop, or from remove(), with at least one entry of which job, pid, stream,
+  // name and lines are filled.
   using Publish = std::function<void(const proto::HeadEvent&)>;
 
   LogMonitor(net::Loop& loop, const Settings& settings, const std::string& directory,

@@ -211,8 +211,8 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
 
 bool signal_process(const ProcessId& process, int signal) {
   if (process.pid <= 1) return false;
-  // The descriptor fixes which process is signalled; the start time, read afterwards, tells whether
-  // that is the one that was meant.
+  // The descriptor fixes which process is signalled; the start time, read afterwards, tells
+  // whether that is the one that was meant.
   int fd = static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0));
   if (fd < 0 && errno == ENOSYS) {
     return (process.start_time == 0 || process_start_time(process.pid) == process.start_time) &&

@@ -1,6 +1,6 @@
 // Starts and signals processes such that none is left behind and none is mistaken for another:
-// children die with this process (parent-death signal), and a process id is only used together with
-// the start time of its process.
+// children die with this process (parent-death signal), and a process id is only used together
+// with the start time of its process.
 #pragma once
 
 #include <map>
@@ -47,8 +47,8 @@ Result<ProcessId> spawn_process(const SpawnOptions& options);
 
 // Sends `signal` to the process. Returns false if it is gone, also if its id has been reused.
 bool signal_process(const ProcessId& process, int signal);
-// Sends `signal` to every process of the group that `leader` leads. Call this only until the leader
-// is reaped or while the group is known to have members: afterwards the id may be reused.
+// Sends `signal` to every process of the group that `leader` leads. Call this only until the
+// leader is reaped or while the group is known to have members: afterwards the id may be reused.
 void signal_group(const ProcessId& leader, int signal);
 // Returns true if the group has a process, be it the leader or another one.
 bool group_exists(const ProcessId& leader);
@@ -57,8 +57,8 @@ bool group_exists(const ProcessId& leader);
 void become_subreaper();
 
 // Returns the last lines of a text: at most `max_lines`, without worker markers (":task_name:f").
-// file_tail() reads at most the last `max_bytes` of a file, and returns an empty string if the file
-// cannot be read.
+// file_tail() reads at most the last `max_bytes` of a file, and returns an empty string if the
+// file cannot be read.
 std::string text_tail(std::string_view text, int max_lines);
 std::string file_tail(const std::string& path, int max_lines = 20, size_t max_bytes = 8192);
 

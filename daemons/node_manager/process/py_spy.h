@@ -31,8 +31,8 @@ class PySpy {
       : loop_(loop), reaper_(reaper), options_(std::move(options)) {}
   ~PySpy();
 
-  // Calls `done` once, from the loop or before run() returns. The caller checks whether the process
-  // may be looked at.
+  // Calls `done` once, from the loop or before run() returns. The caller checks whether the
+  // process may be looked at.
   void run(const proto::PySpyRequest& request, Done done);
 
  private:

@@ -134,8 +134,8 @@ size_t RotatedLog::write(std::string_view data) {
 }
 
 bool RotatedLog::rotate() {
-  // Rename the oldest piece first, so that each finds its next name free. A piece that somebody has
-  // removed (ENOENT) is skipped.
+  // Rename the oldest piece first, so that each finds its next name free. A piece that somebody
+  // has removed (ENOENT) is skipped.
   while (pieces_.front().number >= limits_.backups) {
     if (::unlink(name(pieces_.front().number).c_str()) != 0 && errno != ENOENT) return false;
     pieces_.pop_front();

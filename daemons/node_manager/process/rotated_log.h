@@ -1,6 +1,6 @@
-// A log that is rotated like the logs of workers: FILE is being written, and the earlier pieces are
-// FILE.1 (the newest) to FILE.N. For readers it is one stream: an offset counts from the first byte
-// ever written, no matter what has been renamed or removed since. Not thread-safe.
+// A log that is rotated like the logs of workers: FILE is being written, and the earlier pieces
+// are FILE.1 (the newest) to FILE.N. For readers it is one stream: an offset counts from the first
+// byte ever written, no matter what has been renamed or removed since. Not thread-safe.
 #pragma once
 
 #include <cstdint>

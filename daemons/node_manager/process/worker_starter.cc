@@ -63,7 +63,8 @@ std::string WorkerStarter::canonical_python(const std::string& python) {
   } else if (fs::path(python).parent_path() == fs::path(options_.python).parent_path() &&
              fs::canonical(python, ec1) == fs::canonical(options_.python, ec2) && !ec1 && !ec2) {
     // Two names in one directory, such as python3 and python3.11. The interpreter of a virtual
-    // environment differs although it is a link to the same file, hence the check of the directory.
+    // environment differs although it is a link to the same file, hence the check of the
+    // directory.
     result.clear();
   }
   if (canonical_.size() < kMaxCanonical) canonical_[python] = result;

@@ -1,6 +1,6 @@
-// Starts worker processes of every kind and reports how they end. Python workers are forked by fork
-// servers (one per interpreter, a bounded number), C++ workers are started directly. A fork server
-// that dies is restarted a bounded number of times, with an increasing back-off.
+// Starts worker processes of every kind and reports how they end. Python workers are forked by
+// fork servers (one per interpreter, a bounded number), C++ workers are started directly. A fork
+// server that dies is restarted a bounded number of times, with an increasing back-off.
 //
 // Threads: the loop's. Events come from the loop, never from inside a call to this class.
 #pragma once

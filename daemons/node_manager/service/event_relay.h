@@ -4,8 +4,8 @@
 // at the wall-clock time, so that a restarted node-manager continues beyond the numbers of its
 // predecessor.
 //
-// The queue is bounded: beyond `max_bytes` the oldest batches are dropped, and their events counted
-// as dropped in a later batch. Threads: the loop's.
+// The queue is bounded: beyond `max_bytes` the oldest batches are dropped, and their events
+// counted as dropped in a later batch. Threads: the loop's.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // GET /metrics of a node, for Prometheus. While nobody scrapes, nothing is computed and no thread
 // exists.
 //
-// A scrape runs in the thread of its connection. It asks the node-manager and the object store over
-// RPC like any client and reads /proc itself, so that the loop never waits for it. To be destroyed
-// before the loop.
+// A scrape runs in the thread of its connection. It asks the node-manager and the object store
+// over RPC like any client and reads /proc itself, so that the loop never waits for it. To be
+// destroyed before the loop.
 #pragma once
 
 #include <memory>

@@ -309,8 +309,8 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
 void NodeManager::job_finished(JobId job) {
   if (job.is_nil()) return;
   drive([&](NodeCore& core, Now now) { core.job_finished(job, now); });
-  // This frees what the driver owned. Objects of its workers are freed as each worker dies; workers
-  // of a detached actor live on.
+  // This frees what the driver owned. Objects of its workers are freed as each worker dies;
+  // workers of a detached actor live on.
   proto::OwnersGone gone;
   gone.add_worker_ids(driver_worker_id(job).binary());
   if (store_) store_->owners_gone(gone);

@@ -3,8 +3,8 @@
 //
 // Lifecycle: start() listens, and starts the fork server and the registration at the head at the
 // same time. on_ready is called once the node is registered. stop() (because of a signal, the
-// lifeline, or the loss of the head or the store) calls on_stopping, leaves the cluster, ends every
-// process of the node and calls on_stopped. Threads: the loop's.
+// lifeline, or the loss of the head or the store) calls on_stopping, leaves the cluster, ends
+// every process of the node and calls on_stopped. Threads: the loop's.
 #pragma once
 
 #include <functional>
@@ -73,8 +73,9 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request,
                     proto::CreateActorReply* reply, google::protobuf::Closure* done);
   void kill_worker_by_request(const proto::KillWorkerRequest& request);
-  // Starts to drain the node; a further call replaces the reason and the deadline. Returns kInvalid
-  // for an unknown reason or a negative deadline, kUnavailable if the node is stopping already.
+  // Starts to drain the node; a further call replaces the reason and the deadline. Returns
+  // kInvalid for an unknown reason or a negative deadline, kUnavailable if the node is stopping
+  // already.
   Result<proto::DrainReply> drain(const proto::DrainRequest& request);
   // Takes the job's resources and starts its entrypoint. Fails as NodeCore::hold_for_job() and
   // JobProcesses::start() do.
@@ -176,8 +177,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void job_finished(JobId job);
   void job_over(JobId job);
   void tell_locals(const proto::HeadEvent& event);
-  // Prints a line at the drivers of this node. `last_words` means that this process is about to end
-  // and that the errors which drivers raise because of it should give `text` as the reason.
+  // Prints a line at the drivers of this node. `last_words` means that this process is about to
+  // end and that the errors which drivers raise because of it should give `text` as the reason.
   void tell_drivers(const std::string& text, bool last_words);
   void head_lost(const Error& why);
   std::string status_line() const;
@@ -209,8 +210,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<JobProcesses> jobs_;
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<EventRelay> task_events_;
-  // Task events that the processes of this node record, also readable after one was killed. Null if
-  // the memory for it could not be made.
+  // Task events that the processes of this node record, also readable after one was killed. Null
+  // if the memory for it could not be made.
   std::unique_ptr<SharedCounters> event_counters_;
   std::unique_ptr<StoreLink> store_;  // null: a node without a store
   std::unique_ptr<rpc::Server> server_;

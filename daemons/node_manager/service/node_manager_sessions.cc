@@ -59,8 +59,8 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
   head_->send_reliably(&proto::HeadService::Stub::FinishJob, finish);
 }
 
-// Connections for the object store and for workers arrive at the node's one TCP port and are handed
-// on to their Unix sockets.
+// Connections for the object store and for workers arrive at the node's one TCP port and are
+// handed on to their Unix sockets.
 bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
   std::string path;
   if (preamble.target == "store") {
@@ -317,8 +317,8 @@ void NodeManager::set_blocked(const rpc::Connection& from, bool blocked) {
   drive([&](NodeCore& core, Now now) { core.set_blocked(session->worker, blocked, now); });
 }
 
-// The sender has not registered yet, so it is only checked that it came over the Unix socket, which
-// only processes of this user can open.
+// The sender has not registered yet, so it is only checked that it came over the Unix socket,
+// which only processes of this user can open.
 void NodeManager::worker_setup_failed(const rpc::Connection& from,
                                       const proto::WorkerSetupFailure& failure) {
   if (stopping_ || !from.peer().is_unix || !WorkerId::is_valid(failure.worker_id())) return;
@@ -360,8 +360,8 @@ void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
 }
 
 // Called when a worker's exit has not been seen for a while. The caller of GetWorkerExit has lost
-// its connection to the worker. If the worker is still alive it is told so; else the exit gets more
-// time, until `last`.
+// its connection to the worker. If the worker is still alive it is told so; else the exit gets
+// more time, until `last`.
 void NodeManager::exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last) {
   auto it = exit_waiters_.find(id);
   if (it == exit_waiters_.end()) return;

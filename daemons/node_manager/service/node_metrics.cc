@@ -109,8 +109,8 @@ void add_processes(const Writer& out, const NodeScrape& scrape) {
   for (const proto::ProcessUsage& usage : scrape.now.processes()) {
     Labels labels{{"Component", component_of(scrape, usage)}, {"pid", std::to_string(usage.pid())}};
     auto before = cpu_before.find(usage.pid());
-    // In the first reading of a process the rate is unknown, and reported as 0. A reused process id
-    // may have a smaller time than before, hence the max().
+    // In the first reading of a process the rate is unknown, and reported as 0. A reused process
+    // id may have a smaller time than before, hence the max().
     double cpu = before != cpu_before.end() && seconds > 0
                      ? std::max(0.0, usage.cpu_seconds() - before->second) / seconds * 100
                      : 0;

@@ -1,5 +1,5 @@
-// Formats one node's figures as Prometheus text, with the names and labels of docs/metrics.md. This
-// is a pure function of its input; metrics_endpoint.cc collects the figures.
+// Formats one node's figures as Prometheus text, with the names and labels of docs/metrics.md.
+// This is a pure function of its input; metrics_endpoint.cc collects the figures.
 #pragma once
 
 #include <map>

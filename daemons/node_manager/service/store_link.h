@@ -1,5 +1,5 @@
-// The node-manager's connection to the object store of its node. The store must free the objects of
-// dead owners, and its loss ends the node.
+// The node-manager's connection to the object store of its node. The store must free the objects
+// of dead owners, and its loss ends the node.
 #pragma once
 
 #include <functional>
