@@ -85,8 +85,8 @@ class Ledger {
   void actor_kill_asked(const ActorId& id) { actors_[id].kill_asked = true; }
   const ActorRecord& actor(const ActorId& id) const { return actors_.at(id); }
 
-  // ---- faults. Without a fault of a kind, errors that only such a fault can cause are
-  // violations.
+  // ---- faults
+  // An error that only a certain kind of fault can cause is a violation before such a fault.
   void network_fault() { network_faults_ = true; }  // connections were broken
   void spawn_fault() { spawn_faults_ = true; }      // processes could not be started
   void process_fault() { process_faults_ = true; }  // processes were killed

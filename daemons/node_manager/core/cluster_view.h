@@ -17,8 +17,8 @@ class ClusterView {
 
   struct Peer {
     proto::Node node;
-    ResourceSet total,
-        available;         // `available` is `reported` less recent redirects, maybe negative
+    // `available` is `reported` less what was redirected to the peer recently; it may be negative.
+    ResourceSet total, available;
     ResourceSet reported;  // free according to the peer's last report
   };
 

@@ -27,9 +27,10 @@ struct Demand {
   bool not_here = false;  // the last evaluation of `constraint` excluded this node
   // Since when the one node that `constraint` names has been unknown; -1 while it is known.
   int64_t gone_since_us = -1;
-  std::string what;       // name of one waiting function, for people
-  bool no_spill = false;  // the owner was redirected here; a second redirect is not allowed
-  int64_t backlog = 0;    // tasks that wait behind the wanted leases
+  std::string what;  // name of one waiting function, for people
+  // The owner was redirected here. It is redirected again only if this node drains.
+  bool no_spill = false;
+  int64_t backlog = 0;  // tasks that wait behind the wanted leases
 
   int want = 0;    // leases wanted beyond those granted and not returned
   int leases = 0;  // leases granted and not returned

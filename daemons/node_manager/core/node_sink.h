@@ -27,7 +27,8 @@ class NodeSink {
   virtual void spawn_worker(const WorkerId& id, const WorkerKind& kind) = 0;
   // Sends SIGKILL at once, or as soon as the process id is known.
   virtual void kill_worker(const WorkerId& id) = 0;
-  // Asks a registered worker to leave after its queued work (NodeClientService.Exit).
+  // Asks a registered worker to exit (NodeClientService.Exit): after its queued work if the request
+  // is graceful, otherwise at once.
   virtual void ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) = 0;
   // Answered by actor_start_done().
   virtual void start_actor(const WorkerId& id, const proto::CreateActorRequest& request) = 0;
